@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_info_says_where_and_how_large(folder):
-    cache.keep("a" * 64, bytes(2_000_000))
+    cache.store("a" * 64, bytes(2_000_000))
     lines = run("cache", "info").stdout.splitlines()
     facts = json.loads(run("cache", "info", "--json").stdout)
 
@@ -32,7 +32,7 @@ def test_info_says_where_and_how_large(folder):
 
 
 def test_path_and_clear(folder):
-    cache.keep("a" * 64, bytes(10))
+    cache.store("a" * 64, bytes(10))
 
     others = [folder.parent / "data.csv", folder / "data.csv"]
     for path in others:

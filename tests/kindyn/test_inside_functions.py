@@ -323,7 +323,7 @@ FACTS = {
     rf"^q: .*\(\.\.\., {NQ}\).*\(4,\).*{MEANING}": compiled(lambda q: robot().com(q[:4]), q=NQ),
     rf"^q: .*\(\.\.\., {NQ}\).*\(\).*{MEANING}": compiled(lambda q: robot().com(q[0]), q=NQ),
     "frame.*'tol'.*'tool'": compiled(lambda q: robot().transform("tol", q), q=NQ),
-    "^bias_force .*q, nu.*nu missing": compiled(lambda q: robot().bias_force(q), q=NQ),
+    "^bias_force .*q, nu.*missing: nu": compiled(lambda q: robot().bias_force(q), q=NQ),
     r"^com: .*'p'.*\bq$": compiled(lambda q: robot().com(p=q), q=NQ),
     r"^threads: .*1\.5": compiled(lambda q: robot().com(q, threads=1.5), q=NQ),
     r"batch.*q \(3,\).*nu \(2,\)": compiled(

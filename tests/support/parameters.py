@@ -1,4 +1,4 @@
-"""Robots with parameters, and the same robots as models that were changed by hand."""
+"""Robots with parameters, and the same robots as edited models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def numbers_of(pose):
 
 
 def edited(kd, vector):
-    """The `KinDyn` of the model with the numbers of one vector of parameters written into it."""
+    """The `KinDyn` of the model with the values of one parameter vector written into it."""
     model, options, loads = kd.model, dict(kd.options), []
     del options["parameters"]
     for name, at in kd.parameters.items():
@@ -66,7 +66,7 @@ def _with_joint(model, name, **changes):
 
 
 class Varied:
-    """A random robot of all kinds of joints, with all kinds of parameters and random numbers."""
+    """A random robot of all kinds of joints, with all kinds of parameters and random values."""
 
     def __init__(self, seed, rows=2, **options):
         rng = np.random.default_rng(seed)
@@ -98,7 +98,7 @@ class Varied:
         self.frames = [frame, other, model.frames[0].name]
 
     def numbers(self, rng):
-        """Random numbers for all parameters."""
+        """Random values for all parameters."""
         kd, values = self.kd, {}
         for name, at in kd.parameters.items():
             what = name.partition(".")[0]
@@ -111,7 +111,7 @@ class Varied:
         return kd.parameter_values(values)
 
     def arguments(self, inputs):
-        """Of a quantity with these inputs."""
+        """Random arguments of a quantity with these inputs."""
         known = {"q": self.q, "nu": self.nu, "nu_dot": self.nu_dot, "tau": self.nu_dot}
         return [known[one.name] for one in inputs]
 

@@ -29,7 +29,7 @@ def robot(name):
 
 
 class Moving:
-    """A robot somewhere, moving and accelerating."""
+    """A robot in a random pose, moving and accelerating."""
 
     def __init__(self, path, *, floating, velocity, base=None):
         model = load_quietly(path, mimic=False)

@@ -41,7 +41,7 @@ def test_a_wrong_argument(kd, given, error, text):
 def test_wrong_names_and_options(kd):
     (q,) = arguments(kd, ("q",))
     for call, text in (
-        (kd.com, "com .*q missing"),
+        (kd.com, "com .*missing: q"),
         (lambda: kd.com(q, q), r"com .*1.*\(q\).*2"),
         (lambda: kd.com(x=q), r"com: .*'x'.*\bq\b"),
         (

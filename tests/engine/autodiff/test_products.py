@@ -73,7 +73,7 @@ def test_names_and_shapes():
     assert [(p.name, p.shape) for p in reverse.outputs] == [("ct_b", (2, 2)), ("ct_a", (3,))]
 
 
-def test_names_that_exist_already_get_a_number():
+def test_a_number_is_appended_to_names_that_exist():
     program = program_for(lambda a: a * a, (2,))
     twice = jvp(jvp(program, "a"), "a")
     again = vjp(vjp(vjp(program, "a"), "a"), "a")
@@ -97,9 +97,9 @@ def test_the_projection_of_a_jacobian(seed):
         for k in (0, 2):
             rows = plain[k].size // 3
             joined = np.hstack([part.reshape(rows, -1) for part in plain[k : k + 2]])
-            wanted = joined @ P
-            found = np.hstack([part.reshape(rows, -1) for part in got[k : k + 2]])
-            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * abs(joined).max())
+            expected = joined @ P
+            actual = np.hstack([part.reshape(rows, -1) for part in got[k : k + 2]])
+            np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12 * abs(joined).max())
 
 
 def cost(a, b):
@@ -107,7 +107,7 @@ def cost(a, b):
 
 
 def scaled_cost(a, b):
-    """The same of the normalised a."""
+    """The cost as a function of the normalized a."""
     return cost(a / (a * a).sum().sqrt(), b)
 
 
@@ -115,24 +115,24 @@ def test_a_hessian_by_differences_with_sixty_digits(rng):
     program = program_for(cost, (3,), (2,))
     at = rng.uniform(0.3, 1.0, 3), rng.uniform(0.3, 1.0, 2)
     (aa, ab, ba, bb) = values(hessian(program, ["a", "b"]), *at)
-    wanted = mp_jacobian(gradient(program, ["a", "b"]), at, range(5))
+    expected = mp_jacobian(gradient(program, ["a", "b"]), at, range(5))
 
     assert [port.name for port in hessian(program, ["a", "b"]).outputs] == [
         *("d d out / d a / d a", "d d out / d a / d b"),
         *("d d out / d b / d a", "d d out / d b / d b"),
     ]
-    np.testing.assert_allclose(np.block([[aa, ab], [ba, bb]]), wanted, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(np.block([[aa, ab], [ba, bb]]), expected, rtol=1e-12, atol=1e-13)
 
 
-def test_the_hessian_of_a_function_of_a_normalised_vector(rng):
-    """It is the Hessian of the function that normalises: symmetric, and not zero along n."""
+def test_the_hessian_of_a_function_of_a_normalized_vector(rng):
+    """The Hessian of the function with normalization: symmetric, and not zero along n."""
     program, whole = program_for(cost, (3,), (2,)), program_for(scaled_cost, (3,), (2,))
     a, b = rng.uniform(0.3, 1.0, 3), rng.uniform(0.3, 1.0, 2)
     a /= np.linalg.norm(a)
-    wanted = mp_jacobian(gradient(whole, ["a", "b"]), (a, b), range(5))
+    expected = mp_jacobian(gradient(whole, ["a", "b"]), (a, b), range(5))
     got = values(hessian(program, ["a", "b"], units=[[0, 1, 2]]), a, b)
     joined = np.block([[got[0], got[1]], [got[2], got[3]]])
-    np.testing.assert_allclose(joined, wanted, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(joined, expected, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(joined, joined.T, rtol=1e-12, atol=1e-13)
 
     d = rng.normal(size=5)
@@ -140,7 +140,7 @@ def test_the_hessian_of_a_function_of_a_normalised_vector(rng):
     np.testing.assert_allclose(flat(along), joined @ d, rtol=1e-11, atol=1e-12)
 
 
-def test_what_does_not_depend_on_an_input_gives_zeros():
+def test_derivatives_of_independent_outputs_are_zero():
     program = program_for(lambda a, b: (b * 2.0, a[0] * a[1]), (2,), (3,))
     for made, zero in ((jvp(program, "a"), [0, 1, 2]), (vjp(program, "b"), [])):
         steps = [made.steps[k] for k in made.results]
@@ -153,7 +153,7 @@ def test_a_cotangent_of_equal_outputs_is_summed():
     np.testing.assert_array_equal(got, [1330.0, 220.0])
 
 
-def test_what_is_not_selected_does_no_harm_in_products():
+def test_a_branch_that_is_not_selected_has_no_effect_in_products():
     program = program_for(lambda a: (a[0] > 0.0).select(a[0].sqrt().log(), a[0] * a[1]), (2,))
     (got,) = values(vjp(program, "a"), [0.0, 5.0], 2.0)
     np.testing.assert_array_equal(got, [10.0, 0.0])

@@ -1,4 +1,4 @@
-"""Rotations by an angle: what they rotate gives the derivative, without further operations."""
+"""Rotations by an angle: the derivative of a rotated vector needs no further operations."""
 
 from __future__ import annotations
 
@@ -89,24 +89,24 @@ def test_derivatives_with_rotations(name, rng):
     assert len(rotations.absorbed_factor) == 2 * count
 
     at = rng.normal(size=4)
-    wanted = mp_jacobian(program, (at,), range(4))
+    expected = mp_jacobian(program, (at,), range(4))
     for mode in ("forward", "reverse"):
         (got,) = values(jacobian(program, "a", mode=mode), at)
-        np.testing.assert_allclose(np.atleast_2d(got), wanted, rtol=1e-13, atol=1e-14)
+        np.testing.assert_allclose(np.atleast_2d(got), expected, rtol=1e-13, atol=1e-14)
     ct, d = rng.normal(size=program.outputs[0].shape), rng.normal(size=4)
     (back,), (along,) = values(vjp(program, "a"), at, ct), values(jvp(program, "a"), at, d)
-    np.testing.assert_allclose(back, np.atleast_1d(ct) @ wanted, rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose(np.atleast_1d(along), wanted @ d, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(back, np.atleast_1d(ct) @ expected, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(np.atleast_1d(along), expected @ d, rtol=1e-13, atol=1e-14)
 
 
 def test_a_rotation_costs_two_products_for_its_angle():
-    """Two for each of x and y, and two for the angle; and the rotated numbers themselves."""
+    """Two products for each of x and y, two for the angle, and the rotation itself."""
     made = vjp(program_of(turned), "a")
     assert made.n_ops == 6 + 2 * 3 + 3
 
 
-def test_a_root_or_a_select_elsewhere_leaves_rotations_alone(rng):
-    """Only what is behind a guard is differentiated without the rule."""
+def test_a_root_or_a_select_elsewhere_does_not_affect_rotations(rng):
+    """Only steps with guards are differentiated without the rule."""
 
     def function(a):
         x, y = turned(a)

@@ -69,36 +69,36 @@ SAME_NUMBERS = {
 def test_the_same_numbers_give_the_same_result_whatever_holds_them(kd, kind, n):
     q, nu, tau = motion(kd, n)
     convert = SAME_NUMBERS[kind]
-    found = kd.forward_dynamics(convert(q), convert(nu), convert(tau))
-    assert type(found) is np.ndarray
-    assert found.dtype == np.float64
-    np.testing.assert_allclose(found, kd.forward_dynamics(q, nu, tau), rtol=1e-11, atol=1e-11)
+    actual = kd.forward_dynamics(convert(q), convert(nu), convert(tau))
+    assert type(actual) is np.ndarray
+    assert actual.dtype == np.float64
+    np.testing.assert_allclose(actual, kd.forward_dynamics(q, nu, tau), rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("n", [(), 5])
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_a_matrix_is_a_batch_of_its_rows(kd, n):
     q = kd.random(n, seed=2)
-    found = kd.mass_matrix(np.matrix(q))
-    assert type(found) is np.ndarray
-    np.testing.assert_allclose(found, kd.mass_matrix(np.atleast_2d(q)), atol=1e-13)
+    actual = kd.mass_matrix(np.matrix(q))
+    assert type(actual) is np.ndarray
+    np.testing.assert_allclose(actual, kd.mass_matrix(np.atleast_2d(q)), atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", ["?", "i1", "u1", "i2", "i4", "u4", "i8", "u8", "f2", "f4"])
-def test_whole_numbers_and_short_floats_give_float64(kd, kind):
+def test_integers_and_short_floats_give_float64(kd, kind):
     q = kd.neutral().astype(kind)
-    found = kd.mass_matrix(q)
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found, kd.mass_matrix(kd.neutral()))
+    actual = kd.mass_matrix(q)
+    assert actual.dtype == np.float64
+    np.testing.assert_array_equal(actual, kd.mass_matrix(kd.neutral()))
 
 
 def test_float32_rounds_what_it_is_given_and_gives_float32(kd):
     single = floater(dtype=np.float32)
     q, nu, _ = motion(kd, 7)
     for given in (q, q.astype(np.float32), q.tolist(), unaligned(q), np.asfortranarray(q)):
-        found = single.bias_force(given, nu)
-        assert found.dtype == np.float32
-        np.testing.assert_allclose(found, kd.bias_force(q, nu), rtol=1e-4, atol=1e-4)
+        actual = single.bias_force(given, nu)
+        assert actual.dtype == np.float32
+        np.testing.assert_allclose(actual, kd.bias_force(q, nu), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("value", [1e39, -1e300])
@@ -134,7 +134,7 @@ NO_NUMBERS = [
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
-def test_what_is_no_number_is_refused_by_name_and_type(kd, value):
+def test_what_is_not_a_number_is_rejected_by_name_and_type(kd, value):
     q = kd.neutral()
     for call, name in (
         (lambda: kd.mass_matrix(value), "q"),
@@ -162,7 +162,7 @@ def test_an_object_whose_array_fails_hands_its_error_on(kd):
 
 def test_inputs_are_left_as_they_are(kd):
     q, nu, tau = motion(kd, 5)
-    q[:, 3:7] *= 1.0001  # to be normalised, in a copy
+    q[:, 3:7] *= 1.0001  # to be normalized, in a copy
     before = [array.copy() for array in (q, nu, tau)]
     kd.forward_dynamics(q, nu, tau)
     kd.forward_dynamics(q[0], nu[0], tau[0])
@@ -218,7 +218,7 @@ def test_arrays_that_change_meanwhile_give_numbers_and_no_crash(kd):
         other.join()
 
 
-def test_quaternions_that_change_meanwhile_are_refused_or_computed():
+def test_quaternions_that_change_meanwhile_are_rejected_or_computed():
     done = output_of(
         """
         kd = floater()

@@ -13,7 +13,7 @@ import linkwork as lw
 
 @pytest.mark.parametrize("n", [(), 1, 3, 9, 3000])
 @pytest.mark.parametrize("scale", [0.9991, 0.99999, 1 + 1e-9, 1.0009])
-def test_a_quaternion_nearly_of_norm_1_is_normalised(kd, n, scale):
+def test_a_quaternion_nearly_of_norm_1_is_normalized(kd, n, scale):
     q, nu, tau = motion(kd, n)
     near = q.copy()
     near[..., 3:7] *= scale
@@ -26,7 +26,7 @@ def test_a_quaternion_nearly_of_norm_1_is_normalised(kd, n, scale):
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.5, 0.9985, 1.0015, 2.0, -3.0])
-def test_a_quaternion_of_another_norm_is_refused_with_its_norm(kd, scale):
+def test_a_quaternion_of_another_norm_is_rejected_with_its_norm(kd, scale):
     q = kd.neutral()
     q[3:7] *= scale
     for given in (q, q.tolist(), q[None]):
@@ -38,7 +38,7 @@ def test_a_quaternion_of_another_norm_is_refused_with_its_norm(kd, scale):
 
 
 @pytest.mark.parametrize("n", [9, 2048, 5000])
-def test_the_row_of_a_bad_quaternion_is_told(kd, n):
+def test_the_row_of_a_bad_quaternion_is_reported(kd, n):
     q = kd.random(n, seed=1)
     q[n - 2, 3:7] *= 2
     with pytest.raises(lw.LinkworkError, match=rf"norm 2.*row {n - 2}\b"):
@@ -46,7 +46,7 @@ def test_the_row_of_a_bad_quaternion_is_told(kd, n):
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-320, 1e155, 1e200])
-def test_a_quaternion_far_from_norm_1_is_refused_without_a_warning(kd, size):
+def test_a_quaternion_far_from_norm_1_is_rejected_without_a_warning(kd, size):
     q = kd.neutral()
     q[3:7] = size
     with pytest.raises(ValueError, match=r"q: .*base quaternion"):
@@ -61,7 +61,7 @@ def test_a_quaternion_far_from_norm_1_is_refused_without_a_warning(kd, size):
         ("revolute_cos_sin", 2, "the (cos, sin) of 'joint'"),
     ],
 )
-def test_joints_with_numbers_of_norm_1_are_checked_and_normalised_too(kind, size, owner):
+def test_joints_with_numbers_of_norm_1_are_checked_and_normalized_too(kind, size, owner):
     builder = lw.ModelBuilder("one joint")
     builder.add_link("first", inertia=BODY)
     builder.add_link("second", inertia=BODY)
@@ -84,7 +84,7 @@ def test_joints_with_numbers_of_norm_1_are_checked_and_normalised_too(kind, size
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", [7, 8])
-def test_an_angle_that_is_no_number_gives_nan(kd, value, place):
+def test_an_angle_that_is_not_a_number_gives_nan(kd, value, place):
     q, nu, tau = motion(kd)
     q[place] = value
     assert np.isnan(kd.transform("tip", q)).any()
@@ -95,14 +95,14 @@ def test_an_angle_that_is_no_number_gives_nan(kd, value, place):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("n", [4, 7, 3000])
-def test_a_row_that_is_no_number_leaves_the_other_rows_alone(kd, value, n):
+def test_a_row_that_is_not_a_number_leaves_the_other_rows_alone(kd, value, n):
     q, nu, tau = motion(kd, n)
     clean = kd.forward_dynamics(q, nu, tau)
     q[2, 7] = value
-    found = kd.forward_dynamics(q, nu, tau)
-    assert np.isnan(found[2]).any()
+    actual = kd.forward_dynamics(q, nu, tau)
+    assert np.isnan(actual[2]).any()
     others = np.arange(n) != 2
-    np.testing.assert_allclose(found[others], clean[others], rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(actual[others], clean[others], rtol=1e-13, atol=1e-13)
 
 
 def test_a_quaternion_of_nan_gives_nan(kd):
@@ -113,14 +113,14 @@ def test_a_quaternion_of_nan_gives_nan(kd):
     assert np.isnan(kd.bias_force(q[None], nu)).any()
 
 
-def test_a_quaternion_of_infinity_gives_nan_or_is_refused(kd):
+def test_a_quaternion_of_infinity_gives_nan_or_is_rejected(kd):
     q = kd.neutral()
     q[3:7] = np.inf
     try:
-        found = kd.transform("tip", q)
+        actual = kd.transform("tip", q)
     except ValueError:
         return
-    assert np.isnan(found).any()
+    assert np.isnan(actual).any()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -152,7 +152,7 @@ def test_check_names_the_row_of_a_batch():
         kd.com(q)
 
 
-def test_check_says_of_a_base_of_nan_that_it_is_no_number():
+def test_check_says_of_a_base_of_nan_that_it_is_not_a_number():
     kd = floater(check=True)
     for place in (0, 5):
         q = kd.neutral()
@@ -189,14 +189,14 @@ ANGLES = [1e3, -1e6, 1e6 + 0.5, 1e10, 1e16, -1e17, 1e38]
 def test_angles_of_many_turns_are_as_good_as_small_ones(angle, dtype, n):
     kd = pendulum(dtype=dtype)
     frame = kd.model.joint(kd.joint_names[0]).second
-    found = kd.transform(frame, np.full((n, 1), angle, dtype))
+    actual = kd.transform(frame, np.full((n, 1), angle, dtype))
     zero, quarter = kd.transform(frame, [0.0]), kd.transform(frame, [np.pi / 2])
     half = kd.transform(frame, [np.pi])
     middle = (zero + half) / 2
     exact = float(dtype(angle))
     expected = middle + np.cos(exact) * (zero - middle) + np.sin(exact) * (quarter - middle)
     tolerance = 1e-14 if dtype is np.float64 else 1e-6
-    np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), atol=tolerance)
+    np.testing.assert_allclose(actual, np.broadcast_to(expected, actual.shape), atol=tolerance)
 
 
 @pytest.mark.parametrize("value", [5e-324, 1e-310, -1e-308, 1e-200])

@@ -43,7 +43,7 @@ from tests.support.kernels import run_python
         ({"unknown": 1}, TypeError),
     ],
 )
-def test_a_call_that_cannot_be_is_refused(changes, error):
+def test_a_call_that_cannot_be_is_rejected(changes, error):
     with pytest.raises(error):
         make(**changes)
 
@@ -72,7 +72,7 @@ def test_slow_may_raise_or_be_no_function():
         make(slow=None)()
 
 
-def test_a_call_that_was_never_initialised_says_so():
+def test_a_call_that_was_never_initialized_says_so():
     call = Call.__new__(Call)
     with pytest.raises(RuntimeError, match="initialized"):
         call()
@@ -95,7 +95,7 @@ def test_a_call_that_was_never_initialised_says_so():
         (0, 0, 2**70, 1, 0),
     ],
 )
-def test_use_refuses_what_are_no_addresses(args):
+def test_use_rejects_what_are_no_addresses(args):
     with pytest.raises((TypeError, ValueError, OverflowError)):
         make()._use(*args)
 
@@ -151,7 +151,7 @@ READ_ONLY.flags.writeable = False
     ],
     ids=str,
 )
-def test_run_refuses_arrays_that_do_not_fit(kernel, args):
+def test_run_rejects_arrays_that_do_not_fit(kernel, args):
     before = FOUR.copy()
     with pytest.raises((TypeError, ValueError, OverflowError)):
         kernel._run(*args)

@@ -181,10 +181,10 @@ def test_many_threads_may_call_one_kernel(kernel):
         for _ in range(300):
             start = int(rng.integers(1990))
             stop = start + int(rng.integers(1, 10))
-            found = (kernel(q[start:stop]), kernel(q[start]))
-            if not np.allclose(found[0], expected[start:stop], rtol=1e-12):
+            actual = (kernel(q[start:stop]), kernel(q[start]))
+            if not np.allclose(actual[0], expected[start:stop], rtol=1e-12):
                 wrong.append(start)
-            if not np.allclose(found[1], expected[start], rtol=1e-12):
+            if not np.allclose(actual[1], expected[start], rtol=1e-12):
                 wrong.append(start)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(16)]

@@ -59,17 +59,17 @@ def test_it_is_a_kernel_and_looks_like_the_function():
 
 def test_arguments_by_name_lists_broadcasting_and_out(rng):
     x, A = rng.normal(size=(4, 3)), rng.normal(size=(3, 3))
-    wanted = x @ A.T
+    expected = x @ A.T
     out = np.empty((4, 3))
 
-    np.testing.assert_allclose(product(A=A, x=x), wanted, rtol=1e-13)
-    np.testing.assert_allclose(product(x.tolist(), A.tolist()), wanted, rtol=1e-13)
+    np.testing.assert_allclose(product(A=A, x=x), expected, rtol=1e-13)
+    np.testing.assert_allclose(product(x.tolist(), A.tolist()), expected, rtol=1e-13)
     assert product(x, A, out=out) is out
-    np.testing.assert_allclose(out, wanted, rtol=1e-13)
+    np.testing.assert_allclose(out, expected, rtol=1e-13)
     np.testing.assert_allclose(
-        product(x[:, None], np.stack([A, A])), wanted[:, None] + np.zeros((4, 2, 3))
+        product(x[:, None], np.stack([A, A])), expected[:, None] + np.zeros((4, 2, 3))
     )
-    np.testing.assert_allclose(product(x, A, threads=2), wanted, rtol=1e-13)
+    np.testing.assert_allclose(product(x, A, threads=2), expected, rtol=1e-13)
 
 
 def test_a_tuple_of_results(rng):
@@ -83,10 +83,10 @@ def test_a_tuple_of_results(rng):
 
 def test_many_rows_on_several_threads(rng):
     x = rng.normal(size=(10_000, 3))
-    wanted = np.linalg.norm(x, axis=1)
+    expected = np.linalg.norm(x, axis=1)
 
-    np.testing.assert_allclose(length(x), wanted, rtol=1e-14)
-    np.testing.assert_allclose(length(x, threads=3), wanted, rtol=1e-14)
+    np.testing.assert_allclose(length(x), expected, rtol=1e-14)
+    np.testing.assert_allclose(length(x, threads=3), expected, rtol=1e-14)
 
 
 def test_calls_from_several_threads(rng):
@@ -112,8 +112,8 @@ def test_both_precisions(dtype, rng):
         got = f(x)
         assert got.dtype == dtype
         x64 = x.astype(float)
-        wanted = np.exp(x64) + np.arctan2(x64, 1.0) * x64[:, ::-1]
-        np.testing.assert_allclose(got, wanted, rtol=0, atol=20 * np.finfo(dtype).eps)
+        expected = np.exp(x64) + np.arctan2(x64, 1.0) * x64[:, ::-1]
+        np.testing.assert_allclose(got, expected, rtol=0, atol=20 * np.finfo(dtype).eps)
         f.warmup()
     assert f.jacobian("x")(x).dtype == dtype
 
@@ -132,7 +132,7 @@ def test_numbers_as_inputs_and_results():
         divide.warmup()
 
 
-def test_a_flat_matrix_is_refused_before_and_after_warming_up():
+def test_a_flat_matrix_is_rejected_before_and_after_warming_up():
     for _ in range(2):
         with pytest.raises(ShapeError, match=r"A: .*\(\.\.\., 3, 3\).*\(9,\)"):
             product(np.ones(3), np.ones(9))
@@ -218,8 +218,8 @@ def test_a_jacobian_is_made_once_and_has_one_of_its_own(rng):
     assert length.jacobian("x") is gradient
     assert isinstance(gradient, Kernel)
     np.testing.assert_allclose(gradient(x), x / n, rtol=1e-13)
-    wanted = (np.eye(3) - np.outer(x, x) / n**2) / n
-    np.testing.assert_allclose(hessian(x), wanted, rtol=1e-12, atol=1e-14)
+    expected = (np.eye(3) - np.outer(x, x) / n**2) / n
+    np.testing.assert_allclose(hessian(x), expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(gradient(np.zeros(3)), np.zeros(3))
 
 
@@ -232,8 +232,10 @@ def test_a_jacobian_of_what_does_not_exist():
 
 def test_a_jacobian_by_all_inputs(rng):
     x, A = rng.normal(size=3), rng.normal(size=(3, 3))
-    for got, wanted in zip(product.jacobian()(x, A), product.jacobian("x", "A")(x, A), strict=True):
-        np.testing.assert_array_equal(got, wanted)
+    for got, expected in zip(
+        product.jacobian()(x, A), product.jacobian("x", "A")(x, A), strict=True
+    ):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_a_result_of_many_axes():
@@ -257,10 +259,10 @@ def test_a_compiled_function_inside_another(rng):
 
     x, A = rng.normal(size=3), rng.normal(size=(3, 3))
     y = A @ x
-    wanted = 2.0 * np.cross(y, x) * (y @ x) + A @ [1.0, 2.0, 3.0]
-    wanted = wanted + np.linalg.norm(A, axis=1) * x / np.linalg.norm(x)
+    expected = 2.0 * np.cross(y, x) * (y @ x) + A @ [1.0, 2.0, 3.0]
+    expected = expected + np.linalg.norm(A, axis=1) * x / np.linalg.norm(x)
 
-    np.testing.assert_allclose(outer(x, A), wanted, rtol=1e-12)
+    np.testing.assert_allclose(outer(x, A), expected, rtol=1e-12)
     with pytest.raises(ShapeError, match=r"A: .*\(\.\.\., 3, 3\).*\(3,\)"):
         compile_function(x=(3,))(lambda x: product(x, x))
 
@@ -270,7 +272,7 @@ def test_out_means_nothing_inside_another():
         compile_function(x=(3,))(lambda x: length(x, out=np.empty(())))
 
 
-def test_objects_that_are_no_expressions_are_refused():
+def test_objects_that_are_not_expressions_are_rejected():
     with pytest.raises(ArgumentError, match=r"x: .*ndarray"):
         length(np.array([1.0, 2.0, 3.0], dtype=object))
 
@@ -332,7 +334,7 @@ def test_an_error_says_what_is_wrong(call, facts):
         assert fact in str(caught.value)
 
 
-def test_rows_that_do_not_fit_each_other():
+def test_rows_that_cannot_be_broadcast():
     with pytest.raises((ShapeError, ArgumentError)):
         compile_function(x=(3,))(lambda x: [x, x[:2]])
 
@@ -369,9 +371,9 @@ def test_comparisons_are_made_in_each_call():
         conditions = [a == 2, a != 2, a == b, x[1] == 2, np.any(x == 2)]
         return np.stack([where(condition, 1.0, 0.0) for condition in conditions])
 
-    found = equal([[2.0, 3.0], [3.0, 2.0], [3.0, 3.0], [np.nan, 2.0]])
+    actual = equal([[2.0, 3.0], [3.0, 2.0], [3.0, 3.0], [np.nan, 2.0]])
     expected = [[1, 0, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 1, 0, 0], [0, 1, 0, 1, 1]]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_linear_algebra_needs_no_import():

@@ -51,9 +51,9 @@ def test_spatial_functions_give_the_same_as_on_numbers(name, scale, rng):
     f = compile_function(**shapes)(function)
     arrays = [rng.normal(size=(6, *shape)) * scale for shape in shapes.values()]
 
-    for got, wanted in zip(as_tuple(f(*arrays)), as_tuple(function(*arrays)), strict=True):
-        assert got.shape == wanted.shape
-        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-13 * (scale or 1.0))
+    for got, expected in zip(as_tuple(f(*arrays)), as_tuple(function(*arrays)), strict=True):
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13 * (scale or 1.0))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-4, 1e-9, 0.0])

@@ -59,11 +59,11 @@ def test_code_is_found_again(folder, nothing_is_made, name):
     kd = floater()
     kernel = MADE[name](kd)
     kernel.warmup()
-    wanted = kernel(*arguments(kernel, kd))
+    expected = kernel(*arguments(kernel, kd))
     nothing_is_made()
     again = MADE[name](floater())
     got = again(*arguments(again, kd))
-    for a, b in zip(got, wanted, strict=True):
+    for a, b in zip(got, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -83,19 +83,19 @@ def test_a_long_jacobian_is_known_to_be_long(folder, nothing_is_made, monkeypatc
     kernel = kd.gravity_force.jacobian("q")
     given = arguments(kernel, kd)
     kernel.warmup()
-    wanted = kernel(*given)
+    expected = kernel(*given)
     nothing_is_made()
     monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 1 << 40)
-    np.testing.assert_array_equal(floater().gravity_force.jacobian("q")(*given), wanted)
+    np.testing.assert_array_equal(floater().gravity_force.jacobian("q")(*given), expected)
 
 
-def test_a_damaged_program_is_made_again(folder):
-    wanted = floater().inverse_dynamics.vjp("q").program
+def test_a_damaged_program_is_compiled_again(folder):
+    expected = floater().inverse_dynamics.vjp("q").program
     (path,) = folder.glob("*.program")
     whole = path.read_bytes()
     for damaged in (b"", whole[:100], whole[:-1], whole[:-9] + b"x" + whole[-8:]):
         path.write_bytes(damaged)
-        assert floater().inverse_dynamics.vjp("q").program == wanted
+        assert floater().inverse_dynamics.vjp("q").program == expected
         assert path.read_bytes() == whole
 
 

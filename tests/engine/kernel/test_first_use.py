@@ -24,7 +24,7 @@ X = np.array([0.3, -1.0, 2.0])
 
 
 class Tracer:
-    """Traces y = x sin x, and counts how often."""
+    """Traces y = x sin x, and counts how many times."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.count = 0
@@ -59,8 +59,8 @@ def test_many_threads_may_make_the_first_call_at_once(warm):
         return kernel(np.tile(X, (number % 4 + 1, 1)))[0]
 
     with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(work, range(16)))
-    np.testing.assert_allclose(found, np.tile(X * np.sin(X), (16, 1)), rtol=1e-13)
+        actual = list(pool.map(work, range(16)))
+    np.testing.assert_allclose(actual, np.tile(X * np.sin(X), (16, 1)), rtol=1e-13)
     assert tracer.count == 1
 
 
@@ -71,8 +71,8 @@ def test_many_threads_may_make_the_first_calls_of_many_functions():
         return np.array([kernels[(number + k) % 8](X) for k in range(8)])
 
     with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(work, range(8)):
-            np.testing.assert_allclose(found, np.tile(X * np.sin(X), (8, 1)), rtol=1e-13)
+        for actual in pool.map(work, range(8)):
+            np.testing.assert_allclose(actual, np.tile(X * np.sin(X), (8, 1)), rtol=1e-13)
 
 
 def test_an_error_of_what_is_traced_reaches_every_caller():
@@ -121,8 +121,8 @@ def test_a_function_may_need_another_that_is_not_compiled_yet():
         factor = float(inner(X)[0])
         return trace(lambda x: factor * x, [IN], ["y"])
 
-    found = kernel_of(make)(X)
-    np.testing.assert_allclose(found, X[0] * np.sin(X[0]) * X, rtol=1e-13)
+    actual = kernel_of(make)(X)
+    np.testing.assert_allclose(actual, X[0] * np.sin(X[0]) * X, rtol=1e-13)
 
 
 @pytest.fixture

@@ -37,11 +37,11 @@ def test_results_are_a_named_tuple(kernel, batch, is_warm, rng):
     if is_warm:
         kernel.warmup()
     a, b = rng.normal(size=(2, *batch, 2))
-    found = kernel(a, b)
+    actual = kernel(a, b)
 
-    assert type(found) is Pair
-    np.testing.assert_allclose(found.sums, a + b)
-    np.testing.assert_allclose(found.products, a * b)
+    assert type(actual) is Pair
+    np.testing.assert_allclose(actual.sums, a + b)
+    np.testing.assert_allclose(actual.products, a * b)
     assert kernel(a.tolist(), b).sums.shape == (*batch, 2)
 
 
@@ -62,9 +62,9 @@ def test_results_can_be_given_back_as_out(kernel, rng):
 def test_inside_a_traced_function_they_are_named_too(kernel, rng):
     @compile_function(a=2, b=2)
     def total(a, b):
-        found = kernel(a, b)
-        assert type(found) is Pair
-        return found.sums * found.products
+        actual = kernel(a, b)
+        assert type(actual) is Pair
+        return actual.sums * actual.products
 
     a, b = rng.normal(size=(2, 2))
     np.testing.assert_allclose(total(a, b), (a + b) * (a * b))

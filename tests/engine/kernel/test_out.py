@@ -77,7 +77,7 @@ def test_what_lies_beside_out_is_left_alone(kd):
         ((np.zeros((8, 8)), np.zeros((8, 8))), "1 arrays", "2"),
     ],
 )
-def test_an_out_that_does_not_fit_is_refused(kd, out, expected, got):
+def test_an_out_that_does_not_fit_is_rejected(kd, out, expected, got):
     before = out.copy() if isinstance(out, np.ndarray) else None
     with pytest.raises(lw.LinkworkError) as caught:
         kd.mass_matrix(kd.neutral(), out=out)
@@ -86,7 +86,7 @@ def test_an_out_that_does_not_fit_is_refused(kd, out, expected, got):
         np.testing.assert_array_equal(out, before)
 
 
-def test_an_out_that_is_read_only_is_refused_and_kept(kd):
+def test_an_out_that_is_read_only_is_rejected_and_kept(kd):
     out = np.full((8, 8), 7.0)
     out.flags.writeable = False
     with pytest.raises(lw.LinkworkError, match=r"out.*mass_matrix is read-only"):
@@ -149,9 +149,9 @@ def test_out_may_be_an_input(kd, n):
     expected = kd.forward_dynamics(q, nu, tau)
     for place in (1, 2):
         given = [q.copy(), nu.copy(), tau.copy()]
-        found = kd.forward_dynamics(*given, out=given[place])
-        np.testing.assert_array_equal(found, given[place])
-        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+        actual = kd.forward_dynamics(*given, out=given[place])
+        np.testing.assert_array_equal(actual, given[place])
+        np.testing.assert_allclose(actual, expected, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("shift", [1, 3, 8, 20])
@@ -164,7 +164,7 @@ def test_out_may_overlap_an_input(kd, shift):
     np.testing.assert_allclose(kd.forward_dynamics(q, nu, given, out=out), expected, rtol=1e-11)
 
 
-def test_outs_that_overlap_each_other_are_refused(kd):
+def test_outs_that_overlap_each_other_are_rejected(kd):
     """Only one of the two results could be there afterwards."""
     q, nu, _ = motion(kd)
     fused = kd.function("bias_force", "gravity_force")
@@ -178,7 +178,7 @@ def test_outs_that_overlap_each_other_are_refused(kd):
 def test_outs_that_only_lie_in_the_same_memory_are_fine(kd):
     q, nu, _ = motion(kd, 5)
     room = np.zeros((5, 2, 8))
-    found = kd.function("bias_force", "gravity_force")(q, nu, out=(room[:, 0], room[:, 1]))
+    actual = kd.function("bias_force", "gravity_force")(q, nu, out=(room[:, 0], room[:, 1]))
     np.testing.assert_allclose(room[:, 0], kd.bias_force(q, nu), atol=1e-12)
     np.testing.assert_allclose(room[:, 1], kd.gravity_force(q), atol=1e-12)
-    assert found[0].base is room
+    assert actual[0].base is room

@@ -151,19 +151,19 @@ def test_every_way_to_results_uses_it(way, q):
     kd = floater(dtype=np.float32 if way == "float32" else np.float64)
     many = np.concatenate([q] * 4).astype(kd.dtype)
     if way == "slow path":
-        found = [kd.mass_matrix([list(row) for row in q])]
+        actual = [kd.mass_matrix([list(row) for row in q])]
     elif way == "several results":
-        found = kd.function("mass_matrix", "com_jacobian")(many)
+        actual = kd.function("mass_matrix", "com_jacobian")(many)
     elif way == "rollout":
         doubled = lw.compile(x=(64,))(lambda x: 2 * x)
-        found = [lw.rollout(doubled, np.ones((ROWS, 64)), steps=3)]
+        actual = [lw.rollout(doubled, np.ones((ROWS, 64)), steps=3)]
     elif way == "workcell":
         rng = np.random.default_rng(0)
         cell = random_cell(rng, n_frames=8)
-        found = [cell.world_H_frames(cell.frame_names, random_state(cell, rng, (ROWS,)))]
+        actual = [cell.world_H_frames(cell.frame_names, random_state(cell, rng, (ROWS,)))]
     else:
-        found = [kd.mass_matrix(many)]
-    for array in found:
+        actual = [kd.mass_matrix(many)]
+    for array in actual:
         owner = array if array.base is None else array.base
         assert get_handler_name(owner) == "linkwork_pool"
 
@@ -195,10 +195,10 @@ def test_another_allocator_of_the_program_is_used_instead(mass_matrix, q):
     capsule = api.PyCapsule_New(ctypes.addressof(own), b"mem_handler", None)
     before = set_handler(capsule)
     try:
-        found = mass_matrix(q)
-        assert get_handler_name(found).startswith("other")
+        actual = mass_matrix(q)
+        assert get_handler_name(actual).startswith("other")
         assert get_handler_name(np.ones(3)).startswith("other")
-        del found
+        del actual
     finally:
         set_handler(before)
     assert get_handler_name(mass_matrix(q)) == "linkwork_pool"

@@ -1,4 +1,4 @@
-"""`linkwork.rollout`: what is refused, with the names and values; `out` stays untouched then."""
+"""`linkwork.rollout`: what is rejected, with the names and values; `out` stays untouched then."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_params(swing):
 
 def test_steps(swing):
     x0, controls = np.zeros(2), np.zeros((5, 1))
-    facts = "steps: 4", "u has values for 5"
+    facts = "steps: ", "got 4", "expected 5", "of u"
     assert_refused(lw.ShapeError, facts, swing, x0, controls, steps=4)
     for wrong in (-1, 2.5, "many"):
         facts = "steps: ", f"got {wrong!r}"
@@ -118,7 +118,7 @@ def test_out_and_threads(swing):
     np.testing.assert_array_equal(out, 7.0)
 
 
-def test_the_extension_refuses_arrays_that_python_has_not_prepared(swing):
+def test_the_extension_rejects_arrays_that_python_has_not_prepared(swing):
     swing.warmup()
     start, controls = np.zeros((3, 1, 2)), np.zeros((3, 5, 1))
     result = np.zeros((3, 6, 2))
@@ -145,7 +145,7 @@ def test_the_first_state_that_is_not_finite_is_named_on_request(final, path, mon
         return x + 1.0, v * gain
 
     if path == "NumPy":
-        monkeypatch.setattr(step.code, "function", NumpyCode(step.program))
+        monkeypatch.setattr(step.code, "column_function", NumpyCode(step.program))
     x0 = np.zeros(3), np.ones((3, 2))
     gains = np.array([1.0, 1e100, 1e50])
     options = {"params": {"gain": gains}, "steps": 10, "final": final}

@@ -63,7 +63,7 @@ def backwards(step, x0, controls, params, cotangents):
     jacobian = step.jacobian(*(port.name for port in inputs))
     carried = [ct[..., steps, :] for ct in cotangents]
     controls = [a.reshape(*a.shape[: states[0].ndim - 1], -1) for a in controls]
-    found = [[] for _ in inputs]
+    actual = [[] for _ in inputs]
     for time in reversed(range(steps)):
         now = [state[..., time, :] for state in states]
         now += [
@@ -79,12 +79,12 @@ def backwards(step, x0, controls, params, cotangents):
                 block = block.reshape(*states[0].shape[:-2], carried[output].shape[-1], -1)
                 flat = flat + np.einsum("...i,...ij->...j", carried[output], block)
             products.append(flat.reshape((*states[0].shape[:-2], *port.shape)))
-        for kept, product in zip(found[n:], products[n:], strict=True):
+        for kept, product in zip(actual[n:], products[n:], strict=True):
             kept.append(product)
         carried = [a + ct[..., time, :] for a, ct in zip(products, cotangents, strict=False)]
     batch = states[0].ndim - 2
-    timed = [np.stack(kept[::-1], axis=batch) for kept in found[n : n + len(controls)]]
-    return carried, timed, [sum(kept) for kept in found[n + len(controls) :]]
+    timed = [np.stack(kept[::-1], axis=batch) for kept in actual[n : n + len(controls)]]
+    return carried, timed, [sum(kept) for kept in actual[n + len(controls) :]]
 
 
 # Values.
@@ -95,17 +95,17 @@ def backwards(step, x0, controls, params, cotangents):
 def test_gradients_are_products_of_jacobians(sprung, batch, steps, memory):
     x0, controls, params = spring_inputs(batch, steps)
     cotangents = numbers(*batch, steps + 1, 2), numbers(*batch, steps + 1, 2, seed=1)
-    found = sprung.vjp(x0, controls, cotangents, params=params)
+    actual = sprung.vjp(x0, controls, cotangents, params=params)
     by_x0, by_controls, by_params = backwards(sprung.step, x0, controls, params, cotangents)
-    for one, other in zip(found.x0, by_x0, strict=True):
+    for one, other in zip(actual.x0, by_x0, strict=True):
         close(one, other)
-    for one, other in zip(found.controls, by_controls, strict=True):
+    for one, other in zip(actual.controls, by_controls, strict=True):
         assert one.shape == other.shape
         close(one, other)
-    for one, other in zip(found.params.values(), by_params, strict=True):
+    for one, other in zip(actual.params.values(), by_params, strict=True):
         assert one.shape == other.shape
         close(one, other)
-    assert [*found.params] == ["mass", "stiffness"]
+    assert [*actual.params] == ["mass", "stiffness"]
 
 
 def test_gradients_against_complex_steps(sprung, memory):
@@ -126,8 +126,8 @@ def test_gradients_against_complex_steps(sprung, memory):
         return total
 
     given = [*x0, *controls, *params.values()]
-    found = sprung.vjp(x0, controls, weights, params=params)
-    gradients = [*found.x0, *found.controls, *found.params.values()]
+    actual = sprung.vjp(x0, controls, weights, params=params)
+    gradients = [*actual.x0, *actual.controls, *actual.params.values()]
     for place, gradient in enumerate(gradients):
         for index in np.ndindex(gradient.shape):
             moved = [np.array(a, dtype=complex) for a in given]
@@ -171,21 +171,21 @@ def test_states_that_are_known_need_not_be_computed_again(swing, sprung):
 
 def test_a_rollout_without_steps_or_rows(swing):
     ct = numbers(3, 1, 2)
-    found = swing.vjp(numbers(3, 2), np.zeros((3, 0, 1)), ct, final=numbers(3, 2, seed=5))
-    np.testing.assert_array_equal(found.x0, ct[:, 0] + numbers(3, 2, seed=5))
-    assert found.controls.shape == (3, 0, 1)
-    found = swing.vjp(np.zeros((0, 2)), np.zeros((0, 4, 1)), np.zeros((0, 5, 2)))
-    assert (found.x0.shape, found.controls.shape) == ((0, 2), (0, 4, 1))
+    actual = swing.vjp(numbers(3, 2), np.zeros((3, 0, 1)), ct, final=numbers(3, 2, seed=5))
+    np.testing.assert_array_equal(actual.x0, ct[:, 0] + numbers(3, 2, seed=5))
+    assert actual.controls.shape == (3, 0, 1)
+    actual = swing.vjp(np.zeros((0, 2)), np.zeros((0, 4, 1)), np.zeros((0, 5, 2)))
+    assert (actual.x0.shape, actual.controls.shape) == ((0, 2), (0, 4, 1))
 
 
 def test_params_alone(swing):
     x0, u = numbers(4, 2), numbers(4, 1)
     ct = numbers(4, 9, 2)
-    found = swing.vjp(x0, cotangents=ct, params={"u": u}, steps=8)
+    actual = swing.vjp(x0, cotangents=ct, params={"u": u}, steps=8)
     timed = swing.vjp(x0, np.repeat(u[:, None], 8, axis=1), ct)
-    assert found.controls is None
-    close(found.params["u"], timed.controls.sum(axis=1))
-    close(found.x0, timed.x0)
+    assert actual.controls is None
+    close(actual.params["u"], timed.controls.sum(axis=1))
+    close(actual.x0, timed.x0)
     assert timed.params == {}
 
 
@@ -197,14 +197,14 @@ def test_batch_axes_are_broadcast_and_gradients_have_all_of_them(swing, start, c
     x0, controls = numbers(*start, 2), numbers(*control, 6, 1)
     ct = numbers(*cotangent, 7, 2)
     batch = np.broadcast_shapes(start, control, cotangent)
-    found = swing.vjp(x0, controls, ct)
+    actual = swing.vjp(x0, controls, ct)
     full = swing.vjp(
         np.array(np.broadcast_to(x0, (*batch, 2))),
         np.array(np.broadcast_to(controls, (*batch, 6, 1))),
         np.array(np.broadcast_to(ct, (*batch, 7, 2))),
     )
-    np.testing.assert_array_equal(found.x0, full.x0)
-    np.testing.assert_array_equal(found.controls, full.controls)
+    np.testing.assert_array_equal(actual.x0, full.x0)
+    np.testing.assert_array_equal(actual.controls, full.controls)
 
 
 def test_long_rollouts_with_and_without_checkpoints_agree(swing, monkeypatch):
@@ -223,10 +223,10 @@ def test_float32(memory):
     single, double = lw.Rollout(pendulum(np.float32)), lw.Rollout(pendulum())
     x0, controls = numbers(9, 2), numbers(9, 20, 1)
     ct = numbers(9, 21, 2)
-    found, exact = (sim.vjp(x0, controls, ct) for sim in (single, double))
-    assert found.x0.dtype == found.controls.dtype == np.float32
-    close(found.x0, exact.x0, 1e-4)
-    close(found.controls, exact.controls, 1e-4)
+    actual, exact = (sim.vjp(x0, controls, ct) for sim in (single, double))
+    assert actual.x0.dtype == actual.controls.dtype == np.float32
+    close(actual.x0, exact.x0, 1e-4)
+    close(actual.controls, exact.controls, 1e-4)
 
 
 def test_a_row_that_is_not_finite_stays_alone(swing, memory):
@@ -234,17 +234,17 @@ def test_a_row_that_is_not_finite_stays_alone(swing, memory):
     ct = numbers(50, 31, 2)
     expected = swing.vjp(x0, controls, ct)
     x0[7] = np.nan
-    found = swing.vjp(x0, controls, ct)
-    assert np.isnan(found.x0[7]).all()
+    actual = swing.vjp(x0, controls, ct)
+    assert np.isnan(actual.x0[7]).all()
     others = np.delete(np.arange(50), 7)
-    np.testing.assert_array_equal(found.x0[others], expected.x0[others])
-    np.testing.assert_array_equal(found.controls[others], expected.controls[others])
+    np.testing.assert_array_equal(actual.x0[others], expected.x0[others])
+    np.testing.assert_array_equal(actual.controls[others], expected.controls[others])
 
 
 # Robots and unit norms.
 
 
-def test_states_with_unit_norms_have_gradients_of_the_normalised_ones(memory):
+def test_states_with_unit_norms_have_gradients_of_the_normalized_ones(memory):
     """Each step divides the pair by its norm, which is 1.5 after the first one."""
     sim = lw.Rollout(stretching())
     rate = numbers(3, 6)
@@ -261,12 +261,12 @@ def test_states_with_unit_norms_have_gradients_of_the_normalised_ones(memory):
             total = total + weights[:, time + 1, 0] * x[0] + weights[:, time + 1, 1] * x[1]
         return total
 
-    found = sim.vjp(x0, rate, weights)
+    actual = sim.vjp(x0, rate, weights)
     given = [*x0.T.astype(complex), *rate.T.astype(complex)]
     for place in range(8):
         moved = [a + 1e-30j * (k == place) for k, a in enumerate(given)]
         expected = cost(moved[:2], moved[2:]).imag / 1e-30
-        gradient = found.x0[:, place] if place < 2 else found.controls[:, place - 2]
+        gradient = actual.x0[:, place] if place < 2 else actual.controls[:, place - 2]
         close(gradient, expected, 1e-12)
 
 
@@ -282,15 +282,15 @@ def test_a_floating_robot_rolled_out_has_the_gradients_of_differences(memory):
     sim = lw.Rollout(step)
     q, nu, tau = kd.random(1, seed=2)[0], numbers(kd.nv), numbers(9, kd.nv)
     weights = numbers(10, kd.nq), numbers(10, kd.nv)
-    found = sim.vjp((q, nu), tau, weights)
-    assert abs(found.x0[0][3:7] @ q[3:7]) < 1e-9 + abs(weights[0][0][3:7] @ q[3:7])
+    actual = sim.vjp((q, nu), tau, weights)
+    assert abs(actual.x0[0][3:7] @ q[3:7]) < 1e-9 + abs(weights[0][0][3:7] @ q[3:7])
 
     def cost(given):
         states = sim((given[0], given[1]), given[2])
         return sum((a * w).sum(axis=(-2, -1)) for a, w in zip(states, weights, strict=True))
 
     given, h = [q, nu, tau], 1e-4
-    for place, gradient in enumerate([*found.x0, found.controls]):
+    for place, gradient in enumerate([*actual.x0, actual.controls]):
         direction = numbers(*gradient.shape, seed=place)
         if place == 0:  # stays on the unit quaternions to second order
             direction[3:7] -= q[3:7] * (q[3:7] @ direction[3:7])
@@ -310,9 +310,9 @@ def test_any_number_of_threads_gives_the_same(sprung, threads, memory):
     x0, controls, params = spring_inputs((300,), 40)
     ct = numbers(300, 41, 2), numbers(300, 41, 2, seed=1)
     alone = sprung.vjp(x0, controls, ct, params=params, threads=1)
-    found = sprung.vjp(x0, controls, ct, params=params, threads=threads)
+    actual = sprung.vjp(x0, controls, ct, params=params, threads=threads)
     for one, other in zip(
-        (*found.x0, *found.controls, *found.params.values()),
+        (*actual.x0, *actual.controls, *actual.params.values()),
         (*alone.x0, *alone.controls, *alone.params.values()),
         strict=True,
     ):
@@ -368,7 +368,7 @@ def test_an_interrupt_stops_a_long_rollout_backwards():
     assert ended == ("interrupted\n", 0, "")
 
 
-# What is refused.
+# What is rejected.
 
 
 def refused(kind, sim, *args, **named) -> str:

@@ -41,7 +41,7 @@ def test_a_row_may_have_any_shape(shape, batch):
 
 
 @pytest.mark.parametrize("given", [(4, 3), (12,), (2, 6), (6, 2), (3,), (4,), (), (4, 3, 1)])
-def test_a_row_of_another_shape_is_refused(given):
+def test_a_row_of_another_shape_is_rejected(given):
     """Though it has as many numbers, or as many in its last axis."""
     function = lw.compile(A=(3, 4))(lambda A: 2 * A)
     function(numbers(3, 4))
@@ -83,7 +83,7 @@ def test_derivatives_have_as_many_axes_as_it_takes():
 # Masked arrays.
 
 
-def test_a_masked_element_is_refused_and_not_read_through():
+def test_a_masked_element_is_rejected_and_not_read_through():
     masked = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
     for given in (masked, np.ma.array([masked, masked]), [masked, masked], (masked,)):
         with pytest.raises(lw.ArgumentError, match=r"^x: masked.*filled\(\)"):
@@ -117,10 +117,10 @@ def test_a_compiled_function_is_known_by_the_function_it_was():
 
 
 def test_a_derivative_has_a_name_too():
-    slope = named.jacobian("x")
-    assert slope.__name__ == "d doubled / d x"
-    assert slope.__doc__ == "The Jacobian of doubled by x."
-    assert not hasattr(slope, "__wrapped__")
+    jacobian = named.jacobian("x")
+    assert jacobian.__name__ == "d doubled / d x"
+    assert jacobian.__doc__ == "The Jacobian of doubled with respect to x."
+    assert not hasattr(jacobian, "__wrapped__")
 
 
 def test_attributes_of_a_function_do_not_get_into_the_kernel():

@@ -46,10 +46,10 @@ def test_threads_may_share_one_robot(n):
         return results[-1]
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(work, range(8)))
+        actual = list(pool.map(work, range(8)))
     for seed in range(8):
         expected = kd.forward_dynamics(*inputs[seed])
-        np.testing.assert_allclose(found[seed], expected, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(actual[seed], expected, rtol=1e-11, atol=1e-11)
 
 
 def test_threads_may_ask_for_the_same_new_function_at_once():
@@ -62,10 +62,10 @@ def test_threads_may_ask_for_the_same_new_function_at_once():
         return kd.function("bias_force"), kd.bias_force(q, nu)
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(work, range(8)))
-    assert len({id(kernel) for kernel, _ in found}) == 1
-    for _, result in found:
-        np.testing.assert_allclose(result, found[0][1], rtol=1e-12, atol=1e-12)
+        actual = list(pool.map(work, range(8)))
+    assert len({id(kernel) for kernel, _ in actual}) == 1
+    for _, result in actual:
+        np.testing.assert_allclose(result, actual[0][1], rtol=1e-12, atol=1e-12)
 
 
 def test_an_absurd_number_of_threads_is_no_reason_to_fail():
@@ -150,10 +150,10 @@ def test_a_process_started_anew_gives_the_same(method):
     q = kd.random(5, seed=0)
     expected = kd.mass_matrix(q)
     with multiprocessing.get_context(method).Pool(1) as pool:
-        found = pool.apply(kd.mass_matrix, (q,))
+        actual = pool.apply(kd.mass_matrix, (q,))
         pool.close()
         pool.join()
-    np.testing.assert_allclose(found, expected, atol=1e-13)
+    np.testing.assert_allclose(actual, expected, atol=1e-13)
 
 
 @needs_fork
@@ -209,10 +209,10 @@ def test_a_million_rows_need_little_memory_beside_the_result():
     kd.mass_matrix([0.0])
     kd.warmup()
     q = np.linspace(-3, 3, 1_000_000)[:, None]
-    found = kd.mass_matrix(q)
-    assert found.shape == (1_000_000, 1, 1)
-    np.testing.assert_allclose(found[::99_999], kd.mass_matrix(q[::99_999].copy()), rtol=1e-13)
-    assert peak_beside(lambda: kd.mass_matrix(q), found.nbytes) < 4e6
+    actual = kd.mass_matrix(q)
+    assert actual.shape == (1_000_000, 1, 1)
+    np.testing.assert_allclose(actual[::99_999], kd.mass_matrix(q[::99_999].copy()), rtol=1e-13)
+    assert peak_beside(lambda: kd.mass_matrix(q), actual.nbytes) < 4e6
 
 
 def test_a_large_batch_that_floats_needs_no_copy_of_its_input(kd):

@@ -49,8 +49,8 @@ def test_streamed_rows_are_the_rows(kernel, threads, more, offset):
 
     kernel(x, out=out, threads=threads)
 
-    for found, expected in zip(out, expected_of(x), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=8 * np.finfo(dtype).eps)
+    for actual, expected in zip(out, expected_of(x), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=8 * np.finfo(dtype).eps)
     assert np.all(guard[:start] == -7.0)
     assert np.all(guard[stop:] == -7.0)
 

@@ -171,7 +171,7 @@ def test_a_signal_may_call_the_function_that_is_being_compiled():
 
 @pytest.mark.parametrize("mode", ["process", "off"])
 @pytest.mark.filterwarnings("always::linkwork.SlowCompileWarning")
-def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, mode):
+def test_a_compilation_that_takes_long_is_reported_once(no_cache, monkeypatch, mode):
     monkeypatch.setenv("LINKWORK_BACKGROUND", mode)
     monkeypatch.setattr(compiled_program, "LONG", 0.0)
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
@@ -187,7 +187,7 @@ def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, 
         kd.mass_matrix(kd.neutral())
 
 
-def test_short_functions_are_not_announced(no_cache, monkeypatch):
+def test_short_functions_are_not_reported(no_cache, monkeypatch):
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
     kd = floater()
     with warnings.catch_warnings():

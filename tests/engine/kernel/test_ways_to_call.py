@@ -22,12 +22,12 @@ from linkwork.engine.kernel.kernel import Kernel
 @pytest.fixture(scope="module")
 def kernels():
     """bias_force of a floating robot in both precisions; Python takes no call of it."""
-    found = {}
+    actual = {}
     for dtype in (np.float64, np.float32):
         kernel = floater(dtype=dtype).function("bias_force")
         kernel.warmup()
-        found[dtype] = kernel
-    return found
+        actual[dtype] = kernel
+    return actual
 
 
 @pytest.fixture
@@ -83,14 +83,14 @@ def test_arrays_of_any_layout_give_the_same_bits(kernels, only_in_c, dtype, way,
     ):
         return  # rows that are not evenly spaced are left to Python; tested elsewhere
     plain = kernel(q.astype(dtype), nu.astype(dtype))
-    found = kernel(convert(q), convert(nu))
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found, plain)
+    actual = kernel(convert(q), convert(nu))
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual, plain)
 
 
 @pytest.mark.parametrize("kind", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 @pytest.mark.parametrize("n", [(), 5])
-def test_whole_numbers_are_converted(kernels, only_in_c, kind, n):
+def test_integers_are_converted(kernels, only_in_c, kind, n):
     kernel = kernels[np.float64]
     q = np.broadcast_to(floater().neutral(), (*np.empty(n).shape, 9) if n else (9,))
     nu = np.ones((*q.shape[:-1], 8))
@@ -115,16 +115,16 @@ def test_a_row_that_all_share_is_not_left_to_python(kernels, only_in_c):
     kernel = kernels[np.float64]
     q, nu, _ = motion(floater(), 3000)
     for rows in (2, 8, 3000):
-        wanted = kernel(q[:rows], np.repeat(nu[:1], rows, axis=0))
+        expected = kernel(q[:rows], np.repeat(nu[:1], rows, axis=0))
         for shared in (nu[0], nu[:1], nu[0].tolist(), np.broadcast_to(nu[0], (rows, 8))):
-            np.testing.assert_array_equal(kernel(q[:rows], shared), wanted)
+            np.testing.assert_array_equal(kernel(q[:rows], shared), expected)
     assert kernel(q[:1], nu[:1]).shape == (1, 8)
     assert kernel(q[None, :1], nu[0]).shape == (1, 1, 8)
 
 
 @pytest.mark.parametrize("drift", [1e-14, 1e-12, 1e-9, -1e-6, 9e-4])
 @pytest.mark.parametrize("n", [(), 1, 7, 64, 3000])
-def test_a_drifted_quaternion_is_the_normalised_one_bit_by_bit(kernels, only_in_c, drift, n):
+def test_a_drifted_quaternion_is_the_normalized_one_bit_by_bit(kernels, only_in_c, drift, n):
     kernel = kernels[np.float64]
     q, nu, _ = motion(floater(), n)
     q[..., 3:7] *= 1 + drift
@@ -137,18 +137,20 @@ def test_a_drifted_quaternion_is_the_normalised_one_bit_by_bit(kernels, only_in_
     np.testing.assert_array_equal(kernel(part_of_rows(q), nu), kernel(q, nu))
 
 
-def test_a_row_is_normalised_whatever_the_others_are(kernels):
+def test_a_row_is_normalized_whatever_the_others_are(kernels):
     """One row that drifted changes no bit of the results of the others."""
     kernel = kernels[np.float64]
     q, nu, _ = motion(floater(), 64)
-    wanted = kernel(q, nu)
+    expected = kernel(q, nu)
     q[5, 3:7] *= 1 + 1e-9
-    np.testing.assert_array_equal(np.delete(kernel(q, nu), 5, axis=0), np.delete(wanted, 5, axis=0))
+    np.testing.assert_array_equal(
+        np.delete(kernel(q, nu), 5, axis=0), np.delete(expected, 5, axis=0)
+    )
 
 
 @pytest.mark.parametrize("rows", [3, 100, 3000, 20_000])
 @pytest.mark.parametrize("bad", ["norm", "nan"])
-def test_nothing_is_written_to_out_if_any_row_is_refused(rows, bad):
+def test_nothing_is_written_to_out_if_any_row_is_rejected(rows, bad):
     kd = floater(check=True)
     kd.warmup("com")
     q = kd.random(rows, seed=0)
@@ -179,8 +181,8 @@ def test_several_outputs_are_written_to_out_in_c(kd, only_in_c):
     for n in ((), 1, 9, 3000):
         q, nu, _ = motion(kd, n)
         out = np.empty((*nu.shape[:-1], 8, 8)), np.empty(nu.shape)
-        found = fused(q, nu, out=out)
-        assert found is out
+        actual = fused(q, nu, out=out)
+        assert actual is out
         for one, other in zip(out, fused(q, nu), strict=True):
             np.testing.assert_array_equal(one, other)
 
@@ -194,8 +196,8 @@ def test_more_ports_than_anybody_needs_work():
     function.warmup()
     for n in ((), (5,)):
         given = [np.full((*n, 2), float(k)) for k in range(140)]
-        for array, found in zip(given, function(*given), strict=True):
-            np.testing.assert_array_equal(found, 2 * array)
+        for array, actual in zip(given, function(*given), strict=True):
+            np.testing.assert_array_equal(actual, 2 * array)
 
 
 @pytest.mark.parametrize("axes", [7, 9, 20, 31])
@@ -206,7 +208,7 @@ def test_arrays_of_many_axes_work(axes):
     assert function(x).item() == 6.0
 
 
-def test_too_many_axes_are_refused_by_name():
+def test_too_many_axes_are_rejected_by_name():
     port = lw.compile(x=(2,))(lambda x: x).signature.inputs[0]
     many = type(port)("x", (1,) * 33)
     with pytest.raises(lw.ArgumentError, match=r"^x: .*32 axes.*33"):
@@ -300,7 +302,7 @@ def test_code_may_be_replaced_while_large_batches_write_to_out():
     """The check of the inputs and the computation are two passes; both use one code."""
     done = output_of(
         """
-        from linkwork.engine.runtime.compiler import Code, compiled
+        from linkwork.engine.runtime.compiler import load_code, compiled
         sys.setswitchinterval(1e-5)
         kd = floater()
         kernel = kd.function("com")
@@ -320,7 +322,7 @@ def test_code_may_be_replaced_while_large_batches_write_to_out():
         one = kernel.code.compile_fast(1, compiled)
         many = kernel.code.compile_fast(kernel.code.width, compiled)
         for k in range(60):
-            kernel.code.install(Code(one), Code(many) if k % 2 else None, 1)
+            kernel.code.install(load_code(one), load_code(many) if k % 2 else None, 1)
             time.sleep(0.002)
         stop.set()
         for worker in workers: worker.join()
@@ -362,7 +364,7 @@ BRIDGES = {
 
 
 @pytest.mark.parametrize("module", BRIDGES)
-def test_arrays_of_other_libraries_are_refused_with_the_bridge_to_use(kd, module):
+def test_arrays_of_other_libraries_are_rejected_with_the_bridge_to_use(kd, module):
     what, numbers, bridge = BRIDGES[module]
     for given in (foreign(module), [foreign(module)] * 9):
         with pytest.raises(lw.ArgumentError) as caught:
@@ -387,7 +389,7 @@ def test_a_function_of_a_robot_can_be_compiled_as_any_other(kd):
     np.testing.assert_allclose(again(q), kd.mass_matrix(q), rtol=1e-12, atol=1e-13)
 
 
-def test_the_number_of_threads_may_be_any_whole_number(kd):
+def test_the_number_of_threads_may_be_any_integer(kd):
     q = kd.random(5000, seed=0)
     kernel = kd.function("com")
     for threads in (np.int64(2), True, None, 2**70):
@@ -401,14 +403,14 @@ def test_threads_share_nothing_that_is_kept_between_calls(kernels):
     kernel = kernels[np.float64]
     q, nu, _ = motion(floater(), 200)
     q[:, 3:7] *= 1 + 1e-8
-    wanted, wrong = [kernel(a, b) for a, b in zip(q, nu, strict=True)], []
+    expected, wrong = [kernel(a, b) for a, b in zip(q, nu, strict=True)], []
 
     def work(seed: int) -> None:
         rng = np.random.default_rng(seed)
         for k in rng.integers(200, size=400):
-            if not np.array_equal(kernel(q[k], nu[k].tolist()), wanted[k]):
+            if not np.array_equal(kernel(q[k], nu[k].tolist()), expected[k]):
                 wrong.append(k)
-            if not np.allclose(kernel(q[: k + 2], nu[: k + 2]), wanted[: k + 2], atol=1e-12):
+            if not np.allclose(kernel(q[: k + 2], nu[: k + 2]), expected[: k + 2], atol=1e-12):
                 wrong.append(k)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]

@@ -96,7 +96,7 @@ for n in (6, 7):
     for function in (outer, several):
         path = NumpyCode(function.program) if NUMPY else None
         kernels.append(Kernel(function.signature, lambda f=function: f.program, check_result=check,
-                              numpy_path=path))
+                              column_function=path))
 for kernel in kernels:
     n = kernel.signature.inputs[0].size
     for turn in range(2):
@@ -122,7 +122,7 @@ def test_every_entry_of_a_checked_result_has_to_be_finite(path):
     assert output_of(f"NUMPY = {path == 'NumPy'}\n" + OVERFLOW) == "done"
 
 
-def test_a_warning_says_once_what_is_missing_and_what_to_do():
+def test_a_warning_reports_once_what_is_missing_and_what_to_do():
     said = output_of(
         WITHOUT_EXTENSION
         + """
@@ -139,7 +139,7 @@ print(kd.mass_matrix.status)
     )
     warning, status = said.split("\n")
     assert warning.startswith("1 LinkworkWarning")
-    for fact in ("without its C extension", "install a C compiler", "NumPy computes"):
+    for fact in ("without its C extension", "install a C compiler", "with NumPy"):
         assert fact in warning
     assert status.startswith("NumPy: ")
     assert "C extension" in status

@@ -52,6 +52,6 @@ def test_code_may_be_far_from_its_constants(way, width):
     """Distances of 32 bits end the process if the system puts code and constants far apart."""
     kd = lw.KinDyn(lw.robots.load("quadruped"))
     program = kd.function("mass_matrix", "difference").program  # with constants, tables and libm
-    found = relocation_types(WAYS[way](emit_llvm(program, "f", Lanes(width))))
-    assert found
-    assert found <= WIDE
+    actual = relocation_types(WAYS[way](emit_llvm(program, "f", Lanes(width))))
+    assert actual
+    assert actual <= WIDE

@@ -157,7 +157,7 @@ def test_a_child_forked_while_another_thread_compiles_works():
 
 
 @needs_fork
-def test_a_forked_child_ends_without_a_word():
+def test_a_forked_child_ends_without_output():
     done = output_of(
         BUSY
         + """
@@ -203,19 +203,19 @@ def test_a_child_forked_while_another_thread_drops_code_works():
     done = output_of(
         """
         import gc, signal
-        from linkwork.engine.runtime.compiler import Code, compiled
+        from linkwork.engine.runtime.compiler import load_code, compiled
         data = compiled("define void @f() {\\n ret void\\n}\\n")
         stop = threading.Event()
         def drop_much():
             while not stop.is_set():
-                Code(data)
+                load_code(data)
         threads = [threading.Thread(target=drop_much) for _ in range(3)]
         for thread in threads: thread.start()
         for _ in range(20):
             pid = os.fork()
             if pid == 0:
                 signal.alarm(20)
-                os._exit(0 if Code(data).address("f") else 1)
+                os._exit(0 if load_code(data).address("f") else 1)
             assert os.waitpid(pid, 0)[1] == 0
         stop.set()
         for thread in threads: thread.join()
@@ -294,19 +294,19 @@ def test_all_threads_have_the_same_background(monkeypatch):
     monkeypatch.setattr(module, "_state", {})
     init = Background.__init__
     monkeypatch.setattr(Background, "__init__", lambda own: (time.sleep(0.01), init(own))[1])
-    found: list[object] = []
+    actual: list[object] = []
     barrier = threading.Barrier(8)
 
     def ask() -> None:
         barrier.wait()
-        found.append(module.background())
+        actual.append(module.background())
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(map(id, found))) == 1
+    assert len(set(map(id, actual))) == 1
 
 
 # The process that compiles.
@@ -376,7 +376,7 @@ def test_a_job_cut_off_ends_the_process(process, sent):
 @pytest.mark.parametrize("when", ["before", "during"])
 @needs_signals
 def test_what_ended_the_process_is_not_tried_here(monkeypatch, when):
-    """Whatever it was, memory or a mistake of LLVM, would end this process, too."""
+    """Whatever it was, memory or a error of LLVM, would end this process, too."""
     here: list[str] = []
     monkeypatch.setattr(module, "compiled", lambda ir, _: here.append(ir))
     beside = Background()
@@ -465,7 +465,7 @@ def test_something_else_that_is_called_python_does_no_harm(monkeypatch, tmp_path
     monkeypatch.setattr(sys, "executable", str(fake))
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
     beside = Background()
-    with pytest.warns(lw.LinkworkWarning, match="no compiler process.*EOFError"):
+    with pytest.warns(lw.LinkworkWarning, match=r"compiler process.*EOFError"):
         assert beside.compiled(GOOD)
     beside.close()
 
@@ -498,7 +498,7 @@ def test_the_process_imports_the_llvmlite_of_this_one_wherever_it_is():
 @pytest.mark.usefixtures("broken_llvmlite")
 def test_what_only_the_process_cannot_compile_is_reported_once():
     beside = Background()
-    with pytest.warns(lw.LinkworkWarning, match="no compiler process.*not a wheel"):
+    with pytest.warns(lw.LinkworkWarning, match=r"compiler process.*not a wheel"):
         assert beside.compiled(GOOD)
     assert beside.compiled(GOOD)  # a second warning would be an error
     beside.close()
@@ -539,7 +539,7 @@ def test_an_end_while_compiling_is_no_failure():
     assert run_python(code) == (0, "True\n", "")
 
 
-def test_the_status_tells_which_code_is_in_use(no_cache, monkeypatch):
+def test_the_status_reports_which_code_is_in_use(no_cache, monkeypatch):
     kd = floater()
     kernel = kd.function("com")
     assert kernel.status == "none"
@@ -552,7 +552,7 @@ def test_the_status_tells_which_code_is_in_use(no_cache, monkeypatch):
     assert kd.com.jvp("q").status == "none"
 
 
-def test_the_status_tells_why_numpy_computes(no_cache, monkeypatch):
+def test_the_status_reports_why_numpy_computes(no_cache, monkeypatch):
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
 
     def refuse() -> None:
@@ -591,18 +591,18 @@ print(len(started), names.count("linkwork"), *first, kernel.code.level, kernel.c
         ("off", "0 0 1 True 1 True"),
     ],
 )
-def test_where_fast_code_is_made_can_be_chosen(chosen, expected):
+def test_where_fast_code_is_compiled_can_be_chosen(chosen, expected):
     assert output_of(CHOSEN, LINKWORK_BACKGROUND=chosen) == expected
 
 
-def test_a_choice_that_is_unknown_is_said_once(monkeypatch):
+def test_a_choice_that_is_unknown_is_reported_once(monkeypatch):
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
     monkeypatch.setenv("LINKWORK_BACKGROUND", "threads")
     with pytest.warns(lw.LinkworkWarning) as caught:
         modes = [module.background_mode() for _ in range(2)]
     assert modes == ["process", "process"]
     (warning,) = caught
-    for fact in ("LINKWORK_BACKGROUND='threads'", "mean 'thread'", "'process' is used"):
+    for fact in ("LINKWORK_BACKGROUND='threads'", "mean 'thread'", "'process'"):
         assert fact in str(warning.message)
 
 
@@ -708,12 +708,12 @@ os._exit(0)
 
 def processes_with(setting: str) -> list[str]:
     """The ids of all processes that have a variable in their environment."""
-    found: list[str] = []
+    actual: list[str] = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if setting.encode() in path.read_bytes().split(b"\0"):
-                found.append(path.parent.name)
-    return found
+                actual.append(path.parent.name)
+    return actual
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def compile_count(monkeypatch):
-    """Counts how often something is compiled."""
+    """Counts how many times something is compiled."""
     counts: list[str] = []
     compiled = backends.compiled
 
@@ -84,12 +84,12 @@ def test_code_is_kept_and_found_again(folder, compile_count):
     assert not compile_count
 
 
-def test_code_made_beside_the_calls_is_kept_as_well(folder):
+def test_code_compiled_in_the_background_is_kept_as_well(folder):
     kd = floater()
-    found = kd.com(kd.random(6, seed=0))
+    actual = kd.com(kd.random(6, seed=0))
     kd.warmup()
     assert len(files(folder)) == 2
-    np.testing.assert_allclose(ready(), found, atol=1e-13)
+    np.testing.assert_allclose(ready(), actual, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", ["0", "12345", "random"])
@@ -169,7 +169,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("which", [0, 1, None])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_made_again(folder, compile_count, damage, which):
+def test_a_damaged_file_is_compiled_again(folder, compile_count, damage, which):
     expected = ready()
     compile_count.clear()
     for path in files(folder) if which is None else [files(folder)[which]]:
@@ -202,7 +202,7 @@ def refused(folder: Path) -> str:
 
 @posix
 @pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
-def test_a_folder_that_others_may_write_to_is_not_used_which_is_said_once(
+def test_a_folder_that_others_may_write_to_is_not_used_which_is_reported_once(
     folder, compile_count, not_told, mode
 ):
     expected = ready()
@@ -315,12 +315,12 @@ def test_off_keeps_nothing(tmp_path, monkeypatch, compile_count, off):
     assert not list(tmp_path.iterdir())
 
 
-def test_without_a_word_code_is_kept_with_the_caches_of_the_user(monkeypatch):
+def test_without_output_code_is_kept_with_the_caches_of_the_user(monkeypatch):
     monkeypatch.delenv("LINKWORK_CACHE")
-    found = cache.cache_folder()
-    assert found is not None
-    assert found.is_absolute()
-    assert "linkwork" in found.parts
+    actual = cache.cache_folder()
+    assert actual is not None
+    assert actual.is_absolute()
+    assert "linkwork" in actual.parts
 
 
 NO_HOME = """
@@ -383,7 +383,7 @@ def test_several_processes_may_fill_one_cache_at_once(folder):
 
 
 def test_a_file_under_the_name_of_another_is_not_run(folder):
-    """Its content is whole, but it computes something else, from other sizes."""
+    """Its content is complete, but it computes something else, from other sizes."""
     small = lw.KinDyn(hinge(BODY), floating=False)
     small.warmup("mass_matrix")
     mine = files(folder)
@@ -412,11 +412,11 @@ def test_wrenches_and_gravity_that_are_given_have_code_of_their_own(folder, comp
     kd.warmup()
     again = floater()
     np.testing.assert_allclose(again.inverse_dynamics(q, nu, nu), plain, atol=1e-12)
-    found = again.inverse_dynamics(q, nu, nu, gravity=(0, 0, 0))
-    np.testing.assert_allclose(found, weightless, atol=1e-12)
-    found = again.inverse_dynamics(q, nu, nu, wrenches={"tip": np.ones(6)})
-    np.testing.assert_allclose(found, pushed, atol=1e-12)
-    assert len({str(np.round(found, 6)) for found in (plain, weightless, pushed)}) == 3
+    actual = again.inverse_dynamics(q, nu, nu, gravity=(0, 0, 0))
+    np.testing.assert_allclose(actual, weightless, atol=1e-12)
+    actual = again.inverse_dynamics(q, nu, nu, wrenches={"tip": np.ones(6)})
+    np.testing.assert_allclose(actual, pushed, atol=1e-12)
+    assert len({str(np.round(actual, 6)) for actual in (plain, weightless, pushed)}) == 3
 
 
 def endings(folder: Path) -> list[str]:
@@ -433,9 +433,9 @@ def test_quick_code_is_kept_until_there_is_fast_code(folder, monkeypatch, compil
     assert endings(folder) == [".program", ".quick"]
     compile_count.clear()
     again = floater()
-    found = again.function("com")
-    monkeypatch.setattr(found.code, "make_program", lambda: pytest.fail("it was traced"))
-    np.testing.assert_array_equal(found(again.neutral()), expected)
+    actual = again.function("com")
+    monkeypatch.setattr(actual.code, "make_program", lambda: pytest.fail("it was traced"))
+    np.testing.assert_array_equal(actual(again.neutral()), expected)
     assert not compile_count
     ready()
     assert endings(folder) == [".o", ".o", ".program"]
@@ -455,7 +455,7 @@ def test_fast_code_of_one_row_is_used_where_that_of_several_is_missing(folder, m
 
 
 @pytest.mark.parametrize("damage", [damage_truncated, damage_bit, damage_empty])
-def test_damaged_quick_code_is_made_again(damage, folder, monkeypatch):
+def test_damaged_quick_code_is_compiled_again(damage, folder, monkeypatch):
     monkeypatch.setattr(compiled_program, "background", Never)
     expected = floater().com(floater().neutral())
     (path,) = folder.glob("*.quick")

@@ -18,8 +18,8 @@ from linkwork.engine.runtime import compiled_program
 
 
 def keys_of(kd: lw.KinDyn, *requests: object) -> set[str]:
-    found = kd.function(*requests)
-    return {found.code.cache_key(1), found.code.cache_key(found.code.width)}
+    actual = kd.function(*requests)
+    return {actual.code.cache_key(1), actual.code.cache_key(actual.code.width)}
 
 
 def test_what_differs_never_shares_code():
@@ -105,7 +105,7 @@ def changed(model: lw.Model, path: tuple[Any, ...], number: Any) -> lw.Model | N
         other = with_number(model, path, number)
     except lw.ModelError:
         return None
-    return None if other == model else other  # an axis may be normalised to the same
+    return None if other == model else other  # an axis may be normalized to the same
 
 
 def test_the_last_bit_of_every_number_counts():

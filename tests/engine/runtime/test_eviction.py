@@ -16,7 +16,7 @@ DAY = 86_400.0
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
-    monkeypatch.setattr(cache, "_watch", cache.Watch())
+    monkeypatch.setattr(cache, "_watch", cache.SizeWatch())
     return tmp_path / cache.SUBFOLDER
 
 
@@ -25,7 +25,7 @@ def key(name):
 
 
 def keep(name, *, size=1000, days_ago=0.0):
-    cache.keep(key(name), bytes(size))
+    cache.store(key(name), bytes(size))
     path = cache.cache_folder() / f"{key(name)}.o"
     then = time.time() - days_ago * DAY
     os.utime(path, (then, then))
@@ -37,7 +37,7 @@ def test_what_was_used_longest_ago_is_removed(folder):
     limit = 4 * paths[0].stat().st_size
     cache.evict(folder, limit)
     assert [path.exists() for path in paths] == [False] * 3 + [True] * 3
-    assert sum(file.size for file in cache.kept_files(folder)) <= cache.LEFT * limit
+    assert sum(file.size for file in cache.cached_files(folder)) <= cache.LEFT * limit
 
 
 def test_nothing_is_removed_below_the_limit(folder):
@@ -69,15 +69,15 @@ def test_files_are_counted_at_first_and_after_each_tenth_of_the_limit(folder, mo
     counted = []
     monkeypatch.setattr(cache, "evict", lambda *given: counted.append(given))
     for k in range(25):
-        cache.keep(key(f"k{k}"), bytes(1000))
+        cache.store(key(f"k{k}"), bytes(1000))
     assert counted == [(folder, 100_000)] * 3  # at first, and after more than 10 kB
 
 
 def test_a_process_that_writes_much_stays_below_the_limit(folder, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "0.05")
     for k in range(200):
-        cache.keep(key(f"k{k}"), bytes(1000))
-    assert sum(file.size for file in cache.kept_files(folder)) <= 55_000 + 10_000
+        cache.store(key(f"k{k}"), bytes(1000))
+    assert sum(file.size for file in cache.cached_files(folder)) <= 55_000 + 10_000
     assert cache.fetch(key("k199")) == bytes(1000)
 
 
@@ -99,7 +99,7 @@ def test_the_limit_is_read_in_megabytes(given, expected, monkeypatch):
 
 
 @pytest.mark.parametrize("given", ["much", "-1", "nan", "inf", "1e400", "1e305"])
-def test_a_limit_that_makes_no_sense_is_told(given, monkeypatch):
+def test_a_limit_that_makes_no_sense_is_reported(given, monkeypatch):
     from linkwork import errors
 
     monkeypatch.setattr(errors, "_warned_topics", set(), raising=False)
@@ -112,7 +112,7 @@ def test_clearing_removes_everything(folder):
     for k in range(3):
         keep(f"k{k}")
     assert cache.clear(folder) == 3
-    assert cache.kept_files(folder) == []
+    assert cache.cached_files(folder) == []
     assert cache.clear(folder / "nowhere") == 0
 
 
@@ -129,12 +129,12 @@ def test_files_of_others_are_neither_counted_nor_removed(tmp_path, folder, monke
             (place / name).write_bytes(bytes(5000))
             os.utime(place / name, (0.0, 0.0))
             before[place / name] = bytes(5000)
-    monkeypatch.setattr(cache, "_watch", cache.Watch())
-    cache.keep(key("other"), bytes(1000))  # and evict
-    assert cache.kept_files(folder) == []
-    cache.keep(key("other"), bytes(1000))
+    monkeypatch.setattr(cache, "_watch", cache.SizeWatch())
+    cache.store(key("other"), bytes(1000))  # and evict
+    assert cache.cached_files(folder) == []
+    cache.store(key("other"), bytes(1000))
     cache.clear(folder)
-    assert cache.kept_files(folder) == []
+    assert cache.cached_files(folder) == []
     assert {path: path.read_bytes() for path in before} == before
 
 

@@ -53,14 +53,14 @@ def test_a_child_computes_what_a_thread_of_its_parent_was_computing():
 
 def test_a_property_is_computed_once_and_all_threads_get_the_same():
     slow = Slow()
-    found: list[list[int]] = []
-    threads = [threading.Thread(target=lambda: found.append(slow.value)) for _ in range(4)]
+    actual: list[list[int]] = []
+    threads = [threading.Thread(target=lambda: actual.append(slow.value)) for _ in range(4)]
     for thread in threads:
         thread.start()
     slow.wait.set()
     for thread in threads:
         thread.join()
-    assert all(one is slow.value for one in found)
+    assert all(one is slow.value for one in actual)
     assert Slow.value.__doc__ == "A list."
     assert isinstance(Slow.value, cached_property)
 
@@ -103,7 +103,7 @@ def test_without_the_lock_of_llvmlite_forks_still_work():
         stop = threading.Event()
         def work():
             while not stop.is_set():
-                compiler.Code(data)
+                compiler.load_code(data)
                 compiler.compiled("define void @g() {\\n ret void\\n}\\n")
         threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads: thread.start()
@@ -111,7 +111,7 @@ def test_without_the_lock_of_llvmlite_forks_still_work():
             pid = os.fork()
             if pid == 0:
                 signal.alarm(20)
-                os._exit(0 if compiler.Code(data).address("f") else 1)
+                os._exit(0 if compiler.load_code(data).address("f") else 1)
             assert os.waitpid(pid, 0)[1] == 0
         stop.set()
         for thread in threads: thread.join()

@@ -59,12 +59,12 @@ def robot(dtype: type) -> lw.KinDyn:
 
 def results(kernel: lw.Kernel, inputs: list[np.ndarray]) -> list[np.ndarray]:
     """Of a batch, of one row, and of a batch with one row of the last input."""
-    found = (
+    actual = (
         kernel(*inputs),
         kernel(*(array[0] for array in inputs)),
         kernel(*inputs[:-1], inputs[-1][1]),
     )
-    return [x for own in found for x in (own if isinstance(own, tuple) else (own,))]
+    return [x for own in actual for x in (own if isinstance(own, tuple) else (own,))]
 
 
 SINGLE = ("mass_matrix", "forward_dynamics", "difference")  # in float32, too
@@ -81,14 +81,14 @@ def test_every_quantity_agrees_with_machine_code(name, dtype, no_code, monkeypat
         for k, port in enumerate(slow.signature.inputs)
     ]
     inputs = [array.astype(dtype) for array in inputs]
-    found = results(slow, inputs)
-    assert slow.code.function is not None
+    actual = results(slow, inputs)
+    assert slow.code.column_function is not None
     assert slow.code.one is None
     monkeypatch.undo()
     fast = kd.function(request)
     fast.warmup()
     assert fast.code.is_fast
-    for one, other in zip(found, results(fast, inputs), strict=True):
+    for one, other in zip(actual, results(fast, inputs), strict=True):
         agree(one, other, 1e-12 if dtype == np.float64 else 2e-4)
 
 
@@ -126,7 +126,7 @@ def test_odd_numbers_give_what_machine_code_gives(no_code, monkeypatch):
     slow = CompiledFunction("odd", odd.program, np.float64)
     batch = slow(x)
     rows = np.array([slow(row) for row in x])
-    assert isinstance(slow.code.function, NumpyCode)
+    assert isinstance(slow.code.column_function, NumpyCode)
     monkeypatch.undo()
     odd.warmup()
     expected = odd(x)
@@ -137,11 +137,11 @@ def test_odd_numbers_give_what_machine_code_gives(no_code, monkeypatch):
 def test_large_batches_are_computed_in_threads_and_parts(no_code):
     kd = lw.KinDyn(lw.robots.load("double_pendulum"))
     q = kd.random(10_000, seed=0)
-    found = kd.mass_matrix(q)
-    np.testing.assert_array_equal(found[::997], kd.mass_matrix(q[::997].copy()))
-    out = np.empty_like(found)
+    actual = kd.mass_matrix(q)
+    np.testing.assert_array_equal(actual[::997], kd.mass_matrix(q[::997].copy()))
+    out = np.empty_like(actual)
     assert kd.function("mass_matrix")(q, out=out, threads=2) is out
-    np.testing.assert_array_equal(out, found)
+    np.testing.assert_array_equal(out, actual)
     assert kd.mass_matrix(q[:0]).shape == (0, 8, 8)
 
 
@@ -212,7 +212,7 @@ print([part.tolist() for part in found])
 REASONS = {
     "missing": (
         MISSING,
-        "llvmlite cannot be imported (no such package); `pip install llvmlite` mends this",
+        "llvmlite cannot be imported (no such package); install it with `pip install llvmlite`",
     ),
     "refused": (REFUSED, "memory cannot be made executable (Permission denied)"),
     "refused to llvm": (REFUSED, "memory cannot be made executable (Permission denied)"),
@@ -221,16 +221,17 @@ REASONS = {
 
 @on_linux
 @pytest.mark.parametrize("case", REASONS)
-def test_what_is_missing_is_said_once_and_numpy_computes(case):
+def test_what_is_missing_is_reported_once_and_numpy_computes(case):
     preparation, reason = REASONS[case]
     loader = "llvm" if case.endswith("llvm") else "own"
-    said, found = output_of(preparation + STORY, LINKWORK_LOADER=loader).split("\n")
-    expected = f"no machine code here: {reason}; NumPy computes instead, slower"
-    assert said == f"LinkworkWarning <string> {expected}"
+    said, actual = output_of(preparation + STORY, LINKWORK_LOADER=loader).split("\n")
+    assert said.startswith("LinkworkWarning <string> ")
+    assert reason in said
+    assert "NumPy" in said
     kd = lw.KinDyn(lw.robots.load("double_pendulum"))
     q, nu, tau = motion(kd, 5)
-    wanted = [kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q[0]), kd.com(q)]
-    for numbers, array in zip(json.loads(found), wanted, strict=True):
+    expected = [kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q[0]), kd.com(q)]
+    for numbers, array in zip(json.loads(actual), expected, strict=True):
         agree(np.array(numbers), array)
 
 
@@ -277,7 +278,7 @@ def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypat
     with pytest.warns(lw.LinkworkWarning, match=r"refused.*first call"):
         kd.warmup()
     np.testing.assert_array_equal(kd.com(kd.neutral()), first)
-    assert kd.function("com").code.function is None
+    assert kd.function("com").code.column_function is None
 
 
 class Never:

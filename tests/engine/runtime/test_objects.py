@@ -15,7 +15,7 @@ from tests.support.kernels import floater, motion, output_of
 
 import linkwork as lw
 from linkwork.engine.runtime import compiler as jit
-from linkwork.engine.runtime.compiler import FAST, QUICK, Code, LoadedByLlvm, compiled
+from linkwork.engine.runtime.compiler import FAST, QUICK, LoadedByLlvm, compiled, load_code
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64, NoMachineCodeError, this_target
@@ -98,12 +98,12 @@ def cases():
 def test_code_gives_the_same_bits_as_when_llvm_loads_it(case, level):
     kernel, inputs = cases()[case]
     one, many = (compiled(kernel.code.emit(width), level) for width in (1, kernel.code.width))
-    found = []
+    actual = []
     for load in (LoadedObject, LoadedByLlvm):
         kernel.code.install(load(one), load(many), FAST)
         results = kernel(*inputs)
-        found.append(np.concatenate([np.ravel(part) for part in results]).tobytes())
-    assert found[0] == found[1]
+        actual.append(np.concatenate([np.ravel(part) for part in results]).tobytes())
+    assert actual[0] == actual[1]
 
 
 def test_functions_of_libm_are_found():
@@ -138,7 +138,7 @@ def test_what_is_not_in_the_file_is_not_found():
         loaded.address("g")
 
 
-# What is refused.
+# What is rejected.
 
 
 def changed(data, place, form, value):
@@ -161,7 +161,7 @@ HEADER = {  # place, form, value
 
 
 @pytest.mark.parametrize("what", HEADER)
-def test_another_kind_of_file_is_refused(what):
+def test_another_kind_of_file_is_rejected(what):
     with pytest.raises(ObjectError):
         LoadedObject(changed(compiled(WITH_LIBM), *HEADER[what]))
 
@@ -171,8 +171,8 @@ def entries(data, kind):
     (start,) = struct.unpack_from("<Q", data, 0x28)
     (count,) = struct.unpack_from("<H", data, 0x3C)
     for place in range(start, start + 64 * count, 64):
-        found, flags, offset, size = struct.unpack_from("<4xIQ8xQQ", data, place)
-        if found == kind:
+        actual, flags, offset, size = struct.unpack_from("<4xIQ8xQQ", data, place)
+        if actual == kind:
             yield place, flags, offset, size
 
 
@@ -185,26 +185,26 @@ def relocation(data):
     ("place", "form", "value", "words"),
     [
         (0, "<Q", 1 << 40, "section"),
-        (8, "<I", 9, r"kind 9\b"),  # R_X86_64_GOTPCREL
-        (12, "<I", 1000, "symbol 1000"),
-        (12, "<I", 0, "function ''"),
+        (8, "<I", 9, r"type 9\b"),  # R_X86_64_GOTPCREL
+        (12, "<I", 1000, r"symbol.*\b1000\b"),
+        (12, "<I", 0, "function.*''"),
         (16, "<q", -(1 << 62), "8 bytes"),  # a negative address
     ],
 )
-def test_an_odd_relocation_is_refused(place, form, value, words):
+def test_an_odd_relocation_is_rejected(place, form, value, words):
     data = compiled(WITH_LIBM)
     with pytest.raises(ObjectError, match=words):
         LoadedObject(changed(data, relocation(data) + place, form, value))
 
 
-def test_a_distance_that_is_too_large_is_refused():
+def test_a_distance_that_is_too_large_is_rejected():
     data = nearby(WITH_LIBM)
     with pytest.raises(ObjectError, match="4 bytes"):
         LoadedObject(changed(data, relocation(data) + 16, "<q", 1 << 31))
 
 
-def test_a_function_that_nobody_has_is_refused():
-    with pytest.raises(ObjectError, match="function 'atan3'"):
+def test_a_function_that_nobody_has_is_rejected():
+    with pytest.raises(ObjectError, match=r"function.*'atan3'"):
         LoadedObject(compiled(WITH_LIBM.replace("atan2", "atan3")))
 
 
@@ -213,13 +213,13 @@ def test_a_function_that_nobody_has_is_refused():
     [
         (8, "<Q", 0x402, "flags 0x402"),  # one copy for each thread
         (8, "<Q", 0x807, "flags 0x807"),
-        (8, "<Q", 7, "written"),
+        (8, "<Q", 7, "writable and executable"),
         (32, "<Q", 1 << 62, "end of the file"),
         (48, "<Q", 3, "alignment 3"),
         (48, "<Q", 1 << 20, "alignment 1048576"),
     ],
 )
-def test_an_odd_section_is_refused(place, form, value, words):
+def test_an_odd_section_is_rejected(place, form, value, words):
     data = compiled(WITH_LIBM)
     code = next(at for at, flags, _, size in entries(data, 1) if flags & 4 and size)
     with pytest.raises(ObjectError, match=words):
@@ -227,7 +227,7 @@ def test_an_odd_section_is_refused(place, form, value, words):
 
 
 @pytest.mark.parametrize("size", [1 << 31, 1 << 50, (1 << 64) - 1])
-def test_space_without_end_is_refused(size):
+def test_space_without_end_is_rejected(size):
     data = compiled(WITH_DATA)
     space = next(at for at, *_ in entries(data, 8))
     with pytest.raises(ObjectError, match="bytes"):
@@ -236,7 +236,7 @@ def test_space_without_end_is_refused(size):
 
 @pytest.mark.parametrize("ir", [PLUS_ONE, WITH_LIBM, WITH_DATA])
 @pytest.mark.parametrize("make", [compiled, nearby])
-def test_a_damaged_file_is_refused_or_loaded_but_never_ends_the_process(ir, make):
+def test_a_damaged_file_is_rejected_or_loaded_but_never_ends_the_process(ir, make):
     """What it loads is not run: nobody can know what that would do."""
     data, chance = make(ir), random.Random(0)
     refused = 0
@@ -277,19 +277,19 @@ def test_every_byte_of_what_is_followed_may_be_wrong(damage):
                 continue
 
 
-# LLVM takes what is refused.
+# LLVM takes what is rejected.
 
 
-def test_llvm_loads_what_is_refused():
+def test_llvm_loads_what_is_rejected():
     data = nearby(WITH_LIBM.replace("double)\n", "double) nonlazybind\n"))  # through a table
-    with pytest.raises(ObjectError, match="relocation of kind"):
+    with pytest.raises(ObjectError, match="relocation of type"):
         LoadedObject(data)
-    code = Code(data)
-    assert isinstance(code._loaded, LoadedByLlvm)
+    code = load_code(data)
+    assert isinstance(code, LoadedByLlvm)
     assert call(code, 0.7) == math.exp(math.atan2(0.7, 2.0))
 
 
-def test_what_llvm_cannot_load_either_is_an_error_that_says_so(monkeypatch):
+def test_what_llvm_cannot_load_either_is_a_clear_error(monkeypatch):
     def refuse(*_):
         raise RuntimeError("no target")
 
@@ -297,10 +297,10 @@ def test_what_llvm_cannot_load_either_is_an_error_that_says_so(monkeypatch):
     monkeypatch.setenv("LINKWORK_LOADER", "llvm")
     monkeypatch.setattr(llvm, "create_mcjit_compiler", refuse)
     with pytest.raises(NoMachineCodeError, match=r"LLVM.*no target"):
-        Code(data)
+        load_code(data)
 
 
-def test_kernels_work_where_everything_is_refused(monkeypatch):
+def test_kernels_work_where_everything_is_rejected(monkeypatch):
     def refuse(data):
         raise ObjectError("another system")
 
@@ -309,22 +309,20 @@ def test_kernels_work_where_everything_is_refused(monkeypatch):
     q, nu, tau = motion(kd, 21)
     first = kd.forward_dynamics(q, nu, tau)
     kd.warmup()
-    assert isinstance(kd.function("forward_dynamics").code.many._loaded, LoadedByLlvm)
+    assert isinstance(kd.function("forward_dynamics").code.many, LoadedByLlvm)
     np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), first, rtol=1e-12, atol=1e-12)
 
 
 def test_kernels_do_without_llvm_otherwise(kernel):
-    assert all(
-        isinstance(code._loaded, LoadedObject) for code in (kernel.code.one, kernel.code.many)
-    )
+    assert all(isinstance(code, LoadedObject) for code in (kernel.code.one, kernel.code.many))
 
 
 def test_llvm_may_be_chosen_as_the_loader(monkeypatch):
     data = compiled(PLUS_ONE)
     for chosen, kind in (("llvm", LoadedByLlvm), ("own", LoadedObject), ("", LoadedObject)):
         monkeypatch.setenv("LINKWORK_LOADER", chosen)
-        code = Code(data)
-        assert isinstance(code._loaded, kind)
+        code = load_code(data)
+        assert isinstance(code, kind)
         assert call(code, 1.0) == 2.5
 
 

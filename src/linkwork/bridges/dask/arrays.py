@@ -27,7 +27,7 @@ from dask import config
 from dask.delayed import delayed
 from dask.utils import parse_bytes
 
-from linkwork.engine.kernel.arguments import constants_of, refuse_shape
+from linkwork.engine.kernel.arguments import constants_of, reject_shape
 from linkwork.engine.kernel.compile import CompiledFunction
 from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.kernel import Kernel
@@ -157,7 +157,7 @@ def _checked(array: da.Array, port: Port, meaning: str) -> da.Array:
     own: tuple[Any, ...] = array.shape[array.ndim - n :] if array.ndim >= n else ()
     if own != port.shape:
         hint = "; compute_chunk_sizes() finds sizes that dask does not know"
-        refuse_shape(array.shape, port, meaning + hint * any(map(isnan, own)))
+        reject_shape(array.shape, port, meaning + hint * any(map(isnan, own)))
     in_one: Any = dict.fromkeys(range(array.ndim - n, array.ndim), -1)
     is_cut = any(count > 1 for count in array.numblocks[array.ndim - n :])
     return array.rechunk(in_one) if is_cut else array
