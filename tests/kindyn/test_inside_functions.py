@@ -332,7 +332,7 @@ FACTS = {
     r"^q: .*base quaternion.*norm 2\b": compiled(
         lambda nu: robot().momentum([0, 0, 0, 2, *[0] * (NQ - 4)], nu), nu=NV
     ),
-    "^q: .*traced value.*kept": lambda: robot().com(kept(q=NQ)),
+    "^q: .*traced value.*after": lambda: robot().com(kept(q=NQ)),
     r"^wrenches: .*by frame.*<traced array \(6,\)>": compiled(
         lambda q, f: robot().external_force(q, wrenches=f), q=NQ, f=6
     ),

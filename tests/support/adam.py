@@ -172,19 +172,19 @@ class State:
 
     def everything(self, kd, frame, wrenches=None):
         """Every quantity of adam's interface by its name."""
-        at, moving = (self.H, self.s), (self.H, self.s, self.v, self.sd)
+        point, moving = (self.H, self.s), (self.H, self.s, self.v, self.sd)
         return {
-            "forward_kinematics": kd.forward_kinematics(frame, *at),
-            "jacobian": kd.jacobian(frame, *at),
+            "forward_kinematics": kd.forward_kinematics(frame, *point),
+            "jacobian": kd.jacobian(frame, *point),
             "relative_jacobian": kd.relative_jacobian(frame, self.s),
             "jacobian_dot": kd.jacobian_dot(frame, *moving),
-            "CoM_position": kd.CoM_position(*at),
-            "CoM_jacobian": kd.CoM_jacobian(*at),
-            "mass_matrix": kd.mass_matrix(*at),
-            "centroidal_momentum_matrix": kd.centroidal_momentum_matrix(*at),
+            "CoM_position": kd.CoM_position(*point),
+            "CoM_jacobian": kd.CoM_jacobian(*point),
+            "mass_matrix": kd.mass_matrix(*point),
+            "centroidal_momentum_matrix": kd.centroidal_momentum_matrix(*point),
             "bias_force": kd.bias_force(*moving),
             "coriolis_term": kd.coriolis_term(*moving),
-            "gravity_term": kd.gravity_term(*at),
+            "gravity_term": kd.gravity_term(*point),
             "aba": kd.aba(*moving, self.tau),
             "aba with wrenches": kd.aba(*moving, self.tau, external_wrenches=wrenches),
         }
@@ -246,6 +246,6 @@ class AtIDynTree:
         """(6, n) in iDynTree's own convention, which is adam's."""
         model = self.kd.model()
         actual = idyn.MatrixDynSize(6, self.nv - 6)
-        places = model.getFrameIndex(root), model.getFrameIndex(frame)
-        assert self.kd.getRelativeJacobian(*places, actual)
+        indices = model.getFrameIndex(root), model.getFrameIndex(frame)
+        assert self.kd.getRelativeJacobian(*indices, actual)
         return actual.toNumPy().copy()

@@ -40,8 +40,8 @@ def in_one_call(plan: Plan) -> dict[str, np.ndarray]:
     actual = {}
     for function in plan.functions:
         function.kernel.warmup()
-        given = [plan.states.read(port.name, 0, plan.rows) for port in function.inputs]
-        results = function.kernel(*given)
+        arguments = [plan.states.read(port.name, 0, plan.rows) for port in function.inputs]
+        results = function.kernel(*arguments)
         results = results if isinstance(results, tuple) else (results,)
         actual |= {p.name: array for p, array in zip(function.arrays, results, strict=True)}
     return actual

@@ -147,7 +147,7 @@ class Browser:
 
     def click_text(self, text: str) -> None:
         """Click the innermost element with a text."""
-        place = self.run(
+        index = self.run(
             f"""(() => {{
               const all = [...document.querySelectorAll('body *')];
               let found = all.filter(e => e.textContent.trim() === {json.dumps(text)}
@@ -159,8 +159,8 @@ class Browser:
               return [box.x + box.width / 2, box.y + box.height / 2];
             }})()"""
         )
-        assert place, f"the page shows no {text!r}"
-        self.click(*place)
+        assert index, f"the page shows no {text!r}"
+        self.click(*index)
 
     def close(self) -> None:
         self._socket.close()

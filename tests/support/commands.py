@@ -46,7 +46,7 @@ def run_here(*words: object, columns: int | None = None, one_stream: bool = Fals
         patch.setattr(sys, "argv", called)
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", errors)
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as completed:
             main()
-    code = ended.value.code or 0
+    code = completed.value.code or 0
     return Done(called, code, output.getvalue(), "" if one_stream else errors.getvalue())

@@ -59,12 +59,12 @@ def tangents_by_steps(kernel, arguments, tangents):
 
 def jacobian_by_steps(kernel, arguments, name):
     """For each output d output / d input, of shape (*output.shape, *input.shape)."""
-    place = [port.name for port in kernel.signature.inputs].index(name)
-    port = kernel.signature.inputs[place]
+    index = [port.name for port in kernel.signature.inputs].index(name)
+    port = kernel.signature.inputs[index]
     directions = np.eye(port.size).reshape(port.size, *port.shape)
     moved = [np.broadcast_to(a, (port.size, *np.shape(a))) for a in arguments]
     tangents = [None] * len(moved)
-    tangents[place] = directions
+    tangents[index] = directions
     columns = tangents_by_steps(kernel, moved, tangents)
     return [
         np.moveaxis(actual, 0, -1).reshape(*out.shape, *port.shape)

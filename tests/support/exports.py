@@ -61,10 +61,10 @@ def run(command, folder, **options):
     return done.stdout + done.stderr
 
 
-def assert_four_ulp(got, wanted):
+def assert_four_ulp(got, expected):
     """Check that values are equal up to four units in the last place, and NaN where expected."""
-    got, wanted = np.asarray(got, float), np.asarray(wanted, float)
-    equal = (np.isnan(got) & np.isnan(wanted)) | (got == wanted)
+    got, expected = np.asarray(got, float), np.asarray(expected, float)
+    equal = (np.isnan(got) & np.isnan(expected)) | (got == expected)
     with np.errstate(invalid="ignore"):
-        near = np.abs(got - wanted) <= 4 * np.spacing(np.abs(wanted))
-    assert (equal | near).all(), (got, wanted)
+        near = np.abs(got - expected) <= 4 * np.spacing(np.abs(expected))
+    assert (equal | near).all(), (got, expected)

@@ -535,11 +535,11 @@ def mutate_fields(data: bytes, rng: Random) -> bytes:
     changed = bytearray(data)
     for _ in range(rng.randint(1, 3)):
         size = rng.choice((1, 2, 4, 8))
-        at = rng.randrange(max(len(data) // size, 1)) * size
-        old = int.from_bytes(changed[at : at + size], "little")
+        point = rng.randrange(max(len(data) // size, 1)) * size
+        old = int.from_bytes(changed[point : point + size], "little")
         new = rng.choice((0, 1, 2, 4, 8, old + 1, old - 1, old * 2, rng.getrandbits(8), 1 << 30))
         new = rng.choice((new, new, (1 << 8 * size) - 1, 1 << (8 * size - 1), rng.getrandbits(64)))
-        changed[at : at + size] = (new % (1 << 8 * size)).to_bytes(size, "little")
+        changed[point : point + size] = (new % (1 << 8 * size)).to_bytes(size, "little")
     return bytes(changed)
 
 

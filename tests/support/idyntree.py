@@ -52,8 +52,8 @@ def base_of(name, kind):
     model = loader_of("iDynTree", name).model()
     links, frames = model.getNrOfLinks(), model.getNrOfFrames()
     default = model.getDefaultBaseLink()
-    place = {"default": default, "link": links - 1 - links // 3, "frame": frames - 1}[kind]
-    return model.getFrameName(place)
+    index = {"default": default, "link": links - 1 - links // 3, "frame": frames - 1}[kind]
+    return model.getFrameName(index)
 
 
 class State:
@@ -170,8 +170,8 @@ def of_forces(iDynTree, kd, state, model):
     nothing = iDynTree.LinkWrenches(model)
     nothing.zero()
     for link in range(links):
-        for place, number in enumerate(state.wrenches[link].tolist()):
-            wrenches(link).setVal(place, number)
+        for index, number in enumerate(state.wrenches[link].tolist()):
+            wrenches(link).setVal(index, number)
 
     def forces(ok):
         assert ok
@@ -197,46 +197,46 @@ def of_forces(iDynTree, kd, state, model):
     }
 
 
-def consistent(found, state, representation, mass):
+def consistent(actual, state, representation, mass):
     """The quantities where iDynTree is inconsistent, computed from its consistent ones."""
     nu = np.concatenate([state.v, state.sd])
-    at_rest, momentum = found["InverseDynamics at 0"], found["LinearAngularMomentumJacobian"]
+    at_rest, momentum = actual["InverseDynamics at 0"], actual["LinearAngularMomentumJacobian"]
     R = state.H[:3, :3] if representation == idyn.BODY_FIXED_REPRESENTATION else np.eye(3)
     origin = 0 if representation == idyn.INERTIAL_FIXED_REPRESENTATION else state.H[:3, 3]
-    to_com = R.T @ (found["CenterOfMassPosition"] - origin)
+    to_com = R.T @ (actual["CenterOfMassPosition"] - origin)
     shift = np.eye(6)  # velocity of the base of one at the center of mass: v = v_com + to_com x w
     shift[:3, 3:] = np.cross(to_com, np.eye(3)).T
     about_com = shift.T @ momentum
-    locked = found["FreeFloatingMassMatrix"][:6, :6]
+    locked = actual["FreeFloatingMassMatrix"][:6, :6]
     locked_about_com = shift.T @ locked @ shift
     average = np.linalg.solve(locked_about_com, about_com)
     fixed = {
         "BiasForces": at_rest,
-        "ExternalForces": found["InverseDynamics"] - found["InverseDynamics without wrenches"],
+        "ExternalForces": actual["InverseDynamics"] - actual["InverseDynamics without wrenches"],
         "LinearAngularMomentum": momentum @ nu,
         "CentroidalTotalMomentum": about_com @ nu,
         "CentroidalTotalMomentumJacobian": about_com,
         "CentroidalAverageVelocity": average @ nu,
         "CentroidalAverageVelocityJacobian": average,
         "CentroidalRobotLockedInertia": locked_about_com,
-        "AverageVelocity": found["AverageVelocityJacobian"] @ nu,
+        "AverageVelocity": actual["AverageVelocityJacobian"] @ nu,
         "RobotLockedInertia": locked,
-        "CenterOfMassBiasAcc": R @ (at_rest - found["GravityForces"])[:3] / mass,
-        "Regressor": found["InverseDynamics without wrenches"],
+        "CenterOfMassBiasAcc": R @ (at_rest - actual["GravityForces"])[:3] / mass,
+        "Regressor": actual["InverseDynamics without wrenches"],
     }
-    for name in found:
+    for name in actual:
         if name.startswith("FrameBiasAcc"):
-            fixed[name] = found[name.replace("BiasAcc", "Acc at 0")]
-    return found | fixed
+            fixed[name] = actual[name.replace("BiasAcc", "Acc at 0")]
+    return actual | fixed
 
 
-def assert_same(found, expected, rtol=1e-10):
+def assert_same(actual, expected, rtol=1e-10):
     """Compare relative to the largest entry of a quantity, or to 1; report all differences."""
-    assert found.keys() == expected.keys()
+    assert actual.keys() == expected.keys()
     worst = {}
     for name, there in expected.items():
-        assert found[name].shape == there.shape, name
+        assert actual[name].shape == there.shape, name
         scale = max(np.abs(there).max(initial=0.0), 1.0)
-        worst[name] = np.abs(found[name] - there).max(initial=0.0) / scale
+        worst[name] = np.abs(actual[name] - there).max(initial=0.0) / scale
     apart = {name: error for name, error in worst.items() if not error <= rtol}
     assert not apart, apart

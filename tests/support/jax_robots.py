@@ -31,9 +31,9 @@ def arguments(kd: linkwork.jax.KinDyn, names: object, batch: tuple[int, ...] = (
     """Random values for inputs by name, as NumPy arrays."""
     rng = np.random.default_rng(5)
     actual = []
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name.startswith("q"):
-            actual.append(kd.numpy.random(batch, seed=place))
+            actual.append(kd.numpy.random(batch, seed=index))
         else:
             actual.append(0.5 * rng.normal(size=batch if name == "dt" else (*batch, kd.nv)))
     return [array.astype(kd.dtype) for array in actual]

@@ -33,11 +33,11 @@ def run_program(program, *arguments, functions=NUMPY_FUNCTIONS):
     kind = np.result_type(*(np.asarray(value).dtype for value in flat), float) if flat else float
     actual, start = [], 0
     for port in program.outputs:
-        whole = np.empty((port.size, *batch), dtype=kind)
-        for place in range(port.size):
-            whole[place] = flat[start + place]
+        full = np.empty((port.size, *batch), dtype=kind)
+        for index in range(port.size):
+            full[index] = flat[start + index]
         start += port.size
-        actual.append(np.moveaxis(whole, 0, -1).reshape((*batch, *port.shape)))
+        actual.append(np.moveaxis(full, 0, -1).reshape((*batch, *port.shape)))
     return actual
 
 

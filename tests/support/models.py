@@ -48,8 +48,8 @@ def random_model(
     builder = ModelBuilder(name)
     names = [f"link{number}" for number in range(n_links)]
     # the link at index k of `order` is attached to one at a smaller index
-    order = [names[place] for place in rng.permutation(n_links)]
-    hosts = [order[int(rng.integers(place))] for place in range(1, n_links)]
+    order = [names[index] for index in rng.permutation(n_links)]
+    hosts = [order[int(rng.integers(index))] for index in range(1, n_links)]
     chosen = _shuffled_cycle(rng, kinds, n_links - 1)
     massless = {
         link
@@ -174,21 +174,21 @@ def assert_close(
 
 def _shuffled_cycle(rng: np.random.Generator, kinds: Sequence[str], count: int) -> list[str]:
     """`count` kinds in random order, each about as often as the others."""
-    shuffled = [kinds[place] for place in rng.permutation(len(kinds))]
-    cycle = [shuffled[place % len(shuffled)] for place in range(count)]
-    return [cycle[place] for place in rng.permutation(count)]
+    shuffled = [kinds[index] for index in rng.permutation(len(kinds))]
+    cycle = [shuffled[index % len(shuffled)] for index in range(count)]
+    return [cycle[index] for index in rng.permutation(count)]
 
 
 def _random_mimics(rng: np.random.Generator, kinds: Sequence[str]) -> dict[int, Mimic]:
     """Some joints with one coordinate depend on one before them, which may depend on another."""
     able = [number for number, kind in enumerate(kinds) if KINDS[kind].nq == 1]
-    able = [able[place] for place in rng.permutation(len(able))]
+    able = [able[index] for index in rng.permutation(len(able))]
     return {
         number: Mimic(
-            joint=f"joint{able[int(rng.integers(place))]}",
+            joint=f"joint{able[int(rng.integers(index))]}",
             multiplier=float(rng.uniform(-2, 2)),
             offset=float(rng.uniform(-1, 1)),
         )
-        for place, number in enumerate(able)
-        if place and rng.random() < 0.5
+        for index, number in enumerate(able)
+        if index and rng.random() < 0.5
     }

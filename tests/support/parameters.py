@@ -30,9 +30,9 @@ def edited(kd, vector):
     """The `KinDyn` of the model with the values of one parameter vector written into it."""
     model, options, loads = kd.model, dict(kd.options), []
     del options["parameters"]
-    for name, at in kd.parameters.items():
+    for name, point in kd.parameters.items():
         what, _, part = name.partition(".")
-        own = np.asarray(vector)[at]
+        own = np.asarray(vector)[point]
         if what == "inertia":
             model = model.with_inertia(part, from_parameters(own))
         elif what == "density_multiplier":
@@ -100,14 +100,14 @@ class Varied:
     def numbers(self, rng):
         """Random values for all parameters."""
         kd, values = self.kd, {}
-        for name, at in kd.parameters.items():
+        for name, point in kd.parameters.items():
             what = name.partition(".")[0]
             if what in ("inertia", "payload"):
                 values[name] = random_inertia(rng).parameters()
             elif what in ("mount", "joint_pose", "frame_pose"):
                 values[name] = numbers_of(random_pose(rng))
             else:
-                values[name] = rng.uniform(0.3, 2.0, at.stop - at.start)
+                values[name] = rng.uniform(0.3, 2.0, point.stop - point.start)
         return kd.parameter_values(values)
 
     def arguments(self, inputs):

@@ -37,13 +37,13 @@ STICK = f"""<robot name="stick">{link("root", 3)}{link("a")}{joint("z", "root", 
 @cache
 def model(name, **options):
     """A robot of the zoo, loaded once; or one of those above."""
-    given = {"branched": BRANCHED, "stick": STICK}.get(name, name)
+    arguments = {"branched": BRANCHED, "stick": STICK}.get(name, name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.LinkworkWarning)
-        if given != name:
+        if arguments != name:
             bodies = ("d", "c") if name == "branched" else ("a",)
             options = {"kinematics_bodies": bodies, "floating": True, **options}
-        return pz.Model(given, **options)
+        return pz.Model(arguments, **options)
 
 
 def pinocchio_of(zoo_model):
@@ -59,7 +59,7 @@ def unit_states(zoo_model, rng, batch=()):
     return zoo_model.randn_state(rng, batch=batch), rng.normal(size=(*batch, zoo_model.nv))
 
 
-def close(found, wanted, rtol=1e-11):
+def close(actual, expected, rtol=1e-11):
     """Compare relative to the largest entry."""
-    scale = max(1.0, np.abs(wanted).max(initial=0.0))
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * scale)
+    scale = max(1.0, np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=rtol * scale)

@@ -70,14 +70,14 @@ def loop(step: Any, x0: Any, controls: Any, params: Any = None, steps: int | Non
     inputs = step.signature.inputs
     names = [port.name for port in inputs[len(states) :] if port.name not in (params or {})]
     values = controls if isinstance(controls, tuple) else (controls,)
-    given = dict(zip(names, values, strict=False)) if names else {}
+    arguments = dict(zip(names, values, strict=False)) if names else {}
     axes = {port.name: len(port.shape) + 1 for port in inputs}
-    if given:
-        steps = given[names[0]].shape[-axes[names[0]]]
+    if arguments:
+        steps = arguments[names[0]].shape[-axes[names[0]]]
     batches = [
         np.shape(a)[: np.ndim(a) - len(port.shape)] for port, a in zip(inputs, states, strict=False)
     ]
-    batches += [a.shape[: a.ndim - axes[name]] for name, a in given.items()]
+    batches += [a.shape[: a.ndim - axes[name]] for name, a in arguments.items()]
     batches += [np.shape(a)[: np.ndim(a) - axes[name] + 1] for name, a in (params or {}).items()]
     batch = np.broadcast_shapes(*batches)
     states = [
@@ -86,12 +86,14 @@ def loop(step: Any, x0: Any, controls: Any, params: Any = None, steps: int | Non
     ]
     actual = [[state] for state in states]
     for time in range(steps or 0):
-        now = {name: a[(..., time, *[slice(None)] * (axes[name] - 1))] for name, a in given.items()}
+        now = {
+            name: a[(..., time, *[slice(None)] * (axes[name] - 1))] for name, a in arguments.items()
+        }
         result = step(*states, **now, **(params or {}))
         states = list(result) if isinstance(result, tuple) else [result]
-        for kept, state in zip(actual, states, strict=True):
-            kept.append(state)
-    return tuple(np.stack(kept, axis=len(batch)) for kept in actual)
+        for stored, state in zip(actual, states, strict=True):
+            stored.append(state)
+    return tuple(np.stack(stored, axis=len(batch)) for stored in actual)
 
 
 def numbers(*shape: int, seed: int = 0) -> Any:
@@ -106,5 +108,5 @@ def said_when_interrupted(code: str) -> tuple[str, int, str]:
     assert process.stdout.readline() == "ready\n"
     threading.Event().wait(0.3)
     process.send_signal(signal.SIGINT)
-    returncode, said, errors = finish(process)
-    return said, returncode, errors
+    returncode, message, errors = finish(process)
+    return message, returncode, errors

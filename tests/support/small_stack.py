@@ -17,12 +17,12 @@ BYTES = 65536 if sys.version_info >= (3, 11) else 131072
 def pytest_pyfunc_call(pyfuncitem):
     """Run a test function in a separate thread; its error is the error of the test."""
     names = pyfuncitem._fixtureinfo.argnames
-    given = {name: pyfuncitem.funcargs[name] for name in names}
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
     errors: list[BaseException] = []
 
     def body() -> None:
         try:
-            pyfuncitem.obj(**given)
+            pyfuncitem.obj(**arguments)
         except BaseException as error:  # noqa: BLE001 - it is raised again below
             errors.append(error)
 

@@ -38,14 +38,14 @@ def frames_of(name, names=FRAMES):
 def inputs_of(name, batch=(), seed=0, bridged=None):
     """Random tensors for the inputs of a method of a robot, `robot()` if not given."""
     kd, rng = (bridged or robot()).numpy, np.random.default_rng(seed)
-    given = {
+    arguments = {
         "q": kd.random(batch, seed=seed),
         "q_start": kd.random(batch, seed=seed),
         "q_end": kd.random(batch, seed=seed + 1),
         "dt": rng.uniform(0.1, 0.5, size=batch),
     }
     return [
-        torch.as_tensor(given[one] if one in given else rng.normal(size=(*batch, kd.nv)))
+        torch.as_tensor(arguments[one] if one in arguments else rng.normal(size=(*batch, kd.nv)))
         for one in METHODS[name].inputs
     ]
 

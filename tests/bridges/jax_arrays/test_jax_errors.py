@@ -70,7 +70,7 @@ def test_a_frame_that_is_not_there_and_a_robot_that_changes(kd):
 
 
 def test_tracers_in_the_wrong_place(kd):
-    with pytest.raises(lw.ArgumentError, match=r"q: a jax array; .*linkwork\.jax"):
+    with pytest.raises(lw.ArgumentError, match=r"q: .*a jax array; .*linkwork\.jax"):
         jax.jit(kd.numpy.com)(kd.neutral())
     with pytest.raises(lw.ModelError, match=r"gravity: .*JitTracer"):
         jax.jit(lambda g: kd.replace(gravity=g).com(kd.neutral()))(jnp.zeros(3))
@@ -85,7 +85,7 @@ def test_wrong_arguments_of_rollouts(rng):
         (
             lambda: function(x0, controls, steps=3),
             lw.ShapeError,
-            "steps: 3.*u .*5",
+            r"steps: .*5.*\bu\b.*3",
         ),
         (
             lambda: function(np.zeros((2, 2)), np.zeros((3, 5, 1))),

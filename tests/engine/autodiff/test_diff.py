@@ -23,11 +23,11 @@ from linkwork.errors import NameNotFoundError, ShapeError
 MODES = ("forward", "reverse")
 
 
-def derivative(function, *at, wrt="a", mode="forward"):
-    program = program_for(function, *(np.shape(x) for x in at))
+def derivative(function, *point, wrt="a", mode="forward"):
+    program = program_for(function, *(np.shape(x) for x in point))
     changed = jacobian(program, wrt, mode=mode)
     changed.verify()
-    return values(changed, *at)[0]
+    return values(changed, *point)[0]
 
 
 SMOOTH = {
@@ -71,11 +71,11 @@ def test_every_operation(name, mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed, mode):
-    program, at = random_program(seed)
-    expected = mp_jacobian(program, at, range(7))
+    program, point = random_program(seed)
+    expected = mp_jacobian(program, point, range(7))
     changed = jacobian(program, ["a", "b"], mode=mode)
     changed.verify()
-    got = values(changed, *at)
+    got = values(changed, *point)
 
     assert [port.shape for port in changed.outputs] == [(3, 2, 3), (3, 2, 2, 2), (3,), (2, 2)]
     assert [port.name for port in changed.outputs] == [
@@ -131,8 +131,8 @@ def test_reverse_is_chosen_for_few_outputs():
 
     assert chosen == jacobian(program, "a", mode="reverse")
     assert chosen.n_ops < 6 * n < forward.n_ops
-    at = np.linspace(0.9, 1.1, n)
-    np.testing.assert_allclose(values(chosen, at)[0], values(forward, at)[0], rtol=1e-13)
+    point = np.linspace(0.9, 1.1, n)
+    np.testing.assert_allclose(values(chosen, point)[0], values(forward, point)[0], rtol=1e-13)
 
 
 def test_forward_is_chosen_for_few_inputs():
@@ -198,12 +198,12 @@ def test_second_derivatives_are_symmetric(rng):
     program = program_for(lambda a: (a[0] * a[1]).sin() * (a[2] * a[2] + a[0] * a[0]).sqrt(), (3,))
     first = gradient(program, "a")
     second = jacobian(first, "a")
-    at = rng.uniform(0.5, 1.0, 3)
-    (H,) = values(second, at)
+    point = rng.uniform(0.5, 1.0, 3)
+    (H,) = values(second, point)
 
     assert H.shape == (3, 3)
     np.testing.assert_allclose(H, H.T, rtol=1e-12)
-    np.testing.assert_allclose(H, mp_jacobian(first, (at,), range(3)), rtol=1e-12)
+    np.testing.assert_allclose(H, mp_jacobian(first, (point,), range(3)), rtol=1e-12)
 
 
 def test_a_gradient_requires_a_scalar_output():
@@ -298,10 +298,12 @@ def test_the_mass_matrix_is_the_second_derivative_of_the_energy(rng):
 def test_libm_and_numpy_give_the_same(rng):
     """Check of the reference: two ways to run one program."""
     program = program_for(lambda a: np.stack([a[0].sin() * a[1].exp(), a[0].arctan2(a[1])]), (2,))
-    at = rng.normal(size=2)
+    point = rng.normal(size=2)
     with mp.workdps(30):
         np.testing.assert_allclose(
-            program.run(at, functions=LIBM), program.run(at, functions=NUMPY_FUNCTIONS), rtol=1e-15
+            program.run(point, functions=LIBM),
+            program.run(point, functions=NUMPY_FUNCTIONS),
+            rtol=1e-15,
         )
 
 
@@ -330,8 +332,8 @@ def test_a_distance_needs_as_many_guards_for_a_long_chain_as_for_a_short_one(rng
         program = distance_of_chain(n)
         changed = gradient(program, "a")
         guards.append(sum(step[0] in (Op.SELECT, Op.LESS_EQUAL) for step in changed.steps))
-        at = (rng.normal(size=n), np.zeros(2))
-        by_mode = [values(jacobian(program, "a", mode=mode), *at)[0] for mode in MODES]
+        point = (rng.normal(size=n), np.zeros(2))
+        by_mode = [values(jacobian(program, "a", mode=mode), *point)[0] for mode in MODES]
         np.testing.assert_allclose(by_mode[0], by_mode[1], rtol=1e-12, atol=1e-12)
     assert guards[0] == guards[1]
 

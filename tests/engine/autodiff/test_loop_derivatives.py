@@ -121,10 +121,10 @@ DERIVATIVES = {
 @pytest.mark.parametrize("kind", DERIVATIVES)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_derivatives_are_those_of_the_unrolled_function(function, kind, rng):
-    given = dict(zip(("x", "p", "dx", "dp"), rng.uniform(0.2, 1.5, (4, 3)), strict=True))
-    given |= {"ct": [0.7]}
+    arguments = dict(zip(("x", "p", "dx", "dp"), rng.uniform(0.2, 1.5, (4, 3)), strict=True))
+    arguments |= {"ct": [0.7]}
     derive, names = DERIVATIVES[kind]
-    inputs = [given[name] for name in names]
+    inputs = [arguments[name] for name in names]
     with_loops = derive(traced(function, lw.repeat, (3,), (3,)))
     with_loops.verify()
     assert with_loops.loops
@@ -171,9 +171,9 @@ def test_the_values_of_a_loop_are_computed_once():
     gradient = diff.gradient(program, BOTH)
     assert len(gradient.loops) == 2
     assert gradient.n_ops < 4 * program.n_ops
-    kept, back = gradient.loops
-    assert (kept.n_written, kept.is_reversed) == (3, False)
-    assert kept.body.n_ops == body.n_ops
+    stored, back = gradient.loops
+    assert (stored.n_written, stored.is_reversed) == (3, False)
+    assert stored.body.n_ops == body.n_ops
     assert (back.n_read, back.n_carry, back.is_reversed) == (3, 7, True)  # of x, p and 0.05 p[0]
 
 

@@ -14,8 +14,8 @@ SEEDS = range(8)
 NORMED = [[0, 1, 2], [3, 4]]  # all of a, and the first two numbers of b
 
 
-def at_norm_1(at):
-    a, b = (array.copy() for array in at)
+def at_norm_1(point):
+    a, b = (array.copy() for array in point)
     a /= np.linalg.norm(a)
     b[0] /= np.linalg.norm(b[0])
     return a, b
@@ -28,15 +28,15 @@ def flat(arrays):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("units", [(), NORMED], ids=["free", "norm 1"])
 def test_products_agree_with_the_jacobian(seed, units, rng):
-    program, at = random_program(seed)
-    at = at_norm_1(at)
+    program, point = random_program(seed)
+    point = at_norm_1(point)
     J = np.vstack(
         [
             np.hstack([part.reshape(rows, -1) for part in pair])
             for rows, pair in zip(
                 (6, 1),
                 np.split(
-                    np.array(values(jacobian(program, ["a", "b"], units=units), *at), object), 2
+                    np.array(values(jacobian(program, ["a", "b"], units=units), *point), object), 2
                 ),
                 strict=True,
             )
@@ -49,8 +49,8 @@ def test_products_agree_with_the_jacobian(seed, units, rng):
     forward, reverse = jvp(program, ["a", "b"], units=units), vjp(program, ["a", "b"], units=units)
     for made in (forward, reverse):
         made.verify()
-    along = flat(values(forward, *at, *tangents))
-    back = flat(values(reverse, *at, *cotangents))
+    along = flat(values(forward, *point, *tangents))
+    back = flat(values(reverse, *point, *cotangents))
 
     np.testing.assert_allclose(along, J @ flat(tangents), rtol=1e-12, atol=1e-12 * abs(J).max())
     np.testing.assert_allclose(back, flat(cotangents) @ J, rtol=1e-12, atol=1e-12 * abs(J).max())
@@ -85,15 +85,15 @@ def test_a_number_is_appended_to_names_that_exist():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_projection_of_a_jacobian(seed):
     """J P with P = 1 - n n^T for each vector n of norm 1."""
-    program, at = random_program(seed)
-    at = at_norm_1(at)
+    program, point = random_program(seed)
+    point = at_norm_1(point)
     P = np.eye(7)
-    n = flat(at)
+    n = flat(point)
     for unit in NORMED:
         P[np.ix_(unit, unit)] -= np.outer(n[unit], n[unit])
     for mode in ("forward", "reverse"):
-        got = values(jacobian(program, ["a", "b"], mode=mode, units=NORMED), *at)
-        plain = values(jacobian(program, ["a", "b"], mode=mode), *at)
+        got = values(jacobian(program, ["a", "b"], mode=mode, units=NORMED), *point)
+        plain = values(jacobian(program, ["a", "b"], mode=mode), *point)
         for k in (0, 2):
             rows = plain[k].size // 3
             joined = np.hstack([part.reshape(rows, -1) for part in plain[k : k + 2]])
@@ -113,9 +113,9 @@ def scaled_cost(a, b):
 
 def test_a_hessian_by_differences_with_sixty_digits(rng):
     program = program_for(cost, (3,), (2,))
-    at = rng.uniform(0.3, 1.0, 3), rng.uniform(0.3, 1.0, 2)
-    (aa, ab, ba, bb) = values(hessian(program, ["a", "b"]), *at)
-    expected = mp_jacobian(gradient(program, ["a", "b"]), at, range(5))
+    point = rng.uniform(0.3, 1.0, 3), rng.uniform(0.3, 1.0, 2)
+    (aa, ab, ba, bb) = values(hessian(program, ["a", "b"]), *point)
+    expected = mp_jacobian(gradient(program, ["a", "b"]), point, range(5))
 
     assert [port.name for port in hessian(program, ["a", "b"]).outputs] == [
         *("d d out / d a / d a", "d d out / d a / d b"),
@@ -126,10 +126,10 @@ def test_a_hessian_by_differences_with_sixty_digits(rng):
 
 def test_the_hessian_of_a_function_of_a_normalized_vector(rng):
     """The Hessian of the function with normalization: symmetric, and not zero along n."""
-    program, whole = program_for(cost, (3,), (2,)), program_for(scaled_cost, (3,), (2,))
+    program, full = program_for(cost, (3,), (2,)), program_for(scaled_cost, (3,), (2,))
     a, b = rng.uniform(0.3, 1.0, 3), rng.uniform(0.3, 1.0, 2)
     a /= np.linalg.norm(a)
-    expected = mp_jacobian(gradient(whole, ["a", "b"]), (a, b), range(5))
+    expected = mp_jacobian(gradient(full, ["a", "b"]), (a, b), range(5))
     got = values(hessian(program, ["a", "b"], units=[[0, 1, 2]]), a, b)
     joined = np.block([[got[0], got[1]], [got[2], got[3]]])
     np.testing.assert_allclose(joined, expected, rtol=1e-11, atol=1e-12)

@@ -88,13 +88,13 @@ def test_derivatives_with_rotations(name, rng):
     assert len(rotations.angle_derivative) == count
     assert len(rotations.absorbed_factor) == 2 * count
 
-    at = rng.normal(size=4)
-    expected = mp_jacobian(program, (at,), range(4))
+    point = rng.normal(size=4)
+    expected = mp_jacobian(program, (point,), range(4))
     for mode in ("forward", "reverse"):
-        (got,) = values(jacobian(program, "a", mode=mode), at)
+        (got,) = values(jacobian(program, "a", mode=mode), point)
         np.testing.assert_allclose(np.atleast_2d(got), expected, rtol=1e-13, atol=1e-14)
     ct, d = rng.normal(size=program.outputs[0].shape), rng.normal(size=4)
-    (back,), (along,) = values(vjp(program, "a"), at, ct), values(jvp(program, "a"), at, d)
+    (back,), (along,) = values(vjp(program, "a"), point, ct), values(jvp(program, "a"), point, d)
     np.testing.assert_allclose(back, np.atleast_1d(ct) @ expected, rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(np.atleast_1d(along), expected @ d, rtol=1e-13, atol=1e-14)
 
@@ -115,9 +115,9 @@ def test_a_root_or_a_select_elsewhere_does_not_affect_rotations(rng):
 
     program = program_for(function, (4,))
     made = vjp(program, "a")
-    at = rng.normal(size=4)
-    (got,) = values(made, at, np.ones(program.outputs[0].shape))
-    np.testing.assert_allclose(got, mp_jacobian(program, (at,), range(4))[0], rtol=1e-12)
+    point = rng.normal(size=4)
+    (got,) = values(made, point, np.ones(program.outputs[0].shape))
+    np.testing.assert_allclose(got, mp_jacobian(program, (point,), range(4))[0], rtol=1e-12)
     graph = Graph()
     inputs = [graph.input() for _ in range(4)]
     assert len(Primal(program, graph, inputs, frozenset(range(4))).rotations.angle_derivative) == 2

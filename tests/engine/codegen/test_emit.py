@@ -150,14 +150,14 @@ def test_every_operation_at_every_width(op, width, scalar, rng):
 def test_nan_in_is_nan_out(op, width, scalar):
     """Comparisons are false for NaN; other operations return NaN if an argument is NaN."""
     program = of_op(op)
-    for place in range(len(program.inputs)):
+    for index in range(len(program.inputs)):
         arrays = [np.ones((8, 5)) for _ in program.inputs]
-        arrays[place][::2] = np.nan
+        arrays[index][::2] = np.nan
         (got,) = run_compiled(program, *arrays, width=width, scalar=scalar)
         if op in (Op.LESS, Op.LESS_EQUAL):
             assert (got[::2] == 0.0).all()
         elif op is Op.SELECT:  # NaN is not 0, so the first is selected
-            assert np.isnan(got[::2]).all() == (place == 1)
+            assert np.isnan(got[::2]).all() == (index == 1)
         else:
             assert np.isnan(got[::2]).all()
         assert not np.isnan(got[1::2]).any()
@@ -237,7 +237,7 @@ def test_long_programs_are_cut_into_pieces(width, accesses, rng, monkeypatch):
 
     program = program_for(function, (9,), (3,))
     a, b = rng.normal(size=(40, 9)), rng.normal(size=(40, 3))  # some turns, and a part of one
-    whole = run_compiled(program, a, b, width=width)
+    full = run_compiled(program, a, b, width=width)
     cut_into_pieces(monkeypatch, 13)
     if accesses is not None:  # as in programs so long that the scheduler would take seconds
         monkeypatch.setattr(steps, "LONGEST_UNBOUNDED", 20)
@@ -247,7 +247,7 @@ def test_long_programs_are_cut_into_pieces(width, accesses, rng, monkeypatch):
     text = emit_llvm(program, "f", Lanes(width))
     assert "@piece10(" in text
     assert (text.count("call void @llvm.codeview.annotation") > 10) is (accesses is not None)
-    for got, expected in zip(run_compiled(program, a, b, width=width), whole, strict=True):
+    for got, expected in zip(run_compiled(program, a, b, width=width), full, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 

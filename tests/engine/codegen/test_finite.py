@@ -43,9 +43,9 @@ def status(rows, *, width, checked=(0, 3), scalar="double", of=function):
     size = call(None, None, None, 0, None)
     workspace = ctypes.create_string_buffer(size + 64)
     aligned = -(-ctypes.addressof(workspace) // 64) * 64
-    given, results = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(out.ctypes.data)
+    arguments, results = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(out.ctypes.data)
     strides = (ctypes.c_int64 * 2)(3, 0)
-    args = ctypes.byref(given), ctypes.byref(results), strides
+    args = ctypes.byref(arguments), ctypes.byref(results), strides
     return call(*args, len(x), aligned), size
 
 

@@ -63,11 +63,11 @@ def longest_path(ir, sizes, name):
     return CALL + sizes.get(name, 0) + max(inner, default=0)
 
 
-def pieces_of(cut, prefix="", whole="f"):
+def pieces_of(cut, prefix="", full="f"):
     """Each piece with the name of its function; bodies of loops, too."""
     is_cut = len(cut.pieces) > 1
     for index, piece in enumerate(cut.pieces):
-        yield f"{prefix}piece{index}" if is_cut else whole, piece
+        yield f"{prefix}piece{index}" if is_cut else full, piece
     for step, part in cut.loops.items():
         name = f"{prefix}loop{step}"
         yield from pieces_of(part.body, f"{name}.", name)

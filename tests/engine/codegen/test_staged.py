@@ -83,9 +83,9 @@ def test_smaller_outputs_of_large_rows_are_staged(size):
     assert "@offsets2" not in emit_llvm(program, "f", Lanes(4))
     a = np.arange(60.0).reshape(12, 5)
     actual = run_compiled(program, a, width=4, large=True, offset=2)
-    places = np.arange(1100) % 5
+    indices = np.arange(1100) % 5
     for one, other in zip(actual, (a**2, a + 1, a - 1), strict=True):
-        np.testing.assert_array_equal(one, other[:, places[: one.shape[1]]])
+        np.testing.assert_array_equal(one, other[:, indices[: one.shape[1]]])
 
 
 def test_outputs_of_inputs_and_constants_only():

@@ -11,7 +11,7 @@ from linkwork.kindyn.quantities import QUANTITIES
 
 
 def mentions(caught, *facts):
-    """Whether the message of an error has these names and values."""
+    """Return whether the message of an error contains these names and values."""
     return all(str(fact) in str(caught.value) for fact in facts)
 
 
@@ -40,14 +40,14 @@ def test_a_velocity_or_force_of_the_wrong_size_is_rejected_by_its_name(kd, size)
 MEANING = ("base position (3)", "quaternion wxyz (4)", "s (2) of 2 joints", "floating=False")
 
 
-def test_a_number_is_no_row_not_even_of_a_robot_with_one_joint(kd):
+def test_a_number_is_not_a_row_even_with_one_joint(kd):
     for robot, size in ((kd, 9), (pendulum(), 1)):
         with pytest.raises(lw.ShapeError) as caught:
             robot.mass_matrix(0.5)
         assert mentions(caught, "q", f"(..., {size})", "got ()")
 
 
-def test_batch_axes_that_cannot_be_broadcast_are_rejected_with_each(kd):
+def test_batch_axes_that_cannot_be_broadcast_are_rejected_with_their_shapes(kd):
     q, nu, _ = motion(kd, 3)
     with pytest.raises(lw.ShapeError) as caught:
         kd.bias_force(q, nu[:2])
@@ -117,7 +117,7 @@ def test_an_unknown_frame_is_a_key_error_with_the_nearest_names(kd):
 
 
 @pytest.mark.parametrize("frame", [None, 0, 3, -1, 999, 1.5, b"tip", ["tip"], ("tip",), {}, object])
-def test_a_frame_that_is_no_name_is_rejected_with_a_linkwork_error(frame):
+def test_a_frame_that_is_not_a_name_raises_a_linkwork_error(frame):
     kd = floater()
     with pytest.raises(lw.LinkworkError):
         kd.jacobian(frame, kd.neutral())
@@ -142,13 +142,13 @@ def test_swapped_and_missing_arguments_are_named(kd):
 
 
 @pytest.mark.parametrize("frames", [5, "tip", [5], [["tip"]], [None]])
-def test_frames_that_are_no_list_of_names_are_rejected_with_a_linkwork_error(frames):
+def test_frames_that_are_not_a_list_of_names_raise_a_linkwork_error(frames):
     kd = floater()
     with pytest.raises(lw.LinkworkError):
         kd.transforms(kd.neutral(), frames=frames)
 
 
-def test_no_frames_give_no_transforms(kd):
+def test_transforms_of_no_frames_are_empty(kd):
     assert kd.transforms(kd.neutral(), frames=[]).shape == (0, 4, 4)
 
 
@@ -166,7 +166,7 @@ def test_a_wrench_of_the_wrong_size_is_rejected_by_its_frame(kd, wrench):
 @pytest.mark.parametrize(
     "wrenches", [[np.zeros(6)], np.zeros(6), "tip", 5, {5: np.zeros(6)}, {"tip": None}, ["tip"]]
 )
-def test_wrenches_that_are_no_mapping_of_frames_are_rejected_with_a_linkwork_error(kd, wrenches):
+def test_wrenches_that_are_not_a_mapping_of_frames_raise_a_linkwork_error(kd, wrenches):
     q, nu, tau = motion(kd)
     for call in (kd.inverse_dynamics, kd.forward_dynamics):
         with pytest.raises(lw.LinkworkError):
@@ -197,7 +197,7 @@ def test_a_fused_function_may_have_many_outputs(kd):
 # Number and names of arguments.
 
 
-def test_a_kernel_says_which_arguments_are_missing_or_too_many(kd):
+def test_a_kernel_reports_missing_and_surplus_arguments(kd):
     kernel = kd.function("bias_force")
     q, nu, _ = motion(kd)
     for args, named, facts in (
@@ -214,7 +214,7 @@ def test_a_kernel_says_which_arguments_are_missing_or_too_many(kd):
     np.testing.assert_array_equal(kernel(nu=nu, q=q), kernel(q, nu))
 
 
-def test_a_method_says_what_is_missing_or_unknown(kd):
+def test_a_method_reports_missing_and_unknown_arguments(kd):
     with pytest.raises(TypeError, match=r"mass_matrix.*missing.*q"):
         kd.mass_matrix()
     with pytest.raises(TypeError, match=r"mass_matrix: .*'foo'.*\bq$"):
@@ -236,18 +236,18 @@ def test_a_quantity_of_one_frame_is_rejected_for_anything_but_a_name(kd, frame):
 
 
 def test_a_quantity_of_several_frames_is_rejected_for_one_name(kd):
-    """A text is a sequence as well, of letters."""
+    """A string is also a sequence, of characters."""
     with pytest.raises(lw.LinkworkError):
         kd.function(("transforms", "tip"))
 
 
-def test_a_name_nearly_right_is_reported(kd):
+def test_a_misspelled_name_is_corrected(kd):
     with pytest.raises(lw.NameNotFoundError, match=r"quantity.*'mass_matrx'.*'mass_matrix'"):
         kd.function("mass_matrx")
 
 
 @pytest.mark.parametrize("threads", ["2", 1.5, [], 2j])
-def test_a_number_of_threads_that_is_none_is_rejected_with_a_linkwork_error(kd, threads):
+def test_an_invalid_number_of_threads_raises_a_linkwork_error(kd, threads):
     with pytest.raises(lw.LinkworkError):
         kd.function("com")(kd.random(5000, seed=1), threads=threads)
 
@@ -286,7 +286,7 @@ def test_the_environment_cannot_break_a_call_by_its_number_of_threads(kd, given,
         {"base": 5},
     ],
 )
-def test_options_that_mean_nothing_are_rejected_with_a_linkwork_error(kd, options):
+def test_invalid_options_raise_a_linkwork_error(kd, options):
     with pytest.raises(lw.LinkworkError):
         lw.KinDyn(kd.model, **options)
     with pytest.raises(lw.LinkworkError):
@@ -294,7 +294,7 @@ def test_options_that_mean_nothing_are_rejected_with_a_linkwork_error(kd, option
 
 
 @pytest.mark.parametrize("model", [None, 5, "robot.urdf", object()])
-def test_what_is_no_model_is_rejected_with_a_linkwork_error(model):
+def test_an_object_that_is_not_a_model_raises_a_linkwork_error(model):
     with pytest.raises(lw.LinkworkError):
         lw.KinDyn(model)
 

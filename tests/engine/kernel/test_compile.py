@@ -1,4 +1,4 @@
-"""`compile_function`: a user's own function, compiled, batched, differentiated; and its errors."""
+"""`compile_function`: users' functions are compiled, batched and differentiated; errors."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_defaults_are_constants_and_order_is_that_of_the_function(rng):
         f(x, gain=1.0, offset=2.0)
 
 
-def test_choices_work_on_each_row():
+def test_selections_are_made_for_each_row():
     f = compile_function(x=(2,))(lambda x: where(x[0] < 0.0, -x, np.maximum(x, 1.0)))
 
     np.testing.assert_array_equal(f([[-3.0, 5.0], [3.0, 0.5]]), [[3.0, -5.0], [3.0, 1.0]])
@@ -199,7 +199,7 @@ def test_the_jacobian_of_a_product(batch, rng):
     np.testing.assert_array_equal(by_A, np.einsum("ij,...k->...ijk", np.eye(3), x))
 
 
-def test_jacobians_by_several_inputs(rng):
+def test_jacobians_with_respect_to_several_inputs(rng):
     x, y = rng.normal(size=(2, 3))
     results = both.jacobian("x", "y")(x, y)
 
@@ -209,7 +209,7 @@ def test_jacobians_by_several_inputs(rng):
     np.testing.assert_array_equal(results[2], y)
 
 
-def test_a_jacobian_is_made_once_and_has_one_of_its_own(rng):
+def test_a_jacobian_is_created_once_and_can_be_differentiated(rng):
     x = rng.normal(size=3)
     n = np.linalg.norm(x)
     gradient = length.jacobian("x")
@@ -230,7 +230,7 @@ def test_a_jacobian_of_what_does_not_exist():
         product.jacobian("x", "x")
 
 
-def test_a_jacobian_by_all_inputs(rng):
+def test_a_jacobian_with_respect_to_all_inputs(rng):
     x, A = rng.normal(size=3), rng.normal(size=(3, 3))
     for got, expected in zip(
         product.jacobian()(x, A), product.jacobian("x", "A")(x, A), strict=True
@@ -239,7 +239,7 @@ def test_a_jacobian_by_all_inputs(rng):
 
 
 def test_a_result_of_many_axes():
-    """More than the quick way of calling takes."""
+    """More axes than the C extension supports."""
     x, A = np.ones((2, 3)), np.ones((2, 3, 3))
     second = product.jacobian("A").jacobian("A")
     assert second(x, A).shape == (2, 3, 3, 3, 3, 3)
@@ -267,7 +267,7 @@ def test_a_compiled_function_inside_another(rng):
         compile_function(x=(3,))(lambda x: product(x, x))
 
 
-def test_out_means_nothing_inside_another():
+def test_out_is_rejected_inside_another_function():
     with pytest.raises(ArgumentError, match=r"out.*traced"):
         compile_function(x=(3,))(lambda x: length(x, out=np.empty(())))
 
@@ -297,7 +297,7 @@ def named_f(function):
 
 
 def returning(value):
-    """Compile a function `f` of x that returns this."""
+    """Compile a function `f` of x that returns a value."""
     return lambda: compile_function(x=(3,))(named_f(value))
 
 
@@ -327,7 +327,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("call", "facts"), ERRORS)
-def test_an_error_says_what_is_wrong(call, facts):
+def test_errors_are_explained(call, facts):
     with pytest.raises(ArgumentError) as caught:
         call()
     for fact in facts:
@@ -339,7 +339,7 @@ def test_rows_that_cannot_be_broadcast():
         compile_function(x=(3,))(lambda x: [x, x[:2]])
 
 
-def test_a_branch_names_where():
+def test_a_branch_suggests_where():
     with pytest.raises(TypeError, match=r"np\.where"):
         compile_function(x=(3,))(lambda x: x if x[0] > 0 else -x)
 
@@ -359,12 +359,12 @@ def test_a_branch_names_where():
         lambda x: np.isin(x, [2.0]) * 1.0,
     ],
 )
-def test_no_comparison_is_decided_before_there_are_numbers(function):
+def test_comparisons_are_not_evaluated_during_tracing(function):
     with pytest.raises(ArgumentError, match=r"np\.where"):
         compile_function(x=2)(function)
 
 
-def test_comparisons_are_made_in_each_call():
+def test_comparisons_are_evaluated_in_each_call():
     @compile_function(x=2)
     def equal(x):
         a, b = x.tolist()
@@ -391,10 +391,10 @@ def test_linear_algebra_needs_no_import():
 
 
 def test_an_expression_cannot_leave_its_function():
-    kept = []
-    compile_function(x=(3,))(lambda x: kept.append(x) or x)
+    stored = []
+    compile_function(x=(3,))(lambda x: stored.append(x) or x)
 
     with pytest.raises(ArgumentError, match=r"traced function.*another"):
-        compile_function(x=(3,))(lambda x: kept[0] + x)
+        compile_function(x=(3,))(lambda x: stored[0] + x)
     with pytest.raises(ArgumentError, match=r"traced function.*another"):
-        compile_function(x=(3,))(lambda x: kept[0])
+        compile_function(x=(3,))(lambda x: stored[0])

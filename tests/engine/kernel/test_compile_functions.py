@@ -1,4 +1,4 @@
-"""NumPy's functions in compiled code, and constants that must not be joined to infinity."""
+"""NumPy's functions in compiled code, and constants that must not be folded to infinity."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def everything(x):
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_functions_give_what_numpy_gives(warm):
+def test_functions_agree_with_numpy(warm):
     if warm:
         everything.warmup()
     expected = everything.__wrapped__(X).T
@@ -49,7 +49,7 @@ def test_functions_give_what_numpy_gives(warm):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_numbers_that_are_not_finite_are_told_apart(dtype):
+def test_isnan_isinf_and_isfinite(dtype):
     f = compile_function(x=(), dtype=dtype)(
         lambda x: np.where(np.isfinite(x), 1.0, np.where(np.isinf(x), 2.0, 3.0))
     )
@@ -98,7 +98,7 @@ FRAGILE = {
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", FRAGILE)
-def test_constants_are_not_joined_to_infinity(name, dtype):
+def test_constants_are_not_folded_to_infinity(name, dtype):
     function, numbers = FRAGILE[name]
     big = 5e307 if dtype == np.float64 else 9e37
     x = np.array([{"big": big, "-big": -big}.get(number, number) for number in numbers], dtype)
@@ -113,14 +113,14 @@ def test_constants_are_not_joined_to_infinity(name, dtype):
         f.warmup()
 
 
-def test_a_quotient_by_almost_nothing_of_zero_is_zero():
+def test_zero_divided_by_a_denormal_is_zero():
     f = compile_function(x=())(lambda x: x / 1e-320)
     for _ in range(2):
         np.testing.assert_array_equal(f(np.zeros(16)), np.zeros(16))
         f.warmup()
 
 
-# Messages never show what linkwork calls things inside.
+# Messages do not contain internal names of linkwork.
 
 
 def arm(q, dq):

@@ -107,7 +107,7 @@ def test_a_vjp_of_a_vjp_gives_hessian_products(rng):
     )
 
 
-def test_each_derivative_is_made_once():
+def test_each_derivative_is_created_once():
     for kind in ("jacobian", "jvp", "vjp"):
         make = getattr(pair, kind)
         assert make("x") is make("x")
@@ -186,7 +186,7 @@ def unrolled_to_nothing(monkeypatch, empty_cache):
 
 
 def made_again(function):
-    """The same function without the derivatives that were made of it."""
+    """The same function without its cached derivatives."""
     return CompiledFunction(function.__name__, function.program, np.float64)
 
 
@@ -226,8 +226,8 @@ def test_a_long_jacobian_has_a_program_up_to_some_length(unrolled_to_nothing, mo
         _ = made_again(pair).jacobian("x").program
 
 
-def test_a_program_that_is_known_is_used(empty_cache, rng):
-    """Where a derivative has a formula of its own."""
+def test_an_analytic_program_is_used(empty_cache, rng):
+    """If a derivative has an analytic formula."""
     inputs = [Port("x", (3,)), Port("A", (3, 3))]
     known = trace(lambda x, A: x + 7.0, inputs, ["d energy / d x"])
     function = made_again(energy)
@@ -237,7 +237,7 @@ def test_a_program_that_is_known_is_used(empty_cache, rng):
     np.testing.assert_array_equal(function.jacobian("A")(x, A), energy.jacobian("A")(x, A))
 
 
-def test_the_attribute_is_one_of_every_kernel():
+def test_every_kernel_has_the_attribute_analytic():
     kd = lw.KinDyn(lw.robots.load("pendulum"))
     assert kd.mass_matrix.vjp("q").key is not None
     assert kd.mass_matrix.analytic("jacobian", ("q",)) is None

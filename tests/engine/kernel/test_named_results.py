@@ -45,7 +45,7 @@ def test_results_are_a_named_tuple(kernel, batch, is_warm, rng):
     assert kernel(a.tolist(), b).sums.shape == (*batch, 2)
 
 
-def test_results_can_be_given_back_as_out(kernel, rng):
+def test_results_can_be_passed_as_out(kernel, rng):
     kernel.warmup()
     a, b = rng.normal(size=(2, 5, 2))
     first = kernel(a, b)
@@ -86,7 +86,7 @@ def test_nothing_is_leaked(kernel, rng):
 
 
 @pytest.mark.parametrize("result", [list, 3, ()])
-def test_only_kinds_of_tuples_are_taken(result):
+def test_only_tuple_types_are_accepted(result):
     with pytest.raises(TypeError, match=r"result: .*tuple"):
         make(result=result, out_shapes=((2,), (2,)))
     with pytest.raises(TypeError):

@@ -12,7 +12,7 @@ DT = 0.01
 
 
 def newton(x, a):
-    """Iterations towards the roots of a, with a value of the function around the loop."""
+    """Iterations towards the roots of a, with a value of the enclosing function."""
     return lw.repeat(20, lambda y: 0.5 * (y + a / y), x)
 
 
@@ -64,7 +64,7 @@ def test_single_precision(rng):
 
 
 def test_derivatives(root, rng):
-    """Of a converged iteration, those of the root."""
+    """The derivatives of a converged iteration are those of the root."""
     a, da, ct = rng.uniform(0.5, 9.0, (3, 50, 3))
     x = np.ones(3)
     slope = 0.5 / np.sqrt(a)
@@ -134,7 +134,7 @@ def test_a_loop_in_a_kernel_in_a_loop(root):
     np.testing.assert_allclose(outer(a), lw.repeat(3, lambda y: np.sqrt(y) + a, a), rtol=1e-13)
 
 
-def test_numpy_computes_loops_where_there_is_no_compiler():
+def test_numpy_computes_loops_without_a_compiler():
     text = """
 import sys
 sys.modules["llvmlite"] = None

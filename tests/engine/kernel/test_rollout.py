@@ -1,4 +1,4 @@
-"""`linkwork.rollout`: the states that it gives, against loops in Python and closed forms."""
+"""`linkwork.rollout`: the returned states against loops in Python and closed forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCHES = [(), (1,), (3,), (4,), (5,), (2, 3), (67,), (300,), (0,), (2, 0)]
 
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("steps", [0, 1, 2, 57])
-def test_a_rollout_gives_the_bits_of_a_loop(swing, batch, steps):
+def test_a_rollout_is_bitwise_equal_to_a_loop(swing, batch, steps):
     x0, controls = numbers(*batch, 2), numbers(*batch, steps, 1)
     (expected,) = loop(swing, x0, controls)
     actual = lw.rollout(swing, x0, controls)
@@ -95,28 +95,28 @@ def test_params_have_batch_axes_too(sprung):
 
 
 @pytest.mark.parametrize("kind", ["time first", "every second", "backwards", "float32", "integers"])
-def test_arrays_may_lie_in_memory_as_they_like(swing, kind):
+def test_arrays_may_have_any_memory_layout(swing, kind):
     controls = numbers(40, 12, 1)
-    given = {
+    arguments = {
         "time first": np.swapaxes(np.ascontiguousarray(np.swapaxes(controls, 0, 1)), 0, 1),
         "every second": np.repeat(controls, 2, axis=1)[:, ::2],
         "backwards": np.ascontiguousarray(controls[::-1, ::-1])[::-1, ::-1],
         "float32": controls.astype(np.float32),
         "integers": (10 * controls).astype(np.int64),
     }[kind]
-    plain = np.ascontiguousarray(given, dtype=np.float64)
+    plain = np.ascontiguousarray(arguments, dtype=np.float64)
     x0 = numbers(40, 2)
-    np.testing.assert_array_equal(lw.rollout(swing, x0, given), lw.rollout(swing, x0, plain))
+    np.testing.assert_array_equal(lw.rollout(swing, x0, arguments), lw.rollout(swing, x0, plain))
 
 
-def test_lists_of_numbers_are_taken(swing):
+def test_lists_of_numbers_are_accepted(swing):
     actual = lw.rollout(swing, [0.1, 0], [[0.5], [1]])
     np.testing.assert_array_equal(
         actual, lw.rollout(swing, np.array([0.1, 0.0]), np.array([[0.5], [1.0]]))
     )
 
 
-def test_a_rollout_can_be_kept(swing):
+def test_a_rollout_object_can_be_reused(swing):
     sim = lw.Rollout(swing)
     x0, controls = numbers(3, 2), numbers(3, 8, 1)
     np.testing.assert_array_equal(sim(x0, controls), lw.rollout(swing, x0, controls))
@@ -172,7 +172,7 @@ def test_drift_beyond_the_tolerance_does_not_stop_a_rollout():
     np.testing.assert_allclose(actual[:, 1:], expected, atol=1e-13)
 
 
-def test_a_robot_that_is_not_finite_stays_alone():
+def test_a_robot_that_is_not_finite_does_not_affect_others():
     kd = floater()
     kernel = kd.function("integrate")
     q, nu = kd.random(5, seed=2), numbers(5, 3, kd.nv)
@@ -183,7 +183,7 @@ def test_a_robot_that_is_not_finite_stays_alone():
     assert np.isnan(actual[2, 2:]).any(axis=-1).all()
 
 
-def test_a_first_state_without_unit_norm_is_rejected_and_out_is_untouched():
+def test_an_initial_state_without_unit_norm_is_rejected_and_out_is_unchanged():
     kd = floater()
     q, nu = kd.random(5, seed=2), numbers(5, 3, kd.nv)
     q[3, 3:7] *= 1.01
@@ -198,7 +198,7 @@ def test_a_first_state_without_unit_norm_is_rejected_and_out_is_untouched():
 # Not finite.
 
 
-def test_a_row_that_is_not_finite_stays_alone(swing):
+def test_a_row_that_is_not_finite_does_not_affect_others(swing):
     x0, controls = numbers(50, 2), numbers(50, 30, 1)
     expected = lw.rollout(swing, x0, controls)
     x0[7], controls[20, 11] = np.nan, np.inf

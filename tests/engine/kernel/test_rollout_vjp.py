@@ -45,14 +45,14 @@ def sprung():
 
 @pytest.fixture(params=["all states kept", "checkpoints"])
 def memory(request, monkeypatch):
-    """Whether the thread keeps all states, or few."""
+    """Whether a thread stores all states, or checkpoints."""
     if request.param == "checkpoints":
         monkeypatch.setattr(module, "STORED_BYTES", 0)
 
 
-def close(found, expected, tolerance=1e-11):
+def close(actual, expected, tolerance=1e-11):
     scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 def backwards(step, x0, controls, params, cotangents):
@@ -79,12 +79,12 @@ def backwards(step, x0, controls, params, cotangents):
                 block = block.reshape(*states[0].shape[:-2], carried[output].shape[-1], -1)
                 flat = flat + np.einsum("...i,...ij->...j", carried[output], block)
             products.append(flat.reshape((*states[0].shape[:-2], *port.shape)))
-        for kept, product in zip(actual[n:], products[n:], strict=True):
-            kept.append(product)
+        for stored, product in zip(actual[n:], products[n:], strict=True):
+            stored.append(product)
         carried = [a + ct[..., time, :] for a, ct in zip(products, cotangents, strict=False)]
     batch = states[0].ndim - 2
-    timed = [np.stack(kept[::-1], axis=batch) for kept in actual[n : n + len(controls)]]
-    return carried, timed, [sum(kept) for kept in actual[n + len(controls) :]]
+    timed = [np.stack(stored[::-1], axis=batch) for stored in actual[n : n + len(controls)]]
+    return carried, timed, [sum(stored) for stored in actual[n + len(controls) :]]
 
 
 # Values.
@@ -125,12 +125,12 @@ def test_gradients_against_complex_steps(sprung, memory):
             total = total + weights[0][time + 1] @ p + weights[1][time + 1] @ v
         return total
 
-    given = [*x0, *controls, *params.values()]
+    arguments = [*x0, *controls, *params.values()]
     actual = sprung.vjp(x0, controls, weights, params=params)
     gradients = [*actual.x0, *actual.controls, *actual.params.values()]
     for place, gradient in enumerate(gradients):
         for index in np.ndindex(gradient.shape):
-            moved = [np.array(a, dtype=complex) for a in given]
+            moved = [np.array(a, dtype=complex) for a in arguments]
             moved[place][index] += 1j * h
             expected = cost(*moved).imag / h
             assert abs(gradient[index] - expected) <= 1e-11 * max(1.0, abs(expected))
@@ -151,21 +151,23 @@ def test_cotangents_of_the_last_states_are_added(swing, memory):
     close(both.controls, summed.controls)
 
 
-def test_states_that_are_known_need_not_be_computed_again(swing, sprung):
+def test_states_of_the_caller_are_not_computed_again(swing, sprung):
     x0, controls = numbers(70, 2), numbers(70, 9, 1)
     every = numbers(70, 10, 2, seed=3)
     plain = swing.vjp(x0, controls, every)
-    given = swing.vjp(x0, controls, every, states=swing(x0, controls))
-    np.testing.assert_array_equal(given.x0, plain.x0)
-    np.testing.assert_array_equal(given.controls, plain.controls)
+    actual = swing.vjp(x0, controls, every, states=swing(x0, controls))
+    np.testing.assert_array_equal(actual.x0, plain.x0)
+    np.testing.assert_array_equal(actual.controls, plain.controls)
     moved = swing.vjp(x0, controls, every, states=swing(x0 + 0.3, controls))
     assert np.abs(moved.x0 - plain.x0).max() > 1e-4
     two, forces, params = spring_inputs((), 6)
     states = sprung(two, forces, params=params)
     ct = numbers(7, 2), None
     plain = sprung.vjp(two, forces, ct, params=params)
-    given = sprung.vjp(two, forces, ct, params=params, states=states)
-    for one, other in zip((*plain.x0, *plain.controls), (*given.x0, *given.controls), strict=True):
+    actual = sprung.vjp(two, forces, ct, params=params, states=states)
+    for one, other in zip(
+        (*plain.x0, *plain.controls), (*actual.x0, *actual.controls), strict=True
+    ):
         np.testing.assert_array_equal(one, other)
 
 
@@ -212,11 +214,11 @@ def test_long_rollouts_with_and_without_checkpoints_agree(swing, monkeypatch):
         x0, controls = numbers(5, 2), numbers(5, steps, 1)
         ct = numbers(5, steps + 1, 2)
         monkeypatch.setattr(module, "STORED_BYTES", 16 << 20)
-        kept = swing.vjp(x0, controls, ct)
+        stored = swing.vjp(x0, controls, ct)
         monkeypatch.setattr(module, "STORED_BYTES", 0)
         again = swing.vjp(x0, controls, ct)
-        np.testing.assert_array_equal(again.x0, kept.x0)
-        np.testing.assert_array_equal(again.controls, kept.controls)
+        np.testing.assert_array_equal(again.x0, stored.x0)
+        np.testing.assert_array_equal(again.controls, stored.controls)
 
 
 def test_float32(memory):
@@ -229,7 +231,7 @@ def test_float32(memory):
     close(actual.controls, exact.controls, 1e-4)
 
 
-def test_a_row_that_is_not_finite_stays_alone(swing, memory):
+def test_a_row_that_is_not_finite_does_not_affect_others(swing, memory):
     x0, controls = numbers(50, 2), numbers(50, 30, 1)
     ct = numbers(50, 31, 2)
     expected = swing.vjp(x0, controls, ct)
@@ -262,11 +264,11 @@ def test_states_with_unit_norms_have_gradients_of_the_normalized_ones(memory):
         return total
 
     actual = sim.vjp(x0, rate, weights)
-    given = [*x0.T.astype(complex), *rate.T.astype(complex)]
-    for place in range(8):
-        moved = [a + 1e-30j * (k == place) for k, a in enumerate(given)]
+    arguments = [*x0.T.astype(complex), *rate.T.astype(complex)]
+    for index in range(8):
+        moved = [a + 1e-30j * (k == index) for k, a in enumerate(arguments)]
         expected = cost(moved[:2], moved[2:]).imag / 1e-30
-        gradient = actual.x0[:, place] if place < 2 else actual.controls[:, place - 2]
+        gradient = actual.x0[:, index] if index < 2 else actual.controls[:, index - 2]
         close(gradient, expected, 1e-12)
 
 
@@ -290,13 +292,13 @@ def test_a_floating_robot_rolled_out_has_the_gradients_of_differences(memory):
         return sum((a * w).sum(axis=(-2, -1)) for a, w in zip(states, weights, strict=True))
 
     given, h = [q, nu, tau], 1e-4
-    for place, gradient in enumerate([*actual.x0, actual.controls]):
-        direction = numbers(*gradient.shape, seed=place)
-        if place == 0:  # stays on the unit quaternions to second order
+    for index, gradient in enumerate([*actual.x0, actual.controls]):
+        direction = numbers(*gradient.shape, seed=index)
+        if index == 0:  # stays on the unit quaternions to second order
             direction[3:7] -= q[3:7] * (q[3:7] @ direction[3:7])
         moved = [a[None] for a in given]
         factors = h * np.array([-2.0, -1.0, 1.0, 2.0])
-        moved[place] = given[place] + factors.reshape(-1, *[1] * gradient.ndim) * direction
+        moved[index] = given[index] + factors.reshape(-1, *[1] * gradient.ndim) * direction
         values = cost(moved)
         expected = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
         assert abs((gradient * direction).sum() - expected) < 1e-8 * max(1.0, abs(expected))
@@ -352,7 +354,7 @@ def test_without_the_extension_or_machine_code_the_results_are_the_same(missing)
 
 
 def test_an_interrupt_stops_a_long_rollout_backwards():
-    ended = said_when_interrupted(
+    completed = said_when_interrupted(
         """
         from tests.support.rollouts import *
         sim = lw.Rollout(pendulum())
@@ -365,13 +367,13 @@ def test_an_interrupt_stops_a_long_rollout_backwards():
             print("interrupted", flush=True)
         """
     )
-    assert ended == ("interrupted\n", 0, "")
+    assert completed == ("interrupted\n", 0, "")
 
 
 # What is rejected.
 
 
-def refused(kind, sim, *args, **named) -> str:
+def error_of(kind, sim, *args, **named) -> str:
     with pytest.raises(kind) as caught:
         sim.vjp(*args, **named)
     return str(caught.value)
@@ -379,19 +381,19 @@ def refused(kind, sim, *args, **named) -> str:
 
 def test_bad_cotangents(swing, sprung):
     x0, controls = numbers(3, 2), numbers(3, 5, 1)
-    text = refused(lw.ArgumentError, swing, x0, controls)
+    text = error_of(lw.ArgumentError, swing, x0, controls)
     assert_facts(text, "vjp: .*cotangents.*final=")
-    text = refused(lw.ShapeError, swing, x0, controls, numbers(3, 5, 2))
+    text = error_of(lw.ShapeError, swing, x0, controls, numbers(3, 5, 2))
     assert_facts(text, r"cotangents of x: .*\(\.\.\., 6, 2\).*\(3, 5, 2\)")
-    text = refused(lw.ShapeError, swing, x0, controls, final=numbers(3))
+    text = error_of(lw.ShapeError, swing, x0, controls, final=numbers(3))
     assert_facts(text, r"final of x: .*\(\.\.\., 2\).*\(3,\)")
-    text = refused(lw.ShapeError, swing, x0, controls, final=np.ones(2), states=numbers(3, 4, 2))
+    text = error_of(lw.ShapeError, swing, x0, controls, final=np.ones(2), states=numbers(3, 4, 2))
     assert_facts(text, r"states of x: .*\(\.\.\., 6, 2\).*\(3, 4, 2\)")
-    text = refused(lw.ShapeError, swing, x0, controls, numbers(4, 6, 2))
+    text = error_of(lw.ShapeError, swing, x0, controls, numbers(4, 6, 2))
     assert_facts(text, r"batch.*x \(3,\), u \(3,\), cotangents of x \(4,\)")
     two, forces, params = spring_inputs((), 4)
-    text = refused(lw.ArgumentError, sprung, two, forces, numbers(5, 2), params=params)
+    text = error_of(lw.ArgumentError, sprung, two, forces, numbers(5, 2), params=params)
     assert_facts(text, r"cotangents: .*2 arrays \(p, v\).*ndarray")
     ct, half = (numbers(5, 2), None), (numbers(5, 2), None)
-    text = refused(lw.ArgumentError, sprung, two, forces, ct, params=params, states=half)
+    text = error_of(lw.ArgumentError, sprung, two, forces, ct, params=params, states=half)
     assert_facts(text, "states of v: .*NoneType")

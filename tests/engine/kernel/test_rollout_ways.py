@@ -115,7 +115,7 @@ def test_without_the_extension_or_machine_code_the_results_are_the_same(missing)
 @pytest.mark.parametrize("rows", [1, 300])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_stops_a_long_rollout(rows, threads):
-    ended = said_when_interrupted(
+    completed = said_when_interrupted(
         f"""
         from tests.support.rollouts import *
         step = pendulum()
@@ -132,7 +132,7 @@ def test_an_interrupt_stops_a_long_rollout(rows, threads):
         print("done", flush=True)
         """
     )
-    assert ended == ("interrupted\ndone\n", 0, "")
+    assert completed == ("interrupted\ndone\n", 0, "")
 
 
 def test_signal_handlers_run_during_a_rollout_and_may_roll_out_themselves(swing):

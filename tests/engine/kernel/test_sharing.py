@@ -52,7 +52,7 @@ def test_threads_may_share_one_robot(n):
         np.testing.assert_allclose(actual[seed], expected, rtol=1e-11, atol=1e-11)
 
 
-def test_threads_may_ask_for_the_same_new_function_at_once():
+def test_threads_may_request_the_same_new_function_at_once():
     kd = floater()
     q, nu, _ = motion(kd)
     barrier = threading.Barrier(8)
@@ -68,7 +68,7 @@ def test_threads_may_ask_for_the_same_new_function_at_once():
         np.testing.assert_allclose(result, actual[0][1], rtol=1e-12, atol=1e-12)
 
 
-def test_an_absurd_number_of_threads_is_no_reason_to_fail():
+def test_an_absurd_number_of_threads_is_accepted():
     done = output_of(
         """
         kd = floater()
@@ -132,7 +132,7 @@ def test_every_protocol_of_pickle_works(protocol):
     np.testing.assert_allclose(other.com([0.3]), kd.com([0.3]))
 
 
-def test_a_kernel_is_not_copied_into_something_broken(kd):
+def test_a_kernel_cannot_be_copied_into_an_invalid_object(kd):
     kernel = kd.function("com")
     for make in (copy.copy, copy.deepcopy, lambda kernel: pickle.loads(pickle.dumps(kernel))):
         try:
@@ -190,7 +190,7 @@ def test_a_forked_process_gives_the_same(cache, tmp_path):
 
 
 def peak_beside(call, result_bytes: int) -> int:
-    """Bytes that a call had at most at a time, beside its result."""
+    """Peak memory of a call in bytes, without its result."""
     call()
     wait_for_background()
     gc.collect()
@@ -204,7 +204,7 @@ def peak_beside(call, result_bytes: int) -> int:
         tracemalloc.stop()
 
 
-def test_a_million_rows_need_little_memory_beside_the_result():
+def test_a_million_rows_need_little_memory_except_the_result():
     kd = pendulum()
     kd.mass_matrix([0.0])
     kd.warmup()
@@ -226,7 +226,7 @@ def test_a_large_batch_that_floats_needs_no_copy_of_its_input(kd):
     assert peak_beside(lambda: kd.com(nearly), result) < 3 * q.nbytes
 
 
-def test_a_row_that_all_share_is_not_repeated(kd):
+def test_a_broadcast_row_is_not_copied(kd):
     q, nu, tau = motion(kd, 200_000)
     kd.forward_dynamics(q[0], nu[0], tau)
     kd.warmup()
@@ -271,13 +271,13 @@ def test_an_interrupt_stops_a_long_batch(threads):
     assert process.stdout.readline() == "go\n"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    said = process.stdout.readline()
+    message = process.stdout.readline()
     returncode, rest, errors = finish(process)
     assert (returncode, errors) == (0, "")
-    assert (said, rest) == ("interrupted\n", "done\n")
+    assert (message, rest) == ("interrupted\n", "done\n")
 
 
-def test_robots_do_not_disturb_each_other():
+def test_robots_do_not_affect_each_other():
     one, other = floater(), floater(gravity=(0, 0, -1.62), representation="body")
     inputs = motion(one, 5)
     first = one.bias_force(*inputs[:2])

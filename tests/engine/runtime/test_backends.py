@@ -1,4 +1,4 @@
-"""Backends: `LINKWORK_BACKEND` chooses what compiles programs, and a new one takes ten lines."""
+"""Backends: selection with `LINKWORK_BACKEND`, and registration of a new one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_backend_computes_the_quantities_of_a_robot(backend, monkeypatch, 
 
 
 def test_every_backend_computes_loops(backend):
-    """One in the other, with more iterations than could be unrolled."""
+    """Nested loops with more iterations than could be unrolled."""
 
     @lw.compile(x=(3,))
     def function(x):
@@ -86,7 +86,7 @@ def test_code_of_the_c_compiler_is_kept_on_disk(monkeypatch, tmp_path):
     assert second.com.status == "fast"
 
 
-def test_without_a_c_compiler_numpy_computes(monkeypatch):
+def test_numpy_is_used_without_a_c_compiler(monkeypatch):
     wait_for_background()  # what other tests left to be compiled
     monkeypatch.setenv("LINKWORK_BACKEND", "c")
     monkeypatch.setenv("CC", "no-such-compiler")
@@ -111,7 +111,7 @@ done
 
 @needs_c
 @pytest.mark.parametrize("what", COMPILERS)
-def test_where_the_c_compiler_does_not_work_numpy_computes(what, monkeypatch, tmp_path):
+def test_numpy_is_used_if_the_c_compiler_fails(what, monkeypatch, tmp_path):
     compiler = tmp_path / "compiler"
     compiler.write_text(COMPILERS[what])
     compiler.chmod(0o700)
@@ -138,7 +138,7 @@ def test_the_c_compiler_may_have_options(monkeypatch):
 
 @needs_c
 def test_an_interrupt_does_not_end_the_c_compiler_of_the_background(tmp_path):
-    """Ctrl-C in a terminal goes to all processes of its group."""
+    """Ctrl-C in a terminal is sent to all processes of its group."""
     compiler = tmp_path / "compiler"
     compiler.write_text('#!/bin/sh\nsleep 0.5\nexec cc "$@"\n')
     compiler.chmod(0o700)

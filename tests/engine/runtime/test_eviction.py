@@ -1,4 +1,4 @@
-"""The cache stays below its limit, and keeps what is used."""
+"""The cache stays below its limit, and keeps recently used files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def keep(name, *, size=1000, days_ago=0.0):
     return path
 
 
-def test_what_was_used_longest_ago_is_removed(folder):
+def test_the_least_recently_used_files_are_removed(folder):
     paths = [keep(f"k{k}", days_ago=10 - k) for k in range(6)]
     limit = 4 * paths[0].stat().st_size
     cache.evict(folder, limit)
@@ -99,7 +99,7 @@ def test_the_limit_is_read_in_megabytes(given, expected, monkeypatch):
 
 
 @pytest.mark.parametrize("given", ["much", "-1", "nan", "inf", "1e400", "1e305"])
-def test_a_limit_that_makes_no_sense_is_reported(given, monkeypatch):
+def test_an_invalid_limit_is_reported(given, monkeypatch):
     from linkwork import errors
 
     monkeypatch.setattr(errors, "_warned_topics", set(), raising=False)
@@ -120,15 +120,15 @@ FOREIGN = ("data.csv", "notes.o", "0123.program", ".new-mine", f"{'a' * 64}.txt"
 
 
 def test_files_of_others_are_neither_counted_nor_removed(tmp_path, folder, monkeypatch):
-    """Beside the folder of the cache, and even in it."""
+    """Next to the folder of the cache, and in it."""
     keep("k")
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "0.000001")
     before = {}
-    for place in (tmp_path, folder):
+    for parent in (tmp_path, folder):
         for name in FOREIGN:
-            (place / name).write_bytes(bytes(5000))
-            os.utime(place / name, (0.0, 0.0))
-            before[place / name] = bytes(5000)
+            (parent / name).write_bytes(bytes(5000))
+            os.utime(parent / name, (0.0, 0.0))
+            before[parent / name] = bytes(5000)
     monkeypatch.setattr(cache, "_watch", cache.SizeWatch())
     cache.store(key("other"), bytes(1000))  # and evict
     assert cache.cached_files(folder) == []
@@ -139,16 +139,16 @@ def test_files_of_others_are_neither_counted_nor_removed(tmp_path, folder, monke
 
 
 @pytest.mark.parametrize("how", ["no marker", "link"])
-def test_a_folder_that_is_not_the_cache_is_left_alone(tmp_path, folder, how):
-    kept = keep("k")
+def test_a_folder_that_is_not_a_cache_is_not_changed(tmp_path, folder, how):
+    stored = keep("k")
     if how == "no marker":
         (folder / cache.MARKER).unlink()
     else:
         (tmp_path / "elsewhere").mkdir()
-        kept = kept.rename(tmp_path / "elsewhere" / kept.name)
+        stored = stored.rename(tmp_path / "elsewhere" / stored.name)
         (folder / cache.MARKER).rename(tmp_path / "elsewhere" / cache.MARKER)
         folder.rmdir()
         folder.symlink_to(tmp_path / "elsewhere")
     cache.evict(folder, 1)
     assert cache.clear(folder) == 0
-    assert kept.exists()
+    assert stored.exists()

@@ -1,4 +1,4 @@
-"""Executable memory: a mapping for each object, and an error where the system rejects it."""
+"""Executable memory: a mapping for each object, and errors if the system denies it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_thousands_of_objects_fit_and_their_memory_is_freed():
     assert done == "fit\nfreed"
 
 
-def test_code_stays_as_it_is_while_other_objects_come_and_go():
+def test_code_is_unchanged_while_other_objects_are_loaded_and_freed():
     files = {k: compiled(ADD.format(k)) for k in range(8)}
     chance, held = random.Random(0), {}
     for turn in range(3000):
@@ -99,7 +99,7 @@ def test_many_threads_may_load_at_once():
 
 
 @pytest.mark.parametrize("refused", ["mprotect", "mmap"])
-def test_memory_that_is_rejected_is_a_clear_error(monkeypatch, refused):
+def test_denied_memory_is_reported(monkeypatch, refused):
     def refuse(*_: object) -> None:
         raise OSError(13, os.strerror(13))
 

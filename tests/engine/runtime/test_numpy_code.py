@@ -1,4 +1,4 @@
-"""Where no machine code can be made or run, NumPy computes the same, which is said once."""
+"""NumPy computes the same results without machine code, which is reported once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="a setting of Linu
 
 @pytest.fixture
 def no_code(monkeypatch):
-    """No machine code can be made, and it was said already."""
+    """Machine code cannot be compiled, and that was already reported."""
 
     def refuse(*_: object) -> None:
         raise NoMachineCodeError("refused")
@@ -44,21 +44,21 @@ def request_for(name: str, frames: tuple[str, ...]) -> object:
     return (name, *frames[: len(quantity.frames)]) if quantity.frames else name
 
 
-def agree(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
+def agree(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
     scale = max(np.abs(expected).max(initial=0.0), 1.0)
-    assert np.abs(found - expected).max(initial=0.0) <= tolerance * scale
+    assert np.abs(actual - expected).max(initial=0.0) <= tolerance * scale
 
 
 @cache
 def robot(dtype: type) -> lw.KinDyn:
-    """One with joints of all kinds."""
+    """A robot with joints of all kinds."""
     return lw.KinDyn(random_model(np.random.default_rng(3), 9), dtype=dtype)
 
 
 def results(kernel: lw.Kernel, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """Of a batch, of one row, and of a batch with one row of the last input."""
+    """Results of a batch, of one row, and of a batch with a broadcast last input."""
     actual = (
         kernel(*inputs),
         kernel(*(array[0] for array in inputs)),
@@ -94,7 +94,7 @@ def test_every_quantity_agrees_with_machine_code(name, dtype, no_code, monkeypat
 
 @lw.compile(x=(4,))
 def odd(x):
-    """Operations whose results may be infinite, NaN, or a choice."""
+    """Operations whose results may be infinite, NaN, or a selection."""
     angle = lw.engine.symbolic.arrays.where(
         x[3] * x[3] < 1e10, x[3], np.inf
     )  # larger ones lose all digits
@@ -119,8 +119,8 @@ def odd(x):
 ODD = [0.0, -0.0, 1.0, -1.0, 2.5, 800.0, 1e200, -1e308, np.inf, -np.inf, np.nan]
 
 
-def test_odd_numbers_give_what_machine_code_gives(no_code, monkeypatch):
-    """One at a time, too, where Python's own floats would raise."""
+def test_extreme_values_agree_with_machine_code(no_code, monkeypatch):
+    """Also for single rows, where Python's floats would raise."""
     rng = np.random.default_rng(0)
     x = rng.choice(ODD, size=(400, 4))
     slow = CompiledFunction("odd", odd.program, np.float64)
@@ -145,7 +145,7 @@ def test_large_batches_are_computed_in_threads_and_parts(no_code):
     assert kd.mass_matrix(q[:0]).shape == (0, 8, 8)
 
 
-def test_a_program_is_written_as_python_and_uses_variables_again():
+def test_python_source_reuses_variables():
     def function(x):
         a, b = x
         return np.array([np.sqrt(a * a + b * b), (a - b) / 2.0, 3.0])
@@ -221,13 +221,13 @@ REASONS = {
 
 @on_linux
 @pytest.mark.parametrize("case", REASONS)
-def test_what_is_missing_is_reported_once_and_numpy_computes(case):
+def test_a_missing_requirement_is_reported_once_and_numpy_is_used(case):
     preparation, reason = REASONS[case]
     loader = "llvm" if case.endswith("llvm") else "own"
-    said, actual = output_of(preparation + STORY, LINKWORK_LOADER=loader).split("\n")
-    assert said.startswith("LinkworkWarning <string> ")
-    assert reason in said
-    assert "NumPy" in said
+    message, actual = output_of(preparation + STORY, LINKWORK_LOADER=loader).split("\n")
+    assert message.startswith("LinkworkWarning <string> ")
+    assert reason in message
+    assert "NumPy" in message
     kd = lw.KinDyn(lw.robots.load("double_pendulum"))
     q, nu, tau = motion(kd, 5)
     expected = [kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q[0]), kd.com(q)]
@@ -236,7 +236,7 @@ def test_what_is_missing_is_reported_once_and_numpy_computes(case):
 
 
 @on_linux
-def test_code_in_the_cache_is_no_trouble_where_it_cannot_be_run(tmp_path):
+def test_cached_code_that_cannot_be_run_is_ignored(tmp_path):
     output_of("floater().warmup('mass_matrix')", cache=tmp_path)
     done = output_of(
         REFUSED
@@ -265,7 +265,7 @@ print(kd.com(kd.neutral()).shape)
     assert done == "raised\n(3,)"
 
 
-def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypatch):
+def test_quick_code_stays_in_use_if_fast_code_cannot_be_compiled(no_code, monkeypatch):
     monkeypatch.setattr(errors, "_warned_topics", set())
     refuse = backends.compiled
     monkeypatch.undo()
@@ -282,7 +282,7 @@ def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypat
 
 
 class Never:
-    """Never gets round to anything."""
+    """A background that never runs a job."""
 
     def submit(self, run: object, order: object = None) -> None:
         pass

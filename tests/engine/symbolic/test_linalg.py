@@ -17,20 +17,20 @@ SIZES = [1, 2, 3, 4, 6, 9]
 PD = "positive definite"
 
 
-def traced(function, *at):
+def traced(function, *point):
     """Trace a function and run its program."""
-    return run(compiled(function, *at).program, *at)
+    return run(compiled(function, *point).program, *point)
 
 
-def compiled(function, *at):
-    if len(at) == 1:
-        return lw.compile(a=np.shape(at[0]))(lambda a: function(a))  # noqa: PLW0108
-    return lw.compile(a=np.shape(at[0]), b=np.shape(at[1]))(lambda a, b: function(a, b))  # noqa: PLW0108
+def compiled(function, *point):
+    if len(point) == 1:
+        return lw.compile(a=np.shape(point[0]))(lambda a: function(a))  # noqa: PLW0108
+    return lw.compile(a=np.shape(point[0]), b=np.shape(point[1]))(lambda a, b: function(a, b))  # noqa: PLW0108
 
 
-def run(program, *at):
+def run(program, *point):
     with np.errstate(all="ignore"):
-        return run_program(program, *map(np.ravel, at))[0]
+        return run_program(program, *map(np.ravel, point))[0]
 
 
 def positive_definite(n, rng):

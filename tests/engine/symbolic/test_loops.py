@@ -69,15 +69,15 @@ def test_outside_of_a_traced_function_the_body_is_called(rng):
 
 def test_a_body_may_change_its_carry_in_place(rng):
     """The arrays that it received, and those that it returned before, do not change."""
-    given, other = rng.normal(size=(2, 3))
-    before = given.copy(), other.copy()
+    arguments, other = rng.normal(size=(2, 3))
+    before = arguments.copy(), other.copy()
 
     def body(carry):
         carry += 1.0
         return other
 
-    np.testing.assert_array_equal(lw.repeat(2, body, given), other)
-    np.testing.assert_array_equal((given, other), before)
+    np.testing.assert_array_equal(lw.repeat(2, body, arguments), other)
+    np.testing.assert_array_equal((arguments, other), before)
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -241,20 +241,20 @@ def test_bad_calls(what, is_traced):
 
 
 def test_values_of_a_body_cannot_be_used_outside_of_it():
-    kept = []
+    stored = []
 
     def body(a):
-        kept.append(a)
+        stored.append(a)
         return a * 2.0
 
     def function(x):
         lw.repeat(3, body, x)
-        return kept[0]
+        return stored[0]
 
     for one in (
         function,
         lambda x: function(x) + x,
-        lambda x: lw.repeat(2, lambda a: a + kept[0], x),
+        lambda x: lw.repeat(2, lambda a: a + stored[0], x),
     ):
         with pytest.raises(ArgumentError, match=r"loop body.*carry"):
             traced(one, (3,))
@@ -268,23 +268,23 @@ def test_branches_on_values_of_a_body_are_rejected():
 def damaged(program, what):
     """A program with an invalid loop."""
     steps, (loop, *_) = list(program.steps), program.loops
-    at = next(k for k, step in enumerate(steps) if step[0] is Op.LOOP)
+    point = next(k for k, step in enumerate(steps) if step[0] is Op.LOOP)
     result = next(k for k, step in enumerate(steps) if step[0] is Op.LOOP_RESULT)
-    _, index, *operands = steps[at]
+    _, index, *operands = steps[point]
 
     def changed(place, step):
         return replace(program, steps=(*steps[:place], step, *steps[place + 1 :]))
 
     return {
-        "no such loop": lambda: changed(at, (Op.LOOP, len(program.loops), *operands)),
-        "an operand too few": lambda: changed(at, (Op.LOOP, index, *operands[1:])),
-        "a later operand": lambda: changed(at, (Op.LOOP, index, *operands[1:], at)),
-        "no such result": lambda: changed(result, (Op.LOOP_RESULT, loop.n_carry, at)),
-        "a result before the first": lambda: changed(result, (Op.LOOP_RESULT, -1, at)),
+        "no such loop": lambda: changed(point, (Op.LOOP, len(program.loops), *operands)),
+        "an operand too few": lambda: changed(point, (Op.LOOP, index, *operands[1:])),
+        "a later operand": lambda: changed(point, (Op.LOOP, index, *operands[1:], point)),
+        "no such result": lambda: changed(result, (Op.LOOP_RESULT, loop.n_carry, point)),
+        "a result before the first": lambda: changed(result, (Op.LOOP_RESULT, -1, point)),
         "a result of a number": lambda: changed(result, (Op.LOOP_RESULT, 0, 0)),
-        "no such stack": lambda: changed(result, (Op.LOOP_STACK, loop.n_written, at)),
-        "an operation on a loop": lambda: changed(result, (Op.NEG, at)),
-        "a loop as a result": lambda: replace(program, results=(at, *program.results[1:])),
+        "no such stack": lambda: changed(result, (Op.LOOP_STACK, loop.n_written, point)),
+        "an operation on a loop": lambda: changed(result, (Op.NEG, point)),
+        "a loop as a result": lambda: replace(program, results=(point, *program.results[1:])),
         "a negative number of iterations": lambda: replace(program, loops=(replace(loop, n=-1),)),
         "a body with other ports": lambda: replace(
             program, loops=(replace(loop, body=replace(loop.body, inputs=loop.body.inputs[:2])),)

@@ -15,9 +15,9 @@ X = np.array([-1.25, 0.0, 0.5, 2.0])
 M = np.array([[0.3, -1.0, 0.5], [2.0, 0.0, 1.5], [-0.5, 0.25, 1.0]])
 
 
-def traced(function, *at):
+def traced(function, *point):
     """Trace a function and run its program."""
-    arrays = [np.asarray(x, float) for x in at]
+    arrays = [np.asarray(x, float) for x in point]
     program = program_for(lambda *a: function(*map(as_array, a)), *(a.shape for a in arrays))
     with np.errstate(all="ignore"):
         numbers = program.run(*(a.ravel() for a in arrays), functions=NUMPY_FUNCTIONS)
@@ -141,7 +141,7 @@ def test_a_function_of_matrices_agrees_with_numpy(name):
 
 @pytest.mark.parametrize("x", [np.nan, -np.inf, np.inf])
 def test_nan_passes_through_maximum_and_clip(x):
-    at = np.array([x, 1.0, x])
+    point = np.array([x, 1.0, x])
     for function in (
         lambda a: np.maximum(a, 0.5),
         lambda a: np.maximum(0.5, a),
@@ -154,7 +154,7 @@ def test_nan_passes_through_maximum_and_clip(x):
         lambda a: where(a != 1 * a, 1.0, 0.0),
         lambda a: where(np.isnan(a), 1.0, 0.0),
     ):
-        np.testing.assert_array_equal(traced(function, at), function(at))
+        np.testing.assert_array_equal(traced(function, point), function(point))
 
 
 # Functions composed of others: exact to a few units in the last place, for all arguments.

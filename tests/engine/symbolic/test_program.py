@@ -136,24 +136,24 @@ def test_replaying_on_numbers_folds_everything(program):
 
 
 def test_returned_values_must_belong_to_the_trace():
-    kept = []
-    program_for(lambda a: kept.append(a[0]) or a, (1,))
+    stored = []
+    program_for(lambda a: stored.append(a[0]) or a, (1,))
 
     with pytest.raises(ArgumentError, match=r"traced function.*another"):
-        program_for(lambda a: kept[0], (1,))
+        program_for(lambda a: stored[0], (1,))
     with pytest.raises(ArgumentError, match=r"number.*str"):
         program_for(lambda a: np.array(["1"], object), (1,))
 
 
 def damaged(program, what):
     steps = list(program.steps)
-    at = next(k for k, step in enumerate(steps) if step[0] is Op.MUL)
+    point = next(k for k, step in enumerate(steps) if step[0] is Op.MUL)
 
     def changed(step):
-        return [*steps[:at], step, *steps[at + 1 :]]
+        return [*steps[:point], step, *steps[point + 1 :]]
 
     changes = {
-        "uses a later step": {"steps": changed((Op.MUL, at, 0))},
+        "uses a later step": {"steps": changed((Op.MUL, point, 0))},
         "uses a step before the first": {"steps": changed((Op.MUL, -1, 0))},
         "has too many arguments": {"steps": changed((Op.MUL, 0, 0, 0))},
         "has too few arguments": {"steps": changed((Op.SELECT, 0, 0))},

@@ -46,9 +46,9 @@ def test_the_program_of_a_robot_is_small():
 
 def test_damaged_data_is_rejected():
     data = to_bytes(random_program(1)[0])
-    for place in (0, 31, 32, 40, len(data) // 2, len(data) - 1):
+    for index in (0, 31, 32, 40, len(data) // 2, len(data) - 1):
         damaged = bytearray(data)
-        damaged[place] ^= 1
+        damaged[index] ^= 1
         assert from_bytes(bytes(damaged)) is None
     for end in (0, 10, 32, 36, len(data) - 1):
         assert from_bytes(data[:end]) is None
