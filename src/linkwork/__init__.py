@@ -46,8 +46,13 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.io.mjcf.writer import dump_mjcf as dump_mjcf
     from linkwork.io.urdf.writer import dump_urdf as dump_urdf
     from linkwork.kindyn import KinDyn as KinDyn
+    from linkwork.kindyn.assembly import AssemblyResult as AssemblyResult
+    from linkwork.kindyn.assembly import assemble as assemble
+    from linkwork.kindyn.constrained import ConstrainedKinDyn as ConstrainedKinDyn
+    from linkwork.kindyn.constrained import Contact as Contact
     from linkwork.model.builder import ModelBuilder as ModelBuilder
     from linkwork.model.check import check as check
+    from linkwork.model.constraints import Constraint as Constraint
     from linkwork.model.describe import describe as describe
     from linkwork.model.geometry import Box as Box
     from linkwork.model.geometry import Capsule as Capsule
@@ -103,9 +108,12 @@ _NAMES = {
     "linkwork.engine.kernel.rollout": ("Rollout", "rollout"),
     "linkwork.engine.symbolic.repeat": ("repeat",),
     "linkwork.kindyn": ("KinDyn",),
+    "linkwork.kindyn.assembly": ("AssemblyResult", "assemble"),
+    "linkwork.kindyn.constrained": ("ConstrainedKinDyn", "Contact"),
     "linkwork.inverse_kinematics": ("IkResult", "ik"),
     "linkwork.model.builder": ("ModelBuilder",),
     "linkwork.model.check": ("check",),
+    "linkwork.model.constraints": ("Constraint",),
     "linkwork.model.describe": ("describe",),
     "linkwork.model.geometry": (
         *("Box", "Capsule", "Cylinder", "Material", "Mesh", "Shape", "Sphere"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.messages import assert_facts
-from tests.support.models import ALL_KINDS, random_model
+from tests.support.models import ALL_KINDS
 
 from linkwork import (
     Frame,
@@ -115,34 +115,6 @@ def test_many_known_names_are_not_all_listed():
 
     known = ", ".join(f"link{number:02}" for number in range(12))
     assert re.search(f"link.*'zzz'.*{known} and 8 more", text)
-
-
-def test_a_joint_that_would_close_a_loop_is_refused():
-    builder = started()
-    builder.add_joint("elbow", "revolute", "upper_arm", "lower_arm")
-
-    text = refusal(lambda: builder.add_joint("rope", "prismatic", "lower_arm", "torso"))
-
-    assert re.match("joint 'rope': .*'lower_arm'.*'torso'.*loop", text)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_loops_are_refused_in_whatever_order_the_pieces_were_joined(seed):
-    """Every further joint closes a loop, between any two links."""
-    rng = np.random.default_rng(seed)
-    parts = random_model(rng, 9, kinds=["revolute"], frames=False)
-    builder = ModelBuilder("pieces")
-    for link in parts.link_names:
-        builder.add_link(link)
-    for joint in parts.joints:  # in random order, so pieces grow apart and meet
-        builder.add_joint(joint.name, "revolute", joint.first, joint.second)
-
-    for first in parts.link_names:
-        for second in parts.link_names:
-            if first != second:
-                text = refusal(lambda ends=(first, second): builder.add_joint("x", "fixed", *ends))
-                assert re.match(f"joint 'x': .*'{first}'.*'{second}'.*loop", text)
-    assert builder.build().joint_names == parts.joint_names
 
 
 @pytest.mark.parametrize(
@@ -279,7 +251,6 @@ def test_a_refused_part_leaves_no_trace():
 
     elbow_ends = ("upper_arm", "lower_arm")
     refusal(lambda: builder.add_joint("elbow", "revolute", *elbow_ends, axis=(0, 0, 0)))
-    refusal(lambda: builder.add_joint("loop", "revolute", "upper_arm", "torso"))
     refusal(lambda: builder.add_joint("shoulder", "revolute", *elbow_ends))
     refusal(lambda: builder.add_frame("tool", "torso", MIRRORED))
 

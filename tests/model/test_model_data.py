@@ -247,39 +247,10 @@ def test_repr_is_one_line_that_says_how_much_there_is():
             "frame 'f': .*link.*'b'.*a$",
         ),
         ({"links": (A,), "joints": (JOINT,)}, "joint 'j': .*link.*'b'.*a$"),
-        (
-            {"links": (A, B), "joints": (JOINT, replace(JOINT, name="k", first="b", second="a"))},
-            "joint 'k': .*b - a - b",
-        ),
     ],
 )
 def test_parts_that_make_no_robot_are_refused(parts, text):
     assert re.search(text, refusal(lambda: Model(name="m", **parts), ModelError))
-
-
-def test_a_loop_is_named_link_by_link():
-    links = [Link(name=name) for name in ("root", "a", "b", "c", "tail")]
-    ends = [("root", "a"), ("a", "b"), ("b", "c"), ("c", "a"), ("c", "tail")]
-    joints = [
-        Joint(name=f"j{number}", kind="revolute", first=first, second=second)
-        for number, (first, second) in enumerate(ends)
-    ]
-
-    text = refusal(lambda: Model(name="m", links=links, joints=joints), ModelError)
-
-    names = set(text.split("closes a loop: ")[1].split(";")[0].split(" - "))
-    assert names == {"a", "b", "c"}
-
-
-def test_a_loop_blames_the_joint_that_was_added_to_a_tree():
-    """Whatever the order in which the links are visited."""
-    links = [Link(name=name) for name in "abcdef"]
-    joints = [
-        Joint(name=first + second, kind="revolute", first=first, second=second)
-        for first, second in ("ab", "bc", "cd", "de", "ef", "fa")
-    ]
-    with pytest.raises(ModelError, match=r"^joint 'fa': .*(\w - ){6}"):
-        Model(name="m", links=links, joints=joints)
 
 
 def test_all_that_is_wrong_with_the_parts_is_said_at_once():

@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.engine.autodiff.ports import Kind, derived_ports
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port, Program, trace
-from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.quantities import quantity_named
 from linkwork.kindyn.requests import Spec
 from linkwork.spatial.blocks import Scalar, is_zero, plus, times
 
@@ -64,7 +64,7 @@ def jacobian_program(
 
 
 def _fields(name: str) -> tuple[str, ...]:
-    return QUANTITIES[name].fields or ("q",)
+    return quantity_named(name).fields or ("q",)
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -107,9 +107,18 @@ class ConfigurationMethods(KinDynCore):
             seed: for the same ones again.
 
         Returns:
-            (*n, nq); the base within one metre of the world's origin, with a random rotation.
+            (*n, nq); the base within one meter of the world's origin, with a random rotation. The
+            loops of the model are closed.
+
+        Raises:
+            ValueRangeError: no configuration was found that closes the loops.
         """
-        q = random_configurations(self.layout, _batch(n), np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        q = random_configurations(self.layout, _batch(n), rng)
+        if self._equations:
+            from linkwork.kindyn.assembly import close_random
+
+            q = close_random(self, q.reshape(-1, self.nq), rng).reshape(q.shape)
         return q.astype(self.dtype)
 
     @quantity(manifold.integrate, shape=("nq",), has_body=True)

@@ -26,14 +26,22 @@ from linkwork.errors import (
 )
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
-from linkwork.kindyn.quantities import QUANTITIES, Context
-from linkwork.kindyn.requests import Request, spec_of, wrench_frames
+from linkwork.kindyn.quantities import Context, quantity_named
+from linkwork.kindyn.requests import Request, Spec, spec_of, wrench_frames
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
+from linkwork.mechanics.constraints import (
+    ConstrainedLayout,
+    Equations,
+    equations_of_constraint,
+    equations_of_joint,
+)
 from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 from linkwork.mechanics.skeleton import Skeleton, skeleton_of
 from linkwork.model.check import sign_of_fixed_base
+from linkwork.model.constraints import closing_joints, opened
 from linkwork.model.layout import JointLimits, Layout
 from linkwork.model.model import Model
+from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose
 from linkwork.model.tree import Tree, tree_from
 
@@ -57,6 +65,18 @@ WARMED_FIRST: tuple[Request, ...] = (
 """What `KinDyn.warmup()` compiles if nothing was asked for yet."""
 
 
+AMBIGUOUS_WITH_LOOPS = {
+    "inverse_dynamics": "kd.constrained(actuated=[...]).inverse_dynamics tells torques of actuators"
+    " from forces of the constraints",
+    "inverse_dynamics_derivatives": "use those of kd.constrained(actuated=[...])",
+    "inverse_mass_matrix": "kd.constrained().forward_dynamics_derivatives has the accelerations per"
+    " unit of force as `tau`",
+    "joint_wrenches": "the joints of a loop share the load in a way that depends on the forces of"
+    " the constraints, see kd.constrained(...)",
+}
+"""Quantities that closed loops make ambiguous, and what to use instead."""
+
+
 class KinDynCore:
     """One robot and how it is seen. The options are those of `KinDyn`, which documents them."""
 
@@ -69,9 +89,12 @@ class KinDynCore:
     dtype: type[Any]
     check: bool
     joint_dynamics: bool
+    cut: tuple[str, ...]
     _descriptions: tuple[Parameter, ...]  # of the numbers that are inputs
     # All that were made, by the name of the (first) quantity, then by `KernelRequest.detail`.
     _kernels: dict[str, dict[Any, QuantityKernel[Any]]]
+
+    _PREFIX = ""  # of the names of the quantities in their table
 
     def __init__(
         self,
@@ -85,6 +108,7 @@ class KinDynCore:
         dtype: Any = np.float64,
         check: bool = False,
         joint_dynamics: bool = False,
+        cut: Iterable[str] = (),
         parameters: Iterable[Parameter] = (),
         **unknown: Never,
     ) -> None:
@@ -118,6 +142,7 @@ class KinDynCore:
             dtype=np.dtype(dtype).type,
             check=bool(check),
             joint_dynamics=bool(joint_dynamics),
+            cut=joint_names(cut, "cut"),
             _descriptions=parameters,
             _kernels=defaultdict(dict),
         )
@@ -137,6 +162,7 @@ class KinDynCore:
         "dtype",
         "check",
         "joint_dynamics",
+        "cut",
     )
 
     if not TYPE_CHECKING:
@@ -194,12 +220,39 @@ class KinDynCore:
     @cached_property
     def layout(self) -> Layout:
         """Slices of q and nu by joint name."""
-        return Layout(self.model, floating=self.floating, base_pose=self.base_pose or IDENTITY)
+        pose = self.base_pose or IDENTITY
+        if not self._equations:
+            return Layout(self.model, floating=self.floating, base_pose=pose)
+        tree_model = opened(self.model, self.closing_joints)
+        return ConstrainedLayout(tree_model, self.floating, pose, self._equations)
+
+    @cached_property
+    def closing_joints(self) -> tuple[Joint, ...]:
+        """The joints that close loops: they have no coordinate in q."""
+        return closing_joints(self.model, self.base, self.cut)
+
+    @cached_property
+    def _equations(self) -> tuple[Equations, ...]:
+        """The equations of the joints that close loops, and of the constraints of the model."""
+        return self._loop_equations()
+
+    def _loop_equations(self) -> tuple[Equations, ...]:
+        return (
+            *map(equations_of_joint, self.closing_joints),
+            *map(equations_of_constraint, self.model.constraints),
+        )
+
+    def _check_loops(self, specs: Sequence[Spec]) -> None:
+        """Raise for quantities that the loops of the model make ambiguous."""
+        for spec in specs if self._equations else ():
+            if spec.name in AMBIGUOUS_WITH_LOOPS:
+                text = f"{spec.name}: the model has closed loops or constraints"
+                raise ArgumentError(f"{text}; {AMBIGUOUS_WITH_LOOPS[spec.name]}")
 
     @cached_property
     def tree(self) -> Tree:
-        """The robot seen from the base."""
-        return tree_from(self.model, self.base)
+        """The robot seen from the base, without the joints that close loops."""
+        return tree_from(self.layout.model, self.base)
 
     @property
     def nq(self) -> int:
@@ -262,7 +315,8 @@ class KinDynCore:
         """
         if not requests:
             raise ArgumentError("name at least one quantity")
-        specs = tuple(spec_of(request, self.model) for request in requests)
+        specs = tuple(spec_of(request, self.model, self._PREFIX) for request in requests)
+        self._check_loops(specs)
         table = self.parameters if self._descriptions else None
         return self._kernel(
             KernelRequest(specs, wrench_frames(wrenches, self.model), bool(gravity), table)
@@ -292,7 +346,7 @@ class KinDynCore:
         try:
             return self._kernels[name][frames]
         except (KeyError, TypeError):  # not made yet, or no names, which `function` says
-            is_one = len(QUANTITIES[name].frames) == 1
+            is_one = len(quantity_named(name).frames) == 1
             return self.function((name, frames) if is_one else (name, *frames))  # pyright: ignore[reportArgumentType]
 
     def _kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
@@ -371,14 +425,26 @@ class KinDynCore:
     @cached_property
     def _digest(self) -> str:
         """A digest of the robot and the options: the key of compiled code in the cache."""
+        return self._robot_digest()
+
+    def _robot_digest(self) -> str:
         model = self.model
         inertias = [(link.name, link.inertia) for link in model.links]
         options = (self.base, self.floating, self.representation, self.gravity, self.base_pose)
         text = repr((inertias, model.joints, model.frames, options, self.joint_dynamics))
+        if self._equations:
+            text += repr((self.cut, model.constraints))
         if self._descriptions:
             shapes = [link.visuals[:1] for link in model.links]
             text += repr((self._descriptions, shapes))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def joint_names(names: Any, what: str) -> tuple[str, ...]:
+    """Names of joints in a tuple."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ArgumentError(f"{what}: expected a list of names of joints, got {shown(names)}")
+    return tuple(names)
 
 
 def _representation(name: Any) -> Representation:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.constraints.derivatives import acceleration_derivatives
+from linkwork.algorithms.constraints.dynamics import constrained_acceleration
 from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
 from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
 from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
@@ -15,15 +17,19 @@ from linkwork.algorithms.dynamics import aba, coriolis, crba, rnea
 from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.dynamics.joint_wrenches import joint_wrenches
 from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_joint
+from linkwork.kindyn.constrained import ConstrainedKinDyn, Contact, ContactKind
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.quantities import Numbers, quantity
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 from linkwork.mechanics.base import Representation
+from linkwork.mechanics.constraints import ConstrainedLayout
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import Layout
-from linkwork.spatial.blocks import ZERO
+from linkwork.spatial.blocks import ZERO, Vec
 
 
 def _coriolis_force(
@@ -40,8 +46,100 @@ def _n_inertial_parameters(layout: Layout) -> int:
     return PER_LINK * len(layout.model.links)
 
 
+def _forward_dynamics(
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    tau: Numbers,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: rnea.Wrenches | None = None,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> Any:
+    """Forward dynamics of a tree, or of a robot with closed loops."""
+    has_loops = isinstance(skeleton.layout, ConstrainedLayout)
+    algorithm = constrained_acceleration if has_loops else aba.forward_dynamics
+    return algorithm(
+        skeleton,
+        q,
+        nu,
+        tau,
+        gravity=gravity,
+        velocity=velocity,
+        wrenches=wrenches,
+        joint_dynamics=joint_dynamics,
+    )
+
+
+def _forward_dynamics_derivatives(
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    tau: Numbers,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: rnea.Wrenches | None = None,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> Any:
+    """Derivatives of the forward dynamics of a tree, or of a robot with closed loops."""
+    has_loops = isinstance(skeleton.layout, ConstrainedLayout)
+    algorithm = acceleration_derivatives if has_loops else forward_dynamics_derivatives
+    return algorithm(
+        skeleton,
+        q,
+        nu,
+        tau,
+        gravity=gravity,
+        velocity=velocity,
+        wrenches=wrenches,
+        joint_dynamics=joint_dynamics,
+    )
+
+
 class DynamicsMethods(KinDynCore):
     """Forces and accelerations, and the matrices between them."""
+
+    def constrained(
+        self,
+        contacts: Iterable[str | Contact] | Mapping[str, ContactKind | Contact] = (),
+        *,
+        actuated: Iterable[str] | None = None,
+        stabilization: float | tuple[float, float] = 0.0,
+    ) -> ConstrainedKinDyn:
+        """The robot with contacts, in addition to the closed loops of its model.
+
+        Args:
+            contacts: frames that keep their pose, or `Contact`s; or a mapping from frames to
+                "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
+            actuated: names of the joints with actuators, which inverse dynamics needs.
+            stabilization: rate [1/s] at which errors of the constraints decay; or a pair of gains.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("quadruped"))
+            >>> feet = [name for name in kd.model.frame_names if name.endswith("foot")]
+            >>> stance = kd.constrained(dict.fromkeys(feet, "point"))
+            >>> nu_dot, forces, residual = stance.forward_dynamics(
+            ...     kd.neutral(), np.zeros(kd.nv), np.zeros(kd.nv)
+            ... )
+            >>> forces.shape
+            (12,)
+        """
+        if not contacts and actuated is None and not stabilization:
+            return self._loops
+        return ConstrainedKinDyn(
+            self.model,
+            **self.options,
+            contacts=contacts,
+            actuated=actuated,
+            stabilization=stabilization,
+        )
+
+    @cached_property
+    def _loops(self) -> ConstrainedKinDyn:
+        """The robot with the closed loops of its model alone."""
+        return ConstrainedKinDyn(self.model, **self.options)
 
     @quantity(crba.mass_matrix, shape=("nv", "nv"), per_pair=21)
     def mass_matrix(
@@ -147,7 +245,7 @@ class DynamicsMethods(KinDynCore):
         ...
 
     @quantity(
-        aba.forward_dynamics,
+        _forward_dynamics,
         shape=("nv",),
         derivatives="forward_dynamics_derivatives",
         singular=singular_joint,
@@ -175,7 +273,7 @@ class DynamicsMethods(KinDynCore):
         ...
 
     @quantity(
-        forward_dynamics_derivatives,
+        _forward_dynamics_derivatives,
         shape=[*[("nv", "nv")] * 3, ("wrenches", "nv", 6)],
         per_pair=280,
         singular=singular_joint,

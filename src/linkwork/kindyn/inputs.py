@@ -128,5 +128,38 @@ GRAVITY = Input(
     "gravity", lambda layout: (3,), _no_slices, lambda layout: "gravity is a vector in the world"
 )
 
+FORCES = Input(
+    "forces",
+    lambda layout: (layout.n_equations,),  # pyright: ignore[reportAttributeAccessIssue]
+    _no_slices,
+    lambda layout: "forces has one entry for each constraint equation",
+)
+RESTITUTION = Input(
+    "restitution", lambda layout: (), _no_slices, lambda layout: "restitution is one number a row"
+)
+FREE = Input(
+    "free",
+    lambda layout: (layout.nv,),
+    lambda layout: layout.nu,
+    lambda layout: "free is 1 for coordinates of nu that may move, 0 for others",
+)
+DAMPING = Input(
+    "damping", lambda layout: (), _no_slices, lambda layout: "damping is one number a row"
+)
+
+_ALL = (
+    Q,
+    Q_START,
+    Q_END,
+    NU,
+    DT,
+    NU_DOT,
+    TAU,
+    FORCES,
+    RESTITUTION,
+    FREE,
+    DAMPING,
+    GRAVITY,
+)
 # All that quantities take, in the order in which a function of several takes them.
-INPUTS = {one.name: one for one in (Q, Q_START, Q_END, NU, DT, NU_DOT, TAU, GRAVITY)}
+INPUTS = {one.name: one for one in _ALL}

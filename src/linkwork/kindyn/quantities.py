@@ -99,6 +99,16 @@ class Quantity:
 
 
 QUANTITIES: dict[str, Quantity] = {}
+"""The quantities of `KinDyn`, by name."""
+
+CONSTRAINED = "constrained."
+CONSTRAINED_QUANTITIES: dict[str, Quantity] = {}
+"""Those of `ConstrainedKinDyn`, by the prefix `CONSTRAINED` and the name."""
+
+
+def quantity_named(name: str) -> Quantity:
+    """The quantity of a full name."""
+    return (CONSTRAINED_QUANTITIES if name.startswith(CONSTRAINED) else QUANTITIES)[name]
 
 
 def with_context(function: Callable[..., Any], forces: Sequence[str] = ()) -> Callable[..., Any]:
@@ -131,6 +141,7 @@ def quantity(
     inputs: tuple[Input, ...] | None = None,
     of_many: bool = False,
     has_body: bool = False,
+    prefix: str = "",
     per_pair: int = 0,
     of_links: bool = False,
     derivatives: str | None = None,
@@ -144,6 +155,7 @@ def quantity(
         inputs: what the arguments are; those of `INPUTS` with their names if not given.
         of_many: whether it takes any number of frames, `frames`, and gives a row for each.
         has_body: whether the method is written out, so that it stays as it is.
+        prefix: `CONSTRAINED` for a quantity of `ConstrainedKinDyn`.
         per_pair, of_links, derivatives, singular: as of `Quantity`.
     """
 
@@ -156,7 +168,10 @@ def quantity(
         unknown = [one for one in names if one not in INPUTS]
         assert not unknown, f"{name}: {unknown} are neither frames (of type str) nor inputs"
         forces = tuple(one for one in FORCES if one in signature.parameters)
-        QUANTITIES[name] = Quantity(
+        table, owner = (
+            (CONSTRAINED_QUANTITIES, "ConstrainedKinDyn") if prefix else (QUANTITIES, "KinDyn")
+        )
+        table[prefix + name] = Quantity(
             inputs or tuple(INPUTS[one] for one in names),
             tuple(shape) if isinstance(shape, list) else (shape,),
             with_context(function, forces),
@@ -167,13 +182,13 @@ def quantity(
             of_coordinates=PARAMETERS not in signature.parameters,
             per_pair=per_pair,
             of_links=of_links,
-            derivatives=derivatives,
+            derivatives=derivatives and prefix + derivatives,
             singular=singular,
             method=method,
         )
         if has_body:
             return method
-        method.__qualname__ = f"KinDyn.{name}"  # what messages and help call it
+        method.__qualname__ = f"{owner}.{name}"  # what messages and help call it
         made: Any = _MAKERS[tuple(frames)](name)
         return cast("Method", update_wrapper(made, method))
 

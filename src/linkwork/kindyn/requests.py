@@ -8,7 +8,13 @@ from typing import Any, Literal, TypeAlias
 
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, name_not_found, shown
-from linkwork.kindyn.quantities import QUANTITIES, Quantity
+from linkwork.kindyn.quantities import (
+    CONSTRAINED,
+    CONSTRAINED_QUANTITIES,
+    QUANTITIES,
+    Quantity,
+    quantity_named,
+)
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 
@@ -55,7 +61,7 @@ class Spec:
     @property
     def quantity(self) -> Quantity:
         """What is to be computed."""
-        return QUANTITIES[self.name]
+        return quantity_named(self.name)
 
     def outputs(self, layout: Layout, n_wrenches: int = 0) -> tuple[Port, ...]:
         """Name and shape of one row of each array that it gives."""
@@ -71,23 +77,32 @@ class Spec:
     @property
     def label(self) -> str:
         """A name for its result, which a keyword can be if the names of the frames can."""
-        return "_".join((self.name, *self.frames)) if not self.quantity.of_many else self.name
+        name = self.name.removeprefix(CONSTRAINED)
+        return "_".join((name, *self.frames)) if not self.quantity.of_many else name
 
     def __str__(self) -> str:
         """Such as `jacobian(l_sole)`."""
-        listed = ", ".join(self.frames)
+        listed, name = ", ".join(self.frames), self.name.removeprefix(CONSTRAINED)
         if self.quantity.of_many and len(self.frames) > 3:
             listed = f"{len(self.frames)} frames"
-        return f"{self.name}({listed})" if self.frames else self.name
+        return f"{name}({listed})" if self.frames else name
 
 
-def spec_of(request: object, model: Model) -> Spec:
-    """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or say what is wrong with it."""
+def spec_of(request: object, model: Model, prefix: str = "") -> Spec:
+    """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or say what is wrong with it.
+
+    Args:
+        request: as `KinDyn.function` takes it.
+        model: the robot, for the names of its frames.
+        prefix: `CONSTRAINED` for a quantity of `ConstrainedKinDyn`.
+    """
     parts: list[Any] = list(request) if isinstance(request, (tuple, list)) else [request]
     name = parts[0] if parts else None
-    if not isinstance(name, str) or name not in QUANTITIES:
-        raise name_not_found("quantity", name, QUANTITIES)
-    quantity = QUANTITIES[name]
+    table = CONSTRAINED_QUANTITIES if prefix else QUANTITIES
+    if not isinstance(name, str) or prefix + name.removeprefix(prefix) not in table:
+        raise name_not_found("quantity", name, [one.removeprefix(prefix) for one in table])
+    name = prefix + name.removeprefix(prefix)
+    quantity = table[name]
     if len(parts) != 1 + len(quantity.frames):
         wanted = f"({', '.join([repr(name), *quantity.frames])})" if quantity.frames else repr(name)
         raise ArgumentError(f"expected {wanted}, got {request!r}")
@@ -114,7 +129,7 @@ def _check_name(name: str, frame: object) -> None:
 
 def _usage(name: str) -> str:
     """How a method is called, such as `jacobian(frame, q)`."""
-    quantity = QUANTITIES[name]
+    quantity = quantity_named(name)
     return f"{name}({', '.join([*quantity.frames, *(one.name for one in quantity.inputs)])})"
 
 

@@ -14,6 +14,7 @@ from math import inf
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import concerning, model_error, name_not_found
+from linkwork.model.constraints import Constraint, ConstraintKind
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
@@ -30,9 +31,7 @@ class ModelBuilder:
         self._links: dict[str, Link] = {}
         self._joints: dict[str, Joint] = {}
         self._frames: dict[str, Frame] = {}
-        self._piece: dict[
-            str, str
-        ] = {}  # union-find: from each link toward the representative of its piece
+        self._constraints: dict[str, Constraint] = {}
 
     def add_link(
         self,
@@ -57,7 +56,6 @@ class ModelBuilder:
         )
         self._refuse_taken_frame_name("link", name)
         self._links[name] = link
-        self._piece[name] = name
         return link
 
     def add_joint(
@@ -96,7 +94,7 @@ class ModelBuilder:
 
         Raises:
             NameNotFoundError: there is no such link.
-            ModelError: the name is taken, the joint makes no sense, or it would close a loop.
+            ModelError: the name is taken or the joint makes no sense.
         """
         check_name("joint", name)
         self._need_links(first, second)
@@ -118,7 +116,6 @@ class ModelBuilder:
             )
         if name in self._joints:
             raise model_error("this name is taken", f"joint {name!r}")
-        self._connect(joint)
         self._joints[name] = joint
         return joint
 
@@ -137,6 +134,43 @@ class ModelBuilder:
         self._frames[name] = frame
         return frame
 
+    def add_constraint(
+        self,
+        name: str,
+        kind: ConstraintKind,
+        first: str,
+        second: str | None = None,
+        *,
+        first_H_anchor: Pose | Array = IDENTITY,
+        second_H_anchor: Pose | Array = IDENTITY,
+        coefficients: Iterable[float] = (),
+    ) -> Constraint:
+        """Add a constraint that is not a joint; what it names may be added later.
+
+        Args:
+            name: used by no other constraint or joint.
+            kind: "point", "pose" or "coupling"; see `Model.with_constraint`.
+            first, second: frames, or joints of a coupling; None for the world.
+            first_H_anchor, second_H_anchor: the constrained point or frame on either side.
+            coefficients: of a coupling, lowest power first.
+
+        Raises:
+            ModelError: the name is taken, or the constraint makes no sense.
+        """
+        constraint = Constraint(
+            name=name,
+            kind=kind,
+            first=first,
+            second=second,
+            first_H_anchor=as_pose(first_H_anchor, "first_H_anchor"),
+            second_H_anchor=as_pose(second_H_anchor, "second_H_anchor"),
+            coefficients=tuple(coefficients),
+        )
+        if name in self._constraints or name in self._joints:
+            raise model_error("this name is taken", f"constraint {name!r}")
+        self._constraints[name] = constraint
+        return constraint
+
     def build(self) -> Model:
         """The model of what was added so far. The builder can go on afterwards.
 
@@ -149,6 +183,7 @@ class ModelBuilder:
             links=tuple(self._links.values()),
             joints=tuple(self._joints.values()),
             frames=tuple(self._frames.values()),
+            constraints=tuple(self._constraints.values()),
         )
 
     def _need_links(self, *names: str) -> None:
@@ -160,19 +195,3 @@ class ModelBuilder:
         for owner, names in (("link", self._links), ("frame", self._frames)):
             if name in names:
                 raise model_error(f"this name is taken by a {owner}", f"{what} {name!r}")
-
-    def _connect(self, joint: Joint) -> None:
-        """Join the pieces of two links (union-find), or refuse a joint that would close a loop."""
-        first, second = self._find(joint.first), self._find(joint.second)
-        if first == second:
-            text = (
-                f"links {joint.first!r} and {joint.second!r} are connected already, so this joint"
-            )
-            raise model_error(f"{text} would close a loop", f"joint {joint.name!r}")
-        self._piece[second] = first
-
-    def _find(self, link: str) -> str:
-        while (above := self._piece[link]) != link:
-            self._piece[link] = self._piece[above]  # halve the path on the way
-            link = above
-        return link

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from linkwork.errors import counted, escaped
+from linkwork.model.constraints import WORLD, closing_joints, opened
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Mimic
@@ -47,7 +48,8 @@ def describe(model: Model, base: str | None = None) -> str:
 
 def summary(model: Model) -> str:
     """One line: how many parts, how many degrees of freedom, how heavy."""
-    layout = Layout(model, floating=False)
+    closing = closing_joints(model)
+    layout = Layout(opened(model, closing), floating=False)
     moving = len(layout.joint_names)
     dependent = len(layout.followers)
     counts = [
@@ -56,6 +58,8 @@ def summary(model: Model) -> str:
         + (f", {dependent} dependent" if dependent else "")
         + ")",
         *([counted(len(model.frames), "additional frame")] if model.frames else []),
+        *([counted(len(closing), "closed loop")] if closing else []),
+        *([counted(len(model.constraints), "constraint")] if model.constraints else []),
         f"{counted(layout.nv, 'degree')} of freedom and 6 of the base",
         f"{model.total_mass:.6g} kg",
     ]
@@ -83,14 +87,15 @@ def branches(model: Model, base: str | None = None) -> Iterator[Branch]:
 
 
 def tables(model: Model) -> list[Table]:
-    """The joints, links and additional frames of a robot."""
-    return [joint_table(model), link_table(model), frame_table(model)]
+    """The joints, links, additional frames, and constraints of a robot."""
+    return [joint_table(model), link_table(model), frame_table(model), constraint_table(model)]
 
 
 def joint_table(model: Model) -> Table:
     """The joints that move: where they stand in s, how they move, how far."""
-    layout = Layout(model, floating=False)
-    rows = [_joint_row(joint, layout) for joint in model.joints if not joint.is_fixed]
+    tree_model = opened(model, closing_joints(model))
+    layout = Layout(tree_model, floating=False)
+    rows = [_joint_row(joint, layout) for joint in tree_model.joints if not joint.is_fixed]
     columns = (
         "s",
         "joint",
@@ -133,6 +138,20 @@ def frame_table(model: Model) -> Table:
         for frame in model.frames
     ]
     return Table("additional frames", ("frame", "link", "pose in the link"), tuple(rows))
+
+
+def constraint_table(model: Model) -> Table:
+    """The joints that close loops, and the constraints that are not joints."""
+    closing = [
+        (escaped(joint.name), f"{joint.kind} joint", escaped(joint.first), escaped(joint.second))
+        for joint in closing_joints(model)
+    ]
+    others = [
+        (escaped(one.name), one.kind, escaped(one.first), escaped(one.second or WORLD))
+        for one in model.constraints
+    ]
+    columns = ("constraint", "kind", "first", "second")
+    return Table("closed loops and constraints", columns, (*closing, *others))
 
 
 def _link_text(model: Model, link: str) -> str:

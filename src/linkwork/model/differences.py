@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.model.constraints import WORLD, Constraint
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import Pose
@@ -43,6 +44,9 @@ def differences(first: Model, second: Model, tolerance: float = SAME) -> list[Di
     found = [*_named_parts("link", first.links, second.links, _links, tolerance)]
     found += _named_parts("joint", first.joints, second.joints, _joints, tolerance)
     found += _named_parts("frame", first.frames, second.frames, _frames, tolerance)
+    found += _named_parts(
+        "constraint", first.constraints, second.constraints, _constraints, tolerance
+    )
     return found
 
 
@@ -90,6 +94,16 @@ def _joints(one: Joint, other: Joint) -> Iterator[tuple[str, Any, Any]]:
 def _frames(one: Frame, other: Frame) -> Iterator[tuple[str, Any, Any]]:
     yield "link", one.link, other.link
     yield from _poses("pose", one.link_H_frame, other.link_H_frame)
+
+
+def _constraints(one: Constraint, other: Constraint) -> Iterator[tuple[str, Any, Any]]:
+    yield "kind", one.kind, other.kind
+    ends = [f"{part.first} and {part.second or WORLD}" for part in (one, other)]
+    yield "between", ends[0], ends[1]
+    yield from _poses("first anchor", one.first_H_anchor, other.first_H_anchor)
+    yield from _poses("second anchor", one.second_H_anchor, other.second_H_anchor)
+    coefficients = [" ".join(f"{c:g}" for c in part.coefficients) for part in (one, other)]
+    yield "coefficients", coefficients[0], coefficients[1]
 
 
 def _poses(what: str, one: Pose, other: Pose) -> Iterator[tuple[str, Any, Any]]:

@@ -20,6 +20,7 @@ from linkwork.errors import (
     name_not_found,
     shown,
 )
+from linkwork.model.constraints import Constraint, ConstraintKind
 from linkwork.model.inertia import Inertia, combined, moved
 from linkwork.model.parts import Frame, Joint, Link, check_name
 from linkwork.model.pose import IDENTITY, Pose, as_pose, composed
@@ -28,31 +29,35 @@ from linkwork.model.structure import structure_findings
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """Links, the joints between them, and further frames on them.
+    """Links, the joints between them, additional frames on them, and constraints.
 
-    The links and joints form a tree in which any link can be the base. The world is not a link: a
-    single link without joints is a body that floats freely. Each link has a frame of its own, which
-    shares its name; `frames` are those in addition. Order is the order of the file or of adding.
+    Links and joints form a connected graph, in which any link can be the base. Where the graph has
+    a cycle, the robot has a closed loop. The world is not a link: a single link without joints is a
+    body that floats freely. Each link has a frame of the same name; `frames` are those in addition.
+    Order is the order of the file or of adding.
     """
 
     name: str
     links: tuple[Link, ...]
     joints: tuple[Joint, ...] = ()
     frames: tuple[Frame, ...] = ()
+    constraints: tuple[Constraint, ...] = ()  # that are not joints
     source: Path | None = field(default=None, compare=False)
     """The file that it was loaded from, also of changed copies; None if there is none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", check_name("model", self.name))
-        for name in ("links", "joints", "frames"):
+        for name in ("links", "joints", "frames", "constraints"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        findings = structure_findings(self.links, self.joints, self.frames)
+        findings = structure_findings(self.links, self.joints, self.frames, self.constraints)
         if findings:
             raise ModelError(findings)
 
     def __repr__(self) -> str:
-        parts = (self.links, "link"), (self.joints, "joint"), (self.frames, "frame")
-        counts = ", ".join(counted(len(several), noun) for several, noun in parts)
+        sizes = {"link": len(self.links), "joint": len(self.joints), "frame": len(self.frames)}
+        optional = {"constraint": len(self.constraints), "closed loop": self.n_loops}
+        sizes |= {noun: size for noun, size in optional.items() if size}
+        counts = ", ".join(counted(size, noun) for noun, size in sizes.items())
         return f"<Model {self.name!r}: {counts}, {self.total_mass:.6g} kg>"
 
     @cached_property
@@ -74,6 +79,11 @@ class Model:
     def total_mass(self) -> float:
         """Sum of the masses of the links [kg]."""
         return fsum(link.inertia.mass for link in self.links)
+
+    @property
+    def n_loops(self) -> int:
+        """How many joints close a loop: those beyond the joints of a spanning tree."""
+        return len(self.joints) - len(self.links) + 1
 
     @cached_property
     def default_base(self) -> str:
@@ -180,6 +190,45 @@ class Model:
         frame = Frame(name=name, link=host.link, link_H_frame=pose)
         return replace(self, frames=(*self.frames, frame))
 
+    def with_constraint(
+        self,
+        kind: ConstraintKind,
+        first: str,
+        second: str | None = None,
+        *,
+        name: str | None = None,
+        first_xyz: Iterable[float] = (0.0, 0.0, 0.0),
+        first_rpy: Iterable[float] = (0.0, 0.0, 0.0),
+        second_xyz: Iterable[float] = (0.0, 0.0, 0.0),
+        second_rpy: Iterable[float] = (0.0, 0.0, 0.0),
+        coefficients: Iterable[float] = (),
+    ) -> Model:
+        """A constraint that is not a joint: a copy of the model with one more.
+
+        Args:
+            kind: "point" (two points coincide), "pose" (two frames coincide), or "coupling" (the
+                position of a joint is a polynomial of that of another).
+            first: a link or frame; of a coupling, the joint whose position is prescribed.
+            second: a link or frame, or None for the world; of a coupling, the other joint.
+            name: of the constraint; made from `first` and `second` if not given.
+            first_xyz, first_rpy: pose of the constrained point or frame in `first`.
+            second_xyz, second_rpy: the same in `second`, or in the world.
+            coefficients: of a coupling, lowest power first: theta_first = c0 + c1 theta_second ...
+
+        Raises:
+            ModelError: there is no such frame or joint, or the name is taken.
+        """
+        constraint = Constraint(
+            name=name or f"{first}_to_{'world' if second is None else second}",
+            kind=kind,
+            first=first,
+            second=second,
+            first_H_anchor=Pose(xyz=first_xyz, rpy=first_rpy),  # pyright: ignore[reportArgumentType]
+            second_H_anchor=Pose(xyz=second_xyz, rpy=second_rpy),  # pyright: ignore[reportArgumentType]
+            coefficients=tuple(coefficients),
+        )
+        return replace(self, constraints=(*self.constraints, constraint))
+
     def with_inertia(self, link: str, inertia: Inertia) -> Model:
         """Another inertia for a link, in the link's own axes."""
         changed = replace(self.link(link), inertia=inertia)
@@ -240,6 +289,7 @@ class Model:
             links=self.links + other.links,
             joints=(*self.joints, bridge, *other.joints),
             frames=self.frames + other.frames,
+            constraints=self.constraints + other.constraints,
         )
 
     def renamed(
@@ -267,6 +317,9 @@ class Model:
             joints=tuple(renamed_joint(part, link, joint) for part in self.joints),
             frames=tuple(
                 replace(part, name=frame[part.name], link=link[part.link]) for part in self.frames
+            ),
+            constraints=tuple(
+                _renamed_constraint(part, link | frame, joint, prefix) for part in self.constraints
             ),
             source=self.source,
         )
@@ -364,3 +417,13 @@ def renamed_joint(joint: Joint, link: Mapping[str, str], names: Mapping[str, str
         second=link[joint.second],
         mimic=mimic,
     )
+
+
+def _renamed_constraint(
+    constraint: Constraint, frames: Mapping[str, str], joints: Mapping[str, str], prefix: str
+) -> Constraint:
+    """A constraint with the new names of its frames or joints."""
+    names = joints if constraint.kind == "coupling" else frames
+    second = constraint.second and names[constraint.second]
+    first = names[constraint.first]
+    return replace(constraint, name=prefix + constraint.name, first=first, second=second)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, model_error, name_not_found
+from linkwork.model.constraints import Constraint, closing_joints
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import combined, moved
 from linkwork.model.joint_motion import motion_pose, normalized, position
@@ -48,6 +49,7 @@ def reduced(
 
 def lumped(model: Model) -> Model:
     """`Model.lumped`."""
+    closing = closing_joints(model)
     tree = tree_from(model)
     pose_in_body = {
         name: as_pose(pose)
@@ -66,13 +68,16 @@ def lumped(model: Model) -> Model:
             if name in bodies
         ),
         joints=tuple(
-            remounted(joint, leader, pose_in_body) for joint in model.joints if not joint.is_fixed
+            remounted(joint, leader, pose_in_body)
+            for joint in model.joints
+            if not joint.is_fixed or joint in closing
         ),
         frames=tuple(
             Frame(name=name, link=leader[model.frame(name).link], link_H_frame=pose_in_body[name])
             for name in model.frame_names
             if name not in bodies
         ),
+        constraints=model.constraints,
         source=model.source,
     )
 
@@ -91,12 +96,26 @@ def rerooted(model: Model, base: str | None = None) -> Model:
     return Model(
         name=model.name,
         links=tuple(_moved_link(link, back[link.name]) for link in model.links),
-        joints=tuple(_pointed(joint, outer[joint.name], back) for joint in model.joints),
+        joints=tuple(_pointed(joint, outer.get(joint.name), back) for joint in model.joints),
         frames=tuple(
             replace(frame, link_H_frame=composed(back[frame.link], frame.link_H_frame))
             for frame in model.frames
         ),
+        constraints=tuple(_moved_constraint(one, back) for one in model.constraints),
         source=model.source,
+    )
+
+
+def _moved_constraint(constraint: Constraint, back: Mapping[str, Pose]) -> Constraint:
+    """A constraint whose anchors stay where they are while frames of links move."""
+    if constraint.kind == "coupling":
+        return constraint
+    ends = (constraint.first, constraint.second)
+    first, second = (back.get(name or "", IDENTITY) for name in ends)
+    return replace(
+        constraint,
+        first_H_anchor=composed(first, constraint.first_H_anchor),
+        second_H_anchor=composed(second, constraint.second_H_anchor),
     )
 
 
@@ -200,8 +219,17 @@ def _moved_link(link: Link, new_H_old: Pose) -> Link:
     )
 
 
-def _pointed(joint: Joint, outer: str, back: Mapping[str, Pose]) -> Joint:
-    """The joint from its inner to its outer link, on whose new frame it sits."""
+def _pointed(joint: Joint, outer: str | None, back: Mapping[str, Pose]) -> Joint:
+    """The joint from its inner to its outer link, on whose new frame it sits.
+
+    A joint without outer link closes a loop: it stays where it is on both links.
+    """
+    if outer is None:
+        return replace(
+            joint,
+            first_H_joint=composed(back[joint.first], joint.first_H_joint),
+            joint_H_second=composed(joint.joint_H_second, inverted(back[joint.second])),
+        )
     if joint.second == outer:
         mount = composed(back[joint.first], joint.first_H_joint)
         return replace(joint, first_H_joint=mount, joint_H_second=IDENTITY)

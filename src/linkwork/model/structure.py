@@ -1,6 +1,6 @@
 """Do links, joints and frames make one robot? All reasons why they do not, at once.
 
-The links and joints must form a tree: every link reachable, no closed loop. Walks are iterative, so
+The links and joints must form a connected graph; it may have closed loops. Walks are iterative, so
 that the recursion limit of Python bounds no chain of links.
 """
 
@@ -9,14 +9,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from linkwork.errors import MOST_LISTED, Finding, Suggestions, listed, shown
+from linkwork.model.constraints import Constraint, constraint_findings
 from linkwork.model.parts import Frame, Joint, Link
 
 
 def structure_findings(
-    links: Sequence[Link], joints: Sequence[Joint], frames: Sequence[Frame]
+    links: Sequence[Link],
+    joints: Sequence[Joint],
+    frames: Sequence[Frame],
+    constraints: Sequence[Constraint] = (),
 ) -> list[Finding]:
     """All reasons why these parts are no robot; empty if they are one."""
-    return part_findings(links, joints, frames) or list(_graph_findings(links, joints))
+    frame_names = {part.name for part in (*links, *frames)}
+    return [
+        *part_findings(links, joints, frames),
+        *constraint_findings(constraints, frame_names, joints),
+    ] or list(_graph_findings(links, joints))
 
 
 def part_findings(
@@ -123,72 +131,28 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
 
 
 def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Closed loops, and links that no joint connects to the others."""
-    closing = _closing_joints(links, joints)
-    left_out = {id(joint) for joint in closing}
-    neighbours: dict[str, list[str]] = {link.name: [] for link in links}
+    """Links that no joint connects to the others."""
+    neighbors: dict[str, list[str]] = {link.name: [] for link in links}
     for joint in joints:
-        if id(joint) not in left_out:
-            neighbours[joint.first].append(joint.second)
-            neighbours[joint.second].append(joint.first)
+        neighbors[joint.first].append(joint.second)
+        neighbors[joint.second].append(joint.first)
     pieces: list[list[str]] = []
-    via: dict[str, str | None] = {}  # the link from which each was first reached
+    reached: set[str] = set()
     for link in links:
-        if link.name in via:
+        if link.name in reached:
             continue
         piece, waiting = [], [link.name]
-        via[link.name] = None
+        reached.add(link.name)
         while waiting:
             here = waiting.pop()
             piece.append(here)
-            for there in neighbours[here]:
-                if there not in via:
-                    via[there] = here
+            for there in neighbors[here]:
+                if there not in reached:
+                    reached.add(there)
                     waiting.append(there)
         pieces.append(piece)
-    yield from _loop_findings(closing, via)
     if len(pieces) > 1:
         yield _pieces_finding(pieces)
-
-
-def _closing_joints(links: Sequence[Link], joints: Sequence[Joint]) -> list[Joint]:
-    """The joints between links that the joints before them in the file connect already."""
-    piece = {link.name: link.name for link in links}  # by link: another of its piece, or itself
-
-    def first(link: str) -> str:
-        while piece[link] != link:
-            piece[link] = link = piece[piece[link]]
-        return link
-
-    closing: list[Joint] = []
-    for joint in joints:
-        a, b = first(joint.first), first(joint.second)
-        if a == b:
-            closing.append(joint)
-        piece[a] = b
-    return closing
-
-
-def _loop_findings(closing: Sequence[Joint], via: dict[str, str | None]) -> Iterator[Finding]:
-    for joint in closing[:MOST_LISTED]:
-        a, b = _to_root(joint.first, via), _to_root(joint.second, via)
-        while len(a) > 1 and len(b) > 1 and a[-2] == b[-2]:  # drop what both share beyond the meet
-            a.pop()
-            b.pop()
-        loop = [*a, *reversed(b[:-1])]
-        text = f"closes a loop: {joined([*loop, loop[0]], ' - ')}; {LOOP_HINT}"
-        yield Finding("error", f"joint {joint.name!r}", text, joint.location)
-
-
-LOOP_HINT = "a robot is a tree here, so leave one joint of a closed loop out"
-
-
-def _to_root(link: str, via: dict[str, str | None]) -> list[str]:
-    path, above = [link], via[link]
-    while above is not None:
-        path.append(above)
-        above = via[above]
-    return path
 
 
 def _pieces_finding(pieces: list[list[str]]) -> Finding:

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.model.constraints import closing_joints
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import pose_matrices
@@ -180,6 +181,8 @@ Arrange: TypeAlias = Callable[[Sequence[Visit]], Sequence[Visit]]
 def walk(model: Model, base: str, arranged: Arrange | None = None) -> Iterator[Visit]:
     """Visit every link depth first, each parent before its children; iterative, so of any depth.
 
+    Joints that close loops (`closing_joints`) are not crossed.
+
     Args:
         model: the robot.
         base: the link to start from.
@@ -189,13 +192,15 @@ def walk(model: Model, base: str, arranged: Arrange | None = None) -> Iterator[V
     Raises:
         NameNotFoundError: the model has no such link.
     """
+    closing = {joint.name for joint in closing_joints(model, base)}
     waiting = [Visit(base, None, None)]
     while waiting:
         here = waiting.pop()
         yield here
+        came_by = here.joint and here.joint.name
         onward: Sequence[Visit] = [
             Visit(other, here.link, model.joint(joint))
             for other, joint in model.neighbors(here.link)
-            if other != here.parent
+            if joint != came_by and joint not in closing
         ]
         waiting.extend(reversed(arranged(onward) if arranged else onward))

@@ -86,14 +86,27 @@ class Factor:
                 inverse[i][j] = inverse[j][i] = entry
         return inverse
 
+    def inward(self, right: Sequence[Scalar]) -> SparseRow:
+        """W^T right, by column; right is as nu."""
+        x = {k: right[i] for k, i in enumerate(self.order) if not is_zero(right[i])}
+        return {
+            c: total(
+                x.get(c, 0.0),
+                *(times(self.W[i][c], value) for i, value in x.items() if c in self.W[i]),
+            )
+            for c in range(len(self.order))
+        }
+
+    def outward(self, z: Mapping[int, Scalar]) -> list[Scalar]:
+        """(nv,) W z, as nu; z is by column."""
+        solution: list[Scalar] = [0.0] * len(self.order)
+        for row, i in enumerate(self.order):
+            solution[i] = plus(z.get(row, 0.0), _product(self.W[row], z))
+        return solution
+
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
         """(nv,) M^-1 right, as nu. Where `right` is the float 0.0, nothing is computed with it."""
-        x = {k: right[i] for k, i in enumerate(self.order) if not is_zero(right[i])}
-        # u = W^T x
-        u: SparseRow = {}
-        for c in range(len(self.order)):
-            below = (times(self.W[i][c], value) for i, value in x.items() if c in self.W[i])
-            u[c] = total(x.get(c, 0.0), *below)
+        u = self.inward(right)
         solution: list[Scalar] = [0.0] * len(right)
         for row, i in enumerate(self.order):
             solution[i] = _product(self.scaled(row), u)

@@ -92,7 +92,7 @@ def frame_velocity(
     if velocity == "body":
         v, w = velocities(skeleton, joints, nu, start)[body]
         return [*apply_t(R_frame, add(v, cross(w, p))), *apply_t(R_frame, w)]
-    r, v, w, _, _ = _seen_from_base(joints, nu, None, p)
+    r, v, w, _, _ = seen_from_base(joints, nu, None, p)
     angular = apply(base.R, w)
     if velocity == "mixed":
         # o_dot = o_dot_base + w_base x R r + R v
@@ -124,7 +124,7 @@ def frame_acceleration(
         a, u = _accelerations(skeleton, base, joints, nu, nu_dot)
         return [*apply_t(R_frame, add(a, cross(u, p))), *apply_t(R_frame, u)]
     v_base, w_base = base.twist(nu)  # in its own axes
-    r, v, w, a, u = _seen_from_base(joints, nu, nu_dot, p)
+    r, v, w, a, u = seen_from_base(joints, nu, nu_dot, p)
     angular = apply(base.R, add(u, cross(w_base, w)))
     if velocity == "mixed":
         # o_ddot = o_ddot_base + R (u_base x r + w_base x (w_base x r + 2 v) + a)
@@ -174,7 +174,7 @@ def velocities(
     return moving
 
 
-def _seen_from_base(
+def seen_from_base(
     joints: dict[int, JointPose], nu: Scalars, nu_dot: Scalars | None, p: Vec
 ) -> tuple[Vec, Vec, Vec, Vec, Vec]:
     """How an observer on the base, with its axes, sees a frame at p of the last body move.

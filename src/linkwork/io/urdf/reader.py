@@ -21,7 +21,7 @@ from linkwork.model.check import doubtful_parts
 from linkwork.model.geometry import Material
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
-from linkwork.model.structure import LOOP_HINT, cycles, joined, part_findings
+from linkwork.model.structure import cycles, joined, part_findings
 
 SRDF_ELEMENTS = (
     *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint"),
@@ -210,6 +210,12 @@ def _prefixes(name: str) -> list[str]:
     if len(name) > LONGEST_NAME:
         return []
     return [name[: at + 1] for at, letter in enumerate(name) if letter in "_-./:"]
+
+
+LOOP_HINT = (
+    "URDF describes trees: leave one joint of a closed loop out, and close it with "
+    "`model.with_constraint` or `lw.load(..., loops=...)`"
+)
 
 
 def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:

@@ -34,16 +34,20 @@ Rows: TypeAlias = list[list[Scalar]]
 
 
 def derivatives(
-    function: Callable[..., Sequence[Scalar]], *arguments: Sequence[Scalar]
+    function: Callable[..., Sequence[Scalar]],
+    *arguments: Sequence[Scalar],
+    wrt: Sequence[int] | None = None,
 ) -> list[Rows]:
     """The derivatives of a function of vectors that returns a vector.
 
     Args:
         function: takes as many sequences of scalars as there are arguments.
         arguments: where to differentiate; none is empty.
+        wrt: indices of the arguments to differentiate with respect to; all if not given.
 
     Returns:
-        for each argument the rows (m, n): derivatives of the m results w.r.t. its n scalars.
+        for each of these arguments the rows (m, n): derivatives of the m results w.r.t. its n
+        scalars.
     """
     names = [f"x{k}" for k in range(len(arguments))]
     ports = [Port(name, (len(own),)) for name, own in zip(names, arguments, strict=True)]
@@ -52,7 +56,7 @@ def derivatives(
         return np.array([*function(*map(list, arrays)), None], dtype=object)[:-1]
 
     program = trace(traced, ports, "y")
-    partials = diff.jacobian(program, names)
+    partials = diff.jacobian(program, names if wrt is None else [names[k] for k in wrt])
     values = _computed(partials, [x for own in arguments for x in own])
     rows: list[Rows] = []
     for port, own in per_port(partials.outputs, values):

@@ -89,6 +89,28 @@ class Factor:
     axes: tuple[Vec, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """The relative motion that a joint prevents, where it closes a loop.
+
+    Directions are unit vectors in the axes of the fixed side. `rotation` says how the moving side
+    can rotate: not at all, about `axis`, about `axis` of the fixed and `second_axis` of the moving
+    side, or freely.
+    """
+
+    linear: tuple[Vec, ...]  # directions along which the origins coincide
+    rotation: Literal["locked", "about_axis", "universal", "free"]
+    axis: Vec = (0.0, 0.0, 1.0)
+    second_axis: Vec = (1.0, 0.0, 0.0)
+    pitch: float | None = None  # of a screw: the origin advances along `axis` per radian [m/rad]
+
+    @property
+    def size(self) -> int:
+        """How many equations it has."""
+        angular = {"locked": 3, "about_axis": 2, "universal": 1, "free": 0}[self.rotation]
+        return len(self.linear) + angular + (self.pitch is not None)
+
+
 class JointKind(ABC):
     """How one side of a joint moves relative to the other."""
 
@@ -121,6 +143,10 @@ class JointKind(ABC):
         Workcells compute poses from them in C; without them, they compute `pose` with NumPy, which
         is slower. The angle offset of the axis does not enter.
         """
+        return None
+
+    def closure(self, axis: Axis) -> Closure | None:
+        """The relative motion that the joint prevents; None if it cannot close a loop."""
         return None
 
     def subspace_sides(self) -> tuple[Side, ...] | None:

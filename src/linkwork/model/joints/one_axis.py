@@ -8,7 +8,15 @@ from typing import final
 
 from linkwork.engine.symbolic.arrays import atan2, cos, sin
 from linkwork.model.joints.derivatives import Rows, identity
-from linkwork.model.joints.kind import Axis, Columns, Factor, JointKind, UnitNorm
+from linkwork.model.joints.kind import (
+    Axis,
+    Closure,
+    Columns,
+    Factor,
+    JointKind,
+    UnitNorm,
+    axes_across,
+)
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -39,6 +47,9 @@ class Fixed(JointKind):
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return ()
 
+    def closure(self, axis: Axis) -> Closure:
+        return Closure(IDENTITY, "locked")
+
 
 @final
 class Revolute(JointKind):
@@ -59,6 +70,9 @@ class Revolute(JointKind):
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return (Factor("rotation", 0, (axis.direction,)),)
 
+    def closure(self, axis: Axis) -> Closure:
+        return Closure(IDENTITY, "about_axis", axis.direction)
+
 
 @final
 class RevoluteCosSin(JointKind):
@@ -78,6 +92,9 @@ class RevoluteCosSin(JointKind):
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return (Factor("cos_sin", 0, (axis.direction,)),)
+
+    def closure(self, axis: Axis) -> Closure:
+        return Closure(IDENTITY, "about_axis", axis.direction)
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         c, s = theta
@@ -124,6 +141,9 @@ class Prismatic(JointKind):
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return (Factor("translation", 0, (axis.direction,)),)
 
+    def closure(self, axis: Axis) -> Closure:
+        return Closure(axes_across(axis.direction), "locked")
+
 
 @final
 class Helical(JointKind):
@@ -148,3 +168,7 @@ class Helical(JointKind):
             Factor("rotation", 0, (axis.direction,)),
             Factor("translation", 0, (advance,)),
         )
+
+    def closure(self, axis: Axis) -> Closure:
+        across = axes_across(axis.direction)
+        return Closure(across, "about_axis", axis.direction, pitch=axis.pitch)

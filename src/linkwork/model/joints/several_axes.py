@@ -19,7 +19,16 @@ from linkwork.model.joints.derivatives import (
     rotation_log_derivatives,
     rotation_step_derivatives,
 )
-from linkwork.model.joints.kind import Axis, Columns, Factor, JointKind, Side, UnitNorm, axes_across
+from linkwork.model.joints.kind import (
+    Axis,
+    Closure,
+    Columns,
+    Factor,
+    JointKind,
+    Side,
+    UnitNorm,
+    axes_across,
+)
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -68,6 +77,10 @@ class Universal(JointKind):
         e2, _ = axes_across(axis.direction)
         return Factor("rotation", 0, (axis.direction,)), Factor("rotation", 1, (e2,))
 
+    def closure(self, axis: Axis) -> Closure:
+        e2, _ = axes_across(axis.direction)
+        return Closure(IDENTITY, "universal", axis.direction, e2)
+
     def subspace_sides(self) -> tuple[Side, ...]:
         return ("fixed", "moving")  # the second axis moves with the first
 
@@ -109,6 +122,9 @@ class Planar(JointKind):
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         across = axes_across(axis.direction)
         return Factor("translation", 0, across), Factor("rotation", 2, (axis.direction,))
+
+    def closure(self, axis: Axis) -> Closure:
+        return Closure((axis.direction,), "about_axis", axis.direction)
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         c, s = cos(theta[2]), sin(theta[2])
@@ -165,6 +181,9 @@ class Spherical(JointKind):
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return (Factor("quaternion", 0),)
 
+    def closure(self, axis: Axis) -> Closure:
+        return Closure(IDENTITY, "free")
+
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         return _quaternion_rates(theta)
 
@@ -209,6 +228,9 @@ class Floating(JointKind):
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return Factor("translation", 0, IDENTITY), Factor("quaternion", 3)
+
+    def closure(self, axis: Axis) -> Closure:
+        return Closure((), "free")
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         nothing = [0.0, 0.0, 0.0]

@@ -1,0 +1,1 @@
+"""Constrained kinematics and dynamics: closed loops and contacts."""

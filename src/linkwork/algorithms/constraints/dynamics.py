@@ -1,0 +1,326 @@
+"""Constrained dynamics: accelerations and constraint forces, impacts, and inverse dynamics.
+
+    M nu_dot + h = tau + J^T forces
+    J nu_dot + Jdot nu = -k_p error - k_d J nu
+
+With M^-1 = W D^-1 W^T (`dynamics.factor`) and X = J W, the forces solve G forces = r, where
+
+    G = X D^-1 X^T                          the Delassus matrix J M^-1 J^T
+    r = b - J M^-1 (tau - h)                b the right side of the second equation less Jdot nu
+
+G is singular where constraints are redundant; `pseudo_inverse` solves it then too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from linkwork.algorithms.constraints.equations import Row, State, constraint_rows
+from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse, gram, transposed_product
+from linkwork.algorithms.dynamics.factor import Factor
+from linkwork.algorithms.dynamics.inverse_mass_matrix import mass_factor
+from linkwork.algorithms.dynamics.rnea import Wrenches
+from linkwork.algorithms.dynamics.rnea import inverse_dynamics as tree_inverse_dynamics
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars
+from linkwork.algorithms.kinematics.manifold import integrate
+from linkwork.engine.symbolic.elimination import SparseRow
+from linkwork.mechanics.base import Representation, base_of
+from linkwork.mechanics.constraints import ConstrainedLayout
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.model.layout import BASE_NV
+from linkwork.spatial.blocks import (
+    ZERO,
+    Scalar,
+    Twist,
+    Vec,
+    is_zero,
+    minus,
+    plus,
+    times,
+    total,
+    twist_rotate,
+)
+
+
+def layout_of(skeleton: Skeleton) -> ConstrainedLayout:
+    """The layout of a robot with constraints."""
+    assert isinstance(skeleton.layout, ConstrainedLayout)
+    return skeleton.layout
+
+
+def rows_at(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars | None = None,
+    nu_dot: Scalars | None = None,
+    *,
+    velocity: Representation,
+) -> list[Row]:
+    """The constraint rows, with velocities and Jacobians in a representation.
+
+    Without nu_dot, `bias` is Jdot nu; with it, J nu_dot + Jdot nu. None for nu stands for zero.
+    """
+    base = base_of(skeleton.layout, q, velocity)
+    if not base.floating or velocity == "mixed":
+        return constraint_rows(skeleton, State(q, nu, nu_dot))
+    state = State(q)
+    if nu is not None:
+        v, w = twist_rotate(base.R, base.twist(nu))
+        a, u = twist_rotate(base.R, base.acceleration(nu, nu_dot, ZERO))
+        of_joints = [0.0] * (len(nu) - BASE_NV) if nu_dot is None else nu_dot[BASE_NV:]
+        state = State(q, [*v, *w, *nu[BASE_NV:]], [*a, *u, *of_joints])
+    columns = [twist_rotate(base.R, column) for column in base.columns]
+    rows = constraint_rows(skeleton, state)
+    return [replace(row, jacobian=_with_base_columns(row.jacobian, columns)) for row in rows]
+
+
+def _with_base_columns(row: SparseRow, columns: Sequence[Twist]) -> SparseRow:
+    """A row by velocities of another representation; columns: mixed velocity per unit of each."""
+    changed = {k: entry for k, entry in row.items() if k >= BASE_NV}
+    for k, (v, w) in enumerate(columns):
+        entry = total(*(times(row.get(i, 0.0), x) for i, x in enumerate((*v, *w))))
+        if not is_zero(entry):
+            changed[k] = entry
+    return changed
+
+
+@dataclass(frozen=True)
+class System:
+    """The constraint rows of a robot at a state, and the factor of its mass matrix."""
+
+    rows: list[Row]
+    factor: Factor
+    X: list[SparseRow]  # J W, by columns of W
+    scaled: list[SparseRow]  # X D^-1
+
+    @property
+    def delassus(self) -> Matrix:
+        """(m, m) G = J M^-1 J^T."""
+        return gram(self.X, self.scaled)
+
+    def response(self, forces: Sequence[Scalar]) -> SparseRow:
+        """D^-1 X^T forces, by columns of W."""
+        return transposed_product(self.scaled, forces)
+
+
+def system_of(skeleton: Skeleton, q: Scalars, rows: list[Row], setting: Setting | Metric) -> System:
+    """The constraints and the mass matrix."""
+    factor = mass_factor(
+        skeleton, q, velocity=setting.velocity, joint_dynamics=setting.joint_dynamics
+    )
+    X = [_times_factor(row.jacobian, factor) for row in rows]
+    scaled = [{c: times(x, factor.inverse_pivots[c]) for c, x in row.items()} for row in X]
+    return System(rows, factor, X, scaled)
+
+
+class Setting(NamedTuple):
+    """What acts on the robot, and in which representation the caller writes it."""
+
+    gravity: Vec
+    velocity: Representation
+    wrenches: Wrenches
+    joint_dynamics: DynamicsByIndex
+
+
+class Metric(NamedTuple):
+    """What decides the mass matrix, besides the robot."""
+
+    velocity: Representation
+    joint_dynamics: DynamicsByIndex
+
+
+def _times_factor(row: SparseRow, factor: Factor) -> SparseRow:
+    """A row of J times W, by columns of W."""
+    column_of = {k: c for c, k in enumerate(factor.order)}
+    entries = {column_of[k]: value for k, value in row.items()}
+    columns = sorted({*entries, *(c for i in entries for c in factor.W[i])})
+    product: SparseRow = {}
+    for c in columns:
+        beyond = (times(x, factor.W[i][c]) for i, x in entries.items() if c in factor.W[i])
+        product[c] = total(entries.get(c, 0.0), *beyond)
+    return product
+
+
+def target_accelerations(rows: Sequence[Row], gains: tuple[float, float]) -> list[Scalar]:
+    """What J nu_dot + Jdot nu shall be: 0, or what reduces the error, less Jdot nu."""
+    k_p, k_d = gains
+    return [
+        minus(0.0, total(row.bias, times(k_p, row.error), times(k_d, row.rate))) for row in rows
+    ]
+
+
+def forward_dynamics(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    tau: Scalars,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None = None,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """nu_dot, constraint forces, and by how much the constraint accelerations miss their target."""
+    setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
+    system = system_of(skeleton, q, rows_at(skeleton, q, nu, velocity=velocity), setting)
+    bias = tree_inverse_dynamics(skeleton, q, nu, **setting._asdict())
+    driving = [minus(t, h) for t, h in zip(tau, bias, strict=True)]
+    return solve_accelerations(system, driving, layout_of(skeleton).gains)
+
+
+def solve_accelerations(
+    system: System, driving: Scalars, gains: tuple[float, float]
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """nu_dot, forces and what is missed, from tau - h."""
+    target = target_accelerations(system.rows, gains)
+    u = system.factor.inward(driving)
+    free = {c: times(x, system.factor.inverse_pivots[c]) for c, x in u.items()}
+    r = [
+        minus(b, total(*(times(x, free[c]) for c, x in row.items())))
+        for b, row in zip(target, system.X, strict=True)
+    ]
+    forces, missed = PseudoInverse(system.delassus).solve(r)
+    response = system.response(forces)
+    z = {c: plus(x, response.get(c, 0.0)) for c, x in free.items()}
+    return system.factor.outward(z), forces, [minus(0.0, x) for x in missed]
+
+
+def constrained_acceleration(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    tau: Scalars,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None = None,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> Scalars:
+    """(nv,) nu_dot of `forward_dynamics`."""
+    return forward_dynamics(
+        skeleton,
+        q,
+        nu,
+        tau,
+        gravity=gravity,
+        velocity=velocity,
+        wrenches=wrenches,
+        joint_dynamics=joint_dynamics,
+    )[0]
+
+
+def impact(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    restitution: Scalars,
+    *,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Velocity after an impact, J nu+ = -restitution J nu, and the impulses J^T acts with."""
+    metric = Metric(velocity, joint_dynamics)
+    system = system_of(skeleton, q, rows_at(skeleton, q, nu, velocity=velocity), metric)
+    reversal = minus(-1.0, restitution[0])
+    change, impulses = _jump(system, [times(reversal, row.rate) for row in system.rows])
+    return [plus(v, dv) for v, dv in zip(nu, change, strict=True)], impulses
+
+
+def project_velocity(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    *,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> Scalars:
+    """(nv,) the nearest velocity that satisfies J nu = 0, in the metric of the kinetic energy."""
+    setting = {"velocity": velocity, "joint_dynamics": joint_dynamics}
+    return impact(skeleton, q, nu, (0.0,), **setting)[0]  # pyright: ignore[reportArgumentType]
+
+
+def _jump(system: System, change: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    """The change of nu that changes J nu by `change`, and the impulses behind it."""
+    impulses, _ = PseudoInverse(system.delassus).solve(change)
+    return system.factor.outward(system.response(impulses)), impulses
+
+
+def step(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    tau: Scalars,
+    dt: Scalars,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> tuple[list[Scalar], list[Scalar]]:
+    """(nq,), (nv,) the state after a semi-implicit step.
+
+    The forces of the constraints act as impulses that make J nu+ = -error / (T + dt), with T the
+    time constant of the stabilization, 1 / k_p^(1/2); without stabilization, J nu+ = 0.
+    """
+    setting = Setting(gravity, velocity, {}, joint_dynamics)
+    system = system_of(skeleton, q, rows_at(skeleton, q, nu, velocity=velocity), setting)
+    bias = tree_inverse_dynamics(skeleton, q, nu, **setting._asdict())
+    free_acceleration = system.factor.solve([minus(t, h) for t, h in zip(tau, bias, strict=True)])
+    free = [plus(v, times(dt[0], a)) for v, a in zip(nu, free_acceleration, strict=True)]
+    k_p, _ = layout_of(skeleton).gains
+    rate = 1.0 / plus(k_p**-0.5, dt[0]) if k_p else 0.0
+    change = [
+        minus(times(minus(0.0, rate), row.error), _product(row.jacobian, free))
+        for row in system.rows
+    ]
+    jump, _ = _jump(system, change)
+    after = [plus(v, dv) for v, dv in zip(free, jump, strict=True)]
+    return integrate(skeleton, q, after, dt, velocity=velocity), after
+
+
+def _product(row: SparseRow, vector: Scalars) -> Scalar:
+    return total(*(times(entry, vector[k]) for k, entry in row.items()))
+
+
+def inverse_dynamics(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None = None,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """Torques of the actuated coordinates, constraint forces, and what neither can provide.
+
+    Where a coordinate has no actuator, J^T forces = M nu_dot + h. The forces are the solution of
+    least norm; the actuators provide the remainder.
+    """
+    layout = layout_of(skeleton)
+    setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
+    needed = tree_inverse_dynamics(skeleton, q, nu, nu_dot, **setting._asdict())
+    rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
+    # J^T forces = needed where there is no actuator: forces = A^T y with A A^T y = needed
+    unactuated = unactuated_of(layout)
+    A = [{i: row[k] for i, row in enumerate(rows) if k in row} for k in unactuated]
+    y, missing = PseudoInverse(gram(A, A)).solve([needed[k] for k in unactuated])
+    by_row = transposed_product(A, y)
+    forces = [by_row.get(i, 0.0) for i in range(len(rows))]
+    provided = transposed_product(rows, forces)
+    torques = [minus(needed[k], provided.get(k, 0.0)) for k in actuated_of(layout)]
+    return torques, forces, missing
+
+
+def actuated_of(layout: ConstrainedLayout) -> tuple[int, ...]:
+    """Indices in nu of the coordinates that have an actuator."""
+    assert layout.actuated is not None
+    return layout.actuated
+
+
+def unactuated_of(layout: ConstrainedLayout) -> list[int]:
+    """Indices in nu of the coordinates that have none."""
+    return [k for k in range(layout.nv) if k not in actuated_of(layout)]

@@ -1,0 +1,355 @@
+"""Constraint equations: their error, Jacobian and bias, row by row.
+
+The relative motion of two anchors is seen from the last body that carries both, or from the world,
+so that joints which move both of them do not enter. With A the reference and B the moving anchor,
+d = o_B - o_A, and all vectors in the axes of the observer,
+
+    v = R_A^T (v_B - v_A - w_A x d)         relative velocity of B in the axes of A
+    w = R_A^T (w_B - w_A)
+    v_dot = R_A^T (a_B - a_A - u_A x d - 2 w_A x (v_B - v_A) + w_A x (w_A x d))
+    w_dot = R_A^T (u_B - u_A - w_A x (w_B - w_A))
+
+with a the acceleration of an origin and u an angular acceleration. A row is  f . v + n . w  with
+directions f and n in the axes of A. They are constant but for universal joints.
+
+The Jacobian is written for velocities of the base in the mixed representation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from linkwork.algorithms.kinematics.frames import (
+    Scalars,
+    frame_acceleration,
+    frame_pose,
+    frame_velocity,
+    path_poses,
+    path_to,
+    seen_from_base,
+)
+from linkwork.algorithms.kinematics.jacobians import path_columns
+from linkwork.engine.symbolic.arrays import atan2
+from linkwork.mechanics.base import base_of
+from linkwork.mechanics.constraints import (
+    Anchor,
+    ConstrainedLayout,
+    Coupling,
+    Equations,
+    FrameEquations,
+)
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.model.joints.kind import axes_across
+from linkwork.model.pose import Pose, snapped
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
+    Mat,
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    apply,
+    cross,
+    dot,
+    halves,
+    is_zero,
+    matmul,
+    minus,
+    plus,
+    scale,
+    sub,
+    times,
+    total,
+    transpose,
+    twist_add,
+    twist_rotate,
+    twist_sub,
+)
+
+
+class State(NamedTuple):
+    """What the rows are evaluated for; velocities of the base are mixed, None stands for zero."""
+
+    q: Scalars
+    nu: Scalars | None = None
+    nu_dot: Scalars | None = None
+
+
+# Keeps the error of a rotation by pi finite.
+NEAR_PI = 1e-12
+
+SparseRow = dict[int, Scalar]  # entries by index in nu; what is missing is zero
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One constraint equation at a configuration and a velocity."""
+
+    error: Scalar
+    jacobian: SparseRow
+    rate: Scalar  # J nu
+    bias: Scalar  # Jdot nu; with nu_dot given, J nu_dot + Jdot nu
+
+
+def constraint_rows(skeleton: Skeleton, state: State) -> list[Row]:
+    """All rows of a robot whose layout is a `ConstrainedLayout`, in order."""
+    layout = skeleton.layout
+    assert isinstance(layout, ConstrainedLayout)
+    rows: list[Row] = []
+    for group in layout.equations:
+        rows += _group_rows(skeleton, group, state)
+    return rows
+
+
+def _group_rows(skeleton: Skeleton, group: Equations, state: State) -> list[Row]:
+    if isinstance(group, Coupling):
+        return [_coupling_row(skeleton, group, state)]
+    motion = _relative_motion(skeleton, group, state)
+    rows = _rolling_rows(group, motion) if group.radius is not None else _rows(group, motion)
+    return rows if group.has_target else [replace(row, error=0.0) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _RelativeMotion:
+    """How the moving anchor moves relative to the reference anchor, in the reference's axes."""
+
+    R: Mat
+    p: Vec
+    columns: dict[int, Twist]  # by index in nu: relative velocity per unit
+    velocity: Twist
+    acceleration: Twist
+
+
+def _rows(group: FrameEquations, motion: _RelativeMotion) -> list[Row]:
+    closure = group.closure
+    rows = [_row(dot(u, motion.p), (u, ZERO), motion) for u in closure.linear]
+    if closure.pitch is not None:  # the origin advances along the axis with the angle about it
+        a, (b, c) = closure.axis, axes_across(closure.axis)
+        Rb = apply(motion.R, b)
+        angle = atan2(dot(c, Rb), dot(b, Rb))
+        error = minus(dot(a, motion.p), times(closure.pitch, angle))
+        rows.append(_row(error, (a, scale(-closure.pitch, a)), motion))
+    if closure.rotation == "locked":
+        e = _rotation_error(motion.R)
+        rows += [_row(dot(n, e), (ZERO, n), motion) for n in group.angular]
+    elif closure.rotation == "about_axis":
+        Ra = apply(motion.R, closure.axis)
+        e = scale(2.0 / (1.0 + NEAR_PI + dot(closure.axis, Ra)), cross(closure.axis, Ra))
+        across = axes_across(closure.axis)
+        rows += [_row(dot(n, e), (ZERO, n), motion) for n in across]
+    elif closure.rotation == "universal":
+        second = apply(motion.R, closure.second_axis)
+        direction = cross(second, closure.axis)
+        # the rate of the direction, as the second axis rotates
+        _, w = motion.velocity
+        turning = dot(cross(cross(w, second), closure.axis), w)
+        row = _row(dot(closure.axis, second), (ZERO, direction), motion)
+        rows.append(replace(row, bias=plus(row.bias, turning)))
+    return rows
+
+
+def _row(error: Scalar, direction: Twist, motion: _RelativeMotion) -> Row:
+    f, n = direction
+
+    def along(twist: Twist) -> Scalar:
+        return plus(dot(f, twist[0]), dot(n, twist[1]))
+
+    entries = {k: along(column) for k, column in motion.columns.items()}
+    jacobian = {k: entry for k, entry in entries.items() if not is_zero(entry)}
+    return Row(error, jacobian, along(motion.velocity), along(motion.acceleration))
+
+
+def _rolling_rows(group: FrameEquations, motion: _RelativeMotion) -> list[Row]:
+    """A ball on the plane z = 0 of the reference: its lowest point does not slip or leave."""
+    assert group.radius is not None
+    arm = (0.0, 0.0, -group.radius)  # from the center to the point of contact
+
+    def at_contact(twist: Twist) -> Twist:
+        return add(twist[0], cross(twist[1], arm)), twist[1]
+
+    contact = replace(
+        motion,
+        columns={k: at_contact(column) for k, column in motion.columns.items()},
+        velocity=at_contact(motion.velocity),
+        acceleration=at_contact(motion.acceleration),
+    )
+    errors = (0.0, 0.0, minus(motion.p[2], group.radius))  # only the height is holonomic
+    return [_row(e, (u, ZERO), contact) for e, u in zip(errors, IDENTITY, strict=True)]
+
+
+def _rotation_error(R: Mat) -> Vec:
+    """Twice the tangent of half the angle of a rotation, times its axis.
+
+    Near the identity it is the rotation vector; it is large where the angle is near pi.
+    """
+    vector = minus(R[2][1], R[1][2]), minus(R[0][2], R[2][0]), minus(R[1][0], R[0][1])
+    trace = total(R[0][0], R[1][1], R[2][2])
+    return scale(2.0 / (1.0 + NEAR_PI + trace), vector)
+
+
+def _coupling_row(skeleton: Skeleton, coupling: Coupling, state: State) -> Row:
+    first = _coordinate(skeleton, coupling.first, state)
+    value: Scalar = coupling.coefficients[0]
+    slope: Scalar = 0.0  # derivative of the polynomial, and its second derivative
+    curvature: Scalar = 0.0
+    second = _Coordinate(0.0, {}, 0.0, 0.0)
+    if coupling.second is not None:
+        second = _coordinate(skeleton, coupling.second, state)
+        value = 0.0
+        for c in reversed(coupling.coefficients):  # Horner's scheme, with derivatives
+            curvature = plus(times(curvature, second.theta), slope)
+            slope = plus(times(slope, second.theta), value)
+            value = plus(times(value, second.theta), c)
+        curvature = times(2.0, curvature)
+    jacobian = dict(first.partials)
+    for k, entry in second.partials.items():
+        jacobian[k] = minus(jacobian.get(k, 0.0), times(slope, entry))
+    rate = minus(first.rate, times(slope, second.rate))
+    bending = times(curvature, times(second.rate, second.rate))
+    bias = minus(minus(first.acceleration, times(slope, second.acceleration)), bending)
+    return Row(minus(first.theta, value), jacobian, rate, bias)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinate:
+    """The position of a joint of one coordinate, and its derivatives."""
+
+    theta: Scalar
+    partials: SparseRow
+    rate: Scalar
+    acceleration: Scalar
+
+
+def _coordinate(skeleton: Skeleton, joint: str, state: State) -> _Coordinate:
+    q, nu, nu_dot = state
+    layout = skeleton.layout
+    follower = layout.followers.get(joint)
+    leader = follower.leader if follower else joint
+    factor, offset = (follower.multiplier, follower.offset) if follower else (1.0, 0.0)
+    k, at = layout.nu[leader].start, layout.q[leader].start
+    return _Coordinate(
+        plus(times(factor, q[at]), offset),
+        {k: factor},
+        0.0 if nu is None else times(factor, nu[k]),
+        0.0 if nu_dot is None else times(factor, nu_dot[k]),
+    )
+
+
+def _relative_motion(skeleton: Skeleton, group: FrameEquations, state: State) -> _RelativeMotion:
+    skeleton, moving = _with_anchor(skeleton, group.moving)
+    if group.reference.frame is None:
+        return _motion_in_world(skeleton, moving, group.reference.pose, state)
+    skeleton, reference = _with_anchor(skeleton, group.reference)
+    return _motion_between(skeleton, reference, moving, state)
+
+
+def _with_anchor(skeleton: Skeleton, anchor: Anchor) -> tuple[Skeleton, int]:
+    """The robot with an anchor as its last frame, and the index of that."""
+    assert anchor.frame is not None
+    body, R, p = skeleton.frames[skeleton.layout.model.frame_index(anchor.frame)]
+    R_anchor, o = _rotation_and_position(anchor.pose)
+    frame = (body, matmul(R, R_anchor), add(p, apply(R, o)))
+    return replace(skeleton, frames=(*skeleton.frames, frame)), len(skeleton.frames)
+
+
+def _rotation_and_position(pose: Pose) -> tuple[Mat, Vec]:
+    rows = snapped(pose.matrix()[:3, :3]).tolist()
+    x, y, z = (tuple(float(v) + 0.0 for v in row) for row in rows)
+    return (x, y, z), pose.xyz  # pyright: ignore[reportReturnType]
+
+
+def _motion_in_world(
+    skeleton: Skeleton, frame: int, reference: Pose, state: State
+) -> _RelativeMotion:
+    """Motion of a frame relative to an anchor of the world."""
+    q, nu, nu_dot = state
+    R_reference, o_reference = _rotation_and_position(reference)
+    pose = frame_pose(skeleton, q, frame)
+    R: Mat = tuple(tuple(row[:3]) for row in pose[:3])  # pyright: ignore[reportAssignmentType]
+    o: Vec = tuple(row[3] for row in pose[:3])  # pyright: ignore[reportAssignmentType]
+    base = base_of(skeleton.layout, q, "mixed")
+    joints = path_poses(skeleton, q, skeleton.frames[frame][0])
+    columns, of_base, _ = path_columns(skeleton, base, joints, frame, "mixed")
+    by_index = dict(enumerate(of_base))
+    for body, S in columns:
+        for k, column in zip(body.nu_indices, S, strict=True):
+            by_index[k] = twist_add(by_index.get(k, ZERO_TWIST), column)
+    velocity = acceleration = ZERO_TWIST
+    if nu is not None:
+        velocity = halves(frame_velocity(skeleton, q, nu, frame, velocity="mixed"))
+        rate = frame_acceleration(skeleton, q, nu, nu_dot, frame, velocity="mixed")
+        acceleration = halves(rate)
+    back = transpose(R_reference)
+    return _RelativeMotion(
+        matmul(back, R),
+        apply(back, sub(o, o_reference)),
+        {k: twist_rotate(back, column) for k, column in by_index.items()},
+        twist_rotate(back, velocity),
+        twist_rotate(back, acceleration),
+    )
+
+
+def _motion_between(
+    skeleton: Skeleton, reference: int, moving: int, state: State
+) -> _RelativeMotion:
+    """Motion of a frame relative to another, seen from the last body that carries both."""
+    q, nu, nu_dot = state
+    ends = reference, moving
+    paths = [path_to(skeleton, skeleton.frames[end][0]) for end in ends]
+    shared = 0
+    while all(len(path) > shared for path in paths) and paths[0][shared] == paths[1][shared]:
+        shared += 1
+    joints = [path_poses(skeleton, q, skeleton.frames[end][0], skip=shared) for end in ends]
+    (R_A, o_A), (R_B, o_B) = (
+        _pose_of(skeleton, end, there) for end, there in zip(ends, joints, strict=True)
+    )
+    by_index: dict[int, Twist] = {}
+    for there, adding in zip(joints, (twist_sub, twist_add), strict=True):
+        for k, column in _columns_at(there, o_B):
+            by_index[k] = adding(by_index.get(k, ZERO_TWIST), column)
+    back = transpose(R_A)
+    velocity = acceleration = ZERO_TWIST
+    if nu is not None:
+        points = [skeleton.frames[end][2] for end in ends]
+        (r_A, v_A, w_A, a_A, u_A), (r_B, v_B, w_B, a_B, u_B) = (
+            seen_from_base(there, nu, nu_dot, p) for there, p in zip(joints, points, strict=True)
+        )
+        d, v, w = sub(r_B, r_A), sub(v_B, v_A), sub(w_B, w_A)
+        swept = cross(w_A, d)
+        velocity = sub(v, swept), w
+        twice = sub(swept, add(v, v))  # w_A x (w_A x d) - 2 w_A x v = w_A x (w_A x d - 2 v)
+        linear = add(sub(sub(a_B, a_A), cross(u_A, d)), cross(w_A, twice))
+        acceleration = linear, sub(sub(u_B, u_A), cross(w_A, w))
+    return _RelativeMotion(
+        matmul(back, R_B),
+        apply(back, sub(o_B, o_A)),
+        {k: twist_rotate(back, column) for k, column in by_index.items()},
+        twist_rotate(back, velocity),
+        twist_rotate(back, acceleration),
+    )
+
+
+def _pose_of(skeleton: Skeleton, frame: int, joints: dict[int, JointPose]) -> tuple[Mat, Vec]:
+    """Rotation and position of a frame in the body before the first joint."""
+    _, R_frame, p = skeleton.frames[frame]
+    R, o = IDENTITY, ZERO
+    for pose in joints.values():
+        o = add(o, apply(R, pose.p))
+        R = matmul(R, pose.R)
+    return matmul(R, R_frame), add(o, apply(R, p))
+
+
+def _columns_at(joints: dict[int, JointPose], point: Vec) -> list[tuple[int, Twist]]:
+    """Twist at a point per unit of each coordinate, in the axes of the body before the joints."""
+    R, o = IDENTITY, ZERO
+    columns: list[tuple[int, Twist]] = []
+    for pose in joints.values():
+        o = add(o, apply(R, pose.p))
+        R = matmul(R, pose.R)
+        for k, column in zip(pose.mount.nu_indices, pose.columns, strict=True):
+            v, w = twist_rotate(R, column)
+            columns.append((k, (add(v, cross(w, sub(point, o))), w)))
+    return columns

@@ -1,0 +1,118 @@
+"""Kinematics of constrained robots: error, Jacobian, projection, independent velocities."""
+
+from __future__ import annotations
+
+from linkwork.algorithms.constraints.dynamics import Metric, layout_of, rows_at, system_of
+from linkwork.algorithms.constraints.equations import State, constraint_rows
+from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse, gram, transposed_product
+from linkwork.algorithms.dynamics.crba import mass_matrix
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars
+from linkwork.algorithms.kinematics.manifold import integrate
+from linkwork.engine.symbolic.elimination import SparseRow, solved_positive_definite
+from linkwork.mechanics.base import Representation
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import Scalar, minus, times, total
+
+
+def constraint_error(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
+    """(m,) what is zero where the constraints are satisfied."""
+    return [row.error for row in constraint_rows(skeleton, State(q))]
+
+
+def constraint_jacobian(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
+    """(m, nv) J: constraints allow velocities with J nu = 0."""
+    rows = _jacobian_rows(skeleton, q, velocity)
+    return [[row.get(k, 0.0) for k in range(skeleton.layout.nv)] for row in rows]
+
+
+def constraint_bias(
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
+) -> list[Scalar]:
+    """(m,) Jdot nu: constraints allow accelerations with J nu_dot = -Jdot nu."""
+    return [row.bias for row in rows_at(skeleton, q, nu, velocity=velocity)]
+
+
+def delassus_matrix(
+    skeleton: Skeleton, q: Scalars, *, joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS
+) -> Matrix:
+    """(m, m) J M^-1 J^T."""
+    rows = rows_at(skeleton, q, velocity="mixed")
+    return system_of(skeleton, q, rows, Metric("mixed", joint_dynamics)).delassus
+
+
+def closing_step(
+    skeleton: Skeleton, q: Scalars, free: Scalars, damping: Scalars, *, velocity: Representation
+) -> tuple[list[Scalar], list[Scalar]]:
+    """One step of Gauss and Newton toward a configuration that satisfies the constraints.
+
+    Args:
+        skeleton: the robot.
+        q: configuration to start from.
+        free: (nv,) 1 for coordinates that may move, 0 for others, or weights between.
+        damping: (1,) added to the diagonal of J J^T, relative to it.
+        velocity: in which a step of a floating base is written.
+
+    Returns:
+        (nq,) the configuration after the step, and (m,) the error before it.
+    """
+    rows = rows_at(skeleton, q, velocity=velocity)
+    jacobian = [row.jacobian for row in rows]
+    weighted = [{k: times(x, free[k]) for k, x in row.items()} for row in jacobian]
+    G = gram(jacobian, weighted)
+    for k, row in enumerate(G):
+        row[k] = times(row[k], 1.0 + damping[0])
+    y, _ = PseudoInverse(G).solve([row.error for row in rows])
+    step = transposed_product(weighted, y)
+    change = [minus(0.0, step.get(k, 0.0)) for k in range(skeleton.layout.nv)]
+    return integrate(skeleton, q, change, (1.0,), velocity=velocity), [row.error for row in rows]
+
+
+def independent_velocities(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
+    """(nv, n) G with nu = G nu_i: all velocities from the independent ones.
+
+    With J_i and J_d the columns of J of independent and dependent coordinates, nu_d = -J_d^+ J_i
+    nu_i, where J_d^+ = (J_d^T J_d)^-1 J_d^T also takes redundant rows.
+    """
+    layout = layout_of(skeleton)
+    assert layout.independent is not None
+    rows = _jacobian_rows(skeleton, q, velocity)
+    dependent = [k for k in range(layout.nv) if k not in layout.independent]
+    columns = [{i: row[k] for i, row in enumerate(rows) if k in row} for k in range(layout.nv)]
+    of_dependent = [columns[k] for k in dependent]
+    right = [[_dot(a, columns[k]) for k in layout.independent] for a in of_dependent]
+    solution = solved_positive_definite(gram(of_dependent, of_dependent), right)
+    G: Matrix = [[0.0] * len(layout.independent) for _ in range(layout.nv)]
+    for column, k in enumerate(layout.independent):
+        G[k][column] = 1.0
+    for k, row in zip(dependent, solution, strict=True):
+        G[k] = [minus(0.0, x) for x in row]
+    return G
+
+
+def independent_mass_matrix(
+    skeleton: Skeleton,
+    q: Scalars,
+    *,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> Matrix:
+    """(n, n) mass matrix of the independent velocities, G^T M G."""
+    G = independent_velocities(skeleton, q, velocity=velocity)
+    M = mass_matrix(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
+    columns = [[row[k] for row in G] for k in range(len(G[0]) if G else 0)]
+    moved = [[total(*map(times, row, column)) for row in M] for column in columns]
+    n = len(columns)
+    entries: Matrix = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i + 1):
+            entries[i][j] = entries[j][i] = total(*map(times, columns[j], moved[i]))
+    return entries
+
+
+def _jacobian_rows(skeleton: Skeleton, q: Scalars, velocity: Representation) -> list[SparseRow]:
+    return [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
+
+
+def _dot(a: SparseRow, b: SparseRow) -> Scalar:
+    return total(*(times(a[k], b[k]) for k in sorted(a.keys() & b.keys())))

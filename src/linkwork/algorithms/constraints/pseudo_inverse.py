@@ -1,0 +1,99 @@
+"""Positive semidefinite systems without pivoting and without branches.
+
+G x = r  with G positive semidefinite, as J M^-1 J^T of redundant constraints is. With a small
+positive diagonal matrix U = mu diag(G), the matrix G + U has a factor L^T D L whatever the rank of
+G. The proximal iteration
+
+    (G + U) x_0 = r,    (G + U) x_k = U x_(k-1),    x = x_0 + x_1 + ... + x_K
+
+reduces the error in each eigenvector of U^-1 G, of eigenvalue s, by the factor 1 / (1 + s) a step.
+A step keeps what is in the null space of G: there, x_k is constant, and (K + 1) x_K is subtracted
+at the end. So x is the least-squares solution of least norm, in the norm of U; and U x_K is the
+part of r that no x can explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwork.algorithms.kinematics.frames import Matrix
+from linkwork.engine.symbolic.elimination import SparseRow, ldl_factor
+from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
+
+# Relative size of U. Smaller values need fewer steps for badly conditioned systems, and leave more
+# rounding errors in the null space: about 1e-16 / MU of the part of r that nothing explains.
+MU = 1e-8
+# A row that is zero gets this fraction of the largest-scale regularization instead of none.
+FLOOR = 1e-8
+STEPS = 4  # error (MU * condition)^(STEPS + 1): 1e-10 for a condition of 1e6
+
+
+class PseudoInverse:
+    """Solves G x = r for a positive semidefinite matrix of scalars.
+
+    Args:
+        G: (n, n), the lower triangle is read.
+    """
+
+    def __init__(self, G: Sequence[Sequence[Scalar]]) -> None:
+        n = self.n = len(G)
+        mean = times(1.0 / n, total(*(G[k][k] for k in range(n)))) if n else 0.0
+        floor = times(FLOOR, mean)
+        self.U = [times(MU, plus(G[k][k], floor)) for k in range(n)]
+        regularized = [[*row[:k], plus(row[k], self.U[k])] for k, row in enumerate(G)]
+        self.is_zero = [all(is_zero(G[max(k, j)][min(k, j)]) for j in range(n)) for k in range(n)]
+        self._L, self._inverses = ldl_factor(regularized, self._reciprocal)
+
+    def _reciprocal(self, pivot: Scalar, row: int) -> Scalar:
+        return 0.0 if self.is_zero[row] else 1.0 / pivot
+
+    def solve(self, r: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """The solution of least norm, and the part of r that nothing explains."""
+        step = self._solve(r)
+        x = list(step)
+        for _ in range(STEPS):
+            step = self._solve([times(u, d) for u, d in zip(self.U, step, strict=True)])
+            x = [plus(a, b) for a, b in zip(x, step, strict=True)]
+        x = [minus(a, times(STEPS + 1.0, b)) for a, b in zip(x, step, strict=True)]
+        unexplained = [times(u, d) for u, d in zip(self.U, step, strict=True)]
+        for k in range(self.n):
+            if self.is_zero[k]:
+                x[k], unexplained[k] = 0.0, r[k]
+        return x, unexplained
+
+    def inverse(self) -> Matrix:
+        """(n, n) the pseudo-inverse of G."""
+        columns = [
+            self.solve([1.0 if i == k else 0.0 for i in range(self.n)])[0] for k in range(self.n)
+        ]
+        return [[columns[max(i, j)][min(i, j)] for j in range(self.n)] for i in range(self.n)]
+
+    def _solve(self, r: Sequence[Scalar]) -> list[Scalar]:
+        """The x of L^T D L x = r."""
+        y: list[Scalar] = [0.0] * self.n
+        for k in reversed(range(self.n)):  # L^T y = r
+            below = (times(self._L[m][k], y[m]) for m in range(k + 1, self.n) if k in self._L[m])
+            y[k] = minus(r[k], total(*below))
+        x: list[Scalar] = []
+        for k in range(self.n):  # L x = D^-1 y
+            above = (times(entry, x[m]) for m, entry in self._L[k].items())
+            x.append(minus(times(y[k], self._inverses[k]), total(*above)))
+        return x
+
+
+def gram(rows: Sequence[SparseRow], scaled: Sequence[SparseRow]) -> Matrix:
+    """(n, n) of the products of sparse rows with other rows, symmetric; each pair once."""
+    n = len(rows)
+    G: Matrix = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i + 1):
+            shared = sorted(rows[j].keys() & scaled[i].keys())
+            G[i][j] = G[j][i] = total(*(times(rows[j][c], scaled[i][c]) for c in shared))
+    return G
+
+
+def transposed_product(rows: Sequence[SparseRow], weights: Sequence[Scalar]) -> SparseRow:
+    """The sum of sparse rows, each times its weight."""
+    columns = sorted({c for row in rows for c in row})
+    pairs = list(zip(rows, weights, strict=True))
+    return {c: total(*(times(row[c], x) for row, x in pairs if c in row)) for c in columns}
