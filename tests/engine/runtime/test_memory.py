@@ -152,6 +152,6 @@ print(third.function("forward_dynamics").code.one is not None)
     warning, is_compiled_again = done.split("\n")
     assert warning.startswith("LinkworkWarning")
     assert warning.endswith("<string>")
-    for fact in ("Cannot allocate memory", "vm.max_map_count", "NumPy computes instead"):
+    for fact in ("Cannot allocate memory", "vm.max_map_count", "NumPy"):
         assert fact in warning
     assert is_compiled_again == "True"

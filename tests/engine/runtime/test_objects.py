@@ -134,7 +134,7 @@ def test_code_cannot_be_written_to():
 
 def test_what_is_not_in_the_file_is_not_found():
     loaded = LoadedObject(compiled(PLUS_ONE))
-    with pytest.raises(ObjectError, match="function 'g'"):
+    with pytest.raises(ObjectError, match=r"function.*'g'"):
         loaded.address("g")
 
 
