@@ -7,13 +7,13 @@
     f(x, A)          # (..., 3)
     f.jacobian("x")  # a function that returns d f / d x, (..., 3, 3)
 
-Tracing    the function is run once, when it is decorated, on arrays of expressions; the operations
-           are recorded and compiled. It sees one row, without batch axes
-Supported  operators, indexing, `@`, NumPy's functions of arrays and elements, `np.where`,
-           `np.linalg.solve` and others of `linkwork.linalg`, `linkwork.spatial`, methods of
-           `KinDyn` and all other kernels; loops with `linkwork.repeat`
-Not        branches that depend on a value (use `np.where`); functions that need numeric values,
-supported  such as `np.linalg.svd` or `np.sort`
+Tracing      the function is run once, when it is decorated, on arrays of expressions; the
+             operations are recorded and compiled. It sees one row, without batch axes
+Supported    operators, indexing, `@`, NumPy's functions of arrays and elements, `np.where`,
+             `np.linalg.solve` and others of `linkwork.linalg`, `linkwork.spatial`, methods of
+             `KinDyn` and all other kernels; loops with `linkwork.repeat`
+Unsupported  branches that depend on a value (use `np.where`); functions that need numeric values,
+             such as `np.linalg.svd` or `np.sort`
 """
 
 from __future__ import annotations
