@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.engine.runtime.compiler import Code, compiled
+from linkwork.engine.runtime.compiler import compiled, load_code
 
 BYTES = 1 << 26  # that each thread writes, more than caches hold
 ROUNDS = 15
@@ -36,7 +36,7 @@ end:
 
 def write_bandwidth(threads: int) -> float:
     """Bytes per second that so many threads write past the caches, at their best."""
-    code = Code(compiled(_STREAM))
+    code = load_code(compiled(_STREAM))
     write = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("f"))
     room = np.ones(threads * BYTES // 8 + 8)
     start = room.ctypes.data + -room.ctypes.data % 64

@@ -9,7 +9,7 @@ from functions import SHORT, arguments, kernel_of
 from report import Section
 from timing import Patience, Task, best
 
-from linkwork.engine.runtime.compiler import Code, compiled
+from linkwork.engine.runtime.compiler import compiled, load_code
 from linkwork.engine.runtime.processor import this_machine
 from robots import CASES, kindyn_of, random_states
 
@@ -54,7 +54,7 @@ def operations() -> Section:
 def peak_flops(patience: Patience, scalar: str = "double") -> float:
     """Additions and multiplications per second of one core at its best."""
     lanes = this_machine().lanes * (1 if scalar == "double" else 2)
-    code = Code(compiled(_multiply_adds(lanes, scalar)))
+    code = load_code(compiled(_multiply_adds(lanes, scalar)))
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("f"))
     buffer = np.full(CHAINS * lanes, 0.5, np.float64 if scalar == "double" else np.float32)
     elapsed = best({"peak": Task(function, (buffer.ctypes.data, TURNS))}, patience)["peak"]

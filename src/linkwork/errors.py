@@ -1,7 +1,7 @@
-"""Errors and findings: values in, message out.
+"""Errors, warnings and findings; functions that format their messages.
 
     LinkworkError
-    ├── FindingsError        ValueError         has one or more reasons, held as `findings`
+    ├── FindingsError        ValueError         has one or more reasons, listed in `findings`
     │   ├── ParseError                          a file that cannot be read as a robot
     │   └── ModelError                          parts that do not form a valid robot
     ├── ArgumentError        TypeError          an argument of the wrong type
@@ -10,21 +10,21 @@
     ├── WriteError           OSError            a file that cannot be written
     ├── MissingPackageError  ImportError        an optional package that is not installed
     ├── ShapeError           ValueError         an array of the wrong shape
-    ├── ValueRangeError      ValueError         a number outside of its valid range
+    ├── ValueRangeError      ValueError         a value outside of its valid range
     ├── SingularJointError   ArithmeticError,   a joint without effective inertia
     │                        LinAlgError
-    ├── StateError           ValueError         a state that does not fit its workcell
+    ├── StateError           ValueError         a state that does not match its workcell
     ├── FrozenError          AttributeError     an attempt to change an immutable object
-    └── NameNotFoundError    KeyError,          a name the model does not have
+    └── NameNotFoundError    KeyError,          a name that the model does not contain
                              ValueError
 
     LinkworkWarning          UserWarning        the category of every warning
     ├── SlowCompileWarning                      a function that takes seconds to compile
     └── FloatingBaseWarning                     a fixed robot whose base floats by default
 
-A message is lower case without a full stop; it says what was given, what is wanted, and the nearest
-valid name. What concerns a file starts with `file:line:`. Names come from files, so characters that
-would act on a terminal are written as escapes.
+A message is lower case without a full stop. It states the value that was passed, what was expected,
+and the closest valid name. Messages about a file start with `file:line:`. Names may come from
+files, so control characters in them are escaped.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "note"]
 Topic = Literal["repair", "robot name"]
-_warned_topics: set[str] = set()  # of `warn_once`
+_warned_topics: set[str] = set()  # topics that `warn_once` has warned about
 
-MOST_NAMES = 12  # a message lists no more known names than this
-MOST_LISTED = 8  # a message names no more parts of a robot than this
-MOST_COMPARED = 300  # a name is compared with no more others than this
-LONGEST_NAME = 60  # longer names are not compared with others
-MOST_FINDINGS = 20  # a message lists no more findings than this
+MOST_NAMES = 12  # maximum number of valid names in a message
+MOST_LISTED = 8  # maximum number of parts of a robot in a message
+MOST_COMPARED = 300  # maximum number of names to compare with a misspelled one
+LONGEST_NAME = 60  # longer names are not compared
+MOST_FINDINGS = 20  # maximum number of findings in a message
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A line of a file."""
 
     file: str
@@ -65,7 +65,7 @@ class Place:
 
     @property
     def short(self) -> str:
-        """Without the folder, for a list of findings that names it once."""
+        """The location without the folder, for lists whose headline names the folder."""
         return f"{escaped(PurePath(self.file).name)}:{self.line}"
 
 
@@ -74,9 +74,9 @@ class Finding:
     """One thing that is wrong or doubtful in a robot or its file."""
 
     severity: Severity
-    element: str  # such as "joint 'knee'"; empty for the whole file
+    element: str  # such as "joint 'knee'"; empty for the entire file
     text: str
-    place: Place | None = None
+    location: SourceLocation | None = None
     topic: Topic | None = None  # for code that handles some findings differently
 
     def __str__(self) -> str:
@@ -86,12 +86,12 @@ class Finding:
         """The finding on one line.
 
         Args:
-            short: whether to leave the folder of the file out.
-            label: whether to say that it is an error, a warning or a note.
+            short: whether to omit the folder of the file.
+            label: whether to include the severity.
         """
-        place = str((self.place.short if short else self.place) if self.place else "")
+        location = str((self.location.short if short else self.location) if self.location else "")
         severity = self.severity if label else ""
-        parts = [place, severity, clipped(self.element, 200), clipped(self.text, 600)]
+        parts = [location, severity, clipped(self.element, 200), clipped(self.text, 600)]
         return escaped(": ".join(part for part in parts if part))
 
 
@@ -100,7 +100,7 @@ class LinkworkError(Exception):
 
 
 class FindingsError(LinkworkError, ValueError):
-    """An error that may have several reasons; `findings` holds them all."""
+    """An error that may have several reasons, which `findings` lists."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
@@ -111,11 +111,11 @@ class FindingsError(LinkworkError, ValueError):
 
 
 class ParseError(FindingsError):
-    """A file or text that cannot be read as a robot."""
+    """A file or string that cannot be read as a robot."""
 
 
 class ModelError(FindingsError):
-    """Parts that do not form a valid robot: two links of one name, a negative mass."""
+    """Parts that do not form a valid robot, such as two links of one name or a negative mass."""
 
 
 class ArgumentError(LinkworkError, TypeError):
@@ -133,11 +133,11 @@ class MissingFileError(SourceError, FileNotFoundError):
 
 
 class WriteError(LinkworkError, OSError):
-    """A file or folder that cannot be written: a full disk, or no right to."""
+    """A file or folder that cannot be written, such as on a full disk or without permission."""
 
 
 class MissingPackageError(LinkworkError, ImportError):
-    """An optional package that is needed for what was asked, but is not installed."""
+    """An optional package that the called function needs is not installed."""
 
 
 class ShapeError(LinkworkError, ValueError):
@@ -145,9 +145,9 @@ class ShapeError(LinkworkError, ValueError):
 
 
 class ValueRangeError(LinkworkError, ValueError):
-    """A number outside of its valid range, such as a quaternion that is far from unit norm.
+    """A value outside of its valid range, such as a quaternion that is far from unit norm.
 
-    If the results of a batch overflow, `mask` says which of its rows do, in C order.
+    If results of a batch overflow, `mask` marks the rows that do, in C order.
     """
 
     mask: Any = None
@@ -156,7 +156,7 @@ class ValueRangeError(LinkworkError, ValueError):
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """`SingularJointError`, imported when first used: it imports NumPy."""
+        """Import `SingularJointError` when it is first used, since its module imports NumPy."""
         if name != "SingularJointError":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from linkwork.singular import SingularJointError
@@ -165,7 +165,7 @@ if not TYPE_CHECKING:
 
 
 class StateError(LinkworkError, ValueError):
-    """A state that is damaged, outdated or of another cell; or an attachment that cannot be."""
+    """A state that is damaged, outdated or of another workcell; or an invalid attachment."""
 
 
 class FrozenError(LinkworkError, AttributeError):
@@ -173,14 +173,14 @@ class FrozenError(LinkworkError, AttributeError):
 
 
 class NameNotFoundError(LinkworkError, KeyError, ValueError):
-    """A name the model does not have."""
+    """A name that the model does not contain."""
 
-    def __str__(self) -> str:  # KeyError would print the repr of the text
+    def __str__(self) -> str:  # KeyError would print the repr of the message
         return str(self.args[0])
 
 
 class LinkworkWarning(UserWarning):
-    """The category of every warning that linkwork gives."""
+    """The category of every warning that linkwork issues."""
 
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
         self.findings = tuple(findings)
@@ -188,11 +188,11 @@ class LinkworkWarning(UserWarning):
 
 
 class SlowCompileWarning(LinkworkWarning):
-    """A function that takes more than two seconds to compile; given once per process."""
+    """A function takes more than two seconds to compile; issued once per process."""
 
 
 class FloatingBaseWarning(LinkworkWarning):
-    """A robot that looks as if its base is fixed, but floats by default; once for each robot."""
+    """A robot seems to have a fixed base, but floats by default; issued once for each robot."""
 
 
 def warn(
@@ -200,7 +200,7 @@ def warn(
     findings: Sequence[Finding] = (),
     category: type[LinkworkWarning] = LinkworkWarning,
 ) -> None:
-    """Warn, pointing at the line outside of linkwork that led here."""
+    """Issue a warning that points to the calling line outside of linkwork."""
     level, frame = 1, sys._getframe()  # pyright: ignore[reportPrivateUsage]
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "linkwork":
         level, frame = level + 1, frame.f_back
@@ -208,14 +208,14 @@ def warn(
 
 
 def warn_once(topic: str, message: str, category: type[LinkworkWarning] = LinkworkWarning) -> None:
-    """Warn, unless this process has already warned about the topic."""
+    """Issue a warning, unless this process has already warned about the topic."""
     if topic not in _warned_topics:
         _warned_topics.add(topic)
         warn(message, category=category)
 
 
 def warn_of(findings: Sequence[Finding]) -> None:
-    """Give all findings as one warning, if there are any."""
+    """Issue one warning that lists all findings, if there are any."""
     if findings:
         warn(list_findings(findings, usual="warning"), findings)
 
@@ -225,31 +225,32 @@ def missing_package(what: str, *packages: str) -> MissingPackageError:
 
     Args:
         what: the part of linkwork that needs them.
-        packages: what `pip install` installs.
+        packages: the arguments of `pip install`.
     """
     command = " ".join(f'"{name}"' if "[" in name else name for name in packages)
     return MissingPackageError(f"{what} needs another package: pip install {command}")
 
 
-def model_error(text: str, element: str = "", place: Place | None = None) -> ModelError:
-    """Build the error of a single finding."""
-    return ModelError([Finding("error", element, text, place)])
+def model_error(text: str, element: str = "", location: SourceLocation | None = None) -> ModelError:
+    """Build an error with a single finding."""
+    return ModelError([Finding("error", element, text, location)])
 
 
 @contextmanager
-def concerning(element: str, place: Place | None = None) -> Generator[None, None, None]:
-    """Add the element and its place to model errors raised inside that do not name them."""
+def concerning(element: str, location: SourceLocation | None = None) -> Generator[None, None, None]:
+    """Add the element and its location to model errors raised in this context without them."""
     try:
         yield
     except ModelError as error:
         named = [
-            replace(f, element=f.element or element, place=f.place or place) for f in error.findings
+            replace(f, element=f.element or element, location=f.location or location)
+            for f in error.findings
         ]
         raise ModelError(named) from None
 
 
 def name_not_found(kind: str, name: object, known: Iterable[str]) -> NameNotFoundError:
-    """Build the error for a name the model does not have."""
+    """Build the error for a name that the model does not contain."""
     return NameNotFoundError(f"no {kind} named {shown(name)}; {nearest(name, known)}")
 
 
@@ -260,43 +261,43 @@ def nearest(name: object, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
     if not names:
-        return "there is none"
+        return "there are none"
     return f"known: {listed([clipped(other) for other in names], MOST_NAMES)}"
 
 
 def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
-    """Names with commas between them; the first `most`, and how many more there are."""
+    """Join the first `most` names with commas, and append the number of further names."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return escaped(", ".join(names[:most]) + more)
 
 
 def _comparable(name: str, names: Sequence[str]) -> list[str]:
-    """The names to compare with one; few and short enough that comparing takes no time."""
+    """Select the names to compare with a name: few and short enough to compare quickly."""
     if len(name) > LONGEST_NAME:
         return []
     near = [other for other in names if len(other) <= LONGEST_NAME]
-    if len(near) > MOST_COMPARED:  # look at those that begin or end alike
+    if len(near) > MOST_COMPARED:  # keep names with the same beginning or end
         near = [other for other in near if other[:2] == name[:2] or other[-2:] == name[-2:]]
     return near[:MOST_COMPARED]
 
 
 def shown(value: object) -> str:
-    """A value for a message: quoted if it is a text, and clipped."""
+    """Format a value for a message: shortened, and quoted if it is a string."""
     if isinstance(value, str):
         return repr(clipped(value))
     try:
         return clipped(repr(value))
-    except ValueError:  # Python refuses to print integers of many thousand digits
-        return f"an {type(value).__name__} of very many digits"
+    except ValueError:  # Python does not print integers of many thousand digits
+        return f"an {type(value).__name__} with too many digits to print"
 
 
 def clipped(text: str, longest: int = 60) -> str:
-    """A text, cut off if it is longer than `longest`."""
+    """Truncate a string that is longer than `longest`."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def escaped(text: str) -> str:
-    """A text of printable characters: control characters and line breaks become escapes."""
+    """Replace control characters and line breaks by escape sequences."""
     if text.isprintable():
         return text
     return "".join(
@@ -306,47 +307,47 @@ def escaped(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 link`, `2 links`."""
+    """Format a count with its noun: `1 link`, `2 links`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 class Suggestions:
-    """`nearest` for many names in a row; only for the first ones, so that it never takes long."""
+    """`nearest` for a series of names; only for the first ones, to limit the time it takes."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = tuple(known)
         self._left = MOST_FINDINGS
 
-    def __call__(self, name: str, *, besides: str | None = None) -> str:
-        """The text to append to a message, with its separator; empty after the first names."""
+    def __call__(self, name: str, *, exclude: str | None = None) -> str:
+        """Return the hint to append to a message, with its separator; empty after the limit."""
         self._left -= 1
         if self._left < 0:
             return ""
-        return f"; {nearest(name, [known for known in self._known if known != besides])}"
+        return f"; {nearest(name, [known for known in self._known if known != exclude])}"
 
 
 def list_findings(findings: Sequence[Finding], usual: Severity = "error") -> str:
-    """Findings as text, one per line under a headline; a single one without a headline.
+    """Format findings, one per line under a headline; a single one without a headline.
 
     Args:
-        findings: what to write.
-        usual: if all findings have this severity, lines do not name it.
+        findings: the findings.
+        usual: if all findings have this severity, the lines omit it.
     """
     label = any(finding.severity != usual for finding in findings)
     if len(findings) == 1:
         return findings[0].line(label=label)
-    files = sorted({finding.place.file for finding in findings if finding.place})
+    files = sorted({finding.location.file for finding in findings if finding.location})
     name = files[0] if len(files) == 1 else ""
-    once = PurePath(name).name != name  # the headline names the folder
-    headline = count_findings(findings) + (f" in {escaped(name)}" if once else "")
-    lines = [f.line(short=once, label=label) for f in findings[:MOST_FINDINGS]]
+    headline_has_folder = PurePath(name).name != name
+    headline = count_findings(findings) + (f" in {escaped(name)}" if headline_has_folder else "")
+    lines = [f.line(short=headline_has_folder, label=label) for f in findings[:MOST_FINDINGS]]
     if len(findings) > MOST_FINDINGS:
         lines.append(f"... and {len(findings) - MOST_FINDINGS} more")
     return "\n  ".join([headline, *lines])
 
 
 def count_findings(findings: Sequence[Finding]) -> str:
-    """Count findings in words: `2 errors, 1 warning`."""
+    """Count findings by severity: `2 errors, 1 warning`."""
     severities: tuple[Severity, ...] = ("error", "warning", "note")
     counts = {name: sum(f.severity == name for f in findings) for name in severities}
-    return ", ".join(counted(n, name) for name, n in counts.items() if n) or "nothing found"
+    return ", ".join(counted(n, name) for name, n in counts.items() if n) or "no findings"

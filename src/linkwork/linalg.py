@@ -1,6 +1,7 @@
-"""Linear algebra of small matrices, of numbers or of values that are being traced.
+"""Linear algebra of small matrices, for numeric and for traced arrays.
 
-The functions are those of NumPy's `linalg` with the same names, unrolled, with derivatives.
+The functions are named as in `numpy.linalg`. Called with traced arrays, they are unrolled and
+differentiable.
 """
 
 from linkwork.engine.symbolic.linalg import cholesky as cholesky

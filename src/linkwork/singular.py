@@ -1,4 +1,4 @@
-"""The one error with a base class of NumPy's, apart from `errors`, which so needs no NumPy."""
+"""`SingularJointError`, in its own module so that `linkwork.errors` does not import NumPy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from linkwork.errors import LinkworkError
 
 
 class SingularJointError(LinkworkError, LinAlgError, ArithmeticError):
-    """A joint without effective inertia, so that forces give it no finite acceleration.
+    """A joint without effective inertia, whose acceleration under a force is not finite.
 
-    `mask` says which rows of a batch are singular, in C order; None for a single call.
+    `mask` marks the singular rows of a batch, in C order; it is None for a single call.
     """
 
-    __module__ = "linkwork.errors"  # where it is imported from
+    __module__ = "linkwork.errors"  # the public module
 
     mask: Any = None

@@ -1,3 +1,3 @@
-"""The version, alone in a module so that building the package need not import it whole."""
+"""The version, in a module that can be read without importing the package."""
 
 __version__ = "0.1.0"

@@ -32,7 +32,7 @@ def test_info_prints_folder_and_size(folder):
 
 
 def test_path_and_clear(folder):
-    cache.keep("a" * 64, bytes(10))
+    cache.store("a" * 64, bytes(10))
 
     others = [folder.parent / "data.csv", folder / "data.csv"]
     for path in others:

@@ -271,7 +271,7 @@ def test_limits_that_may_be_degrees_have_a_note(lower, upper, doubted):
 
     facts = f"limits {lower} and {upper} .*radians.*degrees"
     assert_facts([f.text for f in findings], [facts] * doubted)
-    assert all(f.severity == "note" and f.place.line == 18 for f in findings)
+    assert all(f.severity == "note" and f.location.line == 18 for f in findings)
 
 
 def test_chain_of_mimics_is_resolved():

@@ -12,7 +12,7 @@ from tests.support.messages import assert_facts
 from tests.support.urdf_files import GOOD, before_end, changed, error_lines, loaded
 
 from linkwork import Finding, LinkworkWarning, ParseError, check, dump_urdf, load
-from linkwork.errors import Place
+from linkwork.errors import SourceLocation
 from linkwork.io.load import read
 
 TWO_DOUBTS = changed(' name="lamp"', "", ' effort="5"', "")
@@ -48,7 +48,7 @@ def test_warning_with_one_finding_has_no_headline():
 
     assert_facts(str(caught[0].message), UNNAMED)
     (finding,) = caught[0].message.findings  # pyright: ignore
-    assert finding == Finding("warning", "", finding.text, Place("<text>", 1))
+    assert finding == Finding("warning", "", finding.text, SourceLocation("<text>", 1))
 
 
 def test_error_lists_every_reason():

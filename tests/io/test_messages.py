@@ -15,7 +15,7 @@ from tests.support.urdf_files import GOOD, before_end, changed, loaded
 import linkwork as lw
 from linkwork import Finding, LinkworkWarning, SourceError, load
 from linkwork.compat.adam import KinDynComputations
-from linkwork.errors import LinkworkError, MissingFileError, Place, escaped, list_findings
+from linkwork.errors import LinkworkError, MissingFileError, SourceLocation, escaped, list_findings
 
 UNPHYSICAL = changed('izz="0.5"', 'izz="5"')
 WHY = "unphysical inertia.*0.3, 0.4, 5"
@@ -166,7 +166,7 @@ def test_warnings_of_loading_point_at_the_calling_line():
     ],
 )
 def test_control_characters_in_names_are_escaped(name, shown):
-    finding = Finding("error", name, name, Place(name, 3))
+    finding = Finding("error", name, name, SourceLocation(name, 3))
 
     assert escaped(name) == shown
     assert str(finding) == f"{shown}:3: {shown}: {shown}"

@@ -324,7 +324,7 @@ FACTS = {
     rf"^q: .*\(\.\.\., {NQ}\).*\(4,\).*{MEANING}": compiled(lambda q: robot().com(q[:4]), q=NQ),
     rf"^q: .*\(\.\.\., {NQ}\).*\(\).*{MEANING}": compiled(lambda q: robot().com(q[0]), q=NQ),
     "frame.*'tol'.*'tool'": compiled(lambda q: robot().transform("tol", q), q=NQ),
-    "^bias_force .*q, nu.*nu missing": compiled(lambda q: robot().bias_force(q), q=NQ),
+    "^bias_force .*q, nu.*missing: nu": compiled(lambda q: robot().bias_force(q), q=NQ),
     r"^com: .*'p'.*\bq$": compiled(lambda q: robot().com(p=q), q=NQ),
     r"^threads: .*1\.5": compiled(lambda q: robot().com(q, threads=1.5), q=NQ),
     r"batch.*q \(3,\).*nu \(2,\)": compiled(
@@ -333,7 +333,7 @@ FACTS = {
     r"^q: .*base quaternion.*norm 2\b": compiled(
         lambda nu: robot().momentum([0, 0, 0, 2, *[0] * (NQ - 4)], nu), nu=NV
     ),
-    "^q: .*traced value.*kept": lambda: robot().com(kept(q=NQ)),
+    "^q: .*traced value.*after": lambda: robot().com(kept(q=NQ)),
     r"^wrenches: .*by frame.*<traced array \(6,\)>": compiled(
         lambda q, f: robot().external_force(q, wrenches=f), q=NQ, f=6
     ),

@@ -67,7 +67,7 @@ def test_numpy_gives_what_compiled_code_gives(name, batch, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_close(getattr(plain, name)(*rows), expected, rtol=1e-10)
-    assert plain.function(name).code.function is not None
+    assert plain.function(name).code.column_function is not None
 
 
 def test_a_quantity_with_too_many_operations_is_left_to_numpy():
@@ -76,7 +76,7 @@ def test_a_quantity_with_too_many_operations_is_left_to_numpy():
     q = kd.random(seed=2)
     with pytest.warns(lw.LinkworkWarning, match=r"mass_matrix.*\d+,\d+ operations"):
         M = kd.mass_matrix(q)
-    assert kd.function("inverse_dynamics").code.function is None
+    assert kd.function("inverse_dynamics").code.column_function is None
     zero = np.zeros(kd.nv)
     columns = np.eye(kd.nv)[::50]
     found = kd.inverse_dynamics(q, zero, columns, gravity=np.zeros(3))

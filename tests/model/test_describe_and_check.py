@@ -24,7 +24,7 @@ from linkwork import (
     describe,
     load,
 )
-from linkwork.errors import Place
+from linkwork.errors import SourceLocation
 from linkwork.model.describe import joint_table, summary, tree_lines
 from linkwork.model.geometry import Box, Mesh, Shape
 from linkwork.model.inertia import point_mass, solid_box
@@ -340,12 +340,12 @@ def test_meshes_that_were_looked_for_and_not_found_are_noted():
 
 
 def test_findings_say_where_in_the_file_the_part_stands():
-    place = Place("robot.urdf", 7)
+    location = SourceLocation("robot.urdf", 7)
     wrong = Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 3))
-    model = Model(name="m", links=[Link(name="a", inertia=wrong, place=place)])
+    model = Model(name="m", links=[Link(name="a", inertia=wrong, location=location)])
 
     (finding,) = check(model)
 
     assert isinstance(finding, Finding)
-    assert finding.place == place
+    assert finding.location == location
     assert str(finding).startswith("robot.urdf:7: link 'a': unphysical inertia")

@@ -24,7 +24,7 @@ from linkwork import (
     NameNotFoundError,
     Pose,
 )
-from linkwork.errors import Place
+from linkwork.errors import SourceLocation
 from linkwork.model.geometry import Box, Mesh, Shape
 
 A, B = Link(name="a"), Link(name="b")
@@ -87,9 +87,9 @@ def test_joints_with_other_facts_differ(change):
 
 
 def test_where_a_part_stood_in_a_file_does_not_count():
-    place = Place("robot.urdf", 12)
+    location = SourceLocation("robot.urdf", 12)
     for part in (A, JOINT, Frame(name="f", link="a")):
-        moved = replace(part, place=place)
+        moved = replace(part, location=location)
         assert moved == part
         assert hash(moved) == hash(part)
     assert Mesh("hand.stl", path="/here/hand.stl") == Mesh("hand.stl")

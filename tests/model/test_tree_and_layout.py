@@ -219,7 +219,7 @@ def test_a_fixed_joint_in_between_does_not_change_poses(seed):
             builder.add_link(link)
         for joint in model.joints:
             facts = {f.name: getattr(joint, f.name) for f in dataclasses.fields(joint)}
-            del facts["limits"], facts["place"]
+            del facts["limits"], facts["location"]
             if joint is cut:
                 builder.add_joint("glue", "fixed", cut.first, "new", first_H_joint=first_H_new)
                 facts |= {"first": "new", "first_H_joint": new_H_joint.homogeneous}

@@ -10,7 +10,7 @@ from linkwork.spatial import _compiled
 
 
 def _with_numpy(function):
-    """What computes instead of the kernel: the source, which linkwork itself uses."""
+    """Compute with the source in place of the kernel."""
 
     def compute(*arrays):
         batch_of(function.names, function.shapes, arrays)
@@ -22,7 +22,7 @@ def _with_numpy(function):
 
 @pytest.fixture(autouse=True, params=["source", "compiled"])
 def how(request, monkeypatch):
-    """What the public functions run on."""
+    """The implementation of the public functions."""
     if request.param == "source":
         for function in _compiled.FUNCTIONS.values():
             monkeypatch.setattr(function, "compute", _with_numpy(function))

@@ -1,4 +1,4 @@
-"""What the public functions compute with, and which arguments they take."""
+"""The implementation of the public functions, and the arguments that they accept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEAVY = ["llvmlite", "linkwork.engine.kernel.kernel", "linkwork.engine.runtime.b
 
 
 @once
-def test_loading_robots_never_meets_the_compiler():
+def test_loading_robots_does_not_import_the_compiler():
     code = f"""
 import sys, threading
 import linkwork as lw
@@ -67,15 +67,15 @@ print("llvmlite" in sys.modules)
 
 
 @once
-def test_every_call_gives_the_same_bits(rng):
-    """Single calls and batches agree to rounding; the same call gives the same bits."""
+def test_every_call_returns_the_same_bits(rng):
+    """Single calls and batches agree up to rounding; equal calls return the same bits."""
     spatial.warmup(se3.exp)
     xi = rng.normal(size=6)
     assert len({se3.exp(xi).tobytes() for _ in range(100)}) == 1
 
 
 @once
-def test_linkwork_itself_uses_the_sources():
+def test_linkwork_uses_the_sources():
     """Loading a robot must not start the compiler."""
     made_of_users_calls = {
         *("idyntree", "pinocchio/conventions.py", "pinnzoo/quaternions.py"),
@@ -156,7 +156,7 @@ def test_parts_of_other_arrays_and_other_byte_orders(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
-def test_other_precisions_stay_what_they_are(dtype, rng):
+def test_other_precisions_are_preserved(dtype, rng):
     xi = rng.normal(size=6).astype(dtype)
 
     assert se3.exp(xi).dtype == dtype
@@ -175,7 +175,7 @@ def test_float32_that_overflows_is_infinite_without_a_warning():
     assert np.isinf(se3.transform_point(pose, point)).all()
 
 
-def test_a_number_is_no_array(rng):
+def test_a_scalar_result_is_not_an_array(rng):
     params = inertia.from_com(1.0, [0.1, 0.2, 0.3], np.eye(3))
     assert isinstance(inertia.kinetic_energy(params, np.ones(6)), np.float64)
     assert isinstance(inertia.kinetic_energy(params.astype("f"), np.ones(6, "f")), np.float32)
@@ -241,15 +241,15 @@ def test_rows_of_different_lengths():
         so3.exp([[1.0, 2.0], [3.0]])
 
 
-def test_batches_that_do_not_fit():
+def test_batches_that_cannot_be_broadcast():
     with pytest.raises(ShapeError, match=r"a_wxyz \(2,\), b_wxyz \(3,\)"):
         quat.multiply(np.ones((2, 4)), np.ones((3, 4)))
 
 
-def test_masked_arrays_without_a_mask_are_taken():
+def test_masked_arrays_without_a_mask_are_accepted():
     assert_close(so3.wedge(np.ma.masked_array([1.0, 2.0, 3.0])), so3.wedge([1.0, 2.0, 3.0]))
 
 
-def test_a_name_for_what_has_none():
+def test_arguments_without_a_name_are_named_in_messages():
     with pytest.raises(ArgumentError, match=r"^value: .*NoneType"):
         as_array(None)

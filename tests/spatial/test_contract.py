@@ -1,4 +1,4 @@
-"""What every spatial function promises: batches, lists, float32, tracing, purity, error texts."""
+"""Properties of every spatial function: batches, lists, float32, tracing, purity, messages."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ FUNCTIONS = {
 
 
 def whole_numbers(shape):
-    """1, (1, 0, 0, ...) or an identity matrix: something for which every function is defined."""
+    """1, (1, 0, 0, ...) or an identity matrix: arguments for which every function is defined."""
     identity = np.eye(shape[-1] if shape else 1, dtype=int)
     return identity if len(shape) == 2 else identity[0].reshape(shape)
 
@@ -149,7 +149,7 @@ def arguments(function, batch=(), seed=0):
     return [make(rng, batch) for make in FUNCTIONS[function][0]]
 
 
-def test_the_table_above_knows_every_public_function():
+def test_the_table_contains_every_public_function():
     public = {
         f
         for module in (so3, quat, se3, motion, inertia)
@@ -194,14 +194,14 @@ def test_batch_axes_broadcast(function):
 
 
 @every_function
-def test_lists_are_as_good_as_arrays(function):
+def test_lists_are_accepted_as_arrays(function):
     args = arguments(function)
 
     assert np.array_equal(function(*(a.tolist() for a in map(np.asarray, args))), function(*args))
 
 
 @every_function
-def test_integers_are_taken_as_floats(function):
+def test_integers_are_converted_to_floats(function):
     args = [whole_numbers(np.shape(a)) for a in arguments(function)]
 
     result = np.asarray(function(*args))
@@ -222,7 +222,7 @@ def test_float32_stays_float32(function, batch):
 
 
 @every_function
-def test_arguments_are_never_written(function):
+def test_arguments_are_not_modified(function):
     args = [np.array(a) for a in arguments(function, (4,))]
     before = [a.copy() for a in args]
     for a in args:
@@ -242,7 +242,7 @@ def test_what_is_not_a_number_passes_through_without_a_warning(function):
 
 @every_traceable_function
 @pytest.mark.parametrize("batch", [(), (2,)])
-def test_object_arrays_of_scalars_give_the_same_numbers(function, batch):
+def test_object_arrays_of_scalars_give_the_same_values(function, batch):
     args = arguments(function, batch)
 
     result = function(*map(as_scalars, args))
@@ -262,7 +262,7 @@ def test_object_arrays_work_around_the_zero_of_every_branch(function):
     assert_close(from_scalars(result), function(*args), 1e-13)
 
 
-def test_masses_and_tensors_come_apart_in_batches_too():
+def test_to_com_accepts_batches():
     rng = np.random.default_rng(1)
     for batch in BATCHES:
         mass, com, tensor_at_com = inertia.to_com(params(rng, batch))
@@ -273,7 +273,7 @@ def test_masses_and_tensors_come_apart_in_batches_too():
         assert tensor_at_com.shape == (*batch, 3, 3)
 
 
-def test_a_massless_body_comes_apart_when_traced():
+def test_to_com_of_a_massless_body_can_be_traced():
     p = as_scalars([0, 0, 0, 0, 1, 0, 0, 2, 0, 3])
     _, com, at_com = inertia.to_com(p)
     assert np.array_equal(from_scalars(com), np.zeros(3))

@@ -46,12 +46,12 @@ def idyn_inertia(params):
 # --- parameters, matrix, parts
 
 
-def test_a_point_mass_has_these_parameters():
+def test_parameters_of_a_point_mass():
     params = inertia.from_com(2.0, [1, 2, 3], np.zeros((3, 3)))
     assert np.array_equal(params, [2, 2, 4, 6, 26, -4, -6, 20, -12, 10])
 
 
-def test_the_matrix_has_the_mass_first():
+def test_the_mass_is_in_the_linear_block_of_the_matrix():
     M = inertia.matrix([2, 2, 4, 6, 26, -4, -6, 20, -12, 10])
     assert np.array_equal(M[:3, :3], 2 * np.eye(3))
     assert np.array_equal(M[3:, :3], [[0, -6, 4], [6, 0, -2], [-4, 2, 0]])
@@ -79,7 +79,7 @@ def test_parameters_and_matrix_agree_with_idyntree(rng):
         assert_close(params, peer.asVector().toNumPy(), 1e-14)
 
 
-def test_to_com_undoes_from_com(rng):
+def test_to_com_inverts_from_com(rng):
     mass, com = rng.uniform(0.1, 5.0, size=100), rng.normal(size=(100, 3))
     tensor = random_tensors(rng, 100)
     mass_again, com_again, tensor_again = inertia.to_com(inertia.from_com(mass, com, tensor))
@@ -95,7 +95,7 @@ def test_a_body_without_mass_has_its_com_at_zero():
     assert np.array_equal(tensor, np.diag([1, 2, 3]))
 
 
-def test_from_matrix_undoes_matrix_bit_for_bit(rng):
+def test_from_matrix_inverts_matrix_exactly(rng):
     params = random_params(rng, 50)
     assert np.array_equal(inertia.from_matrix(inertia.matrix(params)), params)
 
@@ -128,7 +128,7 @@ def test_a_moved_body_agrees_with_idyntree(rng):
         assert_close(moved, peer.asMatrix().toNumPy(), 1e-13)
 
 
-def test_moving_a_body_moves_its_com_and_turns_its_tensor(rng):
+def test_a_transform_moves_the_com_and_rotates_the_tensor(rng):
     H, params = random_poses(rng, 50), random_params(rng, 50)
     mass, com, tensor = inertia.to_com(params)
     R = se3.rotation_of(H)
@@ -138,13 +138,13 @@ def test_moving_a_body_moves_its_com_and_turns_its_tensor(rng):
     assert_close(inertia.transform(H, params), expected, 1e-14)
 
 
-def test_moving_there_and_back_changes_nothing(rng):
+def test_a_transform_and_its_inverse_cancel(rng):
     H, params = random_poses(rng, 50), random_params(rng, 50)
     back = inertia.transform(se3.inverse(H), inertia.transform(H, params))
     assert_close(back, params, 1e-14)
 
 
-def test_moving_by_the_identity_changes_no_bit(rng):
+def test_the_identity_transform_is_exact(rng):
     params = random_params(rng, 50)
     assert np.array_equal(inertia.transform(np.eye(4), params), params)
 
@@ -163,7 +163,7 @@ def test_momentum_is_the_matrix_times_the_velocity(rng):
 
 
 def test_two_bodies_in_one_frame_add(rng):
-    """Two point masses on a rod: the sum has the mass, the com and the tensor of a dumb-bell."""
+    """Two point masses on a rod: the sum has the mass, the com and the tensor of a dumbbell."""
     zero = np.zeros((3, 3))
     dumbbell = inertia.from_com(1.0, [1, 0, 0], zero) + inertia.from_com(3.0, [-1, 0, 0], zero)
     mass, com, tensor = inertia.to_com(dumbbell)
@@ -198,7 +198,7 @@ def test_second_moments_of_a_cloud_of_points(rng):
     assert_close(inertia.pseudo_inertia(params), expected, 1e-15)
 
 
-def test_from_second_moments_undoes_second_moments(rng):
+def test_from_second_moments_inverts_second_moments(rng):
     tensor = random_tensors(rng, 20)
     assert_close(inertia.from_second_moments(inertia.second_moments(tensor)), tensor, 1e-15)
 
@@ -227,7 +227,7 @@ def test_clouds_of_mass_are_physical(rng, scale):
     [(1, 2, 3), (1, 1, 2), (0, 1, 1), (1, 1, 1), (0, 0, 0)],
     ids=["plate", "disc", "rod", "ball", "point"],
 )
-def test_flat_thin_and_pointlike_bodies_are_physical_at_any_place(rng, scale, principal):
+def test_flat_thin_and_pointlike_bodies_are_physical_at_any_position(rng, scale, principal):
     tensor = turned(scale * np.array(principal), random_rotations(rng, 200))
     com = rng.normal(size=(200, 3)) * 10.0 ** rng.integers(-3, 3, size=(200, 1))
     for mass in (1e-6, 1.0, 1e3):
@@ -238,7 +238,7 @@ def test_flat_thin_and_pointlike_bodies_are_physical_at_any_place(rng, scale, pr
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("principal", [(1, 1, 2.001), (-0.001, 1, 1), (-1, -1, -1), (1, 0, 0)])
-def test_what_breaks_the_triangle_inequality_is_not_physical(rng, scale, principal):
+def test_a_violated_triangle_inequality_is_not_physical(rng, scale, principal):
     tensor = turned(scale * np.array(principal), random_rotations(rng, 50))
     assert not inertia.is_physical(inertia.from_com(1.0, np.zeros(3), tensor)).any()
 
@@ -251,7 +251,7 @@ def test_tolerance_is_relative_to_the_largest_second_moment():
         assert inertia.is_physical(params, tolerance=1e-3)
 
 
-def test_a_small_violation_far_from_the_origin_is_still_found():
+def test_a_small_violation_far_from_the_origin_is_detected():
     params = inertia.from_com(1.0, [1, 1, 1], 1e-6 * np.diag([1, 1, 2.1]))
     assert not inertia.is_physical(params)
 
@@ -295,7 +295,7 @@ def test_the_nearest_physical_inertia_is_physical(rng, scale):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_a_physical_inertia_comes_back_bit_for_bit(rng, scale):
+def test_a_physical_inertia_is_returned_unchanged(rng, scale):
     R = random_rotations(rng, 100)
     for principal in [(1, 2, 3), (1, 1, 2), (0, 1, 1), (1, 1, 1), (2, 3, 4)]:
         tensor = turned(scale * np.array(principal), R)
@@ -308,7 +308,7 @@ def test_projecting_twice_is_projecting_once(rng):
     assert np.array_equal(inertia.nearest_physical(*once)[2], once[2])
 
 
-def test_each_body_of_a_batch_is_judged_alone():
+def test_bodies_of_a_batch_are_independent():
     good, bad = np.diag([1.0, 1.0, 1.0]), np.diag([1.0, 1.0, 4.0])
     _, _, tensor = inertia.nearest_physical([1, 1], np.zeros((2, 3)), [good, bad])
     assert np.array_equal(tensor[0], good)
@@ -342,6 +342,6 @@ def test_a_rotor_without_mass_is_repaired_too():
         ((1.0, [0, 0, 0], np.full((3, 3), -np.inf)), "tensor", "-inf"),
     ],
 )
-def test_what_no_projection_can_repair_is_rejected(inertia_parts, name, value):
+def test_inertias_that_cannot_be_projected_are_rejected(inertia_parts, name, value):
     with pytest.raises(ModelError, match=f"^{name}: .*{value}$"):
         inertia.nearest_physical(*inertia_parts)

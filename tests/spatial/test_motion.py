@@ -39,26 +39,26 @@ def test_parts_of_different_batches_are_broadcast(rng):
 
 
 def test_a_lever_arm_gives_linear_velocity():
-    """A body that spins about z at b moves, where a's origin is, sideways."""
+    """A body that rotates about z at b moves sideways at the origin of a."""
     a_H_b = se3.pose(np.eye(3), [1, 0, 0])
     spin = [0, 0, 0, 0, 0, 2]
     assert np.array_equal(motion.transform_motion(a_H_b, spin), [0, -2, 0, 0, 0, 2])
 
 
 def test_a_lever_arm_gives_moment():
-    """A force along y at b, one metre out on x, has a moment about z at a's origin."""
+    """A force along y at b, one meter along x, has a moment about z at the origin of a."""
     a_H_b = se3.pose(np.eye(3), [1, 0, 0])
     push = [0, 3, 0, 0, 0, 0]
     assert np.array_equal(motion.transform_force(a_H_b, push), [0, 3, 0, 0, 0, 3])
 
 
-def test_matrices_do_what_the_functions_do(a_H_b, b_v):
+def test_matrices_agree_with_the_functions(a_H_b, b_v):
     X, Xf = motion.motion_transform(a_H_b), motion.force_transform(a_H_b)
     assert_close(motion.transform_motion(a_H_b, b_v), times(X, b_v), 1e-15 * 2)
     assert_close(motion.transform_force(a_H_b, b_v), times(Xf, b_v), 1e-15 * 2)
 
 
-def test_inverse_transforms_go_back(a_H_b, b_v):
+def test_inverse_transforms_invert(a_H_b, b_v):
     a_v = motion.transform_motion(a_H_b, b_v)
     a_f = motion.transform_force(a_H_b, b_v)
     assert_close(motion.inverse_transform_motion(a_H_b, a_v), b_v, 4e-15)

@@ -85,7 +85,7 @@ def test_normalize_keeps_the_direction(rng):
 
 @pytest.mark.parametrize("size", [1e200, 1.7e308, 1e-200, 5e-324])
 @pytest.mark.parametrize("is_compiled", [False, True])
-def test_normalize_takes_numbers_of_any_size(size, is_compiled):
+def test_normalize_accepts_any_magnitude(size, is_compiled):
     if is_compiled:
         warmup(quat.normalize)
     assert_close(quat.normalize(np.full(4, -size)), np.full(4, -0.5))
@@ -106,7 +106,7 @@ def test_exp_keeps_every_digit_of_a_tiny_rotation():
     assert_close(quat.exp(phi)[:, 1:], mp_each(mp_exp, phi)[:, 1:], 2 * EPS, axes=1)
 
 
-def test_exp_goes_on_beyond_half_a_turn():
+def test_exp_beyond_half_a_turn():
     assert quat.exp([4.0, 0, 0])[0] < 0.0
     assert abs(quat.exp([2 * np.pi, 0, 0]) - [-1, 0, 0, 0]).max() <= EPS
     assert abs(quat.exp([0, 4 * np.pi, 0]) - [1, 0, 0, 0]).max() <= 3 * EPS
@@ -117,7 +117,7 @@ def test_log_agrees_with_exact_arithmetic_at_every_angle():
     assert_close(quat.log(q), mp_each(mp_log, q), 4 * EPS, axes=1)
 
 
-def test_log_undoes_exp_up_to_half_a_turn():
+def test_log_inverts_exp_up_to_half_a_turn():
     phi = rotation_vectors([a for a in UP_TO_PI if a == 0.0 or 1e-300 <= a < np.pi])
     assert_close(quat.log(quat.exp(phi)), phi, 4 * EPS, axes=1)
 
@@ -143,7 +143,7 @@ def test_log_of_one_and_of_minus_one_is_exactly_zero():
     assert np.array_equal(abs(quat.log([-1, 0, 0, 0])), np.zeros(3))
 
 
-def test_log_takes_the_short_way_round():
+def test_log_returns_the_shortest_rotation():
     assert_close(quat.log(quat.exp([5.0, 0, 0])), np.array([5.0 - 2 * np.pi, 0, 0]))
 
 
@@ -167,17 +167,17 @@ def test_rotate_is_the_product_with_the_matrix(rng):
     assert_close(quat.rotate(q, v), (quat.to_rotation(q) @ v[..., None])[..., 0], 4 * EPS)
 
 
-def test_from_rotation_undoes_to_rotation():
+def test_from_rotation_inverts_to_rotation():
     q = quat.exp(rotation_vectors([a for a in UP_TO_PI if a < np.pi - 1e-14]))
     assert abs(quat.from_rotation(quat.to_rotation(q)) - q).max() <= 4 * EPS
 
 
-def test_to_rotation_undoes_from_rotation(rng):
+def test_to_rotation_inverts_from_rotation(rng):
     R = np.concatenate([random_rotations(rng, 500), so3.exp(rotation_vectors(ALL_ANGLES))])
     assert abs(quat.to_rotation(quat.from_rotation(R)) - R).max() <= 6 * EPS
 
 
-def test_from_rotation_gives_unit_quaternions_with_positive_w(rng):
+def test_from_rotation_returns_unit_quaternions_with_positive_w(rng):
     q = quat.from_rotation(np.round(random_rotations(rng, 500), 3))
     assert_close(np.linalg.norm(q, axis=-1), np.ones(500))
     assert (q[:, 0] >= 0.0).all()
@@ -220,7 +220,7 @@ def test_rate_matrix_is_the_derivative_along_a_body_velocity(rng):
     assert_close(quat.rate_matrix(q) @ omega, rate)
 
 
-def test_rate_inverse_undoes_rate_matrix(rng):
+def test_rate_inverse_inverts_rate_matrix(rng):
     q = unit(rng, 50)
     assert abs(quat.rate_inverse(q) @ quat.rate_matrix(q) - np.eye(3)).max() <= 4 * EPS
 

@@ -65,7 +65,7 @@ def test_a_pose_has_its_rotation_and_position(rng):
     assert np.array_equal(se3.position_of(H), H[:, :3, 3])
 
 
-def test_one_rotation_serves_many_positions(rng):
+def test_one_rotation_is_broadcast_to_many_positions(rng):
     H = se3.pose(np.eye(3), rng.normal(size=(4, 5, 3)))
     assert H.shape == (4, 5, 4, 4)
     assert np.array_equal(H[..., 3, :], np.broadcast_to([0, 0, 0, 1.0], (4, 5, 4)))
@@ -79,7 +79,7 @@ def test_identity_is_a_fresh_array_of_any_batch(batch):
     assert np.array_equal(se3.identity(), np.eye(4))
 
 
-def test_inverse_undoes_a_pose(rng):
+def test_inverse_inverts_a_pose(rng):
     H = random_poses(rng, 100)
     assert abs(se3.inverse(H) @ H - np.eye(4)).max() <= 1e-14
     assert abs(H @ se3.inverse(H) - np.eye(4)).max() <= 1e-14
@@ -112,7 +112,7 @@ def test_wedge_has_the_linear_part_in_the_last_column():
     assert np.array_equal(se3.wedge([1, 2, 3, 4, 5, 6]), expected)
 
 
-def test_vee_undoes_wedge_bit_for_bit(rng):
+def test_vee_inverts_wedge_exactly(rng):
     xi = rng.normal(size=(50, 6))
     assert np.array_equal(se3.vee(se3.wedge(xi)), xi)
 
@@ -134,12 +134,12 @@ def test_exp_without_rotation_is_a_translation():
 
 
 def test_exp_of_a_quarter_turn_follows_the_circle():
-    """Driving ahead along x while turning about z: a circle of radius 1."""
+    """Moving along x while rotating about z: a circle of radius 1."""
     H = se3.exp([np.pi / 2, 0, 0, 0, 0, np.pi / 2])
     assert_close(H[:3, 3], np.array([1.0, 1.0, 0.0]))
 
 
-def test_log_undoes_exp_up_to_half_a_turn():
+def test_log_inverts_exp_up_to_half_a_turn():
     xi = twists([a for a in UP_TO_PI if a <= np.pi - 1e-12])
     assert_close(se3.log(se3.exp(xi)), xi, 10 * EPS, axes=1)
 
@@ -150,7 +150,7 @@ def test_log_keeps_every_digit_of_a_tiny_motion():
         assert_close(se3.log(se3.exp(size * xi)), size * xi, 4 * EPS)
 
 
-def test_exp_undoes_log(rng):
+def test_exp_inverts_log(rng):
     H = np.concatenate([random_poses(rng, 500), se3.exp(twists(ALL_ANGLES))])
     assert abs(se3.exp(se3.log(H)) - H).max() <= 1e-14
 
@@ -179,7 +179,7 @@ def test_inverse_of_the_left_jacobian_is_exact():
     assert_close(se3.left_jacobian_inverse(xi), expected, 20 * EPS, axes=2)
 
 
-def test_inverse_jacobians_undo_jacobians():
+def test_inverse_jacobians_invert_jacobians():
     xi = twists([a for a in ALL_ANGLES if a < 5.5])
     left = se3.left_jacobian(xi) @ se3.left_jacobian_inverse(xi)
     right = se3.right_jacobian(xi) @ se3.right_jacobian_inverse(xi)
@@ -187,7 +187,7 @@ def test_inverse_jacobians_undo_jacobians():
     assert abs(right - np.eye(6)).max() <= 1e-13
 
 
-def test_left_jacobian_is_the_right_one_seen_from_the_fixed_frame():
+def test_left_jacobian_is_the_right_one_in_the_fixed_frame():
     xi = twists(ALL_ANGLES)
     moved = motion.motion_transform(se3.exp(xi)) @ se3.right_jacobian(xi)
     assert abs(moved - se3.left_jacobian(xi)).max() <= 1e-13
@@ -216,7 +216,7 @@ def test_jacobians_are_the_derivatives_of_exp(angle):
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 0.03, 0.04, 0.5, 2.9, 3.1])
-def test_the_formulas_have_slopes_at_zero_as_well(angle):
+def test_the_formulas_are_differentiable_at_zero(angle):
     xi, d = twists([angle])[1], np.array([0.3, -0.7, 0.2, 0.5, 0.1, -0.4])
     rate = se3.inverse(se3.exp(xi)) @ slope_along(se3.exp, xi, d)
     assert abs(se3.vee(rate) - se3.right_jacobian(xi) @ d).max() <= 1e-14

@@ -1,4 +1,4 @@
-"""The coefficient functions, where their two forms meet and everywhere else."""
+"""The coefficient functions, at the bounds of their two forms and elsewhere."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = np.unique(
 
 @pytest.fixture(autouse=True)
 def how():
-    """Once: these are parts of sources, in which nothing is compiled."""
+    """Run each test once: these functions are not compiled."""
 
 
 def stumpff(n, t):
-    """Sum of (-t)^k / (2k + n)! in many digits."""
+    """Sum of (-t)^k / (2k + n)! with many digits."""
     term = total = 1 / mp.factorial(n)
     for k in range(1, 120):
         term = -term * mp.mpf(t) / ((2 * k + n) * (2 * k + n - 1))
@@ -52,7 +52,7 @@ def exact_inverse_c3(t):
     ],
 )
 def test_each_function_is_exact_to_a_few_units_in_the_last_place(function, n, tol):
-    """Measured against the size of the function at the angles where it oscillates around zero."""
+    """Relative to the amplitude of the function at angles where it oscillates around zero."""
     with mp.workdps(DIGITS):
         expected = np.array([float(stumpff(n, t)) for t in T])
     envelope = np.maximum(abs(expected), np.maximum(1.0, T) ** (-min(n, 2) / 2) / factorial(n))
@@ -69,7 +69,7 @@ def test_the_coefficient_of_inverse_jacobians_is_exact_up_to_pi():
 
 
 @pytest.mark.parametrize("function", [_series.cosine, _series.sinc, _series.c2, _series.c3])
-def test_no_angle_is_so_large_that_an_unused_branch_complains(function):
+def test_large_angles_cause_no_warning_in_the_unused_branch(function):
     assert np.isfinite(function(np.array([0.0, 1e30, 1e300]))).all()
 
 

@@ -44,7 +44,7 @@ def mp_left_jacobian_inverse(phi):
     return mp_inverse(mp_left_jacobian(phi))
 
 
-def mp_turn(axis, angle):
+def mp_rotation(axis, angle):
     """Exact elementary rotations about 0, 1, 2 = x, y, z."""
     c, s, out = mp.cos(angle), mp.sin(angle), np.array(np.eye(3), dtype=object)
     i, j = (axis + 1) % 3, (axis + 2) % 3
@@ -65,12 +65,12 @@ def test_wedge_has_these_signs():
     assert np.array_equal(so3.wedge([1, 2, 3]), [[0, -3, 2], [3, 0, -1], [-2, 1, 0]])
 
 
-def test_vee_undoes_wedge_bit_for_bit(rng):
+def test_vee_inverts_wedge_exactly(rng):
     v = rng.normal(size=(50, 3)) * 10.0 ** rng.integers(-300, 300, size=(50, 1))
     assert np.array_equal(so3.vee(so3.wedge(v)), v)
 
 
-def test_vee_leaves_a_symmetric_part_out(rng):
+def test_vee_ignores_a_symmetric_part(rng):
     v, m = rng.normal(size=3), rng.normal(size=(3, 3))
     assert_close(so3.vee(so3.wedge(v) + m + m.T), v, 1e-15 * 10)
 
@@ -100,7 +100,7 @@ def test_exp_of_a_quarter_turn_about_z_carries_x_to_y():
     assert_close(so3.exp([0, 0, np.pi / 2]) @ [1, 0, 0], np.array([0, 1, 0]), EPS)
 
 
-def test_exp_of_a_whole_turn_is_the_identity():
+def test_exp_of_a_full_turn_is_the_identity():
     phi = rotation_vectors([2 * np.pi])
     assert abs(so3.exp(phi) - np.eye(3)).max() < 1e-15 * 2
 
@@ -117,17 +117,17 @@ def test_log_agrees_with_pinocchio(rng):
         assert_close(so3.log(R), pin.log3(R), 1e-12)
 
 
-def test_log_undoes_exp_up_to_half_a_turn():
+def test_log_inverts_exp_up_to_half_a_turn():
     phi = rotation_vectors([a for a in UP_TO_PI if a == 0.0 or 1e-300 <= a <= np.pi - 1e-12])
     assert_close(so3.log(so3.exp(phi)), phi, 6 * EPS, axes=1)
 
 
-def test_exp_undoes_log_at_every_angle():
+def test_exp_inverts_log_at_every_angle():
     R = so3.exp(rotation_vectors(ALL_ANGLES))
     assert abs(so3.exp(so3.log(R)) - R).max() <= 6 * EPS
 
 
-def test_exp_undoes_log_of_random_rotations(rng):
+def test_exp_inverts_log_of_random_rotations(rng):
     R = random_rotations(rng, 1000)
     assert abs(so3.exp(so3.log(R)) - R).max() <= 8 * EPS
 
@@ -135,7 +135,7 @@ def test_exp_undoes_log_of_random_rotations(rng):
 @pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
 @pytest.mark.parametrize("axis", AXES[3:].tolist())
 def test_log_is_exact_one_nanoradian_from_pi(gap, axis):
-    """The rotation is rounded from 60 digits, so the error is that of `log` alone."""
+    """The rotation is rounded from 60 digits, so the error is only that of `log`."""
     phi = (np.pi - gap) * np.array(axis)
     assert_close(so3.log(mp_each(mp_exp, [phi])[0]), phi, 3 * EPS)
 
@@ -176,7 +176,7 @@ def test_log_of_the_identity_is_exactly_zero():
 def test_elementary_rotations_turn_counter_clockwise(function, axis):
     for angle in [0.0, 1e-9, 0.3, np.pi / 2, np.pi, -2.0, 100.0]:
         with mp.workdps(DIGITS):
-            expected = to_float(mp_turn(axis, mp.mpf(angle)))
+            expected = to_float(mp_rotation(axis, mp.mpf(angle)))
         assert_close(function(angle), expected, EPS)
         assert np.array_equal(so3.about(np.eye(3)[axis], angle), function(angle))
         assert_close(so3.about(-np.eye(3)[axis], -angle), function(angle), 0.0)
@@ -210,7 +210,7 @@ def test_from_rpy_agrees_with_pinocchio(rng):
         assert_close(so3.from_rpy(rpy), pin.rpy.rpyToMatrix(rpy), 4 * EPS)
 
 
-def test_to_rpy_undoes_from_rpy_away_from_gimbal_lock(rng):
+def test_to_rpy_inverts_from_rpy_away_from_gimbal_lock(rng):
     rpy = rng.uniform([-3.1, -1.5, -3.1], [3.1, 1.5, 3.1], size=(500, 3))
     assert abs(so3.to_rpy(so3.from_rpy(rpy)) - rpy).max() <= 1e-13
 
@@ -259,7 +259,7 @@ def test_inverse_of_the_left_jacobian_is_exact(angle):
     assert_close(so3.left_jacobian_inverse(phi), expected, (8 if angle < 5.0 else 20) * EPS)
 
 
-def test_inverse_jacobians_undo_jacobians():
+def test_inverse_jacobians_invert_jacobians():
     phi = rotation_vectors([a for a in ALL_ANGLES if a < 6.1])
     left = so3.left_jacobian(phi) @ so3.left_jacobian_inverse(phi)
     right = so3.right_jacobian(phi) @ so3.right_jacobian_inverse(phi)
@@ -302,8 +302,8 @@ def test_jacobians_are_the_derivatives_of_exp(angle):
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 0.03, 0.04, 0.5, 2.9, 3.1])
-def test_the_formulas_have_slopes_at_zero_as_well(angle):
-    """Differentiated as they stand, the formulas give the Jacobians: no branch has a corner."""
+def test_the_formulas_are_differentiable_at_zero(angle):
+    """The derivatives of the formulas are the Jacobians: no branch has a kink."""
     phi, d = angle * AXES[4], np.array([0.3, -0.7, 0.2])
     rate = so3.exp(phi).T @ slope_along(so3.exp, phi, d)
     assert abs(so3.vee(rate) - so3.right_jacobian(phi) @ d).max() <= 1e-14
@@ -320,17 +320,17 @@ def test_project_repairs_rounded_entries(rng):
     assert abs(repaired @ np.swapaxes(repaired, -1, -2) - np.eye(3)).max() <= 1e-14
 
 
-def test_project_leaves_a_rotation_where_it_is():
+def test_project_leaves_a_rotation_unchanged():
     R = so3.exp(rotation_vectors(NEAR_PI + SMALL_ANGLES))
     assert abs(so3.project(R) - R).max() <= 1e-14
 
 
-def test_project_never_gives_a_reflection(rng):
+def test_project_never_returns_a_reflection(rng):
     R = so3.project(rng.normal(size=(200, 3, 3)))
     assert_close(np.linalg.det(R), np.ones(200), 1e-14)
 
 
-def test_project_is_nearer_than_any_neighbour(rng):
+def test_project_is_nearer_than_any_neighbor(rng):
     m = rng.normal(size=(3, 3))
     best = np.linalg.norm(so3.project(m) - m)
     for small in rng.normal(size=(50, 3)) * 0.1:

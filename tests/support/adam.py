@@ -1,4 +1,4 @@
-"""One robot in one state for adam, linkwork in adam's clothes, and iDynTree.
+"""One robot in one state for adam, for linkwork's adam interface, and for iDynTree.
 
 Texts are cleaned so that adam 0.5 can read them: no shapes, every `<origin>` written out, axes of
 unit length to all digits. A massless root on one fixed joint is left out, as iDynTree does.
@@ -51,14 +51,14 @@ SHAPES = ("visual", "collision", "material", "transmission", "gazebo")
 
 @cache
 def text_of(name: str, joints: tuple[str, ...] | None = None) -> str:
-    """A real robot as a text that everybody reads the same way."""
+    """A real robot as a URDF string that all libraries read in the same way."""
     (path,) = (path for path in ROBOT_FILES if label(path) == name)
     model = load_quietly(path, mimic=False)
     return clean(lw.dump_urdf(model.reduced(joints) if joints else model))
 
 
 def readable(text: bytes) -> str:
-    """A file without what adam 0.5 stumbles over."""
+    """A file without elements that adam 0.5 cannot read."""
     robot = etree.fromstring(text)
     for element in [e for e in robot.iter() if e.tag in SHAPES]:
         element.getparent().remove(element)
@@ -88,7 +88,7 @@ class Interpreted(ours.KinDynComputations):
 
 
 class OnNumpy(ours.KinDynComputations):
-    """The class under test, which takes its robot for too large to compile."""
+    """The class under test, computed by NumPy as for robots too large to compile."""
 
     def _add_kernel(self, key, request, wrenches=()):
         with pytest.MonkeyPatch.context() as patch:
@@ -98,7 +98,7 @@ class OnNumpy(ours.KinDynComputations):
 
 
 def quietly(make, *arguments, **options):
-    """Make something of a file whose warnings are not the point of the test."""
+    """Create an object from a file, ignoring its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.LinkworkWarning)
         return make(*arguments, **options)
@@ -126,7 +126,7 @@ def interpreted(function):
 
 
 def adam_kindyn(text, joints=None, **options):
-    """What adam makes of a robot, without what it prints."""
+    """Create adam's KinDynComputations of a robot, without its output."""
     import adam.numpy
 
     with contextlib.redirect_stdout(io.StringIO()):
@@ -134,7 +134,7 @@ def adam_kindyn(text, joints=None, **options):
 
 
 def adam_model(description, joints=None):
-    """The model that adam makes of a robot, before it computes anything with it."""
+    """Create adam's model of a robot."""
     from adam.core.array_api_math import spec_from_reference
     from adam.model import Model, build_model_factory
     from adam.numpy.numpy_like import SpatialMath
@@ -146,7 +146,7 @@ def adam_model(description, joints=None):
 
 
 class State:
-    """Where a robot is and how it moves: random, far from the origin and fast."""
+    """A random state of a robot: far from the origin and fast."""
 
     def __init__(self, n: int, seed: int = 42, batch: tuple[int, ...] = ()):
         rng = np.random.default_rng(seed)
@@ -161,10 +161,10 @@ class State:
 
     def row(self, *index: int) -> State:
         """One row of a batch."""
-        found = object.__new__(State)
+        actual = object.__new__(State)
         for name in ("H", "v", "s", "sd", "tau"):
-            setattr(found, name, getattr(self, name)[index].copy())
-        return found
+            setattr(actual, name, getattr(self, name)[index].copy())
+        return actual
 
     @property
     def nu(self):
@@ -172,19 +172,19 @@ class State:
 
     def everything(self, kd, frame, wrenches=None):
         """Every quantity of adam's interface by its name."""
-        at, moving = (self.H, self.s), (self.H, self.s, self.v, self.sd)
+        point, moving = (self.H, self.s), (self.H, self.s, self.v, self.sd)
         return {
-            "forward_kinematics": kd.forward_kinematics(frame, *at),
-            "jacobian": kd.jacobian(frame, *at),
+            "forward_kinematics": kd.forward_kinematics(frame, *point),
+            "jacobian": kd.jacobian(frame, *point),
             "relative_jacobian": kd.relative_jacobian(frame, self.s),
             "jacobian_dot": kd.jacobian_dot(frame, *moving),
-            "CoM_position": kd.CoM_position(*at),
-            "CoM_jacobian": kd.CoM_jacobian(*at),
-            "mass_matrix": kd.mass_matrix(*at),
-            "centroidal_momentum_matrix": kd.centroidal_momentum_matrix(*at),
+            "CoM_position": kd.CoM_position(*point),
+            "CoM_jacobian": kd.CoM_jacobian(*point),
+            "mass_matrix": kd.mass_matrix(*point),
+            "centroidal_momentum_matrix": kd.centroidal_momentum_matrix(*point),
             "bias_force": kd.bias_force(*moving),
             "coriolis_term": kd.coriolis_term(*moving),
-            "gravity_term": kd.gravity_term(*at),
+            "gravity_term": kd.gravity_term(*point),
             "aba": kd.aba(*moving, self.tau),
             "aba with wrenches": kd.aba(*moving, self.tau, external_wrenches=wrenches),
         }
@@ -207,14 +207,14 @@ class AtIDynTree:
         assert self.kd.setRobotState(state.H, state.s, state.v, state.sd, GRAVITY[:3].copy())
 
     def matrix(self, method, rows, *arguments):
-        found = idyn.MatrixDynSize(rows, self.nv)
-        assert method(*arguments, found)
-        return found.toNumPy().copy()
+        actual = idyn.MatrixDynSize(rows, self.nv)
+        assert method(*arguments, actual)
+        return actual.toNumPy().copy()
 
     def forces(self, method):
-        found = idyn.FreeFloatingGeneralizedTorques(self.kd.model())
-        assert method(found)
-        parts = found.baseWrench().toNumPy(), found.jointTorques().toNumPy()
+        actual = idyn.FreeFloatingGeneralizedTorques(self.kd.model())
+        assert method(actual)
+        parts = actual.baseWrench().toNumPy(), actual.jointTorques().toNumPy()
         return np.concatenate([np.ravel(part) for part in parts])
 
     def everything(self, frame):
@@ -245,7 +245,7 @@ class AtIDynTree:
     def relative_jacobian(self, root, frame):
         """(6, n) in iDynTree's own convention, which is adam's."""
         model = self.kd.model()
-        found = idyn.MatrixDynSize(6, self.nv - 6)
-        places = model.getFrameIndex(root), model.getFrameIndex(frame)
-        assert self.kd.getRelativeJacobian(*places, found)
-        return found.toNumPy().copy()
+        actual = idyn.MatrixDynSize(6, self.nv - 6)
+        indices = model.getFrameIndex(root), model.getFrameIndex(frame)
+        assert self.kd.getRelativeJacobian(*indices, actual)
+        return actual.toNumPy().copy()

@@ -1,4 +1,4 @@
-"""Batches of a small robot, and what they should give."""
+"""Batches of a small robot, and their expected results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTION = "mass_matrix"
 
 
 def robot(**options: object) -> KinDyn:
-    """A base that floats, two joints: q has 9 numbers, nu 8."""
+    """A floating base and two joints: q has 9 coordinates, nu 8."""
     return KinDyn(load("double_pendulum"), check=True, **options)
 
 
@@ -37,18 +37,18 @@ def computed(plan: Plan, runner: object = None, **options: object) -> Report:
 
 def in_one_call(plan: Plan) -> dict[str, np.ndarray]:
     """All results by name, each computed by one call of the method for all rows."""
-    found = {}
+    actual = {}
     for function in plan.functions:
         function.kernel.warmup()
-        given = [plan.states.read(port.name, 0, plan.rows) for port in function.inputs]
-        results = function.kernel(*given)
+        arguments = [plan.states.read(port.name, 0, plan.rows) for port in function.inputs]
+        results = function.kernel(*arguments)
         results = results if isinstance(results, tuple) else (results,)
-        found |= {p.name: array for p, array in zip(function.arrays, results, strict=True)}
-    return found
+        actual |= {p.name: array for p, array in zip(function.arrays, results, strict=True)}
+    return actual
 
 
 def check_all(plan: Plan) -> None:
-    """Every bit of the results is that of one call for all rows."""
+    """Check that the results are bitwise equal to those of one call for all rows."""
     group = zarr.open_group(plan.out, mode="r")
     expected = in_one_call(plan)
     assert set(group.array_keys()) == set(expected)
@@ -58,19 +58,19 @@ def check_all(plan: Plan) -> None:
 
 
 def done(plan: Plan) -> set[int]:
-    """The chunks that count as done."""
-    found = read(journal_path(plan))
-    return set(found[1]) if found else set()
+    """The chunks that are recorded as done."""
+    actual = read(journal_path(plan))
+    return set(actual[1]) if actual else set()
 
 
 def files(plan: Plan) -> dict[str, tuple[int, int]]:
-    """Which file and when it was written, of each chunk that is done."""
+    """The file and its modification time for each chunk that is done."""
     paths = [path for chunk in done(plan) for path in plan.out.glob(f"*/c.{chunk}.*")]
     return {str(path): (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths}
 
 
 def run_python(code: str, *words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a process of its own."""
+    """Run code in a separate process."""
     called = [sys.executable, "-c", code, *map(str, words)]
     env = {**os.environ, **environment}
     return subprocess.run(called, capture_output=True, text=True, check=False, env=env, timeout=120)

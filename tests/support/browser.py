@@ -42,13 +42,13 @@ class Browser:
     """One page of a browser."""
 
     def __init__(self, width: int = 1200, height: int = 800) -> None:
-        found = program()
-        assert found is not None, HINT
+        actual = program()
+        assert actual is not None, HINT
         self._folder = tempfile.TemporaryDirectory(prefix="linkwork-browser-")
         options = [*OPTIONS, f"--user-data-dir={self._folder.name}"]
         options.append(f"--window-size={width},{height}")
         self._process = subprocess.Popen(
-            [found, *options, "about:blank"],
+            [actual, *options, "about:blank"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -103,13 +103,13 @@ class Browser:
         self._send("Page.navigate", {"url": url})
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page."""
+        """Evaluate an expression in the page."""
         done = self._send("Runtime.evaluate", {"expression": script, "returnByValue": True})
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
     def image(self) -> np.ndarray:
-        """What the page looks like: (height, width, 3)."""
+        """Take a screenshot of the page: (height, width, 3)."""
         return np.asarray(Image.open(io.BytesIO(self.png())).convert("RGB"))
 
     def png(self) -> bytes:
@@ -141,13 +141,13 @@ class Browser:
         self.mouse("mouseReleased", *end)
 
     def _drawn(self) -> None:
-        """Wait until the page was drawn, however slow the machine is."""
+        """Wait until the page was drawn, also on slow machines."""
         for _ in range(2):
             self.png()
 
     def click_text(self, text: str) -> None:
-        """Click the innermost element that shows a text."""
-        place = self.run(
+        """Click the innermost element with a text."""
+        index = self.run(
             f"""(() => {{
               const all = [...document.querySelectorAll('body *')];
               let found = all.filter(e => e.textContent.trim() === {json.dumps(text)}
@@ -159,8 +159,8 @@ class Browser:
               return [box.x + box.width / 2, box.y + box.height / 2];
             }})()"""
         )
-        assert place, f"the page shows no {text!r}"
-        self.click(*place)
+        assert index, f"the page shows no {text!r}"
+        self.click(*index)
 
     def close(self) -> None:
         self._socket.close()

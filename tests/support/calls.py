@@ -1,4 +1,4 @@
-"""The C type `Call`, made by hand."""
+"""Instances of the C type `Call` without a kernel."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from linkwork.workcell.paths import parent_index
 
 
 def random_cell(rng: np.random.Generator, *, n_frames: int = 24, robots: bool = True) -> WorkCell:
-    """A cell with at least this many frames besides those of its robots."""
+    """A cell with at least this many frames in addition to those of its robots."""
     cell = WorkCell("random")
     if robots:
         model = random_model(rng, 8)
@@ -81,7 +81,7 @@ def random_state(cell: WorkCell, rng: np.random.Generator, batch: tuple[int, ...
 
 
 def random_parents(cell: WorkCell, rng: np.random.Generator) -> np.ndarray:
-    """What each attachable frame sits on: a frame of WORLD's, or of one that was placed before."""
+    """Choose a parent for each attachable frame: fixed to WORLD, or to a frame chosen before."""
     layout = cell.layout
     roots = layout.part_roots
     parents = np.zeros(len(layout.attachable), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""A cluster of `distributed` on this machine: each part a process of its own, over TCP."""
+"""A cluster of `distributed` on this machine: each part is a separate process, over TCP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Cluster:
         self.start_scheduler()
 
     def start_scheduler(self) -> None:
-        """Start one, at the address of the one before if there was one."""
+        """Start a scheduler, at the address of the previous one if there was one."""
         file = self._folder / f"scheduler{self._count}.json"
         self._count += 1
         port = self.address.rpartition(":")[2]
@@ -64,7 +64,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """A cluster for a while."""
+    """Start a cluster in a context."""
     folder.mkdir(parents=True, exist_ok=True)
     started = Cluster(folder)
     try:

@@ -1,4 +1,4 @@
-"""The `linkwork` command, run in this process or in one of its own."""
+"""The `linkwork` command, run in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Done = subprocess.CompletedProcess
 
 
 class Screen(io.StringIO):
-    """What a terminal is to a program: a place to write to that says it is one."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -32,7 +32,7 @@ def run_here(*words: object, columns: int | None = None, one_stream: bool = Fals
     """Run the command in this process: exit code, output and errors as of `run_process`.
 
     Args:
-        words: what follows the name of the command.
+        words: the arguments of the command.
         columns: the width of the terminal that it writes to; None for pipes.
         one_stream: whether errors are written to the output.
     """
@@ -46,7 +46,7 @@ def run_here(*words: object, columns: int | None = None, one_stream: bool = Fals
         patch.setattr(sys, "argv", called)
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", errors)
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as completed:
             main()
-    code = ended.value.code or 0
+    code = completed.value.code or 0
     return Done(called, code, output.getvalue(), "" if one_stream else errors.getvalue())

@@ -1,4 +1,4 @@
-"""Derivatives of kernels by complex steps: the interpreter of programs takes complex numbers."""
+"""Derivatives of kernels by complex steps, since the interpreter supports complex numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMPLEX_FUNCTIONS[Op.ATAN2] = _atan2
 
 
 def normalized(kernel, arguments):
-    """Arguments with every part that must have norm 1 divided by its norm, complex or not."""
+    """Normalize the parts of arguments that must have norm 1, complex or not."""
     results = [np.array(a) for a in arguments]
     for unit in kernel.signature.unit_norms:
         part = results[unit.input][..., unit.offset : unit.offset + unit.count]
@@ -38,7 +38,7 @@ def normalized(kernel, arguments):
 
 
 def evaluated(kernel, arguments):
-    """The outputs of a kernel of any numbers, as its program gives them, without compiling."""
+    """Compute the outputs of a kernel with its program, without compiling."""
     shaped = [
         np.reshape(a, (*np.shape(a)[: np.ndim(a) - len(port.shape)], port.size))
         if port.shape
@@ -54,42 +54,42 @@ def tangents_by_steps(kernel, arguments, tangents):
         np.asarray(a) + (0.0 if d is None else 1j * STEP * np.asarray(d))
         for a, d in zip(arguments, tangents, strict=True)
     ]
-    return [np.imag(found) / STEP for found in evaluated(kernel, moved)]
+    return [np.imag(actual) / STEP for actual in evaluated(kernel, moved)]
 
 
 def jacobian_by_steps(kernel, arguments, name):
     """For each output d output / d input, of shape (*output.shape, *input.shape)."""
-    place = [port.name for port in kernel.signature.inputs].index(name)
-    port = kernel.signature.inputs[place]
+    index = [port.name for port in kernel.signature.inputs].index(name)
+    port = kernel.signature.inputs[index]
     directions = np.eye(port.size).reshape(port.size, *port.shape)
     moved = [np.broadcast_to(a, (port.size, *np.shape(a))) for a in arguments]
     tangents = [None] * len(moved)
-    tangents[place] = directions
+    tangents[index] = directions
     columns = tangents_by_steps(kernel, moved, tangents)
     return [
-        np.moveaxis(found, 0, -1).reshape(*out.shape, *port.shape)
-        for found, out in zip(columns, kernel.signature.outputs, strict=True)
+        np.moveaxis(actual, 0, -1).reshape(*out.shape, *port.shape)
+        for actual, out in zip(columns, kernel.signature.outputs, strict=True)
     ]
 
 
 def drawn(ports, rng):
-    """Random numbers for some inputs."""
+    """Draw random values for inputs."""
     return [rng.normal(size=port.shape) for port in ports]
 
 
 def arguments_of(kernel, kd, rng):
-    """Random arguments of a kernel of a robot: configurations, a time step, and numbers."""
-    found = []
+    """Draw random arguments of a kernel of a robot: configurations, a time step, and others."""
+    actual = []
     for number, port in enumerate(kernel.signature.inputs):
         if port.name in ("q", "q_start", "q_end"):
-            found.append(kd.random(1, seed=int(rng.integers(1 << 30)) + number)[0])
+            actual.append(kd.random(1, seed=int(rng.integers(1 << 30)) + number)[0])
         elif port.name == "dt":
-            found.append(np.array(0.3))
+            actual.append(np.array(0.3))
         else:
-            found.append(rng.normal(size=port.shape))
-    return found
+            actual.append(rng.normal(size=port.shape))
+    return actual
 
 
 def as_list(results):
-    """The results of a kernel, also if there is only one."""
+    """Return the results of a kernel as a list, also if there is only one."""
     return list(results) if isinstance(results, tuple) else [results]

@@ -15,31 +15,31 @@ from linkwork.engine.symbolic.program import Port, trace
 
 
 def velocity_kinematics_of(layout, q, velocity):
-    """(nq, nv) E, from what each number of nu means."""
+    """The matrix E (nq, nv) with q_dot = E nu."""
     columns = [rate_of_q(layout, q, e, velocity) for e in np.eye(layout.nv)]
     return np.array(columns).reshape(layout.nv, layout.nq).T
 
 
 class Traced:
-    """An algorithm as a function of arrays, without anything being compiled."""
+    """An algorithm as a function of arrays, without compiling."""
 
     def __init__(self, function, skeleton, *sizes, **options):
         ports = [Port(f"x{k}", (size,)) for k, size in enumerate(sizes)]
 
         def of_numbers(*arrays):
-            found = function(skeleton, *(list(array) for array in arrays), **options)
-            parts = found if isinstance(found, tuple) else (found,)
+            actual = function(skeleton, *(list(array) for array in arrays), **options)
+            parts = actual if isinstance(actual, tuple) else (actual,)
             return tuple(np.array(part, dtype=object) for part in parts)
 
         self.program = trace(of_numbers, ports, "y")
 
     def __call__(self, *arguments):
-        """The outputs; one alone stands for itself."""
-        found = run_program(self.program, *arguments, functions=COMPLEX_FUNCTIONS)
-        return found[0] if len(found) == 1 else found
+        """Return the outputs; a single output is not wrapped in a list."""
+        actual = run_program(self.program, *arguments, functions=COMPLEX_FUNCTIONS)
+        return actual[0] if len(actual) == 1 else actual
 
     def along(self, arguments, which, columns):
-        """(*output, n) derivatives by one argument along each column of a matrix (its size, n)."""
+        """Derivatives (*output, n) in one argument along each column of a matrix (size, n)."""
         moved = [np.asarray(argument, complex) for argument in arguments]
         moved[which] = moved[which] + 1j * STEP * np.asarray(columns).T
         return np.moveaxis(np.imag(self(*moved)) / STEP, 0, -1)

@@ -1,4 +1,4 @@
-"""Programs and robots as compiled C, run in a process of their own."""
+"""Programs and robots as compiled C, run in a separate process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CC = shutil.which("cc")
 
 
 def function_of(program, name="lw_test_f", unit_norms=()):
-    """A C function with the names of the ports of a program, which are good names."""
+    """A C function with the names of the ports of a program, which must be valid in C."""
     inputs = tuple(Argument(f"in_{port.name}", port) for port in program.inputs)
     outputs = tuple(Argument(f"out_{port.name}", port) for port in program.outputs)
     return Function(name, "a test", program, inputs, outputs, unit_norms)
@@ -53,7 +53,7 @@ def results(package, folder, *inputs, batch=False):
 
 
 def run(command, folder, **options):
-    """Run a command that must succeed and say nothing bad."""
+    """Run a command that must succeed without warnings."""
     done = subprocess.run(
         list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False, **options
     )
@@ -61,10 +61,10 @@ def run(command, folder, **options):
     return done.stdout + done.stderr
 
 
-def assert_four_ulp(got, wanted):
-    """Equal but for the last bits; NaN where NaN is wanted."""
-    got, wanted = np.asarray(got, float), np.asarray(wanted, float)
-    equal = (np.isnan(got) & np.isnan(wanted)) | (got == wanted)
+def assert_four_ulp(got, expected):
+    """Check that values are equal up to four units in the last place, and NaN where expected."""
+    got, expected = np.asarray(got, float), np.asarray(expected, float)
+    equal = (np.isnan(got) & np.isnan(expected)) | (got == expected)
     with np.errstate(invalid="ignore"):
-        near = np.abs(got - wanted) <= 4 * np.spacing(np.abs(wanted))
-    assert (equal | near).all(), (got, wanted)
+        near = np.abs(got - expected) <= 4 * np.spacing(np.abs(expected))
+    assert (equal | near).all(), (got, expected)

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.codegen.schedule import pieces, rows
-from linkwork.engine.runtime.compiler import FAST, Code, compiled
+from linkwork.engine.runtime.compiler import FAST, compiled, load_code
 from linkwork.engine.runtime.processor import has_short_offsets
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
@@ -68,7 +68,7 @@ def program_for(function, *shapes):
 
 
 def values(program, *inputs):
-    """The outputs of a program as arrays, and not a word about infinities."""
+    """Compute the outputs of a program as arrays, without warnings about infinities."""
     flat = [np.ravel(np.asarray(array, float)) for array in inputs]
     with np.errstate(all="ignore"):
         numbers = np.array(program.run(*flat, functions=NUMPY_FUNCTIONS), dtype=float)
@@ -90,7 +90,7 @@ STEPS = (
 
 
 def random_program(seed, steps=STEPS):
-    """A program of a (3,) and b (2, 2) with outputs (3, 2) and (), and where to evaluate it."""
+    """A program of a (3,) and b (2, 2) with outputs (3, 2) and (), and arguments for it."""
     draw = np.random.default_rng(seed)
 
     def function(a, b):
@@ -114,7 +114,7 @@ def run_compiled(
     offset=0,
     level=FAST,
 ):
-    """Run machine code on (rows, size) arrays; gives one (rows, size) array for each output."""
+    """Run machine code on (rows, size) arrays; return a (rows, size) array for each output."""
     code = _code(emit_llvm(program, "f", Lanes(width, scalar, has_short_offsets())), level)
     dtype = np.float64 if scalar == "double" else np.float32
     arrays = [np.ascontiguousarray(array, dtype=dtype) for array in inputs]
@@ -140,7 +140,7 @@ def run_compiled(
 
 
 def cut_into_pieces(monkeypatch, steps, uncut=None):
-    """Have programs with more than `uncut` steps cut into pieces of at most `steps`."""
+    """Cut programs with more than `uncut` steps into pieces of at most `steps`."""
     monkeypatch.setattr(pieces, "LONGEST_UNCUT", uncut or steps)
     monkeypatch.setattr(pieces, "LONGEST_PIECE", steps)
     monkeypatch.setattr(rows, "LONGEST_CACHED", steps)
@@ -148,26 +148,26 @@ def cut_into_pieces(monkeypatch, steps, uncut=None):
 
 @lru_cache(maxsize=64)
 def _code(ir, level):
-    """Machine code, made once for calls that differ in their arrays only."""
-    return Code(compiled(ir, level))
+    """Compile machine code, once for calls that differ only in their arrays."""
+    return load_code(compiled(ir, level))
 
 
 def _guarded(size):
-    """Bytes that begin on a cache line, between 64 bytes on each side that nobody may write."""
+    """Bytes aligned to a cache line, between 64 bytes on each side that must not be written."""
     room = np.full(size + 192, 7, np.uint8)
     start = -room.ctypes.data % 64
     return room[start : start + size + 128]
 
 
 def _aligned(rows, size, dtype, offset):
-    """An array that begins on a cache line, or some numbers after one."""
+    """An array that starts on a cache line, or some elements after one."""
     flat = np.full(rows * size + 64, 77.0, dtype)
     start = -flat.ctypes.data % 64 // flat.itemsize + offset
     return flat[start : start + rows * size].reshape(rows, size)
 
 
 def mp_derivative(program, inputs, number, step=1e-20):
-    """Derivatives of all results by one number of the flattened inputs, by central differences."""
+    """Derivatives of all results in one flattened input element, by central differences."""
     flat = [mp.mpf(float(x)) for array in inputs for x in np.ravel(array)]
     results = []
     for sign in (1, -1):
@@ -178,7 +178,7 @@ def mp_derivative(program, inputs, number, step=1e-20):
 
 
 def mp_jacobian(program, inputs, numbers):
-    """(results, numbers) by differences with many digits."""
+    """Jacobian (results, elements) by differences with many digits."""
     with mp.workdps(60):
         columns = [mp_derivative(program, inputs, number) for number in numbers]
     return np.array(columns, dtype=float).T.reshape(len(program.results), len(numbers))

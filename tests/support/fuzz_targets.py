@@ -1,4 +1,4 @@
-"""What is fuzzed: the readers of everything that comes from outside, each with one input of bytes.
+"""Fuzz targets: the readers of all external inputs, each with one input of bytes.
 
 A target returns if the input is accepted or rejected with the error that its reader documents.
 Anything else that it raises is a defect. What is accepted is used as well: it must survive being
@@ -179,7 +179,7 @@ def _of_this_version(line: bytes) -> bytes:
 
 @cache
 def _plan() -> Plan:
-    """A batch whose results are not there yet."""
+    """A batch whose results are not computed yet."""
     return make_plan(_robot(), "mass_matrix", _folder() / f"{os.getpid()}.zarr", random=20)
 
 
@@ -211,7 +211,7 @@ def _folder() -> Path:
 
 @cache
 def _holder() -> tempfile.TemporaryDirectory[str]:
-    """Removed when the process ends."""
+    """A folder that is removed when the process ends."""
     return tempfile.TemporaryDirectory(prefix="linkwork-fuzz-")
 
 
@@ -318,7 +318,7 @@ def program_seeds() -> list[bytes]:
 
 
 def object_seeds() -> list[bytes]:
-    """Object files of this machine; others would be rejected at once."""
+    """Object files of this machine; others would be rejected immediately."""
     from linkwork.engine.runtime.compiler import compiled
 
     texts = (
@@ -535,11 +535,11 @@ def mutate_fields(data: bytes, rng: Random) -> bytes:
     changed = bytearray(data)
     for _ in range(rng.randint(1, 3)):
         size = rng.choice((1, 2, 4, 8))
-        at = rng.randrange(max(len(data) // size, 1)) * size
-        old = int.from_bytes(changed[at : at + size], "little")
+        point = rng.randrange(max(len(data) // size, 1)) * size
+        old = int.from_bytes(changed[point : point + size], "little")
         new = rng.choice((0, 1, 2, 4, 8, old + 1, old - 1, old * 2, rng.getrandbits(8), 1 << 30))
         new = rng.choice((new, new, (1 << 8 * size) - 1, 1 << (8 * size - 1), rng.getrandbits(64)))
-        changed[at : at + size] = (new % (1 << 8 * size)).to_bytes(size, "little")
+        changed[point : point + size] = (new % (1 << 8 * size)).to_bytes(size, "little")
     return bytes(changed)
 
 

@@ -1,4 +1,4 @@
-"""Workcells with an arm and objects, and the same robot with what it carries written into it."""
+"""Workcells with an arm and objects, and the same robot with its payload in the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARM = FULL_ARM.reduced([joint.name for joint in FULL_ARM.joints if joint.kind ==
 
 
 def bench(robot=ARM, *, end="tool", floating=False):
-    """An arm on a tilted table, objects beside it, and a sphere without mass."""
+    """An arm on a tilted table, objects next to it, and a sphere without mass."""
     cell = lw.WorkCell("bench")
     cell = cell.with_frame("table", parent_H_frame=lw.Pose((0.1, 0.2, 0.8), (0.3, -0.2, 0.4)))
     pose = lw.Pose((0.1, 0.0, 0.05), (0.0, 0.1, 0.7))

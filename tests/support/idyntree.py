@@ -29,7 +29,7 @@ REPRESENTATIONS = (0, 1, 2)  # inertial, body, mixed
 
 
 def without_compiling(*arguments, **options):
-    """Make a KinDyn that NumPy computes, so that a test of many robots compiles nothing."""
+    """Create a KinDyn that NumPy computes, so that a test of many robots compiles nothing."""
     return shared(OnNumpy(*arguments, **options))
 
 
@@ -52,12 +52,12 @@ def base_of(name, kind):
     model = loader_of("iDynTree", name).model()
     links, frames = model.getNrOfLinks(), model.getNrOfFrames()
     default = model.getDefaultBaseLink()
-    place = {"default": default, "link": links - 1 - links // 3, "frame": frames - 1}[kind]
-    return model.getFrameName(place)
+    index = {"default": default, "link": links - 1 - links // 3, "frame": frames - 1}[kind]
+    return model.getFrameName(index)
 
 
 class State:
-    """Where a robot is, how fast it moves and accelerates, and what pushes it: all at random."""
+    """A random state of a robot: configuration, velocity, acceleration and wrenches."""
 
     def __init__(self, name, seed=0, base_velocity=5.0):
         model = loader_of("iDynTree", name).model()
@@ -83,25 +83,25 @@ def everything(iDynTree, model, state, base, representation, *, coriolis):
     assert kd.setFrameVelocityRepresentation(representation)
     assert kd.setRobotState(state.H, state.s, state.v, state.sd, state.g)
     n = kd.getNrOfDegreesOfFreedom()
-    found = {}
+    actual = {}
     for frame in state.frames:
-        found |= of_frame(iDynTree, kd, state, frame, n)
+        actual |= of_frame(iDynTree, kd, state, frame, n)
     for frames in zip(state.frames, state.frames[1:] + state.frames[:1], strict=True):
-        found |= of_frames(iDynTree, kd, frames, (state.frames[-1], state.frames[0]))
+        actual |= of_frames(iDynTree, kd, frames, (state.frames[-1], state.frames[0]))
     for name in VECTORS:
-        found[name] = getattr(kd, f"get{name}")().toNumPy()
+        actual[name] = getattr(kd, f"get{name}")().toNumPy()
     for name in ("RobotLockedInertia", "CentroidalRobotLockedInertia"):
-        found[name] = getattr(kd, f"get{name}")().asMatrix().toNumPy()
+        actual[name] = getattr(kd, f"get{name}")().asMatrix().toNumPy()
     for name, rows in MATRICES.items():
         matrix = iDynTree.MatrixDynSize(rows or 6 + n, 6 + n)
         assert getattr(kd, f"get{name}")(matrix)
-        found[name] = matrix.toNumPy()
-    found |= of_forces(iDynTree, kd, state, model)
+        actual[name] = matrix.toNumPy()
+    actual |= of_forces(iDynTree, kd, state, model)
     if coriolis:
         C, M, Mdot = (iDynTree.MatrixDynSize(6 + n, 6 + n) for _ in range(3))
         assert kd.getCoriolisAndMassMatrices(C, M, Mdot)
-        found |= {"C": C.toNumPy(), "M": M.toNumPy(), "Mdot": Mdot.toNumPy()}
-    return found
+        actual |= {"C": C.toNumPy(), "M": M.toNumPy(), "Mdot": Mdot.toNumPy()}
+    return actual
 
 
 VECTORS = (
@@ -170,8 +170,8 @@ def of_forces(iDynTree, kd, state, model):
     nothing = iDynTree.LinkWrenches(model)
     nothing.zero()
     for link in range(links):
-        for place, number in enumerate(state.wrenches[link].tolist()):
-            wrenches(link).setVal(place, number)
+        for index, number in enumerate(state.wrenches[link].tolist()):
+            wrenches(link).setVal(index, number)
 
     def forces(ok):
         assert ok
@@ -197,46 +197,46 @@ def of_forces(iDynTree, kd, state, model):
     }
 
 
-def consistent(found, state, representation, mass):
-    """The same quantities where iDynTree contradicts itself, from those in which it does not."""
+def consistent(actual, state, representation, mass):
+    """The quantities where iDynTree is inconsistent, computed from its consistent ones."""
     nu = np.concatenate([state.v, state.sd])
-    at_rest, momentum = found["InverseDynamics at 0"], found["LinearAngularMomentumJacobian"]
+    at_rest, momentum = actual["InverseDynamics at 0"], actual["LinearAngularMomentumJacobian"]
     R = state.H[:3, :3] if representation == idyn.BODY_FIXED_REPRESENTATION else np.eye(3)
     origin = 0 if representation == idyn.INERTIAL_FIXED_REPRESENTATION else state.H[:3, 3]
-    to_com = R.T @ (found["CenterOfMassPosition"] - origin)
-    shift = np.eye(6)  # velocity of the base of one at the centre of mass: v = v_com + to_com x w
+    to_com = R.T @ (actual["CenterOfMassPosition"] - origin)
+    shift = np.eye(6)  # velocity of the base of one at the center of mass: v = v_com + to_com x w
     shift[:3, 3:] = np.cross(to_com, np.eye(3)).T
     about_com = shift.T @ momentum
-    locked = found["FreeFloatingMassMatrix"][:6, :6]
+    locked = actual["FreeFloatingMassMatrix"][:6, :6]
     locked_about_com = shift.T @ locked @ shift
     average = np.linalg.solve(locked_about_com, about_com)
     fixed = {
         "BiasForces": at_rest,
-        "ExternalForces": found["InverseDynamics"] - found["InverseDynamics without wrenches"],
+        "ExternalForces": actual["InverseDynamics"] - actual["InverseDynamics without wrenches"],
         "LinearAngularMomentum": momentum @ nu,
         "CentroidalTotalMomentum": about_com @ nu,
         "CentroidalTotalMomentumJacobian": about_com,
         "CentroidalAverageVelocity": average @ nu,
         "CentroidalAverageVelocityJacobian": average,
         "CentroidalRobotLockedInertia": locked_about_com,
-        "AverageVelocity": found["AverageVelocityJacobian"] @ nu,
+        "AverageVelocity": actual["AverageVelocityJacobian"] @ nu,
         "RobotLockedInertia": locked,
-        "CenterOfMassBiasAcc": R @ (at_rest - found["GravityForces"])[:3] / mass,
-        "Regressor": found["InverseDynamics without wrenches"],
+        "CenterOfMassBiasAcc": R @ (at_rest - actual["GravityForces"])[:3] / mass,
+        "Regressor": actual["InverseDynamics without wrenches"],
     }
-    for name in found:
+    for name in actual:
         if name.startswith("FrameBiasAcc"):
-            fixed[name] = found[name.replace("BiasAcc", "Acc at 0")]
-    return found | fixed
+            fixed[name] = actual[name.replace("BiasAcc", "Acc at 0")]
+    return actual | fixed
 
 
-def assert_same(found, expected, rtol=1e-10):
-    """Relative to the largest number of a quantity, or to 1; all that differs is named."""
-    assert found.keys() == expected.keys()
+def assert_same(actual, expected, rtol=1e-10):
+    """Compare relative to the largest entry of a quantity, or to 1; report all differences."""
+    assert actual.keys() == expected.keys()
     worst = {}
     for name, there in expected.items():
-        assert found[name].shape == there.shape, name
+        assert actual[name].shape == there.shape, name
         scale = max(np.abs(there).max(initial=0.0), 1.0)
-        worst[name] = np.abs(found[name] - there).max(initial=0.0) / scale
+        worst[name] = np.abs(actual[name] - there).max(initial=0.0) / scale
     apart = {name: error for name, error in worst.items() if not error <= rtol}
     assert not apart, apart

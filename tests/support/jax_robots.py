@@ -1,4 +1,4 @@
-"""Robots for JAX, their quantities with arguments, and what comes out as one vector."""
+"""Robots for JAX, arguments of their quantities, and results as one vector."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def kindyn(**options: object) -> linkwork.jax.KinDyn:
 
 
 def arguments(kd: linkwork.jax.KinDyn, names: object, batch: tuple[int, ...] = ()) -> list:
-    """Random numbers for inputs by name, as NumPy arrays."""
+    """Random values for inputs by name, as NumPy arrays."""
     rng = np.random.default_rng(5)
-    found = []
-    for place, name in enumerate(names):
+    actual = []
+    for index, name in enumerate(names):
         if name.startswith("q"):
-            found.append(kd.numpy.random(batch, seed=place))
+            actual.append(kd.numpy.random(batch, seed=index))
         else:
-            found.append(0.5 * rng.normal(size=batch if name == "dt" else (*batch, kd.nv)))
-    return [array.astype(kd.dtype) for array in found]
+            actual.append(0.5 * rng.normal(size=batch if name == "dt" else (*batch, kd.nv)))
+    return [array.astype(kd.dtype) for array in actual]
 
 
 def request(kd: linkwork.jax.KinDyn, name: str) -> tuple:

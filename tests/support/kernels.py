@@ -1,4 +1,4 @@
-"""Small robots, and Python processes of their own for what may end one."""
+"""Small robots, and separate Python processes for code that may end the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.kernels import *
 # Threads call a kernel while other code takes over, again and again; what was in use before is
 # dropped.
 TAKE_OVER = """
-from linkwork.engine.runtime.compiler import Code, compiled
+from linkwork.engine.runtime.compiler import load_code, compiled
 sys.setswitchinterval(1e-5)
 kd = floater()
 kernel = kd.function("forward_dynamics")
@@ -48,7 +48,7 @@ kernel.warmup()
 one = kernel.code.compile_fast(1, compiled)
 many = kernel.code.compile_fast(kernel.code.width, compiled)
 for turn in range(50):
-    kernel.code.install(Code(one), Code(many) if turn % 2 else None, 1)
+    kernel.code.install(load_code(one), load_code(many) if turn % 2 else None, 1)
     time.sleep(0.002)
 stop.set()
 for thread in threads: thread.join()
@@ -64,14 +64,14 @@ expected = kd.forward_dynamics(q, nu, tau)
 
 
 class Never:
-    """A background that never gets round to anything."""
+    """A background that never runs a job."""
 
     def submit(self, job: object) -> None:
         pass
 
 
 def start_python(code: str, *, cache: object = "off", **environment: str) -> subprocess.Popen[str]:
-    """Start a process that runs some code, with warnings as errors, but those of long programs."""
+    """Start a process that runs code with warnings as errors, except those of long programs."""
     folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     path = os.pathsep.join(folders)
     setting = {**os.environ, "LINKWORK_CACHE": str(cache), "PYTHONPATH": path, **environment}
@@ -89,7 +89,7 @@ def start_python(code: str, *, cache: object = "off", **environment: str) -> sub
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Exit code, output and errors of a process; it ends here."""
+    """Wait for a process; return its exit code, output and errors."""
     with process:
         try:
             out, err = process.communicate(timeout=LONGEST)
@@ -101,7 +101,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def end_group(process: subprocess.Popen[str]) -> None:
-    """End a process and what it forked."""
+    """End a process and its forked children."""
     if hasattr(os, "killpg"):
         os.killpg(process.pid, signal.SIGKILL)
     else:
@@ -109,26 +109,26 @@ def end_group(process: subprocess.Popen[str]) -> None:
 
 
 def run_python(code: str, *, cache: object = "off", **environment: str) -> tuple[int, str, str]:
-    """Run some code in a process of its own: exit code, output, errors."""
+    """Run code in a separate process; return its exit code, output and errors."""
     return finish(start_python(code, cache=cache, **environment))
 
 
 def output_of(code: str, *, cache: object = "off", **environment: str) -> str:
-    """What some code prints, in a process of its own that must end well and without a word."""
+    """Return the output of code in a separate process, which must succeed without errors."""
     returncode, out, err = run_python(code, cache=cache, **environment)
     assert (returncode, err) == (0, ""), f"exit code {returncode}\n{out}\n{err}"
     return out.strip()
 
 
 def wait_for_background() -> None:
-    """Wait until all that was left to be compiled is done."""
+    """Wait until all background jobs are done."""
     done = threading.Event()
     background().submit(done.set)
     assert done.wait(LONGEST)
 
 
 def worker_pid() -> int:
-    """Process id of the process that compiles, once it has started."""
+    """Return the id of the compiler process, once it has started."""
     until = time.monotonic() + LONGEST / 2
     while time.monotonic() < until:
         process = background()._process
@@ -139,17 +139,17 @@ def worker_pid() -> int:
 
 
 def pendulum(**options: object) -> KinDyn:
-    """One joint; the base is fixed unless said otherwise."""
+    """One joint; the base is fixed by default."""
     return KinDyn(robots.load("pendulum"), **{"floating": False, **options})
 
 
 def floater(**options: object) -> KinDyn:
-    """A base that floats, two joints: q has 9 numbers, nu 8."""
+    """A floating base and two joints: q has 9 coordinates, nu 8."""
     return KinDyn(robots.load("double_pendulum"), **options)
 
 
 def motion(kd: KinDyn, n: object = (), seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Random q, nu, and as many numbers again."""
+    """Random q, nu, and a third argument of the size of nu."""
     q = kd.random(n, seed=seed)
     rng = np.random.default_rng(seed)
     shape = (*q.shape[:-1], kd.nv)

@@ -1,4 +1,4 @@
-"""Robots in some state, and their quantities computed step by step without compiling anything.
+"""Robots in some state, and their quantities computed step by step without compiling.
 
 `Interpreted` runs the programs of a `KinDyn` on NumPy numbers. It takes batches, and complex
 numbers too: every formula is analytic in q, nu, ..., so the imaginary part of f(x + i h dx) / h is
@@ -31,26 +31,26 @@ def run_program(program, *arguments, functions=NUMPY_FUNCTIONS):
     batch = np.broadcast_shapes(*(array.shape[:-1] for array in numbers))
     flat = program.run(*(np.moveaxis(array, -1, 0) for array in numbers), functions=functions)
     kind = np.result_type(*(np.asarray(value).dtype for value in flat), float) if flat else float
-    found, start = [], 0
+    actual, start = [], 0
     for port in program.outputs:
-        whole = np.empty((port.size, *batch), dtype=kind)
-        for place in range(port.size):
-            whole[place] = flat[start + place]
+        full = np.empty((port.size, *batch), dtype=kind)
+        for index in range(port.size):
+            full[index] = flat[start + index]
         start += port.size
-        found.append(np.moveaxis(whole, 0, -1).reshape((*batch, *port.shape)))
-    return found
+        actual.append(np.moveaxis(full, 0, -1).reshape((*batch, *port.shape)))
+    return actual
 
 
 _known = {}
 
 
 def shared(kd):
-    """One `KinDyn` for all that are equal, so that a program is traced once in each process."""
+    """Share equal `KinDyn`s, so that a program is traced once per process."""
     return _known.setdefault(kd, kd)
 
 
 class Interpreted:
-    """The quantities of a `KinDyn` by the same names, without compiling."""
+    """The methods of a `KinDyn`, computed without compiling."""
 
     def __init__(self, kd):
         self.kd = shared(kd)
@@ -69,17 +69,17 @@ class Interpreted:
             more = () if gravity is None else (gravity,)
             if name.startswith("integrate") and len(arguments) == 2:
                 arguments.append(1.0)
-            found = run_program(kernel.program, *arguments, *more, *given.values())
+            actual = run_program(kernel.program, *arguments, *more, *given.values())
             result = QUANTITIES[name].result
-            return result(*found) if result else found[0]
+            return result(*actual) if result else actual[0]
 
         return quantity
 
 
 class OnNumpy(lw.KinDyn):
-    """A `KinDyn` that takes its robot for too large to compile: NumPy runs the algorithms.
+    """A `KinDyn` computed by NumPy, as for robots too large to compile.
 
-    For tests of many robots in which programs are not the point: nothing is traced or compiled.
+    For tests of many robots that do not concern programs: nothing is traced or compiled.
     """
 
     def _kernel(self, order):
@@ -94,7 +94,7 @@ def on_numpy(kd):
 
 
 class Case:
-    """A robot seen from some base, somewhere, moving fast and accelerating."""
+    """A robot with some base, in a random pose, moving fast and accelerating."""
 
     def __init__(self, model, rng, **options):
         self.model = model
@@ -109,7 +109,7 @@ class Case:
         self.q_dot = rate_of_q(layout, self.q, self.nu, self.kd.representation)
 
     def derivative(self, function):
-        """Of function(q, nu) along the motion of the robot."""
+        """Derivative of function(q, nu) along the motion of the robot."""
         moved = function(self.q + 1j * STEP * self.q_dot, self.nu + 1j * STEP * self.nu_dot)
         return np.asarray(moved).imag / STEP
 
@@ -149,7 +149,7 @@ def wedge(v):
 
 
 def rotation_of(wxyz):
-    """Polynomial in the quaternion, written out."""
+    """Rotation matrix as a polynomial in the quaternion."""
     w, v = wxyz[0], wedge(wxyz[1:])
     return np.eye(3) + 2 * w * v + 2 * v @ v
 
@@ -169,7 +169,7 @@ def wxyz_of(R):
 
 
 def base_X(q, velocity):
-    """(6, 6) that takes the base's six numbers to its velocity in its own axes."""
+    """The matrix (6, 6) from the base velocity in nu to its velocity in the base frame."""
     R = rotation_of(q[3:7])
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = np.eye(3) if velocity == "body" else R.T
@@ -183,14 +183,14 @@ def base_X_dot_nu(q, nu, velocity):
 
     It is 0 for body and inertial, and (-R^T (w x v); 0) for mixed.
     """
-    found = np.zeros(6)
+    actual = np.zeros(6)
     if velocity == "mixed":
-        found[:3] = -rotation_of(q[3:7]).T @ np.cross(nu[3:6], nu[:3])
-    return found
+        actual[:3] = -rotation_of(q[3:7]).T @ np.cross(nu[3:6], nu[:3])
+    return actual
 
 
 def rate_of_q(layout, q, nu, velocity):
-    """q_dot: each joint by its position Jacobian, the base by what its six numbers mean."""
+    """q_dot: joints by their position Jacobians, the base by its velocity representation."""
     q_dot = np.zeros(layout.nq)
     for name in layout.joint_names:
         joint = layout.model.joint(name)
@@ -209,9 +209,9 @@ def spatial_inertia(inertia):
     c = wedge(inertia.com)
     xx, xy, xz, yy, yz, zz = inertia.tensor
     about_com = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    found = np.zeros((6, 6))
-    found[:3, :3] = inertia.mass * np.eye(3)
-    found[3:, :3] = inertia.mass * c
-    found[:3, 3:] = -inertia.mass * c
-    found[3:, 3:] = about_com - inertia.mass * c @ c
-    return found
+    actual = np.zeros((6, 6))
+    actual[:3, :3] = inertia.mass * np.eye(3)
+    actual[3:, :3] = inertia.mass * c
+    actual[:3, 3:] = -inertia.mass * c
+    actual[3:, 3:] = about_com - inertia.mass * c @ c
+    return actual

@@ -10,7 +10,7 @@ from linkwork.engine.symbolic.program import Loop, Port, Program, loop_body
 
 
 class Steps:
-    """Writes steps whose numbers stay between about -4 and 4."""
+    """Builds steps whose values stay between about -4 and 4."""
 
     def __init__(self, draw, n_inputs):
         self.draw, self.steps, self.loops = draw, [], []
@@ -24,7 +24,7 @@ class Steps:
         return self.add(Op.CONST, float(value))
 
     def any(self):
-        """A step that was computed lately, or long ago."""
+        """Choose a recent or an older step."""
         recent = self.numbers[-8:] if self.draw.random() < 0.6 else self.numbers
         return recent[self.draw.integers(len(recent))] if recent else self.number(0.3)
 
@@ -52,7 +52,7 @@ class Steps:
         return self.number(1.0)
 
     def loop(self, n, sizes, *, read=(), is_reversed=False, depth=0, length=12):
-        """Add a loop; the numbers of its results are known then, and its stacks are returned."""
+        """Add a loop and its results; return its stacks."""
         n_carry, n_invariants, n_written = sizes
         body = random_body(self.draw, (n_carry, n_invariants, len(read)), n_written, depth, length)
         self.loops.append(Loop(body, n, is_reversed))
@@ -63,7 +63,7 @@ class Steps:
         return stacks
 
     def total(self, numbers):
-        """A number that depends on all of these."""
+        """Add a step that depends on all of these."""
         total = self.number(0.1)
         for number in numbers:
             total = self.add(Op.SIN, self.add(Op.ADD, number, total))
@@ -71,7 +71,7 @@ class Steps:
 
 
 def random_body(draw, inputs, n_written, depth, length):
-    """The body of a loop, which has loops of its own if `depth` is not 0."""
+    """The body of a loop, which contains loops if `depth` is not 0."""
     steps = Steps(draw, sum(inputs))
     steps.grow(length)
     if depth:
@@ -88,7 +88,7 @@ def random_body(draw, inputs, n_written, depth, length):
 
 
 def loop_program(seed, *, n=5, depth=1, length=12, size=6):
-    """A program of a (3,) and b (2, 2), with an output of `size` numbers and one of 3."""
+    """A program of a (3,) and b (2, 2), with outputs of `size` and of 3 elements."""
     steps = Steps(np.random.default_rng(seed), 7)
     steps.grow(length)
     first = steps.loop(n, (3, 2, 3), depth=depth, length=length)

@@ -1,4 +1,4 @@
-"""Comparing messages by their facts: place, names, values and shapes, not by their wording."""
+"""Comparison of messages by their facts: location, names, values and shapes, not wording."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def assert_facts(said: str | list[str], facts: str | list[str]) -> None:
-    """Each message starts with what its pattern starts with, and holds the rest of it in order."""
+    """Check that each message starts as its pattern does, and contains its other parts in order."""
     said, facts = ([each] if isinstance(each, str) else each for each in (said, facts))
     assert len(said) == len(facts), said
     for message, pattern in zip(said, facts, strict=True):

@@ -1,6 +1,6 @@
-"""Random robots, random configurations, and a comparison that knows what is large.
+"""Random robots, random configurations, and a comparison relative to the largest entry.
 
-`random_model` makes trees that nobody tuned: every kind of joint, joints that point against the
+`random_model` builds arbitrary trees: every kind of joint, joints that point against the
 tree, two mounts each, axis-aligned and tilted, heavy and massless links, dependent joints and
 chains of them, additional frames. `random_q` draws configurations of any robot.
 """
@@ -38,18 +38,18 @@ def random_model(
     Links without mass hang on others by fixed joints; without `"fixed"` in `kinds` there are none.
 
     Args:
-        rng: where the numbers come from; the same state gives the same robot.
-        n_links: how many links; with more than `len(kinds)` of them, every kind occurs.
+        rng: the random generator; the same state gives the same robot.
+        n_links: number of links; with more than `len(kinds)` of them, every kind occurs.
         kinds: the kinds of joints to use.
         mimic: whether joints may depend on others, directly or by way of a third.
         frames: whether to add frames, about one to every two links, two at least.
-        name: of the robot.
+        name: the name of the robot.
     """
     builder = ModelBuilder(name)
     names = [f"link{number}" for number in range(n_links)]
-    # the link at place k of `order` hangs on one at an earlier place
-    order = [names[place] for place in rng.permutation(n_links)]
-    hosts = [order[int(rng.integers(place))] for place in range(1, n_links)]
+    # the link at index k of `order` is attached to one at a smaller index
+    order = [names[index] for index in rng.permutation(n_links)]
+    hosts = [order[int(rng.integers(index))] for index in range(1, n_links)]
     chosen = _shuffled_cycle(rng, kinds, n_links - 1)
     massless = {
         link
@@ -83,7 +83,7 @@ def random_q(layout: Layout, rng: np.random.Generator, batch: tuple[int, ...] = 
     """(*batch, nq) random configurations: unit quaternions, (cos, sin) on the circle.
 
     A joint with one coordinate stays within its limits where both are finite; else it moves within
-    one turn, or one metre, either way.
+    one turn, or one meter, either way.
     """
     q = np.zeros((*batch, layout.nq))
     if layout.floating:
@@ -174,21 +174,21 @@ def assert_close(
 
 def _shuffled_cycle(rng: np.random.Generator, kinds: Sequence[str], count: int) -> list[str]:
     """`count` kinds in random order, each about as often as the others."""
-    shuffled = [kinds[place] for place in rng.permutation(len(kinds))]
-    cycle = [shuffled[place % len(shuffled)] for place in range(count)]
-    return [cycle[place] for place in rng.permutation(count)]
+    shuffled = [kinds[index] for index in rng.permutation(len(kinds))]
+    cycle = [shuffled[index % len(shuffled)] for index in range(count)]
+    return [cycle[index] for index in rng.permutation(count)]
 
 
 def _random_mimics(rng: np.random.Generator, kinds: Sequence[str]) -> dict[int, Mimic]:
     """Some joints with one coordinate depend on one before them, which may depend on another."""
     able = [number for number, kind in enumerate(kinds) if KINDS[kind].nq == 1]
-    able = [able[place] for place in rng.permutation(len(able))]
+    able = [able[index] for index in rng.permutation(len(able))]
     return {
         number: Mimic(
-            joint=f"joint{able[int(rng.integers(place))]}",
+            joint=f"joint{able[int(rng.integers(index))]}",
             multiplier=float(rng.uniform(-2, 2)),
             offset=float(rng.uniform(-1, 1)),
         )
-        for place, number in enumerate(able)
-        if place and rng.random() < 0.5
+        for index, number in enumerate(able)
+        if index and rng.random() < 0.5
     }

@@ -1,4 +1,4 @@
-"""One robot in MuJoCo and in linkwork, in the same state, and all that both say about it."""
+"""One robot in MuJoCo and in linkwork, in the same state, and the quantities of both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFF = (
 
 
 def compiled(text: str) -> mujoco.MjModel:
-    """A model from text, of which only rigid bodies are left to move it."""
+    """Compile a model from a string, with only rigid-body dynamics enabled."""
     mj = mujoco.MjModel.from_xml_string(text)
     mj.opt.disableflags |= OFF
     mj.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
@@ -30,7 +30,7 @@ def compiled(text: str) -> mujoco.MjModel:
 
 
 def rigid(mj: mujoco.MjModel, **options):
-    """The robot in linkwork, without warnings about what it leaves out.
+    """The robot in linkwork, without warnings about unsupported elements.
 
     `compiled` disables equalities in MuJoCo to compare the motion without their soft forces; the
     robot is read as if they were enabled.
@@ -66,7 +66,7 @@ class Both:
         mujoco.mj_fullM(mj, self.data, self.M)
 
     def agree(self, rtol=1e-9):
-        """Everything at once."""
+        """Compare all quantities."""
         self.agree_on_poses(rtol)
         self.agree_on_jacobians(rtol)
         self.agree_on_dynamics(rtol)
@@ -93,8 +93,8 @@ class Both:
                 mujoco.mj_jacBody(self.mj, self.data, jacp, jacr, body)
                 J, pose = self.kd.jacobian(name, self.q), self.kd.transform(name, self.q)
                 scale = max(1.0, np.abs(J).max(initial=0.0))
-                found = self.map.jacobian(self.data.qpos, jacp, jacr, pose)
-                assert_close(found, J, rtol, scale=scale)
+                actual = self.map.jacobian(self.data.qpos, jacp, jacr, pose)
+                assert_close(actual, J, rtol, scale=scale)
 
     def agree_on_dynamics(self, rtol=1e-9):
         kd, data, q, nu = self.kd, self.data, self.q, self.nu

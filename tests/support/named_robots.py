@@ -1,4 +1,4 @@
-"""Packages of robots taken away, or put in their place."""
+"""Removal and replacement of installed packages of robots."""
 
 from __future__ import annotations
 

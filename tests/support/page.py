@@ -1,4 +1,4 @@
-"""What a browser is to the viewer: a websocket with controls that are shown and moved."""
+"""A client of the viewer without a browser: a websocket that reads and moves controls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CAMERA = {
 
 
 class Page:
-    """A page that is open: it shows nothing, and knows all controls and what they show."""
+    """An open page, which draws nothing but stores all controls and their values."""
 
     def __init__(self, viewer: Any) -> None:
         self.notifications: list[str] = []
@@ -68,7 +68,7 @@ class Page:
             self._controls[uuid] = message["props"] | value
 
     def control(self, label: str) -> dict[str, Any]:
-        """The properties of the first control of this label, once the page has it."""
+        """Return the properties of the first control with a label, once the page has it."""
 
         def found() -> list[dict[str, Any]]:
             controls = list(self._controls.values())
@@ -82,7 +82,7 @@ class Page:
         return "".join(one.get("content", "") for one in list(self._controls.values()))
 
     def set(self, label: str, value: Any) -> None:
-        """Move a control, as a hand would."""
+        """Set a control, as a user would."""
         control = self.control(label)
         control["value"] = value
         updates = {"value": value}
@@ -106,7 +106,7 @@ class Page:
         holds: Callable[[], Any],
         wxyz: Any = (1.0, 0.0, 0.0, 0.0),
     ) -> None:
-        """Move a handle in the scene, again and again as a hand does, until something holds."""
+        """Drag a handle in the scene repeatedly, until a condition holds."""
         moved = {"wxyz": [float(x) for x in wxyz], "position": [float(x) for x in position]}
         message = {"type": "TransformControlsUpdateMessage", "name": name, **moved, "owner": ""}
 
@@ -130,7 +130,7 @@ class Page:
 
 
 def within(seconds: float, holds: Callable[[], Any]) -> bool:
-    """Whether something becomes true within a time."""
+    """Return whether a condition becomes true within a time."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -140,5 +140,5 @@ def within(seconds: float, holds: Callable[[], Any]) -> bool:
 
 
 def soon(holds: Callable[[], Any], seconds: float = 60.0) -> None:
-    """Wait until something holds; it is an error if it never does."""
+    """Wait until a condition holds; raise an error if it never does."""
     assert within(seconds, holds), "it does not happen"

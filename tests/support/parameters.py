@@ -1,4 +1,4 @@
-"""Robots with parameters, and the same robots as models that were changed by hand."""
+"""Robots with parameters, and the same robots as edited models."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def numbers_of(pose):
 
 
 def edited(kd, vector):
-    """The `KinDyn` of the model with the numbers of one vector of parameters written into it."""
+    """The `KinDyn` of the model with the values of one parameter vector written into it."""
     model, options, loads = kd.model, dict(kd.options), []
     del options["parameters"]
-    for name, at in kd.parameters.items():
+    for name, point in kd.parameters.items():
         what, _, part = name.partition(".")
-        own = np.asarray(vector)[at]
+        own = np.asarray(vector)[point]
         if what == "inertia":
             model = model.with_inertia(part, from_parameters(own))
         elif what == "density_multiplier":
@@ -66,7 +66,7 @@ def _with_joint(model, name, **changes):
 
 
 class Varied:
-    """A random robot of all kinds of joints, with all kinds of parameters and random numbers."""
+    """A random robot of all kinds of joints, with all kinds of parameters and random values."""
 
     def __init__(self, seed, rows=2, **options):
         rng = np.random.default_rng(seed)
@@ -98,20 +98,20 @@ class Varied:
         self.frames = [frame, other, model.frames[0].name]
 
     def numbers(self, rng):
-        """Random numbers for all parameters."""
+        """Random values for all parameters."""
         kd, values = self.kd, {}
-        for name, at in kd.parameters.items():
+        for name, point in kd.parameters.items():
             what = name.partition(".")[0]
             if what in ("inertia", "payload"):
                 values[name] = random_inertia(rng).parameters()
             elif what in ("mount", "joint_pose", "frame_pose"):
                 values[name] = numbers_of(random_pose(rng))
             else:
-                values[name] = rng.uniform(0.3, 2.0, at.stop - at.start)
+                values[name] = rng.uniform(0.3, 2.0, point.stop - point.start)
         return kd.parameter_values(values)
 
     def arguments(self, inputs):
-        """Of a quantity with these inputs."""
+        """Random arguments of a quantity with these inputs."""
         known = {"q": self.q, "nu": self.nu, "nu_dot": self.nu_dot, "tau": self.nu_dot}
         return [known[one.name] for one in inputs]
 

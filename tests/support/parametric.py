@@ -1,4 +1,4 @@
-"""A robot whose links are solids, as adam's parametric models want them."""
+"""A robot whose links are solids, as adam's parametric models require."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def robot(name):
 
 
 class Moving:
-    """A robot somewhere, moving and accelerating."""
+    """A robot in a random pose, moving and accelerating."""
 
     def __init__(self, path, *, floating, velocity, base=None):
         model = load_quietly(path, mimic=False)
@@ -86,11 +86,11 @@ class AtPinocchio:
         potential = pin.computePotentialEnergy(model, data, q)
         if not self.kd.floating:  # Pinocchio leaves out what stands still
             still, moving = model.inertias[0], data.mass[0]
-            whole = (moving * com + still.mass * still.lever) / (moving + still.mass)
-            to_whole = np.cross(np.broadcast_to(com - whole, (len(v), 3)), A[:3].T).T
+            full = (moving * com + still.mass * still.lever) / (moving + still.mass)
+            to_whole = np.cross(np.broadcast_to(com - full, (len(v), 3)), A[:3].T).T
             A[3:] += to_whole
             momentum = A @ v
-            com = whole
+            com = full
             potential -= still.mass * GRAVITY @ still.lever
         R, o = np.eye(3), np.zeros(3)
         if self.kd.floating and self.kd.representation != "inertial":

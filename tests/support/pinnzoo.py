@@ -1,4 +1,4 @@
-"""Robots of the zoo, their Pinocchio models, and small robots with what the zoo has not."""
+"""Robots of the zoo, their Pinocchio models, and small robots with features the zoo lacks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def joint(name, parent, child, kind="revolute", axis="0 .6 .8"):
 
 
 def link(name, mass=1.0):
-    """A body whose centre of mass is not at its origin."""
+    """A body whose center of mass is not at its origin."""
     return f'<link name="{name}">{BODY.format(mass=mass)}</link>'
 
 
@@ -36,14 +36,14 @@ STICK = f"""<robot name="stick">{link("root", 3)}{link("a")}{joint("z", "root", 
 
 @cache
 def model(name, **options):
-    """A robot of the zoo, made once; or one of those above."""
-    given = {"branched": BRANCHED, "stick": STICK}.get(name, name)
+    """A robot of the zoo, loaded once; or one of those above."""
+    arguments = {"branched": BRANCHED, "stick": STICK}.get(name, name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.LinkworkWarning)
-        if given != name:
+        if arguments != name:
             bodies = ("d", "c") if name == "branched" else ("a",)
             options = {"kinematics_bodies": bodies, "floating": True, **options}
-        return pz.Model(given, **options)
+        return pz.Model(arguments, **options)
 
 
 def pinocchio_of(zoo_model):
@@ -55,11 +55,11 @@ def pinocchio_of(zoo_model):
 
 
 def unit_states(zoo_model, rng, batch=()):
-    """Random states and as many vectors of nv numbers."""
+    """Random states, and as many random vectors of size nv."""
     return zoo_model.randn_state(rng, batch=batch), rng.normal(size=(*batch, zoo_model.nv))
 
 
-def close(found, wanted, rtol=1e-11):
-    """Equal to some digits of the largest number."""
-    scale = max(1.0, np.abs(wanted).max(initial=0.0))
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * scale)
+def close(actual, expected, rtol=1e-11):
+    """Compare relative to the largest entry."""
+    scale = max(1.0, np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=rtol * scale)

@@ -1,4 +1,4 @@
-"""A robot in some state, here and in Pinocchio, and what each of the two says of it."""
+"""A robot in some state in linkwork and in Pinocchio, and the quantities of both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Both:
         return self.mass_matrix(), self._rnea(q, v, 0 * v), self._rnea(q, v, self.a)
 
     def mass_matrix(self):
-        """Of Pinocchio: by columns from RNEA if joints mimic, as its CRBA may then be wrong."""
+        """Mass matrix of Pinocchio; by RNEA if joints mimic, as its CRBA may then be wrong."""
         if not len(self.pin_model.mimicking_joints):
             M = pin.crba(self.pin_model, self.data, self.q_there)
             return np.triu(M) + np.triu(M, 1).T
@@ -64,8 +64,8 @@ class Both:
         assert_close(maps.mass_matrix_from_pinocchio(q_there, M_there), M, rtol)
         assert_close(maps.mass_matrix_to_pinocchio(q, M), M_there, rtol)
         force = max(np.abs(h).max(initial=1.0), np.abs(tau).max(initial=1.0))
-        found = maps.bias_from_pinocchio(q_there, self.v, h_there, M_there)
-        assert_close(found, h, rtol, scale=force)
+        actual = maps.bias_from_pinocchio(q_there, self.v, h_there, M_there)
+        assert_close(actual, h, rtol, scale=force)
         assert_close(maps.bias_to_pinocchio(q, self.nu, h, M), h_there, rtol, scale=force)
         assert_close(maps.tau_from_pinocchio(q_there, tau_there), tau, rtol, scale=force)
         assert_close(maps.tau_to_pinocchio(q, tau), tau_there, rtol, scale=force)
@@ -78,7 +78,7 @@ class Both:
 
 
 def frame_index(pin_model, name):
-    """Of a link or an additional frame; a joint may have the same name."""
+    """Index of a link or an additional frame; a joint may have the same name."""
     kinds = ("BODY", "OP_FRAME", "FIXED_JOINT", "JOINT")
-    found = {str(f.type): i for i, f in enumerate(pin_model.frames) if f.name == name}
-    return next(found[kind] for kind in kinds if kind in found)
+    actual = {str(f.type): i for i, f in enumerate(pin_model.frames) if f.name == name}
+    return next(actual[kind] for kind in kinds if kind in actual)

@@ -31,7 +31,7 @@ def label(path: Path) -> str:
 
 
 def load_quietly(source: Path | str, **options: bool) -> lw.Model:
-    """Load a robot whose warnings are not the point of the test; real ones once, as they are."""
+    """Load a robot, ignoring its warnings; real robots are loaded once."""
     return _loaded_once(source, **options) if source in FILES else _loaded(source, **options)
 
 

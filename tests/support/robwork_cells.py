@@ -1,4 +1,4 @@
-"""Workcells of RobWork's own examples and tests, written anew as XML."""
+"""Workcells of RobWork's examples and tests, rewritten as XML."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def puma_560() -> str:
 
 
 def kr16() -> str:
-    """A KUKA KR16 with a tool, on a base that is turned over."""
+    """A KUKA KR16 with a tool, on an inverted base."""
     turn, s = pi / 2, 0.5**0.5
     rows = [
         *[(0, 0, 0), (turn, 0.26, 0), (0, 0.68, 0)],

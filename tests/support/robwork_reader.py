@@ -1,7 +1,7 @@
-"""A strict reader of workcell files that has the quirks of RobWork's own.
+"""A strict reader of workcell files with the quirks of RobWork's reader.
 
-It reads what RobWork's grammar allows, in the order in which it wants it, and raises AssertionError
-for everything else:
+It accepts RobWork's grammar, with elements in the required order, and raises AssertionError for
+everything else:
 
 - attributes and children stand in a fixed order: the pose first, then limits, properties, shapes
 - a pose is <RPY> and <Pos>, both, or <Transform>; a first child whose name begins alike, such as
@@ -51,7 +51,7 @@ TYPES = ("Revolute", "Prismatic", "Universal", "Spherical", "PrismaticUniversal"
 
 @dataclass
 class RobWorkFrame:
-    """A frame as RobWork has it."""
+    """A frame of RobWork."""
 
     parent: str
     pose: np.ndarray
@@ -70,7 +70,7 @@ class RobWorkCell:
     has_first: bool = False
 
     def world_pose(self, name: str, values: dict[str, np.ndarray]) -> np.ndarray:
-        """Pose of a frame in the world, for numbers of joints and movable frames."""
+        """Pose of a frame in the world, for values of joints and poses of movable frames."""
         if name == "WORLD":
             return np.eye(4)
         frame = self.frames[name]
@@ -117,7 +117,7 @@ def read_as_robwork(text: str) -> RobWorkCell:
 
 
 def _check(element: etree._Element, rules: str) -> None:
-    """Attributes and children are those that are known, in their order."""
+    """Check that attributes and children are known, and in the required order."""
     known = ATTRIBUTES[element.tag]
     assert [name for name in known if name in element.attrib] == list(element.attrib), element.tag
     assert known[0] in element.attrib or element.tag.endswith("Limit"), element.tag
@@ -126,7 +126,7 @@ def _check(element: etree._Element, rules: str) -> None:
 
 
 def _pose_size(element: etree._Element) -> int:
-    """How many of the first children are the pose."""
+    """Return the number of first children that are the pose."""
     if element.tag not in ("Frame", "Joint", *MODELS) or not len(element):
         return 0
     first = element[0].tag
@@ -148,7 +148,7 @@ def _pose(element: etree._Element) -> np.ndarray:
 
 
 def _check_inner(element: etree._Element) -> None:
-    """A property, limit or shape."""
+    """Check a property, limit or shape."""
     if element.tag in MODELS:
         _check(element, "Model")
     else:

@@ -14,7 +14,7 @@ from linkwork.spatial.blocks import apply_t, cross, rotation_about, scale
 
 
 class Rolling(JointKind):
-    """A wheel of radius `pitch` about the axis, rolling along the first direction across it."""
+    """A wheel of radius `pitch` about the axis, rolling along the first direction normal to it."""
 
     name, nq, nv, neutral, reach = "rolling", 1, 1, (0.0,), (np.pi,)
     rotation, translates, has_pitch = "about_axis", True, True

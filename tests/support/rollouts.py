@@ -1,4 +1,4 @@
-"""Steps to roll out, and rollouts by a loop in Python."""
+"""Steps for rollouts, and rollouts by a loop in Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DT = 0.01
 
 
 def pendulum(dtype: Any = np.float64) -> Any:
-    """One state of two numbers, one control."""
+    """One state of two elements, one control."""
 
     @lw.compile(x=2, u=1, dtype=dtype)
     def pendulum(x, u):
@@ -51,7 +51,7 @@ def spring_inputs(batch: tuple[int, ...], steps: int, seed: int = 0) -> tuple[An
 
 
 def stretching() -> Kernel:
-    """Turns a (cos, sin) pair, which must have norm 1, and makes its norm 1.5."""
+    """Rotates a (cos, sin) pair, which must have norm 1, and scales its norm to 1.5."""
     inputs = Port("x", (2,)), Port("rate", ())
 
     def turn(x: Any, rate: Any) -> Any:
@@ -70,41 +70,43 @@ def loop(step: Any, x0: Any, controls: Any, params: Any = None, steps: int | Non
     inputs = step.signature.inputs
     names = [port.name for port in inputs[len(states) :] if port.name not in (params or {})]
     values = controls if isinstance(controls, tuple) else (controls,)
-    given = dict(zip(names, values, strict=False)) if names else {}
+    arguments = dict(zip(names, values, strict=False)) if names else {}
     axes = {port.name: len(port.shape) + 1 for port in inputs}
-    if given:
-        steps = given[names[0]].shape[-axes[names[0]]]
+    if arguments:
+        steps = arguments[names[0]].shape[-axes[names[0]]]
     batches = [
         np.shape(a)[: np.ndim(a) - len(port.shape)] for port, a in zip(inputs, states, strict=False)
     ]
-    batches += [a.shape[: a.ndim - axes[name]] for name, a in given.items()]
+    batches += [a.shape[: a.ndim - axes[name]] for name, a in arguments.items()]
     batches += [np.shape(a)[: np.ndim(a) - axes[name] + 1] for name, a in (params or {}).items()]
     batch = np.broadcast_shapes(*batches)
     states = [
         np.array(np.broadcast_to(a, (*batch, *port.shape)))
         for port, a in zip(inputs, states, strict=False)
     ]
-    found = [[state] for state in states]
+    actual = [[state] for state in states]
     for time in range(steps or 0):
-        now = {name: a[(..., time, *[slice(None)] * (axes[name] - 1))] for name, a in given.items()}
+        now = {
+            name: a[(..., time, *[slice(None)] * (axes[name] - 1))] for name, a in arguments.items()
+        }
         result = step(*states, **now, **(params or {}))
         states = list(result) if isinstance(result, tuple) else [result]
-        for kept, state in zip(found, states, strict=True):
-            kept.append(state)
-    return tuple(np.stack(kept, axis=len(batch)) for kept in found)
+        for stored, state in zip(actual, states, strict=True):
+            stored.append(state)
+    return tuple(np.stack(stored, axis=len(batch)) for stored in actual)
 
 
 def numbers(*shape: int, seed: int = 0) -> Any:
-    """Random numbers."""
+    """Random values."""
     return np.random.default_rng(seed).normal(size=shape)
 
 
 def said_when_interrupted(code: str) -> tuple[str, int, str]:
-    """Output, exit code and errors of a program that gets Ctrl-C after it has said "ready"."""
+    """Output, exit code and errors of a program that gets Ctrl-C after it has printed "ready"."""
     process = start_python(code)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     threading.Event().wait(0.3)
     process.send_signal(signal.SIGINT)
-    returncode, said, errors = finish(process)
-    return said, returncode, errors
+    returncode, message, errors = finish(process)
+    return message, returncode, errors

@@ -1,4 +1,4 @@
-"""Robots as algorithms see them, somewhere and moving; what the tests of algorithms share."""
+"""Skeletons of robots in random states, shared by the tests of algorithms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ floating_or_not = pytest.mark.parametrize("floating", [True, False])
 
 
 class Case:
-    """A robot seen from some base, somewhere and moving."""
+    """A robot with some base, in a random pose and moving."""
 
     def __init__(self, model, rng, *, floating, base=None):
         self.model = model
@@ -40,13 +40,13 @@ class Case:
         self.frames = range(len(model.frame_names))
 
     def at(self, function, **options):
-        """What a function of the configuration gives."""
+        """Result of a function of the configuration."""
         return np.array(function(self.skeleton, list(self.q), **options), dtype=float)
 
     def moving(self, function, **options):
-        """What a function of the configuration and the velocity gives."""
-        found = function(self.skeleton, list(self.q), list(self.nu), **options)
-        return np.array(found, dtype=float)
+        """Result of a function of the configuration and the velocity."""
+        actual = function(self.skeleton, list(self.q), list(self.nu), **options)
+        return np.array(actual, dtype=float)
 
 
 def random_case(seed, *, floating, **options):
@@ -65,7 +65,7 @@ def robot_file(name):
 
 
 def real_case(name, rng, *, floating):
-    """A robot of the real ones; joints that mimic others are free."""
+    """A real robot, with joints that mimic others freed."""
     return Case(load_quietly(robot_file(name), mimic=False), rng, floating=floating)
 
 
@@ -74,10 +74,10 @@ def frame_poses(tree, layout, q):
     q = np.asarray(q, dtype=float)
     names = range(len(tree.model.frame_names))
     nested = frames.frame_poses(skeleton_of(tree, layout), list(np.moveaxis(q, -1, 0)), *names)
-    found = np.empty((*q.shape[:-1], len(names), 4, 4))
+    actual = np.empty((*q.shape[:-1], len(names), 4, 4))
     for frame, row, column in np.ndindex(len(names), 4, 4):
-        found[..., frame, row, column] = nested[frame][row][column]
-    return found
+        actual[..., frame, row, column] = nested[frame][row][column]
+    return actual
 
 
 def moved_by(joint, theta):  # noqa: PLR0911 - one for each kind
@@ -115,7 +115,7 @@ def moved_by(joint, theta):  # noqa: PLR0911 - one for each kind
 
 
 def own_theta(model, joint, layout, q):
-    """Position of a joint, by walking up the chain of what it mimics."""
+    """Position of a joint, by following the chain of joints that it mimics."""
     if joint.mimic:
         leader = own_theta(model, model.joint(joint.mimic.joint), layout, q)
         return joint.mimic.multiplier * leader + joint.mimic.offset
@@ -129,20 +129,20 @@ def walked_poses(model, base, q, floating):
     if floating:
         world_H_base = pin.SE3(pin.Quaternion(*q[3:7].tolist()), q[:3])
     start = model.frame(base)
-    found = {start.link: world_H_base * pin.SE3(start.link_H_frame.matrix()).inverse()}
+    actual = {start.link: world_H_base * pin.SE3(start.link_H_frame.matrix()).inverse()}
     joints = list(model.joints)
     while joints:
         joint = joints.pop(0)
         moved = moved_by(joint, own_theta(model, joint, layout, q))
         first_H_second = pin.SE3(joint.first_H_joint.matrix()) * moved
         first_H_second = first_H_second * pin.SE3(joint.joint_H_second.matrix())
-        if joint.first in found:
-            found[joint.second] = found[joint.first] * first_H_second
-        elif joint.second in found:
-            found[joint.first] = found[joint.second] * first_H_second.inverse()
+        if joint.first in actual:
+            actual[joint.second] = actual[joint.first] * first_H_second
+        elif joint.second in actual:
+            actual[joint.first] = actual[joint.second] * first_H_second.inverse()
         else:
             joints.append(joint)
     frames = [model.frame(name) for name in model.frame_names]
     return np.array(
-        [(found[f.link] * pin.SE3(f.link_H_frame.matrix())).homogeneous for f in frames]
+        [(actual[f.link] * pin.SE3(f.link_H_frame.matrix())).homogeneous for f in frames]
     )

@@ -1,6 +1,6 @@
 """A plugin of pytest: the body of each test runs in a thread whose stack has 64 KB.
 
-Before Python 3.11 a call of a Python function takes space on that stack: 128 KB there.
+Before Python 3.11, calls of Python functions use this stack too: it has 128 KB there.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ BYTES = 65536 if sys.version_info >= (3, 11) else 131072
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Run a test function in a thread of its own; its error is the error of the test."""
+    """Run a test function in a separate thread; its error is the error of the test."""
     names = pyfuncitem._fixtureinfo.argnames
-    given = {name: pyfuncitem.funcargs[name] for name in names}
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
     errors: list[BaseException] = []
 
     def body() -> None:
         try:
-            pyfuncitem.obj(**given)
+            pyfuncitem.obj(**arguments)
         except BaseException as error:  # noqa: BLE001 - it is raised again below
             errors.append(error)
 

@@ -21,7 +21,7 @@ EPS = float(np.finfo(float).eps)
 
 BATCHES = [(), (1,), (7,), (3, 5), (0,), (2, 0)]
 
-# Angles around every place where a formula changes or a denominator vanishes.
+# Angles around every value where a formula changes or a denominator vanishes.
 SMALL_ANGLES = [0.0, 5e-324, 1e-300, 1e-160, 1e-154, 1e-100, 1e-30, 1e-9, 1e-8, 1e-6, 1e-4, 1e-3]
 SWITCHES = [0.0316, 0.0317, 0.0632, 0.0633, 2.9999999, 3.0, 3.0000001]  # sqrt(1e-3), twice that, 3
 MIDDLE_ANGLES = [0.01, 0.1, 0.5, 1.0, 1.5, 2.0, 2.5, *SWITCHES]
@@ -44,12 +44,12 @@ AXES = np.array(
 
 
 def rotation_vectors(angles, axes=AXES):
-    """(len(axes) * len(angles), 3) every axis with every angle."""
+    """Every axis with every angle: (len(axes) * len(angles), 3)."""
     return (np.asarray(angles)[:, None, None] * axes).reshape(-1, 3)
 
 
 def random_rotations(rng, *batch):
-    """Random rotation matrices from orthonormalised normal numbers, without linkwork."""
+    """Random rotation matrices from orthonormalized normal samples, without linkwork."""
     q, r = np.linalg.qr(rng.normal(size=(*batch, 3, 3)))
     q = q * np.sign(np.einsum("...ii->...i", r))[..., None, :]
     return q * np.where(np.linalg.det(q) < 0, -1.0, 1.0)[..., None, None]
@@ -145,9 +145,9 @@ def number_only(operator):
 
 
 class Scalar:
-    """A number with a slope, that knows only what a traced scalar knows.
+    """A number with a derivative, with only the operations of a traced scalar.
 
-    The slope of a square root at zero is an error, in a branch that is not taken too.
+    The derivative of a square root at zero raises an error, also in a branch that is not selected.
     """
 
     def __init__(self, value, slope=0.0):

@@ -1,4 +1,4 @@
-"""Code that takes the C extension or machine code away from the process that runs it."""
+"""Code that disables the C extension or machine code in the process that runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.meta_path.insert(0, Blocked())
 import linkwork as lw
 from tests.support.kernels import *
 import warnings
-warnings.filterwarnings("ignore", "no machine code here", lw.LinkworkWarning)
+warnings.filterwarnings("ignore", "machine code is not available", lw.LinkworkWarning)
 """
 
 WITHOUT_MACHINE_CODE = """
@@ -22,5 +22,5 @@ from linkwork.engine.runtime.processor import NoMachineCodeError
 def refuse(*args): raise NoMachineCodeError("none today")
 CompiledProgram.compile = refuse
 import warnings
-warnings.filterwarnings("ignore", "no machine code here", lw.LinkworkWarning)
+warnings.filterwarnings("ignore", "machine code is not available", lw.LinkworkWarning)
 """

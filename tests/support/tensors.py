@@ -16,7 +16,7 @@ FRAMES = {"frame": "tip", "reference": "upper_rod", "frames": ["tip", "base"]}
 
 @cache
 def robot(**options):
-    """A base that floats, two joints: q has 9 numbers, nu 8."""
+    """A floating base and two joints: q has 9 coordinates, nu 8."""
     kd = linkwork.torch.KinDyn(floater().model, **options)
     kd.warmup("bias_force", "integrate")  # the bits of the first code differ from those of the fast
     return kd
@@ -24,12 +24,12 @@ def robot(**options):
 
 @cache
 def all_joints():
-    """A base that floats, and joints of three kinds: q has 14 numbers, nu 11."""
+    """A floating base and joints of three kinds: q has 14 coordinates, nu 11."""
     return linkwork.torch.KinDyn(joint_kinds())
 
 
 def frames_of(name, names=FRAMES):
-    """The frames that a method takes, and those it takes by name."""
+    """The positional and the keyword frame arguments of a method."""
     if name == "transforms":
         return [], {"frames": names["frames"]}
     return [names[frame] for frame in METHODS[name].frames], {}
@@ -38,14 +38,14 @@ def frames_of(name, names=FRAMES):
 def inputs_of(name, batch=(), seed=0, bridged=None):
     """Random tensors for the inputs of a method of a robot, `robot()` if not given."""
     kd, rng = (bridged or robot()).numpy, np.random.default_rng(seed)
-    given = {
+    arguments = {
         "q": kd.random(batch, seed=seed),
         "q_start": kd.random(batch, seed=seed),
         "q_end": kd.random(batch, seed=seed + 1),
         "dt": rng.uniform(0.1, 0.5, size=batch),
     }
     return [
-        torch.as_tensor(given[one] if one in given else rng.normal(size=(*batch, kd.nv)))
+        torch.as_tensor(arguments[one] if one in arguments else rng.normal(size=(*batch, kd.nv)))
         for one in METHODS[name].inputs
     ]
 
@@ -56,6 +56,6 @@ def listed(results):
 
 
 def random_like(tensor, seed=0):
-    """Random numbers in the shape of a tensor."""
+    """Random values in the shape of a tensor."""
     numbers = np.random.default_rng(seed).normal(size=tuple(tensor.shape))
     return torch.as_tensor(numbers, dtype=tensor.dtype)

@@ -1,4 +1,4 @@
-"""A small robot whose file is right in every respect, and ways to spoil it and see what is said."""
+"""A small robot with a valid file, and functions that damage it and collect the messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GOOD = """\
 
 
 def changed(*pairs: str, text: str = GOOD) -> str:
-    """The good file with pieces replaced: old, new, old, new, ...; each old stands there once."""
+    """The valid file with pieces replaced: old, new, old, new, ...; each old occurs once."""
     for old, new in zip(pairs[::2], pairs[1::2], strict=True):
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the text"
         text = text.replace(old, new)
@@ -43,12 +43,12 @@ def changed(*pairs: str, text: str = GOOD) -> str:
 
 
 def before_end(*lines: str, text: str = GOOD) -> str:
-    """The good file with lines before its last; the first of them is line 20."""
+    """The valid file with lines inserted before its last; the first of them is line 20."""
     return changed("</robot>", "".join(f"{line}\n" for line in lines) + "</robot>", text=text)
 
 
 def chained(name: str, parent: str, extra: str = "", kind: str = "continuous") -> str:
-    """One line with a link and the joint `name_joint` that hangs it on its parent."""
+    """One line with a link and the joint `name_joint` that attaches it to its parent."""
     body = MASS + "</link>"
     joint = f'<joint name="{name}_joint" type="{kind}"><parent link="{parent}"/>'
     return f'<link name="{name}">{body}{joint}<child link="{name}"/>{extra}</joint>'

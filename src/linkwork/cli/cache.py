@@ -9,7 +9,7 @@ import typer
 
 from linkwork.cli.output import print_json, print_text, terminal
 from linkwork.cli.robot_files import Json
-from linkwork.engine.runtime.cache import MEGABYTE, cache_folder, clear, kept_files, size_limit
+from linkwork.engine.runtime.cache import MEGABYTE, cache_folder, cached_files, clear, size_limit
 from linkwork.errors import escaped
 
 cache = typer.Typer()
@@ -32,7 +32,7 @@ def info(*, as_json: Json = False) -> None:
     linkwork cache info
     """
     folder, limit = cache_folder(), size_limit()
-    files = kept_files(folder) if folder else []
+    files = cached_files(folder) if folder else []
     facts: dict[str, Any] = {
         "folder": str(folder) if folder else None,
         "files": len(files),

@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from linkwork.errors import Finding, Place, Severity, escaped
+from linkwork.errors import Finding, Severity, SourceLocation, escaped
 from linkwork.model.table import Table, as_text, width_of
 
 if TYPE_CHECKING:
@@ -196,11 +196,11 @@ def branch_data(model: Model, base: str) -> dict[str, Any]:
 
 def finding_data(finding: Finding) -> dict[str, Any]:
     """A finding; file and line are separate."""
-    place = finding.place
+    location = finding.location
     return {
         "severity": finding.severity,
-        "file": place.file if place else None,
-        "line": place.line if place else None,
+        "file": location.file if location else None,
+        "line": location.line if location else None,
         "element": finding.element or None,
         "text": finding.text,
     }
@@ -208,7 +208,7 @@ def finding_data(finding: Finding) -> dict[str, Any]:
 
 def json_data(value: Any) -> Any:
     """A dataclass or tuple as dicts, lists and numbers."""
-    if isinstance(value, Place):
+    if isinstance(value, SourceLocation):
         return str(value)
     if is_dataclass(value):
         names = [field.name for field in fields(value)]

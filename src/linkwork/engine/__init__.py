@@ -1,8 +1,12 @@
-"""Compiles functions of arrays to machine code. Knows nothing about robots."""
+"""Compilation of functions of arrays to machine code, independent of robots."""
 
-# Bridges to the arrays of other packages. The engine knows none of them: `linkwork/__init__.py`
-# registers modules by name, and they are imported when such an array is passed to linkwork.
+# Bridges to the arrays of other packages. The engine does not depend on these packages:
+# `linkwork/__init__.py` registers modules by name, and a module is imported when an array of its
+# package is passed to linkwork.
 BRIDGES: dict[str, str] = {}
-"""By package: the module with `wrap(kernel)`, a function of its arrays; kernels reject them."""
+"""By package: the module with `wrap(kernel)`, which returns a function of the package's arrays.
+
+Kernels themselves reject these arrays.
+"""
 LAZY_BRIDGES: dict[str, str] = {}
-"""By package: the module with `call_later(kernel, values, out=, threads=)`, which kernels call."""
+"""By package: the module with `call_later(kernel, values, out=, threads=)`, called by kernels."""

@@ -1,8 +1,8 @@
 """`cached_property` without a lock.
 
-Before Python 3.12, `functools.cached_property` holds a lock while it computes. A child process that
-is forked meanwhile inherits the locked lock without the thread that would release it: a deadlock.
-Here two threads may compute the same value; both then get the one that was stored first.
+Before Python 3.12, `functools.cached_property` holds a lock while it computes. A child process
+forked in the meantime inherits the lock, but not the thread that would release it: a deadlock.
+Without a lock, two threads may compute the same value; both get the value that was stored first.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from linkwork.engine.kernel.arguments import refuse_foreign
+from linkwork.engine.kernel.arguments import reject_foreign
 from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic import linalg
@@ -53,7 +53,7 @@ def as_floats(value: Any, name: str) -> Array:
     """Convert an argument to an array of float64."""
     if type(value) is float or (type(value) is np.ndarray and value.dtype == np.float64):
         return np.asarray(value)
-    refuse_foreign(value, name)
+    reject_foreign(value, name)
     array = as_array(value, name)
     if array.dtype == object:
         raise ArgumentError(f"{name}: expected numbers, got traced values")

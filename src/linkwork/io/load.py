@@ -157,7 +157,7 @@ def repair_inertias(model: Model) -> tuple[Model, list[Finding]]:
     links = tuple(_repair_link(link) if link.name in unphysical else link for link in model.links)
     findings = [
         Finding(
-            "warning", f"link {old.name!r}", _repair_message(old, new), old.place, topic="repair"
+            "warning", f"link {old.name!r}", _repair_message(old, new), old.location, topic="repair"
         )
         for old, new in zip(model.links, links, strict=True)
         if old.name in unphysical
@@ -184,5 +184,7 @@ def _repair_message(old: Link, new: Link) -> str:
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     order: Sequence[Severity] = ("error", "warning", "note")
     return tuple(
-        sorted(findings, key=lambda f: (order.index(f.severity), f.place.line if f.place else 0))
+        sorted(
+            findings, key=lambda f: (order.index(f.severity), f.location.line if f.location else 0)
+        )
     )

@@ -19,7 +19,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from linkwork.errors import ArgumentError, Finding, Place, shown
+from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import Source, source_parse_error
@@ -85,8 +85,8 @@ def expand_xacro(
             raise source_parse_error(source.name, f"xacro: {_reason(error)}") from None
     warnings = [_one_line(line) for line in output.getvalue().splitlines() if line.strip()]
     warnings += [f"the file has no argument {shown(name)}" for name in mappings.unused()]
-    place = Place(source.name, 1)
-    findings = [Finding("warning", "", f"xacro: {warning}", place) for warning in warnings]
+    location = SourceLocation(source.name, 1)
+    findings = [Finding("warning", "", f"xacro: {warning}", location) for warning in warnings]
     return replace(source, name=f"{source.name} (expanded)", text=text), findings
 
 

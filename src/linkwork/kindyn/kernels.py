@@ -261,7 +261,7 @@ def build_kernel(
         program,
         key=None if key is None else _key(key, request),
         dtype=dtype,
-        numpy_path=_flat(compute) if _is_too_long(context, layout, specs) else None,
+        column_function=_flat(compute) if _is_too_long(context, layout, specs) else None,
         check_input=finite_check(layout, inputs) if check else None,
         check_result=result_check(specs, context, layout, _unit_norms(layout, [0])),
         result=specs[0].quantity.result if len(specs) == 1 else None,

@@ -105,7 +105,7 @@ def equations_of_joint(joint: Joint) -> FrameEquations:
     closure = joint.motion_kind.closure(Axis(joint.axis, joint.pitch))
     if closure is None:
         text = f"joints of kind {joint.kind!r} cannot close a loop; cut another joint of it"
-        raise model_error(text, f"joint {joint.name!r}", joint.place)
+        raise model_error(text, f"joint {joint.name!r}", joint.location)
     return FrameEquations(
         joint.name,
         Anchor(joint.first, joint.first_H_joint),

@@ -118,11 +118,11 @@ def unphysical_links(links: Sequence[Link]) -> list[Link]:
 
 def _inertia_findings(links: Sequence[Link]) -> Iterator[Finding]:
     for link in unphysical_links(links):
-        yield Finding("warning", f"link {link.name!r}", _why_unphysical(link), link.place)
+        yield Finding("warning", f"link {link.name!r}", _why_unphysical(link), link.location)
     for link in links:
         if link.inertia.mass == 0 and any(link.inertia.tensor):
             text = "has rotational inertia but no mass; kept as it is (a pure rotor)"
-            yield Finding("warning", f"link {link.name!r}", text, link.place)
+            yield Finding("warning", f"link {link.name!r}", text, link.location)
 
 
 def _unit_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
@@ -130,7 +130,7 @@ def _unit_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[F
     for link in links:
         if link.inertia.mass > HEAVIEST_LINK:
             text = f"mass {link.inertia.mass:g} kg is very large for a link; masses are in kg"
-            yield Finding("warning", f"link {link.name!r}", text, link.place)
+            yield Finding("warning", f"link {link.name!r}", text, link.location)
     posed: list[tuple[str, Link | Joint, Pose]] = []
     for link in links:
         shapes = (*link.visuals, *link.collisions)
@@ -142,7 +142,7 @@ def _unit_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[F
         if max(map(abs, pose.rpy)) > LARGEST_ANGLE:
             numbers = " ".join(f"{angle:g}" for angle in pose.rpy)
             text = f"rpy {numbers} is more than a full turn; angles are in radians"
-            yield Finding("warning", element, text, part.place)
+            yield Finding("warning", element, text, part.location)
 
 
 def _why_unphysical(link: Link) -> str:
@@ -175,7 +175,7 @@ def _singular_joint_findings(tree: Tree) -> Iterator[Finding]:
     for joint in tree.model.joints:
         if joint.name in reasons and joint.name not in followers and joint.name not in helped:
             text = f"{reasons[joint.name]}; forward dynamics is singular here"
-            yield Finding("warning", f"joint {joint.name!r}", text, joint.place)
+            yield Finding("warning", f"joint {joint.name!r}", text, joint.location)
 
 
 def _free_of_inertia(
@@ -214,11 +214,11 @@ def _joint_findings(joint: Joint) -> Iterator[Finding]:
     }
     for name, value in values.items():
         if value < 0:
-            yield Finding("warning", element, f"{name} {value:g} is negative", joint.place)
+            yield Finding("warning", element, f"{name} {value:g} is negative", joint.location)
     limits = joint.limits
     if joint.nv == 1 and not limits.lower <= 0 <= limits.upper:
         text = f"position 0 is outside the limits {limits.lower:g} to {limits.upper:g}"
-        yield Finding("note", element, text, joint.place)
+        yield Finding("note", element, text, joint.location)
 
 
 def _mesh_findings(links: Sequence[Link]) -> Iterator[Finding]:
@@ -227,4 +227,4 @@ def _mesh_findings(links: Sequence[Link]) -> Iterator[Finding]:
             mesh = shape.geometry
             if isinstance(mesh, Mesh) and mesh.path is None and mesh.searched:
                 text = f"mesh {mesh.filename!r} not found; searched {', '.join(mesh.searched)}"
-                yield Finding("note", f"link {link.name!r}", text, link.place)
+                yield Finding("note", f"link {link.name!r}", text, link.location)

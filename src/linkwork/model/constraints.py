@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from linkwork.errors import (
     Finding,
-    Place,
+    SourceLocation,
     Suggestions,
     concerning,
     model_error,
@@ -49,11 +49,11 @@ class Constraint:
     first_H_anchor: Pose = IDENTITY  # the point, or the frame, that is constrained
     second_H_anchor: Pose = IDENTITY  # the same on the other side
     coefficients: tuple[float, ...] = ()  # of a coupling: theta_first = c0 + c1 theta_second + ...
-    place: Place | None = field(default=None, compare=False, repr=False)
+    location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        settle(self, name=check_name("constraint", self.name, self.place))
-        with concerning(f"constraint {self.name!r}", self.place):
+        settle(self, name=check_name("constraint", self.name, self.location))
+        with concerning(f"constraint {self.name!r}", self.location):
             if self.kind not in KINDS:
                 raise model_error(f"unknown kind {shown(self.kind)}; {nearest(self.kind, KINDS)}")
             settle(self, first=text(self.first, "first"))
@@ -102,22 +102,22 @@ def constraint_findings(
     for one in constraints:
         element = f"constraint {one.name!r}"
         if one.name in seen:
-            yield Finding("error", element, "another constraint has this name", one.place)
+            yield Finding("error", element, "another constraint has this name", one.location)
         if one.name in by_name:
-            yield Finding("error", element, "a joint has this name", one.place)
+            yield Finding("error", element, "a joint has this name", one.location)
         seen.add(one.name)
         for name in one.frames:
             if name not in frames:
                 message = f"no frame named {shown(name)}{Suggestions(frames)(name)}"
-                yield Finding("error", element, message, one.place)
+                yield Finding("error", element, message, one.location)
         for name in one.joints:
             if name not in by_name:
                 message = f"no joint named {shown(name)}{Suggestions(by_name)(name)}"
-                yield Finding("error", element, message, one.place)
+                yield Finding("error", element, message, one.location)
             elif by_name[name].motion_kind.nq != 1:
                 kind = by_name[name].kind
                 message = f"the {kind} joint {name!r} has no single coordinate to couple"
-                yield Finding("error", element, message, one.place)
+                yield Finding("error", element, message, one.location)
 
 
 def closing_joints(
@@ -161,13 +161,13 @@ def closing_joints(
             raise model_error(
                 "closes a loop, so it has no coordinate, but it mimics a joint or is mimicked",
                 f"joint {joint.name!r}",
-                joint.place,
+                joint.location,
             )
     left_out = {joint.name for joint in closing}
     for name in names:
         if name not in left_out:
             hint = "it cannot be cut: without it, the links fall into two pieces"
-            raise model_error(hint, f"joint {name!r}", model.joint(name).place)
+            raise model_error(hint, f"joint {name!r}", model.joint(name).location)
     return tuple(joint for joint in model.joints if joint.name in left_out)
 
 

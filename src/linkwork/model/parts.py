@@ -15,7 +15,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from linkwork.errors import Finding, ModelError, Place, concerning, model_error, nearest, shown
+from linkwork.errors import (
+    Finding,
+    ModelError,
+    SourceLocation,
+    concerning,
+    model_error,
+    nearest,
+    shown,
+)
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints import KINDS, JointKind
@@ -36,11 +44,11 @@ class Link:
     inertia: Inertia = NO_INERTIA
     visuals: tuple[Shape, ...] = ()
     collisions: tuple[Shape, ...] = ()
-    place: Place | None = field(default=None, compare=False, repr=False)
+    location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        settle(self, name=check_name("link", self.name, self.place))
-        with concerning(f"link {self.name!r}", self.place):
+        settle(self, name=check_name("link", self.name, self.location))
+        with concerning(f"link {self.name!r}", self.location):
             instance(self.inertia, Inertia, "inertia")
             settle(self, visuals=_shapes(self.visuals, "visuals"))
             settle(self, collisions=_shapes(self.collisions, "collisions"))
@@ -53,11 +61,11 @@ class Frame:
     name: str
     link: str
     link_H_frame: Pose = IDENTITY
-    place: Place | None = field(default=None, compare=False, repr=False)
+    location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        settle(self, name=check_name("frame", self.name, self.place))
-        with concerning(f"frame {self.name!r}", self.place):
+        settle(self, name=check_name("frame", self.name, self.location))
+        with concerning(f"frame {self.name!r}", self.location):
             settle(self, link=text(self.link, "link"))
             instance(self.link_H_frame, Pose, "link_H_frame")
 
@@ -122,11 +130,11 @@ class Joint:
     damping: float = 0.0  # [N m s/rad] or [N s/m]
     friction: float = 0.0  # Coulomb friction [N m] or [N]
     armature: float = 0.0  # rotor inertia seen at the joint [kg m^2] or [kg]
-    place: Place | None = field(default=None, compare=False, repr=False)
+    location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        settle(self, name=check_name("joint", self.name, self.place))
-        with concerning(f"joint {self.name!r}", self.place):
+        settle(self, name=check_name("joint", self.name, self.location))
+        with concerning(f"joint {self.name!r}", self.location):
             for name in ("kind", "first", "second"):
                 settle(self, **{name: text(getattr(self, name), name)})
             settle(self, axis=triple(self.axis, "axis"))
@@ -140,7 +148,7 @@ class Joint:
         problems = list(_problems(self))
         if problems:
             element = f"joint {self.name!r}"
-            raise ModelError([Finding("error", element, why, self.place) for why in problems])
+            raise ModelError([Finding("error", element, why, self.location) for why in problems])
 
     @property
     def motion_kind(self) -> JointKind:
@@ -176,12 +184,14 @@ def unit_vector(axis: Iterable[float]) -> Triple:
     return (x / length, y / length, z / length)
 
 
-def check_name(what: str, name: object, place: Place | None = None) -> str:
+def check_name(what: str, name: object, location: SourceLocation | None = None) -> str:
     """Return the name of a part as a Python str, or raise."""
     if not isinstance(name, str):
-        raise model_error(f"the name of a {what} must be a str, got {name!r}", place=place)
+        raise model_error(f"the name of a {what} must be a str, got {name!r}", location=location)
     if not name.strip():
-        raise model_error(f"the name of a {what} must not be empty, got {name!r}", place=place)
+        raise model_error(
+            f"the name of a {what} must not be empty, got {name!r}", location=location
+        )
     return str.__str__(name)
 
 

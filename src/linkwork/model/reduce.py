@@ -173,7 +173,7 @@ def _locked(joint: Joint, theta: Array) -> Joint:
         second=joint.second,
         first_H_joint=composed(joint.first_H_joint, as_pose(motion_pose(joint, theta))),
         joint_H_second=joint.joint_H_second,
-        place=joint.place,
+        location=joint.location,
     )
 
 
@@ -235,7 +235,7 @@ def _pointed(joint: Joint, outer: str | None, back: Mapping[str, Pose]) -> Joint
         return replace(joint, first_H_joint=mount, joint_H_second=IDENTITY)
     if joint.motion_kind.nv and not joint.motion_kind.inverse_is_opposite:
         text = f"a {joint.kind} joint cannot be turned around with the same coordinates"
-        raise model_error(text, f"joint {joint.name!r}", joint.place)
+        raise model_error(text, f"joint {joint.name!r}", joint.location)
     # M(theta) about the axis, backwards, is M(theta) about the opposite axis
     x, y, z = joint.axis
     return replace(

@@ -79,9 +79,9 @@ def _duplicates(what: str, parts: Iterable[Link | Joint | Frame]) -> Iterator[Fi
         if earlier is None:
             first[part.name] = part
         else:
-            first_use = f"; first used at {earlier.place.short}" if earlier.place else ""
+            first_use = f"; first used at {earlier.location.short}" if earlier.location else ""
             text = f"this name is taken{first_use}"
-            yield Finding("error", f"{what} {part.name!r}", text, part.place)
+            yield Finding("error", f"{what} {part.name!r}", text, part.location)
 
 
 def _frame_findings(links: Sequence[Link], frames: Sequence[Frame]) -> Iterator[Finding]:
@@ -91,10 +91,10 @@ def _frame_findings(links: Sequence[Link], frames: Sequence[Frame]) -> Iterator[
         element = f"frame {frame.name!r}"
         if frame.name in names:
             text = "a link has this name, and so has the link's frame"
-            yield Finding("error", element, text, frame.place)
+            yield Finding("error", element, text, frame.location)
         if frame.link not in names:
             text = f"no link named {shown(frame.link)}{suggest(frame.link)}"
-            yield Finding("error", element, text, frame.place)
+            yield Finding("error", element, text, frame.location)
 
 
 def _end_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def _end_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Fi
         for end in (joint.first, joint.second):
             if end not in names:
                 text = f"no link named {shown(end)}{suggest(end)}"
-                yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+                yield Finding("error", f"joint {joint.name!r}", text, joint.location)
 
 
 def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> Iterator[Finding]:
@@ -117,17 +117,17 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
         leader = by_name.get(joint.mimic.joint)
         if leader is None:
             text = f"mimics joint {shown(joint.mimic.joint)}, which does not exist"
-            text += suggest(joint.mimic.joint, besides=joint.name)
+            text += suggest(joint.mimic.joint, exclude=joint.name)
         elif leader.motion_kind.nq != 1:
             text = f"mimics the {leader.kind} joint {leader.name!r}, which has no single coordinate"
         else:
             continue
-        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+        yield Finding("error", f"joint {joint.name!r}", text, joint.location)
     leaders = {joint.name: joint.mimic.joint for joint in joints if joint.mimic}
     for cycle in cycles(leaders):
         joint = by_name[cycle[0]]
         text = f"mimics itself in a cycle: {joined([*cycle, cycle[0]], ' -> ')}"
-        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+        yield Finding("error", f"joint {joint.name!r}", text, joint.location)
 
 
 def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:

@@ -1,10 +1,11 @@
 """The public functions of `linkwork.spatial`: kernels of the functions in `source`.
 
-Kernel    arrays of float64 are computed by a kernel, which is compiled or loaded from the disk
-          cache at the first call; float32 is computed in float64 and rounded
-Source    traced values, float16 and longdouble are computed by the source itself
-Bridges   arrays of PyTorch, JAX and CasADi go to the same kernel, by `wrap` of their bridge
-linkwork  itself imports the sources, so that loading a robot needs no compiler
+Kernel    computes arrays of float64; it is compiled or loaded from the disk cache at the first
+          call. float32 is computed in float64 and rounded
+Source    computes traced values, float16 and longdouble
+Bridges   pass arrays of PyTorch, JAX and CasADi to the same kernel
+
+Other modules of linkwork use the sources, so that loading a robot needs no compiler.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from linkwork.engine.symbolic.traced import foreign_package
 if TYPE_CHECKING:
     from linkwork.engine.kernel.kernel import Kernel
 
-SHAPES: dict[str, tuple[int, ...]] = {  # by name of an argument, the same in all functions
+SHAPES: dict[str, tuple[int, ...]] = {  # by name of the argument, the same in all functions
     **dict.fromkeys(("angle", "mass"), ()),
     **dict.fromkeys(("phi", "rpy", "xyz", "axis", "position", "b_point", "vector", "com"), (3,)),
     **dict.fromkeys(("linear", "angular"), (3,)),
@@ -42,17 +43,17 @@ _FLOAT64 = np.dtype(np.float64)
 FUNCTIONS: dict[Callable[..., Any], _Compiled] = {}
 
 
-def compile_in(module: str, but: Sequence[str] = ()) -> None:
-    """Replace the functions that a module imports from its source by ones that are compiled.
+def compile_in(module: str, exclude: Sequence[str] = ()) -> None:
+    """Replace the functions that a module imports from its source by compiled functions.
 
     Args:
         module: name of the module.
-        but: functions to leave as they are: they return views, or call LAPACK.
+        exclude: functions that are not replaced, since they return views or call LAPACK.
     """
     names = vars(sys.modules[module])
     for name, value in list(names.items()):
         is_source = isinstance(value, FunctionType) and ".source." in value.__module__
-        if is_source and name not in but:
+        if is_source and name not in exclude:
             names[name] = _public(value, module)
 
 
@@ -60,8 +61,8 @@ def warmup(*functions: Callable[..., Any]) -> None:
     """Wait until the optimized code of functions of `linkwork.spatial` is in use.
 
     Args:
-        functions: such as `se3.log`; all if none is given, which takes seconds. Those that are not
-            compiled, such as `so3.project`, are left as they are.
+        functions: such as `se3.log`; by default all, which takes seconds. Functions that are not
+            compiled, such as `so3.project`, are ignored.
     """
     for function in functions or tuple(FUNCTIONS):
         if function in FUNCTIONS:
@@ -96,11 +97,11 @@ class _Compiled:
         self.name = name
         self.names = tuple(signature(source).parameters)
         self.shapes = tuple(SHAPES[name] for name in self.names)
-        self._bridges: dict[str, Callable[..., Any]] = {}  # by package, of other arrays
+        self._bridges: dict[str, Callable[..., Any]] = {}  # functions of other arrays, by package
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel; it compiles at its first call."""
+        """The kernel, which is compiled at its first call."""
         from linkwork.engine.kernel.arguments import Signature
         from linkwork.engine.kernel.kernel import Kernel
         from linkwork.engine.runtime.sources import source_digest
@@ -117,13 +118,13 @@ class _Compiled:
 
     @cached_property
     def compute(self) -> Callable[..., Any]:
-        """The kernel as a function that returns a single number as a scalar, as NumPy does."""
+        """The kernel, wrapped to return scalars in place of 0-d arrays, as NumPy does."""
         kernel = self.kernel
-        is_number = kernel.signature.outputs[0].shape == ()
-        return (lambda *arrays: kernel(*arrays)[()]) if is_number else kernel
+        is_scalar = kernel.signature.outputs[0].shape == ()
+        return (lambda *arrays: kernel(*arrays)[()]) if is_scalar else kernel
 
     def convert_and_compute(self, *args: Any, **named: Any) -> Any:
-        """Any call: by name, with lists, with other number types, with traced values."""
+        """Handle any call: with named arguments, lists, other numeric types or traced values."""
         if named:
             args += tuple(named.pop(name) for name in self.names[len(args) :] if name in named)
         if named or len(args) != len(self.names):
@@ -137,19 +138,19 @@ class _Compiled:
         if dtype.kind == "O":
             return self.source(*arrays)
         if dtype.type not in (np.float64, np.float32):
-            batch_of(self.names, self.shapes, arrays)  # raises an error that names the arguments
-            with np.errstate(all="ignore"):  # compiled code does not warn either
+            batch_of(self.names, self.shapes, arrays)  # raises an error with the argument names
+            with np.errstate(all="ignore"):  # compiled code issues no warnings either
                 return self.source(*arrays)
         result = self.compute(*(array.astype(_FLOAT64, copy=False) for array in arrays))
         if dtype is _FLOAT64:
             return result
-        with np.errstate(over="ignore"):  # too large for the type is infinite
+        with np.errstate(over="ignore"):  # a value too large for the type becomes infinite
             return result.astype(dtype)
 
     def _bridge(self, package: str) -> Callable[..., Any]:
-        """The function for arrays of another package, made once."""
-        known = self._bridges.get(package)
-        if known is None:
+        """Return the function for arrays of another package, created on first use."""
+        function = self._bridges.get(package)
+        if function is None:
             wrapped = import_module(BRIDGES[package]).wrap(self.kernel)
-            known = self._bridges.setdefault(package, wrapped)
-        return known
+            function = self._bridges.setdefault(package, wrapped)
+        return function

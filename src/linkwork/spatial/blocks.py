@@ -1,10 +1,9 @@
-"""The algebra of 3-D vectors on tuples of scalars: how joint kinds and algorithms compute.
+"""The algebra of 3-D vectors on tuples of scalars, which joint kinds and algorithms use.
 
-A scalar is a float (a constant of the robot), or what the caller computes with: an expression being
-traced, or an array with one entry per robot of a batch. Constants that are 0 or 1 cost nothing: a
-float times a float is a float, and sums and products with 0.0 and 1.0 (structural zeros and ones)
-are left out. `arrays` and the other modules of `spatial` have the same algebra on arrays,
-where no entry is known beforehand.
+A scalar is a float (a constant of the robot), a traced expression, or an array with one entry per
+robot of a batch. Operations on floats are computed immediately, and sums and products with 0.0 and
+1.0 (structural zeros and ones) are omitted. The other modules of `spatial` have the same algebra on
+arrays, without structural zeros.
 
 Vec    (x, y, z)
 Mat    three rows
@@ -46,7 +45,7 @@ def sub(a: Vec, b: Vec) -> Vec:
 
 
 def total(*terms: Scalar) -> Scalar:
-    """The sum of scalars, from the first on."""
+    """Sum of scalars."""
     value: Scalar = 0.0
     for term in terms:
         value = plus(value, term)
@@ -143,11 +142,11 @@ def wedge(v: Vec) -> Mat:
 
 
 def rotate_sym(R: Mat, a: Sym) -> Sym:
-    """R a R^T for a rotation R. The trace stays the same, which saves a row."""
+    """R a R^T for a rotation R; the trace is invariant, which saves a row."""
     x, y = (apply(full(a), row) for row in R[:2])  # (a R^T)^T
     xx, xy, xz = (dot(x, row) for row in R)
     yy, yz = dot(y, R[1]), dot(y, R[2])
-    if is_permutation(R):  # nothing is computed
+    if is_permutation(R):  # no operations
         return (xx, xy, xz, yy, yz, dot(apply(full(a), R[2]), R[2]))
     trace = plus(plus(a[0], a[3]), a[5])
     return (xx, xy, xz, yy, yz, minus(minus(trace, xx), yy))
@@ -156,7 +155,7 @@ def rotate_sym(R: Mat, a: Sym) -> Sym:
 def rotate_mat_about(axis: int, c: Scalar, s: Scalar, m: Mat) -> Mat:
     """R m R^T for a rotation R about a coordinate axis, from its cosine and sine.
 
-    In the plane across the axis, with d = m_xx - m_yy, p = m_xy + m_yx and t = c d - s p:
+    In the plane normal to the axis, with d = m_xx - m_yy, p = m_xy + m_yx and t = c d - s p:
     m_xx' = m_yy + c t,  m_yy' = m_xx - c t,  m_xy' = m_xy + s t,  m_yx' = m_yx + s t.
     """
     x, y = (axis + 1) % 3, (axis + 2) % 3
@@ -174,12 +173,12 @@ def rotate_mat_about(axis: int, c: Scalar, s: Scalar, m: Mat) -> Mat:
 
 
 def is_zero_vector(v: Vec) -> bool:
-    """Whether a vector is the constant 0."""
+    """Return whether a vector is the constant 0."""
     return all(map(is_zero, v))
 
 
 def is_permutation(m: Mat) -> bool:
-    """Whether a matrix of constants only exchanges axes, perhaps with other signs."""
+    """Return whether a matrix is a constant signed permutation of the axes."""
     return all(isinstance(x, float) and x in (0.0, 1.0, -1.0) for row in m for x in row)
 
 
@@ -202,7 +201,7 @@ def shift_sym(a: Sym, mass: Scalar, first: Vec, p: Vec) -> Sym:
 def rotation_about(axis: Vec, c: Scalar, s: Scalar) -> Mat:
     """Rotation about a constant unit vector a, from cosine and sine: a a^T + c (1 - a a^T) + s [a].
 
-    About a coordinate axis, only cosines, sines and constants are left.
+    About a coordinate axis, the entries are cosines, sines and constants.
     """
     across = wedge(axis)
     rows: list[Vec] = []
@@ -251,27 +250,27 @@ def power(twist: Twist, wrench: Twist) -> Scalar:
 
 
 def twist_cross(a: Twist, b: Twist) -> Twist:
-    """a x b: the rate of a twist b that is carried along by a."""
+    """a x b: the rate of change of a twist b that moves with a."""
     return add(cross(a[1], b[0]), cross(a[0], b[1])), cross(a[1], b[1])
 
 
 def wrench_cross(a: Twist, wrench: Twist) -> Twist:
-    """a x* wrench: the rate of a wrench (force, moment) that is carried along by a twist a."""
+    """a x* wrench: the rate of change of a wrench (force, moment) that moves with a twist a."""
     (v, w), (force, moment) = a, wrench
     return cross(w, force), add(cross(w, moment), cross(v, force))
 
 
-def halves(numbers: Sequence[Scalar]) -> Twist:
-    """The linear and the angular part of six numbers."""
-    return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])
+def halves(vector: Sequence[Scalar]) -> Twist:
+    """Split six scalars into the linear and the angular part."""
+    return (vector[0], vector[1], vector[2]), (vector[3], vector[4], vector[5])
 
 
-def as_vector(numbers: Sequence[Scalar]) -> Array:
-    """(..., n) array of n scalars, for the functions that take arrays."""
-    return as_array(stack(numbers)) if numbers else as_array([])
+def as_vector(entries: Sequence[Scalar]) -> Array:
+    """Convert n scalars to an array (..., n)."""
+    return as_array(stack(entries)) if entries else as_array([])
 
 
 def scalars(vector: Array) -> list[Scalar]:
-    """The n scalars of an array (..., n)."""
+    """Split an array (..., n) into n scalars."""
     entries = [vector[..., k] for k in range(vector.shape[-1])]
     return [x.item() if x.dtype == object and x.ndim == 0 else x for x in entries]

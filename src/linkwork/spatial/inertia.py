@@ -5,9 +5,9 @@ Parameters   [m, m cx, m cy, m cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] (..., 10): mass
 Matrix       [[m 1, -m c^], [m c^, I]] (..., 6, 6), maps a velocity to a momentum
 Sum          the parameters of rigidly connected bodies in one frame are added
 Frame        about the origin and along the axes of one frame, unless `com` is in the name
-Batch        any leading axes, broadcast as NumPy does
+Batch        any leading axes, broadcast as in NumPy
 
-A body of mass zero may have a tensor: it is a rotor whose mass is counted elsewhere.
+A body of mass zero may have a tensor: it is a rotor whose mass is included in another body.
 
 Wensing, Kim, Slotine, Linear matrix inequalities for physically consistent inertial parameter
 identification (2018), for second moments and the pseudo-inertia.
@@ -28,4 +28,4 @@ from linkwork.spatial.source.inertia import second_moments as second_moments
 from linkwork.spatial.source.inertia import to_com as to_com
 from linkwork.spatial.source.inertia import transform as transform
 
-_compile_in(__name__, but=("to_com", "is_physical", "nearest_physical", "principal_moments"))
+_compile_in(__name__, exclude=("to_com", "is_physical", "nearest_physical", "principal_moments"))

@@ -1,14 +1,14 @@
 """Spatial vectors: velocities and forces of rigid bodies as 6-vectors.
 
-Order     [linear; angular], always. Only this module slices 6-vectors; others call `split`, `join`
-Motion    velocities, accelerations, joint axes. a_X_b takes them from coordinates in b to a
-Force     forces and momenta. a_Xf_b, the inverse transpose of a_X_b, takes them from b to a
+Order     always [linear; angular]. Only this module slices 6-vectors; others call `split`, `join`
+Motion    velocities, accelerations, joint axes. a_X_b maps them from coordinates in b to a
+Force     forces and momenta. a_Xf_b, the inverse transpose of a_X_b, maps them from b to a
 Pairing   power = dot(force, motion), the same in every frame
-Batch     any leading axes, broadcast as NumPy does
+Batch     any leading axes, broadcast as in NumPy
 
 With a_H_b = (R, p):  a_X_b = [[R, p^ R], [0, R]],  a_Xf_b = [[R, 0], [p^ R, R]].
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 2, with the two halves exchanged.
+Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 2, with the linear part first.
 """
 
 from linkwork.spatial._compiled import compile_in as _compile_in
@@ -25,4 +25,4 @@ from linkwork.spatial.source.motion import split as split
 from linkwork.spatial.source.motion import transform_force as transform_force
 from linkwork.spatial.source.motion import transform_motion as transform_motion
 
-_compile_in(__name__, but=("split",))
+_compile_in(__name__, exclude=("split",))

@@ -3,9 +3,9 @@
 Order      w, x, y, z; every argument that is a quaternion has `wxyz` in its name
 Product    Hamilton's: a_q_c = a_q_b * b_q_c, as the rotation matrices multiply
 Sign       q and -q are the same rotation; `log` and `from_rotation` choose the one with w >= 0
-Norm       products, `rotate`, `to_rotation` and the rates are polynomials: they do not normalize;
-           `log` does not depend on the norm
-Batch      any leading axes, broadcast as NumPy does
+Norm       products, `rotate`, `to_rotation` and the rates do not normalize; `log` does not depend
+           on the norm
+Batch      any leading axes, broadcast as in NumPy
 """
 
 from linkwork.spatial._compiled import compile_in as _compile_in

@@ -2,10 +2,10 @@
 
 Pose       a_H_b = [[R, p], [0, 1]] is the pose of frame b in frame a: p is b's origin in a, the
            columns of R are b's axes in a. Chain by adjacency: a_H_c = a_H_b @ b_H_c
-Twist      xi = [v; w], linear first; exp(xi) moves for one second with that constant body velocity
+Twist      xi = [v; w], linear first; exp(xi) is the motion in one second at this body velocity
 Jacobian   exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)
                        = exp(xi) @ exp(right_jacobian(xi) @ d)    for small d
-Batch      any leading axes, broadcast as NumPy does
+Batch      any leading axes, broadcast as in NumPy
 """
 
 from linkwork.spatial._compiled import compile_in as _compile_in
@@ -25,4 +25,4 @@ from linkwork.spatial.source.se3 import transform_point as transform_point
 from linkwork.spatial.source.se3 import vee as vee
 from linkwork.spatial.source.se3 import wedge as wedge
 
-_compile_in(__name__, but=("identity", "rotation_of", "position_of"))
+_compile_in(__name__, exclude=("identity", "rotation_of", "position_of"))

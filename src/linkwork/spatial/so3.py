@@ -5,7 +5,7 @@ Vector     phi = axis times angle [rad]; exp(phi) rotates by that angle about th
 rpy        roll, pitch, yaw [rad] in URDF's order: R = Rz(yaw) Ry(pitch) Rx(roll)
 Jacobian   exp(phi + d) = exp(left_jacobian(phi) @ d) @ exp(phi)
                         = exp(phi) @ exp(right_jacobian(phi) @ d)    for small d
-Batch      any leading axes, broadcast as NumPy does
+Batch      any leading axes, broadcast as in NumPy
 """
 
 from linkwork.spatial._compiled import compile_in as _compile_in
@@ -25,4 +25,4 @@ from linkwork.spatial.source.so3 import to_rpy as to_rpy
 from linkwork.spatial.source.so3 import vee as vee
 from linkwork.spatial.source.so3 import wedge as wedge
 
-_compile_in(__name__, but=("project",))
+_compile_in(__name__, exclude=("project",))

@@ -53,12 +53,12 @@ def _parent_findings(
     for frame in frames:
         for parent in {frame.parent, frame.default_parent} - {None, *index}:
             text = f"its parent {parent!r} does not exist; {nearest(parent, index)}"
-            yield Finding("error", f"frame {frame.name!r}", text, frame.place)
+            yield Finding("error", f"frame {frame.name!r}", text, frame.location)
     tree = {frame.name: frame.parent for frame in frames if frame.parent}
     default = {frame.name: frame.default_parent for frame in frames if frame.default_parent}
     for cycle in [*cycles(tree), *([] if default == tree else cycles(default))]:
         text = f"cycle of parents: {listed(cycle)}"
-        yield Finding("error", f"frame {cycle[0]!r}", text, index[cycle[0]].place)
+        yield Finding("error", f"frame {cycle[0]!r}", text, index[cycle[0]].location)
 
 
 def leader_findings(frame: CellFrame, index: Mapping[str, CellFrame]) -> Iterator[Finding]:
@@ -71,10 +71,10 @@ def leader_findings(frame: CellFrame, index: Mapping[str, CellFrame]) -> Iterato
         joints = [name for name, other in index.items() if other.motion]
         hint = nearest(depends.joint, joints)
         text = f"depends on {depends.joint!r}, which is not a joint; {hint}"
-        yield Finding("error", element, text, frame.place)
+        yield Finding("error", element, text, frame.location)
     elif leader.motion.motion_kind.nq != 1:
         text = f"depends on {depends.joint!r}, which has several coordinates"
-        yield Finding("error", element, text, frame.place)
+        yield Finding("error", element, text, frame.location)
 
 
 def _dependence_findings(
@@ -87,4 +87,4 @@ def _dependence_findings(
             yield from leader_findings(frame, index)
     for cycle in cycles(leaders):
         text = f"cycle of dependent joints: {listed(cycle)}"
-        yield Finding("error", f"frame {cycle[0]!r}", text, index[cycle[0]].place)
+        yield Finding("error", f"frame {cycle[0]!r}", text, index[cycle[0]].location)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Place, concerning, model_error, nearest
+from linkwork.errors import SourceLocation, concerning, model_error, nearest
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints import KINDS, Axis, JointKind
@@ -110,11 +110,11 @@ class CellFrame:
     visuals: tuple[Shape, ...] = ()
     collisions: tuple[Shape, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()  # additional (name, value) pairs of a file
-    place: Place | None = field(default=None, compare=False, repr=False)
+    location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        settle(self, name=check_name("frame", self.name, self.place))
-        with concerning(f"frame {self.name!r}", self.place):
+        settle(self, name=check_name("frame", self.name, self.location))
+        with concerning(f"frame {self.name!r}", self.location):
             if self.parent is not None:
                 settle(self, parent=text(self.parent, "parent"))
             instance(self.parent_H_frame, Pose, "parent_H_frame")

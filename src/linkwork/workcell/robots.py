@@ -86,7 +86,7 @@ def _link_frames(
             inertia=link.inertia,
             visuals=link.visuals,
             collisions=link.collisions,
-            place=link.place,
+            location=link.location,
         )
 
 
@@ -97,7 +97,7 @@ def _more_frames(model: Model, placement: Placement, base: str) -> Iterator[Cell
                 name=placement.frame(frame.name),
                 parent=placement.frame(frame.link),
                 parent_H_frame=frame.link_H_frame,
-                place=frame.place,
+                location=frame.location,
             )
 
 

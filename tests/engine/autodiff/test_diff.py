@@ -23,11 +23,11 @@ from linkwork.errors import NameNotFoundError, ShapeError
 MODES = ("forward", "reverse")
 
 
-def derivative(function, *at, wrt="a", mode="forward"):
-    program = program_for(function, *(np.shape(x) for x in at))
+def derivative(function, *point, wrt="a", mode="forward"):
+    program = program_for(function, *(np.shape(x) for x in point))
     changed = jacobian(program, wrt, mode=mode)
     changed.verify()
-    return values(changed, *at)[0]
+    return values(changed, *point)[0]
 
 
 SMOOTH = {
@@ -61,8 +61,8 @@ SMOOTH = {
 def test_every_operation(name, mode):
     function, a, b = SMOOTH[name]
     program = program_for(lambda a, b: function(a[()], b[()]), (), ())
-    wanted = mp_jacobian(program, (a, b), [0, 1])[0]
-    for wrt, slope in zip("ab", wanted, strict=True):
+    expected = mp_jacobian(program, (a, b), [0, 1])[0]
+    for wrt, slope in zip("ab", expected, strict=True):
         (got,) = values(jacobian(program, wrt, mode=mode), a, b)
         assert got.shape == ()
         assert got == pytest.approx(slope, rel=1e-15, abs=1e-18)
@@ -71,11 +71,11 @@ def test_every_operation(name, mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed, mode):
-    program, at = random_program(seed)
-    wanted = mp_jacobian(program, at, range(7))
+    program, point = random_program(seed)
+    expected = mp_jacobian(program, point, range(7))
     changed = jacobian(program, ["a", "b"], mode=mode)
     changed.verify()
-    got = values(changed, *at)
+    got = values(changed, *point)
 
     assert [port.shape for port in changed.outputs] == [(3, 2, 3), (3, 2, 2, 2), (3,), (2, 2)]
     assert [port.name for port in changed.outputs] == [
@@ -88,11 +88,11 @@ def test_random_programs(seed, mode):
     stacked = np.block(
         [[got[0].reshape(6, 3), got[1].reshape(6, 4)], [got[2][None], got[3].reshape(1, 4)]]
     )
-    np.testing.assert_allclose(stacked, wanted, rtol=1e-12, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(stacked, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_zeros_of_the_structure_are_constants(mode):
+def test_structural_zeros_are_constants(mode):
     program = program_for(
         lambda a, b: np.stack([a[0] * a[0], b[0], a[1] * 3.0, 4.0 + 0 * a[0]]), (2,), (1,)
     )
@@ -117,7 +117,7 @@ def test_a_linear_function_has_a_constant_jacobian(rng):
 
 
 def test_reverse_is_chosen_for_few_outputs():
-    """The gradient of a long sum costs a few operations for each number, not their square."""
+    """The operations of the gradient of a long sum grow linearly, not quadratically."""
     n = 30
 
     def function(a):
@@ -131,8 +131,8 @@ def test_reverse_is_chosen_for_few_outputs():
 
     assert chosen == jacobian(program, "a", mode="reverse")
     assert chosen.n_ops < 6 * n < forward.n_ops
-    at = np.linspace(0.9, 1.1, n)
-    np.testing.assert_allclose(values(chosen, at)[0], values(forward, at)[0], rtol=1e-13)
+    point = np.linspace(0.9, 1.1, n)
+    np.testing.assert_allclose(values(chosen, point)[0], values(forward, point)[0], rtol=1e-13)
 
 
 def test_forward_is_chosen_for_few_inputs():
@@ -143,7 +143,7 @@ def test_forward_is_chosen_for_few_inputs():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_length_of_a_vector_at_zero(mode):
-    """There is a corner, and no NaN."""
+    """The function is not differentiable there; the result is 0, not NaN."""
     for function in (
         lambda a: (a * a).sum().sqrt(),
         lambda a: ((a * a).sum() * 4.0).sqrt() * 2.0 + a[0],
@@ -177,8 +177,8 @@ def test_a_root_with_a_vertical_tangent(mode):
         lambda x: (x <= 0.0).select(x.cos(), (x <= 1.0).select(x / x, x.sqrt())),
     ],
 )
-def test_what_is_not_selected_does_no_harm(function, mode):
-    """At zero, the branches that are not taken are NaN or infinite."""
+def test_a_branch_that_is_not_selected_has_no_effect(function, mode):
+    """At zero, the branches that are not selected are NaN or infinite."""
     program = program_for(lambda a: function(a[0]) + a[0], (1,))
     (got,) = values(jacobian(program, "a", mode=mode), [0.0])
     near = [values(jacobian(program, "a", mode=mode), [x])[0][0] for x in (-1e-9, 0.0)]
@@ -198,20 +198,18 @@ def test_second_derivatives_are_symmetric(rng):
     program = program_for(lambda a: (a[0] * a[1]).sin() * (a[2] * a[2] + a[0] * a[0]).sqrt(), (3,))
     first = gradient(program, "a")
     second = jacobian(first, "a")
-    at = rng.uniform(0.5, 1.0, 3)
-    (H,) = values(second, at)
+    point = rng.uniform(0.5, 1.0, 3)
+    (H,) = values(second, point)
 
     assert H.shape == (3, 3)
     np.testing.assert_allclose(H, H.T, rtol=1e-12)
-    np.testing.assert_allclose(H, mp_jacobian(first, (at,), range(3)), rtol=1e-12)
+    np.testing.assert_allclose(H, mp_jacobian(first, (point,), range(3)), rtol=1e-12)
 
 
-def test_a_gradient_is_that_of_one_number():
+def test_a_gradient_requires_a_scalar_output():
     program = program_for(lambda a: a * 2.0, (3,))
 
-    with pytest.raises(
-        ShapeError, match=r"that of one number, got out \(3,\); use jacobian or vjp"
-    ):
+    with pytest.raises(ShapeError, match=r"gradient.*scalar.*out \(3,\).*jacobian or vjp"):
         gradient(program, "a")
     (got,) = values(gradient(program_for(lambda a: (a * a).sum(), (2, 2)), "a"), np.eye(2))
     np.testing.assert_array_equal(got, 2 * np.eye(2))
@@ -242,38 +240,40 @@ def state(kd, rng):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_torque_by_acceleration_is_the_mass_matrix(robot, mode, rng):
+def test_torque_derivative_in_acceleration_is_the_mass_matrix(robot, mode, rng):
     q, nu, nu_dot = state(robot, rng)
     program = jacobian(robot.function("inverse_dynamics").program, "nu_dot", mode=mode)
     (M,) = values(program, q, nu, nu_dot)
-    wanted = robot.mass_matrix(q)
+    expected = robot.mass_matrix(q)
 
-    np.testing.assert_allclose(M, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(M, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_torque_by_velocity_and_position(robot, mode, rng):
+def test_torque_derivatives_in_velocity_and_position(robot, mode, rng):
     inputs = q, nu, _ = state(robot, rng)
     program = robot.function("inverse_dynamics").program
     got = values(jacobian(program, ["q", "nu"], mode=mode), *inputs)
-    wanted = mp_jacobian(program, inputs, range(len(q) + len(nu)))
+    expected = mp_jacobian(program, inputs, range(len(q) + len(nu)))
 
-    np.testing.assert_allclose(np.hstack(got), wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        np.hstack(got), expected, rtol=0, atol=1e-12 * np.abs(expected).max()
+    )
 
 
 def test_derivatives_of_a_robot_as_machine_code(robot, rng):
     inputs = state(robot, rng)
     program = jacobian(robot.function("inverse_dynamics").program, "nu")
-    (wanted,) = values(program, *inputs)
+    (expected,) = values(program, *inputs)
     rows = [np.tile(array, (8, 1)) for array in inputs]
     for width in (1, 4):
         (got,) = run_compiled(program, *rows, width=width)
-        error = np.abs(got - wanted.reshape(1, -1)).max()
-        assert error <= 1e-12 * np.abs(wanted).max()
+        error = np.abs(got - expected.reshape(1, -1)).max()
+        assert error <= 1e-12 * np.abs(expected).max()
 
 
 def test_the_mass_matrix_is_the_second_derivative_of_the_energy(rng):
-    """T = nu.M nu / 2, so its second derivative by nu is M."""
+    """T = nu.M nu / 2, so its second derivative with respect to nu is M."""
     kd = linkwork.KinDyn(linkwork.robots.load("arm"))
     q, nu, _ = state(kd, rng)
     mass = kd.function("mass_matrix").program
@@ -296,20 +296,22 @@ def test_the_mass_matrix_is_the_second_derivative_of_the_energy(rng):
 
 
 def test_libm_and_numpy_give_the_same(rng):
-    """The oracle of the oracle: two ways to run one program."""
+    """Check of the reference: two ways to run one program."""
     program = program_for(lambda a: np.stack([a[0].sin() * a[1].exp(), a[0].arctan2(a[1])]), (2,))
-    at = rng.normal(size=2)
+    point = rng.normal(size=2)
     with mp.workdps(30):
         np.testing.assert_allclose(
-            program.run(at, functions=LIBM), program.run(at, functions=NUMPY_FUNCTIONS), rtol=1e-15
+            program.run(point, functions=LIBM),
+            program.run(point, functions=NUMPY_FUNCTIONS),
+            rtol=1e-15,
         )
 
 
-# Guards, which keep 0 times infinity from being NaN, only where they can matter.
+# Guards against 0 times infinity exist only where they are needed.
 
 
 def distance_of_chain(n):
-    """The distance from the end of a planar chain to a point, kept above a margin."""
+    """The distance from the end of a planar chain to a point, at least a margin."""
 
     def function(a, b):
         x, y, angle = a[0] * 0.0, a[0] * 0.0, a[0] * 0.0
@@ -330,8 +332,8 @@ def test_a_distance_needs_as_many_guards_for_a_long_chain_as_for_a_short_one(rng
         program = distance_of_chain(n)
         changed = gradient(program, "a")
         guards.append(sum(step[0] in (Op.SELECT, Op.LESS_EQUAL) for step in changed.steps))
-        at = (rng.normal(size=n), np.zeros(2))
-        by_mode = [values(jacobian(program, "a", mode=mode), *at)[0] for mode in MODES]
+        point = (rng.normal(size=n), np.zeros(2))
+        by_mode = [values(jacobian(program, "a", mode=mode), *point)[0] for mode in MODES]
         np.testing.assert_allclose(by_mode[0], by_mode[1], rtol=1e-12, atol=1e-12)
     assert guards[0] == guards[1]
 

@@ -1,4 +1,4 @@
-"""The length of a Jacobian is known before it is made."""
+"""Estimates of the size of a Jacobian."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_of_programs_with_loops(wrt):
         assert 0.2 * real <= jacobian_steps(program, wrt) <= 6 * real
 
 
-def test_the_mode_of_a_loop_is_that_of_less_work():
+def test_the_mode_with_less_work_is_chosen_for_a_loop():
     def function(x):
         return lw.repeat(9, lambda y: np.sin(y) * y[::-1] + 0.1 * y, x)
 

@@ -16,7 +16,7 @@ from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, program_of, 
 
 
 def unrolled(n, body, carry):
-    """What `lw.repeat` computes, without a loop in the program."""
+    """`lw.repeat` without a loop in the program."""
     for _ in range(n):
         carry = body(carry)
     return carry
@@ -28,7 +28,7 @@ def traced(function, repeat, *shapes):
 
 
 def run(program, *inputs):
-    """The results of a program, as numbers."""
+    """Compute the results of a program."""
     flat = [np.ravel(one) for one in inputs]
     with np.errstate(all="ignore"):
         return np.array(program.run(*flat, functions=NUMPY_FUNCTIONS), float)
@@ -40,7 +40,7 @@ def in_one(repeat, x, p):
 
 
 def in_two(repeat, x, p):
-    """One loop in another, with selects, divisions, and values of both functions around."""
+    """Nested loops, with selects, divisions, and values of both enclosing functions."""
 
     def outer(carry):
         a, t = carry
@@ -71,13 +71,13 @@ def with_rotations(repeat, x, p):
 
 
 def of_one_input(repeat, x, p):
-    """The carry of the second part does not depend on x, and some carries have no use."""
+    """The carry of the second part does not depend on x, and some carry entries are unused."""
     a, b, _ = repeat(4, lambda c: (c[0] * p, c[1] + p**2, c[2] * c[0]), (x, p, x))
     return a @ b
 
 
 def with_conditions(repeat, x, p):
-    """What is far enough is not changed any more."""
+    """Entries that are far enough do not change."""
 
     def body(carry):
         a, is_done = carry
@@ -121,10 +121,10 @@ DERIVATIVES = {
 @pytest.mark.parametrize("kind", DERIVATIVES)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_derivatives_are_those_of_the_unrolled_function(function, kind, rng):
-    given = dict(zip(("x", "p", "dx", "dp"), rng.uniform(0.2, 1.5, (4, 3)), strict=True))
-    given |= {"ct": [0.7]}
+    arguments = dict(zip(("x", "p", "dx", "dp"), rng.uniform(0.2, 1.5, (4, 3)), strict=True))
+    arguments |= {"ct": [0.7]}
     derive, names = DERIVATIVES[kind]
-    inputs = [given[name] for name in names]
+    inputs = [arguments[name] for name in names]
     with_loops = derive(traced(function, lw.repeat, (3,), (3,)))
     with_loops.verify()
     assert with_loops.loops
@@ -146,8 +146,8 @@ def test_gradients_by_complex_steps(n, rng):
         for one in np.eye(6)
     ]
     for mode in ("forward", "reverse"):
-        found = run(diff.jacobian(program, ["x", "p"], mode=mode), x, p)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        actual = run(diff.jacobian(program, ["x", "p"], mode=mode), x, p)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 def test_a_program_does_not_grow_with_the_number_of_iterations():
@@ -164,21 +164,21 @@ def test_a_program_does_not_grow_with_the_number_of_iterations():
 
 
 def test_the_values_of_a_loop_are_computed_once():
-    """Tangents and values in one loop; adjoints in another one, which computes the body again."""
+    """Tangents and values are in one loop; adjoints in another, which computes the body again."""
     program = traced(in_one, lw.repeat, (3,), (3,))
     (body,) = [loop.body for loop in program.loops]
     assert len(diff.jvp(program, BOTH).loops) == 1
     gradient = diff.gradient(program, BOTH)
     assert len(gradient.loops) == 2
     assert gradient.n_ops < 4 * program.n_ops
-    kept, back = gradient.loops
-    assert (kept.n_written, kept.is_reversed) == (3, False)
-    assert kept.body.n_ops == body.n_ops
+    stored, back = gradient.loops
+    assert (stored.n_written, stored.is_reversed) == (3, False)
+    assert stored.body.n_ops == body.n_ops
     assert (back.n_read, back.n_carry, back.is_reversed) == (3, 7, True)  # of x, p and 0.05 p[0]
 
 
-def test_what_is_zero_in_each_iteration_is_not_carried():
-    """The tangents of what depends on p only, in the direction of x, and linear loops."""
+def test_derivatives_that_are_zero_in_each_iteration_are_not_carried():
+    """Tangents along x of values that depend only on p, and linear loops."""
     program = traced(of_one_input, lw.repeat, (3,), (3,))
     assert [loop.n_carry for loop in program.loops] == [6]
     (loop,) = diff.jvp(program, "x").loops
@@ -188,7 +188,7 @@ def test_what_is_zero_in_each_iteration_is_not_carried():
     assert (loop.n_read, loop.n_carry) == (0, 3)
 
 
-def test_a_branch_that_is_not_selected_does_not_count(rng):
+def test_a_branch_that_is_not_selected_has_no_effect(rng):
     """As without loops, even if it is infinite or NaN, inside of a loop or after it."""
 
     def inside(repeat, x, p):
@@ -208,9 +208,9 @@ def test_a_branch_that_is_not_selected_does_not_count(rng):
         for mode in ("forward", "reverse"):
             derive = partial(diff.jacobian, wrt=BOTH, mode=mode)
             expected = run(derive(traced(function, unrolled, (3,), (3,))), x, p)
-            found = run(derive(traced(function, lw.repeat, (3,), (3,))), x, p)
+            actual = run(derive(traced(function, lw.repeat, (3,), (3,))), x, p)
             assert np.isfinite(expected).all()
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 def without_loops(program):
@@ -230,7 +230,7 @@ def without_loops(program):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_with_loops_and_stacks(seed, rng):
-    """Nested and reversed loops, which read what other loops have written."""
+    """Nested and reversed loops, which read stacks of other loops."""
     program = loop_program(seed, n=seed % 4 + 1, depth=seed % 3, size=2)
     plain = without_loops(program)
     assert not plain.loops

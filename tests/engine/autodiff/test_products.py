@@ -14,8 +14,8 @@ SEEDS = range(8)
 NORMED = [[0, 1, 2], [3, 4]]  # all of a, and the first two numbers of b
 
 
-def at_norm_1(at):
-    a, b = (array.copy() for array in at)
+def at_norm_1(point):
+    a, b = (array.copy() for array in point)
     a /= np.linalg.norm(a)
     b[0] /= np.linalg.norm(b[0])
     return a, b
@@ -28,15 +28,15 @@ def flat(arrays):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("units", [(), NORMED], ids=["free", "norm 1"])
 def test_products_agree_with_the_jacobian(seed, units, rng):
-    program, at = random_program(seed)
-    at = at_norm_1(at)
+    program, point = random_program(seed)
+    point = at_norm_1(point)
     J = np.vstack(
         [
             np.hstack([part.reshape(rows, -1) for part in pair])
             for rows, pair in zip(
                 (6, 1),
                 np.split(
-                    np.array(values(jacobian(program, ["a", "b"], units=units), *at), object), 2
+                    np.array(values(jacobian(program, ["a", "b"], units=units), *point), object), 2
                 ),
                 strict=True,
             )
@@ -49,8 +49,8 @@ def test_products_agree_with_the_jacobian(seed, units, rng):
     forward, reverse = jvp(program, ["a", "b"], units=units), vjp(program, ["a", "b"], units=units)
     for made in (forward, reverse):
         made.verify()
-    along = flat(values(forward, *at, *tangents))
-    back = flat(values(reverse, *at, *cotangents))
+    along = flat(values(forward, *point, *tangents))
+    back = flat(values(reverse, *point, *cotangents))
 
     np.testing.assert_allclose(along, J @ flat(tangents), rtol=1e-12, atol=1e-12 * abs(J).max())
     np.testing.assert_allclose(back, flat(cotangents) @ J, rtol=1e-12, atol=1e-12 * abs(J).max())
@@ -73,7 +73,7 @@ def test_names_and_shapes():
     assert [(p.name, p.shape) for p in reverse.outputs] == [("ct_b", (2, 2)), ("ct_a", (3,))]
 
 
-def test_names_that_exist_already_get_a_number():
+def test_a_number_is_appended_to_names_that_exist():
     program = program_for(lambda a: a * a, (2,))
     twice = jvp(jvp(program, "a"), "a")
     again = vjp(vjp(vjp(program, "a"), "a"), "a")
@@ -85,21 +85,21 @@ def test_names_that_exist_already_get_a_number():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_projection_of_a_jacobian(seed):
     """J P with P = 1 - n n^T for each vector n of norm 1."""
-    program, at = random_program(seed)
-    at = at_norm_1(at)
+    program, point = random_program(seed)
+    point = at_norm_1(point)
     P = np.eye(7)
-    n = flat(at)
+    n = flat(point)
     for unit in NORMED:
         P[np.ix_(unit, unit)] -= np.outer(n[unit], n[unit])
     for mode in ("forward", "reverse"):
-        got = values(jacobian(program, ["a", "b"], mode=mode, units=NORMED), *at)
-        plain = values(jacobian(program, ["a", "b"], mode=mode), *at)
+        got = values(jacobian(program, ["a", "b"], mode=mode, units=NORMED), *point)
+        plain = values(jacobian(program, ["a", "b"], mode=mode), *point)
         for k in (0, 2):
             rows = plain[k].size // 3
             joined = np.hstack([part.reshape(rows, -1) for part in plain[k : k + 2]])
-            wanted = joined @ P
-            found = np.hstack([part.reshape(rows, -1) for part in got[k : k + 2]])
-            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * abs(joined).max())
+            expected = joined @ P
+            actual = np.hstack([part.reshape(rows, -1) for part in got[k : k + 2]])
+            np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12 * abs(joined).max())
 
 
 def cost(a, b):
@@ -107,32 +107,32 @@ def cost(a, b):
 
 
 def scaled_cost(a, b):
-    """The same of the normalised a."""
+    """The cost as a function of the normalized a."""
     return cost(a / (a * a).sum().sqrt(), b)
 
 
 def test_a_hessian_by_differences_with_sixty_digits(rng):
     program = program_for(cost, (3,), (2,))
-    at = rng.uniform(0.3, 1.0, 3), rng.uniform(0.3, 1.0, 2)
-    (aa, ab, ba, bb) = values(hessian(program, ["a", "b"]), *at)
-    wanted = mp_jacobian(gradient(program, ["a", "b"]), at, range(5))
+    point = rng.uniform(0.3, 1.0, 3), rng.uniform(0.3, 1.0, 2)
+    (aa, ab, ba, bb) = values(hessian(program, ["a", "b"]), *point)
+    expected = mp_jacobian(gradient(program, ["a", "b"]), point, range(5))
 
     assert [port.name for port in hessian(program, ["a", "b"]).outputs] == [
         *("d d out / d a / d a", "d d out / d a / d b"),
         *("d d out / d b / d a", "d d out / d b / d b"),
     ]
-    np.testing.assert_allclose(np.block([[aa, ab], [ba, bb]]), wanted, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(np.block([[aa, ab], [ba, bb]]), expected, rtol=1e-12, atol=1e-13)
 
 
-def test_the_hessian_of_a_function_of_a_normalised_vector(rng):
-    """It is the Hessian of the function that normalises: symmetric, and not zero along n."""
-    program, whole = program_for(cost, (3,), (2,)), program_for(scaled_cost, (3,), (2,))
+def test_the_hessian_of_a_function_of_a_normalized_vector(rng):
+    """The Hessian of the function with normalization: symmetric, and not zero along n."""
+    program, full = program_for(cost, (3,), (2,)), program_for(scaled_cost, (3,), (2,))
     a, b = rng.uniform(0.3, 1.0, 3), rng.uniform(0.3, 1.0, 2)
     a /= np.linalg.norm(a)
-    wanted = mp_jacobian(gradient(whole, ["a", "b"]), (a, b), range(5))
+    expected = mp_jacobian(gradient(full, ["a", "b"]), (a, b), range(5))
     got = values(hessian(program, ["a", "b"], units=[[0, 1, 2]]), a, b)
     joined = np.block([[got[0], got[1]], [got[2], got[3]]])
-    np.testing.assert_allclose(joined, wanted, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(joined, expected, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(joined, joined.T, rtol=1e-12, atol=1e-13)
 
     d = rng.normal(size=5)
@@ -140,7 +140,7 @@ def test_the_hessian_of_a_function_of_a_normalised_vector(rng):
     np.testing.assert_allclose(flat(along), joined @ d, rtol=1e-11, atol=1e-12)
 
 
-def test_what_does_not_depend_on_an_input_gives_zeros():
+def test_derivatives_of_independent_outputs_are_zero():
     program = program_for(lambda a, b: (b * 2.0, a[0] * a[1]), (2,), (3,))
     for made, zero in ((jvp(program, "a"), [0, 1, 2]), (vjp(program, "b"), [])):
         steps = [made.steps[k] for k in made.results]
@@ -153,7 +153,7 @@ def test_a_cotangent_of_equal_outputs_is_summed():
     np.testing.assert_array_equal(got, [1330.0, 220.0])
 
 
-def test_what_is_not_selected_does_no_harm_in_products():
+def test_a_branch_that_is_not_selected_has_no_effect_in_products():
     program = program_for(lambda a: (a[0] > 0.0).select(a[0].sqrt().log(), a[0] * a[1]), (2,))
     (got,) = values(vjp(program, "a"), [0.0, 5.0], 2.0)
     np.testing.assert_array_equal(got, [10.0, 0.0])
@@ -161,10 +161,10 @@ def test_what_is_not_selected_does_no_harm_in_products():
 
 def test_bad_use():
     program, _ = random_program(0)
-    with pytest.raises(NameNotFoundError, match=r"^no input named 'aa'; known: a, b$"):
+    with pytest.raises(NameNotFoundError, match=r"input.*'aa'.*a, b"):
         vjp(program, "aa")
-    with pytest.raises(ArgumentError, match=r"^jvp: input 'a' is named twice$"):
+    with pytest.raises(ArgumentError, match=r"jvp.*'a'.*twice"):
         jvp(program, ["a", "b", "a"])
-    text = r"^a hessian is that of one number, got out\[0\] \(3, 2\), out\[1\] \(\)"
-    with pytest.raises(ShapeError, match=text + r"; use jacobian or vjp$"):
+    text = r"hessian.*scalar.*out\[0\] \(3, 2\), out\[1\] \(\)"
+    with pytest.raises(ShapeError, match=text + r".*jacobian or vjp"):
         hessian(program, "a")

@@ -1,4 +1,4 @@
-"""Rotations by an angle: what they rotate gives the derivative, without further operations."""
+"""Rotations by an angle: the derivative of a rotated vector needs no further operations."""
 
 from __future__ import annotations
 
@@ -85,28 +85,28 @@ def test_derivatives_with_rotations(name, rng):
     function, count = (FOUND | NOT_ALL_FOUND)[name]
     program = program_of(function)
     rotations = rotation_pairs(program)
-    assert len(rotations.by_angle) == count
+    assert len(rotations.angle_derivative) == count
     assert len(rotations.absorbed_factor) == 2 * count
 
-    at = rng.normal(size=4)
-    wanted = mp_jacobian(program, (at,), range(4))
+    point = rng.normal(size=4)
+    expected = mp_jacobian(program, (point,), range(4))
     for mode in ("forward", "reverse"):
-        (got,) = values(jacobian(program, "a", mode=mode), at)
-        np.testing.assert_allclose(np.atleast_2d(got), wanted, rtol=1e-13, atol=1e-14)
+        (got,) = values(jacobian(program, "a", mode=mode), point)
+        np.testing.assert_allclose(np.atleast_2d(got), expected, rtol=1e-13, atol=1e-14)
     ct, d = rng.normal(size=program.outputs[0].shape), rng.normal(size=4)
-    (back,), (along,) = values(vjp(program, "a"), at, ct), values(jvp(program, "a"), at, d)
-    np.testing.assert_allclose(back, np.atleast_1d(ct) @ wanted, rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose(np.atleast_1d(along), wanted @ d, rtol=1e-13, atol=1e-14)
+    (back,), (along,) = values(vjp(program, "a"), point, ct), values(jvp(program, "a"), point, d)
+    np.testing.assert_allclose(back, np.atleast_1d(ct) @ expected, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(np.atleast_1d(along), expected @ d, rtol=1e-13, atol=1e-14)
 
 
 def test_a_rotation_costs_two_products_for_its_angle():
-    """Two for each of x and y, and two for the angle; and the rotated numbers themselves."""
+    """Two products for each of x and y, two for the angle, and the rotation itself."""
     made = vjp(program_of(turned), "a")
     assert made.n_ops == 6 + 2 * 3 + 3
 
 
-def test_a_root_or_a_select_elsewhere_leaves_rotations_alone(rng):
-    """Only what is behind a guard is differentiated without the rule."""
+def test_a_root_or_a_select_elsewhere_does_not_affect_rotations(rng):
+    """Only steps with guards are differentiated without the rule."""
 
     def function(a):
         x, y = turned(a)
@@ -115,9 +115,9 @@ def test_a_root_or_a_select_elsewhere_leaves_rotations_alone(rng):
 
     program = program_for(function, (4,))
     made = vjp(program, "a")
-    at = rng.normal(size=4)
-    (got,) = values(made, at, np.ones(program.outputs[0].shape))
-    np.testing.assert_allclose(got, mp_jacobian(program, (at,), range(4))[0], rtol=1e-12)
+    point = rng.normal(size=4)
+    (got,) = values(made, point, np.ones(program.outputs[0].shape))
+    np.testing.assert_allclose(got, mp_jacobian(program, (point,), range(4))[0], rtol=1e-12)
     graph = Graph()
     inputs = [graph.input() for _ in range(4)]
-    assert len(Primal(program, graph, inputs, frozenset(range(4))).rotations.by_angle) == 2
+    assert len(Primal(program, graph, inputs, frozenset(range(4))).rotations.angle_derivative) == 2

@@ -1,7 +1,7 @@
 """Second derivatives where a first derivative is exactly 0, or a root has the argument 0.
 
-Products with 0 are guarded against infinite factors; the guards must not hide that the factor 0
-changes.
+Products with 0 are guarded against infinite factors; the guards must not suppress the derivative of
+the factor 0.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ POINTS = [
 
 
 def by_differences(function, x, step=1e-4):
-    """The Hessian by central differences of numbers."""
-    n, found = len(x), np.zeros((len(x), len(x)))
+    """The Hessian by central differences."""
+    n, actual = len(x), np.zeros((len(x), len(x)))
     for i in range(n):
         for j in range(n):
             a, b = step * np.eye(n)[i], step * np.eye(n)[j]
             total = function(x + a + b) - function(x + a - b) - function(x - a + b)
-            found[i, j] = (total + function(x - a - b)) / (4 * step**2)
-    return found
+            actual[i, j] = (total + function(x - a - b)) / (4 * step**2)
+    return actual
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -50,18 +50,18 @@ def test_every_way_to_the_hessian_agrees_with_differences(name, point):
     one = np.array(1.0)
     forward = function.jvp("x").jvp("x")
     mixed, backward = function.vjp("x").jvp("x"), function.vjp("x").vjp("x")
-    found = {
+    actual = {
         "hessian": function.hessian("x")(x),
         "jacobian": function.gradient("x").jacobian("x")(x),
         "jvp of vjp": np.array([mixed(x, one, row) for row in rows]),
         "vjp of vjp": np.array([backward(x, one, row) for row in rows]),
         "jvp of jvp": np.array([[forward(x, a, b) for a in rows] for b in rows]),
     }
-    for way, hessian in found.items():
+    for way, hessian in actual.items():
         np.testing.assert_allclose(hessian, expected, atol=1e-6, err_msg=way)
 
 
-def test_a_tangent_across_the_gradient_is_no_zero_of_the_second_order():
+def test_second_derivatives_along_a_tangent_normal_to_the_gradient():
     @lw.compile(x=3)
     def length(x):
         return np.sqrt(x @ x)
@@ -71,7 +71,7 @@ def test_a_tangent_across_the_gradient_is_no_zero_of_the_second_order():
     np.testing.assert_allclose(second, across @ across / 3.0, rtol=1e-14)
 
 
-def test_the_length_of_the_zero_vector_still_has_the_derivative_zero():
+def test_the_norm_of_the_zero_vector_has_the_derivative_zero():
     @lw.compile(x=3)
     def length(x):
         return np.sqrt(x @ x)
@@ -90,7 +90,7 @@ def test_both_precisions_are_guarded(dtype):
 
 
 def test_the_difference_of_equal_configurations_has_its_second_derivative():
-    """Where the rotation vector is 0, so are the tangents of its length."""
+    """If the rotation vector is 0, so are the tangents of its length."""
     kd = lw.KinDyn(lw.robots.load("pendulum"))
     kernel = kd.function("difference")
     q = kd.random(seed=0)

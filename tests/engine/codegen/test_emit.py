@@ -1,4 +1,4 @@
-"""LLVM IR: the text of a tiny program, and every operation run at every width."""
+"""LLVM IR: the source of a tiny program, and every operation at every width."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_text_of_a_tiny_program():
     assert emit_llvm(program, "f", Lanes()) == GOLDEN
 
 
-def test_lanes_stand_side_by_side():
+def test_lanes_are_vector_elements():
     program = program_for(lambda a: a[0] + 3.0 * a[1], (2,))
     text = emit_llvm(program, "f", Lanes(2))
     three = "<double 0x4008000000000000, double 0x4008000000000000>"
@@ -80,7 +80,7 @@ def test_lanes_stand_side_by_side():
 
 
 def test_vectors_are_spilled_to_an_aligned_stack_frame():
-    """Otherwise half of the 32-byte spills cross cache lines, depending on where the stack is."""
+    """Otherwise half of the 32-byte spills cross cache lines, depending on the stack address."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(
@@ -96,7 +96,7 @@ def test_vectors_are_spilled_to_an_aligned_stack_frame():
     assert set(spills) <= {"vmovapd", "vmovaps"}
 
 
-def test_numbers_are_written_bit_by_bit():
+def test_constants_are_exact():
     assert number(1.0, "double") == "0x3FF0000000000000"
     assert number(0.1, "double") == "0x3FB999999999999A"
     assert number(0.1, "float") == "0x3FB99999A0000000"
@@ -139,25 +139,25 @@ def test_every_operation_at_every_width(op, width, scalar, rng):
     if op is Op.SELECT:
         arrays[0] = (arrays[0] > 0) * 2.5
     (got,) = run_compiled(program, *arrays, width=width, scalar=scalar)
-    wanted = NUMPY_FUNCTIONS[op](*arrays)
+    expected = NUMPY_FUNCTIONS[op](*arrays)
 
-    np.testing.assert_allclose(got, wanted, rtol=4 * EPS[scalar], atol=2 * EPS[scalar])
+    np.testing.assert_allclose(got, expected, rtol=4 * EPS[scalar], atol=2 * EPS[scalar])
 
 
 @pytest.mark.parametrize("scalar", SCALARS)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_nan_in_is_nan_out(op, width, scalar):
-    """Comparisons are false for NaN; all else is NaN where an argument is."""
+    """Comparisons are false for NaN; other operations return NaN if an argument is NaN."""
     program = of_op(op)
-    for place in range(len(program.inputs)):
+    for index in range(len(program.inputs)):
         arrays = [np.ones((8, 5)) for _ in program.inputs]
-        arrays[place][::2] = np.nan
+        arrays[index][::2] = np.nan
         (got,) = run_compiled(program, *arrays, width=width, scalar=scalar)
         if op in (Op.LESS, Op.LESS_EQUAL):
             assert (got[::2] == 0.0).all()
         elif op is Op.SELECT:  # NaN is not 0, so the first is selected
-            assert np.isnan(got[::2]).all() == (place == 1)
+            assert np.isnan(got[::2]).all() == (index == 1)
         else:
             assert np.isnan(got[::2]).all()
         assert not np.isnan(got[1::2]).any()
@@ -184,7 +184,7 @@ def test_infinite_numbers_pass_through():
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("size", range(1, 10))
 def test_rows_of_every_size(size, width, scalar, rng):
-    """Blocks of W numbers, a last block that overlaps, and rows shorter than W."""
+    """Blocks of W elements, a last block that overlaps, and rows shorter than W."""
     program = program_for(lambda a, b: (a[::-1] + b, b[:1] * 2.0), (size,), (size,))
     a, b = rng.normal(size=(2, 16, size)).astype(np.float32).astype(np.float64)
     got, twice = run_compiled(program, a, b, width=width, scalar=scalar)
@@ -196,7 +196,7 @@ def test_rows_of_every_size(size, width, scalar, rng):
 @pytest.mark.parametrize("scalar", SCALARS)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("size", [1, 3, 4, 9])
-def test_a_row_that_all_share(size, width, scalar, rng):
+def test_a_broadcast_row(size, width, scalar, rng):
     program = program_for(lambda a, b: a - b, (size,), (size,))
     a, b = rng.normal(size=(16, size)).astype(np.float32), np.arange(float(size))[None]
     (got,) = run_compiled(program, a, b, width=width, scalar=scalar)
@@ -227,7 +227,7 @@ def test_constants_and_repeated_results(width):
 @pytest.mark.parametrize("accesses", [None, 3])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_long_programs_are_cut_into_pieces(width, accesses, rng, monkeypatch):
-    """Values pass between the pieces, and outputs are stored by whoever has their last number."""
+    """Values are passed between pieces; the piece with its last element stores an output."""
 
     def function(a, b):
         x = a
@@ -237,7 +237,7 @@ def test_long_programs_are_cut_into_pieces(width, accesses, rng, monkeypatch):
 
     program = program_for(function, (9,), (3,))
     a, b = rng.normal(size=(40, 9)), rng.normal(size=(40, 3))  # some turns, and a part of one
-    whole = run_compiled(program, a, b, width=width)
+    full = run_compiled(program, a, b, width=width)
     cut_into_pieces(monkeypatch, 13)
     if accesses is not None:  # as in programs so long that the scheduler would take seconds
         monkeypatch.setattr(steps, "LONGEST_UNBOUNDED", 20)
@@ -247,11 +247,11 @@ def test_long_programs_are_cut_into_pieces(width, accesses, rng, monkeypatch):
     text = emit_llvm(program, "f", Lanes(width))
     assert "@piece10(" in text
     assert (text.count("call void @llvm.codeview.annotation") > 10) is (accesses is not None)
-    for got, wanted in zip(run_compiled(program, a, b, width=width), whole, strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+    for got, expected in zip(run_compiled(program, a, b, width=width), full, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_no_rows_is_no_work():
+def test_no_rows_are_computed_for_zero_rows():
     program = program_for(lambda a: a * 2.0, (3,))
     (got,) = run_compiled(program, np.zeros((0, 3)))
 

@@ -1,4 +1,4 @@
-"""Loops as machine code: what the interpreter computes, at every width, cut or not, and staged."""
+"""Loops as machine code agree with the interpreter, at every width, cut, and staged."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def interpreted(program, a, b):
 def assert_same(program, *, width, scalar="double", rows=16, **options):
     rng = np.random.default_rng(1)
     a, b = rng.uniform(-1, 1, (rows, 3)), rng.uniform(-1, 1, (rows, 4))
-    found = run_compiled(program, a, b, width=width, scalar=scalar, **options)
+    actual = run_compiled(program, a, b, width=width, scalar=scalar, **options)
     tolerance = 1e-9 if scalar == "double" else 2e-3
-    for one, other in zip(found, interpreted(program, a, b), strict=True):
+    for one, other in zip(actual, interpreted(program, a, b), strict=True):
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("width", "scalar"), LANES)
-def test_loops_give_what_the_interpreter_gives(seed, width, scalar):
+def test_loops_agree_with_the_interpreter(seed, width, scalar):
     assert_same(loop_program(seed), width=width, scalar=scalar)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_code_that_is_made_quickly(seed):
+def test_code_compiled_quickly(seed):
     assert_same(loop_program(seed), width=1, level=QUICK)
 
 
@@ -50,7 +50,7 @@ def test_any_number_of_iterations(n, width):
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_loops_in_loops_in_loops(width):
+def test_nested_loops(width):
     assert_same(loop_program(1, n=3, depth=2), width=width)
 
 
@@ -68,7 +68,7 @@ def test_bodies_and_programs_that_are_cut(seed, width, monkeypatch):
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("size", [300, 301])
-def test_staged_outputs_beside_loops(size, large):
+def test_staged_outputs_with_loops(size, large):
     program = loop_program(2, size=size)
     assert "@write0" in emit_llvm(program, "f", Lanes(4))
     assert_same(program, width=4, large=large)
@@ -76,5 +76,5 @@ def test_staged_outputs_beside_loops(size, large):
 
 def test_stacks_that_need_too_much_memory():
     program = loop_program(1, n=10**8, depth=0)
-    with pytest.raises(lw.ValueRangeError, match=r"100,000,001 iterations.* GB .*for 8 rows"):
+    with pytest.raises(lw.ValueRangeError, match=r"100,000,001 iterations.* GB .*8 rows"):
         emit_llvm(program, "f", Lanes(8))

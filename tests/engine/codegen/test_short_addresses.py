@@ -1,4 +1,4 @@
-"""Constants in a table and slots near an anchor: short addresses, and the same numbers."""
+"""Constants in a table and slots near an anchor: short addresses, and the same results."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_many_constants_are_in_a_table(width, n):
     program = program_for(function, (3,))
     assert ("@constants" in emit_llvm(program, "f", Lanes(width))) == (n > FEWEST_CONSTANTS)
     x = np.random.default_rng(0).uniform(-1, 1, size=(8, 3))
-    (found,) = run_compiled(program, x, width=width)
-    np.testing.assert_allclose(found, [function(row) for row in x], rtol=1e-13)
+    (actual,) = run_compiled(program, x, width=width)
+    np.testing.assert_allclose(actual, [function(row) for row in x], rtol=1e-13)
 
 
 @pytest.mark.parametrize("width", [1, 4])
@@ -42,8 +42,8 @@ def test_pieces_share_the_table(width, monkeypatch):
     assert text.count("@constants = ") == 1
     assert "define internal void @piece2" in text
     x = np.random.default_rng(0).uniform(-1, 1, size=(8, 3))
-    (found,) = run_compiled(program, x, width=width)
-    np.testing.assert_allclose(found, [function(row) for row in x], rtol=1e-13)
+    (actual,) = run_compiled(program, x, width=width)
+    np.testing.assert_allclose(actual, [function(row) for row in x], rtol=1e-13)
 
 
 def pointers(uses, width=4, *, is_x86=True):
@@ -52,7 +52,7 @@ def pointers(uses, width=4, *, is_x86=True):
     return [list(anchors.pointer(f"%p{k}", slot, step)) for k, (step, slot) in enumerate(uses)]
 
 
-def test_an_anchor_is_made_once_for_slots_used_together():
+def test_slots_used_together_share_an_anchor():
     lines = pointers([(k, k) for k in range(8)])
     assert sum("asm" in line for own in lines for line in own) == 1
     assert [int(own[-1].rsplit(" ", 1)[1]) for own in lines] == list(range(-4, 4))
@@ -77,5 +77,5 @@ def test_slots_that_are_not_used_together_have_no_anchor(uses):
         assert own[0].endswith(f"ptr %scratch, i64 {slot}")
 
 
-def test_long_vectors_need_none():
+def test_long_vectors_need_no_anchor():
     assert all(len(own) == 1 for own in pointers([(k, k) for k in range(4)], 8))

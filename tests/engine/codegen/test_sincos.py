@@ -1,4 +1,4 @@
-"""Sine and cosine against mpmath, from denormal angles to the largest numbers."""
+"""Sine and cosine against mpmath, from denormal to the largest angles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.support.expressions import program_for, run_compiled
 
-from linkwork.engine.codegen.sincos import SINCOS_NUMBERS
+from linkwork.engine.codegen.sincos import SINCOS_CONSTANTS
 
 PROGRAM = program_for(lambda a: np.stack([a[0].sin(), a[0].cos()]), (1,))
 DOUBLE, SINGLE = np.float64, np.float32
@@ -50,7 +50,7 @@ def horner(coefficients, t):
 
 
 def around_quarter_turns(dtype, largest):
-    """The numbers nearest to multiples of pi/2, and those beside them."""
+    """The floats nearest to multiples of pi/2, and their neighbors."""
     rng = np.random.default_rng(0)
     n = np.concatenate([np.arange(-40, 41), rng.integers(1, int(largest / 1.6), 300)])
     with mp.workdps(50):
@@ -71,7 +71,7 @@ def test_random_angles(span, width, rng):
 
 @pytest.mark.parametrize("largest", [1e3, 1e6, 1e9, 1e14])
 def test_angles_around_quarter_turns(largest):
-    """Where a sine or cosine is nearly 0, all its digits are right."""
+    """A sine or cosine near 0 has full relative precision."""
     absolute, relative = errors(around_quarter_turns(DOUBLE, largest))
 
     assert absolute.max() <= BOUND[DOUBLE][0]
@@ -80,7 +80,7 @@ def test_angles_around_quarter_turns(largest):
 
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE])
 def test_angles_around_eighth_turns(dtype):
-    """Where the next multiple of pi/2 takes over."""
+    """Where the reduction changes to the next multiple of pi/2."""
     n = np.arange(1, 400, 2)
     near = (n * np.pi / 4).astype(dtype)
     angles = np.concatenate([near, np.nextafter(near, dtype(0)), np.nextafter(near, dtype(9e9))])
@@ -115,7 +115,7 @@ def test_zero(dtype):
 @pytest.mark.parametrize("width", [1, 2, 8])
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE])
 def test_angles_of_any_size(dtype, width, rng):
-    """Large ones stand between small ones, whose bits they must not change."""
+    """Large angles in a batch must not change the results of small ones."""
     powers = rng.uniform(5, np.log10(np.finfo(dtype).max), 400)
     angles = np.concatenate([10.0**powers, -(10.0**powers), [np.finfo(dtype).max]]).astype(dtype)
     mixed = np.stack([angles, np.linspace(-3.0, 3.0, len(angles), dtype=dtype)], axis=1).ravel()
@@ -156,9 +156,9 @@ def test_angles_around_quarter_turns_in_single_precision(largest):
 @pytest.mark.parametrize(
     ("scalar", "sine", "cosine"), [("double", 4e-18, 3e-18), ("float", 4.1e-9, 1.3e-10)]
 )
-def test_the_polynomials_are_nearly_the_best(scalar, sine, cosine):
-    """The best of their degree have the errors 3.7e-18, 6e-20, 3.8e-9 and 1.2e-10."""
-    numbers = SINCOS_NUMBERS[scalar]
+def test_the_polynomials_are_nearly_optimal(scalar, sine, cosine):
+    """The optimal polynomials have the errors 3.7e-18, 6e-20, 3.8e-9 and 1.2e-10."""
+    numbers = SINCOS_CONSTANTS[scalar]
     rounded = (lambda x: mp.mpf(float(np.float32(x)))) if scalar == "float" else mp.mpf
     with mp.workdps(40):
         s = [rounded(c) for c in reversed(numbers.sine)]

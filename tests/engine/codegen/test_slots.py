@@ -1,4 +1,4 @@
-"""Values of earlier pieces are loaded where they are used, and again if that was long ago."""
+"""Values of earlier pieces are loaded where they are used, and again after many steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_value_is_loaded_once_for_uses_that_follow_each_other():
     assert loads_at(100, 101, 101 + NEARBY_STEPS - 1) == 1
 
 
-def test_a_value_is_loaded_again_after_a_pause():
+def test_a_value_is_loaded_again_after_many_steps():
     assert loads_at(100, 100 + NEARBY_STEPS, 101 + NEARBY_STEPS) == 2
 
 
@@ -35,8 +35,8 @@ def test_a_value_that_is_stored_for_later_is_still_in_its_register():
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_pieces_that_use_values_again_and_again_give_the_same_numbers(width, monkeypatch):
-    """Each step uses the first ones: some lately, some long ago."""
+def test_pieces_that_use_values_repeatedly_give_the_same_results(width, monkeypatch):
+    """Each step uses the first ones, at short and long distances."""
     cut_into_pieces(monkeypatch, 150)
 
     def function(x):
@@ -48,6 +48,6 @@ def test_pieces_that_use_values_again_and_again_give_the_same_numbers(width, mon
     program = program_for(function, (3,))
     assert emit_llvm(program, "f", Lanes(width)).count("define internal void @piece") > 3
     x = np.random.default_rng(0).uniform(-1, 1, size=(8, 3))
-    (found,) = run_compiled(program, x, width=width)
+    (actual,) = run_compiled(program, x, width=width)
     expected = [function(row) for row in x]
-    assert np.allclose(found, expected, rtol=1e-13, atol=1e-15)
+    assert np.allclose(actual, expected, rtol=1e-13, atol=1e-15)

@@ -1,4 +1,4 @@
-"""Stack frames: what LLVM uses, against the estimate, and against a thread with 64 KB."""
+"""Stack frames of compiled code, compared with the estimate and with a stack of 64 KB."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def program_of(name):
 
 
 def frames(ir, level):
-    """Bytes of the stack frame of each function, in the words of LLVM."""
+    """The stack frame of each function in bytes, as reported by LLVM."""
     asking = re.sub(r"^(define .*) \{$", r'\1 "warn-stack-size"="0" {', ir, flags=re.MULTILINE)
     command = [sys.executable, "-c", COMPILE, str(level)]
     done = subprocess.run(command, input=asking, capture_output=True, text=True, check=True)
-    found = re.findall(r"frame size \((\d+)\) exceeds limit \(0\) in function '(.*)'", done.stderr)
-    assert found
-    return {name: int(size) for size, name in found}
+    actual = re.findall(r"frame size \((\d+)\) exceeds limit \(0\) in function '(.*)'", done.stderr)
+    assert actual
+    return {name: int(size) for size, name in actual}
 
 
 def longest_path(ir, sizes, name):
@@ -63,11 +63,11 @@ def longest_path(ir, sizes, name):
     return CALL + sizes.get(name, 0) + max(inner, default=0)
 
 
-def pieces_of(cut, prefix="", whole="f"):
+def pieces_of(cut, prefix="", full="f"):
     """Each piece with the name of its function; bodies of loops, too."""
     is_cut = len(cut.pieces) > 1
     for index, piece in enumerate(cut.pieces):
-        yield f"{prefix}piece{index}" if is_cut else whole, piece
+        yield f"{prefix}piece{index}" if is_cut else full, piece
     for step, part in cut.loops.items():
         name = f"{prefix}loop{step}"
         yield from pieces_of(part.body, f"{name}.", name)

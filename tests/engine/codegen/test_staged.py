@@ -1,4 +1,4 @@
-"""Large outputs, which are written while the next rows are made: every number where it belongs."""
+"""Staged outputs, which are stored while the next rows are computed, have the right elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZES = [(16, 17), (17, 17), (1, 256), (1, 257), (17, 20), (14, 19)]
 
 
 def outer(shape):
-    """A program whose outputs hold products, constants, inputs and repeated numbers."""
+    """A program whose outputs contain products, constants, inputs and repeated elements."""
     rows, columns = shape
 
     def function(a, b):
@@ -49,30 +49,32 @@ def expected(shape, a, b):
     ("large", "offset", "turns"),
     [(False, 0, 1), (False, 0, 3), (True, 0, 1), (True, 0, 2), (True, 1, 5), (True, 4, 3)],
 )
-def test_every_number_is_where_it_belongs(shape, width, scalar, large, offset, turns):  # noqa: PLR0917
+def test_every_element_is_stored_at_its_index(shape, width, scalar, large, offset, turns):  # noqa: PLR0917
     rng = np.random.default_rng(0)
     n = turns * width
     a, b = rng.uniform(1, 2, size=(n, 3)), rng.uniform(1, 2, size=(n, 2))
-    found = run_compiled(outer(shape), a, b, width=width, scalar=scalar, large=large, offset=offset)
+    actual = run_compiled(
+        outer(shape), a, b, width=width, scalar=scalar, large=large, offset=offset
+    )
     tolerance = 1e-14 if scalar == "double" else 1e-6
-    for one, other in zip(found, expected(shape, a, b), strict=True):
+    for one, other in zip(actual, expected(shape, a, b), strict=True):
         np.testing.assert_allclose(one, other, rtol=tolerance)
 
 
 @pytest.mark.parametrize(("shape", "offset"), [((17, 17), 0), ((16, 17), 2)])
-def test_a_program_in_pieces_stages_too(monkeypatch, shape, offset):
+def test_a_program_in_pieces_is_staged(monkeypatch, shape, offset):
     monkeypatch.setattr(rows, "LONGEST_STAGED", 50)
     monkeypatch.setattr(pieces, "LONGEST_PIECE", 20)
     assert "@piece3" in emit_llvm(outer(shape), "f", Lanes(4))
     rng = np.random.default_rng(0)
     a, b = rng.uniform(1, 2, size=(12, 3)), rng.uniform(1, 2, size=(12, 2))
-    found = run_compiled(outer(shape), a, b, width=4, large=True, offset=offset)
-    for one, other in zip(found, expected(shape, a, b), strict=True):
+    actual = run_compiled(outer(shape), a, b, width=4, large=True, offset=offset)
+    for one, other in zip(actual, expected(shape, a, b), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
 
 
 @pytest.mark.parametrize("size", [64, 66, 67])
-def test_smaller_outputs_beside_large_ones_are_staged_too(size):
+def test_smaller_outputs_of_large_rows_are_staged(size):
     def function(a):
         return np.resize(a * a, 1100), np.resize(a + 1.0, size), a - 1.0
 
@@ -80,24 +82,24 @@ def test_smaller_outputs_beside_large_ones_are_staged_too(size):
     assert "@offsets1" in emit_llvm(program, "f", Lanes(4))
     assert "@offsets2" not in emit_llvm(program, "f", Lanes(4))
     a = np.arange(60.0).reshape(12, 5)
-    found = run_compiled(program, a, width=4, large=True, offset=2)
-    places = np.arange(1100) % 5
-    for one, other in zip(found, (a**2, a + 1, a - 1), strict=True):
-        np.testing.assert_array_equal(one, other[:, places[: one.shape[1]]])
+    actual = run_compiled(program, a, width=4, large=True, offset=2)
+    indices = np.arange(1100) % 5
+    for one, other in zip(actual, (a**2, a + 1, a - 1), strict=True):
+        np.testing.assert_array_equal(one, other[:, indices[: one.shape[1]]])
 
 
-def test_inputs_and_constants_may_be_all_there_is_to_write():
+def test_outputs_of_inputs_and_constants_only():
     program = program_for(lambda a: np.concatenate([a, [2.0]] * 100), (3,))
     a = np.arange(24.0).reshape(8, 3)
-    (found,) = run_compiled(program, a, width=4)
-    np.testing.assert_array_equal(found, np.tile(np.c_[a, np.full(8, 2.0)], 100))
+    (actual,) = run_compiled(program, a, width=4)
+    np.testing.assert_array_equal(actual, np.tile(np.c_[a, np.full(8, 2.0)], 100))
     (constants,) = run_compiled(
         program_for(lambda a: np.full(300, 7.0) + 0.0 * a[0], (1,)), a[:, :1], width=4
     )
     assert (constants == 7.0).all()
 
 
-def test_more_than_stays_in_the_cache_is_not_staged(monkeypatch):
+def test_stages_too_large_for_the_cache_are_not_used(monkeypatch):
     monkeypatch.setattr(rows, "MOST_STAGE_BYTES", 100)
     program = outer((16, 17))
     assert "@offsets" not in emit_llvm(program, "f", Lanes(4))
@@ -124,5 +126,5 @@ def test_smaller_outputs_are_staged_if_they_can_use_non_temporal_stores(size, st
     program = program_for(lambda a: np.resize(a * a, size), (5,))
     assert ("@offsets0" in emit_llvm(program, "f", Lanes(4))) == staged
     a = np.arange(40.0).reshape(8, 5)
-    (found,) = run_compiled(program, a, width=4, large=True, offset=1)
-    np.testing.assert_array_equal(found, (a**2)[:, np.arange(size) % 5])
+    (actual,) = run_compiled(program, a, width=4, large=True, offset=1)
+    np.testing.assert_array_equal(actual, (a**2)[:, np.arange(size) % 5])

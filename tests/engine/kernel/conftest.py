@@ -1,4 +1,4 @@
-"""Steps to roll out whose fast code is in use."""
+"""Steps of rollouts, with fast code in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that mean nothing or are very large or small: quaternions, NaN, singular robots."""
+"""Invalid, very large and very small values: quaternions, NaN, singular robots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import linkwork as lw
 
 @pytest.mark.parametrize("n", [(), 1, 3, 9, 3000])
 @pytest.mark.parametrize("scale", [0.9991, 0.99999, 1 + 1e-9, 1.0009])
-def test_a_quaternion_nearly_of_norm_1_is_normalised(kd, n, scale):
+def test_a_quaternion_nearly_of_norm_1_is_normalized(kd, n, scale):
     q, nu, tau = motion(kd, n)
     near = q.copy()
     near[..., 3:7] *= scale
@@ -26,19 +26,19 @@ def test_a_quaternion_nearly_of_norm_1_is_normalised(kd, n, scale):
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.5, 0.9985, 1.0015, 2.0, -3.0])
-def test_a_quaternion_of_another_norm_is_refused_with_its_norm(kd, scale):
+def test_a_quaternion_of_another_norm_is_rejected_with_its_norm(kd, scale):
     q = kd.neutral()
     q[3:7] *= scale
-    for given in (q, q.tolist(), q[None]):
+    for argument in (q, q.tolist(), q[None]):
         with pytest.raises(lw.LinkworkError) as caught:
-            kd.mass_matrix(given)
+            kd.mass_matrix(argument)
         assert str(caught.value).startswith("q: the base quaternion")
         assert f"norm {abs(scale):.6g}" in str(caught.value)
         assert isinstance(caught.value, ValueError)
 
 
 @pytest.mark.parametrize("n", [9, 2048, 5000])
-def test_the_row_of_a_bad_quaternion_is_told(kd, n):
+def test_the_row_of_a_bad_quaternion_is_reported(kd, n):
     q = kd.random(n, seed=1)
     q[n - 2, 3:7] *= 2
     with pytest.raises(lw.LinkworkError, match=rf"norm 2.*row {n - 2}\b"):
@@ -46,7 +46,7 @@ def test_the_row_of_a_bad_quaternion_is_told(kd, n):
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-320, 1e155, 1e200])
-def test_a_quaternion_far_from_norm_1_is_refused_without_a_warning(kd, size):
+def test_a_quaternion_far_from_norm_1_is_rejected_without_a_warning(kd, size):
     q = kd.neutral()
     q[3:7] = size
     with pytest.raises(ValueError, match=r"q: .*base quaternion"):
@@ -61,7 +61,7 @@ def test_a_quaternion_far_from_norm_1_is_refused_without_a_warning(kd, size):
         ("revolute_cos_sin", 2, "the (cos, sin) of 'joint'"),
     ],
 )
-def test_joints_with_numbers_of_norm_1_are_checked_and_normalised_too(kind, size, owner):
+def test_unit_norms_of_joints_are_checked_and_normalized(kind, size, owner):
     builder = lw.ModelBuilder("one joint")
     builder.add_link("first", inertia=BODY)
     builder.add_link("second", inertia=BODY)
@@ -84,7 +84,7 @@ def test_joints_with_numbers_of_norm_1_are_checked_and_normalised_too(kind, size
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", [7, 8])
-def test_an_angle_that_is_no_number_gives_nan(kd, value, place):
+def test_an_angle_that_is_not_a_number_gives_nan(kd, value, place):
     q, nu, tau = motion(kd)
     q[place] = value
     assert np.isnan(kd.transform("tip", q)).any()
@@ -95,14 +95,14 @@ def test_an_angle_that_is_no_number_gives_nan(kd, value, place):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("n", [4, 7, 3000])
-def test_a_row_that_is_no_number_leaves_the_other_rows_alone(kd, value, n):
+def test_a_row_of_nan_does_not_affect_other_rows(kd, value, n):
     q, nu, tau = motion(kd, n)
     clean = kd.forward_dynamics(q, nu, tau)
     q[2, 7] = value
-    found = kd.forward_dynamics(q, nu, tau)
-    assert np.isnan(found[2]).any()
+    actual = kd.forward_dynamics(q, nu, tau)
+    assert np.isnan(actual[2]).any()
     others = np.arange(n) != 2
-    np.testing.assert_allclose(found[others], clean[others], rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(actual[others], clean[others], rtol=1e-13, atol=1e-13)
 
 
 def test_a_quaternion_of_nan_gives_nan(kd):
@@ -113,18 +113,18 @@ def test_a_quaternion_of_nan_gives_nan(kd):
     assert np.isnan(kd.bias_force(q[None], nu)).any()
 
 
-def test_a_quaternion_of_infinity_gives_nan_or_is_refused(kd):
+def test_a_quaternion_of_infinity_gives_nan_or_is_rejected(kd):
     q = kd.neutral()
     q[3:7] = np.inf
     try:
-        found = kd.transform("tip", q)
+        actual = kd.transform("tip", q)
     except ValueError:
         return
-    assert np.isnan(found).any()
+    assert np.isnan(actual).any()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_check_names_the_joint_of_a_number_that_is_none(value):
+def test_check_names_the_joint_of_a_nan(value):
     kd = floater(check=True)
     q, nu, tau = motion(kd)
     bad_q, bad_nu, bad_tau = q.copy(), nu.copy(), tau.copy()
@@ -152,16 +152,16 @@ def test_check_names_the_row_of_a_batch():
         kd.com(q)
 
 
-def test_check_says_of_a_base_of_nan_that_it_is_no_number():
+def test_check_reports_a_base_of_nan():
     kd = floater(check=True)
-    for place in (0, 5):
+    for index in (0, 5):
         q = kd.neutral()
-        q[place] = np.nan
+        q[index] = np.nan
         with pytest.raises(ValueError, match=r"q: .*base.*nan"):
             kd.com(q)
 
 
-def test_check_gives_the_same_numbers(kd):
+def test_check_does_not_change_results(kd):
     q, nu, tau = motion(kd, 5)
     checked = floater(check=True)
     np.testing.assert_allclose(
@@ -186,21 +186,21 @@ ANGLES = [1e3, -1e6, 1e6 + 0.5, 1e10, 1e16, -1e17, 1e38]
     ],
 )
 @pytest.mark.parametrize("n", [1, 8])
-def test_angles_of_many_turns_are_as_good_as_small_ones(angle, dtype, n):
+def test_angles_of_many_turns_are_as_accurate_as_small_ones(angle, dtype, n):
     kd = pendulum(dtype=dtype)
     frame = kd.model.joint(kd.joint_names[0]).second
-    found = kd.transform(frame, np.full((n, 1), angle, dtype))
+    actual = kd.transform(frame, np.full((n, 1), angle, dtype))
     zero, quarter = kd.transform(frame, [0.0]), kd.transform(frame, [np.pi / 2])
     half = kd.transform(frame, [np.pi])
     middle = (zero + half) / 2
     exact = float(dtype(angle))
     expected = middle + np.cos(exact) * (zero - middle) + np.sin(exact) * (quarter - middle)
     tolerance = 1e-14 if dtype is np.float64 else 1e-6
-    np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), atol=tolerance)
+    np.testing.assert_allclose(actual, np.broadcast_to(expected, actual.shape), atol=tolerance)
 
 
 @pytest.mark.parametrize("value", [5e-324, 1e-310, -1e-308, 1e-200])
-def test_denormal_numbers_are_as_good_as_zero(kd, value):
+def test_denormal_numbers_are_treated_as_zero(kd, value):
     q, _, _ = motion(kd)
     q[7:] = 0
     small = q.copy()
@@ -227,7 +227,7 @@ NO_RESISTANCE = "joint 'hinge': nothing resists its motion, so it has no acceler
 
 
 @pytest.mark.parametrize("floating", [False, True])
-def test_a_joint_that_moves_nothing_is_named_when_it_is_asked_for_its_motion(floating):
+def test_a_joint_without_inertia_is_named_by_forward_dynamics(floating):
     kd = lw.KinDyn(hinge(lw.Inertia()), floating=floating)
     for n in ((), 3, 3000):
         q, nu, tau = motion(kd, n)
@@ -240,7 +240,7 @@ def test_a_joint_that_moves_nothing_is_named_when_it_is_asked_for_its_motion(flo
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_point_on_the_axis_resists_nothing_however_the_numbers_round(seed):
+def test_a_point_mass_on_the_axis_is_singular_despite_rounding(seed):
     rng = np.random.default_rng(seed)
     axis = rng.normal(size=3)
     axis /= np.linalg.norm(axis)
@@ -259,7 +259,7 @@ def test_a_robot_without_any_mass_is_singular():
         kd.forward_dynamics(kd.neutral(), np.zeros(6), np.ones(6))
 
 
-def test_light_is_not_singular():
+def test_a_light_robot_is_not_singular():
     light = lw.Inertia(1e-9, (0.1, 0.0, 0.0), (1e-12, 0.0, 0.0, 1e-12, 0.0, 1e-12))
     kd = lw.KinDyn(hinge(light), floating=False)
     mass = kd.mass_matrix([0.3])[0, 0]

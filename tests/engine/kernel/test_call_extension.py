@@ -1,4 +1,4 @@
-"""The C type `Call` itself: no arguments end the process, nothing leaks."""
+"""The C type `Call`: invalid arguments do not crash the process, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tests.support.kernels import run_python
         ({"unknown": 1}, TypeError),
     ],
 )
-def test_a_call_that_cannot_be_is_refused(changes, error):
+def test_an_invalid_call_is_rejected(changes, error):
     with pytest.raises(error):
         make(**changes)
 
@@ -62,7 +62,7 @@ def test_without_code_every_call_goes_to_slow(args, named):
     assert make()(*args, **named) == ("slow", args, named)
 
 
-def test_slow_may_raise_or_be_no_function():
+def test_slow_may_raise_or_not_be_callable():
     def angry(*args: object) -> None:
         raise KeyError("no")
 
@@ -72,7 +72,7 @@ def test_slow_may_raise_or_be_no_function():
         make(slow=None)()
 
 
-def test_a_call_that_was_never_initialised_says_so():
+def test_an_uninitialized_call_raises():
     call = Call.__new__(Call)
     with pytest.raises(RuntimeError, match="initialized"):
         call()
@@ -95,12 +95,12 @@ def test_a_call_that_was_never_initialised_says_so():
         (0, 0, 2**70, 1, 0),
     ],
 )
-def test_use_refuses_what_are_no_addresses(args):
+def test_use_rejects_invalid_arguments(args):
     with pytest.raises((TypeError, ValueError, OverflowError)):
         make()._use(*args)
 
 
-def test_no_address_is_no_code():
+def test_a_null_address_removes_the_code():
     call = make()
     call._use(0, 0, 1, 1, None)
     assert call(np.zeros(2))[0] == "slow"
@@ -151,7 +151,7 @@ READ_ONLY.flags.writeable = False
     ],
     ids=str,
 )
-def test_run_refuses_arrays_that_do_not_fit(kernel, args):
+def test_run_rejects_arrays_that_do_not_match(kernel, args):
     before = FOUR.copy()
     with pytest.raises((TypeError, ValueError, OverflowError)):
         kernel._run(*args)
@@ -280,7 +280,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_no_hostile_use_ends_the_process(case):
+def test_no_hostile_use_crashes_the_process(case):
     code = """
         from linkwork.engine.kernel._call import Call
         kernel = floater(floating=False).function("mass_matrix")

@@ -1,4 +1,4 @@
-"""The C type `Call`: nothing leaks, nothing is kept, threads do not matter."""
+"""The C type `Call`: memory is freed, accesses stay inside of arrays, calls are thread-safe."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_subclass_may_have_attributes_and_be_referred_to_weakly():
     assert dead() is None
 
 
-def test_a_kernel_dies_with_its_robot(kernel):
+def test_a_kernel_is_freed_with_its_robot(kernel):
     kd = pendulum()
     kd.warmup("com", "mass_matrix")
     dead = [weakref.ref(kd.function(name)) for name in ("com", "mass_matrix")]
@@ -45,7 +45,7 @@ def test_a_kernel_dies_with_its_robot(kernel):
     assert not any(ref() for ref in dead)
 
 
-def test_a_call_in_a_circle_is_collected():
+def test_a_call_in_a_reference_cycle_is_collected():
     class Own(Call):
         def method(self) -> None:
             pass
@@ -181,10 +181,10 @@ def test_many_threads_may_call_one_kernel(kernel):
         for _ in range(300):
             start = int(rng.integers(1990))
             stop = start + int(rng.integers(1, 10))
-            found = (kernel(q[start:stop]), kernel(q[start]))
-            if not np.allclose(found[0], expected[start:stop], rtol=1e-12):
+            actual = (kernel(q[start:stop]), kernel(q[start]))
+            if not np.allclose(actual[0], expected[start:stop], rtol=1e-12):
                 wrong.append(start)
-            if not np.allclose(found[1], expected[start], rtol=1e-12):
+            if not np.allclose(actual[1], expected[start], rtol=1e-12):
                 wrong.append(start)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(16)]
@@ -195,7 +195,7 @@ def test_many_threads_may_call_one_kernel(kernel):
     assert not wrong
 
 
-def test_a_kernel_of_nothing_works():
+def test_a_kernel_with_empty_inputs_works():
     kernel = KinDyn(one_link(), floating=False).function("com")
     kernel.warmup()
     kernel(np.zeros(0))
@@ -206,7 +206,7 @@ def test_a_kernel_of_nothing_works():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="maps memory as Linux does")
 def test_nothing_is_read_or_written_outside_of_the_arrays():
-    """They begin or end at memory that may not be touched; one number too many ends the process."""
+    """The arrays border on inaccessible memory, so that any access outside crashes the process."""
     done = output_of(
         """
         import ctypes
@@ -253,7 +253,7 @@ def test_nothing_is_read_or_written_outside_of_the_arrays():
 
 @pytest.mark.parametrize("joints", [33, 58])
 def test_chunks_that_grow_after_a_check_have_their_memory(joints):
-    """With `out=`, inputs are checked first; then one that is converted still needs a buffer."""
+    """With `out=`, inputs are checked first; converted inputs still need a buffer afterwards."""
     code = f"""
     import numpy as np, linkwork as lw
     body, robot = lw.solid_sphere(1.0, 0.1), lw.ModelBuilder("chain")

@@ -1,4 +1,4 @@
-"""`compile_function`: a user's own function, compiled, batched, differentiated; and its errors."""
+"""`compile_function`: users' functions are compiled, batched and differentiated; errors."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ def test_it_is_a_kernel_and_looks_like_the_function():
 
 def test_arguments_by_name_lists_broadcasting_and_out(rng):
     x, A = rng.normal(size=(4, 3)), rng.normal(size=(3, 3))
-    wanted = x @ A.T
+    expected = x @ A.T
     out = np.empty((4, 3))
 
-    np.testing.assert_allclose(product(A=A, x=x), wanted, rtol=1e-13)
-    np.testing.assert_allclose(product(x.tolist(), A.tolist()), wanted, rtol=1e-13)
+    np.testing.assert_allclose(product(A=A, x=x), expected, rtol=1e-13)
+    np.testing.assert_allclose(product(x.tolist(), A.tolist()), expected, rtol=1e-13)
     assert product(x, A, out=out) is out
-    np.testing.assert_allclose(out, wanted, rtol=1e-13)
+    np.testing.assert_allclose(out, expected, rtol=1e-13)
     np.testing.assert_allclose(
-        product(x[:, None], np.stack([A, A])), wanted[:, None] + np.zeros((4, 2, 3))
+        product(x[:, None], np.stack([A, A])), expected[:, None] + np.zeros((4, 2, 3))
     )
-    np.testing.assert_allclose(product(x, A, threads=2), wanted, rtol=1e-13)
+    np.testing.assert_allclose(product(x, A, threads=2), expected, rtol=1e-13)
 
 
 def test_a_tuple_of_results(rng):
@@ -83,10 +83,10 @@ def test_a_tuple_of_results(rng):
 
 def test_many_rows_on_several_threads(rng):
     x = rng.normal(size=(10_000, 3))
-    wanted = np.linalg.norm(x, axis=1)
+    expected = np.linalg.norm(x, axis=1)
 
-    np.testing.assert_allclose(length(x), wanted, rtol=1e-14)
-    np.testing.assert_allclose(length(x, threads=3), wanted, rtol=1e-14)
+    np.testing.assert_allclose(length(x), expected, rtol=1e-14)
+    np.testing.assert_allclose(length(x, threads=3), expected, rtol=1e-14)
 
 
 def test_calls_from_several_threads(rng):
@@ -112,8 +112,8 @@ def test_both_precisions(dtype, rng):
         got = f(x)
         assert got.dtype == dtype
         x64 = x.astype(float)
-        wanted = np.exp(x64) + np.arctan2(x64, 1.0) * x64[:, ::-1]
-        np.testing.assert_allclose(got, wanted, rtol=0, atol=20 * np.finfo(dtype).eps)
+        expected = np.exp(x64) + np.arctan2(x64, 1.0) * x64[:, ::-1]
+        np.testing.assert_allclose(got, expected, rtol=0, atol=20 * np.finfo(dtype).eps)
         f.warmup()
     assert f.jacobian("x")(x).dtype == dtype
 
@@ -132,7 +132,7 @@ def test_numbers_as_inputs_and_results():
         divide.warmup()
 
 
-def test_a_flat_matrix_is_refused_before_and_after_warming_up():
+def test_a_flat_matrix_is_rejected_before_and_after_warming_up():
     for _ in range(2):
         with pytest.raises(ShapeError, match=r"A: .*\(\.\.\., 3, 3\).*\(9,\)"):
             product(np.ones(3), np.ones(9))
@@ -173,7 +173,7 @@ def test_defaults_are_constants_and_order_is_that_of_the_function(rng):
         f(x, gain=1.0, offset=2.0)
 
 
-def test_choices_work_on_each_row():
+def test_selections_are_made_for_each_row():
     f = compile_function(x=(2,))(lambda x: where(x[0] < 0.0, -x, np.maximum(x, 1.0)))
 
     np.testing.assert_array_equal(f([[-3.0, 5.0], [3.0, 0.5]]), [[3.0, -5.0], [3.0, 1.0]])
@@ -199,7 +199,7 @@ def test_the_jacobian_of_a_product(batch, rng):
     np.testing.assert_array_equal(by_A, np.einsum("ij,...k->...ijk", np.eye(3), x))
 
 
-def test_jacobians_by_several_inputs(rng):
+def test_jacobians_with_respect_to_several_inputs(rng):
     x, y = rng.normal(size=(2, 3))
     results = both.jacobian("x", "y")(x, y)
 
@@ -209,7 +209,7 @@ def test_jacobians_by_several_inputs(rng):
     np.testing.assert_array_equal(results[2], y)
 
 
-def test_a_jacobian_is_made_once_and_has_one_of_its_own(rng):
+def test_a_jacobian_is_created_once_and_can_be_differentiated(rng):
     x = rng.normal(size=3)
     n = np.linalg.norm(x)
     gradient = length.jacobian("x")
@@ -218,8 +218,8 @@ def test_a_jacobian_is_made_once_and_has_one_of_its_own(rng):
     assert length.jacobian("x") is gradient
     assert isinstance(gradient, Kernel)
     np.testing.assert_allclose(gradient(x), x / n, rtol=1e-13)
-    wanted = (np.eye(3) - np.outer(x, x) / n**2) / n
-    np.testing.assert_allclose(hessian(x), wanted, rtol=1e-12, atol=1e-14)
+    expected = (np.eye(3) - np.outer(x, x) / n**2) / n
+    np.testing.assert_allclose(hessian(x), expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(gradient(np.zeros(3)), np.zeros(3))
 
 
@@ -230,14 +230,16 @@ def test_a_jacobian_of_what_does_not_exist():
         product.jacobian("x", "x")
 
 
-def test_a_jacobian_by_all_inputs(rng):
+def test_a_jacobian_with_respect_to_all_inputs(rng):
     x, A = rng.normal(size=3), rng.normal(size=(3, 3))
-    for got, wanted in zip(product.jacobian()(x, A), product.jacobian("x", "A")(x, A), strict=True):
-        np.testing.assert_array_equal(got, wanted)
+    for got, expected in zip(
+        product.jacobian()(x, A), product.jacobian("x", "A")(x, A), strict=True
+    ):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_a_result_of_many_axes():
-    """More than the quick way of calling takes."""
+    """More axes than the C extension supports."""
     x, A = np.ones((2, 3)), np.ones((2, 3, 3))
     second = product.jacobian("A").jacobian("A")
     assert second(x, A).shape == (2, 3, 3, 3, 3, 3)
@@ -257,20 +259,20 @@ def test_a_compiled_function_inside_another(rng):
 
     x, A = rng.normal(size=3), rng.normal(size=(3, 3))
     y = A @ x
-    wanted = 2.0 * np.cross(y, x) * (y @ x) + A @ [1.0, 2.0, 3.0]
-    wanted = wanted + np.linalg.norm(A, axis=1) * x / np.linalg.norm(x)
+    expected = 2.0 * np.cross(y, x) * (y @ x) + A @ [1.0, 2.0, 3.0]
+    expected = expected + np.linalg.norm(A, axis=1) * x / np.linalg.norm(x)
 
-    np.testing.assert_allclose(outer(x, A), wanted, rtol=1e-12)
+    np.testing.assert_allclose(outer(x, A), expected, rtol=1e-12)
     with pytest.raises(ShapeError, match=r"A: .*\(\.\.\., 3, 3\).*\(3,\)"):
         compile_function(x=(3,))(lambda x: product(x, x))
 
 
-def test_out_means_nothing_inside_another():
+def test_out_is_rejected_inside_another_function():
     with pytest.raises(ArgumentError, match=r"out.*traced"):
         compile_function(x=(3,))(lambda x: length(x, out=np.empty(())))
 
 
-def test_objects_that_are_no_expressions_are_refused():
+def test_objects_that_are_not_expressions_are_rejected():
     with pytest.raises(ArgumentError, match=r"x: .*ndarray"):
         length(np.array([1.0, 2.0, 3.0], dtype=object))
 
@@ -295,7 +297,7 @@ def named_f(function):
 
 
 def returning(value):
-    """Compile a function `f` of x that returns this."""
+    """Compile a function `f` of x that returns a value."""
     return lambda: compile_function(x=(3,))(named_f(value))
 
 
@@ -325,19 +327,19 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("call", "facts"), ERRORS)
-def test_an_error_says_what_is_wrong(call, facts):
+def test_errors_are_explained(call, facts):
     with pytest.raises(ArgumentError) as caught:
         call()
     for fact in facts:
         assert fact in str(caught.value)
 
 
-def test_rows_that_do_not_fit_each_other():
+def test_rows_that_cannot_be_broadcast():
     with pytest.raises((ShapeError, ArgumentError)):
         compile_function(x=(3,))(lambda x: [x, x[:2]])
 
 
-def test_a_branch_names_where():
+def test_a_branch_suggests_where():
     with pytest.raises(TypeError, match=r"np\.where"):
         compile_function(x=(3,))(lambda x: x if x[0] > 0 else -x)
 
@@ -357,21 +359,21 @@ def test_a_branch_names_where():
         lambda x: np.isin(x, [2.0]) * 1.0,
     ],
 )
-def test_no_comparison_is_decided_before_there_are_numbers(function):
+def test_comparisons_are_not_evaluated_during_tracing(function):
     with pytest.raises(ArgumentError, match=r"np\.where"):
         compile_function(x=2)(function)
 
 
-def test_comparisons_are_made_in_each_call():
+def test_comparisons_are_evaluated_in_each_call():
     @compile_function(x=2)
     def equal(x):
         a, b = x.tolist()
         conditions = [a == 2, a != 2, a == b, x[1] == 2, np.any(x == 2)]
         return np.stack([where(condition, 1.0, 0.0) for condition in conditions])
 
-    found = equal([[2.0, 3.0], [3.0, 2.0], [3.0, 3.0], [np.nan, 2.0]])
+    actual = equal([[2.0, 3.0], [3.0, 2.0], [3.0, 3.0], [np.nan, 2.0]])
     expected = [[1, 0, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 1, 0, 0], [0, 1, 0, 1, 1]]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_linear_algebra_needs_no_import():
@@ -389,10 +391,10 @@ def test_linear_algebra_needs_no_import():
 
 
 def test_an_expression_cannot_leave_its_function():
-    kept = []
-    compile_function(x=(3,))(lambda x: kept.append(x) or x)
+    stored = []
+    compile_function(x=(3,))(lambda x: stored.append(x) or x)
 
     with pytest.raises(ArgumentError, match=r"traced function.*another"):
-        compile_function(x=(3,))(lambda x: kept[0] + x)
+        compile_function(x=(3,))(lambda x: stored[0] + x)
     with pytest.raises(ArgumentError, match=r"traced function.*another"):
-        compile_function(x=(3,))(lambda x: kept[0])
+        compile_function(x=(3,))(lambda x: stored[0])

@@ -1,4 +1,4 @@
-"""NumPy's functions in compiled code, and constants that must not be joined to infinity."""
+"""NumPy's functions in compiled code, and constants that must not be folded to infinity."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def everything(x):
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_functions_give_what_numpy_gives(warm):
+def test_functions_agree_with_numpy(warm):
     if warm:
         everything.warmup()
-    wanted = everything.__wrapped__(X).T
+    expected = everything.__wrapped__(X).T
 
-    np.testing.assert_allclose(everything(X), wanted, rtol=1e-14, atol=1e-12)
-    for x, row in zip(X, wanted, strict=True):
+    np.testing.assert_allclose(everything(X), expected, rtol=1e-14, atol=1e-12)
+    for x, row in zip(X, expected, strict=True):
         np.testing.assert_allclose(everything(x), row, rtol=1e-14, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_numbers_that_are_not_finite_are_told_apart(dtype):
+def test_isnan_isinf_and_isfinite(dtype):
     f = compile_function(x=(), dtype=dtype)(
         lambda x: np.where(np.isfinite(x), 1.0, np.where(np.isinf(x), 2.0, 3.0))
     )
@@ -78,9 +78,9 @@ def test_derivatives_of_functions():
         (lambda a: a % 0.7): 0.0 * x + 1.0,
         (lambda a: np.log1p(a * a)): 2.0 * x / (1.0 + x * x),
     }
-    for function, wanted in slopes.items():
+    for function, expected in slopes.items():
         f = compile_function(x=())(lambda x, function=function: function(x))
-        np.testing.assert_allclose(f.jacobian("x")(x), wanted, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(f.jacobian("x")(x), expected, rtol=1e-13, atol=1e-15)
 
 
 # Constants. NumPy computes from left to right; 0 times infinity would be NaN.
@@ -98,29 +98,29 @@ FRAGILE = {
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", FRAGILE)
-def test_constants_are_not_joined_to_infinity(name, dtype):
+def test_constants_are_not_folded_to_infinity(name, dtype):
     function, numbers = FRAGILE[name]
     big = 5e307 if dtype == np.float64 else 9e37
     x = np.array([{"big": big, "-big": -big}.get(number, number) for number in numbers], dtype)
     with np.errstate(all="ignore"):
-        wanted = np.array([function(dtype(number), dtype(big)) for number in x])
+        expected = np.array([function(dtype(number), dtype(big)) for number in x])
     f = compile_function(x=(), dtype=dtype)(lambda x: function(x, big))
 
-    assert np.isfinite(wanted).any()
+    assert np.isfinite(expected).any()
     for _ in range(2):
-        np.testing.assert_allclose(f(np.repeat(x, 16))[::16], wanted, rtol=1e-6)
-        np.testing.assert_allclose([f(number) for number in x], wanted, rtol=1e-6)
+        np.testing.assert_allclose(f(np.repeat(x, 16))[::16], expected, rtol=1e-6)
+        np.testing.assert_allclose([f(number) for number in x], expected, rtol=1e-6)
         f.warmup()
 
 
-def test_a_quotient_by_almost_nothing_of_zero_is_zero():
+def test_zero_divided_by_a_denormal_is_zero():
     f = compile_function(x=())(lambda x: x / 1e-320)
     for _ in range(2):
         np.testing.assert_array_equal(f(np.zeros(16)), np.zeros(16))
         f.warmup()
 
 
-# Messages never show what linkwork calls things inside.
+# Messages do not contain internal names of linkwork.
 
 
 def arm(q, dq):
@@ -154,7 +154,7 @@ def test_a_function_of_another_package_is_explained():
 @pytest.mark.parametrize(
     ("value", "kind"), [("a", "str"), (None, "NoneType"), (1j, "complex"), (b"a", "bytes")]
 )
-def test_what_is_no_number_is_named(value, kind):
+def test_what_is_not_a_number_is_named(value, kind):
     with pytest.raises(ArgumentError, match=rf"numpy\.add.*real numbers.*{kind}"):
         lw.compile(x=(3,))(lambda x: x + value)
 

@@ -1,4 +1,4 @@
-"""Spatial algebra traced and compiled: the same numbers, and derivatives at every angle."""
+"""Spatial algebra traced and compiled: the same results, and derivatives at every angle."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def as_tuple(result):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-4, 1e-9, 0.0])
 @pytest.mark.parametrize("name", SPATIAL)
-def test_spatial_functions_give_the_same_as_on_numbers(name, scale, rng):
+def test_spatial_functions_agree_with_numeric_calls(name, scale, rng):
     function, shapes = SPATIAL[name]
     f = compile_function(**shapes)(function)
     arrays = [rng.normal(size=(6, *shape)) * scale for shape in shapes.values()]
 
-    for got, wanted in zip(as_tuple(f(*arrays)), as_tuple(function(*arrays)), strict=True):
-        assert got.shape == wanted.shape
-        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-13 * (scale or 1.0))
+    for got, expected in zip(as_tuple(f(*arrays)), as_tuple(function(*arrays)), strict=True):
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13 * (scale or 1.0))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-4, 1e-9, 0.0])
 @pytest.mark.parametrize("name", ["so3.exp", "so3.log exp", "quat.log exp", "se3.log exp"])
 def test_spatial_functions_have_derivatives_at_every_angle(name, scale, rng):
-    """Around zero too, where a branch that is not taken divides by zero."""
+    """Also around zero, where a branch that is not selected divides by zero."""
     function, shapes = SPATIAL[name]
     f = compile_function(**shapes)(function)
     (wrt, shape), *_ = shapes.items()

@@ -1,4 +1,4 @@
-"""Derivatives in the cache: found again without tracing or differentiating, and not if damaged."""
+"""Derivatives in the cache: reused without tracing or differentiating, unless damaged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.kindyn import kernels
 
 
 class TracedError(LinkworkError):
-    """Something was traced or differentiated."""
+    """A program was traced or differentiated."""
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def folder(empty_cache):
 
 @pytest.fixture
 def nothing_is_made(monkeypatch):
-    """From when it is called on, tracing and differentiating raise."""
+    """Make tracing and differentiating raise."""
 
     def refused(*args, **named):
         raise TracedError("made again")
@@ -55,20 +55,20 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_code_is_found_again(folder, nothing_is_made, name):
+def test_code_is_reused(folder, nothing_is_made, name):
     kd = floater()
     kernel = MADE[name](kd)
     kernel.warmup()
-    wanted = kernel(*arguments(kernel, kd))
+    expected = kernel(*arguments(kernel, kd))
     nothing_is_made()
     again = MADE[name](floater())
     got = again(*arguments(again, kd))
-    for a, b in zip(got, wanted, strict=True):
+    for a, b in zip(got, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_program_is_found_again_where_there_is_no_code(folder, nothing_is_made, name):
+def test_a_stored_program_is_reused_without_code(folder, nothing_is_made, name):
     kernel = MADE[name](floater())
     program = kernel.program
     assert not list(folder.glob("*.o"))
@@ -77,26 +77,26 @@ def test_a_program_is_found_again_where_there_is_no_code(folder, nothing_is_made
     assert MADE[name](floater()).program == program
 
 
-def test_a_long_jacobian_is_known_to_be_long(folder, nothing_is_made, monkeypatch):
+def test_the_marker_of_a_long_jacobian_is_reused(folder, nothing_is_made, monkeypatch):
     monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 0)
     kd = floater()
     kernel = kd.gravity_force.jacobian("q")
     given = arguments(kernel, kd)
     kernel.warmup()
-    wanted = kernel(*given)
+    expected = kernel(*given)
     nothing_is_made()
     monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 1 << 40)
-    np.testing.assert_array_equal(floater().gravity_force.jacobian("q")(*given), wanted)
+    np.testing.assert_array_equal(floater().gravity_force.jacobian("q")(*given), expected)
 
 
-def test_a_damaged_program_is_made_again(folder):
-    wanted = floater().inverse_dynamics.vjp("q").program
+def test_a_damaged_program_is_compiled_again(folder):
+    expected = floater().inverse_dynamics.vjp("q").program
     (path,) = folder.glob("*.program")
-    whole = path.read_bytes()
-    for damaged in (b"", whole[:100], whole[:-1], whole[:-9] + b"x" + whole[-8:]):
+    full = path.read_bytes()
+    for damaged in (b"", full[:100], full[:-1], full[:-9] + b"x" + full[-8:]):
         path.write_bytes(damaged)
-        assert floater().inverse_dynamics.vjp("q").program == wanted
-        assert path.read_bytes() == whole
+        assert floater().inverse_dynamics.vjp("q").program == expected
+        assert path.read_bytes() == full
 
 
 def test_keys_differ_by_function_kind_and_inputs():

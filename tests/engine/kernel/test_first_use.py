@@ -1,4 +1,4 @@
-"""The first call: many threads at once, processes, errors of what is traced, kernels given up."""
+"""The first call: many threads at once, processes, errors of tracing, deleted kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X = np.array([0.3, -1.0, 2.0])
 
 
 class Tracer:
-    """Traces y = x sin x, and counts how often."""
+    """Traces y = x sin x, and counts how many times."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.count = 0
@@ -47,7 +47,7 @@ def kernel_of(tracer: object) -> Kernel:
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_many_threads_may_make_the_first_call_at_once(warm):
+def test_many_threads_may_call_first_at_once(warm):
     tracer = Tracer()
     kernel = kernel_of(tracer)
     barrier = threading.Barrier(16)
@@ -59,23 +59,23 @@ def test_many_threads_may_make_the_first_call_at_once(warm):
         return kernel(np.tile(X, (number % 4 + 1, 1)))[0]
 
     with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(work, range(16)))
-    np.testing.assert_allclose(found, np.tile(X * np.sin(X), (16, 1)), rtol=1e-13)
+        actual = list(pool.map(work, range(16)))
+    np.testing.assert_allclose(actual, np.tile(X * np.sin(X), (16, 1)), rtol=1e-13)
     assert tracer.count == 1
 
 
-def test_many_threads_may_make_the_first_calls_of_many_functions():
+def test_many_threads_may_first_call_many_functions():
     kernels = [kernel_of(Tracer()) for _ in range(8)]
 
     def work(number: int) -> np.ndarray:
         return np.array([kernels[(number + k) % 8](X) for k in range(8)])
 
     with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(work, range(8)):
-            np.testing.assert_allclose(found, np.tile(X * np.sin(X), (8, 1)), rtol=1e-13)
+        for actual in pool.map(work, range(8)):
+            np.testing.assert_allclose(actual, np.tile(X * np.sin(X), (8, 1)), rtol=1e-13)
 
 
-def test_an_error_of_what_is_traced_reaches_every_caller():
+def test_an_error_of_tracing_reaches_every_caller():
     tracer = Tracer(KeyError("no such thing"))
     kernel = kernel_of(tracer)
     for call in (lambda: kernel(X), lambda: kernel(X), lambda: kernel(x=X), kernel.warmup):
@@ -92,7 +92,7 @@ def test_an_error_of_what_is_traced_reaches_every_caller():
         assert list(pool.map(work, range(8))) == ["raised"] * 8
 
 
-def test_what_failed_once_may_work_the_next_time():
+def test_a_failed_trace_may_succeed_later():
     tracer = Tracer(KeyboardInterrupt())
     kernel = kernel_of(tracer)
     with pytest.raises(KeyboardInterrupt):
@@ -103,7 +103,7 @@ def test_what_failed_once_may_work_the_next_time():
     np.testing.assert_allclose(kernel(X), X * np.sin(X), rtol=1e-13)
 
 
-def test_a_function_that_needs_itself_is_a_recursion_error():
+def test_a_function_that_calls_itself_raises_a_recursion_error():
     def make() -> Program:
         return kernel(X)
 
@@ -114,20 +114,20 @@ def test_a_function_that_needs_itself_is_a_recursion_error():
     assert kernel_of(Tracer())(X).shape == (3,)  # no lock is left held
 
 
-def test_a_function_may_need_another_that_is_not_compiled_yet():
+def test_a_function_may_call_another_that_is_not_compiled():
     inner = kernel_of(Tracer())
 
     def make() -> Program:
         factor = float(inner(X)[0])
         return trace(lambda x: factor * x, [IN], ["y"])
 
-    found = kernel_of(make)(X)
-    np.testing.assert_allclose(found, X[0] * np.sin(X[0]) * X, rtol=1e-13)
+    actual = kernel_of(make)(X)
+    np.testing.assert_allclose(actual, X[0] * np.sin(X[0]) * X, rtol=1e-13)
 
 
 @pytest.fixture
 def held():
-    """The background waits, so that jobs stay where they are, until `set`."""
+    """Block the background, so that jobs stay in the queue, until `set`."""
     wait_for_background()
     go = threading.Event()
     background().submit(lambda: (go.wait(30), None)[1])
@@ -136,7 +136,7 @@ def held():
     wait_for_background()
 
 
-def test_a_kernel_given_up_is_not_compiled(held, monkeypatch):
+def test_a_deleted_kernel_is_not_compiled(held, monkeypatch):
     kernel = kernel_of(Tracer())
     np.testing.assert_allclose(kernel(X), X * np.sin(X), rtol=1e-13)
     compiled: list[object] = []
@@ -152,7 +152,7 @@ def test_a_kernel_given_up_is_not_compiled(held, monkeypatch):
     assert not compiled
 
 
-def test_what_was_warmed_up_meanwhile_is_not_compiled_again(held, monkeypatch):
+def test_a_kernel_warmed_up_in_the_meantime_is_not_compiled_again(held, monkeypatch):
     kernel = kernel_of(Tracer())
     kernel(X)
     kernel.warmup()
@@ -163,7 +163,7 @@ def test_what_was_warmed_up_meanwhile_is_not_compiled_again(held, monkeypatch):
     assert not compiled
 
 
-def test_the_numbers_of_a_kernel_stay_when_it_is_given_up():
+def test_results_of_a_deleted_kernel_stay_valid():
     results = []
     for _ in range(20):
         results.append(kernel_of(Tracer())(X))
@@ -220,8 +220,8 @@ print("done")
 
 
 @needs_fork
-def test_threads_of_a_forked_child_may_call_what_was_not_ready():
-    """The child takes the code of the parent into use again, once, whichever thread comes first."""
+def test_threads_of_a_forked_child_may_call_unfinished_kernels():
+    """The first thread of the child installs the code of the parent again."""
     done = output_of(
         BUSY
         + """

@@ -1,4 +1,4 @@
-"""Threads that help with large batches and stay for the next one."""
+"""Helper threads for large batches, which are kept for later batches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def q(kd):
 
 
 def shared_batches(call):
-    """How many batches a call shares with helper threads."""
+    """Count the batches that a call shares with helper threads."""
     before, _ = thread_counts()
     call()
     return thread_counts()[0] - before
@@ -45,7 +45,7 @@ def shared_batches(call):
 
 @needs_helpers
 def test_work_decides_whether_threads_share_a_batch(monkeypatch):
-    """A thousand rows of a long program are worth it; a thousand rows of a short one are not."""
+    """A thousand rows of a long program are shared; a thousand rows of a short one are not."""
     monkeypatch.setenv("LINKWORK_THREADS", "2")
     kd = KinDyn(robots.load("quadruped"))
     kd.warmup("forward_dynamics", "com")
@@ -58,7 +58,7 @@ def test_work_decides_whether_threads_share_a_batch(monkeypatch):
 
 
 @needs_helpers
-def test_the_work_of_code_from_the_disk_is_known(monkeypatch, tmp_path):
+def test_the_work_of_code_from_the_disk_is_stored(monkeypatch, tmp_path):
     """Its program is not loaded."""
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     for _ in range(2):
@@ -81,7 +81,7 @@ def test_helpers_compute_chunks_of_a_shared_batch(kd, q):
 
 @pytest.mark.parametrize("threads", [2, 3, 8, 64])
 @pytest.mark.parametrize("rows", [9000, 9001, 9002, 9003])
-def test_every_row_is_computed_once_and_right(kd, q, threads, rows):
+def test_every_row_is_computed_once(kd, q, threads, rows):
     kernel = kd.function("com")
     expected = kernel(q[:rows], threads=1)
     for _ in range(20):
@@ -91,8 +91,8 @@ def test_every_row_is_computed_once_and_right(kd, q, threads, rows):
         assert (out[rows] == np.pi).all()
 
 
-def test_calls_at_the_same_time_do_not_mix(kd):
-    """There is one team at a time: whoever finds the helpers busy works alone."""
+def test_concurrent_calls_do_not_interfere(kd):
+    """One call at a time uses the helpers: others run on the calling thread."""
     kernel = kd.function("com")
     batches = [kd.random(ROWS, seed=seed) for seed in range(6)]
     expected = [kernel(batch, threads=1) for batch in batches]
@@ -107,7 +107,7 @@ def test_calls_at_the_same_time_do_not_mix(kd):
         list(pool.map(work, range(6)))
 
 
-def test_helpers_that_sleep_come_again(kd, q):
+def test_sleeping_helpers_wake_up(kd, q):
     kernel = kd.function("com")
     expected = kernel(q, threads=1)
     for pause in (0.0, 1e-5, 1e-4, 1e-3, 0.02):
@@ -117,7 +117,7 @@ def test_helpers_that_sleep_come_again(kd, q):
 
 
 @pytest.mark.parametrize("row", [0, 1, ROWS // 2, ROWS - 1])
-def test_rows_that_are_not_good_are_found_wherever_they_are(kd, q, row):
+def test_invalid_rows_are_found_at_any_index(kd, q, row):
     kernel = kd.function("com")
     expected = kernel(q, threads=1)
     off = q.copy()
@@ -132,7 +132,7 @@ def test_rows_that_are_not_good_are_found_wherever_they_are(kd, q, row):
 
 
 @needs_fork
-def test_a_forked_child_has_helpers_of_its_own(kd, q):
+def test_a_forked_child_starts_new_helpers(kd, q):
     kernel = kd.function("com")
     expected = kernel(q, threads=4)
     stop = threading.Event()
@@ -159,7 +159,7 @@ def test_a_forked_child_has_helpers_of_its_own(kd, q):
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals")
-def test_signals_are_for_the_threads_of_the_program():
+def test_helpers_do_not_receive_signals():
     done = output_of(
         """
         import signal, os
@@ -179,7 +179,7 @@ def test_signals_are_for_the_threads_of_the_program():
 
 
 def test_the_environment_may_change_during_calls():
-    """Another thread of Python may write to `os.environ` whenever the GIL is not held."""
+    """Another Python thread may write to `os.environ` when the GIL is not held."""
     code = """
     sys.setswitchinterval(1e-5)
     for k in range(20_000):

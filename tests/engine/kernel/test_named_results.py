@@ -37,15 +37,15 @@ def test_results_are_a_named_tuple(kernel, batch, is_warm, rng):
     if is_warm:
         kernel.warmup()
     a, b = rng.normal(size=(2, *batch, 2))
-    found = kernel(a, b)
+    actual = kernel(a, b)
 
-    assert type(found) is Pair
-    np.testing.assert_allclose(found.sums, a + b)
-    np.testing.assert_allclose(found.products, a * b)
+    assert type(actual) is Pair
+    np.testing.assert_allclose(actual.sums, a + b)
+    np.testing.assert_allclose(actual.products, a * b)
     assert kernel(a.tolist(), b).sums.shape == (*batch, 2)
 
 
-def test_results_can_be_given_back_as_out(kernel, rng):
+def test_results_can_be_passed_as_out(kernel, rng):
     kernel.warmup()
     a, b = rng.normal(size=(2, 5, 2))
     first = kernel(a, b)
@@ -62,9 +62,9 @@ def test_results_can_be_given_back_as_out(kernel, rng):
 def test_inside_a_traced_function_they_are_named_too(kernel, rng):
     @compile_function(a=2, b=2)
     def total(a, b):
-        found = kernel(a, b)
-        assert type(found) is Pair
-        return found.sums * found.products
+        actual = kernel(a, b)
+        assert type(actual) is Pair
+        return actual.sums * actual.products
 
     a, b = rng.normal(size=(2, 2))
     np.testing.assert_allclose(total(a, b), (a + b) * (a * b))
@@ -86,7 +86,7 @@ def test_nothing_is_leaked(kernel, rng):
 
 
 @pytest.mark.parametrize("result", [list, 3, ()])
-def test_only_kinds_of_tuples_are_taken(result):
+def test_only_tuple_types_are_accepted(result):
     with pytest.raises(TypeError, match=r"result: .*tuple"):
         make(result=result, out_shapes=((2,), (2,)))
     with pytest.raises(TypeError):

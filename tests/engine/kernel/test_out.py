@@ -1,4 +1,4 @@
-"""`out=`: where results are written to. On an error, nothing is."""
+"""`out=`: results are written to arrays of the caller, but not on an error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_result_is_written_to_out_and_out_is_returned(kd, batch):
 
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("kind", ["Fortran", "every second", "backwards", "unaligned", "subclass"])
-def test_out_may_lie_in_memory_as_it_likes(kd, batch, kind):
+def test_out_may_have_any_memory_layout(kd, batch, kind):
     class Other(np.ndarray):
         pass
 
@@ -45,7 +45,7 @@ def test_out_may_lie_in_memory_as_it_likes(kd, batch, kind):
     np.testing.assert_allclose(np.asarray(out), kd.mass_matrix(q), atol=1e-13)
 
 
-def test_what_lies_beside_out_is_left_alone(kd):
+def test_memory_next_to_out_is_not_written(kd):
     q = kd.random(5, seed=0)
     room = np.full((9, 12, 12), 7.0)
     kd.mass_matrix(q, out=room[2:7, 2:10, 2:10])
@@ -77,7 +77,7 @@ def test_what_lies_beside_out_is_left_alone(kd):
         ((np.zeros((8, 8)), np.zeros((8, 8))), "1 arrays", "2"),
     ],
 )
-def test_an_out_that_does_not_fit_is_refused(kd, out, expected, got):
+def test_an_out_that_does_not_match_is_rejected(kd, out, expected, got):
     before = out.copy() if isinstance(out, np.ndarray) else None
     with pytest.raises(lw.LinkworkError) as caught:
         kd.mass_matrix(kd.neutral(), out=out)
@@ -86,7 +86,7 @@ def test_an_out_that_does_not_fit_is_refused(kd, out, expected, got):
         np.testing.assert_array_equal(out, before)
 
 
-def test_an_out_that_is_read_only_is_refused_and_kept(kd):
+def test_a_read_only_out_is_rejected_and_unchanged(kd):
     out = np.full((8, 8), 7.0)
     out.flags.writeable = False
     with pytest.raises(lw.LinkworkError, match=r"out.*mass_matrix is read-only"):
@@ -94,7 +94,7 @@ def test_an_out_that_is_read_only_is_refused_and_kept(kd):
     np.testing.assert_array_equal(out, 7.0)
 
 
-def test_a_fused_function_writes_nothing_if_one_of_its_outs_does_not_fit(kd):
+def test_a_fused_function_writes_nothing_if_one_out_does_not_match(kd):
     q, nu, _ = motion(kd)
     fused = kd.function("mass_matrix", "bias_force")
     first = np.full((8, 8), 7.0)
@@ -106,7 +106,7 @@ def test_a_fused_function_writes_nothing_if_one_of_its_outs_does_not_fit(kd):
         fused(q, nu, out=first)
 
 
-def test_bad_arguments_leave_out_as_it_is(kd):
+def test_invalid_arguments_leave_out_unchanged(kd):
     q, nu, tau = motion(kd, 3)
     out = np.full((3, 8), 7.0)
     bad = q.copy()
@@ -118,8 +118,8 @@ def test_bad_arguments_leave_out_as_it_is(kd):
 
 
 @pytest.mark.parametrize("n", [1, 3, 3000])
-def test_a_singular_robot_leaves_out_as_it_is(n):
-    """Some rows may be good before one is found that is not."""
+def test_a_singular_robot_leaves_out_unchanged(n):
+    """Some rows may be computed before a singular one is found."""
     kd = lw.KinDyn(hinge(lw.Inertia()), floating=False)
     q, nu, tau = motion(kd, n)
     out = np.full((n, 1), 7.0)
@@ -147,11 +147,11 @@ def test_rows_that_can_be_computed_are_in_out_when_others_cannot(kd, n):
 def test_out_may_be_an_input(kd, n):
     q, nu, tau = motion(kd, n)
     expected = kd.forward_dynamics(q, nu, tau)
-    for place in (1, 2):
-        given = [q.copy(), nu.copy(), tau.copy()]
-        found = kd.forward_dynamics(*given, out=given[place])
-        np.testing.assert_array_equal(found, given[place])
-        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    for index in (1, 2):
+        arguments = [q.copy(), nu.copy(), tau.copy()]
+        actual = kd.forward_dynamics(*arguments, out=arguments[index])
+        np.testing.assert_array_equal(actual, arguments[index])
+        np.testing.assert_allclose(actual, expected, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("shift", [1, 3, 8, 20])
@@ -159,13 +159,13 @@ def test_out_may_overlap_an_input(kd, shift):
     q, nu, tau = motion(kd, 6)
     expected = kd.forward_dynamics(q, nu, tau)
     room = np.zeros(6 * 8 + shift)
-    given, out = room[: 6 * 8].reshape(6, 8), room[shift:].reshape(6, 8)
-    given[...] = tau
-    np.testing.assert_allclose(kd.forward_dynamics(q, nu, given, out=out), expected, rtol=1e-11)
+    arguments, out = room[: 6 * 8].reshape(6, 8), room[shift:].reshape(6, 8)
+    arguments[...] = tau
+    np.testing.assert_allclose(kd.forward_dynamics(q, nu, arguments, out=out), expected, rtol=1e-11)
 
 
-def test_outs_that_overlap_each_other_are_refused(kd):
-    """Only one of the two results could be there afterwards."""
+def test_outs_that_overlap_each_other_are_rejected(kd):
+    """The array could contain only one of the two results."""
     q, nu, _ = motion(kd)
     fused = kd.function("bias_force", "gravity_force")
     room = np.full(12, 7.0)
@@ -175,10 +175,10 @@ def test_outs_that_overlap_each_other_are_refused(kd):
         np.testing.assert_array_equal(room, 7.0)
 
 
-def test_outs_that_only_lie_in_the_same_memory_are_fine(kd):
+def test_outs_in_the_same_memory_without_overlap_are_accepted(kd):
     q, nu, _ = motion(kd, 5)
     room = np.zeros((5, 2, 8))
-    found = kd.function("bias_force", "gravity_force")(q, nu, out=(room[:, 0], room[:, 1]))
+    actual = kd.function("bias_force", "gravity_force")(q, nu, out=(room[:, 0], room[:, 1]))
     np.testing.assert_allclose(room[:, 0], kd.bias_force(q, nu), atol=1e-12)
     np.testing.assert_allclose(room[:, 1], kd.gravity_force(q), atol=1e-12)
-    assert found[0].base is room
+    assert actual[0].base is room

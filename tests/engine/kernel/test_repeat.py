@@ -12,7 +12,7 @@ DT = 0.01
 
 
 def newton(x, a):
-    """Iterations towards the roots of a, with a value of the function around the loop."""
+    """Iterations towards the roots of a, with a value of the enclosing function."""
     return lw.repeat(20, lambda y: 0.5 * (y + a / y), x)
 
 
@@ -58,13 +58,13 @@ def test_one_row_and_batches(root, rng):
 def test_single_precision(rng):
     single = lw.compile(x=3, a=3, dtype=np.float32)(newton)
     a = rng.uniform(0.1, 9.0, (100, 3)).astype(np.float32)
-    found = single(np.ones(3, np.float32), a)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, np.sqrt(a), rtol=1e-6)
+    actual = single(np.ones(3, np.float32), a)
+    assert actual.dtype == np.float32
+    np.testing.assert_allclose(actual, np.sqrt(a), rtol=1e-6)
 
 
 def test_derivatives(root, rng):
-    """Of a converged iteration, those of the root."""
+    """The derivatives of a converged iteration are those of the root."""
     a, da, ct = rng.uniform(0.5, 9.0, (3, 50, 3))
     x = np.ones(3)
     slope = 0.5 / np.sqrt(a)
@@ -89,11 +89,11 @@ def test_second_derivatives(rng):
 
     x, p = rng.uniform(0.5, 1.5, (2, 20, 2))
     for derive in ("gradient", "hessian"):
-        found, expected = (getattr(one, derive)("x", "p")(x, p) for one in (chaotic, unrolled))
-        for one, other in zip(found, expected, strict=True):
+        actual, expected = (getattr(one, derive)("x", "p")(x, p) for one in (chaotic, unrolled))
+        for one, other in zip(actual, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11 * np.abs(other).max())
-    found, expected = (one.gradient("x").jvp("p")(x, p, x) for one in (chaotic, unrolled))
-    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    actual, expected = (one.gradient("x").jvp("p")(x, p, x) for one in (chaotic, unrolled))
+    np.testing.assert_allclose(actual, expected, rtol=1e-11)
 
 
 def test_steps_of_a_robot_are_those_of_a_rollout(robot, rng):
@@ -102,10 +102,10 @@ def test_steps_of_a_robot_are_those_of_a_rollout(robot, rng):
     step = lw.compile(q=robot.nq, nu=robot.nv, tau=robot.nv)(step_of(robot))
     q, nu, tau = robot.random(6, seed=0), rng.normal(size=(6, 1)), rng.normal(size=(6, 1))
     controls = np.repeat(tau[:, None], n, axis=1)
-    for found, expected in zip(
+    for actual, expected in zip(
         simulated(q, nu, tau), lw.rollout(step, (q, nu), controls, final=True), strict=True
     ):
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
     ct = rng.normal(size=(6, robot.nq)), rng.normal(size=(6, robot.nv))
     by_q, by_nu, by_tau = simulated.vjp()(q, nu, tau, *ct)
     gradients = lw.Rollout(step).vjp((q, nu), controls, final=ct)
@@ -134,7 +134,7 @@ def test_a_loop_in_a_kernel_in_a_loop(root):
     np.testing.assert_allclose(outer(a), lw.repeat(3, lambda y: np.sqrt(y) + a, a), rtol=1e-13)
 
 
-def test_numpy_computes_loops_where_there_is_no_compiler():
+def test_numpy_computes_loops_without_a_compiler():
     text = """
 import sys
 sys.modules["llvmlite"] = None
@@ -145,6 +145,6 @@ import linkwork as lw
 f = lw.compile(x=3, a=3)(lambda x, a: lw.repeat(20, lambda y: 0.5 * (y + a / y), x))
 print(f(np.ones(3), [1.0, 4.0, 9.0]).round(12).tolist(), f.status)
 """
-    found, status = output_of(text).split(" NumPy: ")
-    assert found == "[1.0, 2.0, 3.0]"
+    actual, status = output_of(text).split(" NumPy: ")
+    assert actual == "[1.0, 2.0, 3.0]"
     assert "llvmlite" in status

@@ -1,4 +1,4 @@
-"""Memory of large results: used again when they die, never before, and not for long."""
+"""Memory of large results: reused after they are freed, and kept for a limited time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def start_of(array: np.ndarray) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
-def test_spare_memory_is_given_up_where_there_is_no_other():
+def test_spare_memory_is_released_if_there_is_no_other():
     code = """
     import resource
     from linkwork.engine.kernel._call import empty, spare_bytes
@@ -65,7 +65,7 @@ def test_spare_memory_is_given_up_where_there_is_no_other():
     assert output_of(code, LINKWORK_POOL="1000") == "300 0"
 
 
-def test_memory_is_used_again_when_an_array_dies(mass_matrix, q):
+def test_memory_is_reused_after_an_array_is_freed(mass_matrix, q):
     first = mass_matrix(q)
     start, expected = start_of(first), first.copy()
     del first
@@ -75,7 +75,7 @@ def test_memory_is_used_again_when_an_array_dies(mass_matrix, q):
     assert start % 64 == 0
 
 
-def test_arrays_that_live_never_share_memory(mass_matrix, q):
+def test_live_arrays_never_share_memory(mass_matrix, q):
     alive = [mass_matrix(np.roll(q, k, axis=0)) for k in range(6)]
     del alive[1], alive[2]
     alive += [mass_matrix(q) for _ in range(4)]
@@ -94,16 +94,16 @@ VIEWS = {
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_keeps_the_memory(mass_matrix, q, view):
-    whole = mass_matrix(q)
-    kept = VIEWS[view](whole)
-    start, expected = start_of(whole), np.array(kept)
-    del whole
+    full = mass_matrix(q)
+    stored = VIEWS[view](full)
+    start, expected = start_of(full), np.array(stored)
+    del full
     others = [mass_matrix(q[::-1].copy()) for _ in range(3)]
     assert start not in map(start_of, others)
-    np.testing.assert_array_equal(np.asarray(kept), expected)
+    np.testing.assert_array_equal(np.asarray(stored), expected)
 
 
-def test_they_are_arrays_as_any_other(mass_matrix, q):
+def test_they_are_ordinary_arrays(mass_matrix, q):
     array = mass_matrix(q)
     assert get_handler_name(array) == "linkwork_pool"
     assert (array.flags.owndata, array.base, array.flags.writeable) == (True, None, True)
@@ -120,8 +120,8 @@ def test_they_are_arrays_as_any_other(mass_matrix, q):
 
 
 @pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")  # since NumPy 2.5
-def test_a_result_changed_in_place_is_given_back_whole(mass_matrix, q):
-    """NumPy tells the allocator a size, which need not be that of the memory."""
+def test_a_result_resized_in_place_is_freed_completely(mass_matrix, q):
+    """NumPy passes a size to the allocator that may differ from that of the memory."""
     for change in ("shape", "dtype"):
         array = mass_matrix(q)
         start = start_of(array)
@@ -151,31 +151,31 @@ def test_every_way_to_results_uses_it(way, q):
     kd = floater(dtype=np.float32 if way == "float32" else np.float64)
     many = np.concatenate([q] * 4).astype(kd.dtype)
     if way == "slow path":
-        found = [kd.mass_matrix([list(row) for row in q])]
+        actual = [kd.mass_matrix([list(row) for row in q])]
     elif way == "several results":
-        found = kd.function("mass_matrix", "com_jacobian")(many)
+        actual = kd.function("mass_matrix", "com_jacobian")(many)
     elif way == "rollout":
         doubled = lw.compile(x=(64,))(lambda x: 2 * x)
-        found = [lw.rollout(doubled, np.ones((ROWS, 64)), steps=3)]
+        actual = [lw.rollout(doubled, np.ones((ROWS, 64)), steps=3)]
     elif way == "workcell":
         rng = np.random.default_rng(0)
         cell = random_cell(rng, n_frames=8)
-        found = [cell.world_H_frames(cell.frame_names, random_state(cell, rng, (ROWS,)))]
+        actual = [cell.world_H_frames(cell.frame_names, random_state(cell, rng, (ROWS,)))]
     else:
-        found = [kd.mass_matrix(many)]
-    for array in found:
+        actual = [kd.mass_matrix(many)]
+    for array in actual:
         owner = array if array.base is None else array.base
         assert get_handler_name(owner) == "linkwork_pool"
 
 
-def test_small_results_and_given_ones_are_left_to_numpy(mass_matrix, q):
+def test_small_results_and_out_arrays_use_numpy_memory(mass_matrix, q):
     out = np.empty(SHAPE)
     assert get_handler_name(mass_matrix(q[:10])) == "default_allocator"
     assert mass_matrix(q, out=out) is out
 
 
 def test_another_allocator_of_the_program_is_used_instead(mass_matrix, q):
-    """One that is set by NumPy's interface in C: here a copy of its own, with another name."""
+    """An allocator set through NumPy's C interface: here a copy with another name."""
     api = ctypes.pythonapi
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -195,17 +195,17 @@ def test_another_allocator_of_the_program_is_used_instead(mass_matrix, q):
     capsule = api.PyCapsule_New(ctypes.addressof(own), b"mem_handler", None)
     before = set_handler(capsule)
     try:
-        found = mass_matrix(q)
-        assert get_handler_name(found).startswith("other")
+        actual = mass_matrix(q)
+        assert get_handler_name(actual).startswith("other")
         assert get_handler_name(np.ones(3)).startswith("other")
-        del found
+        del actual
     finally:
         set_handler(before)
     assert get_handler_name(mass_matrix(q)) == "linkwork_pool"
     assert get_handler_name(np.ones(3)) == "default_allocator"
 
 
-def test_what_is_kept_is_bounded(mass_matrix, q, monkeypatch):
+def test_spare_memory_is_bounded(mass_matrix, q, monkeypatch):
     monkeypatch.setenv("LINKWORK_POOL", "5")
     many = [mass_matrix(q) for _ in range(8)]
     many.clear()
@@ -222,11 +222,11 @@ def test_what_is_kept_is_bounded(mass_matrix, q, monkeypatch):
 @pytest.mark.parametrize("value", ["off", "0"])
 def test_it_can_be_switched_off(mass_matrix, q, monkeypatch, value):
     monkeypatch.setenv("LINKWORK_POOL", "100")
-    kept = mass_matrix(q)
+    stored = mass_matrix(q)
     monkeypatch.setenv("LINKWORK_POOL", value)
     assert get_handler_name(mass_matrix(q)) == "default_allocator"
     before = _call.spare_bytes()
-    del kept  # goes to the system
+    del stored  # goes to the system
     assert _call.spare_bytes() <= before
 
 
@@ -250,8 +250,8 @@ def test_it_is_released_when_it_is_idle(mass_matrix, q):
     assert start_of(mass_matrix(floater().random(ROWS, seed=0)))  # and all of it starts again
 
 
-def test_arrays_may_die_in_other_threads():
-    """Each thread writes its own numbers to arrays, others check and drop them."""
+def test_arrays_may_be_freed_in_other_threads():
+    """Each thread writes different values to arrays; others check and free them."""
     made: queue.SimpleQueue[tuple[np.ndarray, int] | None] = queue.SimpleQueue()
     wrong: list[int] = []
 
@@ -313,7 +313,7 @@ def test_a_forked_child_starts_without_spare_memory():
     assert done == "done"
 
 
-def test_empty_takes_no_other_types():
+def test_empty_rejects_other_types():
     with pytest.raises(ValueError, match="float64 or float32"):
         _call.empty((3,), np.int64)
     with pytest.raises((ValueError, MemoryError)):

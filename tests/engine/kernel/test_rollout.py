@@ -1,4 +1,4 @@
-"""`linkwork.rollout`: the states that it gives, against loops in Python and closed forms."""
+"""`linkwork.rollout`: the returned states against loops in Python and closed forms."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ BATCHES = [(), (1,), (3,), (4,), (5,), (2, 3), (67,), (300,), (0,), (2, 0)]
 
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("steps", [0, 1, 2, 57])
-def test_a_rollout_gives_the_bits_of_a_loop(swing, batch, steps):
+def test_a_rollout_is_bitwise_equal_to_a_loop(swing, batch, steps):
     x0, controls = numbers(*batch, 2), numbers(*batch, steps, 1)
     (expected,) = loop(swing, x0, controls)
-    found = lw.rollout(swing, x0, controls)
-    assert found.shape == (*batch, steps + 1, 2)
-    np.testing.assert_array_equal(found, expected)
+    actual = lw.rollout(swing, x0, controls)
+    assert actual.shape == (*batch, steps + 1, 2)
+    np.testing.assert_array_equal(actual, expected)
     last = lw.rollout(swing, x0, controls, final=True)
     np.testing.assert_array_equal(last, expected[..., -1, :])
 
@@ -31,9 +31,9 @@ def test_a_rollout_gives_the_bits_of_a_loop(swing, batch, steps):
 def test_several_states_controls_and_params(sprung, batch):
     x0, controls, params = spring_inputs(batch, 23)
     expected = loop(sprung, x0, controls, params)
-    found = lw.rollout(sprung, x0, controls, params=params)
-    assert isinstance(found, tuple)
-    for one, other in zip(found, expected, strict=True):
+    actual = lw.rollout(sprung, x0, controls, params=params)
+    assert isinstance(actual, tuple)
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(one, other)
     for one, other in zip(
         lw.rollout(sprung, list(x0), list(controls), params=params, final=True),
@@ -95,28 +95,28 @@ def test_params_have_batch_axes_too(sprung):
 
 
 @pytest.mark.parametrize("kind", ["time first", "every second", "backwards", "float32", "integers"])
-def test_arrays_may_lie_in_memory_as_they_like(swing, kind):
+def test_arrays_may_have_any_memory_layout(swing, kind):
     controls = numbers(40, 12, 1)
-    given = {
+    arguments = {
         "time first": np.swapaxes(np.ascontiguousarray(np.swapaxes(controls, 0, 1)), 0, 1),
         "every second": np.repeat(controls, 2, axis=1)[:, ::2],
         "backwards": np.ascontiguousarray(controls[::-1, ::-1])[::-1, ::-1],
         "float32": controls.astype(np.float32),
         "integers": (10 * controls).astype(np.int64),
     }[kind]
-    plain = np.ascontiguousarray(given, dtype=np.float64)
+    plain = np.ascontiguousarray(arguments, dtype=np.float64)
     x0 = numbers(40, 2)
-    np.testing.assert_array_equal(lw.rollout(swing, x0, given), lw.rollout(swing, x0, plain))
+    np.testing.assert_array_equal(lw.rollout(swing, x0, arguments), lw.rollout(swing, x0, plain))
 
 
-def test_lists_of_numbers_are_taken(swing):
-    found = lw.rollout(swing, [0.1, 0], [[0.5], [1]])
+def test_lists_of_numbers_are_accepted(swing):
+    actual = lw.rollout(swing, [0.1, 0], [[0.5], [1]])
     np.testing.assert_array_equal(
-        found, lw.rollout(swing, np.array([0.1, 0.0]), np.array([[0.5], [1.0]]))
+        actual, lw.rollout(swing, np.array([0.1, 0.0]), np.array([[0.5], [1.0]]))
     )
 
 
-def test_a_rollout_can_be_kept(swing):
+def test_a_rollout_object_can_be_reused(swing):
     sim = lw.Rollout(swing)
     x0, controls = numbers(3, 2), numbers(3, 8, 1)
     np.testing.assert_array_equal(sim(x0, controls), lw.rollout(swing, x0, controls))
@@ -130,9 +130,9 @@ def test_float32_stays_float32(steps):
     for batch in [(), (7,), (8,), (9,), (100,)]:
         x0 = numbers(*batch, 2).astype(np.float32)
         controls = numbers(*batch, steps, 1).astype(np.float32)
-        found = lw.rollout(step, x0, controls)
-        assert found.dtype == np.float32
-        np.testing.assert_array_equal(found, loop(step, x0, controls)[0])
+        actual = lw.rollout(step, x0, controls)
+        assert actual.dtype == np.float32
+        np.testing.assert_array_equal(actual, loop(step, x0, controls)[0])
 
 
 def test_the_first_rollout_needs_no_warmup():
@@ -147,7 +147,7 @@ def test_the_first_rollout_needs_no_warmup():
 # Unit norms.
 
 
-def test_quaternions_are_normalised_in_each_step_as_in_a_call():
+def test_quaternions_are_normalized_in_each_step_as_in_a_call():
     kd = floater()
     step = kd.function("integrate")
     step.warmup()
@@ -156,9 +156,9 @@ def test_quaternions_are_normalised_in_each_step_as_in_a_call():
     q[:, 3:7] *= 1 + 1e-6 * rng.normal(size=(9, 1))
     nu = rng.normal(size=(9, 400, kd.nv))
     (expected,) = loop(step, q, nu, {"dt": 0.01})
-    found = lw.rollout(step, q, nu, params={"dt": 0.01})
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(found[:, 0], q)
+    actual = lw.rollout(step, q, nu, params={"dt": 0.01})
+    np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(actual[:, 0], q)
 
 
 def test_drift_beyond_the_tolerance_does_not_stop_a_rollout():
@@ -166,24 +166,24 @@ def test_drift_beyond_the_tolerance_does_not_stop_a_rollout():
     step.warmup()
     angle, rate = np.linspace(0, 3, 7), numbers(7, 40)
     x0 = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    found = lw.rollout(step, x0, rate)
+    actual = lw.rollout(step, x0, rate)
     angles = angle[:, None] + np.cumsum(rate, axis=1)
     expected = 1.5 * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    np.testing.assert_allclose(found[:, 1:], expected, atol=1e-13)
+    np.testing.assert_allclose(actual[:, 1:], expected, atol=1e-13)
 
 
-def test_a_robot_that_is_not_finite_stays_alone():
+def test_a_robot_that_is_not_finite_does_not_affect_others():
     kd = floater()
     kernel = kd.function("integrate")
     q, nu = kd.random(5, seed=2), numbers(5, 3, kd.nv)
     nu[2, 1] = np.nan
-    found = lw.rollout(kernel, q, nu, params={"dt": 0.01})
-    assert np.isfinite(np.delete(found, 2, axis=0)).all()
-    assert np.isfinite(found[2, :2]).all()
-    assert np.isnan(found[2, 2:]).any(axis=-1).all()
+    actual = lw.rollout(kernel, q, nu, params={"dt": 0.01})
+    assert np.isfinite(np.delete(actual, 2, axis=0)).all()
+    assert np.isfinite(actual[2, :2]).all()
+    assert np.isnan(actual[2, 2:]).any(axis=-1).all()
 
 
-def test_a_first_state_without_unit_norm_is_refused_and_out_is_untouched():
+def test_an_initial_state_without_unit_norm_is_rejected_and_out_is_unchanged():
     kd = floater()
     q, nu = kd.random(5, seed=2), numbers(5, 3, kd.nv)
     q[3, 3:7] *= 1.01
@@ -198,13 +198,13 @@ def test_a_first_state_without_unit_norm_is_refused_and_out_is_untouched():
 # Not finite.
 
 
-def test_a_row_that_is_not_finite_stays_alone(swing):
+def test_a_row_that_is_not_finite_does_not_affect_others(swing):
     x0, controls = numbers(50, 2), numbers(50, 30, 1)
     expected = lw.rollout(swing, x0, controls)
     x0[7], controls[20, 11] = np.nan, np.inf
-    found = lw.rollout(swing, x0, controls)
-    assert np.isnan(found[7]).all()
-    assert np.isfinite(found[20, :12]).all()
-    assert not np.isfinite(found[20, 12:]).any(axis=-1).any()
+    actual = lw.rollout(swing, x0, controls)
+    assert np.isnan(actual[7]).all()
+    assert np.isfinite(actual[20, :12]).all()
+    assert not np.isfinite(actual[20, 12:]).any(axis=-1).any()
     others = np.delete(np.arange(50), [7, 20])
-    np.testing.assert_array_equal(found[others], expected[others])
+    np.testing.assert_array_equal(actual[others], expected[others])

@@ -1,4 +1,4 @@
-"""`linkwork.rollout`: what is refused, with the names and values; `out` stays untouched then."""
+"""`linkwork.rollout`: errors contain names and values, and leave `out` unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sprung():
     return spring()
 
 
-def assert_refused(kind: type[Exception], facts: tuple[str, ...], *args, **named) -> None:
+def assert_rejected(kind: type[Exception], facts: tuple[str, ...], *args, **named) -> None:
     """A rollout raises an error of this kind, whose message has these names and values."""
     with pytest.raises(kind) as caught:
         lw.rollout(*args, **named)
@@ -29,53 +29,53 @@ def assert_refused(kind: type[Exception], facts: tuple[str, ...], *args, **named
         assert fact in str(caught.value)
 
 
-def test_steps_that_are_none():
-    assert_refused(lw.ArgumentError, ("got 3", "@linkwork.compile"), 3, [0.0, 0.0])
+def test_steps_that_are_not_kernels():
+    assert_rejected(lw.ArgumentError, ("got 3", "@linkwork.compile"), 3, [0.0, 0.0])
 
     @lw.compile(x=2, u=1)
     def longer(x, u):
         return np.concatenate([x, u])
 
     facts = "output 0 of longer", "(3,)", "input 'x'", "(2,)"
-    assert_refused(lw.ShapeError, facts, longer, [0.0, 0.0], [[0.0]])
+    assert_rejected(lw.ShapeError, facts, longer, [0.0, 0.0], [[0.0]])
 
     @lw.compile(x=2)
     def twice(x):
         return x, x
 
-    assert_refused(lw.ArgumentError, ("twice has 2 outputs and 1 inputs",), twice, [0.0, 0.0])
+    assert_rejected(lw.ArgumentError, ("twice has 2 outputs and 1 inputs",), twice, [0.0, 0.0])
     with pytest.raises(lw.ArgumentError, match=r"rollout: .*twice.*2"):
         lw.Rollout(twice)
 
 
 def test_the_first_state(swing, sprung):
     controls = np.zeros((5, 1))
-    assert_refused(lw.ShapeError, ("x: ", "(..., 2)", "(3,)"), swing, np.zeros(3), controls)
-    assert_refused(lw.ArgumentError, ("x: ", "str"), swing, "here", controls)
+    assert_rejected(lw.ShapeError, ("x: ", "(..., 2)", "(3,)"), swing, np.zeros(3), controls)
+    assert_rejected(lw.ArgumentError, ("x: ", "str"), swing, "here", controls)
     _, forces, params = spring_inputs((), 4)
     for x0, got in ((np.zeros(2), "ndarray"), ((np.zeros(2),), "got 1")):
         facts = "x0: ", "2 arrays (p, v)", got
-        assert_refused(lw.ArgumentError, facts, sprung, x0, forces, params=params)
+        assert_rejected(lw.ArgumentError, facts, sprung, x0, forces, params=params)
 
 
 def test_controls(swing, sprung):
     x0 = np.zeros(2)
-    assert_refused(lw.ArgumentError, ("controls", "pendulum takes u", "params="), swing, x0)
+    assert_rejected(lw.ArgumentError, ("controls", "pendulum takes u", "params="), swing, x0)
     for controls, got in ((np.zeros(1), "(1,)"), (np.zeros((5, 2)), "(5, 2)")):
         facts = "u: ", "(..., steps, 1)", got
-        assert_refused(lw.ShapeError, facts, swing, x0, controls)
-    assert_refused(lw.ArgumentError, ("u: ", "list"), swing, x0, [[0.0], [0.0, 1.0]])
+        assert_rejected(lw.ShapeError, facts, swing, x0, controls)
+    assert_rejected(lw.ArgumentError, ("u: ", "list"), swing, x0, [[0.0], [0.0, 1.0]])
     facts = "x (3,)", "u (4,)"
-    assert_refused(lw.ShapeError, facts, swing, np.zeros((3, 2)), np.zeros((4, 5, 1)))
+    assert_rejected(lw.ShapeError, facts, swing, np.zeros((3, 2)), np.zeros((4, 5, 1)))
     two, (force, wind), params = spring_inputs((), 4)
     facts = "wind: ", "(..., 4)", "(3,)"
-    assert_refused(lw.ShapeError, facts, sprung, two, (force, wind[:3]), params=params)
+    assert_rejected(lw.ShapeError, facts, sprung, two, (force, wind[:3]), params=params)
     for controls, got in ((force, "ndarray"), ((force,), "got 1")):
         facts = "controls: ", "2 arrays (force, wind)", got
-        assert_refused(lw.ArgumentError, facts, sprung, two, controls, params=params)
+        assert_rejected(lw.ArgumentError, facts, sprung, two, controls, params=params)
     every = {**params, "force": force[0], "wind": wind[0]}
     facts = "controls: ", "spring", "steps="
-    assert_refused(lw.ArgumentError, facts, sprung, two, (force,), params=every)
+    assert_rejected(lw.ArgumentError, facts, sprung, two, (force,), params=every)
 
 
 def test_params(swing):
@@ -85,19 +85,19 @@ def test_params(swing):
         ({"mass": 1.0}, ("pendulum", "'mass'", "known: u")),
         (3, ("by name", "got 3")),
     ):
-        assert_refused(lw.ArgumentError, ("params: ", *facts), swing, x0, controls, params=params)
+        assert_rejected(lw.ArgumentError, ("params: ", *facts), swing, x0, controls, params=params)
     facts = "u: ", "(..., 1)", "(2,)"
-    assert_refused(lw.ShapeError, facts, swing, x0, params={"u": [1.0, 2.0]}, steps=3)
+    assert_rejected(lw.ShapeError, facts, swing, x0, params={"u": [1.0, 2.0]}, steps=3)
 
 
 def test_steps(swing):
     x0, controls = np.zeros(2), np.zeros((5, 1))
-    facts = "steps: 4", "u has values for 5"
-    assert_refused(lw.ShapeError, facts, swing, x0, controls, steps=4)
+    facts = "steps: ", "got 4", "expected 5", "of u"
+    assert_rejected(lw.ShapeError, facts, swing, x0, controls, steps=4)
     for wrong in (-1, 2.5, "many"):
         facts = "steps: ", f"got {wrong!r}"
-        assert_refused(lw.ArgumentError, facts, swing, x0, controls, steps=wrong)
-    assert_refused(lw.ArgumentError, ("steps: ", "pendulum"), swing, x0, params={"u": [0.0]})
+        assert_rejected(lw.ArgumentError, facts, swing, x0, controls, steps=wrong)
+    assert_rejected(lw.ArgumentError, ("steps: ", "pendulum"), swing, x0, params={"u": [0.0]})
     assert lw.rollout(swing, x0, controls, steps=5).shape == (6, 2)
 
 
@@ -110,19 +110,19 @@ def test_out_and_threads(swing):
         (lw.ArgumentError, (out, out), ("1 arrays", "got 2")),
         (lw.ArgumentError, [1, 2, 3], ("1 arrays", "got 3")),
     ):
-        assert_refused(kind, ("out: ", *facts), swing, x0, controls, out=bad)
+        assert_rejected(kind, ("out: ", *facts), swing, x0, controls, out=bad)
     facts = "threads: ", "'all'"
-    assert_refused(lw.ArgumentError, facts, swing, x0, controls, threads="all", out=out)
+    assert_rejected(lw.ArgumentError, facts, swing, x0, controls, threads="all", out=out)
     facts = "x (3,)", "u (2,)"
-    assert_refused(lw.ShapeError, facts, swing, x0, controls[:2], out=out)
+    assert_rejected(lw.ShapeError, facts, swing, x0, controls[:2], out=out)
     np.testing.assert_array_equal(out, 7.0)
 
 
-def test_the_extension_refuses_arrays_that_python_has_not_prepared(swing):
+def test_the_extension_rejects_unprepared_arrays(swing):
     swing.warmup()
     start, controls = np.zeros((3, 1, 2)), np.zeros((3, 5, 1))
     result = np.zeros((3, 6, 2))
-    for given in (
+    for arguments in (
         ((start,), (controls,), (result[:, :5],), 3, 5, None),
         ((start[:2],), (controls,), (result,), 3, 5, None),
         ((start,), (controls[..., 0],), (result,), 3, 5, None),
@@ -133,7 +133,7 @@ def test_the_extension_refuses_arrays_that_python_has_not_prepared(swing):
         ((start,), (controls,), (result,), 3, 5, "two"),
     ):
         with pytest.raises(ValueError, match="rollout: "):
-            swing._roll(*given)
+            swing._roll(*arguments)
     swing._roll((start,), (controls,), (result,), 3, 5, None)
 
 
@@ -145,7 +145,7 @@ def test_the_first_state_that_is_not_finite_is_named_on_request(final, path, mon
         return x + 1.0, v * gain
 
     if path == "NumPy":
-        monkeypatch.setattr(step.code, "function", NumpyCode(step.program))
+        monkeypatch.setattr(step.code, "column_function", NumpyCode(step.program))
     x0 = np.zeros(3), np.ones((3, 2))
     gains = np.array([1.0, 1e100, 1e50])
     options = {"params": {"gain": gains}, "steps": 10, "final": final}

@@ -45,14 +45,14 @@ def sprung():
 
 @pytest.fixture(params=["all states kept", "checkpoints"])
 def memory(request, monkeypatch):
-    """Whether the thread keeps all states, or few."""
+    """Whether a thread stores all states, or checkpoints."""
     if request.param == "checkpoints":
         monkeypatch.setattr(module, "STORED_BYTES", 0)
 
 
-def close(found, expected, tolerance=1e-11):
+def close(actual, expected, tolerance=1e-11):
     scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 def backwards(step, x0, controls, params, cotangents):
@@ -63,7 +63,7 @@ def backwards(step, x0, controls, params, cotangents):
     jacobian = step.jacobian(*(port.name for port in inputs))
     carried = [ct[..., steps, :] for ct in cotangents]
     controls = [a.reshape(*a.shape[: states[0].ndim - 1], -1) for a in controls]
-    found = [[] for _ in inputs]
+    actual = [[] for _ in inputs]
     for time in reversed(range(steps)):
         now = [state[..., time, :] for state in states]
         now += [
@@ -79,12 +79,12 @@ def backwards(step, x0, controls, params, cotangents):
                 block = block.reshape(*states[0].shape[:-2], carried[output].shape[-1], -1)
                 flat = flat + np.einsum("...i,...ij->...j", carried[output], block)
             products.append(flat.reshape((*states[0].shape[:-2], *port.shape)))
-        for kept, product in zip(found[n:], products[n:], strict=True):
-            kept.append(product)
+        for stored, product in zip(actual[n:], products[n:], strict=True):
+            stored.append(product)
         carried = [a + ct[..., time, :] for a, ct in zip(products, cotangents, strict=False)]
     batch = states[0].ndim - 2
-    timed = [np.stack(kept[::-1], axis=batch) for kept in found[n : n + len(controls)]]
-    return carried, timed, [sum(kept) for kept in found[n + len(controls) :]]
+    timed = [np.stack(stored[::-1], axis=batch) for stored in actual[n : n + len(controls)]]
+    return carried, timed, [sum(stored) for stored in actual[n + len(controls) :]]
 
 
 # Values.
@@ -95,17 +95,17 @@ def backwards(step, x0, controls, params, cotangents):
 def test_gradients_are_products_of_jacobians(sprung, batch, steps, memory):
     x0, controls, params = spring_inputs(batch, steps)
     cotangents = numbers(*batch, steps + 1, 2), numbers(*batch, steps + 1, 2, seed=1)
-    found = sprung.vjp(x0, controls, cotangents, params=params)
+    actual = sprung.vjp(x0, controls, cotangents, params=params)
     by_x0, by_controls, by_params = backwards(sprung.step, x0, controls, params, cotangents)
-    for one, other in zip(found.x0, by_x0, strict=True):
+    for one, other in zip(actual.x0, by_x0, strict=True):
         close(one, other)
-    for one, other in zip(found.controls, by_controls, strict=True):
+    for one, other in zip(actual.controls, by_controls, strict=True):
         assert one.shape == other.shape
         close(one, other)
-    for one, other in zip(found.params.values(), by_params, strict=True):
+    for one, other in zip(actual.params.values(), by_params, strict=True):
         assert one.shape == other.shape
         close(one, other)
-    assert [*found.params] == ["mass", "stiffness"]
+    assert [*actual.params] == ["mass", "stiffness"]
 
 
 def test_gradients_against_complex_steps(sprung, memory):
@@ -125,12 +125,12 @@ def test_gradients_against_complex_steps(sprung, memory):
             total = total + weights[0][time + 1] @ p + weights[1][time + 1] @ v
         return total
 
-    given = [*x0, *controls, *params.values()]
-    found = sprung.vjp(x0, controls, weights, params=params)
-    gradients = [*found.x0, *found.controls, *found.params.values()]
+    arguments = [*x0, *controls, *params.values()]
+    actual = sprung.vjp(x0, controls, weights, params=params)
+    gradients = [*actual.x0, *actual.controls, *actual.params.values()]
     for place, gradient in enumerate(gradients):
         for index in np.ndindex(gradient.shape):
-            moved = [np.array(a, dtype=complex) for a in given]
+            moved = [np.array(a, dtype=complex) for a in arguments]
             moved[place][index] += 1j * h
             expected = cost(*moved).imag / h
             assert abs(gradient[index] - expected) <= 1e-11 * max(1.0, abs(expected))
@@ -151,41 +151,43 @@ def test_cotangents_of_the_last_states_are_added(swing, memory):
     close(both.controls, summed.controls)
 
 
-def test_states_that_are_known_need_not_be_computed_again(swing, sprung):
+def test_states_of_the_caller_are_not_computed_again(swing, sprung):
     x0, controls = numbers(70, 2), numbers(70, 9, 1)
     every = numbers(70, 10, 2, seed=3)
     plain = swing.vjp(x0, controls, every)
-    given = swing.vjp(x0, controls, every, states=swing(x0, controls))
-    np.testing.assert_array_equal(given.x0, plain.x0)
-    np.testing.assert_array_equal(given.controls, plain.controls)
+    actual = swing.vjp(x0, controls, every, states=swing(x0, controls))
+    np.testing.assert_array_equal(actual.x0, plain.x0)
+    np.testing.assert_array_equal(actual.controls, plain.controls)
     moved = swing.vjp(x0, controls, every, states=swing(x0 + 0.3, controls))
     assert np.abs(moved.x0 - plain.x0).max() > 1e-4
     two, forces, params = spring_inputs((), 6)
     states = sprung(two, forces, params=params)
     ct = numbers(7, 2), None
     plain = sprung.vjp(two, forces, ct, params=params)
-    given = sprung.vjp(two, forces, ct, params=params, states=states)
-    for one, other in zip((*plain.x0, *plain.controls), (*given.x0, *given.controls), strict=True):
+    actual = sprung.vjp(two, forces, ct, params=params, states=states)
+    for one, other in zip(
+        (*plain.x0, *plain.controls), (*actual.x0, *actual.controls), strict=True
+    ):
         np.testing.assert_array_equal(one, other)
 
 
 def test_a_rollout_without_steps_or_rows(swing):
     ct = numbers(3, 1, 2)
-    found = swing.vjp(numbers(3, 2), np.zeros((3, 0, 1)), ct, final=numbers(3, 2, seed=5))
-    np.testing.assert_array_equal(found.x0, ct[:, 0] + numbers(3, 2, seed=5))
-    assert found.controls.shape == (3, 0, 1)
-    found = swing.vjp(np.zeros((0, 2)), np.zeros((0, 4, 1)), np.zeros((0, 5, 2)))
-    assert (found.x0.shape, found.controls.shape) == ((0, 2), (0, 4, 1))
+    actual = swing.vjp(numbers(3, 2), np.zeros((3, 0, 1)), ct, final=numbers(3, 2, seed=5))
+    np.testing.assert_array_equal(actual.x0, ct[:, 0] + numbers(3, 2, seed=5))
+    assert actual.controls.shape == (3, 0, 1)
+    actual = swing.vjp(np.zeros((0, 2)), np.zeros((0, 4, 1)), np.zeros((0, 5, 2)))
+    assert (actual.x0.shape, actual.controls.shape) == ((0, 2), (0, 4, 1))
 
 
 def test_params_alone(swing):
     x0, u = numbers(4, 2), numbers(4, 1)
     ct = numbers(4, 9, 2)
-    found = swing.vjp(x0, cotangents=ct, params={"u": u}, steps=8)
+    actual = swing.vjp(x0, cotangents=ct, params={"u": u}, steps=8)
     timed = swing.vjp(x0, np.repeat(u[:, None], 8, axis=1), ct)
-    assert found.controls is None
-    close(found.params["u"], timed.controls.sum(axis=1))
-    close(found.x0, timed.x0)
+    assert actual.controls is None
+    close(actual.params["u"], timed.controls.sum(axis=1))
+    close(actual.x0, timed.x0)
     assert timed.params == {}
 
 
@@ -197,14 +199,14 @@ def test_batch_axes_are_broadcast_and_gradients_have_all_of_them(swing, start, c
     x0, controls = numbers(*start, 2), numbers(*control, 6, 1)
     ct = numbers(*cotangent, 7, 2)
     batch = np.broadcast_shapes(start, control, cotangent)
-    found = swing.vjp(x0, controls, ct)
+    actual = swing.vjp(x0, controls, ct)
     full = swing.vjp(
         np.array(np.broadcast_to(x0, (*batch, 2))),
         np.array(np.broadcast_to(controls, (*batch, 6, 1))),
         np.array(np.broadcast_to(ct, (*batch, 7, 2))),
     )
-    np.testing.assert_array_equal(found.x0, full.x0)
-    np.testing.assert_array_equal(found.controls, full.controls)
+    np.testing.assert_array_equal(actual.x0, full.x0)
+    np.testing.assert_array_equal(actual.controls, full.controls)
 
 
 def test_long_rollouts_with_and_without_checkpoints_agree(swing, monkeypatch):
@@ -212,39 +214,39 @@ def test_long_rollouts_with_and_without_checkpoints_agree(swing, monkeypatch):
         x0, controls = numbers(5, 2), numbers(5, steps, 1)
         ct = numbers(5, steps + 1, 2)
         monkeypatch.setattr(module, "STORED_BYTES", 16 << 20)
-        kept = swing.vjp(x0, controls, ct)
+        stored = swing.vjp(x0, controls, ct)
         monkeypatch.setattr(module, "STORED_BYTES", 0)
         again = swing.vjp(x0, controls, ct)
-        np.testing.assert_array_equal(again.x0, kept.x0)
-        np.testing.assert_array_equal(again.controls, kept.controls)
+        np.testing.assert_array_equal(again.x0, stored.x0)
+        np.testing.assert_array_equal(again.controls, stored.controls)
 
 
 def test_float32(memory):
     single, double = lw.Rollout(pendulum(np.float32)), lw.Rollout(pendulum())
     x0, controls = numbers(9, 2), numbers(9, 20, 1)
     ct = numbers(9, 21, 2)
-    found, exact = (sim.vjp(x0, controls, ct) for sim in (single, double))
-    assert found.x0.dtype == found.controls.dtype == np.float32
-    close(found.x0, exact.x0, 1e-4)
-    close(found.controls, exact.controls, 1e-4)
+    actual, exact = (sim.vjp(x0, controls, ct) for sim in (single, double))
+    assert actual.x0.dtype == actual.controls.dtype == np.float32
+    close(actual.x0, exact.x0, 1e-4)
+    close(actual.controls, exact.controls, 1e-4)
 
 
-def test_a_row_that_is_not_finite_stays_alone(swing, memory):
+def test_a_row_that_is_not_finite_does_not_affect_others(swing, memory):
     x0, controls = numbers(50, 2), numbers(50, 30, 1)
     ct = numbers(50, 31, 2)
     expected = swing.vjp(x0, controls, ct)
     x0[7] = np.nan
-    found = swing.vjp(x0, controls, ct)
-    assert np.isnan(found.x0[7]).all()
+    actual = swing.vjp(x0, controls, ct)
+    assert np.isnan(actual.x0[7]).all()
     others = np.delete(np.arange(50), 7)
-    np.testing.assert_array_equal(found.x0[others], expected.x0[others])
-    np.testing.assert_array_equal(found.controls[others], expected.controls[others])
+    np.testing.assert_array_equal(actual.x0[others], expected.x0[others])
+    np.testing.assert_array_equal(actual.controls[others], expected.controls[others])
 
 
 # Robots and unit norms.
 
 
-def test_states_with_unit_norms_have_gradients_of_the_normalised_ones(memory):
+def test_states_with_unit_norms_have_gradients_of_the_normalized_ones(memory):
     """Each step divides the pair by its norm, which is 1.5 after the first one."""
     sim = lw.Rollout(stretching())
     rate = numbers(3, 6)
@@ -261,12 +263,12 @@ def test_states_with_unit_norms_have_gradients_of_the_normalised_ones(memory):
             total = total + weights[:, time + 1, 0] * x[0] + weights[:, time + 1, 1] * x[1]
         return total
 
-    found = sim.vjp(x0, rate, weights)
-    given = [*x0.T.astype(complex), *rate.T.astype(complex)]
-    for place in range(8):
-        moved = [a + 1e-30j * (k == place) for k, a in enumerate(given)]
+    actual = sim.vjp(x0, rate, weights)
+    arguments = [*x0.T.astype(complex), *rate.T.astype(complex)]
+    for index in range(8):
+        moved = [a + 1e-30j * (k == index) for k, a in enumerate(arguments)]
         expected = cost(moved[:2], moved[2:]).imag / 1e-30
-        gradient = found.x0[:, place] if place < 2 else found.controls[:, place - 2]
+        gradient = actual.x0[:, index] if index < 2 else actual.controls[:, index - 2]
         close(gradient, expected, 1e-12)
 
 
@@ -282,21 +284,21 @@ def test_a_floating_robot_rolled_out_has_the_gradients_of_differences(memory):
     sim = lw.Rollout(step)
     q, nu, tau = kd.random(1, seed=2)[0], numbers(kd.nv), numbers(9, kd.nv)
     weights = numbers(10, kd.nq), numbers(10, kd.nv)
-    found = sim.vjp((q, nu), tau, weights)
-    assert abs(found.x0[0][3:7] @ q[3:7]) < 1e-9 + abs(weights[0][0][3:7] @ q[3:7])
+    actual = sim.vjp((q, nu), tau, weights)
+    assert abs(actual.x0[0][3:7] @ q[3:7]) < 1e-9 + abs(weights[0][0][3:7] @ q[3:7])
 
     def cost(given):
         states = sim((given[0], given[1]), given[2])
         return sum((a * w).sum(axis=(-2, -1)) for a, w in zip(states, weights, strict=True))
 
     given, h = [q, nu, tau], 1e-4
-    for place, gradient in enumerate([*found.x0, found.controls]):
-        direction = numbers(*gradient.shape, seed=place)
-        if place == 0:  # stays on the unit quaternions to second order
+    for index, gradient in enumerate([*actual.x0, actual.controls]):
+        direction = numbers(*gradient.shape, seed=index)
+        if index == 0:  # stays on the unit quaternions to second order
             direction[3:7] -= q[3:7] * (q[3:7] @ direction[3:7])
         moved = [a[None] for a in given]
         factors = h * np.array([-2.0, -1.0, 1.0, 2.0])
-        moved[place] = given[place] + factors.reshape(-1, *[1] * gradient.ndim) * direction
+        moved[index] = given[index] + factors.reshape(-1, *[1] * gradient.ndim) * direction
         values = cost(moved)
         expected = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
         assert abs((gradient * direction).sum() - expected) < 1e-8 * max(1.0, abs(expected))
@@ -310,9 +312,9 @@ def test_any_number_of_threads_gives_the_same(sprung, threads, memory):
     x0, controls, params = spring_inputs((300,), 40)
     ct = numbers(300, 41, 2), numbers(300, 41, 2, seed=1)
     alone = sprung.vjp(x0, controls, ct, params=params, threads=1)
-    found = sprung.vjp(x0, controls, ct, params=params, threads=threads)
+    actual = sprung.vjp(x0, controls, ct, params=params, threads=threads)
     for one, other in zip(
-        (*found.x0, *found.controls, *found.params.values()),
+        (*actual.x0, *actual.controls, *actual.params.values()),
         (*alone.x0, *alone.controls, *alone.params.values()),
         strict=True,
     ):
@@ -352,7 +354,7 @@ def test_without_the_extension_or_machine_code_the_results_are_the_same(missing)
 
 
 def test_an_interrupt_stops_a_long_rollout_backwards():
-    ended = said_when_interrupted(
+    completed = said_when_interrupted(
         """
         from tests.support.rollouts import *
         sim = lw.Rollout(pendulum())
@@ -365,13 +367,13 @@ def test_an_interrupt_stops_a_long_rollout_backwards():
             print("interrupted", flush=True)
         """
     )
-    assert ended == ("interrupted\n", 0, "")
+    assert completed == ("interrupted\n", 0, "")
 
 
-# What is refused.
+# What is rejected.
 
 
-def refused(kind, sim, *args, **named) -> str:
+def error_of(kind, sim, *args, **named) -> str:
     with pytest.raises(kind) as caught:
         sim.vjp(*args, **named)
     return str(caught.value)
@@ -379,19 +381,19 @@ def refused(kind, sim, *args, **named) -> str:
 
 def test_bad_cotangents(swing, sprung):
     x0, controls = numbers(3, 2), numbers(3, 5, 1)
-    text = refused(lw.ArgumentError, swing, x0, controls)
+    text = error_of(lw.ArgumentError, swing, x0, controls)
     assert_facts(text, "vjp: .*cotangents.*final=")
-    text = refused(lw.ShapeError, swing, x0, controls, numbers(3, 5, 2))
+    text = error_of(lw.ShapeError, swing, x0, controls, numbers(3, 5, 2))
     assert_facts(text, r"cotangents of x: .*\(\.\.\., 6, 2\).*\(3, 5, 2\)")
-    text = refused(lw.ShapeError, swing, x0, controls, final=numbers(3))
+    text = error_of(lw.ShapeError, swing, x0, controls, final=numbers(3))
     assert_facts(text, r"final of x: .*\(\.\.\., 2\).*\(3,\)")
-    text = refused(lw.ShapeError, swing, x0, controls, final=np.ones(2), states=numbers(3, 4, 2))
+    text = error_of(lw.ShapeError, swing, x0, controls, final=np.ones(2), states=numbers(3, 4, 2))
     assert_facts(text, r"states of x: .*\(\.\.\., 6, 2\).*\(3, 4, 2\)")
-    text = refused(lw.ShapeError, swing, x0, controls, numbers(4, 6, 2))
+    text = error_of(lw.ShapeError, swing, x0, controls, numbers(4, 6, 2))
     assert_facts(text, r"batch.*x \(3,\), u \(3,\), cotangents of x \(4,\)")
     two, forces, params = spring_inputs((), 4)
-    text = refused(lw.ArgumentError, sprung, two, forces, numbers(5, 2), params=params)
+    text = error_of(lw.ArgumentError, sprung, two, forces, numbers(5, 2), params=params)
     assert_facts(text, r"cotangents: .*2 arrays \(p, v\).*ndarray")
     ct, half = (numbers(5, 2), None), (numbers(5, 2), None)
-    text = refused(lw.ArgumentError, sprung, two, forces, ct, params=params, states=half)
+    text = error_of(lw.ArgumentError, sprung, two, forces, ct, params=params, states=half)
     assert_facts(text, "states of v: .*NoneType")

@@ -33,9 +33,9 @@ def test_results_are_written_to_out(swing, sprung):
     np.testing.assert_array_equal(last, out[:, -1])
     two, forces, params = spring_inputs((6,), 9)
     pair = np.empty((6, 10, 2)), np.empty((6, 10, 2))
-    found = lw.rollout(sprung, two, forces, params=params, out=pair)
-    assert found[0] is pair[0]
-    assert found[1] is pair[1]
+    actual = lw.rollout(sprung, two, forces, params=params, out=pair)
+    assert actual[0] is pair[0]
+    assert actual[1] is pair[1]
     np.testing.assert_array_equal(pair[0], lw.rollout(sprung, two, forces, params=params)[0])
 
 
@@ -63,18 +63,18 @@ def test_any_number_of_threads_gives_the_same(swing, rows, threads):
 
 def test_rollouts_in_many_python_threads(swing):
     x0, controls = numbers(200, 2), numbers(200, 100, 1)
-    expected, found = lw.rollout(swing, x0, controls), [None] * 4
+    expected, actual = lw.rollout(swing, x0, controls), [None] * 4
 
     def work(place):
         for _ in range(5):
-            found[place] = lw.rollout(swing, x0, controls)
+            actual[place] = lw.rollout(swing, x0, controls)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for one in found:
+    for one in actual:
         np.testing.assert_array_equal(one, expected)
 
 
@@ -115,7 +115,7 @@ def test_without_the_extension_or_machine_code_the_results_are_the_same(missing)
 @pytest.mark.parametrize("rows", [1, 300])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_stops_a_long_rollout(rows, threads):
-    ended = said_when_interrupted(
+    completed = said_when_interrupted(
         f"""
         from tests.support.rollouts import *
         step = pendulum()
@@ -132,7 +132,7 @@ def test_an_interrupt_stops_a_long_rollout(rows, threads):
         print("done", flush=True)
         """
     )
-    assert ended == ("interrupted\ndone\n", 0, "")
+    assert completed == ("interrupted\ndone\n", 0, "")
 
 
 def test_signal_handlers_run_during_a_rollout_and_may_roll_out_themselves(swing):
@@ -148,11 +148,11 @@ def test_signal_handlers_run_during_a_rollout_and_may_roll_out_themselves(swing)
     before = signal.signal(signal.SIGALRM, handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
-        found = lw.rollout(swing, [0.5, 0.0], zeros, final=True)
+        actual = lw.rollout(swing, [0.5, 0.0], zeros, final=True)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    np.testing.assert_array_equal(found, alone)
+    np.testing.assert_array_equal(actual, alone)
     assert seen
     for one in seen:
         np.testing.assert_array_equal(one, expected)

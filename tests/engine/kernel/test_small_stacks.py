@@ -1,4 +1,4 @@
-"""No buffer of generated code lies on the stack: calls work in threads that have little of it."""
+"""Generated code has no buffers on the stack: calls work in threads with small stacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.support.kernels import output_of
 
 FOLDER = Path(__file__).parent
-FILES = ("test_out.py", "test_arrays_given.py", "test_bad_values.py", "test_streaming.py")
+FILES = ("test_out.py", "test_array_arguments.py", "test_bad_values.py", "test_streaming.py")
 
 IN_A_SMALL_THREAD = """
 def in_a_small_thread(work):
@@ -79,7 +79,7 @@ def function(x):
 
 @pytest.mark.parametrize("function", [OUTER, TANGLED], ids=["outer", "tangled"])
 def test_functions_with_many_values_at_a_time_work_in_a_thread_with_a_small_stack(function):
-    """What does not fit into registers is on the stack, and must be little."""
+    """Values that do not fit into registers are on the stack; they must be few."""
     done = output_of(
         IN_A_SMALL_THREAD
         + function
@@ -107,7 +107,7 @@ def test_the_tests_of_calls_pass_in_threads_with_small_stacks():
     options = ["-q", "-x", "-p", "tests.support.small_stack", "-p", "no:cacheprovider"]
     options += ["-p", "no:xdist", "--rootdir", str(root)]
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    ended = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *(str(FOLDER / name) for name in FILES)],
         env={**os.environ, "PYTHONPATH": path},
         cwd=root,
@@ -116,4 +116,4 @@ def test_the_tests_of_calls_pass_in_threads_with_small_stacks():
         timeout=600,
         check=False,
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr

@@ -1,4 +1,4 @@
-"""Results too large for caches take another way to memory, and must arrive all the same."""
+"""Results too large for the caches are written with non-temporal stores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STREAMED = pytest.importorskip("linkwork.engine.kernel._call").STREAMED_BYTES
 
 @pytest.fixture(scope="module", params=[np.float64, np.float32])
 def kernel(request):
-    """Two large outputs, one of an odd number of entries, and a small one."""
+    """Two large outputs, one with an odd number of entries, and a small one."""
 
     @lw.compile(x=(3,), dtype=request.param)
     def outer(x):
@@ -33,8 +33,8 @@ def expected_of(x):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("more", [0, 1, 3, 6])
 @pytest.mark.parametrize("offset", [0, 1, 3, 5])
-def test_streamed_rows_are_the_rows(kernel, threads, more, offset):
-    """Whatever the address of the array, and however many rows are left over."""
+def test_streamed_rows_are_correct(kernel, threads, more, offset):
+    """For any address of the array, and any number of remaining rows."""
     dtype = kernel.dtype
     n = STREAMED // (556 * dtype.itemsize) + 64 + more
     x = np.random.default_rng(0).uniform(1, 2, size=(n, 3)).astype(dtype)
@@ -49,13 +49,13 @@ def test_streamed_rows_are_the_rows(kernel, threads, more, offset):
 
     kernel(x, out=out, threads=threads)
 
-    for found, expected in zip(out, expected_of(x), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=8 * np.finfo(dtype).eps)
+    for actual, expected in zip(out, expected_of(x), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=8 * np.finfo(dtype).eps)
     assert np.all(guard[:start] == -7.0)
     assert np.all(guard[stop:] == -7.0)
 
 
-def test_a_large_batch_gives_the_numbers_of_a_small_one():
+def test_a_large_batch_agrees_with_a_small_one():
     kd = lw.KinDyn(lw.robots.load("humanoid"))
     kd.warmup("mass_matrix")
     n = (STREAMED // (8 * kd.nv * kd.nv) // 96 + 1) * 96

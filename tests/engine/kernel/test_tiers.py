@@ -1,4 +1,4 @@
-"""The first call uses code that is made quickly; fast code takes over beside the calls."""
+"""The first call uses quick code; fast code replaces it in the background."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def no_cache(monkeypatch):
 
 @pytest.fixture
 def only_quick(no_cache, monkeypatch):
-    """Fast code comes when it is waited for, not before."""
+    """Fast code is compiled only when a test waits for it."""
     monkeypatch.setattr(compiled_program, "background", Never)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [(), 3, 4, 9, 3000])
-def test_the_code_of_the_first_call_gives_the_same_numbers(only_quick, dtype, n):
+def test_quick_code_gives_the_same_results(only_quick, dtype, n):
     kd = floater(dtype=dtype)
     q, nu, tau = motion(kd, n)
     by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau}
@@ -59,7 +59,7 @@ def test_the_code_of_the_first_call_gives_the_same_numbers(only_quick, dtype, n)
         assert error <= (1e-13 if dtype == np.float64 else 1e-4) * np.abs(first).max()
 
 
-def test_warmup_before_the_first_call_makes_fast_code_only(only_quick, monkeypatch):
+def test_warmup_before_the_first_call_compiles_only_fast_code(only_quick, monkeypatch):
     levels = []
     compiled = backends.compiled
     monkeypatch.setattr(
@@ -77,7 +77,7 @@ def test_warmup_before_the_first_call_makes_fast_code_only(only_quick, monkeypat
     assert levels == [FAST, FAST]
 
 
-def test_fast_code_arrives_by_itself(no_cache):
+def test_fast_code_is_installed_automatically(no_cache):
     kd = floater()
     kernel = kd.function("com")
     kernel(kd.neutral())
@@ -87,14 +87,14 @@ def test_fast_code_arrives_by_itself(no_cache):
     assert (kernel.code.level, kernel.code.is_fast) == (FAST, True)
 
 
-def test_calls_go_on_while_faster_code_takes_over():
+def test_calls_continue_while_faster_code_is_installed():
     done = output_of(TAKE_OVER)
     assert done == "done"
 
 
 @needs_signals
 @pytest.mark.parametrize("when", ["at once", "later"])
-def test_calls_go_on_when_the_process_that_compiles_dies(when):
+def test_calls_continue_if_the_compiler_process_dies(when):
     returncode, out, err = run_python(
         BUSY
         + f"""
@@ -123,7 +123,7 @@ print("done")
 
 @needs_signals
 def test_an_interrupt_from_the_terminal_leaves_the_background_working():
-    """It goes to the process that compiles as well."""
+    """It is also sent to the compiler process."""
     process = start_python(
         BUSY
         + """
@@ -150,7 +150,7 @@ print("done", flush=True)
 
 @needs_signals
 def test_a_signal_may_call_the_function_that_is_being_compiled():
-    """Its handler runs in the same thread, in the middle of the first call."""
+    """Its handler runs in the same thread, during the first call."""
     done = output_of(
         """
         import signal
@@ -171,7 +171,7 @@ def test_a_signal_may_call_the_function_that_is_being_compiled():
 
 @pytest.mark.parametrize("mode", ["process", "off"])
 @pytest.mark.filterwarnings("always::linkwork.SlowCompileWarning")
-def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, mode):
+def test_a_compilation_that_takes_long_is_reported_once(no_cache, monkeypatch, mode):
     monkeypatch.setenv("LINKWORK_BACKGROUND", mode)
     monkeypatch.setattr(compiled_program, "LONG", 0.0)
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
@@ -187,7 +187,7 @@ def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, 
         kd.mass_matrix(kd.neutral())
 
 
-def test_short_functions_are_not_announced(no_cache, monkeypatch):
+def test_short_functions_are_not_reported(no_cache, monkeypatch):
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
     kd = floater()
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Ways in which people call: each takes the path in C, and gives the numbers of the plain way."""
+"""Calls that the C extension handles, with the results of ordinary calls."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from linkwork.engine.kernel.kernel import Kernel
 
 @pytest.fixture(scope="module")
 def kernels():
-    """bias_force of a floating robot in both precisions; Python takes no call of it."""
-    found = {}
+    """bias_force of a floating robot in both precisions; no call is handled in Python."""
+    actual = {}
     for dtype in (np.float64, np.float32):
         kernel = floater(dtype=dtype).function("bias_force")
         kernel.warmup()
-        found[dtype] = kernel
-    return found
+        actual[dtype] = kernel
+    return actual
 
 
 @pytest.fixture
 def only_in_c(monkeypatch):
-    """Calls that are left to Python fail."""
+    """Make calls that are handled in Python fail."""
 
     def refuse(signature, *args):
         raise AssertionError(f"{signature.name} was left to Python")
@@ -82,14 +82,14 @@ def test_arrays_of_any_layout_give_the_same_bits(kernels, only_in_c, dtype, way,
     ):
         return  # rows that are not evenly spaced are left to Python; tested elsewhere
     plain = kernel(q.astype(dtype), nu.astype(dtype))
-    found = kernel(convert(q), convert(nu))
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found, plain)
+    actual = kernel(convert(q), convert(nu))
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual, plain)
 
 
 @pytest.mark.parametrize("kind", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 @pytest.mark.parametrize("n", [(), 5])
-def test_whole_numbers_are_converted(kernels, only_in_c, kind, n):
+def test_integers_are_converted(kernels, only_in_c, kind, n):
     kernel = kernels[np.float64]
     q = np.broadcast_to(floater().neutral(), (*np.empty(n).shape, 9) if n else (9,))
     nu = np.ones((*q.shape[:-1], 8))
@@ -104,26 +104,26 @@ def test_lists_of_numbers_are_read(kernels, only_in_c, dtype, make):
     plain = kernel(q, nu)
     np.testing.assert_array_equal(kernel(make(q.tolist()), make(nu.tolist())), plain)
     np.testing.assert_array_equal(kernel(q, make(map(np.float64, nu))), plain)
-    whole = kernel(q, np.arange(8).astype(dtype))
-    np.testing.assert_array_equal(kernel(q, make(range(8))), whole)
+    full = kernel(q, np.arange(8).astype(dtype))
+    np.testing.assert_array_equal(kernel(q, make(range(8))), full)
     batch = np.repeat(q[None], 5, axis=0)
     np.testing.assert_array_equal(kernel(batch, make(range(8)))[4], kernel(batch, np.arange(8))[4])
 
 
-def test_a_row_that_all_share_is_not_left_to_python(kernels, only_in_c):
+def test_a_broadcast_row_is_handled_in_c(kernels, only_in_c):
     kernel = kernels[np.float64]
     q, nu, _ = motion(floater(), 3000)
     for rows in (2, 8, 3000):
-        wanted = kernel(q[:rows], np.repeat(nu[:1], rows, axis=0))
+        expected = kernel(q[:rows], np.repeat(nu[:1], rows, axis=0))
         for shared in (nu[0], nu[:1], nu[0].tolist(), np.broadcast_to(nu[0], (rows, 8))):
-            np.testing.assert_array_equal(kernel(q[:rows], shared), wanted)
+            np.testing.assert_array_equal(kernel(q[:rows], shared), expected)
     assert kernel(q[:1], nu[:1]).shape == (1, 8)
     assert kernel(q[None, :1], nu[0]).shape == (1, 1, 8)
 
 
 @pytest.mark.parametrize("drift", [1e-14, 1e-12, 1e-9, -1e-6, 9e-4])
 @pytest.mark.parametrize("n", [(), 1, 7, 64, 3000])
-def test_a_drifted_quaternion_is_the_normalised_one_bit_by_bit(kernels, only_in_c, drift, n):
+def test_a_drifted_quaternion_is_the_normalized_one_bit_by_bit(kernels, only_in_c, drift, n):
     kernel = kernels[np.float64]
     q, nu, _ = motion(floater(), n)
     q[..., 3:7] *= 1 + drift
@@ -136,31 +136,33 @@ def test_a_drifted_quaternion_is_the_normalised_one_bit_by_bit(kernels, only_in_
     np.testing.assert_array_equal(kernel(part_of_rows(q), nu), kernel(q, nu))
 
 
-def test_a_row_is_normalised_whatever_the_others_are(kernels):
-    """One row that drifted changes no bit of the results of the others."""
+def test_rows_are_normalized_independently(kernels):
+    """A row that has drifted does not change the results of other rows."""
     kernel = kernels[np.float64]
     q, nu, _ = motion(floater(), 64)
-    wanted = kernel(q, nu)
+    expected = kernel(q, nu)
     q[5, 3:7] *= 1 + 1e-9
-    np.testing.assert_array_equal(np.delete(kernel(q, nu), 5, axis=0), np.delete(wanted, 5, axis=0))
+    np.testing.assert_array_equal(
+        np.delete(kernel(q, nu), 5, axis=0), np.delete(expected, 5, axis=0)
+    )
 
 
 @pytest.mark.parametrize("rows", [3, 100, 3000, 20_000])
 @pytest.mark.parametrize("bad", ["norm", "nan"])
-def test_nothing_is_written_to_out_if_any_row_is_refused(rows, bad):
+def test_out_is_not_written_if_a_row_is_rejected(rows, bad):
     kd = floater(check=True)
     kd.warmup("com")
     q = kd.random(rows, seed=0)
     q[rows - 1, 3 if bad == "norm" else 7] = 2.0 if bad == "norm" else np.nan
     for threads in (1, 3):
-        for given in (q, q.astype("f4"), strided(q)):
+        for argument in (q, q.astype("f4"), strided(q)):
             out = np.full((rows, 3), 7.0)
             with pytest.raises(lw.LinkworkError, match=f"row {rows - 1}"):
-                kd.function("com")(given, out=out, threads=threads)
+                kd.function("com")(argument, out=out, threads=threads)
             assert (out == 7.0).all()
 
 
-def test_checked_input_takes_the_path_in_c(only_in_c):
+def test_checked_inputs_are_handled_in_c(only_in_c):
     kd = floater(check=True)
     kernel = kd.function("bias_force")
     kernel.warmup()
@@ -178,13 +180,13 @@ def test_several_outputs_are_written_to_out_in_c(kd, only_in_c):
     for n in ((), 1, 9, 3000):
         q, nu, _ = motion(kd, n)
         out = np.empty((*nu.shape[:-1], 8, 8)), np.empty(nu.shape)
-        found = fused(q, nu, out=out)
-        assert found is out
+        actual = fused(q, nu, out=out)
+        assert actual is out
         for one, other in zip(out, fused(q, nu), strict=True):
             np.testing.assert_array_equal(one, other)
 
 
-def test_more_ports_than_anybody_needs_work():
+def test_many_inputs_and_outputs_work():
     names = [f"x{k}" for k in range(140)]
     body = f"def function({', '.join(names)}): return tuple(2.0 * x for x in ({', '.join(names)}))"
     made: dict = {}
@@ -192,9 +194,9 @@ def test_more_ports_than_anybody_needs_work():
     function = lw.compile(**dict.fromkeys(names, (2,)))(made["function"])
     function.warmup()
     for n in ((), (5,)):
-        given = [np.full((*n, 2), float(k)) for k in range(140)]
-        for array, found in zip(given, function(*given), strict=True):
-            np.testing.assert_array_equal(found, 2 * array)
+        arguments = [np.full((*n, 2), float(k)) for k in range(140)]
+        for array, actual in zip(arguments, function(*arguments), strict=True):
+            np.testing.assert_array_equal(actual, 2 * array)
 
 
 @pytest.mark.parametrize("axes", [7, 9, 20, 31])
@@ -205,7 +207,7 @@ def test_arrays_of_many_axes_work(axes):
     assert function(x).item() == 6.0
 
 
-def test_too_many_axes_are_refused_by_name():
+def test_too_many_axes_are_rejected_by_name():
     port = lw.compile(x=(2,))(lambda x: x).signature.inputs[0]
     many = type(port)("x", (1,) * 33)
     with pytest.raises(lw.ArgumentError, match=r"^x: .*32 axes.*33"):
@@ -232,8 +234,8 @@ def test_no_number_of_threads_starts_more_than_64():
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
 @pytest.mark.parametrize("way", ["plain", "strided", "out"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_interrupt_lands_soon_in_a_batch_that_c_computes(way, threads):
-    """Also in code that is slow: here, that of the first call."""
+def test_an_interrupt_stops_a_batch_in_c_soon(way, threads):
+    """Also in slow code: here, quick code."""
     process = start_python(
         f"""
         import linkwork.engine.runtime.compiled_program as module
@@ -262,9 +264,9 @@ def test_an_interrupt_lands_soon_in_a_batch_that_c_computes(way, threads):
     assert process.stdout is not None
     assert process.stdout.readline() == "go\n"
     process.send_signal(signal.SIGINT)
-    said = [process.stdout.readline() for _ in range(2)]
+    message = [process.stdout.readline() for _ in range(2)]
     returncode, _, errors = finish(process)
-    assert (said, returncode, errors) == (["interrupted\n", "done\n"], 0, "")
+    assert (message, returncode, errors) == (["interrupted\n", "done\n"], 0, "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
@@ -297,10 +299,10 @@ def test_a_handler_of_signals_may_call_the_function_that_runs():
 
 
 def test_code_may_be_replaced_while_large_batches_write_to_out():
-    """The check of the inputs and the computation are two passes; both use one code."""
+    """The check of the inputs and the computation are two passes with the same code."""
     done = output_of(
         """
-        from linkwork.engine.runtime.compiler import Code, compiled
+        from linkwork.engine.runtime.compiler import load_code, compiled
         sys.setswitchinterval(1e-5)
         kd = floater()
         kernel = kd.function("com")
@@ -320,7 +322,7 @@ def test_code_may_be_replaced_while_large_batches_write_to_out():
         one = kernel.code.compile_fast(1, compiled)
         many = kernel.code.compile_fast(kernel.code.width, compiled)
         for k in range(60):
-            kernel.code.install(Code(one), Code(many) if k % 2 else None, 1)
+            kernel.code.install(load_code(one), load_code(many) if k % 2 else None, 1)
             time.sleep(0.002)
         stop.set()
         for worker in workers: worker.join()
@@ -334,7 +336,7 @@ def test_code_may_be_replaced_while_large_batches_write_to_out():
 # What is said.
 
 
-def test_a_wrong_size_says_what_the_numbers_are():
+def test_a_wrong_size_is_reported_with_the_meaning_of_the_elements():
     port = lw.compile(x=(2,))(lambda x: x).signature.inputs[0]
     meaning = "x is the left and the right wheel"
     kernel = Kernel(
@@ -362,17 +364,17 @@ BRIDGES = {
 
 
 @pytest.mark.parametrize("module", BRIDGES)
-def test_arrays_of_other_libraries_are_refused_with_the_bridge_to_use(kd, module):
+def test_arrays_of_other_libraries_are_rejected_with_the_bridge_to_use(kd, module):
     what, numbers, bridge = BRIDGES[module]
-    for given in (foreign(module), [foreign(module)] * 9):
+    for argument in (foreign(module), [foreign(module)] * 9):
         with pytest.raises(lw.ArgumentError) as caught:
-            kd.mass_matrix(given)
+            kd.mass_matrix(argument)
         for fact in ("q: ", what, numbers, f"linkwork.{bridge}"):
             assert fact in str(caught.value)
 
 
 def test_a_bridge_for_the_arrays_of_another_package_can_be_registered(kd, monkeypatch):
-    """Its module is imported when such an array is passed to a kernel, and not before."""
+    """Its module is imported only when such an array is passed to a kernel."""
     bridge = ModuleType("a_bridge")
     bridge.call_later = lambda kernel, values, *, out, threads: (kernel, values, out, threads)
     monkeypatch.setitem(sys.modules, "a_bridge", bridge)
@@ -387,7 +389,7 @@ def test_a_function_of_a_robot_can_be_compiled_as_any_other(kd):
     np.testing.assert_allclose(again(q), kd.mass_matrix(q), rtol=1e-12, atol=1e-13)
 
 
-def test_the_number_of_threads_may_be_any_whole_number(kd):
+def test_the_number_of_threads_may_be_any_integer(kd):
     q = kd.random(5000, seed=0)
     kernel = kd.function("com")
     for threads in (np.int64(2), True, None, 2**70):
@@ -396,19 +398,19 @@ def test_the_number_of_threads_may_be_any_whole_number(kd):
         kernel(q, threads=1.5)
 
 
-def test_threads_share_nothing_that_is_kept_between_calls(kernels):
-    """Blocks of memory are handed from call to call."""
+def test_threads_do_not_share_reused_memory(kernels):
+    """Blocks of memory are reused by later calls."""
     kernel = kernels[np.float64]
     q, nu, _ = motion(floater(), 200)
     q[:, 3:7] *= 1 + 1e-8
-    wanted, wrong = [kernel(a, b) for a, b in zip(q, nu, strict=True)], []
+    expected, wrong = [kernel(a, b) for a, b in zip(q, nu, strict=True)], []
 
     def work(seed: int) -> None:
         rng = np.random.default_rng(seed)
         for k in rng.integers(200, size=400):
-            if not np.array_equal(kernel(q[k], nu[k].tolist()), wanted[k]):
+            if not np.array_equal(kernel(q[k], nu[k].tolist()), expected[k]):
                 wrong.append(k)
-            if not np.allclose(kernel(q[: k + 2], nu[: k + 2]), wanted[: k + 2], atol=1e-12):
+            if not np.allclose(kernel(q[: k + 2], nu[: k + 2]), expected[: k + 2], atol=1e-12):
                 wrong.append(k)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]

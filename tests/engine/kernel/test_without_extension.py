@@ -1,4 +1,4 @@
-"""Where the C extension could not be built, NumPy computes."""
+"""Without the C extension, calls are computed with NumPy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print(json.dumps(results()))
 """
 
 
-def test_numpy_gives_the_results_of_the_extension():
+def test_numpy_agrees_with_the_extension():
     with_it = json.loads(output_of(RESULTS))
     without = json.loads(output_of(WITHOUT_EXTENSION + RESULTS))
     assert len(with_it) == len(without) > 500
@@ -96,7 +96,7 @@ for n in (6, 7):
     for function in (outer, several):
         path = NumpyCode(function.program) if NUMPY else None
         kernels.append(Kernel(function.signature, lambda f=function: f.program, check_result=check,
-                              numpy_path=path))
+                              column_function=path))
 for kernel in kernels:
     n = kernel.signature.inputs[0].size
     for turn in range(2):
@@ -122,8 +122,8 @@ def test_every_entry_of_a_checked_result_has_to_be_finite(path):
     assert output_of(f"NUMPY = {path == 'NumPy'}\n" + OVERFLOW) == "done"
 
 
-def test_a_warning_says_once_what_is_missing_and_what_to_do():
-    said = output_of(
+def test_the_missing_extension_is_reported_once():
+    message = output_of(
         WITHOUT_EXTENSION
         + """
 warnings.resetwarnings()
@@ -137,9 +137,9 @@ print(len(caught), caught[0].category.__name__, caught[0].message)
 print(kd.mass_matrix.status)
 """
     )
-    warning, status = said.split("\n")
+    warning, status = message.split("\n")
     assert warning.startswith("1 LinkworkWarning")
-    for fact in ("without its C extension", "install a C compiler", "NumPy computes"):
+    for fact in ("without its C extension", "install a C compiler", "with NumPy"):
         assert fact in warning
     assert status.startswith("NumPy: ")
     assert "C extension" in status

@@ -1,4 +1,4 @@
-"""Machine code works wherever its parts end up in memory."""
+"""Machine code works at any distance between its parts in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RELOCATIONS = 4  # the type of a section that holds them
 
 
 def relocation_types(data):
-    """Of an ELF object file: what kinds of addresses are filled in when it is loaded."""
+    """The types of relocations in an ELF object file."""
     (start,) = struct.unpack_from("<Q", data, 0x28)
     (count,) = struct.unpack_from("<H", data, 0x3C)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, start + 64 * k) for k in range(count)]
@@ -49,9 +49,9 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("width", [1, 4])
 def test_code_may_be_far_from_its_constants(way, width):
-    """Distances of 32 bits end the process if the system puts code and constants far apart."""
+    """Offsets of 32 bits would crash if the system maps code and constants far apart."""
     kd = lw.KinDyn(lw.robots.load("quadruped"))
     program = kd.function("mass_matrix", "difference").program  # with constants, tables and libm
-    found = relocation_types(WAYS[way](emit_llvm(program, "f", Lanes(width))))
-    assert found
-    assert found <= WIDE
+    actual = relocation_types(WAYS[way](emit_llvm(program, "f", Lanes(width))))
+    assert actual
+    assert actual <= WIDE

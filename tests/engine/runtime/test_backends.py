@@ -1,4 +1,4 @@
-"""Backends: `LINKWORK_BACKEND` chooses what compiles programs, and a new one takes ten lines."""
+"""Backends: selection with `LINKWORK_BACKEND`, and registration of a new one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def backend(request, monkeypatch):
 def test_every_backend_computes_the_quantities_of_a_robot(backend, monkeypatch, n, dtype):
     kd = floater(dtype=dtype)
     q, nu, tau = motion(kd, n)
-    found = kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q)
+    actual = kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q)
     assert kd.mass_matrix.status == (
         "quick" if backend == "c" else f"NumPy: LINKWORK_BACKEND={backend}"
     )
@@ -51,12 +51,12 @@ def test_every_backend_computes_the_quantities_of_a_robot(backend, monkeypatch, 
     kd = floater(dtype=dtype)
     tolerance = 1e-11 if dtype == np.float64 else 1e-3
     expected = kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q)
-    for one, other in zip((*found, fast), (*expected, expected[0]), strict=True):
+    for one, other in zip((*actual, fast), (*expected, expected[0]), strict=True):
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 def test_every_backend_computes_loops(backend):
-    """One in the other, with more iterations than could be unrolled."""
+    """Nested loops with more iterations than could be unrolled."""
 
     @lw.compile(x=(3,))
     def function(x):
@@ -68,9 +68,9 @@ def test_every_backend_computes_loops(backend):
 
     x = np.random.default_rng(0).normal(size=(5, 3))
     y, total = function(x)
-    wanted = np.sin(x) * 2.0  # where each inner loop converges to
-    np.testing.assert_allclose(y, wanted, rtol=1e-12)
-    np.testing.assert_allclose(total, 10.0 * wanted, rtol=1e-2)
+    expected = np.sin(x) * 2.0  # where each inner loop converges to
+    np.testing.assert_allclose(y, expected, rtol=1e-12)
+    np.testing.assert_allclose(total, 10.0 * expected, rtol=1e-2)
 
 
 @needs_c
@@ -86,7 +86,7 @@ def test_code_of_the_c_compiler_is_kept_on_disk(monkeypatch, tmp_path):
     assert second.com.status == "fast"
 
 
-def test_without_a_c_compiler_numpy_computes(monkeypatch):
+def test_numpy_is_used_without_a_c_compiler(monkeypatch):
     wait_for_background()  # what other tests left to be compiled
     monkeypatch.setenv("LINKWORK_BACKEND", "c")
     monkeypatch.setenv("CC", "no-such-compiler")
@@ -111,7 +111,7 @@ done
 
 @needs_c
 @pytest.mark.parametrize("what", COMPILERS)
-def test_where_the_c_compiler_does_not_work_numpy_computes(what, monkeypatch, tmp_path):
+def test_numpy_is_used_if_the_c_compiler_fails(what, monkeypatch, tmp_path):
     compiler = tmp_path / "compiler"
     compiler.write_text(COMPILERS[what])
     compiler.chmod(0o700)
@@ -120,7 +120,7 @@ def test_where_the_c_compiler_does_not_work_numpy_computes(what, monkeypatch, tm
     monkeypatch.setenv("CC", str(compiler))
     monkeypatch.setattr(errors, "_warned_topics", set())
     kd = floater()
-    with pytest.warns(lw.LinkworkWarning, match="NumPy computes"):
+    with pytest.warns(lw.LinkworkWarning, match="NumPy"):
         assert kd.com(kd.neutral()).shape == (3,)
     assert kd.com.status.startswith("NumPy: ")
     assert what != "it fails" or "some reason" in kd.com.status
@@ -138,7 +138,7 @@ def test_the_c_compiler_may_have_options(monkeypatch):
 
 @needs_c
 def test_an_interrupt_does_not_end_the_c_compiler_of_the_background(tmp_path):
-    """Ctrl-C in a terminal goes to all processes of its group."""
+    """Ctrl-C in a terminal is sent to all processes of its group."""
     compiler = tmp_path / "compiler"
     compiler.write_text('#!/bin/sh\nsleep 0.5\nexec cc "$@"\n')
     compiler.chmod(0o700)

@@ -1,4 +1,4 @@
-"""Compiling beside the calls: leaving, forking, and the process that compiles."""
+"""Compilation in the background: exit, fork, and the compiler process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def no_cache(monkeypatch):
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.1, 0.5])
-def test_leaving_while_compiling_is_clean_and_leaves_no_process(wait):
+def test_exit_while_compiling_is_clean_and_leaves_no_process(wait):
     out = output_of(
         BUSY
         + f"""
@@ -54,7 +54,7 @@ print(process.pid or 0 if process else 0)
 
 @pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), 9)", "sys.exit(3)", "1 / 0"])
 @needs_signals
-def test_any_end_of_a_process_ends_the_one_that_compiles(end):
+def test_the_compiler_process_ends_with_its_parent_in_any_way(end):
     returncode, out, err = run_python(
         BUSY
         + f"""
@@ -69,7 +69,7 @@ print(worker_pid(), flush=True)
 
 
 def is_running(pid: int, patience: float = 10.0) -> bool:
-    """Whether a process is still there after some seconds."""
+    """Return whether a process is still running after some seconds."""
     until = time.monotonic() + patience
     while pid:
         try:
@@ -82,8 +82,8 @@ def is_running(pid: int, patience: float = 10.0) -> bool:
     return False
 
 
-def test_nothing_is_started_after_the_end(monkeypatch):
-    """Else leaving waits for a process that nobody needs."""
+def test_nothing_is_started_after_close(monkeypatch):
+    """Otherwise exit would wait for a process that is not needed."""
     beside = Background()
     beside.close()
     started = []
@@ -123,7 +123,7 @@ print("done")
 
 @needs_fork
 def test_a_child_forked_while_another_thread_compiles_works():
-    """Locks that the other thread held are held by nobody in the child."""
+    """Locks that the other thread held are free in the child."""
     done = output_of(
         """
         import signal
@@ -159,7 +159,7 @@ def test_a_child_forked_while_another_thread_compiles_works():
 
 
 @needs_fork
-def test_a_forked_child_ends_without_a_word():
+def test_a_forked_child_ends_without_messages():
     done = output_of(
         BUSY
         + """
@@ -180,7 +180,7 @@ print("done")
 
 @needs_fork
 def test_a_forked_child_gets_fast_code_too():
-    """The parent's background does nothing for it."""
+    """The parent's background does not compile for the child."""
     done = output_of(
         BUSY
         + """
@@ -201,23 +201,23 @@ print("done")
 
 @needs_fork
 def test_a_child_forked_while_another_thread_drops_code_works():
-    """What is dropped takes the lock of LLVM, wherever that happens."""
+    """Freeing code acquires the lock of LLVM, in any thread."""
     done = output_of(
         """
         import gc, signal
-        from linkwork.engine.runtime.compiler import Code, compiled
+        from linkwork.engine.runtime.compiler import load_code, compiled
         data = compiled("define void @f() {\\n ret void\\n}\\n")
         stop = threading.Event()
         def drop_much():
             while not stop.is_set():
-                Code(data)
+                load_code(data)
         threads = [threading.Thread(target=drop_much) for _ in range(3)]
         for thread in threads: thread.start()
         for _ in range(20):
             pid = os.fork()
             if pid == 0:
                 signal.alarm(20)
-                os._exit(0 if Code(data).address("f") else 1)
+                os._exit(0 if load_code(data).address("f") else 1)
             assert os.waitpid(pid, 0)[1] == 0
         stop.set()
         for thread in threads: thread.join()
@@ -228,7 +228,7 @@ def test_a_child_forked_while_another_thread_drops_code_works():
 
 
 @needs_signals
-def test_nobody_waits_for_a_process_that_does_nothing():
+def test_exit_does_not_wait_for_an_idle_process():
     done = output_of(
         BUSY
         + """
@@ -266,7 +266,7 @@ def test_functions_may_be_called_while_the_process_ends():
     assert done.split("\n") == ["(3,)", "(8, 8)"]
 
 
-def test_the_background_lets_go_of_what_it_compiled(no_cache):
+def test_the_background_keeps_no_reference_to_compiled_kernels(no_cache):
     kd = floater()
     kernel = kd.function("com")
     kernel(kd.neutral())
@@ -281,7 +281,7 @@ def test_the_background_lets_go_of_what_it_compiled(no_cache):
 
 
 def test_only_the_first_of_several_jobs_waits(monkeypatch):
-    """In a thread, too, where no process is there to tell that work has begun."""
+    """Also in a thread, without a compiler process."""
     own, waits, done = Background(), [], threading.Semaphore(0)
     monkeypatch.setattr(own._end, "wait", waits.append)
     for _ in range(5):
@@ -292,23 +292,23 @@ def test_only_the_first_of_several_jobs_waits(monkeypatch):
 
 
 def test_all_threads_have_the_same_background(monkeypatch):
-    """Two of them would start two processes, of which one is never closed."""
+    """Two backgrounds would start two processes, one of which is never closed."""
     monkeypatch.setattr(module, "_state", {})
     init = Background.__init__
     monkeypatch.setattr(Background, "__init__", lambda own: (time.sleep(0.01), init(own))[1])
-    found: list[object] = []
+    actual: list[object] = []
     barrier = threading.Barrier(8)
 
     def ask() -> None:
         barrier.wait()
-        found.append(module.background())
+        actual.append(module.background())
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(map(id, found))) == 1
+    assert len(set(map(id, actual))) == 1
 
 
 # The process that compiles.
@@ -341,24 +341,24 @@ GOOD = "define i32 @f() {\n ret i32 5\n}\n"
         "}" * 100_000,
     ],
 )
-def test_ir_that_is_none_is_an_answer_and_the_next_job_is_done(process, ir):
+def test_invalid_ir_is_answered_and_the_next_job_is_done(process, ir):
     with pytest.raises(RuntimeError):
         ask(process, ir)
     assert ask(process, GOOD)[:4]
 
 
-def test_nothing_at_all_is_compiled_to_an_empty_object(process):
+def test_an_empty_module_is_compiled_to_an_empty_object(process):
     assert ask(process, "")
 
 
 @pytest.mark.parametrize(("level", "triple"), [(200, None), (1, "nonsense-triple"), (1, " ")])
-def test_a_job_that_cannot_be_is_an_answer_and_the_next_job_is_done(process, level, triple):
+def test_an_invalid_job_is_answered_and_the_next_job_is_done(process, level, triple):
     with pytest.raises(RuntimeError):
         ask(process, GOOD, level, triple=triple)
     assert ask(process, GOOD)
 
 
-def test_bytes_that_are_no_text_are_an_answer_and_the_next_job_is_done(process):
+def test_invalid_utf_8_is_answered_and_the_next_job_is_done(process):
     assert ask(process, GOOD)
     process._socket.sendall(struct.pack("<B4I", 1, 0, 0, 0, 4) + b"\xff\xfe\xff\xff")
     with pytest.raises(RuntimeError):
@@ -367,7 +367,7 @@ def test_bytes_that_are_no_text_are_an_answer_and_the_next_job_is_done(process):
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x01", b"\x01" * 12, struct.pack("<B4I", 1, 9, 9, 9, 9)])
-def test_a_job_cut_off_ends_the_process(process, sent):
+def test_a_truncated_job_ends_the_process(process, sent):
     assert ask(process, GOOD)
     assert is_running(process.pid, 0)
     process._socket.sendall(sent)
@@ -377,8 +377,8 @@ def test_a_job_cut_off_ends_the_process(process, sent):
 
 @pytest.mark.parametrize("when", ["before", "during"])
 @needs_signals
-def test_what_ended_the_process_is_not_tried_here(monkeypatch, when):
-    """Whatever it was, memory or a mistake of LLVM, would end this process, too."""
+def test_a_job_that_crashed_the_process_is_not_repeated_here(monkeypatch, when):
+    """Whatever it was, memory or a error of LLVM, would end this process, too."""
     here: list[str] = []
     monkeypatch.setattr(module, "compiled", lambda ir, _: here.append(ir))
     beside = Background()
@@ -401,7 +401,7 @@ def test_what_ended_the_process_is_not_tried_here(monkeypatch, when):
         beside.close()
 
 
-def test_ir_that_is_none_is_an_error_here_as_well():
+def test_invalid_ir_is_an_error_here_as_well():
     beside = Background()
     try:
         with pytest.raises(RuntimeError):
@@ -413,14 +413,14 @@ def test_ir_that_is_none_is_an_error_here_as_well():
 
 @pytest.fixture
 def no_process(monkeypatch):
-    """Counts what is started instead of starting it."""
+    """Count processes instead of starting them."""
     started: list[object] = []
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
     return started
 
 
 def test_a_frozen_program_does_not_start_itself_again(monkeypatch, no_process):
-    """There, `sys.executable` is the program, which would start the next, and so on."""
+    """There, `sys.executable` is the program itself, which would start again and again."""
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     beside = Background()
     assert beside.compiled(GOOD)
@@ -432,7 +432,7 @@ HOSTS = ["uwsgi", "FreeCAD", "isaac-sim.sh", "pythonista", "mypython", "python3.
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_program_with_python_inside_is_not_started(monkeypatch, no_process, tmp_path, host):
+def test_a_program_that_embeds_python_is_not_started(monkeypatch, no_process, tmp_path, host):
     (tmp_path / host).write_text("#!/bin/sh\n", encoding="utf-8")
     (tmp_path / host).chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / host))
@@ -444,7 +444,7 @@ def test_a_program_with_python_inside_is_not_started(monkeypatch, no_process, tm
 
 
 @pytest.mark.parametrize("name", ["python", "python3", "python3.13t", "pypy3.10", "python3.11d"])
-def test_interpreters_are_known_by_their_names(monkeypatch, tmp_path, name):
+def test_interpreters_are_recognized_by_their_names(monkeypatch, tmp_path, name):
     monkeypatch.setattr(sys, "executable", str(tmp_path / name))
     assert module.background_mode() == "thread"  # there is no such file
     (tmp_path / name).touch(0o755)
@@ -453,21 +453,21 @@ def test_interpreters_are_known_by_their_names(monkeypatch, tmp_path, name):
 
 @pytest.mark.parametrize("executable", [None, "", "/nonexistent/python"])
 def test_without_a_python_to_start_it_is_compiled_here(monkeypatch, executable):
-    """Programs that have Python inside do not know of one beside."""
+    """A program that embeds Python has no interpreter to start."""
     monkeypatch.setattr(sys, "executable", executable)
     beside = Background()
     assert beside.compiled(GOOD)
     beside.close()
 
 
-def test_something_else_that_is_called_python_does_no_harm(monkeypatch, tmp_path):
+def test_another_program_named_python_causes_no_failure(monkeypatch, tmp_path):
     fake = tmp_path / "python3"
     fake.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
     fake.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(fake))
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
     beside = Background()
-    with pytest.warns(lw.LinkworkWarning, match="no compiler process.*EOFError"):
+    with pytest.warns(lw.LinkworkWarning, match=r"compiler process.*EOFError"):
         assert beside.compiled(GOOD)
     beside.close()
 
@@ -477,7 +477,7 @@ def test_something_else_that_is_called_python_does_no_harm(monkeypatch, tmp_path
 
 @pytest.fixture
 def broken_llvmlite(tmp_path, monkeypatch):
-    """What the compiler process is to import, as from a folder on PYTHONPATH."""
+    """A llvmlite for the compiler process that fails, as from a folder on PYTHONPATH."""
     package = tmp_path / "llvmlite"
     package.mkdir()
     (package / "__init__.py").write_text("", encoding="utf-8")
@@ -489,7 +489,7 @@ def broken_llvmlite(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("broken_llvmlite")
-def test_the_process_imports_the_llvmlite_of_this_one_wherever_it_is():
+def test_the_process_imports_the_llvmlite_of_this_one():
     process = CompilerProcess(module.llvmlite_file())
     process.wait_until_ready()
     with pytest.raises(worker.CompileError, match="ImportError: not a wheel"):
@@ -498,9 +498,9 @@ def test_the_process_imports_the_llvmlite_of_this_one_wherever_it_is():
 
 
 @pytest.mark.usefixtures("broken_llvmlite")
-def test_what_only_the_process_cannot_compile_is_reported_once():
+def test_a_failure_only_of_the_process_is_reported_once():
     beside = Background()
-    with pytest.warns(lw.LinkworkWarning, match="no compiler process.*not a wheel"):
+    with pytest.warns(lw.LinkworkWarning, match=r"compiler process.*not a wheel"):
         assert beside.compiled(GOOD)
     assert beside.compiled(GOOD)  # a second warning would be an error
     beside.close()
@@ -535,13 +535,13 @@ def test_a_failure_in_the_background_is_reported_once_with_its_reason(mode, acti
     assert err.count("the reason: ZeroDivisionError: a printer failed") == 1
 
 
-def test_an_end_while_compiling_is_no_failure():
-    """It is not reported that the compiler process was ended on purpose."""
+def test_closing_while_compiling_is_not_reported_as_a_failure():
+    """Ending the compiler process on purpose is not reported."""
     code = BUSY + "print(worker_pid() > 0)\ntime.sleep(0.1)\n"
     assert run_python(code) == (0, "True\n", "")
 
 
-def test_the_status_tells_which_code_is_in_use(no_cache, monkeypatch):
+def test_the_status_reports_which_code_is_in_use(no_cache, monkeypatch):
     kd = floater()
     kernel = kd.function("com")
     assert kernel.status == "none"
@@ -554,7 +554,7 @@ def test_the_status_tells_which_code_is_in_use(no_cache, monkeypatch):
     assert kd.com.jvp("q").status == "none"
 
 
-def test_the_status_tells_why_numpy_computes(no_cache, monkeypatch):
+def test_the_status_reports_why_numpy_is_used(no_cache, monkeypatch):
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
 
     def refuse() -> None:
@@ -593,18 +593,18 @@ print(len(started), names.count("linkwork"), *first, kernel.code.level, kernel.c
         ("off", "0 0 1 True 1 True"),
     ],
 )
-def test_where_fast_code_is_made_can_be_chosen(chosen, expected):
+def test_the_background_mode_can_be_chosen(chosen, expected):
     assert output_of(CHOSEN, LINKWORK_BACKGROUND=chosen) == expected
 
 
-def test_a_choice_that_is_unknown_is_said_once(monkeypatch):
+def test_an_unknown_mode_is_reported_once(monkeypatch):
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
     monkeypatch.setenv("LINKWORK_BACKGROUND", "threads")
     with pytest.warns(lw.LinkworkWarning) as caught:
         modes = [module.background_mode() for _ in range(2)]
     assert modes == ["process", "process"]
     (warning,) = caught
-    for fact in ("LINKWORK_BACKGROUND='threads'", "mean 'thread'", "'process' is used"):
+    for fact in ("LINKWORK_BACKGROUND='threads'", "mean 'thread'", "'process'"):
         assert fact in str(warning.message)
 
 
@@ -655,7 +655,7 @@ def test_the_process_ends_when_it_has_nothing_to_do(no_cache, monkeypatch):
 
 @needs_signals
 def test_a_compilation_in_progress_ends_with_its_parent():
-    """Not when it is done: large code takes a minute and a gigabyte."""
+    """Not only after it is done: large code takes a minute and a gigabyte."""
     returncode, out, _ = run_python(
         """
         from linkwork.engine.runtime.compiler_process import CompilerProcess
@@ -710,18 +710,18 @@ os._exit(0)
 
 def processes_with(setting: str) -> list[str]:
     """The ids of all processes that have a variable in their environment."""
-    found: list[str] = []
+    actual: list[str] = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if setting.encode() in path.read_bytes().split(b"\0"):
-                found.append(path.parent.name)
-    return found
+                actual.append(path.parent.name)
+    return actual
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("end", ENDS)
 def test_the_next_process_continues_and_none_is_left(tmp_path, end):
-    """Neither traced, nor differentiated, nor compiled again: LLVM is not even imported."""
+    """Programs are not traced, differentiated or compiled again: LLVM is not imported."""
     code = SCRIPT + f"import signal\nfirst_calls()\nprint('called', flush=True)\n{ENDS[end]}\n"
     name = f"{tmp_path.parent.name}-{tmp_path.name}"
     _, out, _ = run_python(code, cache=tmp_path, LINKWORK_TEST_NAME=name)

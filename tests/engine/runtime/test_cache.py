@@ -1,4 +1,4 @@
-"""Machine code on disk: found again, never trusted blindly, never mixed up."""
+"""Machine code on disk: reuse, trust, and keys."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ module.compiled = lambda ir, *level: (counts.append(1), compiled(ir, *level))[1]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A cache of this test's own; what others left to be compiled goes elsewhere."""
+    """A separate cache for this test, after jobs of other tests are done."""
     wait_for_background()
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / cache.SUBFOLDER
@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def compile_count(monkeypatch):
-    """Counts how often something is compiled."""
+    """Count compilations."""
     counts: list[str] = []
     compiled = backends.compiled
 
@@ -63,7 +63,7 @@ def compile_count(monkeypatch):
 
 
 def ready(*, name: str = "com", **options: object) -> np.ndarray:
-    """Have fast code of a quantity, from wherever, and use it."""
+    """Load or compile fast code of a quantity, and use it."""
     kd = floater(**options)
     kd.warmup(name)
     return kd.function(name)(kd.random(6, seed=0))
@@ -73,7 +73,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.o"))
 
 
-def test_code_is_kept_and_found_again(folder, compile_count):
+def test_code_is_stored_and_reused(folder, compile_count):
     expected = ready()
     assert len(compile_count) == 2  # for one row, and for several
     assert len(files(folder)) == 2
@@ -84,12 +84,12 @@ def test_code_is_kept_and_found_again(folder, compile_count):
     assert not compile_count
 
 
-def test_code_made_beside_the_calls_is_kept_as_well(folder):
+def test_code_compiled_in_the_background_is_stored(folder):
     kd = floater()
-    found = kd.com(kd.random(6, seed=0))
+    actual = kd.com(kd.random(6, seed=0))
     kd.warmup()
     assert len(files(folder)) == 2
-    np.testing.assert_allclose(ready(), found, atol=1e-13)
+    np.testing.assert_allclose(ready(), actual, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", ["0", "12345", "random"])
@@ -169,7 +169,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("which", [0, 1, None])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_made_again(folder, compile_count, damage, which):
+def test_a_damaged_file_is_compiled_again(folder, compile_count, damage, which):
     expected = ready()
     compile_count.clear()
     for path in files(folder) if which is None else [files(folder)[which]]:
@@ -191,18 +191,18 @@ def test_a_file_that_others_may_write_is_not_trusted(folder, compile_count, mode
 
 @pytest.fixture
 def not_told(monkeypatch):
-    """As if nothing had been said yet in this process."""
+    """Reset the warnings that were issued in this process."""
     monkeypatch.setattr(errors, "_warned_topics", set())
 
 
 def refused(folder: Path) -> str:
-    """A pattern of the warning: which folder, and what its mode must be."""
+    """A pattern of the warning, with the folder and the required mode."""
     return f"{re.escape(str(folder))}: .*not used.*mode 700"
 
 
 @posix
 @pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
-def test_a_folder_that_others_may_write_to_is_not_used_which_is_said_once(
+def test_a_folder_that_others_may_write_to_is_not_used_which_is_reported_once(
     folder, compile_count, not_told, mode
 ):
     expected = ready()
@@ -218,7 +218,7 @@ def test_a_folder_that_others_may_write_to_is_not_used_which_is_said_once(
 
 @only_for_root
 @pytest.mark.parametrize("what", ["files", "folder"])
-def test_what_belongs_to_another_user_is_not_trusted(folder, compile_count, not_told, what):
+def test_a_folder_of_another_user_is_not_trusted(folder, compile_count, not_told, what):
     expected = ready()
     for path in files(folder) if what == "files" else [folder]:
         os.chown(path, 12345, 12345)
@@ -232,7 +232,7 @@ def test_what_belongs_to_another_user_is_not_trusted(folder, compile_count, not_
 @posix
 @pytest.mark.parametrize("what", ["files", "folder"])
 def test_nothing_is_read_or_written_through_a_symbolic_link(tmp_path, folder, compile_count, what):
-    """Whoever planted it would have the target overwritten, or its content run."""
+    """Otherwise the target could be overwritten, or its content run."""
     expected = ready()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
@@ -263,8 +263,8 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(folder):
 
 
 @pytest.mark.parametrize("place", ["os.fdopen", "os.urandom", "os.replace"])
-def test_a_disk_that_takes_nothing_is_no_trouble(folder, compile_count, monkeypatch, place):
-    """Read-only, full, over the quota, or a folder that may not be written to."""
+def test_errors_of_writing_are_ignored(folder, compile_count, monkeypatch, place):
+    """A disk that is read-only, full or over its quota, or a folder without permission."""
     expected = ready()
     shutil.rmtree(folder)
 
@@ -281,7 +281,7 @@ def test_a_disk_that_takes_nothing_is_no_trouble(folder, compile_count, monkeypa
 
 
 @posix
-def test_what_another_user_planted_is_not_trusted(folder, compile_count, not_told, monkeypatch):
+def test_files_of_another_user_are_not_trusted(folder, compile_count, not_told, monkeypatch):
     expected = ready()
     monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
     compile_count.clear()
@@ -290,7 +290,7 @@ def test_what_another_user_planted_is_not_trusted(folder, compile_count, not_tol
     assert len(compile_count) == 2
 
 
-def test_a_folder_that_is_a_file_is_no_trouble(tmp_path, monkeypatch, compile_count):
+def test_a_folder_that_is_a_file_is_ignored(tmp_path, monkeypatch, compile_count):
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     for name in ("file", "file/below"):
         monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path / name))
@@ -298,14 +298,14 @@ def test_a_folder_that_is_a_file_is_no_trouble(tmp_path, monkeypatch, compile_co
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_folder_that_cannot_be_is_no_trouble(monkeypatch):
+def test_an_impossible_folder_is_ignored(monkeypatch):
     for name in ("/proc/nowhere/code", "x" * 5000, "/dev/null"):
         monkeypatch.setenv("LINKWORK_CACHE", name)
         assert ready().shape == (6, 3)
 
 
 @pytest.mark.parametrize("off", ["off", "OFF", "0", "no", "none"])
-def test_off_keeps_nothing(tmp_path, monkeypatch, compile_count, off):
+def test_off_stores_nothing(tmp_path, monkeypatch, compile_count, off):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LINKWORK_CACHE", off)
     assert cache.cache_folder() is None
@@ -315,12 +315,12 @@ def test_off_keeps_nothing(tmp_path, monkeypatch, compile_count, off):
     assert not list(tmp_path.iterdir())
 
 
-def test_without_a_word_code_is_kept_with_the_caches_of_the_user(monkeypatch):
+def test_by_default_code_is_stored_in_the_cache_folder_of_the_user(monkeypatch):
     monkeypatch.delenv("LINKWORK_CACHE")
-    found = cache.cache_folder()
-    assert found is not None
-    assert found.is_absolute()
-    assert "linkwork" in found.parts
+    actual = cache.cache_folder()
+    assert actual is not None
+    assert actual.is_absolute()
+    assert "linkwork" in actual.parts
 
 
 NO_HOME = """
@@ -332,8 +332,8 @@ pwd.getpwuid = no_entry
 
 @posix
 @pytest.mark.parametrize("how", ["as installed", "as before platformdirs 4.1", "refused"])
-def test_a_user_without_a_home_has_no_cache_and_nothing_else_is_wrong(tmp_path, how):
-    """Containers run with a user id that no file knows."""
+def test_a_user_without_a_home_has_no_cache(tmp_path, how):
+    """Containers may run with an unknown user id."""
     patch = {
         "as installed": "",
         "as before platformdirs 4.1": """
@@ -383,7 +383,7 @@ def test_several_processes_may_fill_one_cache_at_once(folder):
 
 
 def test_a_file_under_the_name_of_another_is_not_run(folder):
-    """Its content is whole, but it computes something else, from other sizes."""
+    """Its content is valid, but belongs to another function."""
     small = lw.KinDyn(hinge(BODY), floating=False)
     small.warmup("mass_matrix")
     mine = files(folder)
@@ -403,7 +403,7 @@ def test_a_file_under_the_name_of_another_is_not_run(folder):
     assert output_of(code, cache=folder.parent) == str(expected)
 
 
-def test_wrenches_and_gravity_that_are_given_have_code_of_their_own(folder, compile_count):
+def test_functions_of_wrenches_and_gravity_have_separate_code(folder, compile_count):
     kd = floater()
     q, nu = kd.random(seed=0), np.zeros(8)
     plain = kd.inverse_dynamics(q, nu, nu)
@@ -412,30 +412,30 @@ def test_wrenches_and_gravity_that_are_given_have_code_of_their_own(folder, comp
     kd.warmup()
     again = floater()
     np.testing.assert_allclose(again.inverse_dynamics(q, nu, nu), plain, atol=1e-12)
-    found = again.inverse_dynamics(q, nu, nu, gravity=(0, 0, 0))
-    np.testing.assert_allclose(found, weightless, atol=1e-12)
-    found = again.inverse_dynamics(q, nu, nu, wrenches={"tip": np.ones(6)})
-    np.testing.assert_allclose(found, pushed, atol=1e-12)
-    assert len({str(np.round(found, 6)) for found in (plain, weightless, pushed)}) == 3
+    actual = again.inverse_dynamics(q, nu, nu, gravity=(0, 0, 0))
+    np.testing.assert_allclose(actual, weightless, atol=1e-12)
+    actual = again.inverse_dynamics(q, nu, nu, wrenches={"tip": np.ones(6)})
+    np.testing.assert_allclose(actual, pushed, atol=1e-12)
+    assert len({str(np.round(actual, 6)) for actual in (plain, weightless, pushed)}) == 3
 
 
 def endings(folder: Path) -> list[str]:
-    """Of all files but the marker, and the digest of the sources, written once per process."""
+    """Extensions of all files except the marker and the digest of the sources."""
     return sorted(
         path.suffix for path in folder.iterdir() if path.suffix not in (".sources", ".TAG")
     )
 
 
-def test_quick_code_is_kept_until_there_is_fast_code(folder, monkeypatch, compile_count):
-    """A process that ends at once leaves something for the next one."""
+def test_quick_code_is_stored_until_there_is_fast_code(folder, monkeypatch, compile_count):
+    """A process that ends early leaves quick code for the next one."""
     monkeypatch.setattr(compiled_program, "background", Never)
     expected = floater().com(floater().neutral())
     assert endings(folder) == [".program", ".quick"]
     compile_count.clear()
     again = floater()
-    found = again.function("com")
-    monkeypatch.setattr(found.code, "make_program", lambda: pytest.fail("it was traced"))
-    np.testing.assert_array_equal(found(again.neutral()), expected)
+    actual = again.function("com")
+    monkeypatch.setattr(actual.code, "make_program", lambda: pytest.fail("it was traced"))
+    np.testing.assert_array_equal(actual(again.neutral()), expected)
     assert not compile_count
     ready()
     assert endings(folder) == [".o", ".o", ".program"]
@@ -455,7 +455,7 @@ def test_fast_code_of_one_row_is_used_where_that_of_several_is_missing(folder, m
 
 
 @pytest.mark.parametrize("damage", [damage_truncated, damage_bit, damage_empty])
-def test_damaged_quick_code_is_made_again(damage, folder, monkeypatch):
+def test_damaged_quick_code_is_compiled_again(damage, folder, monkeypatch):
     monkeypatch.setattr(compiled_program, "background", Never)
     expected = floater().com(floater().neutral())
     (path,) = folder.glob("*.quick")

@@ -1,4 +1,4 @@
-"""Under which name code is kept: what differs never shares code, what is the same always does."""
+"""Keys of the cache: different functions never share code, equal ones always do."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from linkwork.engine.runtime import compiled_program
 
 
 def keys_of(kd: lw.KinDyn, *requests: object) -> set[str]:
-    found = kd.function(*requests)
-    return {found.code.cache_key(1), found.code.cache_key(found.code.width)}
+    actual = kd.function(*requests)
+    return {actual.code.cache_key(1), actual.code.cache_key(actual.code.width)}
 
 
-def test_what_differs_never_shares_code():
+def test_different_functions_never_share_code():
     model = floater().model
     heavy = model.with_inertia("tip", lw.Inertia(1e-9, (0, 0, 0), (0,) * 6))
     framed = model.with_frame("tool", "tip", lw.Pose(xyz=(1e-12, 0.0, 0.0)))
@@ -75,10 +75,10 @@ def robot() -> lw.Model:
 
 
 def numbers_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], float]]:
-    """All numbers of a model, and how to get to each: names of fields, and indices."""
+    """All numbers of a model, with the path to each: names of fields, and indices."""
     if is_dataclass(value):
         for field in fields(value):
-            if field.name not in ("visuals", "collisions", "place"):
+            if field.name not in ("visuals", "collisions", "location"):
                 yield from numbers_in(getattr(value, field.name), (*path, field.name))
     elif isinstance(value, tuple):
         for index, part in enumerate(value):
@@ -88,7 +88,7 @@ def numbers_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[A
 
 
 def with_number(value: Any, path: tuple[Any, ...], number: Any) -> Any:
-    """A model with another number somewhere."""
+    """A model with one number replaced."""
     if not path:
         return number
     first, *rest = path
@@ -100,15 +100,15 @@ def with_number(value: Any, path: tuple[Any, ...], number: Any) -> Any:
 
 
 def changed(model: lw.Model, path: tuple[Any, ...], number: Any) -> lw.Model | None:
-    """The same; None if it is no robot then, such as one with a joint that has no pitch."""
+    """The model with one number replaced; None if it is not valid."""
     try:
         other = with_number(model, path, number)
     except lw.ModelError:
         return None
-    return None if other == model else other  # an axis may be normalised to the same
+    return None if other == model else other  # an axis may be normalized to the same
 
 
-def test_the_last_bit_of_every_number_counts():
+def test_keys_depend_on_the_last_bit_of_every_number():
     model = robot()
     seen = keys_of(lw.KinDyn(model), "forward_dynamics")
     fields_seen = set()
@@ -127,7 +127,7 @@ def test_the_last_bit_of_every_number_counts():
 
 
 @pytest.mark.parametrize("given", [np.float64, np.array], ids=["scalar", "0-d array"])
-def test_numbers_of_numpy_are_the_same_as_floats(given):
+def test_numpy_numbers_have_the_keys_of_floats(given):
     """Arrays are printed with eight digits: two robots must not share code for that."""
     model = robot()
     for path, number in numbers_in(model):
@@ -173,7 +173,7 @@ def test_a_key_is_the_same_in_every_process(seeds):
     assert len({output_of(code, PYTHONHASHSEED=seed) for seed in seeds}) == 1
 
 
-def test_how_numbers_are_printed_does_not_change_a_key(monkeypatch):
+def test_print_options_do_not_change_a_key(monkeypatch):
     model = floater().model.with_frame("tool", "tip", lw.Pose(xyz=(0.1234567, 0.0, 0.0)))
     other = floater().model.with_frame("tool", "tip", lw.Pose(xyz=(0.1234568, 0.0, 0.0)))
     with np.printoptions(precision=2, threshold=1):
@@ -183,7 +183,7 @@ def test_how_numbers_are_printed_does_not_change_a_key(monkeypatch):
 
 
 def test_a_changed_printer_finds_no_code_of_the_old_one(monkeypatch):
-    """A program that has no name of its own is known by its steps, and what prints them."""
+    """A program without a key is identified by its steps and by linkwork's sources."""
     function = lw.compile(x=3)(lambda x: 2 * x)
     before = {function.code.cache_key(1), function.code.cache_key(4)}
     monkeypatch.setattr(compiled_program, "source_digest", lambda: "another")
@@ -274,7 +274,7 @@ print(repr(float(np.abs(kernel(*ones)).sum())), kernel.status)
 
 
 @pytest.mark.parametrize("name", USERS)
-def test_code_that_users_changed_is_not_computed_with_old_machine_code(tmp_path, name):
+def test_changed_code_of_users_does_not_use_old_machine_code(tmp_path, name):
     code = PREPARED + textwrap.dedent(USERS[name]) + PRINTED
     one, two, without = (
         output_of(f"FACTOR = {factor}\n{code}", cache=cache)
@@ -285,8 +285,8 @@ def test_code_that_users_changed_is_not_computed_with_old_machine_code(tmp_path,
     assert one.endswith("fast")
 
 
-def test_what_only_linkwork_defines_is_still_found_without_tracing(tmp_path):
-    """Parameters and kinds of linkwork itself: the second process traces nothing."""
+def test_code_defined_only_by_linkwork_is_found_without_tracing(tmp_path):
+    """Parameters and joint kinds of linkwork: the second process traces nothing."""
     code = """
     from linkwork.kindyn import kernels
     from linkwork.parameters import LinkInertia

@@ -1,4 +1,4 @@
-"""One cache for several versions of linkwork and LLVM, and where the system takes no more."""
+"""One cache shared by several versions of linkwork and LLVM, and full disks."""
 
 from __future__ import annotations
 
@@ -38,27 +38,29 @@ def run(package_folder: Path) -> list[str]:
     return done.stdout.split()
 
 
-def test_versions_side_by_side_do_not_read_each_others_code(tmp_path, folder):
-    """The other one adds 1 to the first coordinate of the centre of mass, and nothing else tells
+def test_versions_do_not_read_each_others_code(tmp_path, folder):
+    """The other one adds 1 to the first coordinate of the center of mass, and nothing else tells
     them apart: it has the same number."""
     here = Path(lw.__file__).parents[1]
     shutil.copytree(here / "linkwork", tmp_path / "linkwork")
     com = tmp_path / "linkwork" / "algorithms" / "centroidal" / "com.py"
     text = com.read_text()
-    wanted = "    return [*add(base.o, apply(base.R, c))]\n"
-    assert wanted in text
-    com.write_text(text.replace(wanted, wanted.replace("base.o", "add(base.o, (1.0, 0.0, 0.0))")))
+    expected = "    return [*add(base.o, apply(base.R, c))]\n"
+    assert expected in text
+    com.write_text(
+        text.replace(expected, expected.replace("base.o", "add(base.o, (1.0, 0.0, 0.0))"))
+    )
     first = run(here)
-    kept = {path.name for path in folder.glob("*.o")}
+    stored = {path.name for path in folder.glob("*.o")}
     other = run(tmp_path)
     assert float(other[1]) == pytest.approx(float(first[1]) + 1.0)
-    assert kept < {path.name for path in folder.glob("*.o")}
+    assert stored < {path.name for path in folder.glob("*.o")}
     if processor.IS_LINUX_ON_X86_64:  # both find their own code: neither needs LLVM
         assert run(here) == [*first[:2], "False"]
         assert run(tmp_path) == [*other[:2], "False"]
 
 
-def test_versions_of_llvm_side_by_side_have_code_of_their_own(folder, monkeypatch):
+def test_versions_of_llvm_have_separate_code(folder, monkeypatch):
     floater().warmup("com")
     ours = set(folder.glob("*.o"))
     machine = processor.this_machine()
@@ -74,7 +76,7 @@ def test_versions_of_llvm_side_by_side_have_code_of_their_own(folder, monkeypatc
 @pytest.mark.skipif(sys.platform == "win32", reason="limits are others there")
 @pytest.mark.parametrize("limit", [0, 20_000])
 def test_a_file_that_cannot_be_written_to_its_end_leaves_nothing(tmp_path, limit):
-    """As on a full disk: the system refuses in the middle of a file."""
+    """As on a full disk: writing fails in the middle of a file."""
     done = output_of(
         f"""
         import resource

@@ -1,4 +1,4 @@
-"""The cache stays below its limit, and keeps what is used."""
+"""The cache stays below its limit, and keeps recently used files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAY = 86_400.0
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
-    monkeypatch.setattr(cache, "_watch", cache.Watch())
+    monkeypatch.setattr(cache, "_watch", cache.SizeWatch())
     return tmp_path / cache.SUBFOLDER
 
 
@@ -25,19 +25,19 @@ def key(name):
 
 
 def keep(name, *, size=1000, days_ago=0.0):
-    cache.keep(key(name), bytes(size))
+    cache.store(key(name), bytes(size))
     path = cache.cache_folder() / f"{key(name)}.o"
     then = time.time() - days_ago * DAY
     os.utime(path, (then, then))
     return path
 
 
-def test_what_was_used_longest_ago_is_removed(folder):
+def test_the_least_recently_used_files_are_removed(folder):
     paths = [keep(f"k{k}", days_ago=10 - k) for k in range(6)]
     limit = 4 * paths[0].stat().st_size
     cache.evict(folder, limit)
     assert [path.exists() for path in paths] == [False] * 3 + [True] * 3
-    assert sum(file.size for file in cache.kept_files(folder)) <= cache.LEFT * limit
+    assert sum(file.size for file in cache.cached_files(folder)) <= cache.LEFT * limit
 
 
 def test_nothing_is_removed_below_the_limit(folder):
@@ -69,15 +69,15 @@ def test_files_are_counted_at_first_and_after_each_tenth_of_the_limit(folder, mo
     counted = []
     monkeypatch.setattr(cache, "evict", lambda *given: counted.append(given))
     for k in range(25):
-        cache.keep(key(f"k{k}"), bytes(1000))
+        cache.store(key(f"k{k}"), bytes(1000))
     assert counted == [(folder, 100_000)] * 3  # at first, and after more than 10 kB
 
 
 def test_a_process_that_writes_much_stays_below_the_limit(folder, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "0.05")
     for k in range(200):
-        cache.keep(key(f"k{k}"), bytes(1000))
-    assert sum(file.size for file in cache.kept_files(folder)) <= 55_000 + 10_000
+        cache.store(key(f"k{k}"), bytes(1000))
+    assert sum(file.size for file in cache.cached_files(folder)) <= 55_000 + 10_000
     assert cache.fetch(key("k199")) == bytes(1000)
 
 
@@ -99,7 +99,7 @@ def test_the_limit_is_read_in_megabytes(given, expected, monkeypatch):
 
 
 @pytest.mark.parametrize("given", ["much", "-1", "nan", "inf", "1e400", "1e305"])
-def test_a_limit_that_makes_no_sense_is_told(given, monkeypatch):
+def test_an_invalid_limit_is_reported(given, monkeypatch):
     from linkwork import errors
 
     monkeypatch.setattr(errors, "_warned_topics", set(), raising=False)
@@ -112,7 +112,7 @@ def test_clearing_removes_everything(folder):
     for k in range(3):
         keep(f"k{k}")
     assert cache.clear(folder) == 3
-    assert cache.kept_files(folder) == []
+    assert cache.cached_files(folder) == []
     assert cache.clear(folder / "nowhere") == 0
 
 
@@ -120,35 +120,35 @@ FOREIGN = ("data.csv", "notes.o", "0123.program", ".new-mine", f"{'a' * 64}.txt"
 
 
 def test_files_of_others_are_neither_counted_nor_removed(tmp_path, folder, monkeypatch):
-    """Beside the folder of the cache, and even in it."""
+    """Next to the folder of the cache, and in it."""
     keep("k")
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "0.000001")
     before = {}
-    for place in (tmp_path, folder):
+    for parent in (tmp_path, folder):
         for name in FOREIGN:
-            (place / name).write_bytes(bytes(5000))
-            os.utime(place / name, (0.0, 0.0))
-            before[place / name] = bytes(5000)
-    monkeypatch.setattr(cache, "_watch", cache.Watch())
-    cache.keep(key("other"), bytes(1000))  # and evict
-    assert cache.kept_files(folder) == []
-    cache.keep(key("other"), bytes(1000))
+            (parent / name).write_bytes(bytes(5000))
+            os.utime(parent / name, (0.0, 0.0))
+            before[parent / name] = bytes(5000)
+    monkeypatch.setattr(cache, "_watch", cache.SizeWatch())
+    cache.store(key("other"), bytes(1000))  # and evict
+    assert cache.cached_files(folder) == []
+    cache.store(key("other"), bytes(1000))
     cache.clear(folder)
-    assert cache.kept_files(folder) == []
+    assert cache.cached_files(folder) == []
     assert {path: path.read_bytes() for path in before} == before
 
 
 @pytest.mark.parametrize("how", ["no marker", "link"])
-def test_a_folder_that_is_not_the_cache_is_left_alone(tmp_path, folder, how):
-    kept = keep("k")
+def test_a_folder_that_is_not_a_cache_is_not_changed(tmp_path, folder, how):
+    stored = keep("k")
     if how == "no marker":
         (folder / cache.MARKER).unlink()
     else:
         (tmp_path / "elsewhere").mkdir()
-        kept = kept.rename(tmp_path / "elsewhere" / kept.name)
+        stored = stored.rename(tmp_path / "elsewhere" / stored.name)
         (folder / cache.MARKER).rename(tmp_path / "elsewhere" / cache.MARKER)
         folder.rmdir()
         folder.symlink_to(tmp_path / "elsewhere")
     cache.evict(folder, 1)
     assert cache.clear(folder) == 0
-    assert kept.exists()
+    assert stored.exists()

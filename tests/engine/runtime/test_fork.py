@@ -22,7 +22,7 @@ SOURCES = sorted(Path(linkwork.__file__).parent.rglob("*.py"))
 
 
 class Slow:
-    """Computes a property for as long as the first one to ask wishes."""
+    """Computes a property for as long as the first reader determines."""
 
     def __init__(self) -> None:
         self.started, self.wait = threading.Event(), threading.Event()
@@ -53,19 +53,19 @@ def test_a_child_computes_what_a_thread_of_its_parent_was_computing():
 
 def test_a_property_is_computed_once_and_all_threads_get_the_same():
     slow = Slow()
-    found: list[list[int]] = []
-    threads = [threading.Thread(target=lambda: found.append(slow.value)) for _ in range(4)]
+    actual: list[list[int]] = []
+    threads = [threading.Thread(target=lambda: actual.append(slow.value)) for _ in range(4)]
     for thread in threads:
         thread.start()
     slow.wait.set()
     for thread in threads:
         thread.join()
-    assert all(one is slow.value for one in found)
+    assert all(one is slow.value for one in actual)
     assert Slow.value.__doc__ == "A list."
     assert isinstance(Slow.value, cached_property)
 
 
-def test_nothing_uses_what_holds_a_lock_while_it_computes():
+def test_no_property_holds_a_lock_while_it_is_computed():
     """`functools.cached_property` does before Python 3.12."""
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -73,8 +73,8 @@ def test_nothing_uses_what_holds_a_lock_while_it_computes():
                 assert "cached_property" not in [alias.name for alias in node.names], path
 
 
-def test_the_lock_of_llvmlite_is_where_it_is_looked_for():
-    """It is private there. If this fails, look for it under another name (`llvmlite_lock`)."""
+def test_the_lock_of_llvmlite_exists():
+    """It is private. If this fails, adapt `llvmlite_lock` to its new name."""
     compiled("define void @f() {\n ret void\n}\n")
     lock = llvmlite_lock()
     assert lock is not None
@@ -93,7 +93,7 @@ def test_the_lock_of_llvmlite_is_where_it_is_looked_for():
 
 
 def test_without_the_lock_of_llvmlite_forks_still_work():
-    """Then all that linkwork does with LLVM is under its own lock: making, loading, dropping."""
+    """Then linkwork's lock guards compiling, loading and freeing code."""
     done = output_of(
         """
         import signal
@@ -103,7 +103,7 @@ def test_without_the_lock_of_llvmlite_forks_still_work():
         stop = threading.Event()
         def work():
             while not stop.is_set():
-                compiler.Code(data)
+                compiler.load_code(data)
                 compiler.compiled("define void @g() {\\n ret void\\n}\\n")
         threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads: thread.start()
@@ -111,7 +111,7 @@ def test_without_the_lock_of_llvmlite_forks_still_work():
             pid = os.fork()
             if pid == 0:
                 signal.alarm(20)
-                os._exit(0 if compiler.Code(data).address("f") else 1)
+                os._exit(0 if compiler.load_code(data).address("f") else 1)
             assert os.waitpid(pid, 0)[1] == 0
         stop.set()
         for thread in threads: thread.join()
@@ -150,8 +150,7 @@ def test_children_forked_again_and_again_while_the_background_compiles_work(mode
 
 @pytest.mark.parametrize("mode", ["process", "thread"])
 def test_the_background_imports_nothing_while_a_fork_is_possible(mode):
-    """A child forked while a thread imports a module could not import it any more. A fork waits
-    for LOCK."""
+    """A child forked while a thread imports a module could not import it. A fork waits for LOCK."""
     done = output_of(
         """
         from linkwork.engine.runtime.compiler import LOCK
@@ -175,7 +174,7 @@ def test_the_background_imports_nothing_while_a_fork_is_possible(mode):
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_fork_waits_for_the_lock_of_the_compiler():
-    """So that the child finds it free."""
+    """So that the lock is free in the child."""
     held, release = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -1,4 +1,4 @@
-"""Object files are loaded without LLVM: the same code, and nothing odd is ever taken."""
+"""Object files are loaded without LLVM; unsupported and damaged files are rejected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.kernels import floater, motion, output_of
 
 import linkwork as lw
 from linkwork.engine.runtime import compiler as jit
-from linkwork.engine.runtime.compiler import FAST, QUICK, Code, LoadedByLlvm, compiled
+from linkwork.engine.runtime.compiler import FAST, QUICK, LoadedByLlvm, compiled, load_code
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64, NoMachineCodeError, this_target
@@ -54,7 +54,7 @@ define double @f(double %x) {
 
 
 def nearby(ir):
-    """Code with distances of 32 bits between its parts."""
+    """Code with offsets of 32 bits between its parts."""
     target = this_target()
     machine = llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, reloc="pic", codemodel="small"
@@ -67,10 +67,10 @@ def call(loaded, x):
 
 
 def access_at(address):
-    """What may be done with the memory at an address, as Linux writes it."""
+    """The access rights of the memory at an address, as Linux prints them."""
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
-        place, access, *_ = line.split()
-        start, stop = (int(text, 16) for text in place.split("-"))
+        addresses, access, *_ = line.split()
+        start, stop = (int(text, 16) for text in addresses.split("-"))
         if start <= address < stop:
             return access
     return None
@@ -98,12 +98,12 @@ def cases():
 def test_code_gives_the_same_bits_as_when_llvm_loads_it(case, level):
     kernel, inputs = cases()[case]
     one, many = (compiled(kernel.code.emit(width), level) for width in (1, kernel.code.width))
-    found = []
+    actual = []
     for load in (LoadedObject, LoadedByLlvm):
         kernel.code.install(load(one), load(many), FAST)
         results = kernel(*inputs)
-        found.append(np.concatenate([np.ravel(part) for part in results]).tobytes())
-    assert found[0] == found[1]
+        actual.append(np.concatenate([np.ravel(part) for part in results]).tobytes())
+    assert actual[0] == actual[1]
 
 
 def test_functions_of_libm_are_found():
@@ -134,20 +134,20 @@ def test_code_cannot_be_written_to():
 
 def test_what_is_not_in_the_file_is_not_found():
     loaded = LoadedObject(compiled(PLUS_ONE))
-    with pytest.raises(ObjectError, match="function 'g'"):
+    with pytest.raises(ObjectError, match=r"function.*'g'"):
         loaded.address("g")
 
 
-# What is refused.
+# What is rejected.
 
 
-def changed(data, place, form, value):
+def changed(data, offset, form, value):
     other = bytearray(data)
-    struct.pack_into(form, other, place, value)
+    struct.pack_into(form, other, offset, value)
     return bytes(other)
 
 
-HEADER = {  # place, form, value
+HEADER = {  # offset, form, value
     "no ELF": (0, "<B", 0x7E),
     "32 bits": (4, "<B", 1),
     "big end first": (5, "<B", 2),
@@ -161,83 +161,83 @@ HEADER = {  # place, form, value
 
 
 @pytest.mark.parametrize("what", HEADER)
-def test_another_kind_of_file_is_refused(what):
+def test_other_kinds_of_files_are_rejected(what):
     with pytest.raises(ObjectError):
         LoadedObject(changed(compiled(WITH_LIBM), *HEADER[what]))
 
 
 def entries(data, kind):
-    """Places in a file of all sections of a kind, and of what they hold."""
+    """Offsets of all sections of a kind in a file, their flags, and their contents."""
     (start,) = struct.unpack_from("<Q", data, 0x28)
     (count,) = struct.unpack_from("<H", data, 0x3C)
-    for place in range(start, start + 64 * count, 64):
-        found, flags, offset, size = struct.unpack_from("<4xIQ8xQQ", data, place)
-        if found == kind:
-            yield place, flags, offset, size
+    for header in range(start, start + 64 * count, 64):
+        section_kind, flags, offset, size = struct.unpack_from("<4xIQ8xQQ", data, header)
+        if section_kind == kind:
+            yield header, flags, offset, size
 
 
 def relocation(data):
-    """Place of the first relocation of the code."""
+    """Offset of the first relocation of the code."""
     return next(offset for _, _, offset, size in entries(data, 4) if size > 24)
 
 
 @pytest.mark.parametrize(
-    ("place", "form", "value", "words"),
+    ("offset", "form", "value", "words"),
     [
         (0, "<Q", 1 << 40, "section"),
-        (8, "<I", 9, r"kind 9\b"),  # R_X86_64_GOTPCREL
-        (12, "<I", 1000, "symbol 1000"),
-        (12, "<I", 0, "function ''"),
+        (8, "<I", 9, r"type 9\b"),  # R_X86_64_GOTPCREL
+        (12, "<I", 1000, r"symbol.*\b1000\b"),
+        (12, "<I", 0, "function.*''"),
         (16, "<q", -(1 << 62), "8 bytes"),  # a negative address
     ],
 )
-def test_an_odd_relocation_is_refused(place, form, value, words):
+def test_an_invalid_relocation_is_rejected(offset, form, value, words):
     data = compiled(WITH_LIBM)
     with pytest.raises(ObjectError, match=words):
-        LoadedObject(changed(data, relocation(data) + place, form, value))
+        LoadedObject(changed(data, relocation(data) + offset, form, value))
 
 
-def test_a_distance_that_is_too_large_is_refused():
+def test_a_distance_that_is_too_large_is_rejected():
     data = nearby(WITH_LIBM)
     with pytest.raises(ObjectError, match="4 bytes"):
         LoadedObject(changed(data, relocation(data) + 16, "<q", 1 << 31))
 
 
-def test_a_function_that_nobody_has_is_refused():
-    with pytest.raises(ObjectError, match="function 'atan3'"):
+def test_an_undefined_function_is_rejected():
+    with pytest.raises(ObjectError, match=r"function.*'atan3'"):
         LoadedObject(compiled(WITH_LIBM.replace("atan2", "atan3")))
 
 
 @pytest.mark.parametrize(
-    ("place", "form", "value", "words"),
+    ("offset", "form", "value", "words"),
     [
         (8, "<Q", 0x402, "flags 0x402"),  # one copy for each thread
         (8, "<Q", 0x807, "flags 0x807"),
-        (8, "<Q", 7, "written"),
+        (8, "<Q", 7, "writable and executable"),
         (32, "<Q", 1 << 62, "end of the file"),
         (48, "<Q", 3, "alignment 3"),
         (48, "<Q", 1 << 20, "alignment 1048576"),
     ],
 )
-def test_an_odd_section_is_refused(place, form, value, words):
+def test_an_invalid_section_is_rejected(offset, form, value, words):
     data = compiled(WITH_LIBM)
-    code = next(at for at, flags, _, size in entries(data, 1) if flags & 4 and size)
+    code = next(point for point, flags, _, size in entries(data, 1) if flags & 4 and size)
     with pytest.raises(ObjectError, match=words):
-        LoadedObject(changed(data, code + place, form, value))
+        LoadedObject(changed(data, code + offset, form, value))
 
 
 @pytest.mark.parametrize("size", [1 << 31, 1 << 50, (1 << 64) - 1])
-def test_space_without_end_is_refused(size):
+def test_a_huge_section_is_rejected(size):
     data = compiled(WITH_DATA)
-    space = next(at for at, *_ in entries(data, 8))
+    space = next(point for point, *_ in entries(data, 8))
     with pytest.raises(ObjectError, match="bytes"):
         LoadedObject(changed(data, space + 32, "<Q", size))
 
 
 @pytest.mark.parametrize("ir", [PLUS_ONE, WITH_LIBM, WITH_DATA])
 @pytest.mark.parametrize("make", [compiled, nearby])
-def test_a_damaged_file_is_refused_or_loaded_but_never_ends_the_process(ir, make):
-    """What it loads is not run: nobody can know what that would do."""
+def test_a_damaged_file_is_rejected_or_loaded_but_never_ends_the_process(ir, make):
+    """The loaded code is not run."""
     data, chance = make(ir), random.Random(0)
     refused = 0
     for size in range(0, len(data), 7):
@@ -246,13 +246,13 @@ def test_a_damaged_file_is_refused_or_loaded_but_never_ends_the_process(ir, make
     for turn in range(3000):
         damaged = bytearray(data)
         for _ in range(chance.choice((1, 1, 2, 8))):
-            place = chance.randrange(len(data))
+            offset = chance.randrange(len(data))
             if turn % 2:
-                damaged[place] ^= 1 << chance.randrange(8)
+                damaged[offset] ^= 1 << chance.randrange(8)
             else:  # a number that is large, or next to one
-                place = min(place // 4 * 4, len(data) - 8)
+                offset = min(offset // 4 * 4, len(data) - 8)
                 number = chance.choice((0, 1, 0x7FFFFFFF, 0xFFFFFFFF, (1 << 63) - 1, 1 << 63))
-                struct.pack_into("<Q", damaged, place, number)
+                struct.pack_into("<Q", damaged, offset, number)
         try:
             LoadedObject(bytes(damaged))
         except ObjectError:
@@ -264,32 +264,32 @@ def test_a_damaged_file_is_refused_or_loaded_but_never_ends_the_process(ir, make
 
 
 @pytest.mark.parametrize("damage", ["relocation", "name"])
-def test_every_byte_of_what_is_followed_may_be_wrong(damage):
-    """Of a relocation and of a symbol, each byte with each bit turned over."""
+def test_every_bit_of_a_relocation_or_symbol_may_be_wrong(damage):
+    """Each bit of a relocation and of a symbol is flipped."""
     data = compiled(WITH_LIBM)
     start = relocation(data) if damage == "relocation" else next(entries(data, 2))[2] + 24
-    for place in range(start, start + 72):
+    for offset in range(start, start + 72):
         for bit in range(8):
-            damaged = changed(data, place, "<B", data[place] ^ 1 << bit)
+            damaged = changed(data, offset, "<B", data[offset] ^ 1 << bit)
             try:
                 LoadedObject(damaged)
             except ObjectError:
                 continue
 
 
-# LLVM takes what is refused.
+# LLVM takes what is rejected.
 
 
-def test_llvm_loads_what_is_refused():
+def test_llvm_loads_what_is_rejected():
     data = nearby(WITH_LIBM.replace("double)\n", "double) nonlazybind\n"))  # through a table
-    with pytest.raises(ObjectError, match="relocation of kind"):
+    with pytest.raises(ObjectError, match="relocation of type"):
         LoadedObject(data)
-    code = Code(data)
-    assert isinstance(code._loaded, LoadedByLlvm)
+    code = load_code(data)
+    assert isinstance(code, LoadedByLlvm)
     assert call(code, 0.7) == math.exp(math.atan2(0.7, 2.0))
 
 
-def test_what_llvm_cannot_load_either_is_an_error_that_says_so(monkeypatch):
+def test_a_file_that_llvm_cannot_load_is_reported(monkeypatch):
     def refuse(*_):
         raise RuntimeError("no target")
 
@@ -297,10 +297,10 @@ def test_what_llvm_cannot_load_either_is_an_error_that_says_so(monkeypatch):
     monkeypatch.setenv("LINKWORK_LOADER", "llvm")
     monkeypatch.setattr(llvm, "create_mcjit_compiler", refuse)
     with pytest.raises(NoMachineCodeError, match=r"LLVM.*no target"):
-        Code(data)
+        load_code(data)
 
 
-def test_kernels_work_where_everything_is_refused(monkeypatch):
+def test_kernels_work_if_the_loader_rejects_everything(monkeypatch):
     def refuse(data):
         raise ObjectError("another system")
 
@@ -309,22 +309,20 @@ def test_kernels_work_where_everything_is_refused(monkeypatch):
     q, nu, tau = motion(kd, 21)
     first = kd.forward_dynamics(q, nu, tau)
     kd.warmup()
-    assert isinstance(kd.function("forward_dynamics").code.many._loaded, LoadedByLlvm)
+    assert isinstance(kd.function("forward_dynamics").code.many, LoadedByLlvm)
     np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), first, rtol=1e-12, atol=1e-12)
 
 
-def test_kernels_do_without_llvm_otherwise(kernel):
-    assert all(
-        isinstance(code._loaded, LoadedObject) for code in (kernel.code.one, kernel.code.many)
-    )
+def test_kernels_do_not_load_llvm_otherwise(kernel):
+    assert all(isinstance(code, LoadedObject) for code in (kernel.code.one, kernel.code.many))
 
 
 def test_llvm_may_be_chosen_as_the_loader(monkeypatch):
     data = compiled(PLUS_ONE)
     for chosen, kind in (("llvm", LoadedByLlvm), ("own", LoadedObject), ("", LoadedObject)):
         monkeypatch.setenv("LINKWORK_LOADER", chosen)
-        code = Code(data)
-        assert isinstance(code._loaded, kind)
+        code = load_code(data)
+        assert isinstance(code, kind)
         assert call(code, 1.0) == 2.5
 
 
@@ -365,7 +363,7 @@ def test_code_works_in_a_forked_child_and_in_threads(tmp_path):
     assert done == "done"
 
 
-def test_leaving_while_threads_run_code_is_clean():
+def test_exit_while_threads_run_code_is_clean():
     """Code stays in memory as long as a thread may run it."""
     done = output_of(
         """

@@ -40,9 +40,9 @@ def said(monkeypatch):
 
 @only_here
 def test_the_system_and_llvm_agree_on_the_width_of_vectors():
-    found = machine._by_system()
-    assert found
-    assert found.lanes == machine._by_llvm().lanes
+    actual = machine._by_system()
+    assert actual
+    assert actual.lanes == machine._by_llvm().lanes
 
 
 @only_here
@@ -71,7 +71,7 @@ def test_another_processor_has_another_name(said):
 @only_here
 def test_another_llvmlite_has_another_name(monkeypatch):
     before = machine._by_system()
-    monkeypatch.setattr(machine, "_version_of_llvmlite", lambda: "another")
+    monkeypatch.setattr(machine, "_llvmlite_version", lambda: "another")
     after = machine._by_system()
     assert before
     assert after

@@ -1,4 +1,4 @@
-"""Linear algebra of small matrices: traced as on numbers, with derivatives, and its messages."""
+"""Linear algebra of small matrices: traced and numeric results, derivatives, and messages."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SIZES = [1, 2, 3, 4, 6, 9]
 PD = "positive definite"
 
 
-def traced(function, *at):
-    """What a function gives when it is traced, and then run."""
-    return run(compiled(function, *at).program, *at)
+def traced(function, *point):
+    """Trace a function and run its program."""
+    return run(compiled(function, *point).program, *point)
 
 
-def compiled(function, *at):
-    if len(at) == 1:
-        return lw.compile(a=np.shape(at[0]))(lambda a: function(a))  # noqa: PLW0108
-    return lw.compile(a=np.shape(at[0]), b=np.shape(at[1]))(lambda a, b: function(a, b))  # noqa: PLW0108
+def compiled(function, *point):
+    if len(point) == 1:
+        return lw.compile(a=np.shape(point[0]))(lambda a: function(a))  # noqa: PLW0108
+    return lw.compile(a=np.shape(point[0]), b=np.shape(point[1]))(lambda a, b: function(a, b))  # noqa: PLW0108
 
 
-def run(program, *at):
+def run(program, *point):
     with np.errstate(all="ignore"):
-        return run_program(program, *map(np.ravel, at))[0]
+        return run_program(program, *map(np.ravel, point))[0]
 
 
 def positive_definite(n, rng):
@@ -39,7 +39,7 @@ def positive_definite(n, rng):
 
 
 def assert_solved(a, x, b):
-    """The residual is small compared with the numbers that it is the difference of."""
+    """Check that the residual is small compared with its terms."""
     size = np.abs(a) @ np.abs(x) + np.abs(b)
     assert np.abs(a @ x - b).max() <= 1e-12 * size.max()
 
@@ -60,7 +60,7 @@ HARD = {
 
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.parametrize("n", SIZES)
-def test_equations_are_solved_as_well_as_by_numpy(n, kind, rng):
+def test_equations_are_solved_as_accurately_as_by_numpy(n, kind, rng):
     b = rng.normal(size=n)
     a = HARD[kind](n, rng)
 
@@ -68,7 +68,7 @@ def test_equations_are_solved_as_well_as_by_numpy(n, kind, rng):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_rows_are_exchanged_whatever_their_order(n, rng):
+def test_rows_are_pivoted_in_any_order(n, rng):
     """The same program solves every order of the rows."""
     f = compiled(np.linalg.solve, np.eye(n), np.zeros(n)).program
     a, b = rng.normal(size=(n, n)) * 10.0 ** rng.integers(-6, 6, size=(n, 1)), rng.normal(size=n)
@@ -135,9 +135,11 @@ def test_derivatives_by_complex_steps(n, name, rng):
         for index in np.ndindex(np.shape((a, b)[k])):
             moved = [a.astype(complex), b.astype(complex)]
             moved[k][index] += 1j * STEP
-            wanted = run(f.program, *moved).imag / STEP
-            found = slope[(..., *index)]
-            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10 * np.abs(slope).max())
+            expected = run(f.program, *moved).imag / STEP
+            actual = slope[(..., *index)]
+            np.testing.assert_allclose(
+                actual, expected, rtol=1e-9, atol=1e-10 * np.abs(slope).max()
+            )
 
 
 @pytest.mark.parametrize("function", [np.linalg.solve, lambda a, b: linalg.solve(a, b, assume=PD)])
@@ -147,14 +149,14 @@ def test_compiled_code_solves_batches(function, rng):
     f = compiled(function, a[0], b[0])
     f.warmup()
 
-    wanted = np.linalg.solve(a, b[..., None])[..., 0]
-    np.testing.assert_allclose(f(a, b), wanted, rtol=1e-9)
-    np.testing.assert_allclose(f(a[0], b[0]), wanted[0], rtol=1e-9)
+    expected = np.linalg.solve(a, b[..., None])[..., 0]
+    np.testing.assert_allclose(f(a, b), expected, rtol=1e-9)
+    np.testing.assert_allclose(f(a[0], b[0]), expected[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
-def test_a_singular_matrix_that_is_not_chosen_has_no_derivative(mode):
-    """A branch that is not taken adds nothing, even if it is NaN."""
+def test_a_singular_matrix_that_is_not_selected_has_no_derivative(mode):
+    """A branch that is not selected adds nothing, even if it is NaN."""
 
     def guarded(a, b):
         return np.where(abs(np.linalg.det(a)) > 1e-9, np.linalg.solve(a, b), 0.0)
@@ -179,15 +181,15 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_are_those_of_numpy(name, rng):
     a, b = (rng.normal(size=shape) for shape in SHAPES[name])
-    wanted = np.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else np.linalg.solve(a, b)
+    expected = np.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else np.linalg.solve(a, b)
 
-    np.testing.assert_allclose(traced(np.linalg.solve, a, b), wanted, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(traced(np.linalg.solve, a, b), expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(traced(np.linalg.inv, a), np.linalg.inv(a), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(traced(np.linalg.det, a), np.linalg.det(a), rtol=1e-9)
-    np.testing.assert_array_equal(linalg.solve(a, b), wanted)
+    np.testing.assert_array_equal(linalg.solve(a, b), expected)
 
 
-def test_numbers_go_to_numpy(rng):
+def test_numeric_arrays_are_computed_by_numpy(rng):
     a, b = positive_definite(4, rng), rng.normal(size=4)
 
     np.testing.assert_array_equal(linalg.solve(a.tolist(), b), np.linalg.solve(a, b))
@@ -203,12 +205,12 @@ def test_numbers_go_to_numpy(rng):
         linalg.inv(np.zeros((2, 2)))
 
 
-def test_lists_of_traced_values_are_taken(rng):
+def test_lists_of_traced_values_are_accepted(rng):
     x = rng.normal(size=2)
     f = lw.compile(x=2)(lambda x: linalg.solve([[x[0], 1.0], [1.0, x[1]]], [1.0, x[0]]))
 
-    wanted = np.linalg.solve([[x[0], 1.0], [1.0, x[1]]], [1.0, x[0]])
-    np.testing.assert_allclose(run(f.program, x), wanted, rtol=1e-12)
+    expected = np.linalg.solve([[x[0], 1.0], [1.0, x[1]]], [1.0, x[0]])
+    np.testing.assert_allclose(run(f.program, x), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("part", [np.tril, np.triu, lambda a: np.tril(a)[::-1]])
@@ -220,7 +222,7 @@ def test_triangular_equations_are_solved_by_substitution(part, rng):
     assert_solved(part(a), run(f.program, a, b), b)
 
 
-def test_known_zeros_cost_nothing():
+def test_structural_zeros_take_no_operations():
     n = 8
     banded = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) < 2
     banded_solve = compiled(
@@ -233,7 +235,7 @@ def test_known_zeros_cost_nothing():
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
-def test_singular_matrices_are_not_finite_and_raise_nothing(n, rng):
+def test_results_of_singular_matrices_are_not_finite_without_an_error(n, rng):
     a = np.outer(np.arange(1.0, n + 1), np.arange(n))  # exact in floating point, of rank 1
     b = rng.normal(size=n)
 
@@ -246,8 +248,8 @@ def test_singular_matrices_are_not_finite_and_raise_nothing(n, rng):
     assert not np.isfinite(run(known, b)).any()
 
 
-def test_the_same_on_numbers_of_many_digits(rng):
-    """Objects that are no traced values are computed as they are."""
+def test_numbers_of_many_digits(rng):
+    """Objects of other numeric types are computed with their operators."""
     a, b = rng.normal(size=(4, 4)), rng.normal(size=4)
     with mp.workdps(40):
         exact = np.vectorize(mp.mpf, otypes=[object])
@@ -284,11 +286,11 @@ FACTS = {
         of(lambda a, b: linalg.solve(a, b, assume="positive"), (3, 3), (3,)),
         ArgumentError,
     ),
-    "norm: ord=2 of matrices .*'fro', 1, -1, inf and -inf": (
+    "norm: ord=2 of matrices .*'fro', 1, -1, inf or -inf": (
         of(lambda a: np.linalg.norm(a, 2), (3, 3)),
         ArgumentError,
     ),
-    "norm: ord='nuc' of vectors .*'fro', 1, -1, inf and -inf": (
+    "norm: ord='nuc' of vectors .*'fro', 1, -1, inf or -inf": (
         of(lambda a: np.linalg.norm(a, "nuc"), (3,)),
         ArgumentError,
     ),

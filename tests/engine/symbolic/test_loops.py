@@ -1,4 +1,4 @@
-"""Loops in programs: tracing, simplification, the interpreter, NumPy code, bytes, legality."""
+"""Loops in programs: tracing, simplification, interpretation, NumPy code, storage, validity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def traced(function, *shapes):
 
 
 def nested(x, p):
-    """Two loops, one in the other, which use values of each function around them."""
+    """Two nested loops, which use values of the enclosing functions."""
 
     def outer(carry):
         a, t = carry
@@ -36,7 +36,7 @@ def nested(x, p):
 
 
 def count_of(program, op):
-    """How many steps of an operation there are, with those of bodies."""
+    """Count the steps of an operation, including those of loop bodies."""
     own = sum(step[0] is op for step in program.steps)
     return own + sum(count_of(loop.body, op) for loop in program.loops)
 
@@ -58,9 +58,9 @@ def test_a_program_with_nested_loops(rng):
 
 def test_outside_of_a_traced_function_the_body_is_called(rng):
     x = rng.normal(size=(4, 3)).astype(np.float32)
-    found = lw.repeat(3, lambda a: a * 2, x)
-    np.testing.assert_array_equal(found, 8 * x)
-    assert found.dtype == np.float32
+    actual = lw.repeat(3, lambda a: a * 2, x)
+    np.testing.assert_array_equal(actual, 8 * x)
+    assert actual.dtype == np.float32
     assert lw.repeat(0, lambda a: a * 2, 5) == 5.0
     a, (b, c) = lw.repeat(2, lambda s: (s[0] + s[1][1], (s[1][0] * 2, s[1][1])), (x, (1, x)))
     np.testing.assert_allclose(a, 3 * x)
@@ -68,20 +68,20 @@ def test_outside_of_a_traced_function_the_body_is_called(rng):
 
 
 def test_a_body_may_change_its_carry_in_place(rng):
-    """The arrays that it was given, and those that it returned before, stay as they are."""
-    given, other = rng.normal(size=(2, 3))
-    before = given.copy(), other.copy()
+    """The arrays that it received, and those that it returned before, do not change."""
+    arguments, other = rng.normal(size=(2, 3))
+    before = arguments.copy(), other.copy()
 
     def body(carry):
         carry += 1.0
         return other
 
-    np.testing.assert_array_equal(lw.repeat(2, body, given), other)
-    np.testing.assert_array_equal((given, other), before)
+    np.testing.assert_array_equal(lw.repeat(2, body, arguments), other)
+    np.testing.assert_array_equal((arguments, other), before)
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_no_iteration_and_one_iteration_are_no_loops(n, rng):
+def test_zero_or_one_iteration_is_not_a_loop(n, rng):
     program = traced(lambda x: lw.repeat(n, lambda a: np.sin(a) + x[0], x), (2,))
     assert not program.loops
     x = rng.normal(size=2)
@@ -89,7 +89,7 @@ def test_no_iteration_and_one_iteration_are_no_loops(n, rng):
     np.testing.assert_allclose(got, np.sin(x) + x[0] if n else x)
 
 
-def test_carries_that_keep_their_values_are_none():
+def test_constant_carry_entries_are_removed():
     def function(x, p):
         def body(carry):
             a, same, zero, one, count = carry
@@ -119,7 +119,7 @@ def test_a_loop_on_constants_is_computed_when_it_is_traced():
     assert [loop.n for loop in long.loops] == [10**6]
 
 
-def test_what_has_no_use_is_left_out():
+def test_unused_values_are_removed():
     def function(x, p):
         a, b, _ = lw.repeat(4, lambda s: (s[0] * p[0], s[1] + s[0] * p[1], s[2] + s[1]), (x, x, x))
         inner = lw.repeat(3, lambda s: (s[0] + p[2], lw.repeat(2, np.sin, s[1])), (a[0], b))
@@ -131,7 +131,7 @@ def test_what_has_no_use_is_left_out():
     assert count_of(program, Op.SIN) == 0
 
 
-def test_equal_loops_are_one():
+def test_equal_loops_are_shared():
     def function(x):
         return lw.repeat(4, lambda a: a * x[0], x) + lw.repeat(4, lambda a: a * x[0], x)
 
@@ -139,7 +139,7 @@ def test_equal_loops_are_one():
     assert sum(step[0] is Op.LOOP for step in program.steps) == 1
 
 
-def test_conditions_and_numbers_of_the_function_around_are_known_in_the_body(rng):
+def test_the_body_uses_conditions_and_constants_of_the_enclosing_function(rng):
     def function(x, p):
         is_large = p > 0.5
         power = 2.0
@@ -169,7 +169,7 @@ def until_done(x, p):
 
 
 @pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal"])
-def test_a_carry_is_compared_with_a_value_of_the_function_around(name, rng):
+def test_a_carry_is_compared_with_a_value_of_the_enclosing_function(name, rng):
     compare = getattr(np, name)
 
     def function(x, p):
@@ -240,51 +240,51 @@ def test_bad_calls(what, is_traced):
         traced(function, (3,)) if is_traced else function(np.ones(3))
 
 
-def test_values_of_a_body_mean_nothing_outside_of_it():
-    kept = []
+def test_values_of_a_body_cannot_be_used_outside_of_it():
+    stored = []
 
     def body(a):
-        kept.append(a)
+        stored.append(a)
         return a * 2.0
 
     def function(x):
         lw.repeat(3, body, x)
-        return kept[0]
+        return stored[0]
 
     for one in (
         function,
         lambda x: function(x) + x,
-        lambda x: lw.repeat(2, lambda a: a + kept[0], x),
+        lambda x: lw.repeat(2, lambda a: a + stored[0], x),
     ):
-        with pytest.raises(ArgumentError, match=r"body of a loop.*carry"):
+        with pytest.raises(ArgumentError, match=r"loop body.*carry"):
             traced(one, (3,))
 
 
-def test_branches_on_values_of_a_body_are_refused():
+def test_branches_on_values_of_a_body_are_rejected():
     with pytest.raises(ArgumentError, match=r"np\.where"):
         traced(lambda x: lw.repeat(3, lambda a: a if a[0] > 0 else -a, x), (3,))
 
 
 def damaged(program, what):
-    """A program with a loop that is not legal."""
+    """A program with an invalid loop."""
     steps, (loop, *_) = list(program.steps), program.loops
-    at = next(k for k, step in enumerate(steps) if step[0] is Op.LOOP)
+    point = next(k for k, step in enumerate(steps) if step[0] is Op.LOOP)
     result = next(k for k, step in enumerate(steps) if step[0] is Op.LOOP_RESULT)
-    _, index, *operands = steps[at]
+    _, index, *operands = steps[point]
 
     def changed(place, step):
         return replace(program, steps=(*steps[:place], step, *steps[place + 1 :]))
 
     return {
-        "no such loop": lambda: changed(at, (Op.LOOP, len(program.loops), *operands)),
-        "an operand too few": lambda: changed(at, (Op.LOOP, index, *operands[1:])),
-        "a later operand": lambda: changed(at, (Op.LOOP, index, *operands[1:], at)),
-        "no such result": lambda: changed(result, (Op.LOOP_RESULT, loop.n_carry, at)),
-        "a result before the first": lambda: changed(result, (Op.LOOP_RESULT, -1, at)),
+        "no such loop": lambda: changed(point, (Op.LOOP, len(program.loops), *operands)),
+        "an operand too few": lambda: changed(point, (Op.LOOP, index, *operands[1:])),
+        "a later operand": lambda: changed(point, (Op.LOOP, index, *operands[1:], point)),
+        "no such result": lambda: changed(result, (Op.LOOP_RESULT, loop.n_carry, point)),
+        "a result before the first": lambda: changed(result, (Op.LOOP_RESULT, -1, point)),
         "a result of a number": lambda: changed(result, (Op.LOOP_RESULT, 0, 0)),
-        "no such stack": lambda: changed(result, (Op.LOOP_STACK, loop.n_written, at)),
-        "an operation on a loop": lambda: changed(result, (Op.NEG, at)),
-        "a loop as a result": lambda: replace(program, results=(at, *program.results[1:])),
+        "no such stack": lambda: changed(result, (Op.LOOP_STACK, loop.n_written, point)),
+        "an operation on a loop": lambda: changed(result, (Op.NEG, point)),
+        "a loop as a result": lambda: replace(program, results=(point, *program.results[1:])),
         "a negative number of iterations": lambda: replace(program, loops=(replace(loop, n=-1),)),
         "a body with other ports": lambda: replace(
             program, loops=(replace(loop, body=replace(loop.body, inputs=loop.body.inputs[:2])),)
@@ -329,7 +329,7 @@ def damaged(program, what):
         "a body that is not legal",
     ],
 )
-def test_programs_with_loops_that_are_not_legal(what):
+def test_programs_with_invalid_loops(what):
     program = damaged(traced(nested, (3,), (3,)), what)
     with pytest.raises(ValueError, match="program"):
         program.verify()
@@ -344,7 +344,7 @@ def test_stacks_are_read_by_loops_of_the_same_length_only():
     program = loop_program(1, n=4, depth=0)
     program.verify()
     stack = next(k for k, step in enumerate(program.steps) if step[0] is Op.LOOP_STACK)
-    with pytest.raises(ValueError, match="numbers"):
+    with pytest.raises(ValueError, match="results"):
         replace(program, results=(stack, *program.results[1:])).verify()
     loops = (replace(program.loops[0], n=3), *program.loops[1:])
     with pytest.raises(ValueError, match="iteration"):

@@ -1,4 +1,4 @@
-"""Expressions: one object each, freed when dropped, honest about what they do not know."""
+"""Expressions: equal ones are one object, they are freed, and they have no numeric value."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_equal_expressions_are_one_object(xy):
 
 
 def test_a_comparison_is_a_condition(xy):
-    """Never a boolean, which would decide before there are numbers."""
+    """Never a boolean, which would be evaluated during tracing."""
     x, y = xy
 
     try:
@@ -93,7 +93,7 @@ def test_a_traced_program_keeps_no_graph():
 
     def function(a):
         class Watched:
-            """Dies with the graph."""
+            """An object that is freed with the graph."""
 
         a[0].graph.watched = Watched()
         seen.append(weakref.ref(a[0].graph.watched))
@@ -105,7 +105,7 @@ def test_a_traced_program_keeps_no_graph():
     assert seen[0]() is None
 
 
-def test_branching_on_a_traced_value_names_where(xy):
+def test_branching_on_a_traced_value_suggests_where(xy):
     x, y = xy
     for branch in (lambda: bool(x), lambda: max(x, y), lambda: 1 if x > 0 else 2):
         with pytest.raises(TypeError, match=r"np\.where"):
@@ -115,13 +115,13 @@ def test_branching_on_a_traced_value_names_where(xy):
 
 
 @pytest.mark.parametrize("use", [float, int, math.sin, range(3).__getitem__])
-def test_a_traced_value_is_no_number(xy, use):
+def test_a_traced_value_is_not_a_number(xy, use):
     with pytest.raises(ArgumentError, match="traced value"):
         use(xy[0])
 
 
 @pytest.mark.parametrize("other", ["3", b"3", None, 1j, {}, [1.0]])
-def test_what_is_no_number_is_refused(xy, other):
+def test_what_is_not_a_number_is_rejected(xy, other):
     with pytest.raises(TypeError):
         xy[0] + other
     with pytest.raises(TypeError):
@@ -138,7 +138,7 @@ def test_expressions_of_two_functions_do_not_mix(xy):
         (xy[0] < 1.0).select(other, 0.0)
 
 
-def test_numpy_numbers_and_arrays_stand_on_either_side(xy):
+def test_numpy_numbers_and_arrays_are_operands_on_either_side(xy):
     x, _ = xy
 
     assert x + np.float64(2.0) is x + 2.0
@@ -150,7 +150,7 @@ def test_numpy_numbers_and_arrays_stand_on_either_side(xy):
 
 @pytest.mark.parametrize("x", [-2.5, -0.0, 0.0, 0.75, 3.0])
 @pytest.mark.parametrize("power", [0, 1, 2, 3, 7, 64])
-def test_whole_powers(x, power):
+def test_integer_powers(x, power):
     assert value_of(lambda a: a**power, x) == pytest.approx(x**power, rel=1e-15 * 64)
 
 
@@ -171,7 +171,7 @@ def test_absolute_values(x):
 
 @pytest.mark.parametrize("a", [-1.0, 0.0, 2.0])
 @pytest.mark.parametrize("b", [-1.0, 0.0, 2.0])
-def test_comparisons_and_what_is_made_of_them(a, b):
+def test_comparisons_and_their_combinations(a, b):
     assert value_of(lambda a, b: a < b, a, b) == (a < b)
     assert value_of(lambda a, b: a > b, a, b) == (a > b)
     assert value_of(lambda a, b: a <= b, a, b) == (a <= b)
@@ -182,7 +182,7 @@ def test_comparisons_and_what_is_made_of_them(a, b):
     assert value_of(lambda a, b: ~((a < b) | (b < a)), a, b) == (a == b)
 
 
-def test_only_comparisons_can_be_joined(xy):
+def test_only_comparisons_can_be_combined(xy):
     x, y = xy
     for join in (lambda: x & y, lambda: (x < y) | y, lambda: ~x, lambda: (x - (x < y)) & True):
         with pytest.raises(ArgumentError, match="comparisons"):

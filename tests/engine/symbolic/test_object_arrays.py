@@ -1,4 +1,4 @@
-"""NumPy's functions on arrays of expressions: they work as on numbers, or say that they cannot."""
+"""NumPy's functions on arrays of expressions: they work as on numbers, or raise an error."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ X = np.array([-1.25, 0.0, 0.5, 2.0])
 M = np.array([[0.3, -1.0, 0.5], [2.0, 0.0, 1.5], [-0.5, 0.25, 1.0]])
 
 
-def traced(function, *at):
-    """What a function gives when it is traced, and then run."""
-    arrays = [np.asarray(x, float) for x in at]
+def traced(function, *point):
+    """Trace a function and run its program."""
+    arrays = [np.asarray(x, float) for x in point]
     program = program_for(lambda *a: function(*map(as_array, a)), *(a.shape for a in arrays))
     with np.errstate(all="ignore"):
         numbers = program.run(*(a.ravel() for a in arrays), functions=NUMPY_FUNCTIONS)
@@ -98,7 +98,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_gives_the_same_as_on_numbers(name):
+def test_a_function_agrees_with_numpy(name):
     function = FUNCTIONS[name]
 
     np.testing.assert_allclose(traced(function, X), function(X), rtol=1e-14, atol=1e-15)
@@ -133,7 +133,7 @@ MATRICES = {
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_a_function_of_matrices_gives_the_same_as_on_numbers(name):
+def test_a_function_of_matrices_agrees_with_numpy(name):
     function = MATRICES[name]
 
     np.testing.assert_allclose(traced(function, M, X), function(M, X), rtol=1e-14, atol=1e-15)
@@ -141,7 +141,7 @@ def test_a_function_of_matrices_gives_the_same_as_on_numbers(name):
 
 @pytest.mark.parametrize("x", [np.nan, -np.inf, np.inf])
 def test_nan_passes_through_maximum_and_clip(x):
-    at = np.array([x, 1.0, x])
+    point = np.array([x, 1.0, x])
     for function in (
         lambda a: np.maximum(a, 0.5),
         lambda a: np.maximum(0.5, a),
@@ -154,10 +154,10 @@ def test_nan_passes_through_maximum_and_clip(x):
         lambda a: where(a != 1 * a, 1.0, 0.0),
         lambda a: where(np.isnan(a), 1.0, 0.0),
     ):
-        np.testing.assert_array_equal(traced(function, at), function(at))
+        np.testing.assert_array_equal(traced(function, point), function(point))
 
 
-# Functions that are made of others: exact to a few units in the last place, over all numbers.
+# Functions composed of others: exact to a few units in the last place, for all arguments.
 
 SIZES = (1e-300, 1e-20, 1e-9, 1e-4, 0.3, 0.5, 1.0, 1.7, 19.9, 20.1, 700.0, 710.2)
 BOTH_SIGNS = [-x for x in SIZES] + [0.0, *SIZES]
@@ -182,12 +182,12 @@ MADE_OF_OTHERS = {
 
 
 @pytest.mark.parametrize("name", MADE_OF_OTHERS)
-def test_a_function_made_of_others_is_exact(name):
+def test_a_composed_function_is_exact(name):
     exact, numbers = MADE_OF_OTHERS[name]
     with mp.workdps(60):
-        wanted = np.array([float(exact(mp.mpf(x))) for x in numbers])
+        expected = np.array([float(exact(mp.mpf(x))) for x in numbers])
 
-    np.testing.assert_allclose(traced(getattr(np, name), numbers), wanted, rtol=2e-15, atol=0)
+    np.testing.assert_allclose(traced(getattr(np, name), numbers), expected, rtol=2e-15, atol=0)
 
 
 STEPS = [
@@ -223,14 +223,14 @@ def test_a_remainder_is_between_zero_and_its_divisor(b, rng):
 
 
 @pytest.mark.parametrize("name", ["svd", "pinv", "eigh", "qr", "slogdet", "cond"])
-def test_linear_algebra_that_needs_numbers_says_what_there_is(name):
+def test_unsupported_linear_algebra_lists_the_supported_functions(name):
     instead = r"linkwork\.linalg.*cholesky, det, inv, norm, solve$"
     with pytest.raises(ArgumentError, match=rf"^numpy\.linalg\.{name} .*{instead}"):
         traced(getattr(np.linalg, name), M)
 
 
 @pytest.mark.parametrize("package", ["jax", "torch", "casadi"])
-def test_values_of_other_packages_are_refused(package):
+def test_values_of_other_packages_are_rejected(package):
     alien = type("Value", (), {"__module__": f"{package}.core"})()
     facts = rf"{package}.*np\.asarray"
     with pytest.raises(ArgumentError, match=facts):
@@ -278,12 +278,12 @@ def branch_on_all(x):
         lambda x: np.array([x[0]]) < 0.0,
     ],
 )
-def test_a_branch_on_a_traced_value_names_where(function):
+def test_a_branch_on_a_traced_value_suggests_where(function):
     with pytest.raises(TypeError, match=r"np\.where"):
         traced(function, X)
 
 
-def test_writing_into_an_array_of_floats_says_what_to_do():
+def test_writing_into_an_array_of_floats_suggests_a_solution():
     def fill(x):
         y = np.zeros(2)
         y[0] = x[0]
@@ -293,7 +293,7 @@ def test_writing_into_an_array_of_floats_says_what_to_do():
         traced(fill, X)
 
 
-def test_arrays_of_objects_that_know_their_numbers_compare_to_booleans():
+def test_object_arrays_of_numbers_compare_to_booleans():
     array = as_array(np.array([1, 2.5, 3], dtype=object))
 
     assert isinstance(array, ObjectArray)
@@ -303,7 +303,7 @@ def test_arrays_of_objects_that_know_their_numbers_compare_to_booleans():
     np.testing.assert_array_equal(where(array > 2, array, 0.0).astype(float), [0.0, 2.5, 3.0])
 
 
-def test_arrays_of_numbers_stay_what_they_are():
+def test_arrays_of_numbers_are_unchanged():
     x = np.arange(3.0)
 
     assert as_array(x) is x

@@ -1,4 +1,4 @@
-"""Programs: run on any numbers, counted, named by content, and refused when damaged."""
+"""Programs: runs on several number types, operation counts, digests, and verification."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def reference(a, b):
     )
 
 
-def test_every_operation_is_known_to_numpy():
+def test_every_operation_has_a_numpy_function():
     operations = {op for op in Op if Op.INPUT < op < Op.LOOP}
     assert set(NUMPY_FUNCTIONS) == operations == set(LIBM) == set(MPMATH)
     assert set(ARGUMENTS) == set(Op) - {Op.LOOP}
@@ -84,13 +84,13 @@ def test_operations_are_counted_without_functions_and_comparisons():
     assert program_for(lambda a: a, (2,)).n_ops == 0
 
 
-def test_shared_work_is_done_once():
+def test_common_subexpressions_are_computed_once():
     program = program_for(lambda a: np.stack([a[0] * a[1], a[1] * a[0] + 1.0]), (2,))
 
     assert program.n_ops == 2
 
 
-def test_only_what_is_needed_is_kept():
+def test_unused_steps_are_removed():
     def wasteful(a):
         (a * 100.0).sum()
         return a[0] + 1.0
@@ -131,29 +131,29 @@ def test_replaying_on_numbers_folds_everything(program):
     nodes = program.replay(graph, [graph.constant(value) for value in values])
 
     assert all(node.op is Op.CONST for node in nodes)
-    wanted = program.run(values, functions=LIBM)
-    assert [nodes[k].args[0] for k in program.results] == pytest.approx(wanted, rel=1e-15)
+    expected = program.run(values, functions=LIBM)
+    assert [nodes[k].args[0] for k in program.results] == pytest.approx(expected, rel=1e-15)
 
 
-def test_what_is_returned_must_belong_to_the_trace():
-    kept = []
-    program_for(lambda a: kept.append(a[0]) or a, (1,))
+def test_returned_values_must_belong_to_the_trace():
+    stored = []
+    program_for(lambda a: stored.append(a[0]) or a, (1,))
 
     with pytest.raises(ArgumentError, match=r"traced function.*another"):
-        program_for(lambda a: kept[0], (1,))
+        program_for(lambda a: stored[0], (1,))
     with pytest.raises(ArgumentError, match=r"number.*str"):
         program_for(lambda a: np.array(["1"], object), (1,))
 
 
 def damaged(program, what):
     steps = list(program.steps)
-    at = next(k for k, step in enumerate(steps) if step[0] is Op.MUL)
+    point = next(k for k, step in enumerate(steps) if step[0] is Op.MUL)
 
     def changed(step):
-        return [*steps[:at], step, *steps[at + 1 :]]
+        return [*steps[:point], step, *steps[point + 1 :]]
 
     changes = {
-        "uses a later step": {"steps": changed((Op.MUL, at, 0))},
+        "uses a later step": {"steps": changed((Op.MUL, point, 0))},
         "uses a step before the first": {"steps": changed((Op.MUL, -1, 0))},
         "has too many arguments": {"steps": changed((Op.MUL, 0, 0, 0))},
         "has too few arguments": {"steps": changed((Op.SELECT, 0, 0))},
@@ -182,11 +182,11 @@ def damaged(program, what):
         "has lost its inputs",
     ],
 )
-def test_a_damaged_program_is_refused(program, what):
+def test_a_damaged_program_is_rejected(program, what):
     program.verify()
     with pytest.raises(ValueError, match="program"):
         damaged(program, what).verify()
 
 
-def test_an_empty_program_is_well_formed():
+def test_an_empty_program_is_valid():
     Program((), (), (), ()).verify()

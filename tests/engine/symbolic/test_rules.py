@@ -1,4 +1,4 @@
-"""Each rule of algebra by name, and that none of them changes a value."""
+"""Each simplification rule, and a check that none of them changes a value."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_a_difference_is_computed_once_for_both_signs():
     ],
 )
 @pytest.mark.parametrize("x", [1e-250, 1.0, 1e250])
-def test_constants_are_not_joined_beyond_the_range_of_numbers(make, x):
-    """1e200 (1e200 x) is finite for a small x, and an infinite constant would lose that."""
+def test_constants_are_not_combined_beyond_the_range_of_floats(make, x):
+    """1e200 (1e200 x) is finite for a small x, but an infinite constant times x is not."""
     graph = Graph()
     program = program_of((Port("x", ()),), (Port("y", ()),), [make(graph.input())], graph)
     (value,) = program.run([x], functions=ALGEBRA)
@@ -99,7 +99,7 @@ def test_constants_are_not_joined_beyond_the_range_of_numbers(make, x):
         lambda g: g.constant(1e300) * 1e300,
     ],
 )
-def test_what_is_no_finite_constant_is_left_to_run(make):
+def test_results_that_are_not_finite_are_not_folded(make):
     assert make(Graph()).op is not Op.CONST
 
 
@@ -121,7 +121,7 @@ def trees(unary, binary, ternary=()):
 
 
 def plain_value(tree, inputs, functions, largest=None):
-    """The value of a tree without any rule."""
+    """The value of a tree without simplification."""
     if isinstance(tree, str):
         return inputs[tree]
     if isinstance(tree, float):
@@ -134,7 +134,7 @@ def plain_value(tree, inputs, functions, largest=None):
 
 
 def as_program(tree, graph=None):
-    """The program of a tree, with the rules."""
+    """The program of a tree, with simplification."""
     graph = graph or Graph()
     names = {name: graph.input() for name in "xyz"}
 
@@ -166,10 +166,10 @@ FRACTIONS = st.tuples(*[st.fractions(-5, 5, max_denominator=8)] * 3)
 )
 @settings(max_examples=600, deadline=None)
 def test_rules_do_not_change_exact_values(tree, numbers):
-    """Constants that are joined without rounding leave fractions exactly as they are."""
+    """Constants that are combined without rounding keep fractions exact."""
     inputs = dict(zip("xyz", numbers, strict=True))
     try:
-        wanted = plain_value(tree, inputs, EXACT)
+        expected = plain_value(tree, inputs, EXACT)
     except ZeroDivisionError:
         assume(False)
     graph = Graph()
@@ -179,7 +179,7 @@ def test_rules_do_not_change_exact_values(tree, numbers):
     assume(all(constant.denominator < 2**30 for constant in constants))
     (value,) = program.run([*numbers], functions=EXACT)
 
-    assert value == wanted
+    assert value == expected
 
 
 @given(
@@ -192,7 +192,7 @@ def test_rules_do_not_change_values_of_functions(tree, numbers):
         largest = [mp.mpf(1)]
         inputs = {name: mp.mpf(number) for name, number in zip("xyz", numbers, strict=True)}
         try:
-            wanted = plain_value(tree, inputs, MPMATH, largest)
+            expected = plain_value(tree, inputs, MPMATH, largest)
         except ValueError:  # the angle of the origin
             assume(False)
         scale = mp.mpf(1)
@@ -202,12 +202,12 @@ def test_rules_do_not_change_values_of_functions(tree, numbers):
         (value,) = as_program(tree).run([mp.mpf(number) for number in numbers], functions=MPMATH)
 
         assume(not any(0 < value < 1e-3 for value in largest))
-        assert abs(value - wanted) <= 1e-14 * scale
+        assert abs(value - expected) <= 1e-14 * scale
 
 
 @given(trees((Op.NEG,), (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))
 @settings(max_examples=200, deadline=None)
-def test_rules_make_no_program_longer_but_for_signs(tree):
+def test_rules_add_no_operations_except_negations(tree):
     steps = as_program(tree).steps
 
     assert sum(step[0] in (Op.ADD, Op.SUB, Op.MUL, Op.DIV) for step in steps) <= size_of(tree)

@@ -1,4 +1,4 @@
-"""Programs as bytes: the same when they come back, and nothing if they were damaged."""
+"""Serialized programs: equal after a round trip, rejected if damaged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linkwork.engine.symbolic.serialization import from_bytes, to_bytes
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_program_comes_back(seed):
+def test_a_program_survives_a_round_trip(seed):
     program, _ = random_program(seed)
     again = from_bytes(to_bytes(program))
 
@@ -27,7 +27,7 @@ def test_a_program_comes_back(seed):
     assert again.digest == program.digest
 
 
-def test_every_bit_of_constants_comes_back():
+def test_constants_are_stored_exactly():
     numbers = [0.1, -1e-308, 1.7e308, math.pi, 5e-324]
     program = program_for(lambda a: np.stack([a[0] + x for x in numbers]), (1,))
     assert from_bytes(to_bytes(program)) == program
@@ -37,30 +37,30 @@ def test_a_program_without_steps():
     assert from_bytes(to_bytes(Program((), (), (), ()))) == Program((), (), (), ())
 
 
-def test_a_robot_takes_few_bytes():
+def test_the_program_of_a_robot_is_small():
     program = lw.KinDyn(lw.robots.load("arm")).forward_dynamics.program
     data = to_bytes(program)
     assert from_bytes(data) == program
     assert len(data) < 10 * len(program.steps) + 1000
 
 
-def test_damaged_bytes_give_nothing():
+def test_damaged_data_is_rejected():
     data = to_bytes(random_program(1)[0])
-    for place in (0, 31, 32, 40, len(data) // 2, len(data) - 1):
+    for index in (0, 31, 32, 40, len(data) // 2, len(data) - 1):
         damaged = bytearray(data)
-        damaged[place] ^= 1
+        damaged[index] ^= 1
         assert from_bytes(bytes(damaged)) is None
     for end in (0, 10, 32, 36, len(data) - 1):
         assert from_bytes(data[:end]) is None
 
 
-def test_bytes_of_another_version_give_nothing():
+def test_data_of_another_version_is_rejected():
     body = to_bytes(random_program(1)[0])[32:].replace(b'"version": 2', b'"version": 9')
     assert from_bytes(hashlib.sha256(body).digest() + body) is None
 
 
 def signed(header, parts):
-    """Bytes with the right digest."""
+    """Data with a correct digest."""
     text = json.dumps(header).encode()
     body = struct.pack("<I", len(text)) + text + parts
     return hashlib.sha256(body).digest() + body
@@ -94,8 +94,8 @@ def signed(header, parts):
         {"results": [-1]},
     ],
 )
-def test_bytes_with_the_right_digest_and_a_wrong_content_hold_no_program(change):
-    """Not even if they ask for memory that no computer has."""
+def test_invalid_content_with_a_correct_digest_is_rejected(change):
+    """Also if they request more memory than any computer has."""
     parts = {"ops": [Op.INPUT, Op.CONST, Op.ADD], "flat": [0, 0, 1], "constants": [2.5]}
     parts |= {"loop_indices": [], "results": [2]}
     header = {"version": 2, "inputs": [["a", []]], "outputs": [["b", []]], "sizes": [3, 3, 1, 0, 1]}

@@ -113,7 +113,7 @@ def test_two_hyphens_in_a_comment_are_ignored():
     text = f'<Frame name="a"/>{comment}\n<Frame name="c" refframe="x"/>'
     with pytest.raises(lw.ParseError) as caught:
         cell_of(text)
-    lines = {finding.place.line: finding.text for finding in caught.value.findings}
+    lines = {finding.location.line: finding.text for finding in caught.value.findings}
     assert "comment" in lines[1]
     assert "'x'" in lines[3]
     with pytest.warns(lw.LinkworkWarning, match="comment"):
@@ -399,9 +399,9 @@ def test_includes_are_relative_to_the_including_file(tmp_path: Path):
     assert isinstance(mesh, lw.Mesh)
     assert mesh.filename == "sub/geo/part"
     assert mesh.path == str(tmp_path / "sub" / "geo" / "part.stl")
-    place = cell.frame("d.J").place
-    assert place is not None
-    assert place.short == "links.xml:3"
+    location = cell.frame("d.J").location
+    assert location is not None
+    assert location.short == "links.xml:3"
 
 
 def test_robot_of_a_file_is_added_with_its_inertias(tmp_path: Path):

@@ -27,7 +27,7 @@ from dask import config
 from dask.delayed import delayed
 from dask.utils import parse_bytes
 
-from linkwork.engine.kernel.arguments import constants_of, refuse_shape
+from linkwork.engine.kernel.arguments import constants_of, reject_shape
 from linkwork.engine.kernel.compile import CompiledFunction
 from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.kernel import Kernel
@@ -158,7 +158,7 @@ def _checked(array: da.Array, port: Port, meaning: str) -> da.Array:
     row_shape: tuple[Any, ...] = array.shape[array.ndim - n :] if array.ndim >= n else ()
     if row_shape != port.shape:
         hint = "; call compute_chunk_sizes() first: dask does not know all sizes"
-        refuse_shape(array.shape, port, meaning + hint * any(map(isnan, row_shape)))
+        reject_shape(array.shape, port, meaning + hint * any(map(isnan, row_shape)))
     one_block: Any = dict.fromkeys(range(array.ndim - n, array.ndim), -1)
     is_split = any(count > 1 for count in array.numblocks[array.ndim - n :])
     return array.rechunk(one_block) if is_split else array

@@ -64,7 +64,7 @@ class PoseFunction:
             self._program,
             key=hashlib.sha256(content.encode()).hexdigest(),
             dtype=inner.dtype.type,
-            numpy_path=self._numpy_path if n_moving > MOST_UNROLLED else None,
+            column_function=self._column_function if n_moving > MOST_UNROLLED else None,
             check_result=self._check if self.checks_arguments else None,
         )
 
@@ -126,7 +126,7 @@ class PoseFunction:
         inner = CompiledFunction(self._name, self.inner.program, self.inner.dtype.type)
         return _nan_where(_is_wrong(arguments), inner(*self.inner_arguments(arguments)))
 
-    def _numpy_path(self, *columns: Sequence[Array]) -> Sequence[Any]:
+    def _column_function(self, *columns: Sequence[Array]) -> Sequence[Any]:
         """Compute the result by columns, for robots too large to compile."""
         arguments = {
             port.name: np.stack(entries, axis=-1).reshape(-1, *port.shape)

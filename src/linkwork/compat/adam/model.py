@@ -122,7 +122,7 @@ class AdamModel:
                     f"a {joint.kind} joint has several coordinates, which adam does not support"
                 )
                 hint = "omit it from joints_name_list to lock it"
-                raise model_error(f"{reason}; {hint}", f"joint {name!r}", joint.place)
+                raise model_error(f"{reason}; {hint}", f"joint {name!r}", joint.location)
         model = replace(self, actuated_joints=names)
         _ = model.moving  # raises here if the list is invalid
         return model

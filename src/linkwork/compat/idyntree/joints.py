@@ -153,7 +153,7 @@ class IJoint(Partial):
         """Return a copy that belongs to no robot."""
         copy = type(self).__new__(type(self))
         copy._model = None
-        joint = replace(self._joint, name="joint", first="first", second="second", place=None)
+        joint = replace(self._joint, name="joint", first="first", second="second", location=None)
         copy._stored = replace(self.record, joint=joint)
         copy._links = (self.getFirstAttachedLink(), self.getSecondAttachedLink())
         copy._index = self._index

@@ -390,7 +390,7 @@ class Model(Partial):
         self.getLinkIndex(first)  # raises if it does not exist
         self.getLinkIndex(second)
         self._check_new("joint", name, self._joint_names())
-        mounted = replace(joint.record.joint, name=name, first=first, second=second, place=None)
+        mounted = replace(joint.record.joint, name=name, first=first, second=second, location=None)
         self._joints.append(replace(joint.record, joint=mounted))
         self._robot = None
         return len(self._joints) - 1

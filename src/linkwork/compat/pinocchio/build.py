@@ -149,7 +149,7 @@ class _Builder:
                 kind = self._along("JointModelR", "JointModelRevoluteUnaligned", axis)
             case _:
                 message = f"a {joint.kind} joint has no counterpart in Pinocchio"
-                raise model_error(message, f"joint {joint.name!r}", joint.place)
+                raise model_error(message, f"joint {joint.name!r}", joint.location)
         return self._following(joint, kind) if joint.mimic else kind
 
     def _along(self, aligned: str, tilted: str, axis: Array) -> Any:

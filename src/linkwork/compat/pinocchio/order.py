@@ -27,7 +27,7 @@ Form: TypeAlias = Literal[
     "same", "angle_cos_sin", "cos_sin_angle", "two_angles", "planar", "quaternion", "free"
 ]
 
-ORIGIN = "pinocchio.Model"  # file in the `place` of a joint that was read from Pinocchio
+ORIGIN = "pinocchio.Model"  # file in the `location` of a joint that was read from Pinocchio
 BASE = ""  # name for the joint of a floating base, which is not a joint of the model
 FORMS: Mapping[tuple[str, int], Form] = {  # by kind here and number of coordinates there
     ("revolute", 1): "same",
@@ -139,12 +139,12 @@ def is_cos_sin_there(joint: Joint, leaders: set[str]) -> bool:
 
 
 def _is_from_pinocchio(joint: Joint) -> bool:
-    return joint.place is not None and joint.place.file == ORIGIN
+    return joint.location is not None and joint.location.file == ORIGIN
 
 
 def _rank(joint: Joint) -> tuple[int, str]:
     """Return the sort key of the joints of a link: their index in Pinocchio, if any; the name."""
-    return joint.place.line if joint.place and _is_from_pinocchio(joint) else 0, joint.name
+    return joint.location.line if joint.location and _is_from_pinocchio(joint) else 0, joint.name
 
 
 def _branches(model: Model, visits: Sequence[Visit], before: Mapping[str, set[str]]) -> list[Visit]:

@@ -3,7 +3,7 @@
 Links    one for each joint in Pinocchio, which merges the links of one body. It has the name of the
          BODY frame at the joint, or of the joint if there is none
 Frames   all other frames, including those of fixed joints, become additional frames
-Order    joints keep their order. Their `place` has their index in Pinocchio, for `to_pinocchio`
+Order    joints keep their order. Their `location` has their index in Pinocchio, for `to_pinocchio`
 Base     a free-flyer on the universe is the floating base and not a joint here; otherwise the
          universe is a link, and the KinDyn needs `floating=False`
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.compat.pinocchio.order import ORIGIN, is_free_flyer
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, Place, concerning, model_error, shown
+from linkwork.errors import ArgumentError, SourceLocation, concerning, model_error, shown
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
@@ -117,7 +117,7 @@ def _joint(pin_model: Any, index: int, names: dict[int, str]) -> Joint:
         damping=_common(pin_model.damping, joint, name, "damping"),
         friction=_common(pin_model.upperDryFrictionLimit, joint, name, "friction"),
         armature=_common(pin_model.armature, joint, name, "armature"),
-        place=Place(ORIGIN, index),
+        location=SourceLocation(ORIGIN, index),
     )
 
 

@@ -1,1 +1,1 @@
-"""Forward and reverse mode on programs: jvp, vjp, Jacobians, Hessians."""
+"""Automatic differentiation of programs: jvp, vjp, Jacobians, Hessians."""

@@ -1,15 +1,15 @@
-"""Bounds of the values of a program, and which partial derivatives may not be finite.
+"""Bounds of the values of a program, which determine where partial derivatives are finite.
 
-Derivatives guard products of 0 and infinity (partials.py). A guard costs several operations, so
-that in a program whose results all pass through a root or a select, as distances do, guards
-everywhere would make up most of the derivative. Bounds tell where they can be left out.
+Derivatives guard products of 0 and infinity (partials.py). A guard takes several operations. If all
+results of a program pass through a root or a select, as distances do, guards everywhere would make
+up most of the derivative. Bounds show which guards can be omitted. They assume:
 
-Inputs   those that derivatives are taken with respect to are at most `LARGEST_INPUT` in magnitude;
-         any other may be infinite
-Loops    a carry is as large as an input if its initial value is bounded. It may be infinite where a
+Inputs   inputs to differentiate with respect to are at most `LARGEST_INPUT` in magnitude; others
+         may be infinite
+Loops    a carry is at most `LARGEST_INPUT` if its initial value is bounded. It may be infinite if a
          select after the loop may discard it, and in loops with roots
-Squares  a sum of squares, with factors and further terms that are constant and not negative, is 0
-         only where each square is 0
+Squares  a sum of squares, with constant factors and terms that are not negative, is 0 only where
+         each square is 0
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
 
 LARGEST_INPUT = 1e9
-LARGEST = 3e38  # finite as float32, too
+LARGEST = 3e38  # finite in float32, too
 
 
 @dataclass(frozen=True)
 class Bounds:
     """Bounds of the value of each step."""
 
-    most: list[float]  # of the magnitude; infinite if not known
-    least: list[float]  # of a sum of squares and constants, or its root; else minus infinity
+    most: list[float]  # upper bound of the magnitude; infinite if unknown
+    least: list[float]  # lower bound of a sum of squares or its root; minus infinity for others
 
     def steep(self, program: Program, step: int) -> tuple[bool, ...]:
-        """For each argument of a step, whether the partial derivative may not be finite."""
+        """Return for each argument of a step whether the partial derivative may not be finite."""
         op, *args = program.steps[step]
         match op:
-            case Op.MUL:  # the derivative with respect to each is the other
+            case Op.MUL:  # the partial derivative for each factor is the other factor
                 return self.most[args[1]] > LARGEST, self.most[args[0]] > LARGEST
             case Op.SIN | Op.COS:
                 largest = self.most[args[0]]
@@ -56,12 +56,12 @@ class Bounds:
 def bounds_of(
     program: Program, active: Collection[int], largest_inputs: Sequence[float] | None = None
 ) -> Bounds:
-    """The bounds of each step; nothing is known of the values of loops.
+    """Compute the bounds of each step; the values of loops are unbounded.
 
     Args:
-        program: what is differentiated.
-        active: the indices of the input numbers to differentiate with respect to.
-        largest_inputs: bounds of the magnitudes of the inputs, if they are not as above.
+        program: the program to differentiate.
+        active: the indices of the input elements to differentiate with respect to.
+        largest_inputs: bounds of the magnitudes of the inputs; default as described above.
     """
     bounds = Bounds([], [])
     for op, *args in program.steps:
@@ -82,11 +82,11 @@ def bounds_of(
 
 
 def _inverse(least: float) -> float:
-    """The largest magnitude of 1 / b, from the least value of b."""
+    """Bound the magnitude of 1 / b by the least value of b."""
     return 1.0 / least if least > 1.0 / LARGEST else math.inf
 
 
-# The largest magnitude of a result, from those of the arguments; infinite for other operations.
+# Bound of the magnitude of a result, from those of the arguments; infinite for other operations.
 _MOST: dict[Op, Callable[..., float]] = {
     Op.ADD: lambda a, b: a + b,
     Op.SUB: lambda a, b: a + b,
@@ -103,16 +103,16 @@ _MOST: dict[Op, Callable[..., float]] = {
 
 
 def _most(op: Op, most: list[float], least: float) -> float:
-    """The largest magnitude of a result, from those of the arguments and the least of the last."""
+    """Bound the magnitude of a result, from the arguments' and the last one's least value."""
     if op is Op.DIV:
         return most[0] * _inverse(least)
-    if op is Op.SQRT and least < 0.0:  # NaN of a negative number
+    if op is Op.SQRT and least < 0.0:  # may be NaN
         return math.inf
     return _MOST[op](*most) if op in _MOST else math.inf
 
 
 def _least(op: Op, args: list[int], least: list[float], program: Program) -> float:
-    """The least value of a sum of squares; minus infinity of anything else."""
+    """Bound the least value of a sum of squares; minus infinity for other values."""
     if op is Op.SQRT and least[0] > 0.0:
         return math.sqrt(least[0])
     if op is Op.MUL and args[0] == args[1]:

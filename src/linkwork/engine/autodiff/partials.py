@@ -4,10 +4,10 @@ Where a function is not differentiable, its derivative is defined as:
 
     a < b, a <= b     0 everywhere
     floor(a)          0 everywhere
-    select(c, a, b)   the derivative of the selected branch, even where that of the other is NaN
-                      (bounds.py has what is assumed of inputs)
-    sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 where a' is 0, and infinite elsewhere. So
-                      the length of a vector has the derivative 0 at the zero vector
+    select(c, a, b)   the derivative of the selected branch, even if that of the other is NaN
+                      (bounds.py states the assumptions on inputs)
+    sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 if a' is 0, and infinite otherwise. So
+                      the derivative of the norm of a vector is 0 at the zero vector
     atan2(y, x)       undefined at the origin, where it is NaN
 """
 
@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 
 from linkwork.engine.symbolic.node import Expr, Op
 
-_LARGEST = 3e38  # finite as float32, too
+_LARGEST = 3e38  # finite in float32, too
 
 
 def partial_derivatives(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...]:
-    """The partial derivatives of an operation, other than select, for each of its arguments.
+    """Return the partial derivatives of an operation, except select, for each argument.
 
     Args:
         op: the operation.
@@ -33,10 +33,10 @@ def partial_derivatives(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr
 
 
 def masked(entry: Expr, partial: Expr | float) -> Expr:
-    """The product of a derivative and a partial derivative, where 0 times infinity or NaN is 0.
+    """Multiply a derivative by a partial derivative, where 0 times infinity or NaN is 0.
 
-    Where the partial derivative is finite it is the plain product, so that its own derivative is
-    right also where the first factor is 0.
+    If the partial derivative is finite, the result is the unmasked product, so that second
+    derivatives are correct even where the first factor is 0.
     """
     if not isinstance(partial, Expr) or partial.op is Op.CONST:
         return entry * partial
@@ -45,23 +45,23 @@ def masked(entry: Expr, partial: Expr | float) -> Expr:
 
 
 def mask_infinite_adjoint(term: Expr, entry: Expr, partial: Expr) -> Expr:
-    """A product of an adjoint that may be infinite and a partial derivative: 0 where that is 0.
+    """Replace the product of an infinite adjoint and a partial derivative of 0 by 0.
 
     Args:
         term: the product.
-        entry: the adjoint, such as that of sqrt(0).
-        partial: what it is multiplied by.
+        entry: the adjoint, which may be infinite, as that of sqrt(0).
+        partial: the partial derivative.
     """
     return _is_finite(entry).select(term, partial.select(term, 0.0))
 
 
 def _is_finite(value: Expr) -> Expr:
-    """1 where a number is finite in either precision, else 0."""
+    """Return 1 where a value is finite in float32 and float64, else 0."""
     return (value <= _LARGEST).select(value >= -_LARGEST, 0.0)
 
 
 def is_zero(node: Expr) -> bool:
-    """Whether a derivative is 0 by the structure of the program."""
+    """Return whether a derivative is a structural zero."""
     return node.op is Op.CONST and node.args[0] == 0.0
 
 

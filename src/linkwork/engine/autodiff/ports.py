@@ -1,11 +1,11 @@
-"""Inputs and outputs of the derivatives of a function: names and shapes.
+"""Names and shapes of the inputs and outputs of derivatives.
 
-jacobian   for each output and each input of `wrt`: "d output / d input"
-gradient   the same, of a single number
-hessian    for each two inputs of `wrt`: "d d output / d first / d second"
-jvp        one more input "d_input" for each input of `wrt`; "d_output" for each output
-hvp        inputs as of jvp, outputs as of gradient
-vjp        one more input "ct_output" for each output; "ct_input" for each input of `wrt`
+jacobian   outputs "d output / d input" for each output and each input of `wrt`
+gradient   as jacobian, for a scalar output
+hessian    outputs "d d output / d first / d second" for each pair of inputs of `wrt`
+jvp        additional inputs "d_input" for each input of `wrt`; outputs "d_output"
+hvp        inputs as jvp, outputs as gradient
+vjp        additional inputs "ct_output" for each output; outputs "ct_input" for each input of `wrt`
 """
 
 from __future__ import annotations
@@ -19,72 +19,73 @@ from linkwork.errors import ArgumentError, ShapeError, name_not_found
 
 Kind: TypeAlias = Literal["jacobian", "gradient", "hessian", "jvp", "hvp", "vjp"]
 Ports: TypeAlias = tuple[Port, ...]
-OF_ONE_NUMBER: tuple[Kind, ...] = ("gradient", "hessian", "hvp")
+OF_SCALARS: tuple[Kind, ...] = ("gradient", "hessian", "hvp")
 
 
 def derived_ports(
     kind: Kind, inputs: Ports, outputs: Ports, wrt: Sequence[str]
 ) -> tuple[Ports, Ports]:
-    """The inputs and the outputs of a derivative; raises where there is no such derivative.
+    """Return the inputs and outputs of a derivative; raise if there is no such derivative.
 
     Args:
-        kind: of the derivative.
-        inputs: of the function.
-        outputs: of the function.
+        kind: the kind of derivative.
+        inputs: the inputs of the function.
+        outputs: the outputs of the function.
         wrt: names of the inputs to differentiate with respect to.
     """
     _check(kind, inputs, outputs, wrt)
     by_name = {port.name: port for port in inputs}
-    names, chosen = list(by_name), [by_name[name] for name in wrt]
-    jacobians = _jacobian_ports(outputs, chosen)
+    names, wrt_ports = list(by_name), [by_name[name] for name in wrt]
+    jacobians = _jacobian_ports(outputs, wrt_ports)
     match kind:
         case "jacobian" | "gradient":
             return inputs, jacobians
         case "hessian":
-            return inputs, _jacobian_ports(jacobians, chosen)
+            return inputs, _jacobian_ports(jacobians, wrt_ports)
         case "jvp":
-            return (*inputs, *_named_as("d", chosen, names)), _named_as("d", outputs, ())
+            return (*inputs, *_prefixed("d", wrt_ports, names)), _prefixed("d", outputs, ())
         case "hvp":
-            return (*inputs, *_named_as("d", chosen, names)), jacobians
+            return (*inputs, *_prefixed("d", wrt_ports, names)), jacobians
         case "vjp":
-            return (*inputs, *_named_as("ct", outputs, names)), _named_as("ct", chosen, ())
+            return (*inputs, *_prefixed("ct", outputs, names)), _prefixed("ct", wrt_ports, ())
 
 
 def _check(kind: Kind, inputs: Ports, outputs: Ports, wrt: Sequence[str]) -> None:
-    known = [port.name for port in inputs]
+    names = [port.name for port in inputs]
     for position, name in enumerate(wrt):
-        if name not in known:
-            raise name_not_found("input", name, known)
+        if name not in names:
+            raise name_not_found("input", name, names)
         if name in wrt[:position]:
-            raise ArgumentError(f"{kind}: input {name!r} is named twice")
-    if kind in OF_ONE_NUMBER and [port.shape for port in outputs] != [()]:
+            raise ArgumentError(f"{kind}: input {name!r} occurs twice")
+    if kind in OF_SCALARS and [port.shape for port in outputs] != [()]:
         shapes = ", ".join(f"{port.name} {port.shape}" for port in outputs)
-        raise ShapeError(f"a {kind} is that of one number, got {shapes}; use jacobian or vjp")
+        text = f"{kind}: expected one scalar output, got {shapes}"
+        raise ShapeError(f"{text}; use jacobian or vjp")
 
 
-def _jacobian_ports(outputs: Iterable[Port], chosen: Sequence[Port]) -> Ports:
+def _jacobian_ports(outputs: Iterable[Port], wrt: Sequence[Port]) -> Ports:
     return tuple(
         Port(f"d {port.name} / d {other.name}", port.shape + other.shape)
         for port in outputs
-        for other in chosen
+        for other in wrt
     )
 
 
-def _named_as(prefix: str, ports: Iterable[Port], taken: Container[str]) -> Ports:
-    """Ports of the same shapes, named after these so that a keyword can name them.
+def _prefixed(prefix: str, ports: Iterable[Port], reserved: Container[str]) -> Ports:
+    """Return the ports of tangents or cotangents, with names that are valid keywords.
 
     Args:
-        prefix: of the names.
-        ports: what they are the tangents or cotangents of.
-        taken: names that exist already; what would have one of them gets a number.
+        prefix: the prefix of the names.
+        ports: the ports that the tangents or cotangents belong to.
+        reserved: names of other ports; a number is appended to a name that is among them.
     """
-    named: list[Port] = []
+    renamed: list[Port] = []
     for port in ports:
         word = re.sub(r"\W+", "_", port.name).strip("_")
-        plain = name = f"{prefix}_{word}"
+        base = name = f"{prefix}_{word}"
         number = 1
-        while name in taken or any(name == other.name for other in named):
+        while name in reserved or any(name == other.name for other in renamed):
             number += 1
-            name = f"{plain}_{number}"
-        named.append(Port(name, port.shape))
-    return tuple(named)
+            name = f"{base}_{number}"
+        renamed.append(Port(name, port.shape))
+    return tuple(renamed)

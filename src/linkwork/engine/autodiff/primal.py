@@ -1,4 +1,4 @@
-"""The values of a program in a graph, where its derivatives are made, and facts about its steps."""
+"""A program replayed in the graph of its derivatives, and properties of its steps."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from linkwork.engine.symbolic.program import LoopValue, Program
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What is known of the results of a body where its loop is used."""
+class LoopContext:
+    """Properties of the program around a loop that affect the derivatives of its body."""
 
-    may_be_discarded: bool = False  # by a select
-    feed_sqrt: bool = False  # their adjoints may be infinite
-    largest_inputs: Sequence[float] | None = None  # bounds of the inputs; None: see bounds.py
+    may_be_discarded: bool = False  # whether a select may discard its results
+    feed_sqrt: bool = False  # whether the adjoints of its results may be infinite
+    largest_inputs: Sequence[float] | None = None  # bounds of the inputs; default as in bounds.py
 
 
 @dataclass(frozen=True)
 class Primal:
-    """A program replayed in a graph, and the input numbers to differentiate with respect to."""
+    """A program replayed in a graph, and the input elements to differentiate with respect to."""
 
     program: Program
     graph: Graph
-    inputs: Sequence[Expr]  # the node of each number of the inputs
-    active: frozenset[int]  # indices of those to differentiate with respect to
-    around: Surroundings = Surroundings()
-    nodes: list[Any] = field(default_factory=list[Any])  # of each step; a `LoopValue` of a LOOP
-    # by LOOP step: the stacks of its carries before each iteration, once reverse mode needs them
+    inputs: Sequence[Expr]  # the node of each element of all inputs
+    active: frozenset[int]  # indices of the elements to differentiate with respect to
+    context: LoopContext = LoopContext()
+    nodes: list[Any] = field(default_factory=list[Any])  # by step; a `LoopValue` for a LOOP
+    # By LOOP step: stacks of the carry before each iteration, which reverse mode adds.
     carry_stacks: dict[int, list[Expr]] = field(default_factory=dict[int, list[Expr]])
 
     def __post_init__(self) -> None:
@@ -40,93 +40,94 @@ class Primal:
 
     @property
     def results(self) -> list[Expr]:
-        """The node of each number of all outputs, flattened."""
+        """The node of each element of all outputs, flattened."""
         return [self.nodes[step] for step in self.program.results]
 
     def set_loop(self, step: int, value: LoopValue) -> None:
-        """Use other nodes for the values of a loop, as another loop computes them too."""
+        """Replace the values of a loop by those of another loop that computes the same values."""
         self.nodes[step] = value
-        known = self.nodes[: step + 1]
-        self.nodes[:] = self.program.replay(self.graph, self.inputs, known)
+        first_nodes = self.nodes[: step + 1]
+        self.nodes[:] = self.program.replay(self.graph, self.inputs, first_nodes)
 
     @cached_property
     def depends(self) -> list[bool]:
-        """Which steps depend on the numbers to differentiate with respect to."""
+        """Whether each step depends on the active inputs."""
         bits = [int(k in self.active) for k in range(len(self.inputs))]
         return [
-            any(any(part) for part in own) if isinstance(own, LoopValue) else bool(own)
-            for own in self.program.dependencies(bits)
+            any(any(part) for part in value) if isinstance(value, LoopValue) else bool(value)
+            for value in self.program.dependencies(bits)
         ]
 
     @cached_property
     def rotations(self) -> RotationPairs:
-        """The rotations whose derivatives need no operation; none under guards."""
+        """The rotations among the steps without guards."""
         return rotation_pairs(self.program, self.guarded)
 
     @cached_property
     def guarded(self) -> list[bool]:
-        """Which steps need products that are 0 where a factor is 0 and the other not finite."""
+        """Whether derivatives of each step need guards, where 0 times infinity or NaN is 0."""
         under_select, steep = self.under_select, self.steep
         return [
-            root or (under_select[step] and any(steep[step]))
-            for step, root in enumerate(self.feeds_sqrt)
+            feeds_sqrt or (under_select[step] and any(steep[step]))
+            for step, feeds_sqrt in enumerate(self.feeds_sqrt)
         ]
 
     @cached_property
     def steep(self) -> list[tuple[bool, ...]]:
-        """For each argument of each step, whether the partial derivative may be infinite.
+        """For each argument of each step, whether the partial derivative may not be finite.
 
-        It is asked only where that can do harm: in programs with a root or a select.
+        This matters only for programs with a square root or a select, and is False for others.
         """
-        steps, around = self.program.steps, self.around
-        is_harmful = around.may_be_discarded or around.feed_sqrt
-        if not is_harmful and not self.program.operations & {Op.SQRT, Op.SELECT}:
+        steps, context = self.program.steps, self.context
+        matters = context.may_be_discarded or context.feed_sqrt
+        if not matters and not self.program.operations & {Op.SQRT, Op.SELECT}:
             return [(False, False, False)] * len(steps)
         return [self.bounds.steep(self.program, step) for step in range(len(steps))]
 
     @cached_property
     def under_select(self) -> list[bool]:
-        """Which steps a select may discard."""
-        return self._used_by(self._having(Op.SELECT), self.around.may_be_discarded)
+        """Whether a select may discard each step."""
+        return self._used_by(self._contains(Op.SELECT), self.context.may_be_discarded)
 
     @cached_property
     def feeds_sqrt(self) -> list[bool]:
-        """Which steps may have an infinite adjoint: a square root that may be 0 depends on them.
+        """Whether each step may have an infinite adjoint, as it feeds a square root of 0.
 
-        The root of a sum of squares is 0 only where each square is 0. Then the adjoint of what is
-        squared is 0, so that nothing that this depends on is among these steps.
+        The root of a sum of squares is 0 only where each square is 0. There the adjoint of each
+        squared value is 0, so the steps that the squared values depend on are excluded.
         """
         steps, operands = self.program.steps, self.program.operands
-        inside = [False] * len(steps)  # sums of squares under a root
-        others = self._having(Op.SQRT)  # other roots
+        inside = [False] * len(steps)  # parts of sums of squares under a root
+        others = self._contains(Op.SQRT)  # roots of other values
         for step in reversed(range(len(steps))):
             op = steps[step][0]
             if op is Op.SQRT:
                 argument = operands[step][0]
                 is_steep = self.steep[step][0]
-                of_squares = is_steep and self.bounds.least[argument] >= 0.0
-                others[step] = is_steep and not of_squares
-                inside[argument] = inside[argument] or of_squares
+                is_of_squares = is_steep and self.bounds.least[argument] >= 0.0
+                others[step] = is_steep and not is_of_squares
+                inside[argument] = inside[argument] or is_of_squares
             elif inside[step] and (op is Op.ADD or len({*operands[step]}) > 1):
                 for operand in operands[step]:
                     inside[operand] = True
-        used = self._used_by(others, self.around.feed_sqrt)
+        used = self._used_by(others, self.context.feed_sqrt)
         return [a or b for a, b in zip(inside, used, strict=True)]
 
     @cached_property
     def bounds(self) -> Bounds:
-        """Of the value of each step."""
-        return bounds_of(self.program, self.active, self.around.largest_inputs)
+        """Bounds of the value of each step."""
+        return bounds_of(self.program, self.active, self.context.largest_inputs)
 
-    def _having(self, op: Op) -> list[bool]:
-        """Which steps are this operation, or loops with it in their bodies."""
-        has = {k: op in loop.body.operations for k, loop in enumerate(self.program.loops)}
+    def _contains(self, op: Op) -> list[bool]:
+        """Whether each step is this operation, or a loop with this operation in its body."""
+        in_loop = [op in loop.body.operations for loop in self.program.loops]
         return [
-            step[0] is op or (step[0] is Op.LOOP and has[step[1]]) for step in self.program.steps
+            step[0] is op or (step[0] is Op.LOOP and in_loop[step[1]])
+            for step in self.program.steps
         ]
 
     def _used_by(self, users: Sequence[bool], by_results: bool) -> list[bool]:
-        """Which steps these steps, or the results, depend on, directly or not."""
+        """Whether `users`, or the results if `by_results`, depend on each step."""
         used = [False] * len(users)
         if by_results:
             for step in self.program.results:

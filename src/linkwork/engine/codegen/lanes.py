@@ -1,4 +1,4 @@
-"""How many rows code computes at a time, and in which type: what schedules and printers share."""
+"""The number of rows that code computes at a time, and the type of their elements."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The number of lanes, which is W in comments, and the type of a number."""
+    """The number of lanes, W in comments, and the type of an element."""
 
     width: int = 1
     scalar: str = "double"  # or "float": the name in C and in LLVM IR
-    # Whether instructions take fewer bytes for memory close to an address in a register, as on x86.
+    # Whether instructions are shorter for memory close to an address in a register, as on x86.
     short_offsets: bool = False
 
     @property
     def item(self) -> int:
-        """Bytes of one number."""
+        """Bytes of one element."""
         return 8 if self.scalar == "double" else 4
 
     @property

@@ -1,8 +1,8 @@
-"""Numbers for sine and cosine together, which all printers use.
+"""Constants for the computation of sine and cosine, shared by all printers.
 
-The polynomials in the square of the angle are minimax for the relative error on [-1.001 pi/4,
-1.001 pi/4], by the exchange algorithm of Remez. Coefficients are rounded one after the other, and
-the remaining ones fitted again. Largest error of sine and cosine: 4e-18 and 3e-18 in double, 4.1e-9
+The polynomials in the square of the angle minimize the largest relative error on [-1.001 pi/4,
+1.001 pi/4] (Remez exchange algorithm). Coefficients are rounded one after the other, and the
+remaining ones are fitted again. Largest error of sine and cosine: 4e-18 and 3e-18 in double, 4.1e-9
 and 1.2e-10 in single precision.
 """
 
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbers:
-    """The constants for one type."""
+class _Constants:
+    """The constants for one floating-point type."""
 
     integer: str
-    magic: float  # adding it rounds to an integer, which the low bits of the sum hold
-    largest: float  # magnitude of the angles that are reduced to the last digit
+    magic: float  # adding it rounds to an integer, which is in the low bits of the sum
+    largest: float  # largest magnitude of angles that are reduced with full precision
     half_pi: tuple[float, ...]
     sine: tuple[float, ...]  # sin(r) = r + r t (s0 + s1 t + ...), with t = r^2
     cosine: tuple[float, ...]  # cos(r) = 1 - t / 2 + t^2 (c0 + c1 t + ...)
 
 
-SINCOS_NUMBERS = {
-    "double": _Numbers(
+SINCOS_CONSTANTS = {
+    "double": _Constants(
         "i64",
         1.5 * 2.0**52,
         1e14,
@@ -46,7 +46,7 @@ SINCOS_NUMBERS = {
             -1.1358310483383956e-11,
         ),
     ),
-    "float": _Numbers(
+    "float": _Constants(
         "i32",
         1.5 * 2.0**23,
         1e6,

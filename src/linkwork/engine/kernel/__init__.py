@@ -1,1 +1,1 @@
-"""What the user calls: signatures, arguments, batches, threads, derivatives, rollouts."""
+"""Functions that users call: signatures, arguments, batches, threads, derivatives, rollouts."""

@@ -1,19 +1,19 @@
-"""`linkwork.compile`: a user's own function of arrays, compiled as the functions of a robot are.
+"""`linkwork.compile`: compilation of users' functions of arrays.
 
     @linkwork.compile(x=(3,), A=(3, 3))
     def f(x, A):
         return A @ x
 
     f(x, A)          # (..., 3)
-    f.jacobian("x")  # the function with d f / d x, (..., 3, 3)
+    f.jacobian("x")  # a function that returns d f / d x, (..., 3, 3)
 
-Trace   the function is run once, when it is decorated, on arrays of expressions; the operations
-        are recorded and compiled. It sees one row, without batch axes
-May     operators, indexing, `@`, NumPy's functions of arrays and of one number, `np.where`,
-        `np.linalg.solve` and others of `linkwork.linalg`, `linkwork.spatial`, methods of `KinDyn`
-        and all other kernels; loops by `linkwork.repeat`
-May not branch on a value (use `np.where`), or call functions that need numbers, such as
-        `np.linalg.svd` or `np.sort`
+Tracing      the function is run once, when it is decorated, on arrays of expressions; the
+             operations are recorded and compiled. It sees one row, without batch axes
+Supported    operators, indexing, `@`, NumPy's functions of arrays and elements, `np.where`,
+             `np.linalg.solve` and others of `linkwork.linalg`, `linkwork.spatial`, methods of
+             `KinDyn` and all other kernels; loops with `linkwork.repeat`
+Unsupported  branches that depend on a value (use `np.where`); functions that need numeric values,
+             such as `np.linalg.svd` or `np.sort`
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from linkwork.engine.symbolic.program import Port, Program, trace
 from linkwork.engine.symbolic.traced import foreign_package, unwrapped
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 
-_SHOWN_AS = {  # what messages of other packages are to call our classes
+_SHOWN_AS = {  # replacements for the names of our classes in messages of other packages
     "linkwork.engine.symbolic.traced.ObjectArray": "traced array",
     "linkwork.engine.symbolic.node.Expr": "traced value",
     "ObjectArray": "traced array",
     "Expr": "traced value",
 }
-_NO_OBJECTS = {  # parts of NumPy's and SciPy's messages about arrays of objects: what to do instead
-    "Cannot cast ufunc": "numpy.linalg takes no lists and no np.array(...) of traced values; use"
-    " linkwork.linalg, or make arrays with np.stack",
-    "has no callable": "NumPy's functions take no np.array(...) of traced values and numbers; make"
-    " arrays with np.stack",
-    "object arrays are not supported": "SciPy takes numbers only; linkwork.linalg has"
+_NO_OBJECTS = {  # hints, by a part of a message of NumPy or SciPy about object arrays
+    "Cannot cast ufunc": "numpy.linalg does not accept lists or np.array(...) of traced values; use"
+    " linkwork.linalg, or create arrays with np.stack",
+    "has no callable": "NumPy's functions do not accept np.array(...) of traced values and numbers;"
+    " create arrays with np.stack",
+    "object arrays are not supported": "SciPy accepts only numbers; linkwork.linalg has"
     f" {', '.join(linalg.NAMES)}",
 }
-_OPTIONS = ("out", "threads")  # keywords of every call
+_OPTIONS = ("out", "threads")  # keyword arguments of every call
 
 
 class CompiledFunction(Kernel):
     """A compiled function of arrays, with its derivatives.
 
-    Called inside another function that is being traced, it becomes part of that.
+    Called inside another function that is being traced, it becomes part of that function.
     """
 
     def __init__(self, name: str, program: Program, dtype: type[np.floating[Any]]) -> None:
@@ -63,59 +63,59 @@ class CompiledFunction(Kernel):
         self.__name__ = self.__qualname__ = name
 
     def __reduce__(self) -> Any:
-        """By name, as functions are."""
+        """Pickle by name, as Python pickles functions."""
         return self.__qualname__
 
 
 def compile_function(
-    *given: Any, dtype: Any = np.float64, **shapes: int | tuple[int, ...]
+    *positional: Any, dtype: Any = np.float64, **shapes: int | tuple[int, ...]
 ) -> Callable[[Callable[..., Any]], CompiledFunction]:
-    """Decorate a function of arrays: it is traced at once, and compiled when it is first called.
+    """Decorate a function of arrays: it is traced immediately, and compiled when it is called.
 
     Args:
-        given: nothing; shapes have names.
+        positional: not allowed; shapes are passed by name.
         dtype: numpy.float64 or numpy.float32.
-        shapes: for each argument its shape without batch axes; () for a number. An argument that
-            is not named keeps its default.
+        shapes: the shape of each argument without batch axes; () for a number. An argument without
+            a shape keeps its default.
 
     Returns:
-        What makes a function a `CompiledFunction`. Each argument of that may have any leading batch
-        axes, broadcast as NumPy does; `out` and `threads` are as in every `Kernel`. If the function
-        returns a tuple, it gives a tuple.
+        A decorator that returns a `CompiledFunction`. Each argument of the compiled function may
+        have any leading batch axes, broadcast as in NumPy; `out` and `threads` are as in every
+        `Kernel`. If the function returns a tuple, so does the compiled function.
     """
-    if given:
-        raise ArgumentError(_without_shapes(given[0]))
+    if positional:
+        raise ArgumentError(_missing_shapes(positional[0]))
     if dtype not in (np.float64, np.float32):
         raise ArgumentError(f"dtype: expected float64 or float32, got {shown(dtype)}")
-    known = {name: _shape(name, shape) for name, shape in shapes.items()}
+    checked_shapes = {name: _shape(name, shape) for name, shape in shapes.items()}
 
     def decorate(function: Callable[..., Any]) -> CompiledFunction:
         name = getattr(function, "__name__", type(function).__name__)
-        inputs = _inputs(name, function, known)
+        inputs = _inputs(name, function, checked_shapes)
         program = _traced(name, function, inputs)
         compiled = CompiledFunction(name, program, np.dtype(dtype).type)
-        update_wrapper(compiled, function, updated=())  # its own attributes stay
+        update_wrapper(compiled, function, updated=())  # keeps the attributes of the kernel
         return compiled
 
     return decorate
 
 
-def _without_shapes(given: Any) -> str:
-    """The message where shapes are not given by name, as in a bare `@linkwork.compile`."""
+def _missing_shapes(value: Any) -> str:
+    """Build the message for shapes that are not passed by name, as in a bare decorator."""
     names: list[str] = []
-    if inspect.isfunction(given):
-        parameters = inspect.signature(given).parameters.values()
+    if inspect.isfunction(value):
+        parameters = inspect.signature(value).parameters.values()
         names = [p.name for p in parameters if p.default is p.empty]
-        own = f"{given.__name__} is decorated without the shapes of its arguments"
+        text = f"{value.__name__} is decorated without the shapes of its arguments"
     else:
-        own = f"expected the shapes of arguments by name, got {shown(given)}"
+        text = f"expected the shapes of arguments by name, got {shown(value)}"
     shapes = ", ".join(f"{name}=(3,)" for name in names or ["x"])
-    return f"compile: {own}; write @linkwork.compile({shapes}), with () for a number"
+    return f"compile: {text}; write @linkwork.compile({shapes}), with () for a number"
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
     if name in _OPTIONS:
-        raise ArgumentError(f"{name!r} is an option of every call, and cannot name an input")
+        raise ArgumentError(f"{name!r} is an option of every call, and cannot be an input")
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
@@ -126,17 +126,17 @@ def _shape(name: str, shape: Any) -> tuple[int, ...]:
 def _inputs(
     name: str, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]
 ) -> list[Port]:
-    """The arguments of a function that have a shape, in the order of the function."""
+    """Return the arguments of a function that have a shape, in the order of the function."""
     if not callable(function):
-        raise ArgumentError(f"compile decorates a function, got {type(function).__name__}")
+        raise ArgumentError(f"compile: expected a function, got {type(function).__name__}")
     parameters = inspect.signature(function).parameters
-    for given in shapes:
-        if given not in parameters:
-            raise ArgumentError(str(name_not_found(f"argument of {name}", given, parameters)))
+    for argument in shapes:
+        if argument not in parameters:
+            raise ArgumentError(str(name_not_found(f"argument of {name}", argument, parameters)))
     inputs: list[Port] = []
     for parameter in parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise ArgumentError(f"{name}: *{parameter.name} has no shape; name each argument")
+            raise ArgumentError(f"{name}: *{parameter.name} has no shape; list each argument")
         if parameter.name in shapes:
             inputs.append(Port(parameter.name, shapes[parameter.name]))
         elif parameter.default is parameter.empty:
@@ -146,7 +146,7 @@ def _inputs(
 
 
 def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> Program:
-    """Trace a function; errors name it."""
+    """Trace a function; error messages contain its name."""
 
     def run(*arrays: Array) -> Any:
         bound = inspect.signature(function).bind_partial()
@@ -168,27 +168,27 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
 
 
 def _explain(name: str, error: Exception) -> None:
-    """Raise a clearer error if another package does not know what a traced value is."""
-    for part, instead in _NO_OBJECTS.items():
+    """Raise a clearer error if another package does not support traced values."""
+    for part, hint in _NO_OBJECTS.items():
         if not isinstance(error, LinkworkError) and part in str(error):
-            raise ArgumentError(f"{name} cannot be traced: {instead}") from error
+            raise ArgumentError(f"{name} cannot be traced: {hint}") from error
     if not isinstance(error, LinkworkError) and any(word in str(error) for word in _SHOWN_AS):
         text = str(error).partition("\n")[0]
-        for inside, outside in _SHOWN_AS.items():
-            text = text.replace(inside, outside)
+        for class_name, shown_name in _SHOWN_AS.items():
+            text = text.replace(class_name, shown_name)
         text = f"{name} cannot be traced: {text}"
         raise ArgumentError(f"{text}; use NumPy's functions, or call it outside") from error
 
 
 def _result(name: str, value: Any) -> Array:
-    """What a function returned, if it is an array of expressions and numbers."""
+    """Convert a returned value to an array of expressions and numbers; raise if it is not one."""
     if foreign_package(value):
         text = f"{name}: expected an array of numbers to be returned"
         raise ArgumentError(f"{text}, got {type(value).__name__} of {foreign_package(value)}")
     try:
         array = unwrapped(np.asarray(value, dtype=object))
     except ValueError:
-        raise ShapeError(f"{name}: the rows of what is returned do not fit each other") from None
+        raise ShapeError(f"{name}: the returned rows have different lengths") from None
     for entry in array.flat:
         if not isinstance(entry, (Expr, int, float, np.integer, np.floating, np.bool_)):
             text = f"{name}: expected an array of numbers to be returned"

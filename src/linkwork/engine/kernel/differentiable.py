@@ -1,4 +1,4 @@
-"""The derivatives that every kernel has, each a kernel again."""
+"""Methods that return the derivatives of a kernel, which are kernels too."""
 
 from __future__ import annotations
 
@@ -10,97 +10,101 @@ if TYPE_CHECKING:
 
 
 class Differentiable:
-    """Derivatives of a kernel by some of its inputs, or by all if none is named.
+    """Derivatives of a kernel with respect to some of its inputs, by default all.
 
-    Each is made once, compiled and kept on disk as its function is, and has derivatives of its own.
-    An input that holds quaternions or (cos, sin) pairs stands for the normalized ones: derivatives
-    by it have no component along them.
+    Each derivative is created once, compiled and stored on disk as its function is, and has
+    derivatives too. Quaternions and (cos, sin) pairs in an input are treated as normalized:
+    derivatives have no component along them.
     """
 
     signature: Any
     _derivatives: dict[tuple[Kind, tuple[str, ...]], Kernel]
 
     def jacobian(self, *wrt: str) -> Kernel:
-        """The function that gives the derivatives of each output by each input.
+        """Return the function that computes the derivatives of the outputs.
 
         Args:
-            wrt: names of inputs; all if none is given.
+            wrt: names of the inputs to differentiate with respect to; all by default.
 
         Returns:
-            A function with the same inputs. It gives d f / d input as an array of shape
-            (..., *output.shape, *input.shape); for several outputs or inputs a tuple of them, with
-            the inputs one after the other for each output.
+            A function with the same inputs. It returns d output / d input as an array of shape
+            (..., *output.shape, *input.shape). For several outputs or inputs it returns a tuple,
+            with the derivatives of the first output first.
         """
         return self.derivative("jacobian", wrt)
 
     def gradient(self, *wrt: str) -> Kernel:
-        """The function that gives the derivatives of one number by each input.
+        """Return the function that computes the derivatives of a scalar output.
 
         Args:
-            wrt: names of inputs; all if none is given.
+            wrt: names of the inputs to differentiate with respect to; all by default.
 
         Returns:
-            A function with the same inputs, which gives an array of shape (..., *input.shape) for
+            A function with the same inputs, which returns an array of shape (..., *input.shape) for
             each input of `wrt`.
         """
         return self.derivative("gradient", wrt)
 
     def hessian(self, *wrt: str) -> Kernel:
-        """The function that gives the second derivatives of one number.
+        """Return the function that computes the second derivatives of a scalar output.
 
         Args:
-            wrt: names of inputs; all if none is given.
+            wrt: names of the inputs to differentiate with respect to; all by default.
 
         Returns:
-            A function with the same inputs. It gives an array of shape
-            (..., *first.shape, *second.shape) for each two inputs of `wrt`, the second inputs one
-            after the other for each first.
+            A function with the same inputs. It returns an array of shape
+            (..., *first.shape, *second.shape) for each pair of inputs of `wrt`, in the order
+            (first, first), (first, second), and so on.
         """
         return self.derivative("hessian", wrt)
 
     def jvp(self, *wrt: str) -> Kernel:
-        """The function that gives the Jacobian times a tangent, without the Jacobian.
+        """Return the function that computes the product of the Jacobian and a tangent.
+
+        The Jacobian itself is not computed.
 
         Args:
-            wrt: names of inputs; all if none is given.
+            wrt: names of the inputs to differentiate with respect to; all by default.
 
         Returns:
-            A function of the inputs, then of one tangent `d_<input>` for each input of `wrt`. It
-            gives the tangent of each output.
+            A function of the inputs, followed by a tangent `d_<input>` for each input of `wrt`. It
+            returns the tangent of each output.
         """
         return self.derivative("jvp", wrt)
 
     def vjp(self, *wrt: str) -> Kernel:
-        """The function that gives a cotangent times the Jacobian, without the Jacobian.
+        """Return the function that computes the product of a cotangent and the Jacobian.
+
+        The Jacobian itself is not computed.
 
         Args:
-            wrt: names of inputs; all if none is given.
+            wrt: names of the inputs to differentiate with respect to; all by default.
 
         Returns:
-            A function of the inputs, then of one cotangent `ct_<output>` for each output. It gives
-            an array of shape (..., *input.shape) for each input of `wrt`.
+            A function of the inputs, followed by a cotangent `ct_<output>` for each output. It
+            returns an array of shape (..., *input.shape) for each input of `wrt`.
         """
         return self.derivative("vjp", wrt)
 
     def derivative(self, kind: Kind, wrt: tuple[str, ...] = ()) -> Kernel:
-        """A derivative by its kind, made if it is not there yet.
+        """Return a derivative by its kind, created on first use.
 
         Args:
             kind: "jacobian", "gradient", "hessian", "jvp" or "vjp"; or "hvp", the Hessian times a
                 tangent, with the inputs of jvp and the outputs of gradient.
-            wrt: names of inputs; all if none is given.
+            wrt: names of the inputs to differentiate with respect to; all by default.
         """
         names = wrt or tuple(port.name for port in self.signature.inputs)
         try:
-            known = self._derivatives.get((kind, names))
-        except TypeError:  # no name, which is said where it is made
-            known = None
-        if known is None:
-            made = self._make_derivative(kind, names)
-            known = self._derivatives.setdefault((kind, names), made)
-        return known
+            derivative = self._derivatives.get((kind, names))
+        except TypeError:  # not a name; `_make_derivative` raises the error
+            derivative = None
+        if derivative is None:
+            new = self._make_derivative(kind, names)
+            derivative = self._derivatives.setdefault((kind, names), new)
+        return derivative
 
     def _make_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
-        from linkwork.engine.kernel.derive import Derivative  # a kernel itself
+        from linkwork.engine.kernel.derive import Derivative  # imports this module
 
         return Derivative(self, kind, wrt)  # pyright: ignore[reportArgumentType]

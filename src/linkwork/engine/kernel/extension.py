@@ -1,4 +1,4 @@
-"""The C extension; where it could not be built, calls are left to Python, and NumPy computes."""
+"""The C extension; if it could not be built, calls are handled in Python with NumPy."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from linkwork.errors import warn_once
 if TYPE_CHECKING:
 
     class Call:
-        """Calls a compiled function on NumPy arrays; see `csrc/call.c`."""
+        """Calls a compiled function with NumPy arrays; see `csrc/call.c`."""
 
-        def __init__(self, *signature: Any) -> None: ...
+        def __init__(self, **signature: Any) -> None: ...
 
         def __call__(self, *args: Any, **named: Any) -> Any:
             """Call the compiled function."""
 
         _use: Callable[[int, int, int, int, object], None] | None
-        """Call the functions at these addresses from now on; None if machine code is not called."""
+        """Use the functions at these addresses in calls; None if machine code cannot be called."""
 
         def _run(
             self,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
             rows: int,
             threads: int | None,
         ) -> bool | None:
-            """Compute rows: whether all results are finite; None if an input is rejected."""
+            """Compute rows; return whether all results are finite, or None to reject an input."""
 
         def _roll(self, *arguments: Any) -> None: ...
 
@@ -41,27 +41,27 @@ if TYPE_CHECKING:
 else:
     try:
         from linkwork.engine.kernel._call import Call, empty
-    except ImportError:  # no compiler when linkwork was installed
+    except ImportError:  # there was no compiler when linkwork was installed
         empty = np.empty
 
         class Call:
-            """Leaves every call to Python."""
+            """Handles every call in Python."""
 
-            _use = None  # so that no machine code is compiled
+            _use = None  # no machine code is compiled
 
-            def __init__(self, *signature: Any) -> None:
-                self._slow = signature[-1]
+            def __init__(self, *, slow: Callable[..., Any], **signature: Any) -> None:
+                self._slow = slow
 
             def __call__(self, *args: Any, **named: Any) -> Any:
                 """Call the function in Python."""
                 return self._slow(*args, **named)
 
 
-# The extension uses the memory of large results again when they die: see `csrc/result_memory.c`.
+# The extension reuses the memory of large results after they are freed: see `csrc/result_memory.c`.
 _pool = os.environ.get("LINKWORK_POOL", "")
 if _pool not in ("", "off") and not (_pool.isascii() and _pool.isdigit()):
     warn_once(
-        "pool", f"LINKWORK_POOL: expected megabytes, or off, got {_pool!r}; the default is used"
+        "pool", f"LINKWORK_POOL: expected megabytes, or off, got {_pool!r}; using the default"
     )
 
 __all__ = ["Call", "empty"]

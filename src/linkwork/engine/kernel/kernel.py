@@ -1,10 +1,10 @@
-"""Kernels: programs that NumPy users call.
+"""Kernels: programs that are called with NumPy arrays.
 
-Rows     each argument is a row, or rows with any leading batch axes, broadcast as NumPy does
-Fast     `Call`, in C, takes most calls: it converts and normalises rows, and computes them chunk by
-         chunk on several threads without the GIL; between two chunks it handles signals
-Slow     `Kernel._call`, in Python, takes all other calls, and raises all errors
-Code     `CompiledProgram` has the code that computes the rows
+Rows     each argument is a row, or rows with any leading batch axes, broadcast as in NumPy
+Fast     `Call`, in C, handles most calls: it converts and normalizes rows, and computes them in
+         chunks on several threads without the GIL; between two chunks it handles signals
+Slow     `Kernel._call`, in Python, handles all other calls, and raises all errors
+Code     `CompiledProgram` compiles and loads the code that computes the rows
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from linkwork.engine.kernel.arguments import (
 from linkwork.engine.kernel.differentiable import Differentiable
 from linkwork.engine.kernel.extension import Call
 from linkwork.engine.kernel.inline import inlined
+from linkwork.engine.runtime.backends import ColumnFunction
 from linkwork.engine.runtime.compiled_program import FAST, QUICK, CompiledProgram
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port, Program
@@ -39,23 +40,23 @@ from linkwork.version import __version__
 if TYPE_CHECKING:
     from linkwork.engine.autodiff.ports import Kind
 
-# With more rows than this, a rollout waits for the fast code rather than use that of a first call.
+# With more rows than this, a rollout waits for the fast code instead of using quick code.
 MANY_ROWS = 10_000
-# A function of columns computes at most this many bytes of inputs and outputs, and this many rows,
-# at a time, so that the arrays of intermediate values stay in the cache.
+# A column function computes at most this many bytes of inputs and outputs, and this many rows, at a
+# time, so that the arrays of intermediate values stay in the cache.
 COLUMN_BYTES, COLUMN_ROWS = 4 << 20, 4096
 
 
 class Kernel(Differentiable, Call):
     """A compiled function of arrays.
 
-    Call it with one array for each input, in order or by name. `out` takes an array to write to, or
-    a tuple of them; `threads` the number of threads to use for a large batch. `jacobian`, `jvp`,
-    `vjp`, `gradient` and `hessian` give its derivatives, which are kernels too.
+    Call it with one array for each input, by position or by name. `out` is an array to write to, or
+    a tuple of them; `threads` is the number of threads for a large batch. `jacobian`, `jvp`, `vjp`,
+    `gradient` and `hessian` return its derivatives, which are kernels too.
     """
 
-    # The program of a derivative that is known without differentiating, by its kind and inputs; or
-    # None. It has the inputs of the kernel, and the outputs of `autodiff.ports.derived_ports`.
+    # Returns the program of an analytic derivative, by its kind and inputs; or None. The program
+    # has the inputs of the kernel, and the outputs of `autodiff.ports.derived_ports`.
     analytic: Callable[[Kind, tuple[str, ...]], Program | None] | None = None
 
     def __init__(
@@ -65,36 +66,35 @@ class Kernel(Differentiable, Call):
         *,
         key: str | None = None,
         dtype: type[np.floating[Any]] = np.float64,
-        numpy_path: Callable[..., Sequence[Any]] | None = None,
+        column_function: ColumnFunction | None = None,
         check_input: Callable[[Sequence[Port], Sequence[Array]], None] | None = None,
         check_result: Callable[[Kernel, Sequence[Array], Sequence[Array]], None] | None = None,
         result: type[tuple[Any, ...]] | None = None,
     ) -> None:
-        """Prepare a kernel; nothing is traced or compiled before it is needed.
+        """Prepare a kernel; it is traced and compiled when it is first needed.
 
         Args:
             signature: names and shapes.
             make_program: traces the program.
             key: identifies the program in the disk cache, so that it need not be traced.
             dtype: float64 or float32.
-            numpy_path: if given, used instead of compiled code, for programs that are too long to
-                compile: NumPy code from the columns of the inputs to those of the outputs.
-            check_input: if given, inputs must be finite, and this raises the error.
-            check_result: if given, called with outputs that are not finite; raises if that is an
-                error.
-            result: the named tuple to return several outputs in; a plain tuple if not given.
+            column_function: computes in place of compiled code, for programs that are too long to
+                compile.
+            check_input: raises an error if an input is not finite; by default, inputs may be NaN.
+            check_result: called if an output is not finite; raises if that is an error.
+            result: the named tuple type for several outputs; by default a tuple is returned.
         """
         super().__init__(
-            tuple(port.shape for port in signature.inputs),
-            tuple(port.shape for port in signature.outputs),
-            tuple(unit.span for unit in signature.unit_norms),
-            norms.limits(dtype),
-            dtype == np.float32,
-            check_input is not None,
-            check_result is not None,
-            SMALL_MATRIX,
-            result,
-            self._call,
+            in_shapes=tuple(port.shape for port in signature.inputs),
+            out_shapes=tuple(port.shape for port in signature.outputs),
+            unit_norms=tuple(unit.span for unit in signature.unit_norms),
+            norm_limits=norms.limits(dtype),
+            single_precision=dtype == np.float32,
+            check_inputs=check_input is not None,
+            check_outputs=check_result is not None,
+            small_matrix=SMALL_MATRIX,
+            result=result,
+            slow=self._call,
         )
         self.signature = signature
         self.dtype = np.dtype(dtype)
@@ -105,46 +105,46 @@ class Kernel(Differentiable, Call):
             key=key,
             scalar="double" if dtype == np.float64 else "float",
             has_checks=check_result is not None,
-            function=numpy_path,
+            column_function=column_function,
         )
-        self.is_unrolled = numpy_path is None  # whether its program is short enough to be used
+        self.is_unrolled = column_function is None  # whether its program is short enough to use
         self.check_input = check_input
         self.check_result = check_result
         self._result = result
         self._derivatives = {}
 
     def __repr__(self) -> str:
-        takes = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)
-        gives = ", ".join(f"{port.name} {port.shape}" for port in self.signature.outputs)
-        return f"<Kernel {self.signature.name}: {takes} -> {gives}>"
+        inputs = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)
+        outputs = ", ".join(f"{port.name} {port.shape}" for port in self.signature.outputs)
+        return f"<Kernel {self.signature.name}: {inputs} -> {outputs}>"
 
     @property
     def program(self) -> Program:
-        """The program behind it: from the disk, else traced."""
+        """The program, from the disk cache or traced."""
         return self.code.program
 
     @property
     def key(self) -> str | None:
-        """What identifies the program in the disk cache, if it was given."""
+        """The key of the program in the disk cache; None if it has none."""
         return self.code.key
 
     @property
     def identity(self) -> str:
-        """The key, or a digest of the program where none was given."""
+        """The key, or a digest of the program if there is no key."""
         return self.code.identity
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        """What dask names results by: the content of the kernel, the same in every process."""
+        """Identify the content of the kernel for dask, equally in every process."""
         is_checked = self.check_input is not None
         return type(self).__qualname__, __version__, self.identity, self.dtype.name, is_checked
 
     @property
     def status(self) -> str:
-        """Which code a call uses now.
+        """The code that calls use now.
 
-        `none` before anything was compiled or loaded; `quick` while the fast code is being
-        compiled; `fast`; `NumPy: ...` with the reason why there is no machine code; `failed: ...`
-        with the reason why the quick code stays in use.
+        `none` before code is compiled or loaded; `quick` while the fast code is being compiled;
+        `fast`; `NumPy: ...` with the reason why there is no machine code; `failed: ...` with the
+        reason why the quick code stays in use.
         """
         return self.code.status
 
@@ -153,9 +153,9 @@ class Kernel(Differentiable, Call):
         self.code.prepare(FAST)
 
     def prepare(self, rows: int) -> bool:
-        """Have code in use that is worth it for so many rows; False if NumPy has to compute."""
+        """Prepare code for a number of rows; return False if there is no machine code."""
         self.code.prepare(FAST if rows > MANY_ROWS else QUICK)
-        return self.code.function is None
+        return self.code.column_function is None
 
     def run_rows(
         self,
@@ -164,19 +164,19 @@ class Kernel(Differentiable, Call):
         n: int,
         threads: int | None = None,
     ) -> bool:
-        """Compute n rows of arrays that were checked; whether all results are finite.
+        """Compute n rows of arrays that were checked; return whether all results are finite.
 
-        Results are checked only where the kernel has `check_result`.
+        Results are checked only if the kernel has `check_result`.
         """
         self.code.prepare(QUICK)
-        if self.code.function is not None:
-            return _run_columns(self.signature, self.code.function, rows, outputs)
+        if self.code.column_function is not None:
+            return _run_columns(self.signature, self.code.column_function, rows, outputs)
         is_finite = self._run(rows, outputs, n, threads)
         if is_finite is None:
-            raise ValueRangeError("an input was changed by another thread during the call")
+            raise ValueRangeError("another thread changed an input during the call")
         return is_finite
 
-    # Calls that the C extension leaves to Python.
+    # Calls that the C extension does not handle.
 
     def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         signature = self.signature
@@ -191,7 +191,7 @@ class Kernel(Differentiable, Call):
         check_norms(signature, rows)
         if self.check_input:
             self.check_input(signature.inputs, rows)
-        outputs, given = outputs_for(signature, batch, out, rows, self.dtype)
+        outputs, targets = outputs_for(signature, batch, out, rows, self.dtype)
         n = prod(batch)
         flat = tuple(
             array.reshape(n, port.size)
@@ -200,40 +200,40 @@ class Kernel(Differentiable, Call):
         is_finite = self.run_rows(rows, flat, n, workers)
         if self.check_result and not is_finite:
             self.check_result(self, rows, flat)
-        for target, array in zip(given, outputs, strict=True):
+        for target, array in zip(targets, outputs, strict=True):
             if target is not array:
                 target[...] = array
-        return self._returned(given)
+        return self._returned(targets)
 
     def _returned(self, arrays: Sequence[Array]) -> Any:
-        """The outputs as a call returns them: one array, a tuple, or the named tuple."""
+        """Convert the outputs to the value of a call: one array, a tuple, or the named tuple."""
         if len(arrays) == 1:
             return arrays[0]
         return tuple(arrays) if self._result is None else tuple.__new__(self._result, arrays)
 
     def _call_traced(self, values: Sequence[Any], out: Any) -> Any:
-        """A call inside a function that is being traced: the program becomes part of that."""
+        """Add the program to the graph of the function that is being traced."""
         if out is not None:
-            raise ArgumentError("out: there is nothing to write yet while a function is traced")
+            raise ArgumentError("out: not supported inside a function that is being traced")
         if not self.is_unrolled:
             text = f"{self.signature.name} has too many operations to be part of a traced function"
-            raise ArgumentError(f"{text}; call it outside, and give the result as an argument")
+            raise ArgumentError(f"{text}; call it outside, and pass the result as an argument")
         return self._returned(inlined(self.signature, lambda: self.program, values))
 
 
 def _run_columns(
     signature: Signature,
-    compute: Callable[..., Sequence[Any]],
+    compute: ColumnFunction,
     rows: tuple[Array, ...],
     outputs: tuple[Array, ...],
 ) -> bool:
-    """Compute rows by a function of columns, chunk by chunk; whether all results are finite.
+    """Compute rows with a column function, in chunks; return whether all results are finite.
 
     Args:
-        signature: the inputs and outputs, and which inputs have norm 1.
-        compute: returns the columns of each output for those of each input.
-        rows: (n, size) of each input, or (1, size) for one that all rows share.
-        outputs: (n, size) of each output.
+        signature: the inputs and outputs, and the elements with norm 1.
+        compute: the column function.
+        rows: (n, size) of each input, or (1, size) if all rows share one.
+        outputs: (n, size) of each output, which are written.
     """
     dtype, n = outputs[0].dtype, len(outputs[0])
     spans = tuple(unit.span for unit in signature.unit_norms)
@@ -243,7 +243,7 @@ def _run_columns(
     chunk = max(64, min(COLUMN_ROWS, chunk))
     for start in range(0, n, chunk):
         columns = [tuple((a[start : start + chunk] if len(a) > 1 else a).T) for a in rows]
-        with np.errstate(all="ignore"):  # compiled code gives no warnings either
+        with np.errstate(all="ignore"):  # compiled code issues no warnings either
             for array, results in zip(outputs, compute(*columns), strict=True):
                 if _is_row(results):
                     array[start : start + chunk] = results
@@ -254,5 +254,5 @@ def _run_columns(
 
 
 def _is_row(results: Any) -> bool:
-    """Whether these are the entries of one row, rather than a column for each entry."""
+    """Return whether these are the entries of one row, not a column for each entry."""
     return isinstance(results, np.ndarray) and results.ndim == 1 and results.dtype != object

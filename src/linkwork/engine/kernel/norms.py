@@ -1,8 +1,8 @@
-"""Numbers whose norm must be 1: quaternions, and (cos, sin) of angles.
+"""Elements whose norm must be 1: quaternions, and (cos, sin) of angles.
 
-A norm that differs from 1 by rounding is left as it is; one that drifted, as integrators and
-estimators let it, is made 1; one further away is refused. The C extension does the same with the
-same limits, which it is given from here.
+Elements whose norm is 1 up to rounding are left unchanged. If their norm has drifted, as in
+integrators and estimators, they are normalized. If it is further from 1, they are rejected. The C
+extension does the same, with the limits defined here.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 
-TOLERANCE = 1e-3  # a norm further than this from 1 is refused: no integrator drifts that far
+TOLERANCE = 1e-3  # largest accepted distance of a norm from 1; larger than the drift of integrators
 
-Span = tuple[int, int, int]  # index of an input, offset of the first number in a row, count
+Span = tuple[int, int, int]  # index of an input, offset of the first element in a row, count
 
 
 def limits(dtype: Any) -> tuple[float, float]:
-    """How far a sum of squares may be from 1 by rounding; how far a norm may drift from 1."""
+    """Return the rounding error of a sum of squares, and the largest drift of a norm from 1."""
     return 8 * float(np.finfo(dtype).eps), TOLERANCE
 
 
 def norms(rows: Array, span: Span) -> Array:
-    """The norm of a span of each row; infinite on overflow."""
+    """Compute the norm of a span of each row; infinite on overflow."""
     return np.sqrt(_squares(rows, span))
 
 
 def normalized(
     rows: Sequence[Array], spans: Sequence[Span], dtype: Any
 ) -> tuple[Array, ...] | None:
-    """Rows with unit norms, copied where they had drifted; None if a norm is too far from 1."""
+    """Normalize the rows that have drifted, in copies; None if a norm is too far from 1."""
     results, (noise, tolerance) = list(rows), limits(dtype)
     for span in spans:
         index, offset, count = span
@@ -51,6 +51,6 @@ def normalized(
 
 def _squares(rows: Array, span: Span) -> Array:
     _, offset, count = span
-    numbers = rows[:, offset : offset + count].astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity pass, as anywhere
-        return (numbers * numbers).sum(axis=1)
+    elements = rows[:, offset : offset + count].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are allowed
+        return (elements * elements).sum(axis=1)

@@ -1,8 +1,8 @@
-"""The arguments of a rollout: which inputs of a step are what, and arrays of (rows, steps, size).
+"""The arguments of a rollout: assignment to the inputs of a step, and conversion of arrays.
 
-State     the first inputs of the step, one for each output: an output is the state's next value
-Control   an input with a value for each step
-Parameter an input that keeps its value; the caller says which these are by naming them
+State      the first inputs of the step, one for each output: an output is the state's next value
+Control    an input with a value for each step
+Parameter  an input that is constant; the caller passes it by name
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _NONE: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a rollout, ready to be computed with."""
+    """The converted inputs of a rollout."""
 
     batch: tuple[int, ...]
     steps: int
     starts: tuple[Array, ...]  # (rows, 1, size) for each state
     others: tuple[Array, ...]  # (rows, steps, size) for each other input of the step
-    controls: tuple[str, ...]  # names of those that have a value for each step
+    controls: tuple[str, ...]  # names of the inputs that have a value for each step
 
     @property
     def rows(self) -> int:
@@ -43,18 +43,18 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Part:
-    """An array with any batch axes, and what it is; its numbers in a row are contiguous."""
+    """An array with any batch axes, and its port; the elements of a row are contiguous."""
 
     port: Port  # the shape with the axis of steps, if it has one
     array: Array
-    steps: int | None = None  # its length along the axis of steps; None without such an axis
+    steps: int | None = None  # length of the axis of steps; None without such an axis
 
     def track(self, batch: tuple[int, ...], steps: int) -> Array:
-        """The array as (rows, steps, size), without a copy where NumPy can do without."""
-        own = self.array.shape[: self.array.ndim - len(self.port.shape)]
+        """Reshape the array to (rows, steps, size), without a copy if possible."""
+        array_batch = self.array.shape[: self.array.ndim - len(self.port.shape)]
         size = prod(self.port.shape[0 if self.steps is None else 1 :])
-        flat = self.array.reshape(*own, 1 if self.steps is None else self.steps, size)
-        if prod(own) == 1:
+        flat = self.array.reshape(*array_batch, 1 if self.steps is None else self.steps, size)
+        if prod(array_batch) == 1:
             return np.broadcast_to(flat.reshape(1, *flat.shape[-2:]), (prod(batch), steps, size))
         flat = np.broadcast_to(flat, (*batch, *flat.shape[-2:]))
         flat = flat.reshape(prod(batch), *flat.shape[-2:])
@@ -62,13 +62,13 @@ class Part:
 
 
 def check_step(step: Any) -> Kernel:
-    """A step, if its outputs can be its first inputs."""
+    """Raise an error unless the outputs of a step can be its first inputs."""
     if not isinstance(step, Kernel):
         text = f"rollout: expected a compiled function as the step, got {shown(step)}"
         raise ArgumentError(f"{text}; decorate it with @linkwork.compile")
     signature = step.signature
     inputs, outputs = signature.inputs, signature.outputs
-    rule = "a step gives the next values of its first inputs, in their order"
+    rule = "a step returns the next values of its first inputs, in the same order"
     if len(outputs) > len(inputs):
         text = f"{signature.name} has {len(outputs)} outputs and {len(inputs)} inputs"
         raise ArgumentError(f"rollout: {text}; {rule}")
@@ -88,9 +88,9 @@ def read_inputs(  # noqa: PLR0917 - as a call of a rollout
     steps: Any,
     more: Callable[[int], Sequence[Part]] = lambda steps: (),
 ) -> tuple[Inputs, tuple[Array, ...]]:
-    """The inputs of a rollout; and the arrays of `more`, broadcast with them.
+    """Convert the inputs of a rollout, and the arrays of `more`, which are broadcast with them.
 
-    `more` gives arrays of a rollout with this many steps, each with the axis of steps.
+    `more` returns further arrays of a rollout with this many steps.
     """
     signature = step.signature
     n = len(signature.outputs)
@@ -125,7 +125,7 @@ def read_inputs(  # noqa: PLR0917 - as a call of a rollout
 
 @dataclass(frozen=True)
 class Assigned:
-    """What was given to a rollout, as it was given: which input of the step each value is for."""
+    """The arguments of a rollout before conversion, assigned to the inputs of the step."""
 
     starts: Sequence[Any]  # for each state
     controls: Mapping[str, Any]  # by name, in the order of the step
@@ -140,18 +140,18 @@ def assign(
     params: Mapping[str, Any] | None,
     steps: Any,
 ) -> Assigned:
-    """Assign what was given to a rollout to the inputs of its step."""
+    """Assign the arguments of a rollout to the inputs of its step."""
     n = len(signature.outputs)
-    states, rest = signature.inputs[:n], signature.inputs[n:]
-    constants = _named(signature, rest, params)
-    free = [port for port in rest if port.name not in constants]
+    states, others = signature.inputs[:n], signature.inputs[n:]
+    constants = _named(signature, others, params)
+    free = [port for port in others if port.name not in constants]
     starts = split("x0", states, x0)
-    given = _controls(signature, free, controls)
-    return Assigned(starts, given, constants, _steps(signature, free, given, steps))
+    by_name = _controls(signature, free, controls)
+    return Assigned(starts, by_name, constants, _steps(signature, free, by_name, steps))
 
 
 def split(what: str, ports: Sequence[Port], value: Any) -> Sequence[Any]:
-    """One value for each port: a tuple of them, or the value itself if there is one port."""
+    """Split a tuple into one value for each port; a single port may have the value itself."""
     if len(ports) == 1:
         return value if isinstance(value, tuple) and len(value) == 1 else (value,)  # pyright: ignore
     names = ", ".join(port.name for port in ports)
@@ -164,12 +164,12 @@ def split(what: str, ports: Sequence[Port], value: Any) -> Sequence[Any]:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def numbers(
+def as_packed(
     value: Any, port: Port, dtype: np.dtype[Any], packed: int, meanings: Mapping[str, str] = _NONE
 ) -> Array:
-    """An array of numbers with the shape of a port after any batch axes.
+    """Convert a value to a numeric array with the shape of a port after any batch axes.
 
-    It is the array that was given if machine code can read that: if it has the type, and its last
+    The value itself is returned if machine code can read it: if it has the type, and its last
     `packed` axes are contiguous.
     """
     if type(value) is np.ndarray and value.dtype == dtype and value.flags.aligned:
@@ -182,19 +182,19 @@ def numbers(
 
 
 def _is_packed(array: Array, axes: int) -> bool:
-    wanted = item = array.itemsize
+    expected = item = array.itemsize
     for length, stride in zip(array.shape[::-1][:axes], array.strides[::-1][:axes], strict=True):
-        if length != 1 and stride != wanted:
+        if length != 1 and stride != expected:
             return False
-        wanted *= length
+        expected *= length
     return all(stride % item == 0 for stride in array.strides)
 
 
 def _checked(step: Kernel, index: int, port: Port, value: Any) -> Array:
-    """The numbers of an input; its norms are checked, and made 1 if it is not a state."""
+    """Convert an input and check its norms; normalize it if it is not a state."""
     signature = step.signature
     packed = len(signature.inputs[index].shape)
-    array = numbers(value, port, step.dtype, packed, signature.meanings)
+    array = as_packed(value, port, step.dtype, packed, signature.meanings)
     units = [unit for unit in signature.unit_norms if unit.input == index]
     if not units:
         return array
@@ -203,24 +203,24 @@ def _checked(step: Kernel, index: int, port: Port, value: Any) -> Array:
     rows = array.reshape(-1, size) if array.size else np.empty((0, size), step.dtype)
     check_norms(alone, [rows])
     if index < len(signature.outputs):
-        return array  # the rollout does it before each step
+        return array  # the rollout normalizes states before each step
     unit_rows = norms.normalized([rows], [unit.span for unit in alone.unit_norms], step.dtype)
     return (unit_rows or (rows,))[0].reshape(array.shape)
 
 
 def _named(
-    signature: Signature, rest: Sequence[Port], params: Mapping[str, Any] | None
+    signature: Signature, others: Sequence[Port], params: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The inputs that keep their values, by name."""
+    """Check and return the constant inputs, by name."""
     if params is None:
         return {}
     if not isinstance(params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"params: expected values by name, got {shown(params)}")
-    names = [port.name for port in rest]
+    names = [port.name for port in others]
     for name in params:
         if name in [port.name for port in signature.inputs[: len(signature.outputs)]]:
             text = f"params: {name!r} is a state of {signature.name}"
-            raise ArgumentError(f"{text}; x0 gives its first value")
+            raise ArgumentError(f"{text}; pass its initial value as x0")
         if name not in names:
             kind = f"input of {signature.name} after its states"
             raise ArgumentError(f"params: {name_not_found(kind, name, names)}")
@@ -228,42 +228,45 @@ def _named(
 
 
 def _controls(signature: Signature, free: Sequence[Port], controls: Any) -> dict[str, Any]:
-    """The values of inputs with one for each step, by name."""
+    """Return the inputs that have a value for each step, by name."""
     names = ", ".join(port.name for port in free)
     if not free:
         if controls is not None:
-            text = f"{signature.name} has no input left that takes a value for each step"
-            raise ArgumentError(f"controls: {text}; give steps=, and leave out controls")
+            text = f"{signature.name} has no further input that takes a value for each step"
+            raise ArgumentError(f"controls: {text}; pass steps= instead of controls")
         return {}
     if controls is None:
-        text = f"controls: {signature.name} takes {names} besides its states; give a value for"
-        raise ArgumentError(f"{text} each step, or by params= what stays the same")
+        text = f"controls: {signature.name} takes {names} in addition to its states"
+        raise ArgumentError(f"{text}; pass a value for each step, or a constant value in params=")
     values = split("controls", free, controls)
     return dict(zip((port.name for port in free), values, strict=True))
 
 
-def _steps(signature: Signature, free: Sequence[Port], given: Mapping[str, Any], steps: Any) -> int:
-    """The number of steps: from the first of the controls, or as it is given."""
+def _steps(
+    signature: Signature, free: Sequence[Port], controls: Mapping[str, Any], steps: Any
+) -> int:
+    """Return the number of steps, from `steps` or from the first of the controls."""
     try:
         count = None if steps is None else operator.index(steps)
     except TypeError:
         count = -1
     if count is not None and count < 0:
-        raise ArgumentError(f"steps: expected a whole number from 0 on, got {shown(steps)}")
+        raise ArgumentError(f"steps: expected a non-negative integer, got {shown(steps)}")
     if not free:
         if count is None:
-            raise ArgumentError(f"steps: how many? {signature.name} takes no controls")
+            text = f"steps: expected the number of steps, since {signature.name} has no controls"
+            raise ArgumentError(text)
         return count
     port = free[0]
     try:
-        shape = np.shape(given[port.name])
-    except ValueError:  # rows of different lengths: `numbers` says so
+        shape = np.shape(controls[port.name])
+    except ValueError:  # rows of different lengths, which `as_packed` rejects
         shape = (0, *port.shape)
     axes = len(port.shape) + 1
     if len(shape) < axes or shape[len(shape) - axes + 1 :] != port.shape:
-        wanted = ", ".join(["...", "steps", *map(str, port.shape)])
-        raise ShapeError(f"{port.name}: expected ({wanted}), got {shape}")
-    found = shape[len(shape) - axes]
-    if count is not None and count != found:
-        raise ShapeError(f"steps: {count} are asked for, but {port.name} has values for {found}")
-    return found
+        expected = ", ".join(["...", "steps", *map(str, port.shape)])
+        raise ShapeError(f"{port.name}: expected ({expected}), got {shape}")
+    length = shape[len(shape) - axes]
+    if count is not None and count != length:
+        raise ShapeError(f"steps: expected {length}, the steps of {port.name}, got {count}")
+    return length

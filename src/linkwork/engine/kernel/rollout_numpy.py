@@ -1,7 +1,7 @@
-"""Rollouts by a loop in Python, where the C extension or machine code is missing.
+"""Rollouts by a loop in Python, used without the C extension or without machine code.
 
-As in `csrc/rollout.c`: all steps for one tile of rows after the other; backwards with checkpoints.
-Python handles signals between the steps.
+The algorithm is that of `csrc/rollout.c`: all steps for one tile of rows after the other; backwards
+with checkpoints. Python handles signals between the steps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.engine.kernel.norms import Span, limits
 from linkwork.engine.symbolic.arrays import Array
 
-TILE_ROWS = 1024  # most rows of a tile
+TILE_ROWS = 1024  # maximum number of rows of a tile
 
 # Computes rows: arrays of inputs with contiguous rows, arrays for the outputs, the number of rows.
 Run: TypeAlias = Callable[[tuple[Array, ...], tuple[Array, ...], int], object]
@@ -28,42 +28,42 @@ class Step:
     """A step as a function of frames."""
 
     run: Run
-    spans: Sequence[Span]  # numbers of its inputs whose norm is 1
+    spans: Sequence[Span]  # elements of its inputs whose norm is 1
     n_states: int
     dtype: np.dtype[Any]
 
-    def normalised(self, frame: Frame) -> Frame:
-        """The states with unit norms, however far they are from 1; copied where they are."""
+    def normalized(self, frame: Frame) -> Frame:
+        """Normalize the unit-norm parts of the states, in copies if necessary."""
         return self.divided(frame, frame)
 
     def divided(self, frame: Frame, by: Frame) -> Frame:
-        """A frame with its unit-norm parts divided by the norms that another one has there."""
-        found, noise = list(frame), limits(self.dtype)[0]
+        """Divide the unit-norm parts of a frame by the norms of the same parts of another one."""
+        result, noise = list(frame), limits(self.dtype)[0]
         for index, offset, count in self.spans:
             if index >= self.n_states:
                 continue
             part = slice(offset, offset + count)
-            numbers = by[index][:, part].astype(np.float64)
+            elements = by[index][:, part].astype(np.float64)
             with np.errstate(all="ignore"):
-                squares = (numbers * numbers).sum(axis=1)
+                squares = (elements * elements).sum(axis=1)
                 drifted = np.abs(squares - 1.0) > noise
                 if drifted.any():
-                    if found[index] is frame[index]:
-                        found[index] = frame[index].copy()
-                    found[index][drifted, part] /= np.sqrt(squares[drifted])[:, None]
-        return tuple(found)
+                    if result[index] is frame[index]:
+                        result[index] = frame[index].copy()
+                    result[index][drifted, part] /= np.sqrt(squares[drifted])[:, None]
+        return tuple(result)
 
     def after(self, frame: Frame, others: Sequence[Array], time: int) -> Frame:
-        """The states after a step."""
+        """Compute the states after a step."""
         rows = len(frame[0])
-        found = tuple(np.empty_like(state) for state in frame)
-        self.run((*self.normalised(frame), *_at(others, time)), found, rows)
-        return found
+        next_frame = tuple(np.empty_like(state) for state in frame)
+        self.run((*self.normalized(frame), *_at(others, time)), next_frame, rows)
+        return next_frame
 
 
 @dataclass(frozen=True)
 class Tracks:
-    """The arrays of a rollout, (rows, steps, size) each; some of one step, and some missing."""
+    """The arrays of a rollout, (rows, steps, size) each; some have one step, some are missing."""
 
     starts: Sequence[Array]
     others: Sequence[Array]
@@ -73,7 +73,7 @@ class Tracks:
     results: Sequence[Array] = ()  # states forwards, gradients backwards
 
     def tiles(self) -> Iterator[Tracks]:
-        """The same for some rows after the other."""
+        """Yield the arrays of one tile of rows after the other."""
         rows = len(self.results[0])
         for start in range(0, rows, TILE_ROWS):
             tile = slice(start, min(start + TILE_ROWS, rows))
@@ -81,7 +81,7 @@ class Tracks:
 
 
 def roll(step: Step, tracks: Tracks, steps: int) -> None:
-    """Like `Call._roll` of the C extension."""
+    """Compute a rollout, as `Call._roll` of the C extension."""
     is_final = tracks.results[0].shape[1] == 1
     for tile in tracks.tiles():
         frame = _at(tile.starts, 0)
@@ -94,7 +94,7 @@ def roll(step: Step, tracks: Tracks, steps: int) -> None:
 
 
 def roll_back(step: Step, vjp: Run, tracks: Tracks, steps: int, most_bytes: int) -> None:
-    """Like `Call._roll_back` of the C extension."""
+    """Compute a rollout backwards, as `Call._roll_back` of the C extension."""
     for tile in tracks.tiles():
         _tile_back(step, vjp, tile, steps, most_bytes)
 
@@ -104,7 +104,7 @@ def _tile_back(step: Step, vjp: Run, tile: Tracks, steps: int, most_bytes: int) 
     after = _sum(_sum(after, tile.cotangents, steps), tile.finals, 0)
     targets = tile.results[len(after) :]
     for time, frame in _backwards(step, tile, steps, most_bytes):
-        unit = step.normalised(frame)
+        unit = step.normalized(frame)
         before = tuple(np.empty_like(state) for state in frame)
         products = tuple(np.empty((len(a), a.shape[2]), step.dtype) for a in targets)
         vjp((*unit, *_at(tile.others, time), *after), (*before, *products), len(frame[0]))
@@ -121,7 +121,7 @@ def _tile_back(step: Step, vjp: Run, tile: Tracks, steps: int, most_bytes: int) 
 def _backwards(
     step: Step, tile: Tracks, steps: int, most_bytes: int
 ) -> Iterator[tuple[int, Frame]]:
-    """The states before each step, from the last step to the first."""
+    """Yield the states before each step, from the last step to the first."""
     if tile.states:
         for time in reversed(range(steps)):
             yield time, _at(tile.states, time)
@@ -135,8 +135,8 @@ def _backwards(
         frame = step.after(frame, tile.others, time)
         if (time + 1) % length == 0:
             checkpoints.append(frame)
-    for number in reversed(range(len(checkpoints))):
-        first = number * length
+    for index in reversed(range(len(checkpoints))):
+        first = index * length
         frames = [checkpoints.pop()]
         for time in range(first, min(first + length, steps) - 1):
             frames.append(step.after(frames[-1], tile.others, time))
@@ -145,7 +145,7 @@ def _backwards(
 
 
 def _at(tracks: Sequence[Array], time: int) -> Frame:
-    """Arrays of (rows, steps, size) at one time, with contiguous rows."""
+    """Return the frame of arrays (rows, steps, size) at one time, with contiguous rows."""
     return tuple(np.ascontiguousarray(track[:, time]) for track in tracks)
 
 

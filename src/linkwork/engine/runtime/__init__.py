@@ -1,1 +1,1 @@
-"""From text to code in memory: compiling, loading, the disk cache, the background compiler."""
+"""Machine code: compilation, loading, the disk cache, the background compiler."""

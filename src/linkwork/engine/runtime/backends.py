@@ -1,10 +1,10 @@
-"""Backends: how programs become code.
+"""Backends, which compile programs.
 
 Functions  a `FunctionBackend` compiles a program into a Python function of columns: `numpy`
-Objects    an `ObjectBackend` compiles it into machine code that the disk cache can keep: `llvm`;
+Objects    an `ObjectBackend` compiles it into machine code that the disk cache can store: `llvm`;
            `c`, the system's C compiler, for machines without LLVM
 
-`LINKWORK_BACKEND` chooses one of them by its name, `llvm` by default. To register another one:
+`LINKWORK_BACKEND` selects a backend by name, `llvm` by default. To register another one:
 
     BACKENDS["mine"] = MyBackend()
 """
@@ -25,34 +25,34 @@ from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.codegen.llvm.finite import checked_results
-from linkwork.engine.runtime.compiler import FAST, RELOCATION, Code, compiled, setting
+from linkwork.engine.runtime.compiler import FAST, RELOCATION, compiled, load_code, setting
 from linkwork.engine.runtime.memory import Lease
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError, has_short_offsets, this_machine
 from linkwork.engine.symbolic.program import Program
 
-# Computes the columns of each output from those of each input: one array (rows,) for each number of
-# a row. All inputs of one row may give an array with the numbers of a row instead.
+# Computes the columns of each output from those of each input: one array (rows,) for each element
+# of a row. If all inputs have one row, it may return that row of an output instead of its columns.
 ColumnFunction: TypeAlias = Callable[..., Sequence[Any]]
-Compiler: TypeAlias = Callable[[str], bytes]  # an object file from a text
+Compiler: TypeAlias = Callable[[str], bytes]  # from source to an object file
 
 
 class MachineCode(Protocol):
-    """Machine code in memory, as long as its lease."""
+    """Machine code that stays in memory as long as its lease."""
 
     @property
     def lease(self) -> object:
-        """What owns the memory."""
+        """The owner of the memory."""
         ...
 
     def address(self, name: str) -> int:
-        """The address of a function."""
+        """Return the address of a function."""
         ...
 
 
 @dataclass(frozen=True)
 class Form:
-    """Which code of a program: how many rows it computes at a time, in which precision."""
+    """The variant of the code of a program: number of rows at a time, and precision."""
 
     width: int = 1
     scalar: str = "double"  # or "float"
@@ -64,68 +64,68 @@ class FunctionBackend(ABC):
 
     @abstractmethod
     def compile(self, program: Program) -> ColumnFunction:
-        """The function that computes a program."""
+        """Compile a program to a function of columns."""
 
 
 class ObjectBackend(ABC):
     """Compiles programs into machine code: a function `f` that the C extension calls.
 
-    Its signature is `function_t` of `engine/kernel/csrc/call.h`. Code of several rows that has
-    checks returns a negative number if an entry of a square output with more than SMALL_MATRIX rows
-    is not finite. What cannot be compiled or loaded here raises `NoMachineCodeError`.
+    Its signature is `function_t` in `engine/kernel/csrc/call.h`. Code of several rows with checks
+    returns a negative number if an entry of a square output with more than SMALL_MATRIX rows is not
+    finite. Methods raise `NoMachineCodeError` if code cannot be compiled or loaded.
     """
 
     @property
     @abstractmethod
     def identity(self) -> str:
-        """What code depends on besides its program, for the keys of the disk cache."""
+        """Everything that code depends on except its program, for the keys of the disk cache."""
 
     @property
     @abstractmethod
     def lanes(self) -> int:
-        """How many rows of double precision the fastest code computes at a time."""
+        """Number of rows of double precision that the fastest code computes at a time."""
 
     @abstractmethod
     def emit(self, program: Program, form: Form) -> str:
-        """The program as a text."""
+        """Print the program as source."""
 
     @abstractmethod
     def compile(self, text: str, level: int) -> bytes:
-        """The machine code of a text as an object file, optimized to a level: QUICK or FAST."""
+        """Compile source to an object file, with a level of optimization: QUICK or FAST."""
 
     @abstractmethod
     def load(self, data: bytes) -> MachineCode:
-        """The functions of an object file."""
+        """Load the functions of an object file."""
 
     def compile_in_background(self, text: str, background: Compiler) -> bytes:
-        """Fast code, compiled in a thread; `background` compiles LLVM IR in another process."""
+        """Compile fast code in a thread; `background` compiles LLVM IR in another process."""
         del background
         return self.compile(text, FAST)
 
 
 class NumpyBackend(FunctionBackend):
-    """A program as Python source, on NumPy arrays: works everywhere."""
+    """Python source that computes with NumPy arrays; works on every machine."""
 
     def compile(self, program: Program) -> ColumnFunction:
-        """The function that computes a program."""
+        """Compile a program to a function of columns."""
         return NumpyCode(program)
 
 
 class LlvmBackend(ObjectBackend):
-    """LLVM by llvmlite: the default."""
+    """LLVM through llvmlite, the default."""
 
     @property
     def identity(self) -> str:
-        """The processor, the version of LLVM, and how addresses are coded."""
+        """The processor, the version of LLVM, and the relocation model."""
         return "|".join((this_machine().name, *RELOCATION.values()))
 
     @property
     def lanes(self) -> int:
-        """As many as a vector register has."""
+        """The doubles of a vector register."""
         return this_machine().lanes
 
     def emit(self, program: Program, form: Form) -> str:
-        """LLVM IR."""
+        """Print LLVM IR."""
         is_checked = form.has_checks and form.width > 1
         checked = checked_results(program) if is_checked else ()
         lanes = Lanes(form.width, form.scalar, has_short_offsets())
@@ -140,12 +140,12 @@ class LlvmBackend(ObjectBackend):
         return background(text)
 
     def load(self, data: bytes) -> MachineCode:
-        """Load an object file, by LLVM where linkwork's loader does not support it."""
-        return Code(data)
+        """Load an object file, with LLVM if linkwork's loader does not support it."""
+        return load_code(data)
 
 
 class CBackend(ObjectBackend):
-    """The system's C compiler, `cc` or what CC names."""
+    """The system's C compiler: `cc`, or the command in the environment variable CC."""
 
     @property
     def lanes(self) -> int:
@@ -154,17 +154,17 @@ class CBackend(ObjectBackend):
 
     @property
     def identity(self) -> str:
-        """The compiler, by its file."""
+        """The command, and the size and modification time of the compiler's file."""
         command = self._command()
         status = Path(command[0]).stat()
         return f"{command}|{status.st_size}|{status.st_mtime_ns}|{platform.machine()}"
 
     def emit(self, program: Program, form: Form) -> str:
-        """C99."""
+        """Print C99."""
         return emit_c(program, "f", Real(form.scalar))
 
     def compile(self, text: str, level: int) -> bytes:
-        """A shared library."""
+        """Compile to a shared library."""
         import subprocess
         import tempfile
 
@@ -175,23 +175,23 @@ class CBackend(ObjectBackend):
                 source, library = Path(folder) / "f.c", Path(folder) / "f.so"
                 source.write_text(text, encoding="utf-8")
                 command += [*options, str(source), "-o", str(library), "-lm"]
-                done = subprocess.run(
+                completed = subprocess.run(
                     command,
                     capture_output=True,
                     text=True,
                     errors="replace",
                     check=False,
-                    start_new_session=True,  # Ctrl-C is not for what compiles in the background
+                    start_new_session=True,  # Ctrl-C must not interrupt it
                 )
-                if done.returncode == 0:
+                if completed.returncode == 0:
                     return library.read_bytes()
-                reason = done.stderr.strip()
-        except OSError as error:  # it cannot be started, or has written nothing
+                reason = completed.stderr.strip()
+        except OSError as error:  # it cannot be started, or has written no file
             raise NoMachineCodeError(f"{command[0]} cannot compile it ({error})") from error
         raise NoMachineCodeError(f"{command[0]} cannot compile it ({reason})")
 
     def load(self, data: bytes) -> MachineCode:
-        """Open a shared library, which stays until the process ends."""
+        """Open a shared library, which stays loaded until the process ends."""
         import tempfile
 
         try:
@@ -204,18 +204,18 @@ class CBackend(ObjectBackend):
 
     @staticmethod
     def _command() -> list[str]:
-        """The file of the compiler, and the options that CC gives it."""
+        """Return the path of the compiler, and the options in CC."""
         import shlex
         import shutil
 
         text = os.environ.get("CC", "").strip() or "cc"
         try:
             command, *options = shlex.split(text)
-        except ValueError:  # quotes that do not end
+        except ValueError:  # unbalanced quotes
             command, options = text, []
         path = shutil.which(command)
         if path is None or os.name != "posix":
-            raise NoMachineCodeError(f"there is no C compiler {text!r}")
+            raise NoMachineCodeError(f"no C compiler {text!r} was found")
         return [path, *options]
 
 
@@ -227,7 +227,7 @@ class _Library:
         self.lease = Lease(lambda: None)
 
     def address(self, name: str) -> int:
-        """The address of a function."""
+        """Return the address of a function."""
         return ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
 
 
@@ -240,5 +240,5 @@ BACKENDS: dict[str, FunctionBackend | ObjectBackend] = {
 
 
 def chosen_backend() -> str:
-    """The name of the backend that `LINKWORK_BACKEND` chooses."""
+    """Return the name of the backend that `LINKWORK_BACKEND` selects."""
     return setting("LINKWORK_BACKEND", tuple(BACKENDS))

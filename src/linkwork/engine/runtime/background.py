@@ -1,18 +1,18 @@
-"""Compiling in the background: one job at a time, in a thread or in another process.
+"""Compilation in the background: one job at a time, in a thread or in another process.
 
-`LINKWORK_BACKGROUND` chooses:
+`LINKWORK_BACKGROUND` selects:
 
-process  LLVM runs in a separate process, so that no call ever waits for it. The default, if there
-         is a Python interpreter to start; else `thread`. It ends with this process, or when idle
-thread   LLVM runs in a thread; a call that has to compile something itself waits for it
-off      no background: the first call compiles the fast code, and takes longer
+process  LLVM runs in a separate process, so that calls never wait for it. The default if a Python
+         interpreter can be started; else `thread`. It ends with this process, or when idle
+thread   LLVM runs in a thread; a call that has to compile code itself waits for it
+off      the first call compiles the fast code, and takes longer
 
-Jobs   are done in order; no call waits for one
-Fork   the parent keeps its jobs; the child has none, and starts its own thread when it needs one
-Start  a moment after the first job came, so that a program of a few calls is not slowed down
-Exit   jobs that are not done are dropped: no process of linkwork outlives this one. What was
-       compiled is in the disk cache, and the next process continues from there
-Errors are reported once as a warning, with the reason; the code that is in use stays in use
+Jobs    run in order; calls do not wait for them
+Fork    the parent keeps its jobs; the child has none, and starts its own thread when it needs one
+Start   the first job starts after a delay, so that a program of a few calls is not slowed down
+Exit    unfinished jobs are dropped: no process of linkwork outlives this one. Compiled code is in
+        the disk cache, and the next process continues from there
+Errors  are reported once as a warning with the reason; the code in use stays in use
 """
 
 from __future__ import annotations
@@ -33,20 +33,23 @@ from linkwork.errors import LinkworkWarning, warn_once
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]{0,2}")  # names of interpreters
 DELAY = 0.05  # [s] before the first of several jobs
-IDLE_LIMIT = 5.0  # [s] the compiler process is ended after this time without a job
+IDLE_LIMIT = 5.0  # [s] without a job, after which the compiler process is ended
 _NO_FAST_CODE = "fast code could not be compiled; slower code stays in use (see Kernel.status)"
-_NO_PROCESS = "no compiler process; LLVM runs in this process, and first calls may wait for it"
-EXIT_LIMIT = 0.03  # [s] exit waits at most so long for the thread, which may be emitting IR
+_NO_PROCESS = (
+    "the compiler process could not be started; LLVM runs in this process, and first calls may"
+    " wait for it"
+)
+EXIT_LIMIT = 0.03  # [s] maximum wait at exit for the thread, which may be emitting IR
 
 
 def background_mode() -> str:
-    """Where fast code is compiled: `process`, `thread`, or `off`."""
+    """Return where fast code is compiled: `process`, `thread`, or `off`."""
     mode = setting("LINKWORK_BACKGROUND", ("process", "thread", "off"))
     return "thread" if mode == "process" and not _can_start_python() else mode
 
 
 def _can_start_python() -> bool:
-    """Whether `sys.executable` is a Python interpreter; it may be a program that embeds Python."""
+    """Return whether `sys.executable` is an interpreter, not a program that embeds Python."""
     path = Path(sys.executable or "nothing")
     return (
         os.name == "posix"
@@ -57,18 +60,18 @@ def _can_start_python() -> bool:
 
 
 class Background:
-    """A thread that does jobs in order, and the compiler process that they use."""
+    """A thread that runs jobs in order, and the compiler process that they use."""
 
     def __init__(self) -> None:
         self.closed = False
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._end = threading.Event()  # set when it is closed
+        self._end = threading.Event()  # set by `close`
         self._thread: threading.Thread | None = None
         self._process: CompilerProcess | None = None
         self._lock = threading.RLock()  # reentrant: a signal handler may call a kernel
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Queue a job; what it raises is reported as a warning."""
+        """Queue a job; its exceptions are reported as warnings."""
         with self._lock:
             if self.closed:
                 return
@@ -84,7 +87,7 @@ class Background:
     def compiled(self, ir: str) -> bytes:
         """Compile in the compiler process, or in this one if there is none.
 
-        If that process crashes, the job is not repeated here: it would crash this process, too.
+        If that process crashes, the job is not repeated here, since it could crash this process.
         """
         reason: CompileError | None = None
         for _ in range(2):
@@ -93,10 +96,10 @@ class Background:
                 break
             try:
                 return process.compiled(FAST, this_target(), ir)
-            except CompileError as error:  # it may lack a package that is here
+            except CompileError as error:  # such as a package that is missing there
                 reason = error
                 break
-            except BrokenPipeError:  # it had ended before the job: start another one
+            except BrokenPipeError:  # it ended before the job: start another one
                 self._end_process()
             except BaseException:
                 self._end_process()
@@ -109,37 +112,37 @@ class Background:
         return code
 
     def check_open(self) -> None:
-        """Raise if it was closed; to be called with LOCK held, for which `close` waits."""
+        """Raise if it was closed; called with LOCK held, which `close` waits for."""
         if self.closed:
             raise OSError("closed")
 
     def close(self) -> None:
-        """Drop all jobs; after this, neither the compiler process nor LLVM in this one runs."""
+        """Drop all jobs; afterwards, LLVM runs neither in the compiler process nor in this one."""
         self.closed = True
         self._end.set()
         self._jobs.put(None)
-        self._end_process()  # so that a job that waits for its answer goes on
+        self._end_process()  # so that a job stops waiting for its answer
         with LOCK:  # wait for a job that starts a process, or compiles in this one
             self._end_process()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(EXIT_LIMIT)
 
     def disown(self) -> None:
-        """In a forked child: leave the process to the parent."""
+        """In a forked child, leave the process to the parent."""
         process, self._process = self._process, None
         if process is not None:
             process.disown()
 
     def _started_process(self) -> CompilerProcess | None:
-        """The compiler process; None if it cannot be started."""
+        """Return the compiler process, started if necessary; None if it cannot be started."""
         if background_mode() != "process" or self._process is not None:
             return self._process
         try:
-            with LOCK:  # held during a fork, so that none happens here
+            with LOCK:  # prevents a fork
                 self.check_open()
                 self._process = CompilerProcess(llvmlite_file() or "")
             self._process.wait_until_ready()
-        except Exception as error:  # noqa: BLE001 - it cannot be started, for whatever reason
+        except Exception as error:  # noqa: BLE001 - any reason why it cannot be started
             self._end_process()
             if not self.closed:
                 _report_failure(_NO_PROCESS, error)
@@ -162,10 +165,10 @@ class Background:
             try:
                 if not self.closed:
                     job()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+            except Exception as error:  # noqa: BLE001 - reported as a warning
                 if not self.closed:
                     _report_failure(_NO_FAST_CODE, error)
-            del job  # it refers to a kernel
+            del job  # which references a kernel
         self._end_process()
 
     def _end_process(self) -> None:
@@ -178,15 +181,15 @@ _state: dict[str, Background] = {}
 
 
 def background() -> Background:
-    """The background of this process; closed at exit."""
+    """Return the background of this process, which is closed at exit."""
     return _state.get("background") or _state.setdefault("background", Background())
 
 
 def _forget() -> None:
-    """In a forked child: the thread and the process belong to the parent."""
-    parents = _state.pop("background", None)
-    if parents is not None:
-        parents.disown()
+    """In a forked child, leave the thread and the process to the parent."""
+    parent_background = _state.pop("background", None)
+    if parent_background is not None:
+        parent_background.disown()
 
 
 @atexit.register
@@ -199,9 +202,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def _report_failure(what: str, error: Exception) -> None:
-    """Warn once of an error in a background thread, which goes on.
+    """Warn once about an error in the background thread, which continues.
 
-    Where warnings are errors, it is reported as threads report their exceptions.
+    If warnings are errors, the warning is passed to `threading.excepthook`.
     """
     reason = f"{type(error).__name__}: {error}".removesuffix(": ")
     try:

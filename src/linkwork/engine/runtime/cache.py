@@ -1,21 +1,20 @@
-"""A cache of machine code on disk, so that a robot is compiled once and not once per process.
+"""A cache of machine code on disk, so that a robot is compiled once and not in every process.
 
-Programs that take long to trace are kept there too, under another ending.
+Programs, which take long to trace, are stored too, with another file extension.
 
-Folder   `linkwork-code` inside the folder that `LINKWORK_CACHE` names, else `code` in the user's
-         cache folder for linkwork; `off` disables the cache, and so does a user without a home.
-         linkwork writes, counts and removes only files with names that the cache makes there
-Trust    the folder, or a file in it, is used only if it belongs to this user, nobody else may write
-         to it, and it is no symbolic link; files are opened relative to the opened folder
-Content  a file contains the digest of its content, and is used only if that is right. It is written
-         under a new temporary name and then renamed, so that no process reads an incomplete file
-Size     `LINKWORK_CACHE_SIZE` sets the most megabytes, 1,000 by default; `0` is no limit. The files
-         are counted when a process first keeps something, and again after each tenth of the limit
-         that it has written. If there is too much, what was used longest ago is removed until four
-         fifths of the limit are left. A file that is used counts as used again after a day, so that
-         reading rarely writes to the disk
+Folder   `linkwork-code` in the folder named by `LINKWORK_CACHE`, else `code` in the user's cache
+         folder for linkwork. `off` disables the cache; a user without a home folder has none.
+         Only files whose names have the cache's pattern are written, counted and removed
+Trust    the folder and its files are used only if they belong to this user, only this user may
+         write to them, and they are not symbolic links; files are opened relative to the folder
+Content  a file contains the digest of its content, and is used only if the digest is correct. It is
+         written under a temporary name and then renamed, so that no process reads a partial file
+Size     `LINKWORK_CACHE_SIZE` sets the limit in megabytes, 1,000 by default; `0` is no limit. Files
+         are counted when a process first stores one, and again after it has written a tenth of the
+         limit. Above the limit, the least recently used files are removed until four fifths of it
+         remain. Times of use are updated once a day, so that reading rarely writes to the disk
 
-A file that cannot be read is made again; errors of writing are ignored.
+A file that cannot be read is created again; errors of writing are ignored.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from pathlib import Path
 
 from linkwork.errors import warn_once
 
-CODE, QUICK_CODE, PROGRAM, SOURCES = "o", "quick", "program", "sources"  # endings of files
-SUBFOLDER = "linkwork-code"  # of a folder that the user names
+CODE, QUICK_CODE, PROGRAM, SOURCES = "o", "quick", "program", "sources"  # file extensions
+SUBFOLDER = "linkwork-code"  # in the folder named by LINKWORK_CACHE
 _MAGIC = b"linkwork object 1\n"
 _DIGEST_SIZE = 32
 _OFF = ("off", "0", "no", "none")
@@ -43,12 +42,12 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 MEGABYTE = 1_000_000
 MOST_MEGABYTES = 1000
-LEFT = 0.8  # of the limit, after removing
-RECOUNT = 0.1  # of the limit, written since the files were counted
-USED_AGAIN_AFTER = 86_400.0  # [s]
-ABANDONED_AFTER = 3600.0  # [s] after which a temporary file belongs to a process that has ended
-TEMPORARY = ".new-"  # begins the names of files that are being written
-MARKER = "CACHEDIR.TAG"  # a name and a first line that backup programs know, too
+LEFT = 0.8  # fraction of the limit that remains after removal
+RECOUNT = 0.1  # files are counted again after writing this fraction of the limit
+USED_AGAIN_AFTER = 86_400.0  # [s] after which the time of use of a file is updated
+ABANDONED_AFTER = 3600.0  # [s] after which a temporary file is removed
+TEMPORARY = ".new-"  # prefix of the names of files that are being written
+MARKER = "CACHEDIR.TAG"  # the standard name and first line that backup programs recognize
 MARKER_TEXT = """Signature: 8a477f597d28d172789f06e22f5a1e9b
 # Machine code that linkwork compiled. It can be removed at any time: linkwork cache clear
 """
@@ -56,7 +55,7 @@ _NAMES = re.compile(r"[0-9a-f]{64}\.(o|quick|program|sources)|\.new-[0-9]+-[0-9a
 
 
 def cache_folder() -> Path | None:
-    """The folder of the cache; None if there is no cache."""
+    """Return the folder of the cache; None if there is no cache."""
     setting = os.environ.get("LINKWORK_CACHE", "")
     if setting.lower() in _OFF:
         return None
@@ -68,13 +67,13 @@ def _user_folder() -> Path | None:
 
     try:
         folder = Path(platformdirs.user_cache_dir("linkwork", appauthor=False)) / "code"
-    except (RuntimeError, KeyError, OSError):  # a user without a home
+    except (RuntimeError, KeyError, OSError):  # a user without a home folder
         return None
     return folder if folder.is_absolute() else None  # `~` was not expanded
 
 
 def fetch(key: str, ending: str = CODE) -> bytes | None:
-    """The content that was kept under a key, if it can be trusted."""
+    """Return the content stored under a key; None if it is missing or cannot be trusted."""
     folder = cache_folder()
     if folder is None:
         return None
@@ -100,8 +99,8 @@ def fetch(key: str, ending: str = CODE) -> bytes | None:
         return None
 
 
-def keep(key: str, content: bytes, ending: str = CODE) -> None:
-    """Keep a content under a key, if the folder can be written to."""
+def store(key: str, content: bytes, ending: str = CODE) -> None:
+    """Store a content under a key, if the folder can be written to."""
     folder = cache_folder()
     if folder is None:
         return
@@ -116,7 +115,7 @@ def keep(key: str, content: bytes, ending: str = CODE) -> None:
 
 
 def drop(key: str, ending: str) -> None:
-    """Remove what was kept under a key, if it is there."""
+    """Remove the content stored under a key, if any."""
     folder = cache_folder()
     if folder is not None:
         with contextlib.suppress(OSError), _opened(folder) as opened:
@@ -125,20 +124,20 @@ def drop(key: str, ending: str) -> None:
 
 
 class _Folder:
-    """A folder of the cache: files in it are opened relative to its handle, where that works."""
+    """The folder of the cache; its files are opened relative to its handle if possible."""
 
     def __init__(self, path: Path, handle: int | None) -> None:
         self._path, self._handle = path, handle
 
     def open(self, name: str, flags: int) -> int:
-        """Open a file that is no symbolic link."""
+        """Open a file that is not a symbolic link."""
         return os.open(self._name(name), flags | _NO_LINK, 0o600, dir_fd=self._handle)
 
     def write(self, name: str, data: bytes, *, replace: bool = True) -> None:
         """Write a file under a temporary name, and rename it."""
         if not replace and self._exists(name):
             return
-        # not with tempfile: it has a lock, on which a forked child could deadlock
+        # Not with tempfile, whose lock could deadlock a forked child.
         temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
         handle = self.open(temporary, _WRITE)
         try:
@@ -168,7 +167,7 @@ class _Folder:
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Generator[_Folder | None, None, None]:
-    """The folder of the cache; None, with a warning, if others may write to it."""
+    """Open the folder of the cache; None, with a warning, if others may write to it."""
     if os.open not in os.supports_dir_fd:  # Windows: the cache folder of a user is private
         yield _Folder(folder, None)
         return
@@ -176,15 +175,15 @@ def _opened(folder: Path) -> Generator[_Folder | None, None, None]:
     try:
         is_private = _is_ours(os.fstat(handle))
         if not is_private:
-            text = f"{folder}: the cache of machine code is not used, for others may write to it"
-            warn_once("cache", f"{text}; it must belong to this user, with mode 700")
+            text = f"{folder}: the cache of machine code is not used, since others may write to it"
+            warn_once("cache", f"{text}; it must belong to this user and have mode 700")
         yield _Folder(folder, handle) if is_private else None
     finally:
         os.close(handle)
 
 
 def _digest(key: str, content: bytes) -> bytes:
-    """Digest of a content and its key, so that a renamed file is not used."""
+    """Compute the digest of a content and its key, so that renamed files are rejected."""
     return hashlib.sha256(key.encode() + b"\n" + content).digest()
 
 
@@ -192,7 +191,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user and nobody else may write to it."""
+    """Return whether a file or folder belongs to this user, and only this user may write to it."""
     if not hasattr(os, "getuid"):  # Windows
         return True
     return status.st_uid == os.getuid() and not status.st_mode & _OTHERS_WRITE
@@ -202,33 +201,33 @@ def _is_ours(status: os.stat_result) -> bool:
 
 
 @dataclass(frozen=True)
-class KeptFile:
+class CachedFile:
     """A file of the cache."""
 
     path: Path
     size: int  # [bytes]
-    used: float  # when it was used last, to a day [s since 1970]
+    used: float  # time of last use, to a day [s since 1970]
 
 
-def kept_files(folder: Path) -> list[KeptFile]:
-    """The files of a cache, what was used longest ago first."""
+def cached_files(folder: Path) -> list[CachedFile]:
+    """List the files of a cache, the least recently used first."""
     return sorted(_files(folder), key=lambda file: file.used)
 
 
-def _files(folder: Path) -> Iterator[KeptFile]:
+def _files(folder: Path) -> Iterator[CachedFile]:
     if folder.is_symlink() or not (folder / MARKER).is_file():
         return
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            with contextlib.suppress(OSError):  # another process has removed it
+            with contextlib.suppress(OSError):  # removed by another process
                 is_ours = _NAMES.fullmatch(entry.name) is not None
                 if is_ours and entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
-                    yield KeptFile(Path(entry.path), status.st_size, status.st_mtime)
+                    yield CachedFile(Path(entry.path), status.st_size, status.st_mtime)
 
 
 def size_limit() -> int | None:
-    """The most bytes that the cache may have; None if there is no limit."""
+    """Return the maximum size of the cache in bytes; None if there is no limit."""
     setting = os.environ.get("LINKWORK_CACHE_SIZE", "")
     try:
         limit = float(setting) * MEGABYTE if setting else MOST_MEGABYTES * MEGABYTE
@@ -241,14 +240,14 @@ def size_limit() -> int | None:
     return int(limit) or None
 
 
-class Watch:
-    """Counts what this process writes, and has the files counted now and then."""
+class SizeWatch:
+    """Counts the bytes that this process writes, and enforces the limit after some of them."""
 
     def __init__(self) -> None:
-        self._written: dict[Path, int] = {}  # since the files of a folder were counted
+        self._written: dict[Path, int] = {}  # bytes by folder, since its files were counted
 
     def wrote(self, folder: Path, size: int) -> None:
-        """Note that a file was written; remove others if there is too much now."""
+        """Record that a file was written; remove others if the cache is too large."""
         limit = size_limit()
         if limit is None:
             return
@@ -261,8 +260,8 @@ class Watch:
 
 
 def evict(folder: Path, limit: int) -> None:
-    """Remove what was used longest ago, if a cache is larger than its limit."""
-    files = kept_files(folder)
+    """Remove the least recently used files, if a cache is larger than its limit."""
+    files = cached_files(folder)
     now = time.time()
     for file in files:
         if file.path.name.startswith(TEMPORARY) and now - file.used > ABANDONED_AFTER:
@@ -279,21 +278,21 @@ def evict(folder: Path, limit: int) -> None:
 
 
 def clear(folder: Path) -> int:
-    """Remove all files that the cache made; how many there were."""
-    files = kept_files(folder)
+    """Remove all files of the cache; return their number."""
+    files = cached_files(folder)
     for file in files:
         _remove(file)
     return len(files)
 
 
 def is_used_again(modified: float) -> bool:
-    """Whether a file that is used now has to be marked as used, which is once a day at most."""
+    """Return whether the time of use of a file has to be updated, at most once a day."""
     return time.time() - modified > USED_AGAIN_AFTER
 
 
-def _remove(file: KeptFile) -> None:
+def _remove(file: CachedFile) -> None:
     with contextlib.suppress(OSError):
         file.path.unlink()
 
 
-_watch = Watch()
+_watch = SizeWatch()

@@ -1,12 +1,12 @@
-"""The machine code of a program: compiled in tiers, kept on disk, taken over while it is in use.
+"""The machine code of a program, compiled in tiers that replace each other while it is in use.
 
-Quick  code of one row that is compiled without optimization: the first call uses it
+Quick  code of one row, compiled without optimization; the first call uses it
 Fast   optimized code of one row, then of as many rows as a vector register has lanes, compiled in
-       the background; each is used once it is ready
-Disk   the cache keeps all code under the key of the program, and the program after a
-       quick compile; with fast code there, nothing is traced or compiled
-NumPy  where there can be no machine code, a function of columns computes instead
-Fork   code that was being compiled for the parent is compiled again for the child
+       the background; each is used as soon as it is ready
+Disk   the disk cache stores all code under the key of the program, and the program itself after
+       quick code was compiled. If it has fast code, the program is neither traced nor compiled
+NumPy  without machine code, a function of columns computes instead
+Fork   code that is being compiled for the parent is compiled again for the child
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from linkwork.errors import SlowCompileWarning, warn_once
 from linkwork.version import __version__
 
 NO_CODE = -1  # the level before QUICK and FAST
-# What compiling took on a core of an AMD EPYC, for each step of a program: quick code of one row;
-# fast code of one row and of several.
+# Measured compile times for each step of a program, on a core of an AMD EPYC: quick code of one
+# row; fast code of one row and of several.
 SECONDS_PER_STEP = {QUICK: 30e-6, FAST: 100e-6}
-LONG = 2.0  # [s] a call that waits longer for a compiler warns first
-_HEADER = struct.Struct("<Q")  # in front of code on disk: the operations of a row
+LONG = 2.0  # [s] a call that waits longer for a compiler issues a warning
+_HEADER = struct.Struct("<Q")  # precedes code on disk: the number of operations of a row
 _NO_EXTENSION = (
     "linkwork was installed without its C extension (install a C compiler, then linkwork again, or"
     " use a wheel)"
 )
 
-# use(one, many, width, operations, lease): call the functions at these addresses from now on.
+# use(one, many, width, operations, lease): use the functions at these addresses in calls.
 Use = Callable[[int, int, int, int, object], object]
 
 
@@ -58,10 +58,10 @@ class CompiledProgram:
     Attributes:
         make_program: traces the program.
         key: identifies the program in the disk cache, so that it need not be traced; may be None.
-        function: computes columns in place of machine code; None if machine code computes.
+        column_function: computes in place of machine code; None if machine code is used.
         one, many: the code in use, of one row and of `width` rows; None if there is none.
-        level: that of the code in use: NO_CODE, QUICK or FAST.
-        failure: why there is no fast code, or no machine code at all.
+        level: the level of the code in use: NO_CODE, QUICK or FAST.
+        failure: the reason why there is no fast code, or no machine code at all.
     """
 
     def __init__(
@@ -73,58 +73,58 @@ class CompiledProgram:
         key: str | None = None,
         scalar: str = "double",
         has_checks: bool = False,
-        function: ColumnFunction | None = None,
+        column_function: ColumnFunction | None = None,
     ) -> None:
-        """Prepare a program; nothing is traced or compiled before it is needed.
+        """Prepare a program; it is traced and compiled when it is first needed.
 
         Args:
-            name: of the program, for messages.
+            name: the name of the program, for messages.
             make_program: traces the program.
-            use: puts machine code into use; None if nothing can call machine code.
+            use: installs machine code for later calls; None if machine code cannot be called.
             key: identifies the program in the disk cache.
             scalar: "double" or "float".
             has_checks: whether code of several rows checks that large matrices are finite.
-            function: computes columns, for a program that is too long to compile.
+            column_function: computes in place of machine code, for programs too long to compile.
         """
         self.name = name
         self.make_program = make_program
         self.key = key
-        self.function = function
+        self.column_function = column_function
         self.one: MachineCode | None = None
         self.many: MachineCode | None = None
         self.level = NO_CODE
-        self.failure = "" if function is None else "the program is too long to compile"
+        self.failure = "" if column_function is None else "the program is too long to compile"
         self.cached_program: Program | None = None
         self._use = use
         self._scalar, self._has_checks = scalar, has_checks
-        self._backend = ""  # its name, once it was chosen
-        self._operations = 0  # of a row, once there is code
-        self._process = 0  # id of the process whose background job compiles the fast code
+        self._backend = ""  # the name of the backend, once it is chosen
+        self._operations = 0  # operations of a row, once there is code
+        self._process = 0  # id of the process in which a background job compiles the fast code
 
     @property
     def program(self) -> Program:
-        """The program: from the disk, else traced."""
+        """The program, from the disk cache or traced."""
         if self.cached_program is None:
-            kept = self.kept_program() if self.key else None
-            self.cached_program = serialization.from_bytes(kept or b"") or self.make_program()
+            content = self.stored_program() if self.key else None
+            self.cached_program = serialization.from_bytes(content or b"") or self.make_program()
         return self.cached_program
 
     @property
     def identity(self) -> str:
-        """The key, or a digest of the program where none was given."""
+        """The key, or a digest of the program if there is no key."""
         return self.key or f"{self.program.digest}|{source_digest()}"
 
     @property
     def is_fast(self) -> bool:
-        """Whether the fast code of several rows is in use, which is compiled last."""
+        """Whether the fast code of several rows, which is compiled last, is in use."""
         return self.many is not None
 
     @property
     def status(self) -> str:
-        """Which code computes now; see `Kernel.status`."""
+        """The code in use; see `Kernel.status`."""
         if self.is_fast:
             return "fast"
-        if self.function is not None:
+        if self.column_function is not None:
             return f"NumPy: {self.failure}"
         if self.failure:
             return f"failed: {self.failure}"
@@ -132,13 +132,13 @@ class CompiledProgram:
 
     @property
     def backend(self) -> FunctionBackend | ObjectBackend:
-        """What compiles it; it stays the same once it was asked for."""
+        """The backend that compiles it, chosen when it is first needed."""
         self._backend = self._backend or chosen_backend()
         return BACKENDS[self._backend]
 
     @property
     def width(self) -> int:
-        """How many rows the fastest machine code computes at a time."""
+        """Number of rows that the fastest machine code computes at a time."""
         lanes = self._object_backend.lanes
         return 2 * lanes if self._scalar == "float" and lanes > 1 else lanes
 
@@ -148,10 +148,10 @@ class CompiledProgram:
         assert isinstance(backend, ObjectBackend)
         return backend
 
-    # Preparing.
+    # Preparation.
 
     def prepare(self, level: int) -> None:
-        """Have code of at least this level in use, cached or compiled now; else use NumPy."""
+        """Load or compile code of at least this level; use NumPy if that is not possible."""
         if self._is_ready(level):
             return
         with LOCK:
@@ -160,15 +160,15 @@ class CompiledProgram:
             if self._use is None:
                 self._compute_with_numpy(_NO_EXTENSION)
             elif isinstance(self.backend, FunctionBackend):
-                self.function = self.backend.compile(self.program)
+                self.column_function = self.backend.compile(self.program)
                 self.failure = f"LINKWORK_BACKEND={self._backend}"
             else:
                 self._prepare_machine_code(level)
 
     def _is_ready(self, level: int) -> bool:
-        """Whether code of this level is in use, and fast code is in use or being compiled."""
+        """Return whether code of this level is in use, and fast code is in use or on its way."""
         is_submitted = level == QUICK and self._process == os.getpid()
-        return self.is_fast or self.function is not None or is_submitted
+        return self.is_fast or self.column_function is not None or is_submitted
 
     def _prepare_machine_code(self, level: int) -> None:
         try:
@@ -179,15 +179,15 @@ class CompiledProgram:
                 self._compute_with_numpy(str(error))
             else:
                 self.failure = str(error)
-                _warn(f"{error}; the code of the first call stays in use")
+                _warn(f"{error}; calls keep using the code of the first call")
 
     def _compute_with_numpy(self, reason: str) -> None:
         self.failure = reason
-        self.function = NumpyCode(self.program)
-        _warn(f"{reason}; NumPy computes instead, slower")
+        self.column_function = NumpyCode(self.program)
+        _warn(f"{reason}; calls are computed with NumPy, which is slower")
 
     def _load_from_cache(self) -> bool:
-        """Use the fast code that is on disk; False if some of it is missing."""
+        """Install the fast code from the disk cache; return False if it is incomplete."""
         one, many = self._fetch(1), self._fetch(self.width)
         if one is None or many is None:
             return False
@@ -196,15 +196,15 @@ class CompiledProgram:
         return True
 
     def compile(self, level: int) -> None:
-        """Compile code of this level; if it is quick, fast code follows in the background."""
+        """Compile code of this level; after quick code, compile fast code in the background."""
         if level == FAST or background_mode() == "off":
-            self._announce(FAST)
+            self._warn_if_slow(FAST)
             self._compile_all()
             return
         one, in_use = self.one, self.level
         if one is None:
             one, in_use = self._first_code()
-        self.install(one, None, in_use)  # in a forked child, `_reset_after_fork` took it out of use
+        self.install(one, None, in_use)  # again, since `_reset_after_fork` removes it in a child
         self._submit()
         self._process = os.getpid()
 
@@ -219,10 +219,10 @@ class CompiledProgram:
         self.install(one, many, FAST)
 
     def _first_code(self) -> tuple[MachineCode, int]:
-        """Code of one row to begin with, and its level.
+        """Return code of one row for the first calls, and its level.
 
-        Quick code is kept too, until there is fast code, and so is the program: a process that
-        ended before that has spared the next one the time to trace and to compile.
+        Quick code is stored on disk until there is fast code, and so is the program. If this
+        process ends before that, the next one needs neither to trace nor to compile.
         """
         backend = self._object_backend
         fast = self._fetch(1)
@@ -230,26 +230,26 @@ class CompiledProgram:
             return backend.load(fast), FAST
         quick = self._fetch(1, cache.QUICK_CODE)
         if quick is None:
-            self._announce(QUICK)
+            self._warn_if_slow(QUICK)
             quick = backend.compile(self.emit(1), QUICK)
-            self._keep(1, quick, cache.QUICK_CODE)
-            self.keep_program(serialization.to_bytes(self.program))
+            self._store(1, quick, cache.QUICK_CODE)
+            self.store_program(serialization.to_bytes(self.program))
         return backend.load(quick), QUICK
 
     def emit(self, width: int) -> str:
-        """The text of code that computes so many rows at a time."""
+        """Return the source of code that computes `width` rows at a time."""
         return self._object_backend.emit(self.program, Form(width, self._scalar, self._has_checks))
 
     def compile_fast(self, width: int, compiler: Callable[[str, int], bytes]) -> bytes:
-        """Compile fast code of so many rows, and keep it on disk."""
+        """Compile fast code of `width` rows, and store it on disk."""
         data = compiler(self.emit(width), FAST)
-        self._keep(width, data)
+        self._store(width, data)
         if width == 1:
-            cache.drop(self.cache_key(1), cache.QUICK_CODE)  # not needed any more
+            cache.drop(self.cache_key(1), cache.QUICK_CODE)  # no longer needed
         return data
 
-    def _announce(self, level: int) -> None:
-        """Warn, once per process, before code is compiled that takes long."""
+    def _warn_if_slow(self, level: int) -> None:
+        """Warn, once per process, before a compilation that takes long."""
         steps = self.program.n_steps
         seconds = {one: rate * steps for one, rate in SECONDS_PER_STEP.items()}
         if seconds[level] < LONG:
@@ -258,15 +258,15 @@ class CompiledProgram:
         if level == QUICK:
             text += f", then {seconds[FAST]:.0f} s in the background for faster code"
         text += "; a shorter function, such as the cost of one stage that is called with a batch of"
-        text += " stages, compiles faster; warmup() compiles before time matters"
+        text += " stages, compiles faster; call warmup() to compile in advance"
         if cache.cache_folder() is None:
-            text += "; the disk cache, which would keep the code for the next process, is off"
+            text += "; the disk cache, which would store the code for the next process, is disabled"
         else:
-            text += "; the disk cache keeps the code for the next process"
+            text += "; the disk cache stores the code for the next process"
         warn_once("slow compile", text, SlowCompileWarning)
 
     def install(self, one: MachineCode, many: MachineCode | None, level: int) -> None:
-        """Use this code from now on."""
+        """Use this code in later calls."""
         assert self._use is not None
         leases = one.lease, many.lease if many else None
         operations = self._operations or self.program.n_ops
@@ -275,20 +275,20 @@ class CompiledProgram:
         self.one, self.many, self.level = one, many, level  # after `_use`: `_is_ready` reads them
         (_unfinished.add if many is None else _unfinished.discard)(self)
 
-    # In the background.
+    # Compilation in the background.
 
     def _submit(self) -> None:
         jobs, reference = background(), weakref.ref(self)
 
         def job() -> None:
             program = reference()
-            if program is not None:  # else nobody needs it any more
+            if program is not None:  # None if the kernel was deleted
                 program.compile_in_background(jobs)
 
         jobs.submit(job)
 
     def compile_in_background(self, jobs: Background) -> None:
-        """Compile fast code, of one row first; `status` has the reason of a failure."""
+        """Compile fast code, first of one row; `status` reports the reason of a failure."""
         try:
             if self.level < FAST:
                 self._compile_and_install(1, jobs)
@@ -299,7 +299,7 @@ class CompiledProgram:
             raise
 
     def _compile_and_install(self, width: int, jobs: Background) -> None:
-        """Compile fast code of so many rows, and use it unless other code was faster."""
+        """Compile fast code of `width` rows, and install it unless such code is in use."""
         backend = self._object_backend
         data = self.compile_fast(
             width, lambda text, _: backend.compile_in_background(text, jobs.compiled)
@@ -313,22 +313,22 @@ class CompiledProgram:
             self.install(one, code if width == self.width else None, FAST)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: make the next call prepare code, which submits the job again."""
+        """In a forked child, make the next call prepare code, which submits the job again."""
         if self._use is not None:
             self._use(0, 0, 1, 0, None)
 
-    # On disk.
+    # The disk cache.
 
-    def kept_program(self) -> bytes | None:
-        """What the disk cache has in place of the program."""
+    def stored_program(self) -> bytes | None:
+        """Return the content that `store_program` has stored, if any."""
         return cache.fetch(self._program_key, cache.PROGRAM)
 
-    def keep_program(self, content: bytes) -> None:
-        """Keep the program, or what stands for it, in the disk cache."""
-        cache.keep(self._program_key, content, cache.PROGRAM)
+    def store_program(self, content: bytes) -> None:
+        """Store the serialized program, or a marker in its place, in the disk cache."""
+        cache.store(self._program_key, content, cache.PROGRAM)
 
     def cache_key(self, width: int) -> str:
-        """The key of code of so many rows."""
+        """Return the key of code of `width` rows."""
         identity = self._object_backend.identity
         text = "|".join((__version__, identity, self._scalar, str(width), self.identity))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -338,23 +338,23 @@ class CompiledProgram:
         return hashlib.sha256(f"{__version__}|{self.identity}".encode()).hexdigest()
 
     def _fetch(self, width: int, ending: str = cache.CODE) -> bytes | None:
-        """Code that was kept on disk."""
+        """Return code from the disk cache, if it is there."""
         content = cache.fetch(self.cache_key(width), ending)
         if content is None:
             return None
         (self._operations,) = _HEADER.unpack_from(content)
         return content[_HEADER.size :]
 
-    def _keep(self, width: int, data: bytes, ending: str = cache.CODE) -> None:
+    def _store(self, width: int, data: bytes, ending: str = cache.CODE) -> None:
         header = _HEADER.pack(self.program.n_ops)
-        cache.keep(self.cache_key(width), header + data, ending)
+        cache.store(self.cache_key(width), header + data, ending)
 
 
 def _warn(text: str) -> None:
-    warn_once("machine code", f"no machine code here: {text}")
+    warn_once("machine code", f"machine code is not available: {text}")
 
 
-_unfinished: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()  # not fast yet; needs LOCK
+_unfinished: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()  # without fast code; needs LOCK
 
 
 def _reset_after_fork() -> None:

@@ -1,4 +1,4 @@
-"""LLVM IR to machine code, and machine code to functions."""
+"""Compilation of LLVM IR to object files, and loading of object files."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from linkwork.engine.runtime.processor import NoMachineCodeError, llvm_binding, 
 from linkwork.errors import nearest, shown, warn_once
 
 LOCK = threading.RLock()  # held while code is compiled or loaded, and during a fork
-# Addresses have 64 bits: in a large process, code and its constants may be more than 2 GB apart.
+# 64-bit addresses: in a large process, code and its constants may be more than 2 GB apart.
 RELOCATION = {"reloc": "static", "codemodel": "jitdefault"}
-FAST, QUICK = 1, 0  # levels of code generation: code that runs fast, or that compiles quickly
+FAST, QUICK = 1, 0  # optimization levels of LLVM: code that runs fast, or that compiles quickly
 
 
 def setting(name: str, options: tuple[str, ...]) -> str:
-    """The value of an environment variable; the first option if it is not set, or unknown."""
+    """Return the value of an environment variable; the first option if it is unset or unknown."""
     value = os.environ.get(name, "").lower()
     if value and value not in options:
         text = f"{name}={shown(value)} is unknown; {nearest(value, options)}"
-        warn_once(name, f"{text}; {options[0]!r} is used")
+        warn_once(name, f"{text}; using {options[0]!r}")
     return value if value in options else options[0]
 
 
 def compiled(ir: str, level: int = FAST) -> bytes:
-    """Machine code of a module, as an object file."""
+    """Compile a module to an object file."""
     with LOCK:
-        check_executable()  # before the work: without it, the code could not be loaded
-        return _emitted(ir, level)
+        check_executable()  # first, since the code could not be loaded without it
+        return _compile(ir, level)
 
 
-def _emitted(ir: str, level: int) -> bytes:
-    """Compile in a separate function: LLVM's objects are freed before LOCK is released."""
+def _compile(ir: str, level: int) -> bytes:
+    """Compile with LOCK held; on return, LLVM's objects are freed."""
     llvm, machine = llvm_binding(), _target_machine(level)
     try:
         module = llvm.parse_assembly(ir)
@@ -47,29 +47,18 @@ def _emitted(ir: str, level: int) -> bytes:
         raise NoMachineCodeError(f"LLVM cannot compile it ({error})") from error
 
 
-class Code:
-    """Machine code in memory as long as its lease: whatever keeps an address keeps the lease."""
-
-    def __init__(self, data: bytes) -> None:
-        self._loaded = _loaded(data)
-        self.lease = self._loaded.lease
-
-    def address(self, name: str) -> int:
-        """The address of a function."""
-        return self._loaded.address(name)
-
-
-def _loaded(data: bytes) -> LoadedObject | LoadedByLlvm:
+def load_code(data: bytes) -> LoadedObject | LoadedByLlvm:
+    """Load an object file; whatever keeps the address of a function must keep the lease."""
     if setting("LINKWORK_LOADER", ("own", "llvm")) == "own":
         try:
             return LoadedObject(data)
-        except ObjectError:  # another format, or a feature that the loader does not support
+        except ObjectError:  # a format or feature that the loader does not support
             pass
     return LoadedByLlvm(data)
 
 
 class LoadedByLlvm:
-    """An object file loaded by LLVM, which takes every format but has to be imported first."""
+    """An object file loaded by LLVM, which supports every format but has to be imported first."""
 
     def __init__(self, data: bytes) -> None:
         with LOCK:
@@ -78,13 +67,13 @@ class LoadedByLlvm:
             self.lease = Lease(partial(_close, self._engine))
 
     def address(self, name: str) -> int:
-        """The address of a function."""
+        """Return the address of a function."""
         with LOCK:
             return self._engine.get_function_address(name)
 
 
 def _close(engine: Any, lock: Any = LOCK) -> None:
-    with lock:  # held during a fork, so that none happens while LLVM frees memory
+    with lock:  # prevents a fork while LLVM frees memory
         engine.close()
 
 
@@ -118,30 +107,30 @@ def _target_machine(level: int) -> Any:
 
 
 def llvmlite_lock() -> Any:
-    """The lock that llvmlite holds while it calls LLVM; None if it is not loaded, or has none.
+    """Return the lock that llvmlite holds while it calls LLVM; None if there is none.
 
-    It is private to llvmlite. Without it, a fork is still safe while linkwork alone uses LLVM,
-    for that happens under `LOCK`; not if another package, such as numba, compiles meanwhile.
+    It is private to llvmlite. Without it, a fork is still safe if only linkwork uses LLVM, which
+    happens under `LOCK`; it is not if another package, such as numba, compiles at the same time.
     """
     ffi: Any = sys.modules.get("llvmlite.binding.ffi")
     return getattr(getattr(ffi, "lib", None), "_lock", None)
 
 
-_locked: list[Any] = []  # the lock of llvmlite, while it is held during a fork
+_held_locks: list[Any] = []  # the lock of llvmlite, during a fork
 
 
 def _lock_before_fork() -> None:
-    """Hold the locks: one that another thread held would stay locked in the child for ever."""
+    """Acquire the locks: a lock held by another thread would stay locked in the child."""
     LOCK.acquire()
     lock = llvmlite_lock()
     if lock is not None:
         lock.__enter__()
-        _locked.append(lock)
+        _held_locks.append(lock)
 
 
 def _unlock_after_fork() -> None:
-    while _locked:
-        _locked.pop().__exit__(None, None, None)
+    while _held_locks:
+        _held_locks.pop().__exit__(None, None, None)
     LOCK.release()
 
 

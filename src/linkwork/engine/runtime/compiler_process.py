@@ -2,16 +2,17 @@
 
 `CompilerProcess` starts it and sends jobs. The process runs this file: it reads jobs and writes
 object files until the connection is closed. It shares no memory and no locks with the process that
-started it. It imports nothing of linkwork, and the very llvmlite that the other process would
-import, which its only argument names: search paths such as PYTHONPATH do not apply there. Standard
-input is a socket, for jobs and answers.
+started it. It does not import linkwork. Search paths such as PYTHONPATH do not apply to it, so its
+only argument is the file of the llvmlite that the other process would import. Standard input is a
+socket, for jobs and answers.
 
     start   process id (4 bytes)
     job     level (1 byte), four lengths (4 bytes each), then cpu, features, triple and IR as UTF-8
-    answer  1 if it worked (1 byte), length (4 bytes), then the object file, or the reason as UTF-8
+    answer  1 on success, else 0 (1 byte), length (4 bytes), then the object file, or the error
+            message as UTF-8
 
-Daemon    it forks and the child does the work, so that it is not a child of the program that uses
-          linkwork: `os.wait()` there does not wait for it
+Daemon    it forks and the child compiles, so that it is not a child of the program that uses
+          linkwork: `os.wait()` does not wait for it
 Priority  the lowest
 End       as soon as the connection is closed, even during a job
 """
@@ -36,24 +37,24 @@ if TYPE_CHECKING:
 START_LIMIT = 30.0  # [s] a Python interpreter that takes longer to start is killed
 START, JOB, ANSWER = struct.Struct("<I"), struct.Struct("<B4I"), struct.Struct("<BI")
 
-Receive = Callable[[int], bytes]  # returns at most this many bytes; none at the end
+Receive = Callable[[int], bytes]  # returns at most this many bytes; no bytes at the end
 
 
 class CompileError(RuntimeError):
-    """The error that the compiler process reports."""
+    """An error that the compiler process reports."""
 
 
 def packed_job(level: int, *texts: str) -> bytes:
-    """The message of a job: cpu, features, triple and IR."""
+    """Pack the message of a job: cpu, features, triple and IR."""
     parts = [text.encode() for text in texts]
     return JOB.pack(level, *map(len, parts)) + b"".join(parts)
 
 
 def read_answer(receive: Receive) -> bytes:
     """Receive the object file of a job."""
-    good, length = ANSWER.unpack(exactly(receive, ANSWER.size))
+    succeeded, length = ANSWER.unpack(exactly(receive, ANSWER.size))
     content = exactly(receive, length)
-    if not good:
+    if not succeeded:
         raise CompileError(content.decode())
     return content
 
@@ -70,19 +71,19 @@ def exactly(receive: Receive, count: int) -> bytes:
 
 
 class CompilerProcess:
-    """The process, as seen from the one that uses it; it is not a child that must be waited for."""
+    """The connection to the compiler process, in the process that uses it."""
 
     def __init__(self, llvmlite_file: str) -> None:
-        """Start it, with LOCK held: a child forked meanwhile would keep the connection open.
+        """Start the process, with LOCK held: a forked child would keep the connection open.
 
         Args:
-            llvmlite_file: what `import llvmlite` runs in this process; may be empty.
+            llvmlite_file: the file that `import llvmlite` runs in this process; may be empty.
         """
-        import socket  # here, as the compiler process itself needs neither
+        import socket  # not at the top, since the compiler process does not need it
         import subprocess
 
-        self.pid: int | None = None  # once it is ready
-        self._no_signal = getattr(socket, "MSG_NOSIGNAL", 0)  # writing to an ended one: no SIGPIPE
+        self.pid: int | None = None  # set once it is ready
+        self._no_signal = getattr(socket, "MSG_NOSIGNAL", 0)  # no SIGPIPE if it has ended
         self._socket, other = socket.socketpair()
         try:
             with other:
@@ -91,7 +92,7 @@ class CompilerProcess:
                     stdin=other.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    start_new_session=True,  # an interrupt from the terminal is for us alone
+                    start_new_session=True,  # Ctrl-C must not interrupt it
                 )
         except BaseException:
             self._socket.close()
@@ -103,7 +104,7 @@ class CompilerProcess:
 
         try:
             self._starter.wait(START_LIMIT)
-        except TimeoutExpired:  # not a Python interpreter, whatever its name
+        except TimeoutExpired:  # not a Python interpreter, despite its name
             self._starter.kill()
             self._starter.wait()
             raise
@@ -112,23 +113,23 @@ class CompilerProcess:
         self._socket.settimeout(None)
 
     def compiled(self, level: int, target: Target, ir: str) -> bytes:
-        """Compile a module there, and wait for it.
+        """Send a module to the process, and wait for the object file.
 
         Raises:
-            CompileError: it could not be compiled there.
+            CompileError: the process could not compile it.
             BrokenPipeError: the process had ended before.
-            EOFError: the process ended while it compiled.
+            EOFError: the process ended during the compilation.
         """
         job = packed_job(level, target.cpu, target.features, target.triple, ir)
         self._socket.sendall(job, self._no_signal)
         try:
             return read_answer(self._socket.recv)
         except (ConnectionError, EOFError) as error:
-            text = "the compiler process ended while it compiled, perhaps for lack of memory"
+            text = "the compiler process ended during the compilation, perhaps for lack of memory"
             raise EOFError(text) from error
 
     def close(self) -> None:
-        """End it, even during a job; a thread that waits for the answer gets an error."""
+        """End the process, even during a job; a thread waiting for the answer gets an error."""
         from socket import SHUT_RDWR
 
         with contextlib.suppress(OSError):
@@ -136,7 +137,7 @@ class CompilerProcess:
         self.disown()
 
     def disown(self) -> None:
-        """In a forked child: leave it to the parent."""
+        """In a forked child, leave the process to the parent."""
         self._socket.close()
         self._starter.returncode = 0  # so that `subprocess` does not wait for it
 
@@ -151,7 +152,7 @@ def _send(data: bytes) -> None:
 
 
 def _import_llvmlite(file: str) -> None:
-    """Import llvmlite from its file; if none is named, it is imported as usual."""
+    """Import llvmlite from its file; if the file is empty, it is imported as usual."""
     if file and "llvmlite" not in sys.modules:
         folders = [str(Path(file).parent)]
         spec = spec_from_file_location("llvmlite", file, submodule_search_locations=folders)
@@ -174,7 +175,7 @@ def _compile(level: int, cpu: str, features: str, triple: str, ir: str) -> bytes
 
 
 def _read_jobs(jobs: SimpleQueue[tuple[int, list[bytes]]]) -> None:
-    """Receive jobs while another is compiled; the end of the connection ends the process."""
+    """Receive jobs, also during a compilation; the end of the connection ends the process."""
     receive = partial(os.read, 0)
     try:
         while True:
@@ -185,7 +186,7 @@ def _read_jobs(jobs: SimpleQueue[tuple[int, list[bytes]]]) -> None:
 
 
 def main() -> None:
-    """Work until the connection is closed."""
+    """Compile jobs until the connection is closed."""
     if os.fork():
         os._exit(0)
     os.nice(19)
@@ -197,10 +198,10 @@ def main() -> None:
         try:
             cpu, features, triple, ir = (part.decode() for part in parts)
             _import_llvmlite(sys.argv[1])
-            good, content = 1, _compile(level, cpu, features, triple, ir)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
-            good, content = 0, f"{type(error).__name__}: {error}".encode()
-        _send(ANSWER.pack(good, len(content)) + content)
+            succeeded, content = 1, _compile(level, cpu, features, triple, ir)
+        except Exception as error:  # noqa: BLE001 - sent as the answer
+            succeeded, content = 0, f"{type(error).__name__}: {error}".encode()
+        _send(ANSWER.pack(succeeded, len(content)) + content)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Reads relocatable ELF object files of 64 bits, for Linux on x86-64.
+"""Parser of relocatable 64-bit ELF object files, for Linux on x86-64.
 
-Only what LLVM's code generation writes is accepted. Anything else raises `ObjectError`, damaged
-files included: every offset, size and index of a file is checked before it is used.
+Only files as written by LLVM are accepted. Other files, also damaged ones, raise `ObjectError`:
+every offset, size and index in a file is checked before it is used.
 
 System V ABI, chapters 4 and 5, and its supplement for AMD64.
 """
@@ -23,23 +23,23 @@ _X86_64_OBJECT = (b"\x7fELF", 2, 1, 1, 1, 62)
 _PROGBITS, _SYMTAB, _STRTAB, _RELA, _NOBITS, _REL, _UNWIND = 1, 2, 3, 4, 8, 9, 0x70000001
 WRITE, ALLOC, EXECUTE = 1, 2, 4
 _KNOWN_FLAGS = WRITE | ALLOC | EXECUTE | 0x10 | 0x20 | 0x10000000  # merge, strings, large
-_UNDEFINED, _RESERVED = 0, 0xFF00  # indices of sections with a special meaning
-_KNOWN_TYPES = (0, 1, 2, 3)  # of symbols: none, object, function, section
+_UNDEFINED, _RESERVED = 0, 0xFF00  # section indices with a special meaning
+_KNOWN_TYPES = (0, 1, 2, 3)  # types of symbols: none, object, function, section
 _GLOBAL, _FUNCTION = 1, 2
 MOST_ALIGNMENT = 4096  # [bytes] a page
 
 
 class ObjectError(ValueError):
-    """An object file that this loader does not support; LLVM may load it."""
+    """An object file that this loader does not support; LLVM may support it."""
 
 
 class Section(NamedTuple):
-    """A part of the file."""
+    """A section of the file."""
 
     kind: int
     flags: int
-    offset: int  # in the file
-    size: int
+    offset: int  # in the file [bytes]
+    size: int  # [bytes]
     link: int  # index of a section that it refers to, such as the names of symbols
     info: int  # index of the section that it applies to
     alignment: int
@@ -47,31 +47,31 @@ class Section(NamedTuple):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it is loaded into memory; tables for stack unwinding are not needed."""
+        """Whether it is loaded into memory; tables for stack unwinding are not."""
         return bool(self.flags & ALLOC) and self.kind != _UNWIND
 
     @property
-    def is_empty_space(self) -> bool:
-        """Whether it is zero-initialised, without content in the file."""
+    def is_zero_initialized(self) -> bool:
+        """Whether it is zero-initialized, without content in the file."""
         return self.kind == _NOBITS
 
 
 class Symbol(NamedTuple):
-    """A name for an address."""
+    """The name of an address."""
 
     name: str
-    section: int | None  # its index; None if the address is not in this file
+    section: int | None  # index of its section; None if it is not defined in this file
     value: int  # [bytes] from the start of the section
-    is_function: bool  # global, so that it may be called from outside
+    is_function: bool  # whether it is a global function, which can be called from outside
 
 
 class Relocation(NamedTuple):
-    """An address to fill in."""
+    """A field of a section that is set to an address at load time."""
 
-    section: int  # index of the section where it is filled in
-    offset: int  # [bytes] from the start of that
+    section: int  # index of the section that contains the field
+    offset: int  # [bytes] from the start of the section
     kind: int
-    symbol: int  # index of the symbol whose address is wanted
+    symbol: int  # index of the symbol whose address is stored
     addend: int
 
 
@@ -87,11 +87,11 @@ class ObjectFile:
             raise ObjectError(str(error)) from error
 
     def content(self, section: Section) -> memoryview:
-        """The bytes of a section."""
+        """Return the bytes of a section."""
         return self._data[section.offset : section.offset + section.size]
 
     def relocations(self) -> Iterator[Relocation]:
-        """The addresses to fill in, in the sections that are loaded."""
+        """Yield the relocations of the sections that are loaded."""
         for table in self.sections:
             if table.kind not in (_RELA, _REL):
                 continue
@@ -101,16 +101,16 @@ class ObjectFile:
             self._check_table(table, _RELA, _RELOCATION)
             for offset, kind, symbol, addend in _RELOCATION.iter_unpack(self.content(table)):
                 if symbol >= len(self.symbols):
-                    raise ObjectError(f"there is no symbol {symbol}")
+                    raise ObjectError(f"no symbol with index {symbol}")
                 yield Relocation(table.info, offset, kind, symbol, addend)
 
     def _read_sections(self) -> tuple[Section, ...]:
         *kind, start, entry_size, count = _HEADER.unpack_from(self._data)
         if tuple(kind) != _X86_64_OBJECT:
-            raise ObjectError("no object file of x86-64")
+            raise ObjectError("not an object file for x86-64")
         stop = start + count * entry_size
         if entry_size != _SECTION.size or not count or stop > len(self._data):
-            raise ObjectError("no table of sections")
+            raise ObjectError("no valid table of sections")
         sections = tuple(map(Section._make, _SECTION.iter_unpack(self._data[start:stop])))
         for section in sections:
             self._check_section(section)
@@ -118,47 +118,49 @@ class ObjectFile:
 
     def _check_section(self, section: Section) -> None:
         end = section.offset + section.size
-        if section.kind and not section.is_empty_space and end > len(self._data):
+        if section.kind and not section.is_zero_initialized and end > len(self._data):
             raise ObjectError("a section reaches beyond the end of the file")
         if not section.is_loaded:
             return
         if section.kind not in (_PROGBITS, _NOBITS) or section.flags & ~_KNOWN_FLAGS:
-            raise ObjectError(f"section of kind {section.kind:#x}, flags {section.flags:#x}")
+            text = f"section of type {section.kind:#x} with flags {section.flags:#x}"
+            raise ObjectError(f"{text} is not supported")
         if section.flags & WRITE and section.flags & EXECUTE:
-            raise ObjectError("code that may be written to")
+            raise ObjectError("a section is both writable and executable")
         alignment = section.alignment
         if alignment & (alignment - 1) or alignment > MOST_ALIGNMENT:
-            raise ObjectError(f"alignment {alignment}")
+            raise ObjectError(f"alignment {alignment} is not supported")
 
     def _read_symbols(self) -> tuple[Symbol, ...]:
         tables = [section for section in self.sections if section.kind == _SYMTAB]
         if len(tables) != 1:
-            raise ObjectError(f"{len(tables)} tables of symbols")
+            raise ObjectError(f"expected one table of symbols, got {len(tables)}")
         self._check_table(tables[0], _SYMTAB, _SYMBOL)
         names = self._section(tables[0].link)
         if names.kind != _STRTAB:
-            raise ObjectError("symbols without names")
+            raise ObjectError("the table of symbols has no names")
         texts = bytes(self.content(names))
         entries = _SYMBOL.iter_unpack(self.content(tables[0]))
         return tuple(_symbol(texts, *entry) for entry in entries)
 
     def _section(self, index: int) -> Section:
         if index >= len(self.sections):
-            raise ObjectError(f"there is no section {index}")
+            raise ObjectError(f"no section with index {index}")
         return self.sections[index]
 
     def _check_table(self, table: Section, kind: int, entry: struct.Struct) -> None:
         if table.kind != kind or table.entry_size != entry.size or table.size % entry.size:
-            raise ObjectError(f"table of kind {table.kind:#x} with entries of {table.entry_size}")
+            text = f"table of type {table.kind:#x} with entries of {table.entry_size} bytes"
+            raise ObjectError(f"{text} is not supported")
 
 
 def _symbol(texts: bytes, name: int, info: int, section: int, value: int) -> Symbol:
     end = texts.find(b"\0", name)
     if end < 0:
-        raise ObjectError("a name without an end")
+        raise ObjectError("the name of a symbol is not terminated")
     binding, kind = info >> 4, info & 15
     if kind not in _KNOWN_TYPES or section >= _RESERVED:
-        return Symbol("", None, 0, False)  # of another type: no relocation may refer to it
+        return Symbol("", None, 0, False)  # unsupported: a relocation with it is rejected
     text = texts[name:end].decode("ascii")
     if section == _UNDEFINED:
         return Symbol(text, None, 0, False)

@@ -2,10 +2,10 @@
 
 Mapping  code and constants first (read, execute), then data (read, write), each in full pages. A
          page is never writable and executable at the same time
-Lease    what owns the memory; it is freed with the Python object
+Lease    the owner of the memory, which is freed with the Python object
 Limit    Linux allows 65,530 mappings in a process (vm.max_map_count), and merges neighbors. A
-         kernel needs at most two, or four if its code has data. At the limit, an error is raised
-         (`NoMachineCodeError`), and NumPy computes
+         kernel needs at most two, or four if its code has data. At the limit, a
+         `NoMachineCodeError` is raised, and NumPy is used
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from linkwork.engine.runtime.processor import NoMachineCodeError
 if TYPE_CHECKING:
     from typing_extensions import Never
 
-_PROBED_PAGES = 16  # `check_executable` tries as many mappings, more than LLVM makes per object
+_PROBED_PAGES = 16  # mappings that `check_executable` tries: more than LLVM needs per object
 
 
 class Lease:
-    """Owns memory with machine code: it is freed when nothing refers to this object any more.
+    """Owner of memory with machine code, which is freed with the last reference to this object.
 
-    Whatever holds the address of a function holds its lease too. The garbage collector runs the
-    finalizers of a cycle in any order, so one of them might call a function whose code another has
-    freed. It does not see this object: `__del__` runs when the last reference is dropped, and never
-    before.
+    Every object with the address of a function must keep its lease. The garbage collector runs the
+    finalizers of a cycle in any order, so a finalizer might call a function whose code another one
+    has freed. So this object is not tracked by the garbage collector: `__del__` runs only when the
+    last reference is dropped.
     """
 
     __slots__ = ("_release",)
 
     def __init__(self, release: Callable[[], None]) -> None:
-        """Take what frees the memory; it must not refer to this object."""
+        """Create a lease; `release` frees the memory and must not reference this object."""
         self._release = release
         ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(self))
 
@@ -64,7 +64,7 @@ class CodeMemory:
         try:
             self.memory = _mapped(code_bytes + data_bytes)
         except OSError as error:
-            raise _refused("there is no memory for code", error) from error
+            raise _memory_error("memory for code cannot be allocated", error) from error
         self.start = _address(self.memory)
         self.lease = Lease(self.memory.close)
 
@@ -73,14 +73,14 @@ class CodeMemory:
         try:
             protect(self.start, self._code_bytes, mmap.PROT_READ | mmap.PROT_EXEC)
         except OSError as error:
-            raise _refused("memory cannot be made executable", error) from error
+            raise _memory_error("memory cannot be made executable", error) from error
 
 
 def check_executable() -> None:
-    """Raise if the system refuses to make memory executable.
+    """Raise if the system does not allow executable memory.
 
-    LLVM does not check: where it is refused (MemoryDenyWriteExecute of systemd, too many mappings),
-    it ends the process.
+    LLVM does not check: if the system denies it (MemoryDenyWriteExecute of systemd, too many
+    mappings), LLVM ends the process.
     """
     if os.name != "posix":
         return
@@ -90,10 +90,10 @@ def check_executable() -> None:
             start = _address(memory) + page * mmap.PAGESIZE
             protect(start, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
     except OSError as error:
-        raise _refused("memory cannot be made executable", error) from error
+        raise _memory_error("memory cannot be made executable", error) from error
 
 
-def _refused(what: str, error: OSError) -> NoMachineCodeError:
+def _memory_error(what: str, error: OSError) -> NoMachineCodeError:
     text = f"{what} ({error.strerror})"
     if error.errno == errno.ENOMEM:
         text += "; the process may have reached the limit of mappings, vm.max_map_count"
@@ -101,7 +101,7 @@ def _refused(what: str, error: OSError) -> NoMachineCodeError:
 
 
 def protect(start: int, size: int, access: int) -> None:
-    """Set the protection of some pages."""
+    """Set the protection of pages."""
     if size and _libc().mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), access):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -1,7 +1,7 @@
-"""Programs as Python functions: the fallback where machine code cannot be made or run.
+"""Programs as Python functions, the fallback where machine code cannot be compiled or run.
 
-The program is printed as Python source once. Batches run it on NumPy arrays, one for each column;
-a single row runs it on floats, which takes a tenth of the time.
+The program is printed as Python source. Batches run it on NumPy arrays, one for each column; a
+single row runs it on floats, which takes a tenth of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Program, per_port
 from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
 
-# Operations as Python writes them; those that are calls have the names of libm.
+# Operations as Python expressions; functions have the names of libm.
 _FORMATS = {op: form.replace(" ", "") for op, form in C_FORM.items()} | {
     Op.LESS: "({}<{})*1.0",
     Op.LESS_EQUAL: "({}<={})*1.0",
@@ -36,7 +36,7 @@ class NumpyCode:
         self._outputs = program.outputs
 
     def __call__(self, *columns: Sequence[Array]) -> list[Any]:
-        """For each output a list of its columns; an array of its row if all inputs have one row."""
+        """Return for each output a list of its columns, or its row if all inputs have one row."""
         flat = [column for port in columns for column in port]
         results: Any = self._row(flat) if all(len(column) == 1 for column in flat) else None
         if results is None:
@@ -44,7 +44,7 @@ class NumpyCode:
         return [part for _, part in per_port(self._outputs, results)]
 
     def _row(self, columns: list[Array]) -> Array | None:
-        """Computed with floats; None where they raise, and arrays give infinity or NaN."""
+        """Compute one row with floats; None if that raises where arrays return inf or NaN."""
         try:
             return np.array(self._on_floats([float(column[0]) for column in columns]))
         except (ArithmeticError, ValueError):
@@ -52,18 +52,18 @@ class NumpyCode:
 
 
 def python_source(program: Program, *, is_body: bool = False) -> str:
-    """The source of a function `f` from the numbers of all inputs to those of all outputs.
+    """Print a function `f` from the elements of all inputs to those of all outputs.
 
-    A variable is used again once its value is not needed any more, so that few arrays live.
+    Variables are reused when their value is no longer needed, so that few arrays exist at a time.
 
     Args:
-        program: what it computes.
+        program: the program.
         is_body: whether it is the body of a loop, whose inputs may be Python floats.
     """
     lines = ["def f(x):"]
-    texts: list[str] = []  # of each step: its variable, or its constant
+    texts: list[str] = []  # the variable or constant of each step
     floats: set[int] = set()  # steps that may be Python floats in a call on arrays
-    free: list[str] = []  # variables that may be used again
+    free: list[str] = []  # variables that can be reused
     last_uses = _last_uses(program)
     for step, (op, *args) in enumerate(program.steps):
         if op is Op.CONST:
@@ -71,24 +71,24 @@ def python_source(program: Program, *, is_body: bool = False) -> str:
             floats.add(step)
             continue
         operands = program.operands[step]
-        given = [texts[operand] for operand in operands]
+        arguments = [texts[operand] for operand in operands]
         if op is Op.INPUT:
             value = f"x[{args[0]}]"
             if is_body:
                 floats.add(step)
         elif op is Op.LOOP:
-            value = f"loop{args[0]}([{','.join(given)}])"
+            value = f"loop{args[0]}([{','.join(arguments)}])"
         elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
-            value = f"{given[0]}.{'results' if op is Op.LOOP_RESULT else 'stacks'}[{args[0]}]"
+            value = f"{arguments[0]}.{'results' if op is Op.LOOP_RESULT else 'stacks'}[{args[0]}]"
             floats.add(step)
         else:
             form = _FORMATS[op]
             if floats.issuperset(args):
                 floats.add(step)
-                form = "div({},{})" if op is Op.DIV else form  # NumPy gives infinity for c / 0
-            value = form.format(*given)
-        ended = [texts[operand] for operand in {*operands} if last_uses[operand] == step]
-        free += [text for text in ended if text.startswith("v")]
+                form = "div({},{})" if op is Op.DIV else form  # NumPy returns inf for c / 0
+            value = form.format(*arguments)
+        unused = [texts[operand] for operand in {*operands} if last_uses[operand] == step]
+        free += [text for text in unused if text.startswith("v")]
         texts.append(free.pop() if free else f"v{len(texts)}")
         lines.append(f" {texts[step]}={value}")
     lines.append(f" return [{','.join(texts[result] for result in program.results)}]")
@@ -96,7 +96,7 @@ def python_source(program: Program, *, is_body: bool = False) -> str:
 
 
 def _last_uses(program: Program) -> list[int]:
-    """For each step the last one that uses it."""
+    """Return the last step that uses each step."""
     last_uses = [0] * len(program.steps)
     for step, operands in enumerate(program.operands):
         for operand in operands:
@@ -109,12 +109,12 @@ def _last_uses(program: Program) -> list[int]:
 def python_function(
     program: Program, functions: Mapping[Op, Any], *, is_body: bool = False
 ) -> Callable[[list[Any]], list[Any]]:
-    """The function from the numbers of all inputs to those of all outputs.
+    """Compile a function from the elements of all inputs to those of all outputs.
 
     Args:
-        program: what it computes.
-        functions: compute those operations that Python has no operators for.
-        is_body: as of `python_source`.
+        program: the program.
+        functions: compute the operations for which Python has no operators.
+        is_body: as in `python_source`.
     """
     source = python_source(program, is_body=is_body)
     code = compile(source, f"<program {program.digest[:8]}>", "exec")

@@ -1,7 +1,7 @@
-"""Loads object files into memory without LLVM, whose library takes longer to load than the code.
+"""Loader of object files that does not import LLVM, which would take longer than loading the code.
 
 Memory   one mapping: code and constants, then data on separate pages; see memory.py
-Symbols  that the file does not define are resolved in this process and in libm
+Symbols  that the file does not define are looked up in this process and in libm
 Errors   an object file that is not supported raises `ObjectError`, and its memory is freed
 """
 
@@ -17,8 +17,8 @@ from linkwork.engine.runtime.elf import EXECUTE, WRITE, ObjectError, ObjectFile,
 from linkwork.engine.runtime.memory import CodeMemory
 from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64
 
-MOST_BYTES = 1 << 30  # of an object: relative addresses of 32 bits reach 2 GB
-_FORMS = {  # by kind of relocation: the format, and whether it is relative to its own address
+MOST_BYTES = 1 << 30  # maximum size of an object, since relative addresses of 32 bits reach 2 GB
+_FORMS = {  # by kind of relocation: the format, and whether the address is relative to the field
     1: (struct.Struct("<Q"), False),  # R_X86_64_64
     2: (struct.Struct("<i"), True),  # R_X86_64_PC32
     4: (struct.Struct("<i"), True),  # R_X86_64_PLT32
@@ -37,7 +37,7 @@ class LoadedObject:
         block = CodeMemory(code_bytes, data_bytes)
         for number, offset in offsets.items():
             section = file.sections[number]
-            if not section.is_empty_space:  # new pages are zero
+            if not section.is_zero_initialized:  # new pages are zero
                 block.memory[offset : offset + section.size] = file.content(section)
         _relocate(block, file, offsets)
         block.make_executable()
@@ -49,16 +49,16 @@ class LoadedObject:
         self.lease = block.lease
 
     def address(self, name: str) -> int:
-        """The address of a function."""
+        """Return the address of a function."""
         if name not in self._functions:
-            raise ObjectError(f"there is no function {name!r}")
+            raise ObjectError(f"no function named {name!r}")
         return self._functions[name]
 
 
 def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], int, int]:
-    """The offset of each section that is loaded; bytes of code and constants, and of data."""
+    """Return the offset of each section that is loaded, and the bytes of code and of data."""
     offsets: dict[int, int] = {}
-    ends = [0]  # of code, of constants after it, and of data on further pages
+    ends = [0]  # of code, of constants after it, and of data on separate pages
     for access in (EXECUTE, 0, WRITE):
         end = _rounded_up(ends[-1], mmap.PAGESIZE) if access == WRITE else ends[-1]
         for number, section in enumerate(sections):
@@ -68,7 +68,7 @@ def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], int, int]:
         ends.append(end)
     code_bytes, all_bytes = (_rounded_up(end, mmap.PAGESIZE) for end in ends[2:])
     if not 0 < all_bytes <= MOST_BYTES:
-        raise ObjectError(f"{all_bytes} bytes to load")
+        raise ObjectError(f"expected 1 to {MOST_BYTES} bytes to load, got {all_bytes}")
     return offsets, code_bytes, all_bytes - code_bytes
 
 
@@ -77,40 +77,40 @@ def _rounded_up(number: int, step: int) -> int:
 
 
 def _relocate(block: CodeMemory, file: ObjectFile, offsets: Mapping[int, int]) -> None:
-    """Fill in the addresses that depend on where the code was loaded."""
+    """Set the fields that depend on the address of the loaded code."""
     addresses: dict[int, int] = {}
     for section, offset, kind, number, addend in file.relocations():
         if kind not in _FORMS:
-            raise ObjectError(f"relocation of kind {kind}")
+            raise ObjectError(f"relocation of type {kind} is not supported")
         form, is_relative = _FORMS[kind]
         if offset + form.size > file.sections[section].size:
-            raise ObjectError("a relocation beyond the end of its section")
+            raise ObjectError("a relocation is beyond the end of its section")
         if number not in addresses:
             symbol = file.symbols[number]
-            inside = symbol.section is not None
+            is_external = symbol.section is None
             addresses[number] = (
-                block.start + _offset(symbol, file.sections, offsets)
-                if inside
-                else _resolved(symbol.name)
+                _external_address(symbol.name)
+                if is_external
+                else block.start + _offset(symbol, file.sections, offsets)
             )
         target = offsets[section] + offset
         value = addresses[number] + addend - (block.start + target if is_relative else 0)
         try:
             form.pack_into(block.memory, target, value)
         except struct.error as error:
-            raise ObjectError(f"{value:#x} does not fit {form.size} bytes") from error
+            raise ObjectError(f"{value:#x} does not fit into {form.size} bytes") from error
 
 
 def _offset(symbol: Symbol, sections: Sequence[Section], offsets: Mapping[int, int]) -> int:
-    """The offset of a symbol of this file from the start of the memory."""
+    """Return the offset of a symbol of this file from the start of the memory."""
     section = symbol.section
     if section is None or section not in offsets or symbol.value > sections[section].size:
-        raise ObjectError(f"symbol {symbol.name!r} is not in memory")
+        raise ObjectError(f"symbol {symbol.name!r} is not in a loaded section")
     return offsets[section] + symbol.value
 
 
-def _resolved(name: str) -> int:
-    """The address of a function that the file does not define."""
+def _external_address(name: str) -> int:
+    """Return the address of a function that the file does not define."""
     for library in (None, "libm.so.6"):
         try:
             function = _opened(library)[name]
@@ -119,7 +119,7 @@ def _resolved(name: str) -> int:
         address = ctypes.cast(function, ctypes.c_void_p).value
         if name and address:
             return address
-    raise ObjectError(f"no function {name!r} in this process")
+    raise ObjectError(f"no function named {name!r} in this process")
 
 
 @cache

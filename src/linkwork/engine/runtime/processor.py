@@ -1,8 +1,8 @@
 """The processor that code is compiled for.
 
-Loading LLVM takes longer than everything else in a first call with code from the cache. So on Linux
-the processor is identified by /proc/cpuinfo, without LLVM. The version of llvmlite is read from its
-file, in 0.2 ms: `importlib.metadata` takes a hundred times as long, most of it for its import.
+In a first call with code from the cache, importing LLVM would take longer than everything else. So
+on Linux the processor is identified by /proc/cpuinfo, without LLVM. The version of llvmlite is read
+from its file, in 0.2 ms; `importlib.metadata` takes a hundred times as long, mostly for its import.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from typing import Any
 IS_LINUX_ON_X86_64 = (
     sys.platform == "linux" and os.uname().machine == "x86_64" and sys.maxsize > 1 << 32
 )
-_ENTRIES = ("vendor_id", "cpu family", "model", "flags")  # in /proc/cpuinfo
+_ENTRIES = ("vendor_id", "cpu family", "model", "flags")  # of /proc/cpuinfo
 
 
 class NoMachineCodeError(RuntimeError):
-    """Machine code cannot be made or run on this system; NumPy computes instead."""
+    """Machine code cannot be compiled or run on this system; NumPy is used instead."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, as keys of the disk cache identify it."""
+    """Identification of a machine in keys of the disk cache."""
 
-    name: str  # machines of the same name run the same code
+    name: str  # machines with the same name can run the same code
     lanes: int  # doubles in a vector register
 
 
 @dataclass(frozen=True)
 class Target:
-    """A machine, as LLVM identifies it."""
+    """Identification of a machine in LLVM."""
 
     cpu: str
     features: str
@@ -45,13 +45,13 @@ class Target:
 
 @cache
 def this_machine() -> Machine:
-    """The machine of this process."""
+    """Identify the machine of this process."""
     return _by_system() or _by_llvm()
 
 
 @cache
 def this_target() -> Target:
-    """The machine of this process for LLVM, with all instruction sets that it has."""
+    """Identify the machine of this process for LLVM, with all its instruction sets."""
     llvm = llvm_binding()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -60,25 +60,25 @@ def this_target() -> Target:
 
 
 def has_short_offsets() -> bool:
-    """Whether instructions are shorter for memory close to an address in a register: on x86."""
+    """Return whether instructions are shorter for memory close to an address in a register."""
     return platform.machine().lower() in ("x86_64", "amd64")
 
 
 def llvm_binding() -> Any:
-    """llvmlite's interface to LLVM."""
+    """Import llvmlite's interface to LLVM."""
     try:
         import llvmlite.binding as llvm
     except (ImportError, OSError) as error:  # not installed, or its library cannot be loaded
-        text = f"llvmlite cannot be imported ({error}); `pip install llvmlite` mends this"
+        text = f"llvmlite cannot be imported ({error}); install it with `pip install llvmlite`"
         raise NoMachineCodeError(text) from error
     return llvm
 
 
 def _by_system() -> Machine | None:
-    """The machine by /proc/cpuinfo; None if an entry, or llvmlite, is missing."""
+    """Identify the machine by /proc/cpuinfo; None if an entry or llvmlite is missing."""
     if not IS_LINUX_ON_X86_64:
         return None
-    entries, version = _processor(Path("/proc/cpuinfo")), _version_of_llvmlite()
+    entries, version = _processor(Path("/proc/cpuinfo")), _llvmlite_version()
     if version is None or not all(map(entries.get, _ENTRIES)):
         return None
     flags = entries["flags"].split()
@@ -98,7 +98,7 @@ def _lanes(features: list[str]) -> int:
 
 
 def _processor(path: Path) -> dict[str, str]:
-    """The entries of the first processor."""
+    """Read the entries of the first processor."""
     entries: dict[str, str] = {}
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
@@ -113,13 +113,13 @@ def _processor(path: Path) -> dict[str, str]:
 
 
 def llvmlite_file() -> str | None:
-    """The file that `import llvmlite` runs in this process; None if there is none."""
+    """Return the file that `import llvmlite` runs in this process; None if there is none."""
     spec = PathFinder.find_spec("llvmlite")
     return None if spec is None else spec.origin
 
 
-def _version_of_llvmlite() -> str | None:
-    """The text of llvmlite/_version.py; None if there is none."""
+def _llvmlite_version() -> str | None:
+    """Return the content of llvmlite/_version.py; None if it cannot be read."""
     file = llvmlite_file()
     if file is None:
         return None

@@ -1,11 +1,11 @@
-"""The digest of linkwork's own sources, part of every key of the disk cache.
+"""The digest of linkwork's source files, which is part of every key of the disk cache.
 
-Machine code in the cache is used only by the sources that made it. All sources count, so that no
-list of folders has to be kept up to date. Reading all of them takes longer than the rest of a first
-call, so the digest is kept in the cache too, under the names, sizes and times of the files.
+Machine code in the cache is used only by the version of the sources that compiled it. Reading all
+source files takes longer than the remainder of a first call, so the digest is stored in the cache
+too, under the names, sizes and modification times of the files.
 
-What users define is not in these sources. A key made of them covers a program only if nothing else
-decides it, which `are_known` asks; else the digest of the program itself is the key.
+The digest does not cover code of users. Where users' classes or functions define the program
+(`are_known` is False), the digest of the program itself is the key.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from typing import Any
 from linkwork.engine.runtime import cache
 
 _PACKAGE = Path(__file__).parents[2]
-_EXCLUDED = ("cli", "viewer", "robots")  # folders whose sources do not enter programs
+_EXCLUDED = ("cli", "viewer", "robots")  # folders that do not affect programs
 
 
 @remembered
 def source_digest() -> str:
-    """SHA-256 of the sources that make programs, or make code from them."""
-    facts = sorted(_sources(str(_PACKAGE), _EXCLUDED))
-    key = hashlib.sha256(repr((str(_PACKAGE), facts)).encode()).hexdigest()
-    kept = cache.fetch(key, cache.SOURCES)
-    if kept is not None:
-        return kept.decode()
+    """Return the SHA-256 of the source files that define programs and compile them."""
+    files = sorted(_sources(str(_PACKAGE), _EXCLUDED))
+    key = hashlib.sha256(repr((str(_PACKAGE), files)).encode()).hexdigest()
+    stored = cache.fetch(key, cache.SOURCES)
+    if stored is not None:
+        return stored.decode()
     digest = hashlib.sha256()
-    for path, _, _ in facts:
+    for path, _, _ in files:
         name = Path(path).relative_to(_PACKAGE)
         digest.update(name.as_posix().encode() + b"\n" + Path(path).read_bytes())
-    cache.keep(key, digest.hexdigest().encode(), cache.SOURCES)
+    cache.store(key, digest.hexdigest().encode(), cache.SOURCES)
     return digest.hexdigest()
 
 
 def _sources(folder: str, excluded: tuple[str, ...] = ()) -> Iterator[tuple[str, int, int]]:
-    """Path, size and time of change of each source file."""
+    """Yield path, size and modification time of each source file."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
@@ -51,9 +51,9 @@ def _sources(folder: str, excluded: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def are_known(objects: Iterable[object]) -> bool:
-    """Whether linkwork's sources say what objects do: functions, or objects of its classes.
+    """Return whether linkwork's source files define all objects: functions, or instances.
 
-    Not so for a class that users derive, or whose methods they replaced, or for their functions.
+    False for functions of users, for classes that users derive, and for replaced methods.
     """
     return all(_is_known(value) for value in objects)
 
@@ -61,14 +61,14 @@ def are_known(objects: Iterable[object]) -> bool:
 def _is_known(value: Any) -> bool:
     if callable(value):
         return _is_of_linkwork(value)
-    for kind in type(value).__mro__[:-1]:  # but object
+    for kind in type(value).__mro__[:-1]:  # without object
         if not all(map(_is_of_linkwork, (kind, *_functions(vars(kind).values())))):
             return False
     return True
 
 
 def _functions(attributes: Iterable[Any]) -> Iterator[Any]:
-    """The functions among the attributes of a class: methods, and those of properties."""
+    """Yield the functions among the attributes of a class: methods, and getters of properties."""
     for attribute in attributes:
         function = getattr(attribute, "__func__", getattr(attribute, "fget", attribute))
         if hasattr(function, "__code__"):
@@ -76,8 +76,8 @@ def _functions(attributes: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_of_linkwork(definition: Any) -> bool:
-    """Whether a class or function is defined in linkwork, or comes with its kind of class."""
-    return str(definition.__module__).partition(".")[0] in _SOURCES
+    """Return whether a class or function is of linkwork, or generated for its classes."""
+    return str(definition.__module__).partition(".")[0] in _KNOWN_PACKAGES
 
 
-_SOURCES = ("linkwork", "abc", "dataclasses", "typing")
+_KNOWN_PACKAGES = ("linkwork", "abc", "dataclasses", "typing")

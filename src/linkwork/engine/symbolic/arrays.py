@@ -1,10 +1,10 @@
-"""The array functions that spatial algebra and algorithms are written with.
+"""Array functions of which spatial algebra and the algorithms are composed.
 
-Each takes NumPy arrays of numbers, and `ObjectArray`s of traced values (module `traced`).
+They accept NumPy arrays of numbers and `ObjectArray`s of traced values (module `traced`).
 
-Batch    the last one or two axes are the vector or matrix; any axes before them are a batch
-Float    float64 unless the caller's arrays say otherwise
-Refused  whatever is not a real number: complex numbers, texts, dates, None, masked elements
+Batch     the last one or two axes are the vector or matrix; all axes before them are batch axes
+Float     the caller's floating-point type; float64 for other types
+Rejected  everything else: complex numbers, strings, dates, None, masked elements
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from linkwork.engine.symbolic.traced import foreign_package, unwrapped
 from linkwork.engine.symbolic.traced import where as where  # noqa: PLC0414
 from linkwork.errors import ArgumentError, ShapeError
 
-_NO_NUMBERS = (
+_NOT_REAL = (
     *(type(None), str, bytes, complex, date, timedelta, list, tuple, dict, set),
     *(np.complexfloating, np.datetime64, np.timedelta64, np.void),
 )
 
 
 def as_array(value: ArrayLike, name: str = "value", tail: tuple[int, ...] = ()) -> Array:
-    """Take a number, list or array as a floating-point array; arrays of floats stay as they are.
+    """Convert a number, list or array to a floating-point array; return float arrays unchanged.
 
     Args:
         value: real numbers, or traced values.
-        name: what messages call it.
-        tail: the shape that the last axes must have.
+        name: the name in error messages.
+        tail: the required shape of the last axes.
     """
     array = value if type(value) is ObjectArray else _converted(value, name)
     if tail and array.shape[-len(tail) :] != tail:
-        wanted = ", ".join(map(str, tail))
-        raise ShapeError(f"{name}: expected (..., {wanted}), got {array.shape}")
+        expected = ", ".join(map(str, tail))
+        raise ShapeError(f"{name}: expected (..., {expected}), got {array.shape}")
     return array
 
 
@@ -48,9 +48,9 @@ def _converted(value: Any, name: str) -> Array:
     package = foreign_package(value)
     if package:
         text = f"{name}: expected NumPy arrays, got a value of {package}"
-        raise ArgumentError(f"{text}; use np.asarray(...) to take its numbers")
+        raise ArgumentError(f"{text}; convert it with np.asarray(...)")
     if type(value) is not np.ndarray and is_masked(value):
-        raise ArgumentError(f"{name}: masked elements have no value; use filled() to give one")
+        raise ArgumentError(f"{name}: masked elements have no value; set one with filled()")
     try:
         array = np.asarray(value)
     except ValueError:
@@ -63,14 +63,14 @@ def _converted(value: Any, name: str) -> Array:
         raise ArgumentError(f"{name}: expected real numbers, got {array.dtype.name}")
     objects = unwrapped(array)
     for entry in objects.flat:
-        if isinstance(entry, _NO_NUMBERS):
+        if isinstance(entry, _NOT_REAL):
             raise ArgumentError(f"{name}: expected real numbers, got {type(entry).__name__}")
     return objects.view(ObjectArray)
 
 
 def is_masked(value: Any) -> bool:
-    """Whether any element of an array, or of arrays in sequences, is masked."""
-    if "numpy.ma" not in sys.modules:  # then nobody has such arrays; loading it takes a while
+    """Return whether an array, or an array in a nested sequence, has a masked element."""
+    if "numpy.ma" not in sys.modules:  # then there are no such arrays; importing it is slow
         return False
     if isinstance(value, (list, tuple)):
         return any(map(is_masked, value))
@@ -80,13 +80,13 @@ def is_masked(value: Any) -> bool:
 def batch_of(
     names: Sequence[str], tails: Sequence[tuple[int, ...]], arrays: Sequence[Array]
 ) -> tuple[int, ...]:
-    """The broadcast batch axes of arrays; `tails` are the shapes of one row of each."""
-    own = [a.shape[: a.ndim - len(tail)] for a, tail in zip(arrays, tails, strict=True)]
+    """Broadcast the batch axes of arrays; `tails` are the shapes of one row of each."""
+    batches = [a.shape[: a.ndim - len(tail)] for a, tail in zip(arrays, tails, strict=True)]
     try:
-        return np.broadcast_shapes(*own)
+        return np.broadcast_shapes(*batches)
     except ValueError:
-        listed = ", ".join(f"{name} {batch}" for name, batch in zip(names, own, strict=True))
-        raise ShapeError(f"batch axes do not fit each other: {listed}") from None
+        listed = ", ".join(f"{name} {batch}" for name, batch in zip(names, batches, strict=True))
+        raise ShapeError(f"batch axes cannot be broadcast together: {listed}") from None
 
 
 def stack(parts: Sequence[Any], axis: int = -1) -> Array:
@@ -102,7 +102,7 @@ def join(parts: Sequence[Array]) -> Array:
 
 
 def matrix(rows: Sequence[Sequence[Any]]) -> Array:
-    """Make (..., m, n) from m rows of n entries, each a number or a batch of numbers."""
+    """Build matrices (..., m, n) from m rows of n entries, each a number or a batch (...)."""
     width = len(rows[0])
     flat = stack([entry for row in rows for entry in row])
     return flat.reshape(*flat.shape[:-1], len(rows), width)
@@ -112,7 +112,7 @@ sin, cos, sqrt, atan2 = np.sin, np.cos, np.sqrt, np.arctan2
 
 
 def dot(a: Array, b: Array) -> Array:
-    """Sum of products along the last axis."""
+    """Dot product along the last axis."""
     return (a * b).sum(axis=-1)
 
 

@@ -1,8 +1,7 @@
-"""Linear algebra on rows of numbers and traced values, without branches on values.
+"""Linear algebra on rows of numbers and traced values, without branches that depend on values.
 
-Pivots  the largest entry of a column is moved by selections, so that one program serves every order
-        of the rows
-Zeros   a structural zero (`entries.is_zero`) takes no operation
+Pivots  rows are swapped by selections, so that one program serves every order of the rows
+Zeros   structural zeros (`entries.is_zero`) take no operations
 
 Golub, Van Loan, Matrix Computations (2013), chapters 3 and 4.
 """
@@ -14,16 +13,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.engine.symbolic.entries import FUNCTIONS, chosen, is_zero, minus, times
+from linkwork.engine.symbolic.entries import FUNCTIONS, is_zero, minus, select, times
 
 Rows: TypeAlias = list[list[Any]]
 SparseRow: TypeAlias = dict[int, Any]  # entries that are not structural zeros, by column
 
-_WRITTEN_OUT = 3  # up to this size, a determinant is a sum of products
+_MAX_EXPANDED = 3  # up to this size, a determinant is expanded into a sum of products
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """a / b; numbers divided by zero are infinite or NaN, as in compiled code."""
+    """Compute a / b; division of a number by zero returns inf or NaN, as in compiled code."""
     if isinstance(a, float) and isinstance(b, (int, float)):
         with np.errstate(all="ignore"):
             return float(np.divide(a, b))
@@ -31,37 +30,37 @@ def _quotient(a: Any, b: Any) -> Any:
 
 
 def _less_products(value: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
-    """A value minus the products of pairs; structural zeros cost nothing."""
+    """Subtract the products of pairs from a value; structural zeros take no operations."""
     for x, y in pairs:
         if not (is_zero(x) or is_zero(y)):
             value = minus(value, times(x, y))
     return value
 
 
-def _pivoted(rows: Rows, k: int, sign: Any) -> Any:
-    """Swap rows from row k on, so that the largest entry of column k is in row k.
+def _swap_pivot(rows: Rows, k: int, sign: Any) -> Any:
+    """Swap row k and the rows below it, so that the largest entry of column k is in row k.
 
-    Returns the sign of the permutation, which `sign` was before.
+    Returns the sign of the permutation of all rows; `sign` is the sign before.
     """
     size = abs(rows[k][k])
     for i in range(k + 1, len(rows)):
         if is_zero(rows[i][k]):
             continue
-        if is_zero(rows[k][k]):  # known when it is traced: nothing to choose
+        if is_zero(rows[k][k]):  # a structural zero: swap without a selection
             rows[k], rows[i] = rows[i], rows[k]
             size, sign = abs(rows[k][k]), -sign
             continue
         other = abs(rows[i][k])
         is_larger = size < other
         pairs = list(zip(rows[k], rows[i], strict=True))
-        rows[k] = [chosen(is_larger, low, top) for top, low in pairs]
-        rows[i] = [chosen(is_larger, top, low) for top, low in pairs]
-        size, sign = chosen(is_larger, other, size), chosen(is_larger, -sign, sign)
+        rows[k] = [select(is_larger, low, top) for top, low in pairs]
+        rows[i] = [select(is_larger, top, low) for top, low in pairs]
+        size, sign = select(is_larger, other, size), select(is_larger, -sign, sign)
     return sign
 
 
 def _eliminate(rows: Rows, k: int, inverse: Any) -> None:
-    """Make the entries of column k below row k zero."""
+    """Eliminate the entries of column k below row k."""
     for i in range(k + 1, len(rows)):
         if not is_zero(rows[i][k]):
             factor = rows[i][k] * inverse
@@ -71,7 +70,7 @@ def _eliminate(rows: Rows, k: int, inverse: Any) -> None:
 
 
 def solved(a: Rows, b: Rows) -> Rows:
-    """The x of a x = b: by substitution as far as possible, the rest by elimination."""
+    """Solve a x = b: by substitution as far as possible, the remainder by elimination."""
     rows, columns = list(range(len(a))), list(range(len(a)))
     x: dict[int, list[Any]] = {}  # by column of a
     while single := _single_entry(a, rows, columns):
@@ -81,14 +80,14 @@ def solved(a: Rows, b: Rows) -> Rows:
         rows.remove(row)
         columns.remove(column)
     if rows:
-        left = [[a[row][column] for column in columns] for row in rows]
-        rest = _eliminated(left, [_remainder(a[row], b[row], x) for row in rows])
-        x |= dict(zip(columns, rest, strict=True))
+        remaining = [[a[row][column] for column in columns] for row in rows]
+        solution = _eliminated(remaining, [_remainder(a[row], b[row], x) for row in rows])
+        x |= dict(zip(columns, solution, strict=True))
     return [x[column] for column in range(len(a))]
 
 
 def _single_entry(a: Rows, rows: Sequence[int], columns: Sequence[int]) -> tuple[int, int] | None:
-    """Row and column of an entry that is the only one of its row that is not a structural zero."""
+    """Find an entry that is the only structural nonzero of its row; return its row and column."""
     for row in rows:
         nonzero = [column for column in columns if not is_zero(a[row][column])]
         if len(nonzero) == 1:
@@ -97,7 +96,7 @@ def _single_entry(a: Rows, rows: Sequence[int], columns: Sequence[int]) -> tuple
 
 
 def _remainder(a: Sequence[Any], b: Sequence[Any], x: Mapping[int, Sequence[Any]]) -> list[Any]:
-    """A row of b less the products of a row of `a` with what is known of x."""
+    """Subtract the products of a row of `a` with the known rows of x from a row of b."""
     return [
         _less_products(entry, ((a[column], row[k]) for column, row in x.items()))
         for k, entry in enumerate(b)
@@ -105,18 +104,18 @@ def _remainder(a: Sequence[Any], b: Sequence[Any], x: Mapping[int, Sequence[Any]
 
 
 def _eliminated(a: Rows, b: Rows) -> Rows:
-    """The x of a x = b by Gaussian elimination with partial pivoting, then back substitution."""
+    """Solve a x = b by Gaussian elimination with partial pivoting and back substitution."""
     n = len(a)
     rows = [[*left, *right] for left, right in zip(a, b, strict=True)]
     inverses: list[Any] = []
     for k in range(n):
-        _pivoted(rows, k, 1.0)
+        _swap_pivot(rows, k, 1.0)
         inverses.append(_quotient(1.0, rows[k][k]))
         _eliminate(rows, k, inverses[k])
     x: dict[int, list[Any]] = {}
     for k in reversed(range(n)):
-        rest = _remainder(rows[k], rows[k][n:], x)
-        x[k] = [entry * inverses[k] for entry in rest]
+        remainder = _remainder(rows[k], rows[k][n:], x)
+        x[k] = [entry * inverses[k] for entry in remainder]
     return [x[k] for k in range(n)]
 
 
@@ -127,18 +126,18 @@ def _reciprocal(pivot: Any, row: int) -> Any:
 def ldl_factor(
     a: Sequence[Sequence[Any]], reciprocal: Callable[[Any, int], Any] = _reciprocal
 ) -> tuple[list[SparseRow], list[Any]]:
-    """The factors of a = L^T D L, with L unit lower triangular and D diagonal, without pivoting.
+    """Factor a = L^T D L, with L unit lower triangular and D diagonal, without pivoting.
 
-    The last row is eliminated first: where the coordinates of a tree are numbered from its root,
-    the factor of its mass matrix has no fill-in (Featherstone 2008, section 6.5). Each entry is
-    computed at once, from the matrix and the rows below, so that it stays in a register.
+    The last row is eliminated first: if the coordinates of a tree are numbered from its root, the
+    factor of its mass matrix has no fill-in (Featherstone 2008, section 6.5). Each entry is
+    computed in one expression from the matrix and the rows below, so that it stays in a register.
 
     Args:
-        a: (n, n) positive definite; the lower triangle is read.
+        a: (n, n) positive definite; only the lower triangle is read.
         reciprocal: computes 1 / pivot from a pivot and the index of its row.
 
     Returns:
-        the rows of L without the diagonal, and the diagonal of D^-1.
+        The rows of L without the diagonal, and the diagonal of D^-1.
     """
     n = len(a)
     columns = _pattern(a)
@@ -158,7 +157,7 @@ def ldl_factor(
 
 
 def _pattern(a: Sequence[Sequence[Any]]) -> list[list[int]]:
-    """Columns left of the diagonal in which each row of L is not a structural zero."""
+    """Return for each row of L the columns left of the diagonal that are structural nonzeros."""
     rows = [{j for j in range(i) if not is_zero(row[j])} for i, row in enumerate(a)]
     for row in reversed(rows):
         for i in row:
@@ -171,7 +170,7 @@ def solved_positive_definite(
     b: Sequence[Sequence[Any]],
     reciprocal: Callable[[Any, int], Any] = _reciprocal,
 ) -> Rows:
-    """The x of a x = b for a positive definite `a`, by `ldl_factor`."""
+    """Solve a x = b for a positive definite `a`, with `ldl_factor`."""
     n = len(a)
     L, inverses = ldl_factor(a, reciprocal)
     x: Rows = [[] for _ in range(n)]
@@ -187,25 +186,25 @@ def solved_positive_definite(
 
 
 def determinant(a: Rows) -> Any:
-    """The determinant: written out for small matrices, else the product of the pivots."""
+    """Compute the determinant: expanded for small matrices, else the product of the pivots."""
     n = len(a)
-    if n <= _WRITTEN_OUT:
+    if n <= _MAX_EXPANDED:
         return _expanded(a)
     rows, sign, product = [list(row) for row in a], 1.0, 1.0
     for k in range(n):
-        sign = _pivoted(rows, k, sign)
+        sign = _swap_pivot(rows, k, sign)
         pivot = rows[k][k]
         if is_zero(pivot):
             return 0.0
-        # A pivot of zero makes the determinant zero, whatever the rows below it are.
-        inverse = chosen(abs(pivot) <= 0.0, 0.0, _quotient(1.0, pivot))
+        # If a pivot is zero, the determinant is zero, and the rows below do not matter.
+        inverse = select(abs(pivot) <= 0.0, 0.0, _quotient(1.0, pivot))
         _eliminate(rows, k, inverse)
         product = product * pivot
     return sign * product
 
 
 def _expanded(a: Rows) -> Any:
-    """The determinant along the first row."""
+    """Expand the determinant along the first row."""
     if not a:
         return 1.0
     total: Any = 0.0
@@ -218,12 +217,12 @@ def _expanded(a: Rows) -> Any:
 
 
 def cholesky_factor(a: Rows) -> Rows:
-    """The lower triangular L of a = L L^T, column by column; reads the lower triangle."""
+    """Compute the lower triangular L of a = L L^T by columns; reads only the lower triangle."""
     n = len(a)
     L: Rows = [[0.0] * n for _ in range(n)]
     for j in range(n):
-        rest = _less_products(a[j][j], zip(L[j][:j], L[j][:j], strict=True))
-        L[j][j] = FUNCTIONS["sqrt"](rest)
+        square = _less_products(a[j][j], zip(L[j][:j], L[j][:j], strict=True))
+        L[j][j] = FUNCTIONS["sqrt"](square)
         inverse = _quotient(1.0, L[j][j])
         for i in range(j + 1, n):
             L[i][j] = _less_products(a[i][j], zip(L[i][:j], L[j][:j], strict=True)) * inverse

@@ -1,13 +1,13 @@
 """Entries of arrays: traced values, and NumPy's functions of one entry.
 
-`Traced`       one value of a function that is being traced; `node.Expr` is one
-`chosen`       one of two entries, by a condition that may be traced
-`is_zero`      whether an entry is zero whatever the inputs are: a structural zero
-`plus`, `minus`, `times`   sums and products that leave structural zeros and ones out
-`FUNCTIONS`    by the names of NumPy's functions, where NumPy's own loop over objects does not work
+`Traced`       base class of traced values, such as `node.Expr`
+`select`       one of two entries, by a condition that may be traced
+`is_zero`      whether an entry is a structural zero: zero for all inputs
+`plus`, `minus`, `times`   sums and products without operations on constant zeros and ones
+`FUNCTIONS`    functions of entries, by the name of the NumPy function that they replace
 
-An entry is a number, a traced value, or another kind of number that has NumPy's functions as
-methods.
+An entry is a number, a traced value, or an object of another numeric type that has NumPy's
+functions as methods.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 
 
 class Traced:
-    """One traced value: the base class by which `isinstance` tells it from a number.
+    """Base class of traced values, which distinguishes them from numbers.
 
-    It has Python's operators, and NumPy's functions of one number as methods. A comparison gives a
-    condition, which is traced too.
+    A traced value has Python's operators, and NumPy's functions of one number as methods. A
+    comparison returns a condition, which is traced too.
     """
 
     __slots__ = ()
@@ -33,50 +33,50 @@ class Traced:
     __invert__: Any
 
     def select(self, yes: Any, no: Any) -> Any:
-        """`yes` where this condition is true, else `no`."""
+        """Return `yes` where this condition is true, else `no`."""
         raise NotImplementedError
 
     def like(self, value: Any) -> Any:
-        """A number as a traced value of the same function."""
+        """Convert a number to a traced value of the same function."""
         raise NotImplementedError
 
     def number(self) -> float | None:
-        """Its value, if that is known already."""
+        """Return its value if it is a constant, else None."""
         raise NotImplementedError
 
 
 _NUMBERS = (int, float, np.number, np.bool_)
 
 
-def chosen(condition: Any, yes: Any, no: Any) -> Any:
-    """One of two entries; the condition may be traced."""
+def select(condition: Any, yes: Any, no: Any) -> Any:
+    """Return one of two entries; the condition may be traced."""
     if isinstance(condition, Traced):
         return condition.select(yes, no)
     return yes if condition else no
 
 
 def is_zero(entry: Any) -> bool:
-    """Whether an entry is a structural zero: the constant 0, as a number or as a traced value."""
+    """Return whether an entry is the constant 0, as a number or as a traced value."""
     value = entry.number() if isinstance(entry, Traced) else entry
     return isinstance(value, (int, float)) and value == 0.0
 
 
 def plus(a: Any, b: Any) -> Any:
-    """a + b; a constant 0 is left out."""
+    """Return a + b without adding a constant 0."""
     if isinstance(a, float) and a == 0.0:
         return b
     return a if isinstance(b, float) and b == 0.0 else a + b
 
 
 def minus(a: Any, b: Any) -> Any:
-    """a - b; a constant 0 is left out."""
+    """Return a - b without subtracting a constant 0, or subtracting from it."""
     if isinstance(b, float) and b == 0.0:
         return a
     return -b if isinstance(a, float) and a == 0.0 else a - b
 
 
 def times(a: Any, b: Any) -> Any:
-    """a b; a constant 0, 1 or -1 takes no product."""
+    """Return a b without multiplying by a constant 0, 1 or -1."""
     for x, y in ((a, b), (b, a)):
         if isinstance(x, float) and x in (0.0, 1.0, -1.0):
             return 0.0 if x == 0.0 else y if x == 1.0 else -y
@@ -91,37 +91,37 @@ def _equal(a: Any, b: Any) -> Any:
     return (a <= b) & (b <= a) if isinstance(a, Traced) or isinstance(b, Traced) else a == b
 
 
-def _either(a: Any, b: Any) -> Any:
+def _xor(a: Any, b: Any) -> Any:
     return (a | b) & _not(a & b)
 
 
 def _larger(a: Any, b: Any) -> Any:
-    return chosen(a < b, b, chosen(b <= a, a, a + b))  # a + b is NaN if one of them is
+    return select(a < b, b, select(b <= a, a, a + b))  # a + b is NaN if one of them is
 
 
 def _smaller(a: Any, b: Any) -> Any:
-    return chosen(b < a, b, chosen(a <= b, a, a + b))
+    return select(b < a, b, select(a <= b, a, a + b))
 
 
 def _ignoring_nan(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A function of two numbers that gives the other one where one of them is NaN."""
-    return lambda a, b: chosen(_equal(a, a), chosen(_equal(b, b), function(a, b), a), b)
+    """Wrap a function of two numbers to return one of them where the other is NaN."""
+    return lambda a, b: select(_equal(a, a), select(_equal(b, b), function(a, b), a), b)
 
 
 def _sign(a: Any) -> Any:
-    return chosen(a < 0.0, -1.0, chosen(a > 0.0, 1.0, a))
+    return select(a < 0.0, -1.0, select(a > 0.0, 1.0, a))
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """NumPy's function for numbers, the method of this name for other entries."""
-    of_numbers = getattr(np, name)
+    """Create a function that calls NumPy's for numbers and the method for other entries."""
+    numpy_function = getattr(np, name)
 
     def function(a: Any, *others: Any) -> Any:
         if isinstance(a, _NUMBERS):
             for other in others:
                 if isinstance(other, Traced):
                     return getattr(other.like(a), name)(*others)
-            return of_numbers(a, *others)
+            return numpy_function(a, *others)
         return getattr(a, name)(*others)
 
     return function
@@ -142,7 +142,7 @@ def _arccos(a: Any) -> Any:
 def _sinh(a: Any) -> Any:
     x = abs(a)
     e = _expm1(x)  # sinh(x) = (e + e/(e + 1)) / 2 with e = exp(x) - 1: no cancellation
-    return _sign(a) * chosen(x < _LARGE, 0.5 * (e + e / (e + 1.0)), _half_exp(x))
+    return _sign(a) * select(x < _LARGE, 0.5 * (e + e / (e + 1.0)), _half_exp(x))
 
 
 def _cosh(a: Any) -> Any:
@@ -151,7 +151,7 @@ def _cosh(a: Any) -> Any:
 
 
 def _half_exp(x: Any) -> Any:
-    """exp(x) / 2, finite wherever sinh and cosh are."""
+    """Return exp(x) / 2, which is finite wherever sinh and cosh are."""
     root = _exp(0.5 * x)
     return (0.5 * root) * root
 
@@ -163,17 +163,17 @@ def _tanh(a: Any) -> Any:
 
 def _arcsinh(a: Any) -> Any:
     x = abs(a)
-    is_large = x > 1.0 / np.finfo(float).eps  # then 1 + x^2 = x^2 to rounding, and x^2 may overflow
-    small = chosen(is_large, 1.0, x)
+    is_large = x > 1.0 / np.finfo(float).eps  # 1 + x^2 rounds to x^2, and x^2 may overflow
+    small = select(is_large, 1.0, x)
     square = small * small
     near_zero = _log1p(small + square / (1.0 + _sqrt(1.0 + square)))  # no cancellation
-    return _sign(a) * chosen(is_large, _log(x) + _LOG_2, near_zero)
+    return _sign(a) * select(is_large, _log(x) + _LOG_2, near_zero)
 
 
 def _arccosh(a: Any) -> Any:
     is_large = a > 1.0 / np.finfo(float).eps
-    t = chosen(is_large, 1.0, a) - 1.0
-    return chosen(is_large, _log(a) + _LOG_2, _log1p(t + _sqrt(t * (t + 2.0))))
+    t = select(is_large, 1.0, a) - 1.0
+    return select(is_large, _log(a) + _LOG_2, _log1p(t + _sqrt(t * (t + 2.0))))
 
 
 def _arctanh(a: Any) -> Any:
@@ -187,28 +187,28 @@ def _ceil(a: Any) -> Any:
 
 def _rint(a: Any) -> Any:
     below = _floor(a)
-    even = 2.0 * _floor(0.5 * below + 0.5)  # the even one of the two nearest integers
+    even = 2.0 * _floor(0.5 * below + 0.5)  # the even one of `below` and `below + 1`
     fraction = a - below
-    return chosen(fraction < 0.5, below, chosen(fraction > 0.5, below + 1.0, even))
+    return select(fraction < 0.5, below, select(fraction > 0.5, below + 1.0, even))
 
 
 def _quotient(a: Any, b: Any) -> tuple[Any, Any]:
-    """floor(a / b) and the remainder, which has the sign of b."""
+    """Return floor(a / b) and the remainder, which has the sign of b."""
     q = _floor(a / b)
     r = a - q * b
-    signed, size = chosen(b < 0.0, -r, r), abs(b)
+    signed, size = select(b < 0.0, -r, r), abs(b)
     low, high = signed < 0.0, signed >= size  # a / b was rounded across an integer
-    q = chosen(low, q - 1.0, chosen(high, q + 1.0, q))
-    return q, chosen(low, r + b, chosen(high, r - b, r))
+    q = select(low, q - 1.0, select(high, q + 1.0, q))
+    return q, select(low, r + b, select(high, r - b, r))
 
 
 def _signed_remainder(a: Any, b: Any) -> Any:
     remainder = _quotient(abs(a), abs(b))[1]
-    return chosen(a < 0.0, -remainder, remainder)
+    return select(a < 0.0, -remainder, remainder)
 
 
 _LOG_2 = float(np.log(2.0))
-_LARGE = 20.0  # exp(x) - exp(-x) = exp(x) to rounding from here on
+_LARGE = 20.0  # from here on, exp(x) - exp(-x) rounds to exp(x)
 _DEGREE = np.pi / 180.0
 
 COMPARISONS: dict[str, Callable[..., Any]] = {
@@ -224,8 +224,8 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
     "bitwise_and": lambda a, b: a & b,
     "bitwise_or": lambda a, b: a | b,
     "invert": _not,
-    "logical_xor": _either,
-    "bitwise_xor": _either,
+    "logical_xor": _xor,
+    "bitwise_xor": _xor,
     "isnan": lambda a: _not(_equal(a, a)),
     "isinf": lambda a: abs(a) >= np.inf,
     "isfinite": lambda a: abs(a) < np.inf,
@@ -247,7 +247,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log2": lambda a: _log(a) * (1.0 / _LOG_2),
     "log10": lambda a: _log(a) * (1.0 / float(np.log(10.0))),
     "ceil": _ceil,
-    "trunc": lambda a: chosen(a < 0.0, _ceil(a), _floor(a)),
+    "trunc": lambda a: select(a < 0.0, _ceil(a), _floor(a)),
     "rint": _rint,
     "floor_divide": lambda a, b: _quotient(a, b)[0],
     "remainder": lambda a, b: _quotient(a, b)[1],
@@ -256,9 +256,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "fmod": _signed_remainder,
     "fmax": _ignoring_nan(_larger),
     "fmin": _ignoring_nan(_smaller),
-    "copysign": lambda a, b: chosen(b < 0.0, -abs(a), abs(a)),
-    "heaviside": lambda a, b: chosen(
-        a < 0.0, 0.0, chosen(a > 0.0, 1.0, chosen(_equal(a, 0.0), b, a))
+    "copysign": lambda a, b: select(b < 0.0, -abs(a), abs(a)),
+    "heaviside": lambda a, b: select(
+        a < 0.0, 0.0, select(a > 0.0, 1.0, select(_equal(a, 0.0), b, a))
     ),
     "logaddexp": lambda a, b: _larger(a, b) + _log1p(_exp(-abs(a - b))),
     "clip": lambda a, low, high: _smaller(_larger(a, low), high),

@@ -1,19 +1,19 @@
-"""Linear algebra of small matrices, on numbers and inside functions that are being traced.
+"""Linear algebra of small matrices, for numeric and for traced arrays.
 
     solve, inv    linear equations, general or positive definite
     det           determinant
     cholesky      lower or upper triangular factor
-    norm          lengths of vectors, norms of matrices
+    norm          norms of vectors and matrices
 
 Names and shapes are those of `numpy.linalg`; the last one or two axes are the vector or matrix, and
-any axes before them are a batch.
+all axes before them are batch axes.
 
-Numbers  NumPy computes, and raises `numpy.linalg.LinAlgError` for a singular matrix
-Traced   every step is written out, for one size of matrix and without branches: about n^3
-         operations, so matrices of more than 30 rows make long programs. A zero that is known when
-         a function is traced costs nothing. Nothing is raised: the results of a singular matrix
-         are infinite or NaN, in its row of a batch only. Derivatives go through all of them.
-         `np.linalg.solve` and the others, called with traced arrays, are these functions
+Numeric  computed by NumPy, which raises `numpy.linalg.LinAlgError` for a singular matrix
+Traced   unrolled for one matrix size, without branches: about n^3 operations, so matrices of more
+         than 30 rows lead to long programs. Structural zeros take no operations. No error is
+         raised: the results of a singular matrix are infinite or NaN, in its row of a batch only.
+         All functions are differentiable. `np.linalg.solve` and others call these functions when
+         their arguments are traced arrays
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from linkwork.engine.symbolic.elimination import (
     solved,
     solved_positive_definite,
 )
-from linkwork.engine.symbolic.traced import INSTEAD_OF
+from linkwork.engine.symbolic.traced import REPLACEMENTS
 from linkwork.errors import ArgumentError, ShapeError
 
 Assumption: TypeAlias = Literal["general", "positive definite"]
@@ -40,20 +40,20 @@ _ASSUMPTIONS = ("general", "positive definite")
 
 
 def solve(a: ArrayLike, b: ArrayLike, *, assume: Assumption = "general") -> Array:
-    """The x of a @ x = b.
+    """Solve a @ x = b for x.
 
     Args:
         a: (..., n, n).
         b: (n,), or (..., n, k).
-        assume: "general" solves by elimination with partial pivoting, as NumPy does. "positive
-            definite" takes less than half as many steps, and reads the lower triangle of `a` alone;
-            a mass matrix is positive definite.
+        assume: "general" uses elimination with partial pivoting, as NumPy does. "positive definite"
+            takes less than half as many operations and reads only the lower triangle of `a`; mass
+            matrices are positive definite.
 
     Returns:
         (..., n), or (..., n, k).
     """
     left, right = _square("solve", a), as_array(b, "b")
-    of_assumption = _solver(assume)
+    solver = _solver(assume)
     n, is_vector = left.shape[-1], right.ndim == 1
     columns = right[:, None] if is_vector else right
     if columns.ndim < 2 or columns.shape[-2] != n:
@@ -62,29 +62,29 @@ def solve(a: ArrayLike, b: ArrayLike, *, assume: Assumption = "general") -> Arra
     if object not in (left.dtype, columns.dtype):
         x = np.linalg.solve(left, columns)
     else:
-        x = _each(of_assumption, left, columns, columns.shape[-2:])
+        x = _each(solver, left, columns, columns.shape[-2:])
     return x[..., 0] if is_vector else x
 
 
 def inv(a: ArrayLike, *, assume: Assumption = "general") -> Array:
-    """(..., n, n) inverse of matrices (..., n, n); `assume` is as in `solve`.
+    """Inverse (..., n, n) of matrices (..., n, n); `assume` is as in `solve`.
 
     To multiply by an inverse once, `solve` is cheaper and more accurate.
     """
-    matrices, of_assumption = _square("inv", a), _solver(assume)
+    matrices, solver = _square("inv", a), _solver(assume)
     if matrices.dtype != object:
         return np.linalg.inv(matrices)
-    result = _each(of_assumption, matrices, np.eye(matrices.shape[-1]), matrices.shape[-2:])
+    result = _each(solver, matrices, np.eye(matrices.shape[-1]), matrices.shape[-2:])
     if assume == "general":
         return result
-    lower = np.tri(matrices.shape[-1], dtype=bool)  # it is symmetric: one half is enough
+    lower = np.tri(matrices.shape[-1], dtype=bool)  # symmetric: one triangle suffices
     return np.where(lower, result, np.swapaxes(result, -1, -2))
 
 
 def det(a: ArrayLike) -> Array:
-    """(...) determinant of matrices (..., n, n).
+    """Determinant (...) of matrices (..., n, n).
 
-    Traced, its error is small compared with the product of the lengths of the rows.
+    Traced, its rounding error is small compared with the product of the norms of the rows.
     """
     matrices = _square("det", a)
     if matrices.dtype != object:
@@ -93,10 +93,10 @@ def det(a: ArrayLike) -> Array:
 
 
 def cholesky(a: ArrayLike, *, upper: bool = False) -> Array:
-    """(..., n, n) lower triangular L with a = L @ L.T, or its transpose if `upper`.
+    """Lower triangular L (..., n, n) with a = L @ L.T, or its transpose if `upper`.
 
-    It reads the lower triangle of `a`, or the upper one. Traced, a matrix that is not positive
-    definite gives NaN.
+    Only the lower triangle of `a` is read, or the upper one if `upper`. Traced, the result of a
+    matrix that is not positive definite is NaN.
     """
     matrices = _square("cholesky", a)
     if upper:
@@ -112,10 +112,10 @@ def cholesky(a: ArrayLike, *, upper: bool = False) -> Array:
 def norm(
     x: ArrayLike, ord: Any = None, axis: int | tuple[int, int] | None = None, keepdims: bool = False
 ) -> Array:
-    """Norms of vectors, or of matrices, as `numpy.linalg.norm` gives them.
+    """Norms of vectors or matrices, as `numpy.linalg.norm`.
 
-    Traced, those of matrices that need singular values (2, -2, "nuc") are left out. The derivative
-    of the length of a vector is zero at the zero vector.
+    Matrix norms that need singular values (2, -2, "nuc") cannot be traced. The derivative of the
+    Euclidean norm is zero at the zero vector.
     """
     entries = as_array(x, "x")
     if entries.dtype != object:
@@ -126,19 +126,17 @@ def norm(
     if len(axes) == 1 and isinstance(ord, (int, float)):
         return _vector_norm(entries, ord, axes[0], keepdims)
     if len(axes) == 2 and ord in (1, -1, np.inf, -np.inf):
-        sums, of = axes if abs(ord) == 1 else axes[::-1]  # of columns, or of rows
-        result = np.abs(entries).sum(axis=sums, keepdims=True)
-        result = (
-            result.max(axis=of, keepdims=True) if ord > 0 else result.min(axis=of, keepdims=True)
-        )
+        sum_axis, other_axis = axes if abs(ord) == 1 else axes[::-1]  # of columns, or of rows
+        sums = np.abs(entries).sum(axis=sum_axis, keepdims=True)
+        result = (np.max if ord > 0 else np.min)(sums, axis=other_axis, keepdims=True)
         return result if keepdims else result.squeeze(axes)
-    of = "matrices" if len(axes) == 2 else "vectors"
-    text = f"norm: ord={ord!r} of {of} cannot be traced"
-    raise ArgumentError(f"{text}; vectors take any number, matrices 'fro', 1, -1, inf and -inf")
+    kind = "matrices" if len(axes) == 2 else "vectors"
+    text = f"norm: ord={ord!r} of {kind} cannot be traced"
+    raise ArgumentError(f"{text}; use a number for vectors, 'fro', 1, -1, inf or -inf for matrices")
 
 
 NAMES = ("cholesky", "det", "inv", "norm", "solve")
-INSTEAD_OF.update(
+REPLACEMENTS.update(
     {
         np.linalg.solve: solve,
         np.linalg.inv: inv,
@@ -165,7 +163,7 @@ def _solver(assume: Any) -> Callable[[Rows, Rows], Rows]:
 def _each(
     function: Callable[[Rows, Rows], Any], a: Array, b: Array, shape: tuple[int, ...]
 ) -> Array:
-    """A function of two matrices, for each of a batch; it returns an array of a shape."""
+    """Apply a function of two matrices to each row of a batch; `shape` is that of its result."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     lefts = np.broadcast_to(a, batch + a.shape[-2:])
     rights = np.broadcast_to(b, batch + b.shape[-2:])
@@ -176,7 +174,7 @@ def _each(
 
 
 def _entries(result: Any, shape: tuple[int, ...]) -> Any:
-    """Rows as an array without asking NumPy what their entries are."""
+    """Convert rows to an object array, without NumPy inspecting the entries."""
     if not shape:
         return result
     array = np.empty(shape, dtype=object)

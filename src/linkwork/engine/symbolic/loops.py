@@ -1,16 +1,16 @@
-"""Loops in graphs and programs: making them, and leaving out what they do not need.
+"""Loops in graphs and programs: their construction and simplification.
 
-Capture    the body of a loop is a graph within another one. Expressions of that graph that the body
-           uses become its invariants, and what depends on nothing else is computed outside, once
-Constants  a carry that keeps its initial value is no carry
-Few        no iteration is the initial carry, and one iteration is the body itself
-Unused     a program has only those carries, stacks and invariants that its results need
+Invariants  the body of a loop is a graph inside another one. Expressions of the outer graph that
+            the body uses become invariants; expressions of invariants are computed once, outside
+Carry       an entry of the carry that keeps its initial value becomes an invariant
+Unrolling   a loop of no iteration is its initial carry; a loop of one iteration is its body
+Pruning     carry entries, stacks and invariants that the results do not need are removed
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,63 +19,61 @@ from linkwork.engine.symbolic.node import Expr, Graph, Op, innermost_graph
 from linkwork.engine.symbolic.program import Loop, LoopValue, Program, loop_body, program_of
 from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
 
-MOST_FOLDED = 100_000  # a loop on constants that takes more steps is computed in each call
+MOST_FOLDED = 100_000  # loops on constants with more steps are not computed at tracing time
 
 
 class BodyGraph(Graph):
-    """The graph of the body of a loop, within the graph that the loop belongs to."""
+    """The graph of the body of a loop, inside the graph that the loop belongs to."""
 
     def __init__(self, parent: Graph, n_carry: int, n_read: int = 0) -> None:
         super().__init__(parent)
         self.carry = [self.input() for _ in range(n_carry)]
-        self.items = [self.input() for _ in range(n_read)]  # of the stacks that it reads
+        self.items = [self.input() for _ in range(n_read)]  # one item of each stack that it reads
 
     def loop(
         self,
         n: int,
         initial: Sequence[Expr],
-        following: Sequence[Expr],
+        next_carry: Sequence[Expr],
         *,
         read: Sequence[Expr] = (),
         written: Sequence[Expr] = (),
         is_reversed: bool = False,
     ) -> tuple[Loop, list[Expr]]:
-        """The loop with this body, and its operands.
+        """Build the loop with this body; return the loop and its operands.
 
         Args:
-            n: how many iterations.
-            initial: the carry before the first one: nodes of the parent, or of graphs around it.
-            following: the carry after an iteration, from that before.
+            n: number of iterations.
+            initial: the carry before the first iteration; nodes of enclosing graphs.
+            next_carry: the carry after an iteration; nodes of this graph.
             read: the stacks to read; nodes of the parent.
-            written: an item of each stack to write.
-            is_reversed: whether the last item of each stack comes first.
+            written: one item of each stack to write; nodes of this graph.
+            is_reversed: whether the loop starts with the last item of each stack.
         """
         assert self.parent is not None
-        results = [self.lifted(node) for node in (*following, *written)]
+        results = [self.lifted(node) for node in (*next_carry, *written)]
         self.is_finished = True
         traced = program_of((), (), results, self)
         used = {step[1] for step in traced.steps if step[0] is Op.INPUT}
         invariants = [node for node in self.captured if node.args[0] in used]
         inputs = [*self.carry, *invariants, *self.items]
-        place = {node.args[0]: k for k, node in enumerate(inputs)}
-        steps = tuple(
-            (op, place[a]) if op is Op.INPUT else (op, a, *b) for op, a, *b in traced.steps
-        )
+        new_index = {node.args[0]: k for k, node in enumerate(inputs)}
+        steps = _with_inputs(traced, new_index)
         sizes_in = len(self.carry), len(invariants), len(self.items)
-        sizes_out = len(following), len(written)
+        sizes_out = len(next_carry), len(written)
         body = loop_body(sizes_in, sizes_out, replace(traced, steps=steps))
         operands = [*initial, *(self.captured[node] for node in invariants), *read]
         return Loop(body, n, is_reversed), [self.parent.lifted(node) for node in operands]
 
 
 def loop_nodes(graph: Graph, loop: Loop, operands: Sequence[Expr]) -> LoopValue:
-    """The nodes of the values of a loop, simplified.
+    """Create the nodes of the values of a loop, simplified.
 
     Args:
-        graph: what they belong to. A loop that uses no stacks, and only nodes of graphs around this
-            one, belongs to those.
+        graph: the graph that they belong to. A loop without stacks, all of whose operands belong to
+            enclosing graphs, is created in the innermost of those.
         loop: the loop.
-        operands: the initial carry, invariants and stacks.
+        operands: the initial carry, invariants and stacks to read.
     """
     n_carry = loop.n_carry
     if loop.n == 0:  # its stacks are empty
@@ -101,7 +99,7 @@ def loop_nodes(graph: Graph, loop: Loop, operands: Sequence[Expr]) -> LoopValue:
 
 
 def _folded(loop: Loop, operands: Sequence[Expr]) -> list[float] | None:
-    """The values of a loop on constants, where they are finite numbers, and soon computed."""
+    """Return the values of a loop on constants; None if they are not finite or take too long."""
     if (
         any(node.op is not Op.CONST for node in operands)
         or loop.n * loop.body.n_steps > MOST_FOLDED
@@ -117,10 +115,10 @@ def _folded(loop: Loop, operands: Sequence[Expr]) -> list[float] | None:
 def _simplified(
     graph: Graph, loop: Loop, operands: list[Expr]
 ) -> tuple[list[int], Loop, list[Expr]]:
-    """A loop without carries that keep their initial values, and without constants as invariants.
+    """Remove carry entries that keep their initial values, and invariants that are constants.
 
     Returns:
-        Which carries are left, the loop, and its operands.
+        The indices of the remaining carry entries, the loop, and its operands.
     """
     body, n_carry, n_read = loop.body, loop.n_carry, loop.n_read
     start, stop = n_carry, n_carry + loop.n_invariants
@@ -131,44 +129,46 @@ def _simplified(
     )
     if not unchanged and is_simple:
         return list(range(n_carry)), loop, operands
-    while True:  # until all that are assumed to be unchanged are
+    while True:  # until all entries that are assumed to be unchanged are unchanged
         changing = [k for k in range(n_carry) if k not in unchanged]
-        own = BodyGraph(graph, len(changing), n_read)
+        body_graph = BodyGraph(graph, len(changing), n_read)
         carry = operands[:n_carry]
-        for k, node in zip(changing, own.carry, strict=True):
+        for k, node in zip(changing, body_graph.carry, strict=True):
             carry[k] = node
-        nodes = body.replay(own, [*carry, *invariants, *own.items])
+        nodes = body.replay(body_graph, [*carry, *invariants, *body_graph.items])
         results = [nodes[step] for step in body.results]
         changed = {k for k in unchanged if not _is_same(results[k], carry[k])}
         if not changed:
-            initial, following = ([of[k] for k in changing] for of in (operands, results))
-            written = results[n_carry:]
-            is_reversed = loop.is_reversed
-            made, used = own.loop(
-                loop.n, initial, following, read=read, written=written, is_reversed=is_reversed
+            simplified, simplified_operands = body_graph.loop(
+                loop.n,
+                [operands[k] for k in changing],
+                [results[k] for k in changing],
+                read=read,
+                written=results[n_carry:],
+                is_reversed=loop.is_reversed,
             )
-            return changing, made, used
+            return changing, simplified, simplified_operands
         unchanged -= changed
 
 
 def _unchanged_carries(loop: Loop, operands: Sequence[Expr]) -> set[int]:
-    """The carries that seem to keep their initial values, without making nodes."""
+    """Return candidates for carry entries that keep their initial values, without new nodes."""
     body, n_carry = loop.body, loop.n_carry
-    known = [node.args[0] if node.op is Op.CONST else None for node in operands]
+    constants = [node.args[0] if node.op is Op.CONST else None for node in operands]
     same = {k for k in range(n_carry) if body.steps[body.results[k]] == (Op.INPUT, k)}
-    assumed = {k for k in range(n_carry) if known[k] is not None} - same
+    assumed = {k for k in range(n_carry) if constants[k] is not None} - same
     while assumed:
-        values = body.values(known, _FOLDED, float, _unknown_values)
-        changed = {k for k in assumed if values[body.results[k]] != known[k]}
+        values = body.values(constants, _FOLDED, float, _unknown_values)
+        changed = {k for k in assumed if values[body.results[k]] != constants[k]}
         if not changed:
             break
         assumed -= changed
-        known = [None if k in changed else value for k, value in enumerate(known)]
+        constants = [None if k in changed else value for k, value in enumerate(constants)]
     return same | assumed
 
 
 def _fold(op: Op, *args: float | None) -> float | None:
-    """The value of an operation on values of which some are not known; None if it is not known."""
+    """Compute an operation on constants and unknown values (None); None if it is unknown."""
     if op is Op.MUL and 0.0 in args:
         return 0.0
     if op is Op.DIV and args[0] == 0.0:
@@ -195,23 +195,22 @@ def _is_same(a: Expr, b: Expr) -> bool:
     return a is b or (a.op is b.op is Op.CONST and a.args[0] == b.args[0])
 
 
-# Programs without what their results do not need.
+# Pruning: removal of steps and loop values that the results do not need.
 
 
 @dataclass
-class _Use:
-    """The values of a loop that are used."""
+class _UsedValues:
+    """The values and operands of a loop that are used, by index."""
 
     results: set[int] = field(default_factory=set[int])
     stacks: set[int] = field(default_factory=set[int])
-    operands: list[int] = field(default_factory=list[int])  # positions of those that are needed
+    operands: list[int] = field(default_factory=list[int])
 
-    def close(self, loop: Loop) -> None:
-        """Add the carries that these values depend on, and find the operands."""
+    def add_dependencies(self, loop: Loop) -> None:
+        """Add the carry entries that these values depend on, and set the operands."""
         body = loop.body
         while True:
-            wanted = [body.results[k] for k in self.places(loop)]
-            needed, _ = _needed(body, wanted)
+            needed, _ = _needed(body, [body.results[k] for k in self.body_outputs(loop)])
             inputs = {
                 step[1]
                 for step, is_used in zip(body.steps, needed, strict=True)
@@ -223,18 +222,18 @@ class _Use:
                 return
             self.results |= carry
 
-    def places(self, loop: Loop) -> list[int]:
-        """The outputs of the body that are used."""
+    def body_outputs(self, loop: Loop) -> list[int]:
+        """Return the indices of the body outputs that are used."""
         return [*sorted(self.results), *(loop.n_carry + k for k in sorted(self.stacks))]
 
 
 def pruned(program: Program) -> Program:
-    """A program without the carries, stacks and invariants of loops that it does not need."""
+    """Remove carry entries, stacks and invariants of loops that the results do not need."""
     return _pruned(program, program.results)
 
 
 def _pruned(program: Program, results: Sequence[int]) -> Program:
-    """The program of some steps; its ports are not changed."""
+    """Return the part of a program that computes `results`, with the same ports."""
     needed, uses = _needed(program, results)
     step_of: dict[int, int] = {}
     steps: list[tuple[Any, ...]] = []
@@ -243,17 +242,17 @@ def _pruned(program: Program, results: Sequence[int]) -> Program:
         if not needed[step]:
             continue
         step_of[step] = len(steps)
-        own = program.operands[step]
-        first = args[: len(args) - len(own)]
+        operands = program.operands[step]
+        first = args[: len(args) - len(operands)]
         if op is Op.LOOP:
             loop, use = program.loops[args[0]], uses[step]
             smaller = _with_values(loop, use)
             index, _ = loops.setdefault(smaller.digest, (len(loops), smaller))
-            first, own = [index], tuple(own[k] for k in use.operands)
+            first, operands = [index], tuple(operands[k] for k in use.operands)
         elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
             use = uses[args[1]]
             first = [sorted(use.results if op is Op.LOOP_RESULT else use.stacks).index(args[0])]
-        steps.append((op, *first, *[step_of[arg] for arg in own]))
+        steps.append((op, *first, *[step_of[arg] for arg in operands]))
     return Program(
         program.inputs,
         program.outputs,
@@ -263,28 +262,36 @@ def _pruned(program: Program, results: Sequence[int]) -> Program:
     )
 
 
-def _with_values(loop: Loop, use: _Use) -> Loop:
-    """A loop with those values and operands only that are used."""
+def _with_values(loop: Loop, use: _UsedValues) -> Loop:
+    """Reduce a loop to the values and operands that are used."""
     n_carry, n_read = loop.n_carry, loop.n_read
-    if len(use.operands) == loop.n_inputs and len(use.places(loop)) == len(loop.body.results):
+    outputs = use.body_outputs(loop)
+    if len(use.operands) == loop.n_inputs and len(outputs) == len(loop.body.results):
         return loop
-    body = _pruned(loop.body, [loop.body.results[k] for k in use.places(loop)])
-    place = {old: new for new, old in enumerate(use.operands)}
-    steps = tuple((op, place[a]) if op is Op.INPUT else (op, a, *b) for op, a, *b in body.steps)
+    body = _pruned(loop.body, [loop.body.results[k] for k in outputs])
+    steps = _with_inputs(body, {old: new for new, old in enumerate(use.operands)})
     first_read = loop.n_inputs - n_read
-    sizes = (
+    sizes_in = (
         sum(k < n_carry for k in use.operands),
         sum(n_carry <= k < first_read for k in use.operands),
         sum(k >= first_read for k in use.operands),
     )
-    outputs = len(use.results), len(use.stacks)
-    return replace(loop, body=loop_body(sizes, outputs, replace(body, steps=steps)))
+    sizes_out = len(use.results), len(use.stacks)
+    return replace(loop, body=loop_body(sizes_in, sizes_out, replace(body, steps=steps)))
 
 
-def _needed(program: Program, results: Iterable[int]) -> tuple[bytearray, dict[int, _Use]]:
-    """Which steps some results need, and the values of each LOOP step that they need."""
+def _with_inputs(program: Program, new_index: Mapping[int, int]) -> tuple[tuple[Any, ...], ...]:
+    """Return the steps of a program with other input indices."""
+    return tuple(
+        (op, new_index[first]) if op is Op.INPUT else (op, first, *others)
+        for op, first, *others in program.steps
+    )
+
+
+def _needed(program: Program, results: Iterable[int]) -> tuple[bytearray, dict[int, _UsedValues]]:
+    """Find the steps that `results` need, and the values of each LOOP step that they use."""
     needed = bytearray(len(program.steps))
-    uses: dict[int, _Use] = {}
+    uses: dict[int, _UsedValues] = {}
     for step in results:
         needed[step] = 1
     for step in reversed(range(len(needed))):
@@ -293,10 +300,10 @@ def _needed(program: Program, results: Iterable[int]) -> tuple[bytearray, dict[i
         op, *args = program.steps[step]
         operands = program.operands[step]
         if op is Op.LOOP:
-            uses[step].close(program.loops[args[0]])
+            uses[step].add_dependencies(program.loops[args[0]])
             operands = tuple(operands[k] for k in uses[step].operands)
         elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
-            use = uses.setdefault(args[1], _Use())
+            use = uses.setdefault(args[1], _UsedValues())
             (use.results if op is Op.LOOP_RESULT else use.stacks).add(args[0])
         for operand in operands:
             needed[operand] = 1

@@ -1,12 +1,12 @@
 """Scalar expressions, hash-consed: equal expressions of one graph are the same object.
 
-A `Graph` owns its nodes and makes each distinct expression once; the rules of algebra in `rules.py`
-are applied as nodes are made. The index of a node is larger than those of its arguments, so the
-indices are a valid order of evaluation.
+A `Graph` owns its nodes and creates each distinct expression once. The rules in `rules.py` simplify
+nodes as they are created. The index of a node is larger than those of its arguments, so the indices
+are a valid order of evaluation.
 
-NumPy arrays of dtype object hold `Expr` entries: NumPy's operators and functions such as `np.sin`
-call the methods here. A condition is the number 1 or 0. `==` is a condition too: code that asks
-whether two nodes are the same uses `is`.
+Traced arrays are NumPy arrays of dtype object with `Expr` entries: NumPy's operators and functions
+such as `np.sin` call the methods of `Expr`. The value of a condition is 1 or 0. `==` returns a
+condition too; use `is` to check whether two nodes are the same.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Op(IntEnum):
-    """What a node computes."""
+    """The operation of a node."""
 
     CONST = 0
     INPUT = 1
@@ -51,9 +51,9 @@ class Op(IntEnum):
     EXPM1 = 17
     LOG1P = 18
     EXP2 = 19
-    LOOP = 20  # a `program.Loop`; only the two below use it, as it has several values
-    LOOP_RESULT = 21  # a value that a loop carries, after its last iteration
-    LOOP_STACK = 22  # the values that a loop wrote, one each iteration; only other loops read them
+    LOOP = 20  # a `program.Loop`; it has several values, which only the next two operations read
+    LOOP_RESULT = 21  # an entry of the carry of a loop after its last iteration
+    LOOP_STACK = 22  # the values that a loop wrote, one per iteration; only other loops read them
 
 
 ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # the operations that `Program.n_ops` counts
@@ -62,28 +62,29 @@ UNARY = (
     *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
 )
 LEAVES = (Op.CONST, Op.INPUT)  # operations that use no other nodes
-# How many arguments each operation has. Those of a LOOP are one for the loop, and its inputs.
+# The number of arguments of each operation. A LOOP has one for the loop and one for each input.
 ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, *LEAVES), 1) | {Op.SELECT: 3}
 ARGUMENTS.pop(Op.LOOP)
-_INPUT, _LOOP, _LOOP_STACK = Op.INPUT, Op.LOOP, Op.LOOP_STACK  # looked up once
+_INPUT, _LOOP, _LOOP_STACK = Op.INPUT, Op.LOOP, Op.LOOP_STACK  # avoids attribute lookups
 
 
 def operands_of(op: Op, args: tuple[T, ...]) -> tuple[T, ...]:
-    """The arguments of an operation that are nodes or steps.
+    """Return the arguments of an operation that are nodes or steps.
 
-    The first argument of the others is none: the value of a CONST, the index of an INPUT, the loop
-    of a LOOP, and which of the values of a loop a LOOP_RESULT or a LOOP_STACK is.
+    All arguments are, except the first one of some operations: the value of a CONST, the index of
+    an INPUT, the loop of a LOOP, and the index of a LOOP_RESULT or LOOP_STACK among the values of
+    its loop.
     """
     return args[1:] if op <= _INPUT or _LOOP <= op <= _LOOP_STACK else args
 
 
 def _unary(op: Op) -> Callable[[Expr], Expr]:
-    """The method of an operation on one value."""
+    """Create the method of an operation on one value."""
     return lambda a: a.graph.apply(op, a)
 
 
 def _binary(op: Op) -> tuple[Callable[[Expr, Any], Expr], Callable[[Expr, Any], Expr]]:
-    """The method of an operation on two values, and the one with exchanged arguments."""
+    """Create the method of an operation on two values, and its reflected method."""
 
     def method(a: Expr, b: Any) -> Expr:
         graph = a.graph
@@ -96,7 +97,7 @@ def _binary(op: Op) -> tuple[Callable[[Expr, Any], Expr], Callable[[Expr, Any], 
         return NotImplemented if other is None else graph.apply(op, a, other)
 
     def reflected(b: Expr, a: Any) -> Expr:
-        if type(a) is Expr:  # a > b calls the method of a that b < a has reflected
+        if type(a) is Expr:  # b > a calls the reflected method of <
             return method(a, b)
         other = b.graph.operand(a)
         return NotImplemented if other is None else b.graph.apply(op, other, b)
@@ -113,7 +114,7 @@ class Expr(Traced):
         self.graph = graph
         self.index = index
         self.op = op
-        self.args = args  # nodes, some after an argument that is none: see `operands_of`
+        self.args = args  # nodes; for some operations the first one is not, see `operands_of`
 
     __add__, __radd__ = _binary(Op.ADD)
     __sub__, __rsub__ = _binary(Op.SUB)
@@ -122,7 +123,7 @@ class Expr(Traced):
     __lt__, __gt__ = _binary(Op.LESS)
     __le__, __ge__ = _binary(Op.LESS_EQUAL)
     __neg__ = _unary(Op.NEG)
-    __hash__ = object.__hash__  # of its identity, as dictionaries of nodes need
+    __hash__ = object.__hash__  # by identity, for dictionaries of nodes
 
     def __eq__(self, other: Any) -> Any:
         node = other if type(other) is Expr else self.graph.operand(other)
@@ -139,13 +140,13 @@ class Expr(Traced):
         return (self < 0.0).select(-self, self)
 
     def __pow__(self, power: Any) -> Expr:
-        """Integer powers by multiplications, halves by the root, any other by exp and log."""
-        number = power if type(power) is Expr else self.graph.operand(power)
-        if number is None:
+        """Integer powers by multiplication, multiples of 1/2 with sqrt, others by exp and log."""
+        exponent = power if type(power) is Expr else self.graph.operand(power)
+        if exponent is None:
             return NotImplemented
-        twice = 2.0 * number.args[0] if number.op is Op.CONST else 0.5
+        twice = 2.0 * exponent.args[0] if exponent.op is Op.CONST else 0.5
         if not twice.is_integer() or abs(twice) > 2 * MOST_FACTORS:
-            return (number * self.log()).exp()
+            return (exponent * self.log()).exp()
         factors, half = divmod(abs(int(twice)), 2)
         result = _integer_power(self, factors) * (self.sqrt() if half else 1.0)
         return result if twice >= 0 else 1.0 / result
@@ -154,7 +155,7 @@ class Expr(Traced):
         node = self.graph.operand(base)
         return NotImplemented if node is None else node**self
 
-    # Conditions: comparisons, and how they are combined.
+    # Conditions: comparisons, and operators that combine them.
 
     def __and__(self, other: Any) -> Expr:
         a, b = self._conditions(other)
@@ -170,19 +171,19 @@ class Expr(Traced):
     __rand__, __ror__ = __and__, __or__
 
     def select(self, yes: Any, no: Any) -> Expr:
-        """`yes` where this is not 0, else `no`; both may be numbers."""
+        """Return `yes` where this is not 0, else `no`; both may be numbers."""
         graph = innermost_graph((self, yes, no))
         return graph.apply(Op.SELECT, *map(graph.lifted, (self, yes, no)))
 
     def like(self, value: Any) -> Expr:
-        """A number as an expression of the same graph."""
+        """Convert a number to an expression of the same graph."""
         return self.graph.lifted(value)
 
     def number(self) -> float | None:
-        """Its value, if it is a constant."""
+        """Return its value if it is a constant, else None."""
         return self.args[0] if self.op is Op.CONST else None
 
-    # Functions: `np.sin` and the others call the method of their name.
+    # Functions: `np.sin` and others call the method of the same name.
 
     sin, cos, sqrt = _unary(Op.SIN), _unary(Op.COS), _unary(Op.SQRT)
     exp, expm1, exp2 = _unary(Op.EXP), _unary(Op.EXPM1), _unary(Op.EXP2)
@@ -190,7 +191,7 @@ class Expr(Traced):
     arctan2 = _binary(Op.ATAN2)[0]
 
     def conjugate(self) -> Expr:
-        """Itself; `np.vdot` calls it."""
+        """Return the expression itself; called by `np.vdot`."""
         return self
 
     def __bool__(self) -> bool:
@@ -212,15 +213,15 @@ class Expr(Traced):
         graph = innermost_graph((self, other))
         nodes = (graph.lifted(self), graph.lifted(other))
         if not all(map(is_condition, nodes)):
-            raise ArgumentError("&, | and ~ join comparisons, not numbers")
+            raise ArgumentError("&, | and ~ combine comparisons, not numbers")
         return nodes
 
 
-MOST_FACTORS = 64  # a higher power is computed by exp and log instead of multiplications
+MOST_FACTORS = 64  # higher powers are computed with exp and log instead of multiplications
 
 
 def _integer_power(x: Expr, power: int) -> Expr:
-    """x to an integer power, by squaring."""
+    """Compute x to a non-negative integer power by repeated squaring."""
     result = x.graph.constant(1.0)
     while power:
         if power & 1:
@@ -232,7 +233,7 @@ def _integer_power(x: Expr, power: int) -> Expr:
 
 
 def is_condition(node: Expr) -> bool:
-    """Whether a node can only be 0 or 1."""
+    """Return whether a node can only be 0 or 1."""
     if node.op is Op.CONST:
         return node.args[0] in (0.0, 1.0)
     if node.op in (Op.MUL, Op.SUB, Op.SELECT):  # and, not, or
@@ -244,9 +245,9 @@ def is_condition(node: Expr) -> bool:
 
 
 def innermost_graph(values: Iterable[Any]) -> Graph:
-    """The graph of an operation on some values, of which at least one is an expression.
+    """Return the graph of an operation on values, at least one of which is an expression.
 
-    Within the body of a loop, expressions of the function around it may be used too.
+    The body of a loop may also use expressions of the enclosing function.
     """
     graph: Graph | None = None
     is_mixed = False
@@ -256,12 +257,12 @@ def innermost_graph(values: Iterable[Any]) -> Graph:
             graph = value.graph if graph is None or value.graph.depth > graph.depth else graph
     assert graph is not None
     if is_mixed and graph.is_finished:
-        raise _used_elsewhere(graph)
+        raise _wrong_graph_error(graph)
     return graph
 
 
 def apply_innermost(op: Op, *args: Expr) -> Expr:
-    """An operation on nodes of a graph and of those around it."""
+    """Apply an operation to nodes of a graph and of enclosing graphs."""
     graph = args[0].graph
     for arg in args:
         if arg.graph is not graph:
@@ -271,45 +272,45 @@ def apply_innermost(op: Op, *args: Expr) -> Expr:
     return graph.apply(op, *args)
 
 
-def _used_elsewhere(graph: Graph) -> ArgumentError:
-    """The error where an expression of a graph is used in a graph that is not within it."""
+def _wrong_graph_error(graph: Graph) -> ArgumentError:
+    """Build the error for an expression that is used in a graph not enclosed by its own."""
     if graph.parent is not None:
-        text = "a value of the body of a loop is used outside of it"
+        text = "a value of a loop body is used outside of the loop"
         return ArgumentError(f"{text}; return it as part of the carry")
     text = "an expression of one traced function is used in another"
-    return ArgumentError(f"{text}; give it to that one as an argument")
+    return ArgumentError(f"{text}; pass it as an argument")
 
 
 class Graph:
-    """Owns the nodes of one traced function, or of the body of a loop in it.
+    """Owner of the nodes of one traced function, or of the body of a loop in it.
 
-    An expression of the function may be used in the body: it becomes an input of the body.
+    An expression of the function that the body uses becomes an input of the body.
     """
 
     def __init__(self, parent: Graph | None = None) -> None:
-        from linkwork.engine.symbolic.rules import RULES  # which needs the classes of this module
+        from linkwork.engine.symbolic.rules import RULES  # imports this module
 
         self.nodes: list[Expr] = []
-        self._known: dict[tuple[Any, ...], Expr] = {}
+        self._nodes_by_key: dict[tuple[Any, ...], Expr] = {}
         self._rules = RULES
         self.n_inputs = 0
-        self.is_finished = False  # whether the function that it belongs to was traced
-        self.parent = parent  # the graph around it, if it is that of a body
+        self.is_finished = False  # whether tracing of its function has ended
+        self.parent = parent  # the enclosing graph, if this is the graph of a loop body
         self.depth: int = 0 if parent is None else parent.depth + 1
-        self.captured: dict[Expr, Expr] = {}  # by input: the expression of the parent that it is
-        self._input_of: dict[Expr, Expr] = {}  # the same by expression of the parent
-        self.conditions: set[Expr] = set()  # carries of loops that are conditions
+        self.captured: dict[Expr, Expr] = {}  # expression of the parent, by input of this graph
+        self._input_of: dict[Expr, Expr] = {}  # the inverse of `captured`
+        self.conditions: set[Expr] = set()  # entries of loop carries that are conditions
 
     @property
     def root(self) -> Graph:
-        """The graph of the function, around all loops."""
+        """The graph of the function, outside of all loops."""
         return self if self.parent is None else self.parent.root
 
     @cached_property
     def operations(self) -> Mapping[Op, Callable[..., Expr]]:
-        """Each operation as a function of nodes of this graph and of those around it.
+        """Each operation as a function of nodes of this graph and of enclosing graphs.
 
-        Its result belongs to this graph, or to the innermost one that the nodes belong to.
+        In the graph of a loop body, a result belongs to the innermost graph of the arguments.
         """
         if self.parent is None:
             return {op: partial(rule, self) for op, rule in self._rules.items()}
@@ -317,7 +318,7 @@ class Graph:
 
     @contextmanager
     def being_traced(self) -> Generator[None]:
-        """A context in which this is `graph_being_traced()`."""
+        """Make this graph the value of `graph_being_traced()` in a context."""
         token = _BEING_TRACED.set(self)
         try:
             yield
@@ -325,18 +326,18 @@ class Graph:
             _BEING_TRACED.reset(token)
 
     def constant(self, value: float) -> Expr:
-        """The node of a number."""
-        value = float(value) + 0.0  # no negative zero
+        """Return the node of a constant."""
+        value = float(value) + 0.0  # turns -0.0 into 0.0
         return self._node(Op.CONST, (value,), (Op.CONST, value))
 
     def input(self) -> Expr:
-        """A new input."""
+        """Add an input."""
         index = self.n_inputs
         self.n_inputs += 1
         return self._node(Op.INPUT, (index,), (Op.INPUT, index))
 
     def operand(self, value: Any) -> Expr | None:
-        """A node of this graph, or a number as one; None for anything else."""
+        """Convert a number or an expression to a node of this graph; None for other types."""
         if isinstance(value, Expr):
             return value if value.graph is self else self._capture(value)
         if type(value) is float:
@@ -349,9 +350,9 @@ class Graph:
             return None
 
     def _capture(self, value: Expr) -> Expr:
-        """The node of an expression of a graph around this one."""
+        """Return the node that represents an expression of an enclosing graph."""
         if self.parent is None:
-            raise _used_elsewhere(value.graph)
+            raise _wrong_graph_error(value.graph)
         outer = self.parent.lifted(value)
         if outer.op is Op.CONST:
             return self.constant(outer.args[0])
@@ -361,7 +362,7 @@ class Graph:
         return self._input_of[outer]
 
     def lifted(self, value: Any) -> Expr:
-        """Like `operand`, also from an array without axes; raises for anything else."""
+        """Like `operand`, but accept 0-d arrays and raise for other types."""
         if getattr(value, "shape", None) == ():
             value = value.item()
         node = self.operand(value)
@@ -370,42 +371,42 @@ class Graph:
         return node
 
     def apply(self, op: Op, *args: Expr) -> Expr:
-        """The node of an operation, simplified."""
+        """Return the simplified node of an operation."""
         return self._rules[op](self, *args)
 
     def make(self, op: Op, *args: Expr) -> Expr:
-        """The node of an operation without simplification; the same one for the same arguments."""
+        """Return the node of an operation without simplification; equal nodes are shared."""
         return self._node(op, args, (op, *[arg.index for arg in args]))
 
     def make_loop(self, loop: Loop, args: Sequence[Expr]) -> Expr:
-        """The node of a loop, of which `loops.loop_nodes` takes the values."""
+        """Return the node of a loop; `loops.loop_nodes` returns the nodes of its values."""
         key = (Op.LOOP, loop.digest, *[arg.index for arg in args])
         return self._node(Op.LOOP, (loop, *args), key)
 
     def loop_value(self, op: Op, loop: Expr, k: int) -> Expr:
-        """The node of a LOOP_RESULT or a LOOP_STACK: value k of a loop."""
+        """Return the LOOP_RESULT or LOOP_STACK node for value k of a loop."""
         return self._node(op, (k, loop), (op, k, loop.index))
 
     def make_binary(self, op: Op, a: Expr, b: Expr) -> Expr:
-        """Like `make`, in half the time."""
+        """Like `make` for two arguments, in half the time."""
         key = (op, a.index, b.index)
-        node = self._known.get(key)
+        node = self._nodes_by_key.get(key)
         if node is None:
             nodes = self.nodes
-            node = self._known[key] = Expr(self, len(nodes), op, (a, b))
+            node = self._nodes_by_key[key] = Expr(self, len(nodes), op, (a, b))
             nodes.append(node)
         return node
 
-    def known(self, op: Op, *args: Expr) -> Expr | None:
-        """The node of an operation, if it exists already."""
-        return self._known.get((op, *[arg.index for arg in args]))
+    def existing(self, op: Op, *args: Expr) -> Expr | None:
+        """Return the node of an operation if it exists, else None."""
+        return self._nodes_by_key.get((op, *[arg.index for arg in args]))
 
     def _node(self, op: Op, args: tuple[Any, ...], key: tuple[Any, ...]) -> Expr:
-        node = self._known.get(key)
+        node = self._nodes_by_key.get(key)
         if node is None:
             node = Expr(self, len(self.nodes), op, args)
             self.nodes.append(node)
-            self._known[key] = node
+            self._nodes_by_key[key] = node
         return node
 
 
@@ -413,5 +414,5 @@ _BEING_TRACED: ContextVar[Graph | None] = ContextVar("graph being traced", defau
 
 
 def graph_being_traced() -> Graph | None:
-    """The graph of the function, or of the body of a loop, that is being traced."""
+    """Return the graph of the function or loop body that is being traced, if any."""
     return _BEING_TRACED.get()

@@ -1,9 +1,9 @@
 """Programs: straight-line code and loops, the result of tracing a function.
 
 A program is a list of steps in static single assignment form: each step is one operation on the
-results of earlier steps, referred to by their index. A LOOP runs a body, which is a program, a
-fixed number of times. Programs can be run (on NumPy arrays, mpmath numbers, or any other numbers),
-counted, verified, and printed as LLVM IR or C.
+results of earlier steps, which it refers to by index. A LOOP runs its body, which is a program, a
+fixed number of times. Programs can be run (on NumPy arrays, mpmath numbers, or other number types),
+verified, serialized, and printed as LLVM IR or C.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A named input or output, and the shape of one row of it."""
+    """Name of an input or output, and its shape in one row of a batch."""
 
     name: str
     shape: tuple[int, ...]
 
     @property
     def size(self) -> int:
-        """How many numbers one row has."""
+        """Number of elements of one row."""
         return prod(self.shape)
 
 
 def per_port(ports: Iterable[Port], flat: Sequence[T]) -> Iterator[tuple[Port, Sequence[T]]]:
-    """Each port with its items, from a sequence with one item for each number of all ports."""
+    """Yield each port with its items, from a sequence of one item for each element of all ports."""
     start = 0
     for port in ports:
         yield port, flat[start : start + port.size]
@@ -57,12 +57,11 @@ def per_port(ports: Iterable[Port], flat: Sequence[T]) -> Iterator[tuple[Port, S
 
 @dataclass(frozen=True)
 class Loop:
-    """A body that runs n times: a scan.
+    """A body that runs n times, such as JAX's `scan`.
 
     Inputs of the body    three ports: the carry, invariants, and one item of each stack it reads
     Outputs of the body   two ports: the next carry, and one item of each stack it writes
-    Stacks                have n items, one for each iteration; a reversed loop reads and writes the
-                          last one first
+    Stacks                have n items, one for each iteration; a reversed loop starts with the last
     """
 
     body: Program
@@ -71,32 +70,32 @@ class Loop:
 
     @property
     def n_carry(self) -> int:
-        """How many values go from one iteration to the next."""
+        """Number of values that one iteration passes to the next."""
         return self.body.inputs[0].size
 
     @property
     def n_invariants(self) -> int:
-        """How many values are the same in each iteration."""
+        """Number of values that are the same in each iteration."""
         return self.body.inputs[1].size
 
     @property
     def n_read(self) -> int:
-        """How many stacks it reads."""
+        """Number of stacks that it reads."""
         return self.body.inputs[2].size
 
     @property
     def n_written(self) -> int:
-        """How many stacks it writes."""
+        """Number of stacks that it writes."""
         return self.body.outputs[1].size
 
     @property
     def n_inputs(self) -> int:
-        """How many operands a LOOP step has: the initial carry, invariants and stacks to read."""
+        """Number of operands of a LOOP step: the initial carry, invariants and stacks to read."""
         return self.n_carry + self.n_invariants + self.n_read
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the content, the same for equal loops."""
+        """Hash of the content; equal loops have equal digests."""
         text = f"{self.n} {self.is_reversed} {self.body.digest}"
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -106,22 +105,22 @@ class Loop:
         functions: dict[Op, Callable[..., Any]],
         constant: Callable[[float], Any] = float,
     ) -> LoopValue:
-        """Compute the values of a LOOP step; arguments as of `Program.run`."""
+        """Compute the values of a LOOP step; arguments as in `Program.run`."""
         return self.run_body(
             operands, lambda row: self.body.run(row, functions=functions, constant=constant)
         )
 
     def dependencies(self, operands: Sequence[int]) -> LoopValue:
-        """For each value the bits of all operands that it depends on."""
+        """Return for each value the union of the bits of all operands that it depends on."""
         n_carry = self.n_carry
         carry = list(operands[:n_carry])
-        while True:  # until nothing is added
+        while True:  # until the dependencies of the carry do not grow
             steps = self.body.dependencies([*carry, *operands[n_carry:]])
             results = [steps[step] for step in self.body.results]
-            added = [old | new for old, new in zip(carry, results, strict=False)]
-            if added == carry:
+            union = [old | new for old, new in zip(carry, results, strict=False)]
+            if union == carry:
                 return LoopValue(carry, results[n_carry:])
-            carry = added
+            carry = union
 
     def run_body(
         self, operands: Sequence[Any], body: Callable[[list[Any]], list[Any]]
@@ -129,7 +128,7 @@ class Loop:
         """Run the body n times.
 
         Args:
-            operands: of the step; a stack is a list.
+            operands: values of the operands of the step; a stack is a list.
             body: computes the outputs of the body from its inputs, both flattened.
         """
         n_carry, n_read = self.n_carry, self.n_read
@@ -146,19 +145,19 @@ class Loop:
 
 
 class LoopValue(NamedTuple):
-    """The values of a LOOP step, as numbers, as nodes of a graph, or as facts about them."""
+    """The values of a LOOP step: numbers, nodes of a graph, or properties such as dependencies."""
 
     results: list[Any]  # the carry after the last iteration
     stacks: list[Any]
 
 
 def loop_body(inputs: tuple[int, int, int], outputs: tuple[int, int], program: Program) -> Program:
-    """A program as the body of a loop.
+    """Replace the ports of a program by those of a loop body.
 
     Args:
-        inputs: how many numbers of its inputs, in order, are the carry, invariants and items.
-        outputs: how many numbers of its outputs are the next carry and items.
-        program: whose ports do not matter.
+        inputs: number of its inputs that are the carry, invariants and items, in this order.
+        outputs: number of its outputs that are the next carry and items, in this order.
+        program: the program.
     """
     sizes_in = zip(("carry", "invariants", "items"), inputs, strict=True)
     sizes_out = zip(("carry", "items"), outputs, strict=True)
@@ -169,29 +168,29 @@ def loop_body(inputs: tuple[int, int, int], outputs: tuple[int, int], program: P
 
 @dataclass(frozen=True)
 class Program:
-    """A function of arrays as straight-line code on scalars, and loops over such code."""
+    """A function of arrays as straight-line code on scalars, with loops over such code."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    # (op, *arguments): indices of earlier steps, some after an argument that is none (see
-    # `node.operands_of`): the value of a CONST, the index of an INPUT, the index of a LOOP in
-    # `loops`, the index of a LOOP_RESULT in the carry, that of a LOOP_STACK in the stacks written
+    # (op, *arguments). Arguments are indices of earlier steps, except the first one of a CONST (its
+    # value), an INPUT (its index), a LOOP (its index in `loops`), a LOOP_RESULT (its index in the
+    # carry) and a LOOP_STACK (its index among the stacks written); see `node.operands_of`.
     steps: tuple[tuple[Any, ...], ...]
-    results: tuple[int, ...]  # the index of the step of each number of all outputs, flattened
+    results: tuple[int, ...]  # the step of each element of all outputs, flattened
     loops: tuple[Loop, ...] = ()
 
     @cached_property
     def n_ops(self) -> int:
-        """How many additions, subtractions, multiplications, divisions and negations it computes.
+        """Number of additions, subtractions, multiplications, divisions and negations of one run.
 
-        A body of a loop counts as often as it runs.
+        A loop body counts once per iteration.
         """
-        counted = sum(step[0] in ARITHMETIC for step in self.steps)
-        return counted + sum(loop.n * loop.body.n_ops for loop in self._loops_of_steps)
+        outside_loops = sum(step[0] in ARITHMETIC for step in self.steps)
+        return outside_loops + sum(loop.n * loop.body.n_ops for loop in self._loops_of_steps)
 
     @cached_property
     def n_steps(self) -> int:
-        """How many steps there are, with those of the bodies of loops, which are compiled once."""
+        """Number of steps, where the body of a loop counts once."""
         return len(self.steps) + sum(loop.body.n_steps for loop in self._loops_of_steps)
 
     @property
@@ -201,7 +200,7 @@ class Program:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the content, the same for equal programs."""
+        """Hash of the content; equal programs have equal digests."""
         data = hashlib.sha256(repr((self.inputs, self.outputs, self.results)).encode())
         for op, *args in self.steps:
             if op is Op.CONST:
@@ -214,18 +213,18 @@ class Program:
 
     @cached_property
     def operands(self) -> tuple[tuple[int, ...], ...]:
-        """For each step, the steps whose results it uses; none for constants and inputs."""
+        """For each step, the steps whose results it uses; empty for constants and inputs."""
         return tuple(operands_of(op, tuple(args)) for op, *args in self.steps)
 
     def is_zero(self, step: int) -> bool:
-        """Whether a step is the constant 0."""
+        """Return whether a step is the constant 0."""
         return self.steps[step] == (Op.CONST, 0.0)
 
     @cached_property
     def operations(self) -> frozenset[Op]:
-        """The operations that there are, also in bodies of loops."""
-        own = frozenset(step[0] for step in self.steps)
-        return own.union(*(loop.body.operations for loop in self.loops))
+        """The operations that occur, including those in loop bodies."""
+        outside_loops = frozenset(step[0] for step in self.steps)
+        return outside_loops.union(*(loop.body.operations for loop in self.loops))
 
     def values(
         self,
@@ -233,20 +232,21 @@ class Program:
         functions: Mapping[Op, Callable[..., Any]],
         constant: Callable[[float], Any],
         loop: Callable[[Loop, list[Any]], LoopValue],
-        known: Sequence[Any] = (),
+        first_values: Sequence[Any] = (),
     ) -> list[Any]:
-        """The value of each step, from those of its operands; a `LoopValue` of a LOOP.
+        """Compute the value of each step; that of a LOOP is a `LoopValue`.
 
-        Values are numbers, nodes of a graph, or facts, such as which inputs a step depends on.
+        Values are numbers, nodes of a graph, or properties, such as the inputs that a step depends
+        on.
 
         Args:
-            inputs: the values of the numbers of all inputs, flattened.
-            functions: compute the value of each operation from those of its operands.
-            constant: computes the value of a constant from its number.
-            loop: computes the values of a loop from those of its operands.
-            known: the values of the first steps, if they are known.
+            inputs: the value of each element of all inputs, flattened.
+            functions: by operation, a function of the values of its operands.
+            constant: maps the number of a CONST to its value.
+            loop: computes the values of a loop from the values of its operands.
+            first_values: values of the first steps, which are not computed again.
         """
-        values: list[Any] = list(known)
+        values: list[Any] = list(first_values)
         for op, *args in self.steps[len(values) :]:
             function = functions.get(op)
             if function is not None:
@@ -258,9 +258,9 @@ class Program:
             elif op is Op.LOOP:
                 values.append(loop(self.loops[args[0]], [values[arg] for arg in args[1:]]))
             else:
-                of_loop: LoopValue = values[args[1]]
-                stored = of_loop.results if op is Op.LOOP_RESULT else of_loop.stacks
-                values.append(stored[args[0]])
+                loop_value: LoopValue = values[args[1]]
+                is_result = op is Op.LOOP_RESULT
+                values.append((loop_value.results if is_result else loop_value.stacks)[args[0]])
         return values
 
     def run(
@@ -269,47 +269,52 @@ class Program:
         functions: dict[Op, Callable[..., Any]],
         constant: Callable[[float], Any] = float,
     ) -> list[Any]:
-        """The numbers of all outputs, flattened.
+        """Compute the elements of all outputs, flattened.
 
         Args:
-            inputs: for each input its numbers, flattened; anything that `functions` can take.
-            functions: how to compute each operation.
-            constant: what a constant becomes.
+            inputs: the elements of each input, flattened, of any type that `functions` accept.
+            functions: by operation, a function that computes it.
+            constant: converts a constant to the type of the elements.
         """
-        numbers = [number for numbers in inputs for number in numbers]
+        elements = [element for elements in inputs for element in elements]
         run_loop = partial(Loop.run, functions=functions, constant=constant)
-        values = self.values(numbers, functions, constant, run_loop)
+        values = self.values(elements, functions, constant, run_loop)
         return [values[step] for step in self.results]
 
-    def replay(self, graph: Graph, inputs: Sequence[Expr], known: Sequence[Any] = ()) -> list[Any]:
-        """The node of each step in another graph, whose rules are applied once more.
+    def replay(
+        self, graph: Graph, inputs: Sequence[Expr], first_nodes: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Create the node of each step in a graph, applying the simplification rules again.
 
         Args:
-            graph: the graph. If it is that of the body of a loop, what does not depend on its nodes
-                is computed in the graph around it.
-            inputs: the nodes that replace the numbers of all inputs, flattened: of the graph, or of
-                those around it.
-            known: the nodes of the first steps, if they are known.
+            graph: the graph. If it is the graph of a loop body, nodes that do not depend on it are
+                created in the enclosing graph.
+            inputs: the node for each element of all inputs, flattened. It belongs to the graph or
+                to an enclosing one.
+            first_nodes: nodes of the first steps, which are not created again.
 
         Returns:
             A node for each step; a `LoopValue` of nodes for a LOOP.
         """
-        from linkwork.engine.symbolic.loops import loop_nodes  # which needs the classes here
+        from linkwork.engine.symbolic.loops import loop_nodes  # imports this module
 
         constant, loop = graph.root.constant, partial(loop_nodes, graph)
-        return self.values(inputs, graph.operations, constant, loop, known)
+        return self.values(inputs, graph.operations, constant, loop, first_nodes)
 
     def dependencies(self, bits: Sequence[int]) -> list[Any]:
-        """For each step the bits of all inputs that it depends on; a `LoopValue` for a LOOP.
+        """Return for each step the union of the bits of all inputs that it depends on.
 
         Args:
-            bits: of each number of all inputs, flattened.
+            bits: the bits of each element of all inputs, flattened.
+
+        Returns:
+            The bits of each step; a `LoopValue` of bits for a LOOP.
         """
         return self.values(bits, _UNIONS, lambda value: 0, Loop.dependencies)
 
     def verify(self) -> None:
-        """Raise a ValueError if the program is not legal, which tracing guarantees."""
-        from linkwork.engine.symbolic.flat_steps import verify  # which needs the classes here
+        """Raise a ValueError if the program is not valid; traced programs always are."""
+        from linkwork.engine.symbolic.flat_steps import verify  # imports this module
 
         verify(self)
 
@@ -344,10 +349,10 @@ def trace(
     """Run a function on arrays of expressions and record its operations.
 
     Args:
-        function: takes one array for each input and returns an array, or a tuple of arrays.
+        function: a function of one array for each input; returns an array or a tuple of arrays.
         inputs: names and shapes of its arguments.
-        output_names: one for each array it returns; or one text for all, numbered if it returns a
-            tuple.
+        output_names: the names of the returned arrays; or one name, to which an index is appended
+            if the function returns a tuple.
     """
     ports = tuple(inputs)
     graph = Graph()
@@ -374,13 +379,13 @@ def _input_array(graph: Graph, port: Port) -> Array:
 def program_of(
     inputs: tuple[Port, ...], outputs: tuple[Port, ...], results: Sequence[Expr], graph: Graph
 ) -> Program:
-    """The program that computes some nodes; nodes that they do not depend on are left out.
+    """Build the program that computes some nodes, without nodes that they do not depend on.
 
     Args:
-        inputs: names and shapes; their numbers are the inputs of the graph, in order.
+        inputs: names and shapes; their elements are the inputs of the graph, in order.
         outputs: names and shapes.
-        results: the node of each number of all outputs, flattened.
-        graph: what the nodes belong to.
+        results: the node of each element of all outputs, flattened.
+        graph: the graph of the nodes.
     """
     needed = bytearray(len(graph.nodes))
     for node in results:
@@ -389,7 +394,7 @@ def program_of(
         if needed[node.index]:
             for arg in operands_of(node.op, node.args):
                 needed[arg.index] = 1
-    step_of = [0] * len(graph.nodes)  # by index of a node
+    step_of = [0] * len(graph.nodes)  # by index of the node
     steps: list[tuple[Any, ...]] = []
     loops: dict[str, tuple[int, Loop]] = {}  # by digest
     for node in graph.nodes:
@@ -404,11 +409,11 @@ def program_of(
             if op is Op.LOOP:
                 first, _ = loops.setdefault(first.digest, (len(loops), first))
             steps.append((op, first, *[step_of[arg.index] for arg in args[1:]]))
-    of_results = tuple(step_of[node.index] for node in results)
-    own_loops = tuple(loop for _, loop in loops.values())
-    program = Program(inputs, outputs, tuple(steps), of_results, own_loops)
+    result_steps = tuple(step_of[node.index] for node in results)
+    unique_loops = tuple(loop for _, loop in loops.values())
+    program = Program(inputs, outputs, tuple(steps), result_steps, unique_loops)
     if not loops:
         return program
-    from linkwork.engine.symbolic.loops import pruned  # which needs the classes here
+    from linkwork.engine.symbolic.loops import pruned  # imports this module
 
     return pruned(program)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
-from linkwork.engine.symbolic.flat_steps import MOST_NUMBERS
+from linkwork.engine.symbolic.flat_steps import MAX_COUNT
 from linkwork.engine.symbolic.loops import BodyGraph, loop_nodes
 from linkwork.engine.symbolic.node import (
     Expr,
@@ -28,22 +28,22 @@ def repeat(n: int, body: Callable[[Any], Any], carry: Carry) -> Carry:
 
     In a function that is being traced, such as one of `linkwork.compile`, the body is traced once
     and compiled as a loop, so that the length of the program does not grow with n. The body may use
-    values of the function around it. Elsewhere it is called n times.
+    values of the enclosing function. Outside of traced functions, the body is called n times.
 
     Args:
-        n: how many times; 0 gives the carry as it is.
-        body: takes a carry and returns the next one, of the same structure and shapes.
+        n: number of iterations; 0 returns the initial carry.
+        body: function of a carry that returns the next one, with the same structure and shapes.
         carry: the initial carry: an array, or a tuple of arrays and tuples.
 
     Returns:
-        The carry after the last time.
+        The carry after the last iteration.
     """
     count = _count(n)
     leaves = [_leaf(value, name) for name, value in _leaves(carry, "carry")]
-    graph = _graph_around(leaves)
+    graph = _enclosing_graph(leaves)
     if graph is not None:
         return _like(carry, _traced_loop(count, body, carry, leaves, graph))
-    for _ in range(count):  # with copies: a body may change its carry in place, as in a loop
+    for _ in range(count):  # copies, since a body may change its carry in place
         leaves = _checked(body(_like(carry, [leaf.copy() for leaf in leaves])), carry, leaves)
     return _like(carry, leaves)
 
@@ -51,20 +51,21 @@ def repeat(n: int, body: Callable[[Any], Any], carry: Carry) -> Carry:
 def _traced_loop(
     n: int, body: Callable[[Any], Any], carry: Any, leaves: Sequence[Array], graph: Graph
 ) -> list[Array]:
-    """The arrays of the carry after a loop in a graph."""
+    """Trace the loop and return the arrays of the final carry."""
     entries = _entries(leaves)
     conditions = {k for k, entry in enumerate(entries) if _is_condition(entry)}
     while True:
-        own = BodyGraph(graph, len(entries))
-        own.conditions.update(own.carry[k] for k in conditions)
-        with own.being_traced():
-            returned = body(_like(carry, _arrays(own.carry, leaves)))
-        following = [own.lifted(entry) for entry in _entries(_checked(returned, carry, leaves))]
-        numbers = {k for k in conditions if not is_condition(following[k])}
+        body_graph = BodyGraph(graph, len(entries))
+        body_graph.conditions.update(body_graph.carry[k] for k in conditions)
+        with body_graph.being_traced():
+            returned = body(_like(carry, _arrays(body_graph.carry, leaves)))
+        next_entries = _entries(_checked(returned, carry, leaves))
+        next_carry = [body_graph.lifted(entry) for entry in next_entries]
+        numbers = {k for k in conditions if not is_condition(next_carry[k])}
         if not numbers:
             break
-        conditions -= numbers  # what begins as a condition is a number later on: trace again
-    loop, operands = own.loop(n, [graph.lifted(entry) for entry in entries], following)
+        conditions -= numbers  # conditions at first, but other numbers later: trace again
+    loop, operands = body_graph.loop(n, [graph.lifted(entry) for entry in entries], next_carry)
     results = loop_nodes(graph, loop, operands).results
     for k in conditions:
         results[k].graph.conditions.add(results[k])
@@ -72,13 +73,13 @@ def _traced_loop(
 
 
 def _leaf(value: Any, name: str) -> Array:
-    """An array of a carry: of numbers, traced values, or booleans."""
+    """Convert an array of a carry, of numbers, traced values, or booleans."""
     is_boolean = isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_
     return np.asarray(value) if is_boolean else as_array(value, name)
 
 
 def _is_condition(entry: Any) -> bool:
-    """Whether an entry is a boolean, or a comparison of traced values."""
+    """Return whether an entry is a boolean, or a comparison of traced values."""
     if isinstance(entry, Expr):
         return entry.number() is None and is_condition(entry)
     return isinstance(entry, np.bool_)
@@ -89,14 +90,14 @@ def _count(n: Any) -> int:
         count = -1 if isinstance(n, (bool, Expr, ObjectArray)) else index(n)
     except TypeError:
         count = -1
-    if not 0 <= count <= MOST_NUMBERS:
-        text = f"n: expected how often to repeat as an integer from 0 to {MOST_NUMBERS}"
+    if not 0 <= count <= MAX_COUNT:
+        text = f"n: expected the number of iterations as an integer from 0 to {MAX_COUNT}"
         raise ArgumentError(f"{text}, got {shown(n)}")
     return count
 
 
 def _leaves(carry: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The arrays of a carry, each with its name in messages."""
+    """Yield the arrays of a carry, each with its name in error messages."""
     if isinstance(carry, tuple):
         for k, part in enumerate(carry):
             yield from _leaves(part, f"{name}[{k}]")
@@ -105,42 +106,44 @@ def _leaves(carry: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _like(carry: Any, leaves: Sequence[Array]) -> Any:
-    """A carry of the same structure with other arrays."""
+    """Build a carry of the same structure from other arrays."""
     remaining = iter(leaves)
 
-    def built(part: Any) -> Any:
+    def build(part: Any) -> Any:
         if not isinstance(part, tuple):
             return next(remaining)
-        parts = [built(one) for one in part]
+        parts = [build(child) for child in part]
         return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
 
-    return built(carry)
+    return build(carry)
 
 
 def _structure(carry: Any) -> str:
-    """The nesting of a carry, for messages."""
+    """Describe the nesting of a carry, for error messages."""
     if isinstance(carry, tuple):
         return f"({', '.join(map(_structure, carry))}{',' if len(carry) == 1 else ''})"
     return "array"
 
 
 def _checked(returned: Any, carry: Any, leaves: Sequence[Array]) -> list[Array]:
-    """The arrays that the body returned, if they are like those of the carry."""
-    own, expected = _structure(returned), _structure(carry)
-    if own != expected:
-        raise ShapeError(f"body: expected to return a carry {expected} as it takes, got {own}")
-    found: list[Array] = []
+    """Return the arrays returned by the body; raise unless they match those of the carry."""
+    structure, expected = _structure(returned), _structure(carry)
+    if structure != expected:
+        raise ShapeError(
+            f"body: expected a returned carry of structure {expected}, got {structure}"
+        )
+    arrays: list[Array] = []
     for (name, value), leaf in zip(_leaves(returned, "carry"), leaves, strict=True):
         array = _leaf(value, f"{name} returned by the body")
         if array.shape != leaf.shape:
-            text = f"{name}: the body takes {leaf.shape}, but returns {array.shape}"
+            text = f"{name}: the body receives shape {leaf.shape}, but returns {array.shape}"
             raise ShapeError(f"{text}; shapes must stay the same")
-        found.append(array)
-    return found
+        arrays.append(array)
+    return arrays
 
 
-def _graph_around(leaves: Sequence[Array]) -> Graph | None:
-    """The graph that the loop belongs to; None where nothing is being traced."""
+def _enclosing_graph(leaves: Sequence[Array]) -> Graph | None:
+    """Return the graph that the loop belongs to; None if no function is being traced."""
     traced = [entry for entry in _entries(leaves) if isinstance(entry, Expr)]
     current = graph_being_traced()
     if not traced:
@@ -155,7 +158,7 @@ def _entries(arrays: Sequence[Array]) -> list[Any]:
 
 
 def _arrays(nodes: Sequence[Expr], leaves: Sequence[Array]) -> list[Array]:
-    """Nodes as arrays of the same shapes as others."""
+    """Arrange nodes in arrays of the shapes of `leaves`."""
     arrays: list[Array] = []
     start = 0
     for leaf in leaves:

@@ -1,8 +1,8 @@
-"""Algebraic simplification, applied as expressions are made. A comment states each rule.
+"""Algebraic simplification, applied as nodes are created. A comment states each rule.
 
-A rule holds for every finite number, up to rounding, and adds no operation other than a sign. A
-structural zero stays zero whatever it is multiplied with or divided by: 0 x = 0 and 0 / x = 0.
-Constants are folded only while the result keeps all its digits.
+A rule holds for all finite numbers, up to rounding, and adds no operation except a negation.
+Structural zeros stay zero even where x is infinite, NaN or zero: 0 x = 0 and 0 / x = 0. Factors are
+combined only while the constant keeps full precision.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 
 from linkwork.engine.symbolic.node import Expr, Graph, Op
 
-# The normal range of float32, which a program may be compiled for: outside of it, a constant loses
-# digits or overflows.
+# The range of normal float32 numbers: programs may be compiled for float32, where constants outside
+# of this range lose digits or overflow.
 SMALLEST, LARGEST = 1.2e-38, 3.4e38
 
-_CONST, _NEG, _MUL = Op.CONST, Op.NEG, Op.MUL  # looked up once, as rules run for every node
+_CONST, _NEG, _MUL = Op.CONST, Op.NEG, Op.MUL  # avoids attribute lookups: rules run for every node
 _ADD, _SUB, _DIV = Op.ADD, Op.SUB, Op.DIV
 
 
 def _folded(graph: Graph, op: Op, *args: Expr) -> Expr | None:
-    """The value of an operation on constants, where it is a finite number."""
+    """Return the constant result of an operation on constants; None if it is not finite."""
     if any(arg.op is not _CONST for arg in args):
         return None
     try:
@@ -33,8 +33,8 @@ def _folded(graph: Graph, op: Op, *args: Expr) -> Expr | None:
     return graph.constant(value) if math.isfinite(value) else None
 
 
-def _has_all_digits(value: float) -> bool:
-    """Whether a constant is in the normal range of float32."""
+def _is_normal(value: float) -> bool:
+    """Return whether a constant is in the range of normal float32 numbers."""
     return SMALLEST <= abs(value) <= LARGEST
 
 
@@ -43,7 +43,7 @@ def _is(node: Expr, value: float) -> bool:
 
 
 def _negated(node: Expr) -> Expr | None:
-    """x of -x, or -c of a negative constant c."""
+    """Return x for -x, -c for a negative constant c, and None otherwise."""
     if node.op is Op.NEG:
         return node.args[0]
     if node.op is Op.CONST and node.args[0] < 0:
@@ -54,16 +54,16 @@ def _negated(node: Expr) -> Expr | None:
 def _add(graph: Graph, a: Expr, b: Expr) -> Expr:
     op_a, op_b = a.op, b.op
     if op_a is _CONST or op_b is _CONST or op_a is _NEG or op_b is _NEG:
-        found = _add_signed(graph, a, b)
-        if found is not None:
-            return found
+        simplified = _add_signed(graph, a, b)
+        if simplified is not None:
+            return simplified
     if a.index > b.index:  # a + b = b + a
         a, b = b, a
     return graph.make_binary(_ADD, a, b)
 
 
 def _add_signed(graph: Graph, a: Expr, b: Expr) -> Expr | None:
-    """A sum with a constant or with -x, where a rule applies."""
+    """Simplify a sum with a constant or with -x; None if no rule applies."""
     folded = _folded(graph, _ADD, a, b)
     if folded is not None:
         return folded
@@ -85,17 +85,17 @@ def _sub(graph: Graph, a: Expr, b: Expr) -> Expr:
         return graph.constant(0.0)
     op_a, op_b = a.op, b.op
     if op_a is _CONST or op_b is _CONST or op_a is _NEG or op_b is _NEG:
-        found = _sub_signed(graph, a, b)
-        if found is not None:
-            return found
-    mirrored = graph.known(_SUB, b, a)
-    if mirrored is not None:  # a - b = -(b - a), if that is known already
+        simplified = _sub_signed(graph, a, b)
+        if simplified is not None:
+            return simplified
+    mirrored = graph.existing(_SUB, b, a)
+    if mirrored is not None:  # a - b = -(b - a), if b - a exists
         return graph.make(_NEG, mirrored)
     return graph.make_binary(_SUB, a, b)
 
 
 def _sub_signed(graph: Graph, a: Expr, b: Expr) -> Expr | None:
-    """A difference with a constant or with -x, where a rule applies."""
+    """Simplify a difference with a constant or with -x; None if no rule applies."""
     folded = _folded(graph, _SUB, a, b)
     if folded is not None:
         return folded
@@ -127,7 +127,7 @@ def _mul(graph: Graph, a: Expr, b: Expr) -> Expr:
 
 
 def _scaled(graph: Graph, a: Expr, b: Expr) -> Expr:  # noqa: PLR0911 - one for each rule
-    """The product of a constant `a` and `b`."""
+    """Return the product of a constant `a` and `b`."""
     folded = _folded(graph, _MUL, a, b)
     if folded is not None:
         return folded
@@ -140,7 +140,7 @@ def _scaled(graph: Graph, a: Expr, b: Expr) -> Expr:  # noqa: PLR0911 - one for 
         return _neg(graph, _mul(graph, graph.constant(-value), b))
     if b.op is _MUL and b.args[0].op is _CONST:  # c (d b) = (c d) b
         product = value * b.args[0].args[0]
-        if _has_all_digits(product):
+        if _is_normal(product):
             return _scaled(graph, graph.constant(product), b.args[1])
     if b.op is _NEG:  # c (-b) = -(c b)
         return _neg(graph, _scaled(graph, a, b.args[0]))
@@ -155,7 +155,7 @@ def _div(graph: Graph, a: Expr, b: Expr) -> Expr:
         return a
     if b.op is _CONST and b.args[0] != 0.0:  # a / c = (1 / c) a
         inverse = 1.0 / b.args[0]
-        if _has_all_digits(inverse):
+        if _is_normal(inverse):
             return _mul(graph, graph.constant(inverse), a)
     if a.op is _NEG:  # (-a) / b = -(a / b)
         return _neg(graph, _div(graph, a.args[0], b))
@@ -169,8 +169,8 @@ def _neg(graph: Graph, a: Expr) -> Expr:
         return graph.constant(-a.args[0])
     if a.op is _NEG:  # -(-a) = a
         return a.args[0]
-    if a.op is _SUB:  # -(a - b) = b - a, if that is known already
-        mirrored = graph.known(_SUB, a.args[1], a.args[0])
+    if a.op is _SUB:  # -(a - b) = b - a, if b - a exists
+        mirrored = graph.existing(_SUB, a.args[1], a.args[0])
         if mirrored is not None:
             return mirrored
     return graph.make(_NEG, a)
@@ -179,11 +179,11 @@ def _neg(graph: Graph, a: Expr) -> Expr:
 def _sin(graph: Graph, a: Expr) -> Expr:
     if a.op is _NEG:  # sin(-a) = -sin(a)
         return _neg(graph, graph.make(Op.SIN, a.args[0]))
-    return _plain(graph, Op.SIN, a)
+    return _fold_only(graph, Op.SIN, a)
 
 
 def _cos(graph: Graph, a: Expr) -> Expr:
-    return _plain(graph, Op.COS, a.args[0] if a.op is _NEG else a)  # cos(-a) = cos(a)
+    return _fold_only(graph, Op.COS, a.args[0] if a.op is _NEG else a)  # cos(-a) = cos(a)
 
 
 def _select(graph: Graph, condition: Expr, yes: Expr, no: Expr) -> Expr:
@@ -192,14 +192,14 @@ def _select(graph: Graph, condition: Expr, yes: Expr, no: Expr) -> Expr:
     return yes if yes is no else graph.make(Op.SELECT, condition, yes, no)
 
 
-def _plain(graph: Graph, op: Op, *args: Expr) -> Expr:
-    """An operation that is only folded."""
+def _fold_only(graph: Graph, op: Op, *args: Expr) -> Expr:
+    """Return the node of an operation without rules except constant folding."""
     folded = _folded(graph, op, *args)
     return graph.make(op, *args) if folded is None else folded
 
 
 def _rule(op: Op) -> Callable[..., Expr]:
-    return lambda graph, *args: _plain(graph, op, *args)
+    return lambda graph, *args: _fold_only(graph, op, *args)
 
 
 RULES: dict[Op, Callable[..., Expr]] = {op: _rule(op) for op in Op if Op.INPUT < op < Op.LOOP} | {
@@ -213,7 +213,7 @@ RULES: dict[Op, Callable[..., Expr]] = {op: _rule(op) for op in Op if Op.INPUT <
     Op.SELECT: _select,
 }
 
-# The value of each operation on Python floats; raises where the result is not a finite number.
+# The value of each operation on Python floats. Raises if the result is not a finite number.
 FLOAT_FUNCTIONS: dict[Op, Callable[..., Any]] = {
     Op.ADD: operator.add,
     Op.SUB: operator.sub,

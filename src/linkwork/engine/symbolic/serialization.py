@@ -1,13 +1,13 @@
-"""Programs as bytes, to be kept on disk.
+"""Serialization of programs, for the cache on disk.
 
-    digest      SHA-256 of all that follows
-    header      its length (uint32), then JSON: names and shapes, how many numbers follow, and for
-                each loop how often it runs, whether it is reversed, and how many bytes its body has
+    digest      SHA-256 of everything that follows
+    header      its length (uint32), then JSON: names and shapes of the ports, sizes of the arrays,
+                and for each loop its number of iterations, direction, and body size in bytes
     steps       the arrays of `FlatSteps`: operations, their arguments, constants, loops, results
-    loops       the body of each loop, as this from the header on
+    loops       the body of each loop in the same format, without a digest
 
-Numbers are little-endian. Bytes that are damaged, of another version, or inconsistent contain no
-program, whether or not their digest is right.
+Numbers are little-endian. Data that is damaged, inconsistent or of another version is rejected,
+even if its digest is correct.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _DIGEST_SIZE = 32
 
 
 def to_bytes(program: Program) -> bytes:
-    """A program as bytes."""
-    body = _written(program)
+    """Serialize a program."""
+    body = _serialize(program)
     return hashlib.sha256(body).digest() + body
 
 
-def _written(program: Program) -> bytes:
+def _serialize(program: Program) -> bytes:
     flat = FlatSteps.of(program)
     parts = (flat.ops, flat.args, flat.constants, flat.loops, flat.results)
-    bodies = [_written(loop.body) for loop in program.loops]
+    bodies = [_serialize(loop.body) for loop in program.loops]
     loops = [
         (loop.n, loop.is_reversed, len(body))
         for loop, body in zip(program.loops, bodies, strict=True)
@@ -49,27 +49,27 @@ def _written(program: Program) -> bytes:
             "loops": loops,
         }
     ).encode()
-    numbers = [part.tobytes() for part in parts]
-    return b"".join([struct.pack("<I", len(header)), header, *numbers, *bodies])
+    arrays = [part.tobytes() for part in parts]
+    return b"".join([struct.pack("<I", len(header)), header, *arrays, *bodies])
 
 
 def from_bytes(data: bytes) -> Program | None:
-    """The program that `to_bytes` wrote; None if the bytes are not what it wrote."""
+    """Return the program that `to_bytes` serialized; None if the data is not valid."""
     digest, body = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
     if hashlib.sha256(body).digest() != digest:
         return None
     try:
-        return _parsed(body)
+        return _parse(body)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError, struct.error):
         return None
 
 
-def _parsed(body: bytes) -> Program:
-    """The program in bytes whose digest is right; an exception if they are inconsistent."""
+def _parse(body: bytes) -> Program:
+    """Parse data whose digest is correct; raise if it is not valid."""
     length = struct.unpack_from("<I", body)[0]
     header: dict[str, Any] = json.loads(body[4 : 4 + length])
     if header["version"] != _VERSION:
-        raise ValueError("another version")
+        raise ValueError("unknown version")
     inputs, outputs = _ports(header["inputs"]), _ports(header["outputs"])
     start, parts = 4 + length, list[Any]()
     for size, kind in zip(header["sizes"], FlatSteps.KINDS, strict=True):
@@ -78,13 +78,13 @@ def _parsed(body: bytes) -> Program:
     loops: list[Loop] = []
     for n, is_reversed, size in header["loops"]:
         if not isinstance(is_reversed, bool):
-            raise TypeError("not a direction")
+            raise TypeError("is_reversed is not a boolean")
         stop = start + _count(size)
-        loops.append(Loop(_parsed(body[start:stop]), _count(n), is_reversed))
+        loops.append(Loop(_parse(body[start:stop]), _count(n), is_reversed))
         verify_loop(loops[-1])
         start = stop
     if start != len(body):
-        raise ValueError("another length")
+        raise ValueError("wrong length")
     flat = FlatSteps(*parts)
     flat.verify(inputs, outputs, loops)
     steps, results = flat.steps(loops), tuple(flat.results.tolist())

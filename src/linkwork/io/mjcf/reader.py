@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from linkwork.errors import Finding, ModelError, ParseError, Place
+from linkwork.errors import Finding, ModelError, ParseError, SourceLocation
 from linkwork.io.meshes import Folders
 from linkwork.io.mjcf.include import check_files, included_by
 from linkwork.io.mjcf.model import NO_BODIES, read_mjmodel
@@ -60,7 +60,9 @@ def read_mjcf(
     mujoco = import_mujoco()
     with collected_warnings(mujoco) as messages:
         mj = _compile(mujoco, source)
-    warnings = [Finding("warning", "", text, Place(source.name, _line(text))) for text in messages]
+    warnings = [
+        Finding("warning", "", text, SourceLocation(source.name, _line(text))) for text in messages
+    ]
     if mj.nbody <= 1:
         files = included_by(source.path)
         hint = f"; load the file that includes this one{files}" if files else ""
@@ -71,7 +73,10 @@ def read_mjcf(
     try:
         model, findings = read_mjmodel(mj, mimic=mimic, name=name, folder=folder)
     except ModelError as error:
-        errors = [replace(f, place=f.place or Place(source.name, 1)) for f in error.findings]
+        errors = [
+            replace(f, location=f.location or SourceLocation(source.name, 1))
+            for f in error.findings
+        ]
         return Reading(None, (*errors, *warnings))
     return Reading(model, (*warnings, *findings, *gravity_findings(mj)))
 

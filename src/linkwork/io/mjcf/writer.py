@@ -282,7 +282,7 @@ def _reject_unphysical(model: Model) -> None:
             f"link {link.name!r}",
             "MuJoCo rejects an unphysical inertia; "
             "load the robot with repair=True, or convert it with --repair",
-            link.place,
+            link.location,
         )
         for link in unphysical_links(model.links)
     ]

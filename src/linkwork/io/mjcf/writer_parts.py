@@ -105,7 +105,7 @@ class JointWriter:
             text = (
                 f"in MuJoCo, bodies can float only in the world, but this one floats on {parent!r}"
             )
-            raise model_error(text, f"joint {joint.name!r}", joint.place)
+            raise model_error(text, f"joint {joint.name!r}", joint.location)
         mounts = joint.first_H_joint.matrix(), joint.joint_H_second.matrix()
         if any(not np.array_equal(mount, np.eye(4)) for mount in mounts):
             self.warnings.add("its coordinates are the pose of the link in the world", joint.name)
@@ -121,7 +121,7 @@ class JointWriter:
             return np.asarray(se3.inverse(joint.joint_H_second.matrix())), 1.0
         if not joint.motion_kind.inverse_is_opposite:
             text = f"a {joint.kind} joint cannot be reversed with the same coordinates"
-            raise model_error(text, f"joint {joint.name!r}", joint.place)
+            raise model_error(text, f"joint {joint.name!r}", joint.location)
         return joint.first_H_joint.matrix(), -1.0
 
     def _limits(self, joint: Joint) -> dict[str, str | None]:
@@ -187,7 +187,7 @@ def _mujoco_joints(joint: Joint) -> list[_MujocoJoint]:
             return [("_x", "slide", first), ("_y", "slide", second), ("_angle", "hinge", axis)]
         case _:
             text = f"MuJoCo has no {joint.kind} joint"
-            raise ModelError([Finding("error", f"joint {joint.name!r}", text, joint.place)])
+            raise ModelError([Finding("error", f"joint {joint.name!r}", text, joint.location)])
 
 
 def _dynamics(joint: Joint) -> dict[str, str | None]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from linkwork.errors import MOST_LISTED, Finding, Place, Severity, Topic, nearest, shown
+from linkwork.errors import MOST_LISTED, Finding, Severity, SourceLocation, Topic, nearest, shown
 from linkwork.io.xml.parse import tag_of
 from linkwork.model.pose import Triple
 
@@ -52,7 +52,7 @@ class Report:
         topic: Topic | None = None,
     ) -> None:
         """Add a finding about an element of the file."""
-        self.extend([Finding(severity, owner, text, self.place(element), topic)])
+        self.extend([Finding(severity, owner, text, self.location(element), topic)])
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Add findings."""
@@ -60,9 +60,9 @@ class Report:
             self.findings.append(finding)
             self.n_errors += finding.severity == "error"
 
-    def place(self, element: Element) -> Place:
+    def location(self, element: Element) -> SourceLocation:
         """The line on which an element starts."""
-        return Place(self.file, self._lines.get(element, element.sourceline or 1))
+        return SourceLocation(self.file, self._lines.get(element, element.sourceline or 1))
 
 
 class Part:
@@ -79,9 +79,9 @@ class Part:
             self._elements.setdefault(tag_of(child), []).append(child)
 
     @property
-    def place(self) -> Place:
+    def location(self) -> SourceLocation:
         """The line on which the element starts."""
-        return self.report.place(self.element)
+        return self.report.location(self.element)
 
     def error(self, text: str) -> None:
         """Record an error: the file does not become a model."""
@@ -115,7 +115,7 @@ class Part:
         """
         parts = list(self.children(tag))
         if len(parts) > 1:
-            lines = ", ".join(str(part.place.line) for part in parts[:MOST_LISTED])
+            lines = ", ".join(str(part.location.line) for part in parts[:MOST_LISTED])
             more = ", ..." if len(parts) > MOST_LISTED else ""
             text = f"<{self.tag}> has {len(parts)} <{tag}>, on lines {lines}{more}"
             if several == "error" and self.report.repair:

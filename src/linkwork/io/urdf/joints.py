@@ -55,7 +55,9 @@ def read_joint(part: Part, *, mimic: bool) -> Joint | None:
         part.error(f"cycle: {parent} -> {child}")
     if not (name and parent and child and parent != child):
         return None
-    placeholder = Joint(name=name, kind="revolute", first=parent, second=child, place=part.place)
+    placeholder = Joint(
+        name=name, kind="revolute", first=parent, second=child, location=part.location
+    )
     if part.report.n_errors > errors:
         return placeholder  # enough to check the graph and the mimics
     try:

@@ -47,7 +47,7 @@ def read_link(part: Part, materials: Mapping[str, Material], meshes: MeshFinder)
         inertia=read_inertial(inertial) if inertial else NO_INERTIA,
         visuals=tuple(shape for shape in visuals if shape),
         collisions=tuple(shape for shape in collisions if shape),
-        place=part.place,
+        location=part.location,
     )
 
 

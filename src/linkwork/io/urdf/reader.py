@@ -201,7 +201,7 @@ def _with_resolved_leaders(joints: Sequence[Joint], report: Report) -> list[Join
             if len(matches) == 1:
                 leader = f"{matches[0]}{named}"
                 text = f"mimics joint {named!r}, which does not exist; read as {leader!r}"
-                report.extend([Finding("warning", f"joint {joint.name!r}", text, joint.place)])
+                report.extend([Finding("warning", f"joint {joint.name!r}", text, joint.location)])
                 joint = replace(joint, mimic=replace(joint.mimic, joint=leader))  # noqa: PLW2901
         resolved.append(joint)
     return resolved
@@ -234,23 +234,23 @@ def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[F
             names = [f"{shown(joint.name)} ({_short(joint)})" for joint in several[:MOST_LISTED]]
             names += ["more"] if len(several) > MOST_LISTED else []
             text = f"is the child of {len(several)} joints: {' and '.join(names)}; {LOOP_HINT}"
-            yield Finding("error", f"link {child!r}", text, several[1].place)
+            yield Finding("error", f"link {child!r}", text, several[1].location)
     parent_of = {child: several[0] for child, several in parents.items()}
     for upward in cycles({child: joint.first for child, joint in parent_of.items()}):
         cycle = upward[::-1]
         text = f"cycle: {joined([*cycle, cycle[0]], ' -> ')}"
         joint = parent_of[cycle[0]]
-        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+        yield Finding("error", f"joint {joint.name!r}", text, joint.location)
     roots = [link for link in links if link.name not in parents]
     ends_exist = all({joint.first, joint.second} <= link_names for joint in joints)
     if len(roots) > 1 and ends_exist and len(link_names) == len(links):
         names = listed([f"{shown(link.name)} ({_short(link)})" for link in roots])
         text = f"expected one root, but {len(roots)} links are not the child of a joint: {names}"
-        yield Finding("error", "", text, roots[1].place)
+        yield Finding("error", "", text, roots[1].location)
 
 
 def _short(part: Link | Joint) -> str:
-    return part.place.short if part.place else "?"
+    return part.location.short if part.location else "?"
 
 
 def _with_marked_frames(model: Model, robot: Part) -> Model:
@@ -268,7 +268,9 @@ def _with_marked_frames(model: Model, robot: Part) -> Model:
         if joint.second in marked and joint.kind == "fixed" and _is_empty_leaf(model, joint.second)
     }
     frames = [
-        Frame(name=name, link=mount.first, link_H_frame=mount.first_H_joint, place=mount.place)
+        Frame(
+            name=name, link=mount.first, link_H_frame=mount.first_H_joint, location=mount.location
+        )
         for name, mount in mounts.items()
     ]
     return Model(

@@ -99,7 +99,7 @@ def _reject_other_forms(model: Model) -> None:
         if joint.joint_H_second != IDENTITY or joint.second in seconds | {model.default_base}:
             text = f"in URDF, the origin of link {joint.second!r} must be on this joint; "
             text += "model.rerooted() moves the origins of the links"
-            findings.append(Finding("error", f"joint {joint.name!r}", text, joint.place))
+            findings.append(Finding("error", f"joint {joint.name!r}", text, joint.location))
         seconds.add(joint.second)
     if findings:
         raise ModelError(findings)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from linkwork.errors import Finding, ParseError, Place
+from linkwork.errors import Finding, ParseError, SourceLocation
 from linkwork.io.xml.source import Source, source_parse_error
 
 if TYPE_CHECKING:
@@ -105,13 +105,13 @@ def _parse(source: Source) -> tuple[Element, list[Finding]]:
         entries = [e for e in strict.error_log if e.type_name != _UNDEFINED_PREFIX]
         if entries and entries[0].type_name == _DOUBLE_HYPHEN:
             text = "'--' inside a comment, which XML does not allow; the comment is ignored"
-            finding = Finding("warning", "", text, Place(source.name, entries[0].line))
+            finding = Finding("warning", "", text, SourceLocation(source.name, entries[0].line))
             root, findings = _parse(replace(source, text=_without_comments(source.text)))
             return root, [finding, *findings]
         if entries or not len(strict.error_log):
             raise _syntax_error(source, entries[0] if entries else error) from None
         text = "a namespace prefix is used but never declared"
-        finding = Finding("warning", "", text, Place(source.name, error.lineno or 1))
+        finding = Finding("warning", "", text, SourceLocation(source.name, error.lineno or 1))
         return etree.fromstring(data, parser(recover=True)), [finding]
 
 

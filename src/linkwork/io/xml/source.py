@@ -20,8 +20,8 @@ from linkwork.errors import (
     Finding,
     MissingFileError,
     ParseError,
-    Place,
     SourceError,
+    SourceLocation,
     clipped,
 )
 from linkwork.io.named_robots import name_hint
@@ -130,7 +130,7 @@ def _normalize_newlines(text: str) -> str:
 
 def source_parse_error(name: str, message: str, line: int = 1) -> ParseError:
     """Build the error for a document that cannot be parsed."""
-    return ParseError([Finding("error", "", message, Place(name, line))])
+    return ParseError([Finding("error", "", message, SourceLocation(name, line))])
 
 
 def _read_bytes(path: Path) -> bytes:

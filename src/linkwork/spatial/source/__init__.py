@@ -1,4 +1,4 @@
-"""The functions of `linkwork.spatial` as they are written: on NumPy arrays, or on traced values.
+"""The source functions of `linkwork.spatial`, for NumPy arrays and traced values.
 
-linkwork itself uses these: they never start a compiler.
+Other modules of linkwork use these functions, which never start a compiler.
 """

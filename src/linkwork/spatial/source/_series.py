@@ -1,4 +1,4 @@
-"""The functions of an angle in exponentials and their Jacobians, exact down to angle zero.
+"""Functions of an angle that exponentials and their Jacobians need, accurate down to angle zero.
 
 With t = angle^2, Stumpff's functions c_n(t) = 1/n! - t/(n+2)! + t^2/(n+4)! - ... are
 
@@ -10,8 +10,8 @@ Recursion    c_n + t c_(n+2) = 1/n!
 Derivative   2 dc_n/dt = n c_(n+2) - c_(n+1)
 
 They are functions of t and not of x, so that they and their derivatives are smooth at zero. Below a
-bound the power series is used, above it the closed form; each is exact to a few units in the last
-place where it is used. The branch that is not used is computed at another t, where it is finite.
+bound the power series is used, above it the closed form; both are accurate to a few units in the
+last place there. The branch that is not selected is evaluated at another t, where it is finite.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from linkwork.engine.symbolic.arrays import Array, cos, sin, sqrt, where
 
-# The bound on t below which the power series is used, and how many terms it has.
+# The bound on t below which the power series is used, and its number of terms.
 SINC = 1e-3, 5  # c0 and c1 have no cancellation in closed form: it fails only near zero
 STUMPFF = 9.0, 15  # c3, c4 and c5 lose digits in closed form until the angle is about 3
 
@@ -70,7 +70,7 @@ def _branched(
 
 def inverse_c3(t: Array) -> Array:
     """(1 - (x/2) cot(x/2))/x^2, the coefficient of the inverse Jacobian that corresponds to c3."""
-    # 1 - c1/(2 c2) = (2 c2 - c1)/(2 c2), and the recursion makes 2 c2 - c1 = t (c3 - 2 c4)
+    # 1 - c1/(2 c2) = (2 c2 - c1)/(2 c2), and by the recursion 2 c2 - c1 = t (c3 - 2 c4)
     return (c3(t) - 2.0 * c4(t)) / (2.0 * c2(t))
 
 

@@ -1,8 +1,8 @@
-"""Spatial inertia: the sources of `linkwork.spatial.inertia`, which has the conventions.
+"""Spatial inertia: the sources of `linkwork.spatial.inertia`, which states the conventions.
 
 Tensor            I = integral of (r.r 1 - r r^T) dm [kg m^2], products of inertia with their sign
 Second moments    Sigma = integral of r r^T dm = tr(I)/2 1 - I
-Upper triangle    [xx, xy, xz, yy, yz, zz]; the lower triangle of an argument is never read
+Upper triangle    [xx, xy, xz, yy, yz, zz]; the lower triangle of an argument is not read
 
 A body can have the tensor I about its center of mass if and only if Sigma has no negative
 eigenvalue, which is the triangle inequality of the principal moments.
@@ -39,7 +39,7 @@ from linkwork.spatial.source._shapes import (
 from linkwork.spatial.source.motion import join, split
 from linkwork.spatial.source.so3 import vee, wedge
 
-TOLERANCE = 1e-9  # an eigenvalue is 0 to rounding below this fraction of the largest one
+TOLERANCE = 1e-9  # an eigenvalue below this fraction of the largest one is 0 up to rounding
 
 
 def from_com(mass: ArrayLike, com: ArrayLike, tensor_at_com: ArrayLike) -> Array:
@@ -76,14 +76,14 @@ def to_com(params: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def matrix(params: ArrayLike) -> Array:
-    """(..., 6, 6) matrix that maps a velocity [linear; angular] to a momentum, of (..., 10)."""
+    """Matrix (..., 6, 6) of parameters (..., 10); it maps a velocity to a momentum."""
     mass, first, at_origin = _parts(params)
     h = wedge(first)
     return block([[per_matrix(mass) * eye(3, first), -h], [h, symmetric(at_origin)]])
 
 
 def from_matrix(inertia: ArrayLike) -> Array:
-    """(..., 10) parameters of a matrix (..., 6, 6), the inverse of `matrix`."""
+    """Parameters (..., 10) of a matrix (..., 6, 6), the inverse of `matrix`."""
     M = expect("inertia", inertia, 6, 6)
     return join_vectors([M[..., 0, :1], vee(M[..., 3:, :3]), upper(M[..., 3:, 3:])])
 
@@ -147,15 +147,15 @@ def pseudo_inertia(params: ArrayLike) -> Array:
 
 
 def is_physical(params: ArrayLike, tolerance: float = TOLERANCE) -> Array:
-    """Whether some distribution of mass has these parameters.
+    """Return whether a distribution of mass with these parameters exists.
 
     The mass must not be negative, there must be no first moment without mass, and the second
     moments about the center of mass must have no negative eigenvalue.
 
     Args:
-        params: (..., 10); what is not finite is not physical.
-        tolerance: how negative an eigenvalue may be, as a fraction of the largest one. What
-            rounding of the tensor about the origin can do is allowed in any case.
+        params: (..., 10); parameters that are not finite are not physical.
+        tolerance: largest magnitude of a negative eigenvalue, as a fraction of the largest
+            eigenvalue. The effect of rounding of the tensor about the origin is always allowed.
 
     Returns:
         (...) booleans.
@@ -163,7 +163,7 @@ def is_physical(params: ArrayLike, tolerance: float = TOLERANCE) -> Array:
     params = expect("params", params, 10)
     finite = np.asarray(np.isfinite(params).all(axis=-1))
     params = where(finite[..., None], params, zero(params))
-    with np.errstate(over="ignore", invalid="ignore"):  # the center of mass of almost no mass
+    with np.errstate(over="ignore", invalid="ignore"):  # for a tiny mass
         _, _, tensor = to_com(params)
     finite = finite & np.isfinite(tensor).all(axis=(-2, -1))
     tensor = where(finite[..., None, None], tensor, zero(tensor))
@@ -178,20 +178,20 @@ def nearest_physical(
 ) -> tuple[Array, Array, Array]:
     """Nearest physical inertia with the same mass and center of mass.
 
-    Nearest in the second moments about the center of mass, by the sum of squares of their entries.
-    A tensor that is physical already comes back bit for bit.
+    The distance is the sum of squared differences of the second moments about the center of mass. A
+    physical tensor is returned unchanged.
 
     Args:
-        mass: (...) [kg]; zero for a rotor whose mass is counted elsewhere.
+        mass: (...) [kg]; zero for a rotor whose mass is included in another body.
         com: (..., 3) [m].
         tensor: (..., 3, 3) about the center of mass [kg m^2].
         tolerance: as in `is_physical`.
 
     Returns:
-        mass, com and tensor, ready for `from_com`.
+        mass, com and tensor, as the arguments of `from_com`.
 
     Raises:
-        ModelError: a mass is negative, or a number is not finite.
+        ModelError: a mass is negative, or a value is not finite.
     """
     mass, com, tensor = (
         as_array(mass, "mass"),
@@ -199,19 +199,19 @@ def nearest_physical(
         expect("tensor", tensor, 3, 3),
     )
     for name, value in (("mass", mass), ("com", com), ("tensor", tensor)):
-        _refuse(name, "a finite number", value[~np.isfinite(value)])
-    _refuse("mass", "zero or more", mass[mass < 0.0])
+        _reject(name, "a finite number", value[~np.isfinite(value)])
+    _reject("mass", "zero or more", mass[mass < 0.0])
     return mass, com, nearest_physical_tensor(tensor, tolerance=tolerance)
 
 
 def upper(tensor: ArrayLike) -> Array:
-    """(..., 6) upper triangle of a tensor (..., 3, 3)."""
+    """Upper triangle (..., 6) of a tensor (..., 3, 3)."""
     m = expect("tensor", tensor, 3, 3)
     return stack([m[..., i, j] for i, j in UPPER])
 
 
 def symmetric(entries: ArrayLike) -> Array:
-    """(..., 3, 3) tensor with the upper triangle `entries` (..., 6)."""
+    """Symmetric tensor (..., 3, 3) with the upper triangle `entries` (..., 6)."""
     entries = expect("entries", entries, 6)
     xx, xy, xz, yy, yz, zz = (entries[..., i] for i in range(6))
     return matrix_of([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -250,17 +250,18 @@ def from_second_moments(moments: ArrayLike) -> Array:
 
 
 def principal_moments(tensor: ArrayLike) -> Array:
-    """(..., 3) eigenvalues of an inertia tensor (..., 3, 3), ascending [kg m^2]."""
+    """Eigenvalues (..., 3) of an inertia tensor (..., 3, 3), ascending [kg m^2]."""
     return np.linalg.eigvalsh(expect("tensor", tensor, 3, 3), UPLO="U")
 
 
 def has_physical_moments(tensor: ArrayLike, tolerance: float, rounding: ArrayLike = 0.0) -> Array:
-    """Whether the second moments have no negative eigenvalue, up to a tolerance.
+    """Return whether the second moments have no negative eigenvalue, up to a tolerance.
 
     Args:
         tensor: (..., 3, 3) about the center of mass, finite [kg m^2].
-        tolerance: how negative an eigenvalue may be, as a fraction of the largest one.
-        rounding: (...) how large an error the tensor already carries [kg m^2].
+        tolerance: largest magnitude of a negative eigenvalue, as a fraction of the largest
+            eigenvalue.
+        rounding: (...) rounding error of the tensor [kg m^2].
 
     Returns:
         (...) booleans.
@@ -271,7 +272,7 @@ def has_physical_moments(tensor: ArrayLike, tolerance: float, rounding: ArrayLik
 
 
 def rounding_of(dtype: DTypeLike) -> float:
-    """Relative error of the eigenvalues of a tensor of this dtype, generously."""
+    """Upper bound of the relative error of the eigenvalues of a tensor of this dtype."""
     return 16.0 * float(np.finfo(dtype).eps)
 
 
@@ -280,7 +281,7 @@ def nearest_physical_tensor(tensor: ArrayLike, *, tolerance: float) -> Array:
 
     Args:
         tensor: (..., 3, 3) about the center of mass, finite [kg m^2].
-        tolerance: as in `has_physical_moments`; what passes there comes back as it is.
+        tolerance: as in `has_physical_moments`; physical tensors are returned unchanged.
 
     Returns:
         (..., 3, 3) [kg m^2].
@@ -292,20 +293,20 @@ def nearest_physical_tensor(tensor: ArrayLike, *, tolerance: float) -> Array:
     return where(keep, tensor, from_second_moments(clipped))
 
 
-def _refuse(name: str, wanted: str, bad: Array) -> None:
-    """Raise an error about the first of the bad numbers, if there is any."""
-    if bad.size:
-        raise model_error(f"expected {wanted}, got {float(bad.flat[0])}", element=name)
+def _reject(name: str, expected: str, values: Array) -> None:
+    """Raise an error about the first of these values, if there are any."""
+    if values.size:
+        raise model_error(f"expected {expected}, got {float(values.flat[0])}", element=name)
 
 
 def _parts(params: ArrayLike) -> tuple[Array, Array, Array]:
-    """Mass (...), first moment (..., 3), upper triangle of the tensor about the origin (..., 6)."""
+    """Split into mass (...), first moment (..., 3), upper triangle of the tensor (..., 6)."""
     params = expect("params", params, 10)
     return params[..., 0], params[..., 1:4], params[..., 4:]
 
 
 def _shift(a: Array, b: Array) -> Array:
-    """Upper triangle (..., 6) of a.b 1 - a b^T, alone or in a sum that is symmetric."""
+    """Upper triangle (..., 6) of a.b 1 - a b^T."""
     x, y, z = (a[..., i] * b[..., i] for i in range(3))
     xy, xz, yz = (a[..., i] * b[..., j] for i, j in ((0, 1), (0, 2), (1, 2)))
     return stack([y + z, -xy, -xz, x + z, -yz, x + y])

@@ -1,4 +1,4 @@
-"""Spatial vectors: the sources of `linkwork.spatial.motion`, which has the conventions."""
+"""Spatial vectors: the sources of `linkwork.spatial.motion`, which states the conventions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.spatial.source.so3 import wedge
 def split(vector: ArrayLike, name: str = "vector") -> tuple[Array, Array]:
     """Linear part (..., 3) and angular part (..., 3) of a 6-vector (..., 6).
 
-    `name` is what a message about a wrong shape calls the vector.
+    `name` is the name of the vector in error messages.
     """
     array = expect(name, vector, 6)
     return array[..., :3], array[..., 3:]
@@ -113,7 +113,7 @@ def inverse_transform_force(a_H_b: ArrayLike, a_f: ArrayLike) -> Array:
 
 
 def motion_cross(v: ArrayLike, m: ArrayLike) -> Array:
-    """Rate of change of the motion vector `m` when it is carried along by the velocity `v`.
+    """Rate of change of a motion vector `m` that moves with the velocity `v`.
 
     Args:
         v: (..., 6) motion vector.
@@ -128,7 +128,7 @@ def motion_cross(v: ArrayLike, m: ArrayLike) -> Array:
 
 
 def force_cross(v: ArrayLike, f: ArrayLike) -> Array:
-    """Rate of change of the force vector `f` when it is carried along by the velocity `v`.
+    """Rate of change of a force vector `f` that moves with the velocity `v`.
 
     Args:
         v: (..., 6) motion vector.
@@ -143,12 +143,12 @@ def force_cross(v: ArrayLike, f: ArrayLike) -> Array:
 
 
 def motion_cross_matrix(v: ArrayLike) -> Array:
-    """(..., 6, 6) matrix of `motion_cross` for `v` (..., 6): [[w^, v^], [0, w^]]."""
+    """Matrix (..., 6, 6) of `motion_cross` for `v` (..., 6): [[w^, v^], [0, w^]]."""
     linear, angular = (wedge(part) for part in split(v, "v"))
     return block([[angular, linear], [zero(angular), angular]])
 
 
 def force_cross_matrix(v: ArrayLike) -> Array:
-    """(..., 6, 6) matrix of `force_cross` for `v` (..., 6): [[w^, 0], [v^, w^]]."""
+    """Matrix (..., 6, 6) of `force_cross` for `v` (..., 6): [[w^, 0], [v^, w^]]."""
     linear, angular = (wedge(part) for part in split(v, "v"))
     return block([[angular, zero(angular)], [linear, angular]])

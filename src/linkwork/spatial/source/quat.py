@@ -1,4 +1,4 @@
-"""Unit quaternions: the sources of `linkwork.spatial.quat`, which has the conventions."""
+"""Unit quaternions: the sources of `linkwork.spatial.quat`, which states the conventions."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def multiply(a_wxyz: ArrayLike, b_wxyz: ArrayLike) -> Array:
 
 
 def conjugate(wxyz: ArrayLike) -> Array:
-    """(..., 4) with the vector part negated: the inverse of a unit quaternion."""
+    """Conjugate (..., 4), with the vector part negated: the inverse of a unit quaternion."""
     w, v = _split("wxyz", wxyz)
     return join([per_vector(w), -v])
 
 
 def normalize(wxyz: ArrayLike) -> Array:
-    """(..., 4) the unit quaternion in the same direction; `wxyz` must not be zero."""
+    """Unit quaternion (..., 4) in the direction of `wxyz`, which must not be zero."""
     return _over_norm(largest_is_one(expect("wxyz", wxyz, 4)))
 
 
@@ -124,19 +124,20 @@ def to_rotation(wxyz: ArrayLike) -> Array:
 
 
 def from_rotation(rotation: ArrayLike) -> Array:
-    """Unit quaternion of a rotation matrix, exact at every angle.
+    """Unit quaternion of a rotation matrix, accurate at every angle.
 
     Args:
         rotation: (..., 3, 3) a_R_b.
 
     Returns:
-        (..., 4) a_q_b with w >= 0, of unit norm even if the matrix is not quite a rotation.
+        (..., 4) a_q_b with w >= 0, of unit norm even if the matrix is only approximately a
+        rotation.
     """
     R = expect("rotation", rotation, 3, 3)
     xx, yy, zz = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
     wx, wy, wz = (R[..., i, j] - R[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0)))
     xy, xz, yz = (R[..., i, j] + R[..., j, i] for i, j in ((1, 0), (0, 2), (2, 1)))
-    # The rows of 4 q q^T. Each is q times one of its components: take the row of the largest.
+    # The rows of 4 q q^T. Each is q times one of its components: use the row of the largest one.
     rows = [
         (1.0 + xx + yy + zz, wx, wy, wz),
         (wx, 1.0 + xx - yy - zz, xy, xz),
@@ -153,13 +154,13 @@ def from_rotation(rotation: ArrayLike) -> Array:
 
 
 def left_matrix(wxyz: ArrayLike) -> Array:
-    """(..., 4, 4) matrix L of products from the left: multiply(q1, q2) = L(q1) @ q2."""
+    """Matrix L (..., 4, 4) of products from the left: multiply(q1, q2) = L(q1) @ q2."""
     w, x, y, z = _parts(expect("wxyz", wxyz, 4))
     return matrix([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]])
 
 
 def right_matrix(wxyz: ArrayLike) -> Array:
-    """(..., 4, 4) matrix R of products from the right: multiply(q1, q2) = R(q2) @ q1."""
+    """Matrix R (..., 4, 4) of products from the right: multiply(q1, q2) = R(q2) @ q1."""
     w, x, y, z = _parts(expect("wxyz", wxyz, 4))
     return matrix([[w, -x, -y, -z], [x, w, z, -y], [y, -z, w, x], [z, y, -x, w]])
 
@@ -189,7 +190,7 @@ def rate_inverse(wxyz: ArrayLike) -> Array:
 
 
 def _split(name: str, wxyz: ArrayLike) -> tuple[Array, Array]:
-    """Scalar part (...) and vector part (..., 3)."""
+    """Split into scalar part (...) and vector part (..., 3)."""
     array = expect(name, wxyz, 4)
     return array[..., 0], array[..., 1:]
 

@@ -1,4 +1,4 @@
-"""Poses: the sources of `linkwork.spatial.se3`, which has the conventions."""
+"""Poses: the sources of `linkwork.spatial.se3`, which states the conventions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from linkwork.spatial.source.motion import join, split
 
 
 def identity(*batch: int) -> Array:
-    """(*batch, 4, 4) poses of a frame in itself."""
+    """Identity poses (*batch, 4, 4)."""
     return np.zeros((*batch, 1, 1)) + np.eye(4)
 
 
 def pose(rotation: ArrayLike, position: ArrayLike) -> Array:
-    """Pose with a given rotation and position.
+    """Pose with a rotation and a position.
 
     Args:
         rotation: (..., 3, 3) a_R_b.
@@ -33,17 +33,17 @@ def pose(rotation: ArrayLike, position: ArrayLike) -> Array:
 
 
 def rotation_of(a_H_b: ArrayLike) -> Array:
-    """(..., 3, 3) rotation a_R_b of a pose (..., 4, 4)."""
+    """Rotation a_R_b (..., 3, 3) of a pose (..., 4, 4)."""
     return split_pose(a_H_b)[0]
 
 
 def position_of(a_H_b: ArrayLike) -> Array:
-    """(..., 3) origin of b in a, of a pose (..., 4, 4)."""
+    """Position (..., 3) of a pose (..., 4, 4): the origin of b in a."""
     return split_pose(a_H_b)[1]
 
 
 def from_xyz_rpy(xyz: ArrayLike, rpy: ArrayLike) -> Array:
-    """Pose in the words of a URDF `<origin>`.
+    """Pose from the attributes of a URDF `<origin>`.
 
     Args:
         xyz: (..., 3) origin of b in a [m].
@@ -56,7 +56,7 @@ def from_xyz_rpy(xyz: ArrayLike, rpy: ArrayLike) -> Array:
 
 
 def inverse(a_H_b: ArrayLike) -> Array:
-    """(..., 4, 4) pose b_H_a of a in b."""
+    """Inverse pose b_H_a (..., 4, 4): the pose of a in b."""
     R, p = split_pose(a_H_b)
     Rt = transpose(R)
     return pose(Rt, -matvec(Rt, p))
@@ -77,7 +77,7 @@ def transform_point(a_H_b: ArrayLike, b_point: ArrayLike) -> Array:
 
 
 def wedge(xi: ArrayLike) -> Array:
-    """Matrix of a twist: a pose changes by a_H_b @ W, with W of the velocity in b.
+    """Matrix W of a twist: the rate of a pose is a_H_b @ W, for the velocity expressed in b.
 
     Args:
         xi: (..., 6) [v; w].
@@ -90,7 +90,7 @@ def wedge(xi: ArrayLike) -> Array:
 
 
 def vee(matrix: ArrayLike) -> Array:
-    """(..., 6) twist of a matrix (..., 4, 4), the inverse of `wedge`."""
+    """Twist (..., 6) of a matrix (..., 4, 4), the inverse of `wedge`."""
     m = expect("matrix", matrix, 4, 4)
     return join(m[..., :3, 3], so3.vee(m[..., :3, :3]))
 
@@ -109,7 +109,7 @@ def exp(xi: ArrayLike) -> Array:
 
 
 def log(a_H_b: ArrayLike) -> Array:
-    """Twist of a pose by the shortest rotation, the inverse of `exp` up to an angle of pi.
+    """Twist of a pose with the shortest rotation, the inverse of `exp` up to an angle of pi.
 
     Args:
         a_H_b: (..., 4, 4).
@@ -132,7 +132,7 @@ def left_jacobian(xi: ArrayLike) -> Array:
         (..., 6, 6) [[J, Q], [0, J]], where J is the left Jacobian of the rotation w.
     """
     linear, angular = split(xi, "xi")
-    J, Q = so3.left_jacobian(angular), _slope_of_left_jacobian(angular, linear)
+    J, Q = so3.left_jacobian(angular), _left_jacobian_derivative(angular, linear)
     return block([[J, Q], [zero(J), J]])
 
 
@@ -159,7 +159,7 @@ def left_jacobian_inverse(xi: ArrayLike) -> Array:
     """
     linear, angular = split(xi, "xi")
     J_inv = so3.left_jacobian_inverse(angular)
-    Q = _slope_of_left_jacobian(angular, linear)
+    Q = _left_jacobian_derivative(angular, linear)
     return block([[J_inv, -J_inv @ Q @ J_inv], [zero(J_inv), J_inv]])
 
 
@@ -175,7 +175,7 @@ def right_jacobian_inverse(xi: ArrayLike) -> Array:
     return left_jacobian_inverse(-expect("xi", xi, 6))
 
 
-def _slope_of_left_jacobian(phi: Array, rho: Array) -> Array:
+def _left_jacobian_derivative(phi: Array, rho: Array) -> Array:
     """Derivative of so3.left_jacobian at `phi` in the direction `rho`, (..., 3, 3).
 
     The twist [rho; phi] has the adjoint [[K, P], [0, K]] with K = phi^, P = rho^. The power series

@@ -1,4 +1,4 @@
-"""Rotation matrices: the sources of `linkwork.spatial.so3`, which has the conventions."""
+"""Rotation matrices: the sources of `linkwork.spatial.so3`, which states the conventions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from linkwork.spatial.source._shapes import expect, eye, per_matrix, zero
 
 
 def wedge(vector: ArrayLike) -> Array:
-    """Matrix of the cross product by a vector: the product with b is vector x b.
+    """Cross product matrix of a vector: `wedge(vector) @ b` is vector x b.
 
     Args:
         vector: (..., 3).
@@ -41,7 +41,7 @@ def vee(skew: ArrayLike) -> Array:
     """Vector of a skew-symmetric matrix, the inverse of `wedge`.
 
     Args:
-        skew: (..., 3, 3); a symmetric part is left out.
+        skew: (..., 3, 3); a symmetric part is ignored.
 
     Returns:
         (..., 3).
@@ -69,8 +69,8 @@ def log(rotation: ArrayLike) -> Array:
         rotation: (..., 3, 3).
 
     Returns:
-        (..., 3) axis times angle [rad], angle from 0 to pi. At pi, either sign of the axis
-        is right; one of them is returned.
+        (..., 3) axis times angle [rad], angle from 0 to pi. At pi, both signs of the axis are
+        valid; one of them is returned.
     """
     return quat.log(quat.from_rotation(rotation))
 
@@ -94,7 +94,7 @@ def rot_z(angle: ArrayLike) -> Array:
 
 
 def about(axis: ArrayLike, angle: ArrayLike) -> Array:
-    """Rotation about a unit axis; an axis along x, y or z keeps its zeros and ones exact.
+    """Rotation about a unit axis; zeros and ones are exact if the axis is along x, y or z.
 
     Args:
         axis: (..., 3) unit vector.
@@ -139,7 +139,7 @@ def to_rpy(rotation: ArrayLike) -> Array:
 
     Returns:
         (..., 3) roll, pitch, yaw [rad]; pitch from -pi/2 to pi/2. At pitch +-pi/2 only the
-        difference or sum of roll and yaw is determined, and the three still reconstruct R.
+        difference or sum of roll and yaw is determined, and `from_rpy` still reconstructs R.
     """
     R = expect("rotation", rotation, 3, 3)
     # -0.0 becomes 0.0: at pitch +-pi/2 both are zero, and the angle of (-0.0, 0.0) is pi
@@ -204,7 +204,7 @@ def right_jacobian_inverse(phi: ArrayLike) -> Array:
 
 
 def project(near: ArrayLike) -> Array:
-    """Rotation nearest to a matrix, in the sum of squares of the entries.
+    """Rotation nearest to a matrix, by the sum of squared differences of the entries.
 
     Args:
         near: (..., 3, 3), such as a rotation with rounded entries.
@@ -213,7 +213,7 @@ def project(near: ArrayLike) -> Array:
         (..., 3, 3), with determinant +1.
     """
     u, _, vt = np.linalg.svd(expect("near", near, 3, 3))
-    # A reflection is undone along the direction of the smallest singular value.
+    # A reflection is reversed along the direction of the smallest singular value.
     sign = np.sign(np.linalg.det(u @ vt))
     one = np.ones_like(sign)
     return (u * stack([one, one, sign])[..., None, :]) @ vt

@@ -147,7 +147,7 @@ class Collected:
         if name == WORLD:
             pending.part.error(f"{WORLD} is the root of every cell, and has no parent")
         elif existing:
-            where = existing.part.place
+            where = existing.part.location
             pending.part.error(f"the name {name!r} is already used by the frame of {where.short}")
         else:
             self.pending[name] = pending
@@ -155,7 +155,7 @@ class Collected:
     def add_device(self, name: str, device: DeviceSpec | None, part: CellPart) -> bool:
         """Add a device, or None for that of a robot; it is an error if its name is in use."""
         if name in self.device_parts:
-            where = self.device_parts[name].place
+            where = self.device_parts[name].location
             part.error(f"the name {name!r} is already used by the device of {where.short}")
             return False
         self.device_parts[name] = part
@@ -347,7 +347,7 @@ def _report_untyped(cell: Collected) -> None:
         names = listed([shown(part.attribute("name")) for part, _ in cell.untyped])
         text = f"<DHJoint> without 'type' is read as {DH_TYPES[0]!r}; RobWork reads it as {kind!r}"
         text += f", the type of an earlier <DHJoint>; add the type: {names}"
-        cell.report.extend([Finding("warning", "", text, first.place)])
+        cell.report.extend([Finding("warning", "", text, first.location)])
 
 
 def _report_world(cell: Collected) -> None:
@@ -356,7 +356,7 @@ def _report_world(cell: Collected) -> None:
         names = listed([shown(pending.content.name) for pending in cell.implicit_on_world])
         text = f"without 'refframe', the parent is {WORLD}, as in RobWork's loader; according to"
         text += f" its manual it is the frame before: {names}"
-        cell.report.extend([Finding("warning", "", text, cell.implicit_on_world[0].part.place)])
+        cell.report.extend([Finding("warning", "", text, cell.implicit_on_world[0].part.location)])
 
 
 def _in_order(cell: Collected, robots: dict[str, str]) -> tuple[CellFrame | PlacedRobot, ...]:

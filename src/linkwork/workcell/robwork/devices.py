@@ -150,7 +150,7 @@ def _read_mobile(device: _Device, name: str) -> None:
         return
     cart, left, right = (full_name(local_name, (name,)) for local_name in (base, *names))
     for frame in mobile_frames(cart, left, right, width[0]):
-        located = replace(frame, place=part.place)
+        located = replace(frame, location=part.location)
         cell.add(Pending(located, part, (name,), None, str(frame.parent)))
     device.parent = cart
     _read_body(device, part, (name,))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.errors import Finding, ModelError, Place, counted, nearest
+from linkwork.errors import Finding, ModelError, SourceLocation, counted, nearest
 from linkwork.io.degrees import radians_from_degrees
 from linkwork.io.urdf.elements import LARGEST, Part, Report
 from linkwork.io.xml.parse import tag_of
@@ -37,26 +37,30 @@ class CellReport(Report):
 
     def __init__(self, file: str) -> None:
         super().__init__(file, {})
-        self._places: dict[Element, Place] = {}
-        self._ignored: dict[str, list[Place]] = {}
+        self._locations: dict[Element, SourceLocation] = {}
+        self._ignored: dict[str, list[SourceLocation]] = {}
 
-    def add_places(self, file: str, lines: Mapping[Element, int]) -> None:
+    def add_locations(self, file: str, lines: Mapping[Element, int]) -> None:
         """Store the lines of the elements of one file."""
-        self._places.update({element: Place(file, line) for element, line in lines.items()})
+        self._locations.update(
+            {element: SourceLocation(file, line) for element, line in lines.items()}
+        )
 
-    def copy_places(self, original: Element, copied: Element) -> None:
+    def copy_locations(self, original: Element, copied: Element) -> None:
         """Use the lines of an element and its descendants for a copy of it."""
         for old, new in zip(original.iter(), copied.iter(), strict=True):
-            self._places[new] = self.place(old)
+            self._locations[new] = self.location(old)
 
-    def place(self, element: Element) -> Place:
+    def location(self, element: Element) -> SourceLocation:
         """The file and line where an element starts."""
-        place = self._places.get(element)
-        return place if place is not None else Place(self.file, element.sourceline or 1)
+        location = self._locations.get(element)
+        return (
+            location if location is not None else SourceLocation(self.file, element.sourceline or 1)
+        )
 
     def ignore(self, element: Element, description: str) -> None:
         """Record an ignored element; `report_ignored` warns once per description."""
-        self._ignored.setdefault(description, []).append(self.place(element))
+        self._ignored.setdefault(description, []).append(self.location(element))
 
     def report_ignored(self) -> None:
         """Add one warning for each kind of ignored elements."""

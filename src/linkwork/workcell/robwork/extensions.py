@@ -277,7 +277,7 @@ def _inline(part: CellPart) -> Source:
 
     element: Element = part.element
     text = etree.tostring(element, encoding="unicode", with_tail=False)
-    return Source(part.place.file, "\n" * (part.place.line - 1) + text, None)
+    return Source(part.location.file, "\n" * (part.location.line - 1) + text, None)
 
 
 def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:

@@ -81,7 +81,7 @@ def expand_includes(source: Source, include_dirs: Folders = ()) -> tuple[Element
     """
     document = parse_xml(source)
     report = CellReport(source.name)
-    report.add_places(source.name, document.lines)
+    report.add_locations(source.name, document.lines)
     report.extend(document.findings)
     path = source.path.resolve() if source.path else None
     expansion = _Expansion(report, allowed_roots(path, include_dirs))
@@ -170,7 +170,7 @@ def _used(expansion: _Expansion, element: Element, scope: _Scope) -> tuple[Eleme
     if not expansion.grow(original):
         return None
     copied = deepcopy(original)
-    expansion.report.copy_places(original, copied)
+    expansion.report.copy_locations(original, copied)
     return copied, replace(scope, uses=(*scope.uses, name))
 
 
@@ -195,7 +195,7 @@ def _included(
     document = _fragment(part, path)
     if document is None:
         return None
-    expansion.report.add_places(str(path), document.lines)
+    expansion.report.add_locations(str(path), document.lines)
     expansion.report.extend(document.findings)
     inner = _Scope(path.parent, (*scope.files, path), depth=scope.depth)
     return (document.root, inner) if expansion.grow(document.root) else None

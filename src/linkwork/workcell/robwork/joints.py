@@ -142,7 +142,7 @@ def read_frame(part: CellPart, name: str) -> list[CellFrame]:
 
 
 def _frame(part: CellPart, name: str, pose: Pose, **fields: Any) -> CellFrame:
-    return CellFrame(name=name, parent=None, parent_H_frame=pose, place=part.place, **fields)
+    return CellFrame(name=name, parent=None, parent_H_frame=pose, location=part.location, **fields)
 
 
 def _read_plain_frame(part: CellPart, name: str) -> CellFrame:

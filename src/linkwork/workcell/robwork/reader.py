@@ -189,8 +189,8 @@ def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
         device = workcell.device(name)
         if len(home) != device.nq:
             text = f"Q 'Home': expected {device.nq} numbers, got {len(home)}"
-            place = cell.device_parts[name].place
-            cell.report.extend([Finding("error", f"device {name!r}", text, place)])
+            location = cell.device_parts[name].location
+            cell.report.extend([Finding("error", f"device {name!r}", text, location)])
             continue
         start = 0
         for joint in device.joint_names:
@@ -207,5 +207,5 @@ def _check_devices(cell: Collected) -> None:
         for name in device.frame_names():
             if name not in frames:
                 text = f"no frame named {shown(name)}; {nearest(name, frames)}"
-                place = cell.device_parts[device.name].place
-                cell.report.extend([Finding("error", f"device {device.name!r}", text, place)])
+                location = cell.device_parts[device.name].location
+                cell.report.extend([Finding("error", f"device {device.name!r}", text, location)])

@@ -42,7 +42,7 @@ class CellMeshes:
 
     def finder(self, part: CellPart) -> MeshFinder:
         """The finder for files relative to the file of an element."""
-        file = part.place.file
+        file = part.location.file
         if file not in self._finders:
             path = Path(file) if self._first is not None else None
             self._finders[file] = MeshFinder(path, self.package_dirs)
@@ -50,7 +50,7 @@ class CellMeshes:
 
     def folder(self, part: CellPart) -> Path | None:
         """The folder of the file of an element; None for a string."""
-        return Path(part.place.file).resolve().parent if self._first is not None else None
+        return Path(part.location.file).resolve().parent if self._first is not None else None
 
     def mesh(self, part: CellPart, filename: str) -> Mesh:
         """The mesh with a name relative to the file of the element."""
@@ -64,7 +64,9 @@ class CellMeshes:
                 path = lookup.path
                 break
         return Mesh(
-            self._relative_to_first(part.place.file, filename), path=path, searched=tuple(searched)
+            self._relative_to_first(part.location.file, filename),
+            path=path,
+            searched=tuple(searched),
         )
 
     def _relative_to_first(self, file: str, filename: str) -> str:

@@ -1,1 +1,1 @@
-"""Programs as C."""
+"""Programs printed as C."""

@@ -1,4 +1,4 @@
-"""Programs as a C function of rows, with the arguments of `llvm/emit`."""
+"""Programs printed as a C function of rows, with the arguments described in `llvm/emit`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from linkwork.engine.symbolic.program import Program, per_port
 
 
 def emit_c(program: Program, name: str, real: Real) -> str:
-    """C99 text with one public function, which computes one row after the other."""
+    """Print a C99 module with one public function, which computes one row after the other."""
     return "\n".join(_lines(program, name, real)) + "\n"
 
 
 def _lines(program: Program, name: str, real: Real) -> Iterator[str]:
-    parts, number = cut_for_c(program), real.name
+    parts, real_type = cut_for_c(program), real.name
     sources = [
         Source(f"in{k}", f"in{k}[{index}]")
         for k, port in enumerate(program.inputs)
@@ -48,15 +48,16 @@ def _lines(program: Program, name: str, real: Real) -> Iterator[str]:
     arrays = "void *const *inputs, void *const *outputs, const int64_t *strides"
     yield f"int64_t {name}({arrays}, int64_t rows, void *workspace)"
     yield "{"
-    yield f"  {number} *const work = ({number} *)workspace;"
+    yield f"  {real_type} *const work = ({real_type} *)workspace;"
     yield "  (void)work;"
     yield "  for (int64_t row = 0; row < rows; ++row) {"
     for k in range(len(program.inputs)):
-        source = f"(const {number} *)inputs[{k}] + row * strides[{k}]"
-        yield f"    const {number} *const in{k} = {source};"
+        source = f"(const {real_type} *)inputs[{k}] + row * strides[{k}]"
+        yield f"    const {real_type} *const in{k} = {source};"
     for k, port in enumerate(program.outputs):
-        yield f"    {number} *const out{k} = ({number} *)outputs[{k}] + row * {port.size};"
+        target = f"({real_type} *)outputs[{k}] + row * {port.size}"
+        yield f"    {real_type} *const out{k} = {target};"
     yield from (f"    {statement}" for statement in statements)
     yield "  }"
-    yield f"  return {parts.size} * (int64_t)sizeof({number});"
+    yield f"  return {parts.size} * (int64_t)sizeof({real_type});"
     yield "}"

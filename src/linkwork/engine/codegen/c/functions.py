@@ -1,9 +1,9 @@
-"""Programs as C: one list of statements for a short program, several functions for a long one.
+"""Programs printed as C: statements of a short program, static functions of a long one.
 
-A long program is cut into static functions, so that compilers take time in proportion to its
-length and each has a small stack frame. What one part computes and a later one uses goes through
-a workspace, the array `work`. Loops are static functions, too: they have their values, and those of
-their bodies, in the workspace.
+A long program is cut into static functions, so that the time to compile it is proportional to its
+length, and stack frames are small. Values that one function computes and a later one uses are
+passed through a workspace, the array `work`. Loops are static functions, too; their values, and
+those of their bodies, are in the workspace.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.codegen.c.statements import Form
-from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram, Limits, Place, cut
+from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram, Limits, LoopAddress, cut
 from linkwork.engine.codegen.schedule.pieces import Piece
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
 
-# Numbers of steps. A shorter program is not cut; a longer one is, into parts of this length.
+# Numbers of steps: programs longer than LONGEST_UNCUT are cut into parts of at most LONGEST_PART.
 LONGEST_UNCUT = 1000
 LONGEST_PART = 500
-# What the functions begin with.
+# Printed before the functions.
 MACROS = """\
 #if defined(__GNUC__)
 #define LW_RESTRICT __restrict__
@@ -40,26 +40,26 @@ MACROS = """\
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a number of the inputs is."""
+    """The location of an input element."""
 
     array: str
-    text: str  # the value of a definition
-    stride: int = 0  # if it is not 0, the text depends on the iteration k of a loop
+    text: str  # C expression of its value
+    stride: int = 0  # if it is not 0, the expression depends on the iteration k of a loop
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a number of the outputs goes."""
+    """The location of an output element."""
 
     array: str
-    size: int  # of a row of the array
+    size: int  # elements of a row of the array
     index: int  # in a row
-    stride: int = 0  # in `work`: see `Place`
+    stride: int = 0  # in `work`: see `LoopAddress`
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An array that parts read or write, and what it is where they are called."""
+    """An array that static functions read or write, and the argument that callers pass for it."""
 
     name: str
     argument: str
@@ -67,7 +67,7 @@ class Parameter:
 
 
 def cut_for_c(program: Program) -> CutProgram:
-    """The pieces of a program, each of which becomes a C function."""
+    """Divide a program into pieces, each of which becomes a C function."""
     limits = Limits(LONGEST_UNCUT, LONGEST_PART)
     return cut(program, limits, staged=program.outputs, body_limits=limits)
 
@@ -90,12 +90,12 @@ class ProgramPrinter:
 
         Args:
             parts: the program.
-            form: how values are written.
-            name: what the names of its functions begin with.
-            new_name: makes a name that is not taken.
-            inputs: by number of all inputs.
-            targets: by step.
-            origin: where in `work` the workspace of the program begins.
+            form: prints values, as scalars or as vectors.
+            name: prefix of the names of its functions.
+            new_name: returns a unique name, from a proposed one.
+            inputs: the source of each input element.
+            targets: the output elements that have the value of a step, by step.
+            origin: start of the workspace of the program in `work`.
         """
         self._parts, self._program, self._form = parts, parts.program, form
         self._name, self._new_name = name, new_name
@@ -105,7 +105,7 @@ class ProgramPrinter:
         }
 
     def statements(self, piece: Piece) -> Iterator[str]:
-        """The statements of a piece."""
+        """Print the statements of a piece."""
         form, steps = self._form, self._program.steps
         form.start()
         values: dict[int, str] = {}
@@ -127,11 +127,11 @@ class ProgramPrinter:
     def _step(
         self, step: int, piece: Piece, values: dict[int, str], constants: set[int]
     ) -> Iterator[str]:
-        """The statements that compute a step; they put its name into `values`."""
+        """Print the statements of a step, and add its name to `values`."""
         form, steps, operands = self._form, self._program.steps, self._program.operands
         op, *args = steps[step]
         for arg in (step, *operands[step]):
-            if steps[arg][0] is Op.CONST and arg not in values:  # of this piece or an earlier one
+            if steps[arg][0] is Op.CONST and arg not in values:
                 values[arg] = form.real.literal(steps[arg][1])
                 constants.add(arg)
         if op is Op.LOOP:
@@ -140,16 +140,16 @@ class ProgramPrinter:
             later = operands[step + 1 : piece.stop]
             if step in self._targets or any(step in used for used in later):
                 values[step] = f"t{step}"
-                place = self._origin + self._parts.results[step]
-                yield f"const {form.type} t{step} = {form.fetch(place)};"
+                address = self._origin + self._parts.results[step]
+                yield f"const {form.type} t{step} = {form.fetch(address)};"
         elif op not in (Op.CONST, Op.INPUT, Op.LOOP_STACK):
             yield from form.compute(step, op, args, values, constants)
 
     def parts(self, arrays: Sequence[Parameter]) -> tuple[list[str], list[str]]:
-        """A static function for each piece, and the statements that call them.
+        """Print a static function for each piece, and the statements that call them.
 
         Args:
-            arrays: all that the program reads or writes, but `work`.
+            arrays: all arrays that the program reads or writes, except `work`.
         """
         texts: list[str] = []
         calls: list[str] = []
@@ -158,15 +158,15 @@ class ProgramPrinter:
             name = self._new_name(f"{self._name}_part{number}")
             sources = [self._inputs[self._program.steps[s][1]] for s in self._loaded(piece)]
             steps = range(piece.start, piece.stop)
-            targets = [one for step in steps for one in self._targets.get(step, ())]
-            read, written = ({one.array for one in part} for part in (sources, targets))
+            targets = [target for step in steps for target in self._targets.get(step, ())]
+            read, written = {one.array for one in sources}, {one.array for one in targets}
             ops = {self._program.steps[step][0] for step in steps}
             has_k = any(one.stride for one in (*sources, *targets))
             parameters, arguments = (["long long k"], ["k"]) if has_k else ([], [])
-            for one in arrays:
-                if one.name in (read if one.is_input else written):
-                    parameters.append(f"{'const ' if one.is_input else ''}{real} *{one.name}")
-                    arguments.append(one.argument)
+            for array in arrays:
+                if array.name in (read if array.is_input else written):
+                    parameters.append(f"{'const ' if array.is_input else ''}{real} *{array.name}")
+                    arguments.append(array.argument)
             if piece.kept or Op.LOOP in ops or "work" in written:
                 parameters.append(f"{real} *work")
                 arguments.append("work")
@@ -181,13 +181,13 @@ class ProgramPrinter:
         return texts, calls
 
     def arrays_read(self) -> set[str]:
-        """The arrays that hold the inputs that are used."""
+        """Return the names of the arrays from which inputs are read."""
         pieces = self._parts.pieces
         loaded = [step for piece in pieces for step in self._loaded(piece)]
         return {self._inputs[self._program.steps[step][1]].array for step in loaded}
 
     def loops(self) -> Iterator[str]:
-        """The static functions of loops, each after those that it calls."""
+        """Print the static functions of loops, each after those that it calls."""
         for step, part in self._parts.loops.items():
             if not part.loop.n:
                 continue
@@ -199,11 +199,11 @@ class ProgramPrinter:
             else:
                 texts, lines = body.parts(())
                 count, start = self._form.lanes * part.loop.n_carry, self._form.lanes * self._origin
-                carry, after = (
-                    start + self._form.lanes * place for place in (part.carry, part.next_carry)
+                carry, next_carry = (
+                    start + self._form.lanes * index for index in (part.carry, part.next_carry)
                 )
                 lines.append(f"for (int j = 0; j < {count}; ++j) {{")
-                lines += [f"  work[{carry} + j] = work[{after} + j];", "}"]
+                lines += [f"  work[{carry} + j] = work[{next_carry} + j];", "}"]
             yield from texts
             head = f"static LW_NOINLINE void {self._loop_names[step]}({self._form.real.name} *work)"
             n = part.loop.n
@@ -213,15 +213,15 @@ class ProgramPrinter:
             yield from ["  }", "}", ""]
 
     def _body(self, name: str, part: CutLoop) -> ProgramPrinter:
-        """The printer of the body of a loop."""
+        """Return the printer of the body of a loop."""
 
-        def source(place: Place) -> Source:
-            text = self._form.fetch(self._origin + place.start, place.stride)
-            return Source("work", text, place.stride)
+        def source(address: LoopAddress) -> Source:
+            text = self._form.fetch(self._origin + address.start, address.stride)
+            return Source("work", text, address.stride)
 
         targets: dict[int, list[Target]] = {}
-        for place, step in zip(part.outputs, part.body.program.results, strict=True):
-            target = Target("work", 0, self._origin + place.start, place.stride)
+        for address, step in zip(part.outputs, part.body.program.results, strict=True):
+            target = Target("work", 0, self._origin + address.start, address.stride)
             targets.setdefault(step, []).append(target)
         return ProgramPrinter(
             part.body,
@@ -234,27 +234,27 @@ class ProgramPrinter:
         )
 
     def _loaded(self, piece: Piece) -> list[int]:
-        """The steps that load a number of an input: those whose values the piece uses."""
+        """Return the INPUT steps whose values the piece uses or stores."""
         stored = [s for s in range(piece.start, piece.stop) if s in self._targets]
         inputs = [s for s in stored if self._program.steps[s][0] is Op.INPUT]
         return sorted({*piece.inputs, *inputs})
 
     def _run_loop(self, step: int, values: Mapping[int, str], constants: set[int]) -> Iterator[str]:
-        """Store the initial carry and the invariants, and call the function of the loop."""
+        """Print stores of the initial carry and the invariants, and the call of the loop."""
         part, form = self._parts.loops[step], self._form
-        n_numbers = part.loop.n_inputs - part.loop.n_read
-        operands = self._program.operands[step][:n_numbers]
-        for k, (arg, place) in enumerate(zip(operands, part.inputs, strict=False)):
+        n_scalars = part.loop.n_inputs - part.loop.n_read
+        operands = self._program.operands[step][:n_scalars]
+        for k, (arg, address) in enumerate(zip(operands, part.inputs, strict=False)):
             text = values[arg]
             if arg in constants:
                 lines, text = form.spread(f"k{step}_{k}", text)
                 yield from lines
-            yield form.keep(self._origin + place.start, text)
+            yield form.keep(self._origin + address.start, text)
         if part.loop.n:
             yield f"{self._loop_names[step]}(work);"
 
     def _store(self, name: str, target: Target, value: str, *, constant: bool) -> Iterator[str]:
-        """Write a number of an output; `name` is for a constant."""
+        """Print the store of an output element; `name` is used if it is a constant."""
         form = self._form
         if target.array != "work":
             yield form.store(target.array, target.size, target.index, value, constant=constant)
@@ -266,5 +266,5 @@ class ProgramPrinter:
 
 
 def restricted(head: str) -> str:
-    """A declaration whose pointers are restricted: no two arrays overlap."""
+    """Add `restrict` to the pointers of a declaration, since no two arrays overlap."""
     return head.replace(" *", " *LW_RESTRICT ")

@@ -1,8 +1,8 @@
-"""Statements of C: a value is one number, or a vector of numbers with one lane for each row.
+"""C statements in two forms: values are scalars, or vectors with one lane for each row.
 
-Both forms give the statements that load inputs, compute steps, pass values through the workspace
-and store outputs. Vectors are those of GCC and Clang (`__attribute__((vector_size))`), which any
-target has; where it has no such registers, the compiler uses smaller ones.
+Both forms print the statements that load inputs, compute steps, pass values through the workspace
+and store outputs. Vectors are those of GCC and Clang (`__attribute__((vector_size))`), which work
+on any target; without registers of this size, the compiler uses smaller ones.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from linkwork.engine.symbolic.node import ARITHMETIC, Op
 
 
 class Fused(IntEnum):
-    """An operation that only exported programs have."""
+    """Operations that occur only in exported programs."""
 
     FMA = 64  # a b + c, rounded once
 
 
-# Operations as C writes them, with the functions of its library under their C names.
+# Operations as C expressions, with functions of libm in double precision.
 C_FORM = {
     Op.ADD: "{} + {}",
     Op.SUB: "{} - {}",
@@ -50,22 +50,22 @@ _COMPARED = {Op.LESS: "<", Op.LESS_EQUAL: "<="}
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """The C type of a number."""
+    """A floating-point type of C."""
 
     name: str  # "double" or "float"
 
     @property
     def suffix(self) -> str:
-        """Of literals and of functions of libm."""
+        """Suffix of literals and of functions of libm."""
         return "" if self.name == "double" else "f"
 
     @property
     def bytes(self) -> int:
-        """Size of one number."""
+        """Size of one value."""
         return 8 if self.name == "double" else 4
 
     def literal(self, value: float) -> str:
-        """A number as C text that reads back exactly, in parentheses if it is negative."""
+        """Print a literal with this exact value, in parentheses if it is negative."""
         text = _shortest(value, single=self.name == "float")
         if text is None:
             return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "(-INFINITY)"
@@ -76,7 +76,7 @@ DOUBLE, FLOAT = Real("double"), Real("float")
 
 
 def _shortest(value: float, *, single: bool) -> str | None:
-    """The shortest digits that read back as the number in its type; None if it is not finite."""
+    """Return the shortest digits that identify a value in its type; None if it is not finite."""
     if not math.isfinite(value):
         return None
     if not single:
@@ -87,40 +87,40 @@ def _shortest(value: float, *, single: bool) -> str | None:
 
 
 class Form(Protocol):
-    """How values are written."""
+    """Prints values, as scalars or as vectors."""
 
     real: Real
     lanes: int
     type: str
 
     def load(self, array: str, size: int, index: int) -> str:
-        """A number of an input whose rows have `size` numbers, as the value of a definition."""
+        """Print the expression of an input element; the rows of the input have `size` elements."""
         ...
 
     def fetch(self, slot: int, stride: int = 0) -> str:
-        """A value in the workspace, as the value of a definition; slots move with iteration k."""
+        """Print the expression of a value in the workspace, in slot + stride k."""
         ...
 
     def keep(self, slot: int, value: str, stride: int = 0) -> str:
-        """The statement that puts a value, which is no constant, into the workspace."""
+        """Print the statement that stores a value, except constants, in the workspace."""
         ...
 
     def spread(self, name: str, constant: str) -> tuple[list[str], str]:
-        """A constant as a value: the statements that define it, and its text."""
+        """Convert a constant to a value: the statements that define it, and its expression."""
         ...
 
     def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
-        """The statement that writes a number of an output whose rows have `size` numbers."""
+        """Print the store of an output element; the rows of the output have `size` elements."""
         ...
 
     def start(self) -> None:
-        """Begin another C function, where values of the previous one are not defined."""
+        """Start another C function, where values of the previous one are not defined."""
         ...
 
     def compute(
         self, step: int, op: Op, args: Sequence[int], values: dict[int, str], constants: set[int]
     ) -> Iterator[str]:
-        """The statements of a step; they put its name into `values`."""
+        """Print the statements of a step, and add its name to `values`."""
         ...
 
 
@@ -133,11 +133,11 @@ class Scalars:
         self.real = real
         self.type = real.name
         zero, one = real.literal(0.0), real.literal(1.0)
-        listed: dict[Op | Fused, str] = {**C_FORM, Fused.FMA: "fma({}, {}, {})"}
+        forms: dict[Op | Fused, str] = {**C_FORM, Fused.FMA: "fma({}, {}, {})"}
         self._forms = {
-            op: form.replace("1.0", one).replace("0.0", zero) for op, form in listed.items()
+            op: form.replace("1.0", one).replace("0.0", zero) for op, form in forms.items()
         }
-        for op, form in listed.items():
+        for op, form in forms.items():
             if form[0].isalpha():  # a function of libm
                 self._forms[op] = form.replace("(", f"{real.suffix}(", 1)
 
@@ -172,25 +172,25 @@ class Scalars:
 
 
 class Vectors:
-    """As many rows at a time as there are lanes. `vector_support` defines what is used here."""
+    """One row per lane. `vectors.vector_support` defines the types and functions used here."""
 
     type = "lw_vec"
 
     def __init__(self, real: Real, lanes: int) -> None:
         self.real, self.lanes = real, lanes
-        self._angles: set[str] = set()  # whose sine and cosine are there
-        self.calls: set[str] = set()  # what is used of `vector_support`
+        self._angles: set[str] = set()  # angles whose sine and cosine are defined
+        self.calls: set[str] = set()  # functions and constants of `vector_support` that are used
 
     def load(self, array: str, size: int, index: int) -> str:
         return f"LW_ROWS({array} + {index}, {size})"
 
     def fetch(self, slot: int, stride: int = 0) -> str:
-        return f"*(const lw_loose *)({self._place(slot, stride)})"
+        return f"*(const lw_loose *)({self._address(slot, stride)})"
 
     def keep(self, slot: int, value: str, stride: int = 0) -> str:
-        return f"*(lw_loose *)({self._place(slot, stride)}) = {value};"
+        return f"*(lw_loose *)({self._address(slot, stride)}) = {value};"
 
-    def _place(self, slot: int, stride: int) -> str:
+    def _address(self, slot: int, stride: int) -> str:
         return f"work + {slot * self.lanes}{_times_k(stride * self.lanes)}"
 
     def spread(self, name: str, constant: str) -> tuple[list[str], str]:
@@ -213,7 +213,7 @@ class Vectors:
             yield f"const lw_vec {name} = {C_FORM[op].format(*texts)};"
             return
         for k, arg in enumerate(args):
-            if arg in constants:  # the rest takes vectors only
+            if arg in constants:  # the statements below need vectors
                 lines, texts[k] = self.spread(f"k{step}_{k}", texts[k])
                 yield from lines
         if op in (Op.SIN, Op.COS):
@@ -233,8 +233,8 @@ class Vectors:
             self.calls.add("zero")
             c, a, b = texts
             yield f"const lw_mask m{step} = (lw_mask)({c} != lw_zero);"
-            chosen = f"(m{step} & (lw_mask){a}) | (~m{step} & (lw_mask){b})"
-            yield f"const lw_vec {name} = (lw_vec)({chosen});"
+            selected = f"(m{step} & (lw_mask){a}) | (~m{step} & (lw_mask){b})"
+            yield f"const lw_vec {name} = (lw_vec)({selected});"
         else:
             function = op.name.lower()
             self.calls.add(function)
@@ -244,5 +244,5 @@ class Vectors:
 
 
 def _times_k(stride: int) -> str:
-    """What is added to a place for iteration k."""
+    """Print the term that iteration k adds to an index."""
     return f" + {stride} * k" if stride else ""

@@ -1,14 +1,14 @@
-"""C text that files with functions of vectors begin with: types, macros and functions."""
+"""C types, macros and functions that functions of vectors need."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
 from linkwork.engine.codegen.c.statements import Real
-from linkwork.engine.codegen.sincos import SINCOS_NUMBERS, TWO_OVER_PI
+from linkwork.engine.codegen.sincos import SINCOS_CONSTANTS, TWO_OVER_PI
 
-# pi/2 in three parts, the first two with so few bits that their products with n are exact: for |n|
-# below 2^20 in double, 2^13 in float. Larger angles go to libm.
+# pi/2 in three parts. The first two have few enough bits that their products with n are exact, for
+# |n| below 2^20 in double and 2^13 in float. libm computes larger angles.
 _HALF_PI = {
     "double": (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21),
     "float": (1.5703125, 0.0004837512969970703, 7.549790126404332e-08),
@@ -17,12 +17,12 @@ _LARGEST_ANGLE = {"double": 1e6, "float": 1e4}
 
 
 def vector_support(real: Real, lanes: int, calls: Collection[str]) -> str:
-    """Types, macros and functions of vectors.
+    """Print types, macros and functions of vectors.
 
     Args:
         real: type of one lane.
-        lanes: how many; a power of two.
-        calls: what is used: "sincos", "sqrt", "atan2", ..., and the constants "one" and "zero".
+        lanes: number of lanes, a power of two.
+        calls: the functions to print, such as "sincos", and the constants "one" and "zero".
     """
     each = range(lanes)
     rows = ", ".join(f"(p)[{k}u * (n)]" for k in each)
@@ -36,7 +36,7 @@ def vector_support(real: Real, lanes: int, calls: Collection[str]) -> str:
 
 typedef {real.name} lw_vec __attribute__((vector_size({size})));
 typedef unsigned {integer} lw_mask __attribute__((vector_size({size})));
-/* the same wherever a {real.name} may stand */
+/* lw_vec with the alignment of a {real.name} */
 typedef {real.name} lw_loose __attribute__((vector_size({size}), aligned({real.bytes}), may_alias));
 
 #define LW_ROWS(p, n) {{{rows}}}
@@ -55,7 +55,7 @@ typedef {real.name} lw_loose __attribute__((vector_size({size}), aligned({real.b
 
 
 def _by_lane(name: str, real: Real, lanes: int) -> str:
-    """A function of libm, called for each lane."""
+    """Print a vector function that calls a function of libm for each lane."""
     names = {"atan2": ("a", "b"), "fma": ("a", "b", "c")}.get(name, ("a",))
     listed = "".join(f"const lw_vec *{one}, " for one in names)
     arguments = ", ".join(f"(*{one})[k]" for one in names)
@@ -70,14 +70,14 @@ static inline void lw_{name}({listed}lw_vec *result)
 
 
 def _sincos(real: Real, lanes: int) -> str:
-    """Sine and cosine of all lanes by the kernels' polynomials; by libm if an angle is large."""
-    numbers, number, s = SINCOS_NUMBERS[real.name], real.literal, real.suffix
+    """Print the function for sine and cosine: by polynomials, or by libm if an angle is large."""
+    numbers, number, s = SINCOS_CONSTANTS[real.name], real.literal, real.suffix
     p1, p2, p3 = map(number, _HALF_PI[real.name])
     sine, cosine = (_horner(map(number, part)) for part in (numbers.sine, numbers.cosine))
     largest, bit = number(_LARGEST_ANGLE[real.name]), 8 * real.bytes - 2
     return f"""\
-/* The angle is reduced by a multiple n of pi/2. Then one polynomial each gives sine and cosine on
- * [-pi/4, pi/4], and the two lowest bits of n exchange them and choose their signs. */
+/* The angle is reduced by a multiple n of pi/2. Two polynomials approximate sine and cosine on
+ * [-pi/4, pi/4]. The two lowest bits of n determine whether to swap them, and their signs. */
 static void lw_sincos(const lw_vec *angle, lw_vec *sine, lw_vec *cosine)
 {{
   const lw_vec x = *angle;
@@ -110,6 +110,6 @@ static void lw_sincos(const lw_vec *angle, lw_vec *sine, lw_vec *cosine)
 
 
 def _horner(coefficients: Iterable[str]) -> str:
-    """A polynomial in t."""
+    """Print a polynomial in t."""
     first, *rest = coefficients
     return f"({first} + t * {_horner(rest)})" if rest else first

@@ -1,6 +1,6 @@
 """The LLVM instructions of each operation of a program, for any number of lanes.
 
-Fast-math flags let LLVM fuse and reassociate operations, unless constants would overflow.
+Fast-math flags allow LLVM to fuse and reassociate operations, unless constants would overflow.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
 
 FLAGS = "reassoc nsz arcp contract"
-_AS_WRITTEN = "nsz contract"
-_LARGEST = {"double": 1e300, "float": 1e37}  # magnitude of a constant that LLVM may fold two into
+_WITHOUT_REASSOCIATION = "nsz contract"
+_LARGEST = {"double": 1e300, "float": 1e37}  # largest constant that LLVM may fold two others into
 
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
@@ -35,7 +35,7 @@ class Calls:
     libm: set[str] = field(default_factory=set[str])
 
     def lines(self, lanes: VectorType) -> Iterator[str]:
-        """What defines or declares them."""
+        """Print their definitions and declarations."""
         if self.sincos:
             yield sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant)
         for op, intrinsic in _INTRINSICS.items():
@@ -51,14 +51,14 @@ class Arithmetic:
         self, program: Program, lanes: VectorType, new: Callable[[], str], calls: Calls
     ) -> None:
         self._program, self._lanes, self._new, self._calls = program, lanes, new, calls
-        self._pairs: dict[int, str] = {}  # by step of an angle: the name of its (sin, cos)
+        self._pairs: dict[int, str] = {}  # names of pairs (sin, cos), by step of the angle
 
     def start(self) -> None:
-        """Begin another function, where values of the previous one are not defined."""
+        """Start another function, where values of the previous one are not defined."""
         self._pairs = {}
 
     def lines(self, op: Op, args: Sequence[int], names: Sequence[str], name: str) -> Iterator[str]:
-        """The instructions that assign an operation on earlier steps to `name`."""
+        """Print the instructions that assign an operation on earlier steps to `name`."""
         vector = self._lanes.vector
         values = [names[arg] for arg in args]
         if op in _BINARY:
@@ -88,7 +88,7 @@ class Arithmetic:
         return "i1" if self._lanes.width == 1 else f"<{self._lanes.width} x i1>"
 
     def _sincos(self, arg: int, value: str, name: str, index: int) -> Iterator[str]:
-        """Sine and cosine of one angle come from one call."""
+        """Print the sine or cosine of an angle; one call computes both."""
         vector, pair = self._lanes.vector, f"{{ {self._lanes.vector}, {self._lanes.vector} }}"
         self._calls.sincos = True
         if arg not in self._pairs:
@@ -97,7 +97,7 @@ class Arithmetic:
         yield f"  {name} = extractvalue {pair} {self._pairs[arg]}, {index}"
 
     def _library(self, op: Op, values: list[str], name: str) -> Iterator[str]:
-        """A call of libm for each lane."""
+        """Print a call of libm for each lane."""
         function, count = _LIBM[op]
         scalar, vector, width = self._lanes.scalar, self._lanes.vector, self._lanes.width
         function += "" if scalar == "double" else "f"
@@ -120,26 +120,30 @@ class Arithmetic:
 
 
 def _flags_of(program: Program, op: Op, args: Sequence[int], scalar: str) -> str:
-    """The flags of an operation.
+    """Return the flags of an operation.
 
     With `reassoc` and `arcp`, LLVM folds the constants of c (d x) and c + (d + x), and multiplies
-    by 1/c for x / c. It must not where the folded constant overflows or underflows: 0 times
-    infinity is NaN. `rules` leaves only those quotients by a constant c where 1/c does.
+    by 1/c for x / c. This must not happen if the folded constant overflows or underflows, since 0
+    times infinity is NaN. Quotients by a constant c remain after simplification (`rules`) only if
+    1/c overflows or underflows.
     """
     if op is Op.DIV:
-        return _AS_WRITTEN if program.steps[args[1]][0] is Op.CONST else FLAGS
+        return _WITHOUT_REASSOCIATION if program.steps[args[1]][0] is Op.CONST else FLAGS
     constants = _constants(program, args)
     if not constants:
         return FLAGS
-    alike = (Op.MUL,) if op is Op.MUL else (Op.ADD, Op.SUB)
+    foldable = (Op.MUL,) if op is Op.MUL else (Op.ADD, Op.SUB)
     inner = [
-        arg for step in args if program.steps[step][0] in alike for arg in program.steps[step][1:]
+        arg
+        for step in args
+        if program.steps[step][0] in foldable
+        for arg in program.steps[step][1:]
     ]
     for c in constants:
         for d in _constants(program, inner):
             folded = abs(c * d) if op is Op.MUL else abs(c) + abs(d)
             if not 1.0 / _LARGEST[scalar] <= folded <= _LARGEST[scalar]:
-                return _AS_WRITTEN
+                return _WITHOUT_REASSOCIATION
     return FLAGS
 
 

@@ -1,20 +1,20 @@
-"""Programs as LLVM IR: a loop over rows, W rows at a time, one lane each.
+"""Programs printed as LLVM IR: a loop over rows, W rows at a time, one per lane.
 
     i64 NAME(ptr inputs, ptr outputs, ptr strides, i64 rows, ptr workspace)
 
-inputs, outputs   pointers to the first row of each
-strides           for each input, numbers from one row to the next, or 0 if one row is broadcast;
-                  then a flag: 1 if the outputs are too large for the caches, else 0
-rows              a multiple of W; outputs are contiguous
+inputs, outputs   pointers to the first row of each; the rows of outputs are contiguous
+strides           for each input, elements from one row to the next, or 0 if one row is broadcast;
+                  followed by a flag: 1 if the outputs are too large for the caches, else 0
+rows              a multiple of W
 workspace         memory for intermediate values, aligned to 64 bytes
-returns           the bytes of workspace that it needs; with 0 rows it does nothing else. With some,
-                  -1 if one of the results that it has to check is not finite
+returns           -1 if one of the results to check is not finite, else the size of the workspace in
+                  bytes. If `rows` is 0, it only returns this size
 
-Only spilled registers are on the stack: the caller may be a thread with a small stack.
+Only spilled registers are on the stack, since the calling thread may have a small stack.
 
-Each lane computes a row, so the body is the same for any W. Numbers are loaded and stored in W x W
-blocks that are transposed in registers. No optimisation pass runs: the program has no redundancy.
-Operations may be fused and reordered, but NaN stays NaN.
+Each lane computes a row, so the steps are the same for any W. Elements are loaded and stored in
+W x W blocks that are transposed in registers. No optimization pass runs, since the program has no
+redundancy. Operations may be fused and reordered, but NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from linkwork.engine.symbolic.program import Port, Program, per_port
 
 
 def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[int] = ()) -> str:
-    """LLVM IR text of a module with one public function and what it calls.
+    """Print an LLVM IR module with one public function and the functions that it calls.
 
     Args:
-        program: what to compute.
-        name: of the function.
-        lanes: how many rows at a time, and the type of numbers.
-        checked: steps whose values have to be finite.
+        program: the program.
+        name: the name of the function.
+        lanes: number of rows at a time, and the type of elements.
+        checked: steps whose values must be finite.
     """
-    return "\n".join(_Writer(program, lanes, checked).module(name)) + "\n"
+    return "\n".join(_ModulePrinter(program, lanes, checked).module(name)) + "\n"
 
 
-class _Writer:
-    """Writes the functions of a program."""
+class _ModulePrinter:
+    """Prints the functions of a program."""
 
     def __init__(self, program: Program, lanes: Lanes, checked: Collection[int]) -> None:
         self._program = program
@@ -61,17 +61,17 @@ class _Writer:
         self._stage = Stage(program, self._schedule, self._lanes, self._new)
 
     def module(self, name: str) -> Iterator[str]:
-        """The public function, the pieces that it calls, and what they use."""
+        """Print the public function, and the functions and tables that it uses."""
         lanes, cut = self._lanes, self._schedule.cut
         arrays = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
-        takes = f"{arrays}, i64 %rows, ptr noalias %workspace"
-        yield f"define i64 @{name}({takes}){lanes.frame} {{"
+        parameters = f"{arrays}, i64 %rows, ptr noalias %workspace"
+        yield f"define i64 @{name}({parameters}){lanes.frame} {{"
         yield from self._tiled_body() if self._schedule.tile_blocks else self._body()
         yield "}"
         yield from boundaries(cut)
         for index, piece in enumerate(cut.pieces if len(cut.pieces) > 1 else ()):
-            takes = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{self._extra_parameters}"
-            yield f"define internal void @piece{index}({takes}) noinline{lanes.frame} {{"
+            parameters = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{self._extra_parameters}"
+            yield f"define internal void @piece{index}({parameters}) noinline{lanes.frame} {{"
             yield from self._pointers()
             yield from self._printer.in_regions(self._straight_line(piece))
             yield "  ret void"
@@ -83,11 +83,11 @@ class _Writer:
 
     @property
     def _extra_parameters(self) -> str:
-        """Further arguments of each piece."""
+        """Additional parameters of each piece."""
         return self._finite.extra_parameter + self._printer.constants.extra_parameter
 
     def _prologue(self) -> Iterator[str]:
-        """What comes before all else in the function; it ends there if there are no rows."""
+        """Print the start of the function, which returns if there are no rows."""
         yield "entry:"
         yield from self._finite.prologue()
         yield from self._printer.constants.address()
@@ -96,16 +96,16 @@ class _Writer:
         yield "start:"
 
     def _body(self) -> Iterator[str]:
-        """The body of the function: pointers to the ports, then a loop over blocks of W rows."""
+        """Print the body of the function, with a loop over blocks of W rows."""
         lanes, stage, pieces = self._lanes, self._stage, self._schedule.cut.pieces
         yield from self._prologue()
         yield from self._pointers()
         yield f"  %scratch = getelementptr {lanes.vector}, ptr %workspace, i64 {stage.size}"
-        yield from stage.prepared()
+        yield from stage.prologue()
         yield "  br label %loop"
         yield "loop:"
         yield "  %row = phi i64 [ 0, %start ], [ %next, %loop ]"
-        yield from stage.swapped()
+        yield from stage.swap()
         if len(pieces) == 1:
             yield from self._straight_line(pieces[0])
         else:
@@ -116,12 +116,12 @@ class _Writer:
         yield f"  %next = add i64 %row, {lanes.width}"
         yield "  %more = icmp slt i64 %next, %rows"
         yield f"  br i1 %more, label %loop, label %{'drain' if stage.slots else 'end'}"
-        yield from stage.drained()
+        yield from stage.epilogue()
         yield "end:"
         yield from self._finite.epilogue((stage.size + self._schedule.cut.size) * lanes.bytes)
 
     def _tiled_body(self) -> Iterator[str]:
-        """The body where each piece runs for a tile of several blocks before the next does."""
+        """Print the body with tiles: each piece runs for several blocks before the next does."""
         lanes, schedule = self._lanes, self._schedule
         n_pieces, size, blocks = len(schedule.cut.pieces), schedule.cut.size, schedule.tile_blocks
         yield from self._prologue()
@@ -136,11 +136,11 @@ class _Writer:
             before = f"after{k - 1}" if k else "loop"
             yield f"blocks{k}:"
             yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %blocks{k} ]"
-            yield f"  %own{k} = phi ptr [ %workspace, %{before} ], [ %other{k}, %blocks{k} ]"
-            arguments = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
+            yield f"  %work{k} = phi ptr [ %workspace, %{before} ], [ %other{k}, %blocks{k} ]"
+            arguments = f"ptr %in, ptr %out, ptr %stride, ptr %work{k}, {NO_STAGES}, i64 %row{k}"
             yield f"  call void @piece{k}({arguments}{self._extra_parameters})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
-            yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {size}"
+            yield f"  %other{k} = getelementptr {lanes.vector}, ptr %work{k}, i64 {size}"
             yield f"  %more{k} = icmp slt i64 %next{k}, %stop"
             yield f"  br i1 %more{k}, label %blocks{k}, label %after{k}"
             yield f"after{k}:"
@@ -152,7 +152,7 @@ class _Writer:
         yield from self._finite.epilogue(size * blocks * lanes.bytes)
 
     def _pointers(self) -> Iterator[str]:
-        """Pointers to inputs and outputs, and the strides of inputs."""
+        """Print pointers to inputs and outputs, and the strides of inputs."""
         for kind, ports in (("in", self._program.inputs), ("out", self._program.outputs)):
             for k in range(len(ports)):
                 yield f"  %{kind}{k}.at = getelementptr ptr, ptr %{kind}, i64 {k}"
@@ -162,16 +162,18 @@ class _Writer:
             yield f"  %stride{k} = load i64, ptr %stride{k}.at"
 
     def _straight_line(self, piece: Piece) -> Iterator[str]:
-        """The steps of a piece, with loads of inputs, and stores of the outputs they complete."""
+        """Print the steps of a piece, with loads of inputs, and stores of complete blocks."""
         program, stores = self._program, self._schedule.stores
         names, slots = self._printer.begin(piece), self._printer.slots_of(piece)
         yield from self._row_pointers("in", program.inputs)
         yield from self._row_pointers("out", program.outputs)
-        yield from self._stage.rows_before()
+        yield from self._stage.row_pointers()
         yield from self._loads(names, piece.inputs)
         first = bisect_left(stores, (piece.start,))
         blocks = stores[first : bisect_left(stores, (piece.stop,))]
-        by_step = {step: list(ended) for step, ended in groupby(blocks, lambda one: one.last_step)}
+        by_step = {
+            step: list(group) for step, group in groupby(blocks, lambda block: block.last_step)
+        }
 
         def after(step: int, names: list[str]) -> Iterator[str]:
             if program.steps[step][0] is not Op.CONST:
@@ -186,7 +188,7 @@ class _Writer:
         yield from self._finite.flush()
 
     def _row_pointers(self, kind: str, ports: Sequence[Port]) -> Iterator[str]:
-        """Pointers to the row of each lane."""
+        """Print pointers to the row of each lane."""
         scalar = self._lanes.scalar
         for index, port in enumerate(ports):
             stride = f"%stride{index}" if kind == "in" else str(port.size)
@@ -197,11 +199,11 @@ class _Writer:
                 yield f"  {here} = getelementptr {scalar}, ptr %{kind}{index}, i64 {here}.offset"
 
     def _loads(self, names: list[str], needed: Collection[int]) -> Iterator[str]:
-        """Load the inputs that are needed, block by block."""
+        """Print loads of the inputs that are needed, in blocks."""
         steps = {self._program.steps[step][1]: step for step in needed}
         indices = range(sum(port.size for port in self._program.inputs))
-        for index, (port, numbers) in enumerate(per_port(self._program.inputs, indices)):
-            used = {k: steps[number] for k, number in enumerate(numbers) if number in steps}
+        for index, (port, elements) in enumerate(per_port(self._program.inputs, indices)):
+            used = {k: steps[element] for k, element in enumerate(elements) if element in steps}
             for start in block_starts(port.size, self._lanes.width):
                 inside = range(start, min(start + self._lanes.width, port.size))
                 if any(k in used for k in inside):
@@ -224,7 +226,7 @@ class _Writer:
             for k, column in enumerate(columns):
                 if start + k in used:
                     names[used[start + k]] = column
-        else:  # fewer numbers in a row than lanes
+        else:  # fewer elements in a row than lanes
             for k in range(start, start + count):
                 if k in used:
                     value = "undef"
@@ -237,9 +239,9 @@ class _Writer:
                     names[used[k]] = value
 
     def _load(self, value: str, kind: str, pointer: str, start: int) -> Iterator[str]:
-        at = self._new()
-        yield f"  {at} = getelementptr {self._lanes.scalar}, ptr {pointer}, i64 {start}"
-        yield f"  {value} = load {kind}, ptr {at}, align {self._lanes.item}"
+        address = self._new()
+        yield f"  {address} = getelementptr {self._lanes.scalar}, ptr {pointer}, i64 {start}"
+        yield f"  {value} = load {kind}, ptr {address}, align {self._lanes.item}"
 
     def _store(self, block: StoreBlock, names: list[str]) -> Iterator[str]:
         _, port, start, steps = block
@@ -262,9 +264,9 @@ class _Writer:
                     yield from self._store_at(part, scalar, f"%out{port}.{lane}", start + k)
 
     def _store_at(self, value: str, kind: str, pointer: str, start: int) -> Iterator[str]:
-        at = self._new()
-        yield f"  {at} = getelementptr {self._lanes.scalar}, ptr {pointer}, i64 {start}"
-        yield f"  store {kind} {value}, ptr {at}, align {self._lanes.item}"
+        address = self._new()
+        yield f"  {address} = getelementptr {self._lanes.scalar}, ptr {pointer}, i64 {start}"
+        yield f"  store {kind} {value}, ptr {address}, align {self._lanes.item}"
 
 
 def _constant_vector(scalar: str, values: Sequence[str]) -> str:

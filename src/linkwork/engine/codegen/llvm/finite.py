@@ -1,8 +1,9 @@
-"""Checks that results are finite, while they are in registers.
+"""Checks that results are finite while they are in registers.
 
-Results of a large batch are not in the cache any more when the code returns, and reading some of
-them back from memory takes as long as a quarter of the computation. 0 x is 0 for a finite x, else
-NaN, and NaN stays in a sum: one sum of such products, kept on the stack, tells whether all are.
+The results of a large batch are no longer in the cache when the code returns, and reading some of
+them back from memory takes a quarter of the time of the computation. The product 0 x is 0 if x is
+finite, else NaN, so all results are finite if and only if the sum of these products is not NaN. The
+sum is on the stack.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program, per_port
 
-SMALL_MATRIX = 6  # rows of a square output; `Kernel` passes it to the C extension
+SMALL_MATRIX = 6  # larger square outputs are checked here; `Kernel` passes it to the C extension
 
 
 def checked_results(program: Program) -> set[int]:
-    """The steps that code of several rows at a time checks: all entries of large square matrices.
+    """Return the steps that code of several lanes checks: the entries of large square matrices.
 
-    `Call` reads all other results, and those of code of one row, which are in the cache: there, one
-    chain of additions after the other would take longer than reading the results.
+    The C extension checks all other results by reading them, and those of code of one row: they are
+    in the cache, and reading them is faster than a chain of additions.
     """
     checked: set[int] = set()
     for port, results in per_port(program.outputs, program.results):
@@ -31,27 +32,27 @@ def checked_results(program: Program) -> set[int]:
 
 
 class Finite:
-    """The steps whose values have to be finite, and the instructions that check them."""
+    """The steps whose values must be finite, and the instructions that check them."""
 
     def __init__(self, program: Program, lanes: VectorType, checked: Collection[int]) -> None:
         self._steps = {step for step in checked if program.steps[step][0] is not Op.CONST}
         self._lanes = lanes
-        self._sum = ""  # the name of the sum so far, in the present function
+        self._sum = ""  # the name of the partial sum in the current function
         self._count = 0
 
     @property
     def extra_parameter(self) -> str:
-        """The argument of each piece: where the sum is kept."""
+        """The parameter of each piece that points to the sum."""
         return ", ptr %sum" if self._steps else ""
 
     def prologue(self) -> Iterator[str]:
-        """At the start of the function: nothing is summed up yet."""
+        """Print the initialization of the sum, at the start of the function."""
         if self._steps:
             yield f"  %sum = alloca {self._lanes.vector}"
             yield f"  store {self._lanes.vector} {self._lanes.constant(0.0)}, ptr %sum"
 
     def accumulate(self, step: int, value: str) -> Iterator[str]:
-        """After a step: add its value, times zero."""
+        """Print the addition of 0 times the value of a step."""
         if step not in self._steps:
             return
         vector, zero, name = self._lanes.vector, self._lanes.constant(0.0), self._new()
@@ -61,7 +62,7 @@ class Finite:
         self._sum = name if self._sum else f"{name}.zero"
 
     def flush(self) -> Iterator[str]:
-        """At the end of a piece: add its sum to that of the others."""
+        """Print the end of a piece, which adds its partial sum to the sum."""
         if self._sum:
             vector, before, after = self._lanes.vector, self._new(), self._new()
             yield f"  {before} = load {vector}, ptr %sum"
@@ -70,7 +71,7 @@ class Finite:
         self._sum = ""
 
     def epilogue(self, size: int) -> Iterator[str]:
-        """At the end of the function: return a size, or -1 if the sum is NaN."""
+        """Print the end of the function, which returns a size, or -1 if the sum is NaN."""
         if not self._steps:
             yield f"  ret i64 {size}"
             return

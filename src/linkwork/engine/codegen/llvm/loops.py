@@ -1,10 +1,10 @@
-"""Loops of a program as LLVM functions, which run the body for all lanes at a time.
+"""Loops printed as LLVM functions, which run the body for all lanes at a time.
 
     void loopN(ptr outer)
 
-`outer` is the workspace of the program around it, where the caller has put the initial carry and
-the invariants, and finds the last carry. If the body is one piece, the carry is in registers; else
-it is in the workspace, and each piece is a function of `outer` and the iteration k.
+`outer` is the workspace of the enclosing program. The caller stores the initial carry and the
+invariants there, and reads the final carry. If the body is one piece, the carry is in registers;
+else it is in the workspace, and each piece is a function of `outer` and the iteration k.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterator
 
 from linkwork.engine.codegen.llvm.addresses import VectorArray
 from linkwork.engine.codegen.llvm.steps import Module, StepPrinter
-from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram, Place
-from linkwork.engine.codegen.schedule.pieces import Piece, number_operands
+from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram, LoopAddress
+from linkwork.engine.codegen.schedule.pieces import Piece, scalar_operands
 from linkwork.engine.symbolic.node import Op
 
 
 def loop_functions(cut: CutProgram, module: Module, prefix: str = "") -> Iterator[str]:
-    """The functions of the loops of a program, and of those in their bodies."""
+    """Print the functions of the loops of a program, including nested loops."""
     for step, part in cut.loops.items():
         if part.loop.n:
             name = f"{prefix}loop{step}"
@@ -36,18 +36,18 @@ class _LoopPrinter:
         self._printer = StepPrinter(part.body, module, f"{name}.")
         self._program = part.body.program
         self._is_cut = len(part.body.pieces) > 1
-        self._inputs = {  # by INPUT step: where it is
+        self._inputs = {  # by INPUT step
             step: part.inputs[args[0]]
             for step, (op, *args) in enumerate(self._program.steps)
             if op is Op.INPUT
         }
-        self._targets: dict[int, list[Place]] = {}  # by step: where its value goes in memory
+        self._targets: dict[int, list[LoopAddress]] = {}  # addresses to store values to, by step
         first = 0 if self._is_cut else part.loop.n_carry
-        for place, step in zip(part.outputs[first:], self._program.results[first:], strict=True):
-            self._targets.setdefault(step, []).append(place)
+        for address, step in zip(part.outputs[first:], self._program.results[first:], strict=True):
+            self._targets.setdefault(step, []).append(address)
 
     def functions(self) -> Iterator[str]:
-        """The function of the loop, and those of the pieces of its body."""
+        """Print the function of the loop, and those of the pieces of its body."""
         frame, part = self._module.lanes.frame, self._part
         yield from self._printer.constants.table()
         yield f"define internal void @{self._name}(ptr %outer) noinline{frame} {{"
@@ -57,9 +57,9 @@ class _LoopPrinter:
         yield from self._loop_in_memory() if self._is_cut else self._loop_in_registers()
         yield "}"
         for index, piece in enumerate(part.body.pieces if self._is_cut else ()):
-            takes = f"ptr %outer, i64 %k{self._printer.constants.extra_parameter}"
+            parameters = f"ptr %outer, i64 %k{self._printer.constants.extra_parameter}"
             name = f"@{self._name}.piece{index}"
-            yield f"define internal void {name}({takes}) noinline{frame} {{"
+            yield f"define internal void {name}({parameters}) noinline{frame} {{"
             yield from self._prologue()
             yield from self._printer.in_regions(self._body(piece, self._printer.begin(piece)))
             yield "  ret void"
@@ -76,17 +76,17 @@ class _LoopPrinter:
             if op is Op.INPUT and args[0] < n_carry:
                 names[step] = f"%carry{args[0]}"
         body = list(self._body(piece, names))
-        following = [names[step] for step in self._program.results[:n_carry]]
+        next_carry = [names[step] for step in self._program.results[:n_carry]]
         for k in range(n_carry):
             yield from self._address(f"%carry{k}.at", self._part.carry + k)
             yield f"  %carry{k}.first = load {self._vector}, ptr %carry{k}.at"
         yield from self._start()
-        for k, value in enumerate(following):
+        for k, value in enumerate(next_carry):
             before = f"[ %carry{k}.first, %entry ]"
             yield f"  %carry{k} = phi {self._vector} {before}, [ {value}, %loop ]"
         yield from self._printer.in_regions(body)
         yield from self._end()
-        for k, value in enumerate(following):
+        for k, value in enumerate(next_carry):
             yield f"  store {self._vector} {value}, ptr %carry{k}.at"
         yield "  ret void"
 
@@ -105,7 +105,7 @@ class _LoopPrinter:
         yield "  ret void"
 
     def _start(self) -> Iterator[str]:
-        """The start of an iteration."""
+        """Print the start of an iteration."""
         loop = self._part.loop
         yield "  br label %loop"
         yield "loop:"
@@ -113,7 +113,7 @@ class _LoopPrinter:
         yield f"  %k = phi i64 [ {first}, %entry ], [ %k.next, %loop ]"
 
     def _end(self) -> Iterator[str]:
-        """The end of an iteration."""
+        """Print the end of an iteration."""
         loop = self._part.loop
         yield f"  %k.next = add i64 %k, {-1 if loop.is_reversed else 1}"
         yield f"  %more = icmp ne i64 %k.next, {-1 if loop.is_reversed else loop.n}"
@@ -121,11 +121,11 @@ class _LoopPrinter:
         yield "end:"
 
     def _body(self, piece: Piece, names: list[str]) -> Iterator[str]:
-        """The steps of a piece of the body."""
+        """Print the steps of a piece of the body."""
         steps = range(piece.start, piece.stop)
-        in_memory = {step: place for step, place in self._inputs.items() if not names[step]}
-        strides = {place.stride for place in in_memory.values()}
-        strides |= {place.stride for step in steps for place in self._targets.get(step, ())}
+        in_memory = {step: address for step, address in self._inputs.items() if not names[step]}
+        strides = {address.stride for address in in_memory.values()}
+        strides |= {address.stride for step in steps for address in self._targets.get(step, ())}
         for stride in sorted(strides - {0}):
             yield f"  %offset{stride} = mul i64 %k, {stride}"
             offset = f"ptr %outer, i64 %offset{stride}"
@@ -137,32 +137,34 @@ class _LoopPrinter:
             if step in results:
                 for array in arrays:
                     yield from array.loads([step], step, names)
-            for place in self._targets.get(step, ()):
-                yield from self._stored(names[step], place)
+            for address in self._targets.get(step, ()):
+                yield from self._stored(names[step], address)
 
         results = set(self._program.results)
         yield from self._printer.lines(piece, names, slots, arrays, after)
 
     def _array(
-        self, stride: int, steps: Collection[int], in_memory: dict[int, Place]
+        self, stride: int, steps: Collection[int], in_memory: dict[int, LoopAddress]
     ) -> VectorArray:
-        """The inputs with a stride, as an array."""
-        places = {step: at.start for step, at in in_memory.items() if at.stride == stride}
-        operands = number_operands(self._program)
-        uses = [(step, places[arg]) for step in steps for arg in operands[step] if arg in places]
+        """Return the array of the inputs with a stride."""
+        indices = {
+            step: address.start for step, address in in_memory.items() if address.stride == stride
+        }
+        operands = scalar_operands(self._program)
+        uses = [(step, indices[arg]) for step in steps for arg in operands[step] if arg in indices]
         lanes, new = self._module.lanes, self._module.new
-        return VectorArray(places, lanes, new, uses, _base(stride))
+        return VectorArray(indices, lanes, new, uses, _base(stride))
 
-    def _stored(self, value: str, place: Place) -> Iterator[str]:
-        at = self._module.new()
-        where = f"ptr {_base(place.stride)}, i64 {place.start}"
-        yield f"  {at} = getelementptr {self._vector}, {where}"
-        yield f"  store {self._vector} {value}, ptr {at}"
+    def _stored(self, value: str, address: LoopAddress) -> Iterator[str]:
+        pointer = self._module.new()
+        base = f"ptr {_base(address.stride)}, i64 {address.start}"
+        yield f"  {pointer} = getelementptr {self._vector}, {base}"
+        yield f"  store {self._vector} {value}, ptr {pointer}"
 
-    def _address(self, name: str, place: int) -> Iterator[str]:
-        yield f"  {name} = getelementptr {self._vector}, ptr %outer, i64 {place}"
+    def _address(self, name: str, index: int) -> Iterator[str]:
+        yield f"  {name} = getelementptr {self._vector}, ptr %outer, i64 {index}"
 
 
 def _base(stride: int) -> str:
-    """The pointer to the items of this iteration, of stacks with a stride."""
+    """Return the pointer to the items of iteration k in stacks with a stride."""
     return f"%items{stride}" if stride else "%outer"

@@ -1,41 +1,41 @@
-"""Sine and cosine together, as LLVM IR for any number of lanes.
+"""Sine and cosine of one angle, as LLVM IR for any number of lanes.
 
 The angle is reduced by a multiple n of pi/2, with pi/2 in three parts and fused multiply-adds, so
-the remainder is right to the last digit for angles up to far beyond a million. Then one polynomial
-each gives sine and cosine on [-pi/4, pi/4], and n modulo 4 selects between them and their signs.
-libm computes angles that are too large for this reduction; NaN and infinity give NaN.
+that the remainder has full precision for angles far beyond a million. Two polynomials approximate
+sine and cosine on [-pi/4, pi/4], and n modulo 4 determines which is which, and their signs. libm
+computes angles that are too large for this reduction; the results for NaN and infinity are NaN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from linkwork.engine.codegen.sincos import SINCOS_NUMBERS, TWO_OVER_PI
+from linkwork.engine.codegen.sincos import SINCOS_CONSTANTS, TWO_OVER_PI
 
 
 def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[float], str]) -> str:
-    """The function `sincos` for a type, with what it calls."""
-    numbers = SINCOS_NUMBERS[scalar]
+    """Print the function `sincos` for a type, and the functions that it calls."""
+    constants = SINCOS_CONSTANTS[scalar]
     width = vector[1 : vector.index(" ")] if vector.startswith("<") else ""
-    ints = f"<{width} x {numbers.integer}>" if width else numbers.integer
+    ints = f"<{width} x {constants.integer}>" if width else constants.integer
     bools = f"<{width} x i1>" if width else "i1"
     pair = f"{{ {vector}, {vector} }}"
 
     def integer(value: int) -> str:
         if not width:
             return str(value)
-        return "<" + ", ".join([f"{numbers.integer} {value}"] * int(width)) + ">"
+        return "<" + ", ".join([f"{constants.integer} {value}"] * int(width)) + ">"
 
     lines = [
         f"define internal fastcc {pair} @sincos({vector} %x) {{",
         f"  %scaled = fmul {vector} %x, {constant(TWO_OVER_PI)}",
-        f"  %shifted = fadd {vector} %scaled, {constant(numbers.magic)}",
-        f"  %n = fsub {vector} %shifted, {constant(numbers.magic)}",
+        f"  %shifted = fadd {vector} %scaled, {constant(constants.magic)}",
+        f"  %n = fsub {vector} %shifted, {constant(constants.magic)}",
         f"  %minus_n = fneg {vector} %n",
     ]
     remainder = "%x"
-    for k, part in enumerate(numbers.half_pi):
-        name = "%r" if k + 1 == len(numbers.half_pi) else f"%r{k}"
+    for k, part in enumerate(constants.half_pi):
+        name = "%r" if k + 1 == len(constants.half_pi) else f"%r{k}"
         lines.append(f"  {name} = {_fma(vector, suffix, '%minus_n', constant(part), remainder)}")
         remainder = name
     lines += [
@@ -44,7 +44,7 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
         f"  %tt = fmul {vector} %t, %t",
         f"  %c = {_fma(vector, suffix, '%t', constant(-0.5), constant(1.0))}",
     ]
-    for name, coefficients in (("s", numbers.sine), ("c", numbers.cosine)):
+    for name, coefficients in (("s", constants.sine), ("c", constants.cosine)):
         value = constant(coefficients[-1])
         for k, coefficient in reversed(list(enumerate(coefficients[:-1]))):
             lines.append(
@@ -71,7 +71,7 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
         f"  %first = insertvalue {pair} undef, {vector} %sin, 0",
         f"  %both = insertvalue {pair} %first, {vector} %cos, 1",
         f"  %size = call {vector} @llvm.fabs.{suffix}({vector} %x)",
-        f"  %large = fcmp ogt {vector} %size, {constant(numbers.largest)}",
+        f"  %large = fcmp ogt {vector} %size, {constant(constants.largest)}",
         *([f"  %large_bits = bitcast {bools} %large to i{width}"] if width else []),
         f"  %any = icmp ne {f'i{width} %large_bits' if width else 'i1 %large'}, 0",
         "  br i1 %any, label %by_libm, label %end",
@@ -89,10 +89,10 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
 
 
 def _libm_function(vector: str, scalar: str, width: int) -> Iterator[str]:
-    """The function `sincos_libm`: replaces the sines and cosines of the lanes with large angles."""
+    """Print `sincos_libm`, which replaces the sines and cosines of lanes with large angles."""
     pair, bools = f"{{ {vector}, {vector} }}", f"<{width} x i1>" if width else "i1"
-    takes = f"{vector} %x, {bools} %large, {pair} %both"
-    yield f"define internal fastcc {pair} @sincos_libm({takes}) noinline cold {{"
+    parameters = f"{vector} %x, {bools} %large, {pair} %both"
+    yield f"define internal fastcc {pair} @sincos_libm({parameters}) noinline cold {{"
     for index, name in enumerate(("sin", "cos")):
         function = name + ("" if scalar == "double" else "f")
         value = "undef" if width else f"%{name}"

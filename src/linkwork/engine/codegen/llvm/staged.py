@@ -1,13 +1,13 @@
-"""Staging: large outputs are double buffered on their way to memory.
+"""Staging: large outputs are double buffered before they are stored.
 
-The first-level cache cannot hold W rows of a large output. If each number were stored as it is
-computed, cache lines would be fetched and written back several times. So each number goes to a slot
-of a buffer (a stage), as one vector of W lanes, and is stored later: a loop transposes W x W blocks
-of slots, and a table says in which slot each number of a row is. Such a loop also compiles faster
-than thousands of stores.
+W rows of a large output do not fit into the first-level cache. If each element were stored as it is
+computed, cache lines would be fetched and written back several times. So each element is written to
+a slot of a buffer (a stage), as one vector of W lanes, and stored later: a loop transposes W x W
+blocks of slots, with a table of the slots of the elements of a row. Such a loop also compiles
+faster than thousands of stores.
 
-There are two stages. While the program fills one, the other is written to memory, a few blocks at a
-time between the steps of the program, so that stores and arithmetic overlap.
+There are two stages. While the program fills one, the other is stored, a few blocks at a time
+between the steps of the program, so that stores and arithmetic overlap.
 
 Both stages, and the seams of `stores`, are at the start of the workspace.
 """
@@ -29,26 +29,26 @@ from linkwork.engine.codegen.schedule.rows import Schedule
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
-# Between two steps of the program, at most this many blocks are stored at a time: the second number
-# if there are many, for each time takes a call, which spills all registers.
+# The number of blocks that are stored between two steps of the program: BURST, or LONG_BURST if an
+# output has at least MANY_BLOCKS blocks, since each burst takes a call, which spills all registers.
 BURST, LONG_BURST, MANY_BLOCKS = 8, 32, 256
 STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # parameters of each piece
 NO_STAGES = "ptr null, ptr null, ptr null, i64 0"
 
 
 class Stage:
-    """The slots of the staged results of a program, and the code that stores them in memory."""
+    """The slots of the staged results of a program, and the code that stores them."""
 
     def __init__(
         self, program: Program, schedule: Schedule, lanes: VectorType, new: Callable[[], str]
     ) -> None:
         self._program, self._lanes, self._new = program, lanes, new
         self._is_staged = schedule.staged
-        self.slots = schedule.stage_slots  # by step; empty if nothing is staged
+        self.slots = schedule.stage_slots  # by step; empty if no output is staged
 
     @property
     def size(self) -> int:
-        """Vectors of workspace that stages and seams take."""
+        """Size of stages and seams in the workspace, in vectors."""
         return 2 * len(self.slots) + self._n_seams if self.slots else 0
 
     @property
@@ -56,7 +56,7 @@ class Stage:
         return len(self._program.outputs) * 2 * self._lanes.width
 
     def functions(self) -> Iterator[str]:
-        """For each staged output, the table of slots, and the function that stores a part of it."""
+        """Print the table of slots and the store function of each staged output."""
         for index, port, steps in self._outputs():
             function = StoreFunction(index, port.size, self._lanes, self._new)
             yield from function.tables([self.slots[step] for step in steps])
@@ -64,8 +64,8 @@ class Stage:
         if self.slots:
             yield "!0 = !{i32 1}"
 
-    def prepared(self) -> Iterator[str]:
-        """Before the loop over rows: pointers to both stages, and the constants in them."""
+    def prologue(self) -> Iterator[str]:
+        """Print the code before the loop over rows: pointers to both stages, their constants."""
         if not self.slots:
             return
         n = len(self.slots)
@@ -83,32 +83,32 @@ class Stage:
         yield "  %is.large = icmp ne i64 %is.large.flag, 0"
         yield f"  %how = select i1 %is.large, i64 {NON_TEMPORAL}, i64 {ORDINARY}"
 
-    def swapped(self) -> Iterator[str]:
-        """At the start of each iteration of the loop: the stages are swapped."""
+    def swap(self) -> Iterator[str]:
+        """Print the code at the start of each iteration, which swaps the stages."""
         if self.slots:
             yield "  %stage = phi ptr [ %workspace, %start ], [ %other, %loop ]"
             yield "  %other = phi ptr [ %stages.second, %start ], [ %stage, %loop ]"
             yield f"  %waiting = phi i64 [ {EMPTY}, %start ], [ %how, %loop ]"
 
-    def rows_before(self) -> Iterator[str]:
-        """Pointers to where the rows on the other stage are to be stored."""
+    def row_pointers(self) -> Iterator[str]:
+        """Print the pointers to the output rows of the other stage."""
         if self.slots:
             yield f"  %row.before = sub i64 %row, {self._lanes.width}"
             yield from self._targets("before", "%row.before")
 
     def put(self, step: int, value: str) -> Iterator[str]:
-        """Put the value of a step into its slot, if it has one."""
+        """Print the store of the value of a step to its slot, if it has one."""
         if step in self.slots:
             yield from self._put(self.slots[step], value, "%stage")
 
     def burst(self, step: int) -> Iterator[str]:
-        """After a step: store some blocks of the other stage."""
+        """Print the stores of blocks of the other stage that follow a step."""
         for index, lane, start, stop in self._bursts.get(step, ()):
             part = f"i64 {start}, i64 {stop}, i64 %waiting, i1 false"
             yield from self._call(index, lane, ("%other", "before", "%row.before"), part)
 
-    def drained(self) -> Iterator[str]:
-        """After the loop: store the stage of its last iteration."""
+    def epilogue(self) -> Iterator[str]:
+        """Print the code after the loop, which stores the stage of the last iteration."""
         if self.slots:
             yield "drain:"
             yield from self._targets("last", "%row")
@@ -122,14 +122,15 @@ class Stage:
     def _call(
         self, index: int, lane: int, source: tuple[str, str, str], part: str
     ) -> Iterator[str]:
-        """Call the function that stores a part of an output for a group of lanes."""
+        """Print a call of the store function of an output, for a group of lanes."""
         stage, target, row = source
-        at, to, first_row, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
+        address, to, first_row, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
         offset = lane * self._program.outputs[index].size
-        yield f"  {at} = getelementptr {scalar}, ptr {stage}, i64 {lane}"
+        yield f"  {address} = getelementptr {scalar}, ptr {stage}, i64 {lane}"
         yield f"  {to} = getelementptr {scalar}, ptr %{target}{index}, i64 {offset}"
         yield f"  {first_row} = add i64 {row}, {lane}"
-        yield f"  call void @write{index}(ptr {at}, ptr %seams, ptr {to}, i64 {first_row}, {part})"
+        rows = f"ptr {address}, ptr %seams, ptr {to}, i64 {first_row}"
+        yield f"  call void @write{index}({rows}, {part})"
 
     @property
     def _first_lanes(self) -> range:
@@ -137,12 +138,12 @@ class Stage:
         return range(0, self._lanes.width, GROUP)
 
     def _put(self, slot: int, value: str, stage: str) -> Iterator[str]:
-        at, vector = self._new(), self._lanes.vector
-        yield f"  {at} = getelementptr {vector}, ptr {stage}, i64 {slot}"
-        yield f"  store {vector} {value}, ptr {at}"
+        address, vector = self._new(), self._lanes.vector
+        yield f"  {address} = getelementptr {vector}, ptr {stage}, i64 {slot}"
+        yield f"  store {vector} {value}, ptr {address}"
 
     def _targets(self, name: str, row: str) -> Iterator[str]:
-        """Pointers to a row of each staged output."""
+        """Print pointers to a row of each staged output."""
         for index, port, _ in self._outputs():
             yield f"  %{name}{index}.offset = mul i64 {row}, {port.size}"
             target = f"ptr %out{index}, i64 %{name}{index}.offset"
@@ -150,7 +151,7 @@ class Stage:
 
     @cached_property
     def _bursts(self) -> dict[int, list[tuple[int, int, int, int]]]:
-        """By step: the parts (output, first lane, start, stop) to store after it, evenly spread."""
+        """Parts (output, first lane, start, stop) to store after each step, evenly distributed."""
         n_blocks = sum(port.size for _, port, _ in self._outputs()) // self._lanes.width
         size = (LONG_BURST if n_blocks >= MANY_BLOCKS else BURST) * self._lanes.width
         parts = [
@@ -166,7 +167,7 @@ class Stage:
         return bursts
 
     def _outputs(self) -> Iterator[tuple[int, Port, Sequence[int]]]:
-        """The staged outputs: index, port, and the step of each number."""
+        """Yield the index, the port and the steps of the elements of each staged output."""
         outputs = per_port(self._program.outputs, self._program.results)
         for index, (port, steps) in enumerate(outputs):
             if self._is_staged[index]:

@@ -1,4 +1,4 @@
-"""The steps of a piece as LLVM IR: in functions of rows, and in bodies of loops."""
+"""The steps of a piece printed as LLVM IR, for functions of rows and for loop bodies."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram
 from linkwork.engine.codegen.schedule.pieces import Piece
 from linkwork.engine.symbolic.node import Op
 
-# LLVM's scheduler compares each load and store of a basic block with all others before it, and adds
-# an edge unless it can prove that they are independent: the time grows faster than the square. In
-# programs with more than LONGEST_UNBOUNDED steps, a label that produces no code ends the region
-# that it considers after this many loads and stores. Machine code runs as fast as without.
+# LLVM's scheduler compares each load and store of a region with all others before it, and adds an
+# edge unless it can prove that they are independent: its time grows faster than the square of their
+# number. In programs with more than LONGEST_UNBOUNDED steps, an intrinsic that generates no code
+# ends the region after ACCESSES_PER_REGION loads and stores. The code is not slower for it.
 LONGEST_UNBOUNDED, ACCESSES_PER_REGION = 10_000, 100
 _BOUNDARY = "llvm.codeview.annotation"
 
 
 def boundaries(cut: CutProgram) -> Iterator[str]:
-    """The declaration of what ends a region, if a program or the body of a loop is so long."""
+    """Print the declaration of the intrinsic that ends a region, if a program uses it."""
     if _is_bounded(cut):
         yield f"declare void @{_BOUNDARY}(metadata)"
         yield '!1 = !{!"region"}'
@@ -32,48 +32,45 @@ def _is_bounded(cut: CutProgram) -> bool:
 
 
 class Module:
-    """What all functions of a module share: the type of values, names, and what they call."""
+    """State that the functions of a module share: the type of values, names, called functions."""
 
     def __init__(self, lanes: VectorType) -> None:
         self.lanes, self.calls = lanes, Calls()
         self._count = 0
 
     def new(self) -> str:
-        """A new name."""
+        """Return a new name."""
         self._count += 1
         return f"%t{self._count}"
 
 
 class StepPrinter:
-    """Prints the steps of a program.
-
-    `after` prints what follows each step: it has the step and the names of all values.
-    """
+    """Prints the steps of a program."""
 
     def __init__(self, cut: CutProgram, module: Module, prefix: str = "") -> None:
         """Prepare a program.
 
         Args:
             cut: the program.
-            module: what its functions belong to.
-            prefix: of the names of its functions, and of its table of constants.
+            module: the module of its functions.
+            prefix: prefix of the names of its functions and of its table of constants.
         """
         self._cut, self._module, self._prefix = cut, module, prefix
         self._program, lanes = cut.program, module.lanes
         self._arithmetic = Arithmetic(cut.program, lanes, module.new, module.calls)
         self.constants = Constants(cut.program, lanes, module.new, prefix)
-        self.texts = [  # the text of each constant; empty for other steps
+        self.texts = [  # the literal of each constant; empty for other steps
             lanes.constant(step[1]) if step[0] is Op.CONST else "" for step in cut.program.steps
         ]
         self._has_regions = len(cut.program.steps) > LONGEST_UNBOUNDED
 
     def slots_of(self, piece: Piece) -> VectorArray:
-        """The slots of values that a piece has in common with others."""
+        """Return the slots of values that a piece shares with others."""
         uses = piece.uses(self._program)
         return VectorArray(piece.fetched, self._module.lanes, self._module.new, uses)
 
     def begin(self, piece: Piece) -> list[str]:
-        """Begin a function; the names of all values, of which only constants have some yet."""
+        """Start a function; return the names of all values, which are empty except constants."""
         self._arithmetic.start()
         self._constants = self.constants.of_piece(range(piece.start, piece.stop))
         return list(self.texts)
@@ -86,14 +83,14 @@ class StepPrinter:
         inputs: Sequence[VectorArray],
         after: Callable[[int, list[str]], Iterator[str]],
     ) -> Iterator[str]:
-        """The steps of a piece, with loads of what they use and stores of what later pieces use.
+        """Print the steps of a piece, with loads of operands and stores for later pieces.
 
         Args:
             piece: the steps.
-            names: from `begin`, and of inputs that are in registers.
-            slots: from `slots_of`.
+            names: the names returned by `begin`, with those of inputs that are in registers.
+            slots: the slots returned by `slots_of`.
             inputs: arrays of inputs that are in memory.
-            after: prints what follows each step.
+            after: prints the lines that follow a step, from the step and the names of all values.
         """
         arrays = (slots, self._constants, *inputs)
         for step in range(piece.start, piece.stop):
@@ -113,7 +110,7 @@ class StepPrinter:
             yield from after(step, names)
 
     def in_regions(self, lines: Iterable[str]) -> Iterator[str]:
-        """Straight-line code, with boundaries for the scheduler if the program is long."""
+        """Print straight-line code, with region boundaries if the program is long."""
         accesses = 0
         for line in lines:
             yield line
@@ -125,17 +122,17 @@ class StepPrinter:
     def _run_loop(
         self, step: int, args: Sequence[int], arrays: Sequence[VectorArray], names: list[str]
     ) -> Iterator[str]:
-        """Store the initial carry and the invariants, and call the function of the loop."""
+        """Print stores of the initial carry and the invariants, and the call of the loop."""
         part: CutLoop = self._cut.loops[step]
         vector, new = self._module.lanes.vector, self._module.new
-        numbers = args[: len(args) - part.loop.n_read]
-        places = [part.carry + k for k in range(part.loop.n_carry)]
-        places += [part.invariants + k for k in range(part.loop.n_invariants)]
-        for place, arg in zip(places, numbers, strict=True):
+        scalars = args[: len(args) - part.loop.n_read]
+        indices = [part.carry + k for k in range(part.loop.n_carry)]
+        indices += [part.invariants + k for k in range(part.loop.n_invariants)]
+        for index, arg in zip(indices, scalars, strict=True):
             for array in arrays:
                 yield from array.loads([arg], step, names)
-            at = new()
-            yield f"  {at} = getelementptr {vector}, ptr %scratch, i64 {place}"
-            yield f"  store {vector} {names[arg]}, ptr {at}"
+            address = new()
+            yield f"  {address} = getelementptr {vector}, ptr %scratch, i64 {index}"
+            yield f"  store {vector} {names[arg]}, ptr {address}"
         if part.loop.n:
             yield f"  call void @{self._prefix}loop{step}(ptr %scratch)"

@@ -1,4 +1,4 @@
-"""Values of all lanes in LLVM IR: their type, constants, and transposed blocks."""
+"""Vectors of all lanes in LLVM IR: their type, constants, and transposition."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ class VectorType(Lanes):
 
     @property
     def frame(self) -> str:
-        """The attribute of functions whose stack frame may hold vectors: aligned to a cache line.
+        """The attribute that aligns the stack frame of a function with vectors to a cache line.
 
-        Without it, LLVM decides too late to align the frame, and spills vectors wherever the caller
-        left the stack pointer. Many of them then cross cache lines, in some processes and not in
-        others, because the stack starts at a random address.
+        Without it, LLVM decides too late to align the frame, and spills vectors to addresses that
+        depend on the caller. Many of them then cross cache lines in some processes, since the stack
+        starts at a random address.
         """
         return "" if self.width == 1 else " alignstack(64)"
 
     def constant(self, value: float) -> str:
-        """A number in all lanes."""
+        """Print a constant, with the same value in all lanes."""
         text = number(value, self.scalar)
         if self.width == 1:
             return text
         return "<" + ", ".join([f"{self.scalar} {text}"] * self.width) + ">"
 
     def transposed(self, rows: list[str], new: Callable[[], str]) -> tuple[list[str], list[str]]:
-        """Swap rows and columns of a W x W block of registers, or of N x N blocks side by side.
+        """Transpose a W x W block of registers, or W / N adjacent N x N blocks.
 
         Args:
-            rows: names of W vectors, or of N vectors that each hold a row of W / N blocks.
+            rows: names of W vectors, or of N vectors, each of which has a row of W / N blocks.
             new: returns a new name.
 
         Returns:
-            names of the vectors that hold the columns, and the lines that make them.
+            The names of the column vectors, and the lines that compute them.
         """
         lines: list[str] = []
         block = 1
@@ -73,7 +73,7 @@ class VectorType(Lanes):
         return rows, lines
 
     def joined(self, parts: list[str], new: Callable[[], str]) -> tuple[str, list[str]]:
-        """Concatenate vectors of less than W numbers to one of W: its name, and the lines."""
+        """Concatenate vectors of less than W elements to one of W: its name, and the lines."""
         lines: list[str] = []
         while len(parts) > 1:
             size = self.width // len(parts)
@@ -91,7 +91,7 @@ class VectorType(Lanes):
 
 
 def number(value: float, scalar: str) -> str:
-    """A number as an LLVM literal: the bits of a double, rounded to the type."""
+    """Print an LLVM literal: the bits of a double, rounded to the type."""
     if scalar == "float":
         try:
             value = struct.unpack("f", struct.pack("f", value))[0]

@@ -1,1 +1,1 @@
-"""Cutting programs into functions, slots for values between them, estimates of stack frames."""
+"""Division of programs into functions, assignment of slots, estimates of stack frames."""

@@ -1,13 +1,13 @@
-"""Programs with loops: each body is a program that is cut too, and has a part of the workspace.
+"""Division of programs with loops: a body is a program with its own pieces and workspace.
 
 The workspace of a program, in vectors of W lanes:
 
     frames   for each LOOP step the carry, and the invariants that its body reads
     slots    values that are passed between pieces
-    stacks   for each LOOP step the stacks that it writes, the items of one iteration side by side
+    stacks   for each LOOP step the stacks that it writes; items of one iteration are adjacent
     inner    the workspace of the body that is running
 
-Nothing of it is reused while the program runs, but slots and the inner part.
+Only slots and the inner part are reused while the program runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linkwork.engine.symbolic.program import Loop, Port, Program
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long the functions of a program may be; see `pieces_of`."""
+    """Limits of the size of functions; see `pieces_of`."""
 
     longest: int | None = None
     piece: int | None = None
@@ -33,8 +33,8 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a number of a loop is in the workspace: at `start + stride k` in iteration k."""
+class LoopAddress:
+    """The index of a value of a loop in the workspace: `start + stride k` in iteration k."""
 
     start: int
     stride: int
@@ -42,31 +42,31 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CutLoop:
-    """A LOOP step: its body, and where its values are in the workspace of the program around it."""
+    """A LOOP step: its body, and the indices of its values in the workspace of its program."""
 
     loop: Loop
     body: CutProgram
-    carry: int  # place of the first carry
-    next_carry: int  # the same after an iteration; another place if the body has several pieces
+    carry: int  # index of the first carry entry
+    next_carry: int  # after an iteration; differs from `carry` if the body has several pieces
     invariants: int
     inner: int  # start of the workspace of the body
-    read: tuple[Place, ...]
-    written: tuple[Place, ...]
+    read: tuple[LoopAddress, ...]
+    written: tuple[LoopAddress, ...]
 
     @property
-    def inputs(self) -> list[Place]:
-        """Where each number of the inputs of the body is."""
+    def inputs(self) -> list[LoopAddress]:
+        """The address of each input of the body."""
         constant = [*self._range(self.carry, self.loop.n_carry)]
         constant += self._range(self.invariants, self.loop.n_invariants)
         return [*constant, *self.read]
 
     @property
-    def outputs(self) -> list[Place]:
-        """Where each number of the outputs of the body goes."""
+    def outputs(self) -> list[LoopAddress]:
+        """The address of each output of the body."""
         return [*self._range(self.next_carry, self.loop.n_carry), *self.written]
 
-    def _range(self, start: int, count: int) -> list[Place]:
-        return [Place(start + k, 0) for k in range(count)]
+    def _range(self, start: int, count: int) -> list[LoopAddress]:
+        return [LoopAddress(start + k, 0) for k in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +76,25 @@ class CutProgram:
     program: Program
     pieces: tuple[Piece, ...]
     loops: dict[int, CutLoop]  # by LOOP step
-    results: dict[int, int]  # by LOOP_RESULT step: its place in the workspace
+    results: dict[int, int]  # by LOOP_RESULT step: its index in the workspace
     size: int  # of the workspace, in vectors
 
 
 def depth_of(program: Program) -> int:
-    """How many functions of pieces call each other: one, and one for each level of loops."""
+    """Return the depth of nested calls of pieces: one, and one for each level of loops."""
     return 1 + max((depth_of(loop.body) for loop in program.loops), default=0)
 
 
 def cut(
     program: Program, limits: Limits, *, staged: Collection[Port] = (), body_limits: Limits
 ) -> CutProgram:
-    """Cut a program and the bodies of its loops into pieces.
+    """Divide a program and the bodies of its loops into pieces.
 
     Args:
-        program: what to cut.
-        limits: how long its functions may be.
-        staged: outputs whose numbers are stored one by one.
-        body_limits: how long the functions of bodies may be.
+        program: the program.
+        limits: limits of the size of its functions.
+        staged: outputs whose elements are stored one by one.
+        body_limits: limits of the size of functions of loop bodies.
     """
     stack = MOST_STACK_BYTES // depth_of(program)
     return _cut(
@@ -128,7 +128,7 @@ def _cut(
         staged=staged,
         reserved=Reserved(results, size),
     )
-    stacks: dict[int, int] = {}  # by LOOP step: the start of what it writes
+    stacks: dict[int, int] = {}  # by LOOP step: the start of the stacks that it writes
     size = pieces[-1].n_slots
     for step in bodies:
         loop = program.loops[program.steps[step][1]]
@@ -139,20 +139,22 @@ def _cut(
         index, *operands = program.steps[step][1:]
         loop = program.loops[index]
         read = [program.steps[arg][1:] for arg in operands[len(operands) - loop.n_read :]]
-        after = carries[step] + loop.n_carry
+        carry_end = carries[step] + loop.n_carry
         is_cut = len(body.pieces) > 1
         loops[step] = CutLoop(
             loop,
             body,
             carry=carries[step],
-            next_carry=after if is_cut else carries[step],
-            invariants=after + loop.n_carry if is_cut else after,
+            next_carry=carry_end if is_cut else carries[step],
+            invariants=carry_end + loop.n_carry if is_cut else carry_end,
             inner=size,
             read=tuple(
-                Place(stacks[of] + k, program.loops[program.steps[of][1]].n_written)
-                for k, of in read
+                LoopAddress(stacks[writer] + k, program.loops[program.steps[writer][1]].n_written)
+                for k, writer in read
             ),
-            written=tuple(Place(stacks[step] + k, loop.n_written) for k in range(loop.n_written)),
+            written=tuple(
+                LoopAddress(stacks[step] + k, loop.n_written) for k in range(loop.n_written)
+            ),
         )
     size += max((body.size for body in bodies.values()), default=0)
     return CutProgram(program, tuple(pieces), loops, results, size)

@@ -1,13 +1,13 @@
-"""Cuts long programs into pieces, each of which becomes a function.
+"""Division of long programs into pieces, each of which becomes a function.
 
-The time that LLVM takes grows faster than the length of a function. Code that exceeds the
-instruction cache is fetched again for each block of rows, unless each piece of it runs for several
-blocks before the next piece does. And the stack frame grows with the number of live values.
+Three reasons: the compile time of LLVM grows faster than the length of a function. Code that
+exceeds the instruction cache is fetched again for each block of rows, unless each piece runs for
+several blocks before the next piece does. And the stack frame grows with the number of live values.
 
 A value that a later piece uses is passed through a slot of the workspace, which is reused after the
-last use of the value. Constants and inputs need no slot. It is loaded where it is used: if it was
-loaded at the start of the piece, and if nothing used it for long, its register would be spilled to
-the stack, only to be loaded again: for long programs, a third of all instructions.
+last use of the value. Constants and inputs need no slot. A value is loaded where it is used: loaded
+at the start of a piece, it would be spilled to the stack and loaded again, which would make up a
+third of all instructions of long programs.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from linkwork.engine.codegen.schedule.stack_frames import MOST_STACK_BYTES, fram
 from linkwork.engine.symbolic.node import LEAVES, Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
-# All are counts of steps.
-LONGEST_UNCUT = 3000  # a longer one is cut: it compiles faster, and slots take shorter addresses
-LONGEST_PIECE = 4000  # a piece has at most this many steps
-LONGEST_CACHED = 3000  # the code of this many steps stays in the instruction cache
-SHORTEST_PIECE = 100  # a piece this short is not cut again, whatever its stack frame
-NEARBY_STEPS = 40  # a value in memory that was not used for so long is loaded again
+# Numbers of steps.
+LONGEST_UNCUT = 3000  # longer programs are cut: they compile faster, and slots have short addresses
+LONGEST_PIECE = 4000  # maximum length of a piece
+LONGEST_CACHED = 3000  # maximum length of code that stays in the instruction cache
+SHORTEST_PIECE = 100  # pieces of this length are not cut further, even if the stack frame is large
+NEARBY_STEPS = 40  # a value in memory is loaded again if its last use is this many steps ago
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Piece:
 
     start: int
     stop: int
-    inputs: tuple[int, ...]  # INPUT steps that are used here
-    fetched: dict[int, int]  # step of an earlier piece that is used here: its slot
-    kept: dict[int, int]  # step of this piece that a later one uses: its slot
-    n_slots: int  # that this piece and those before it use
-    stack_bytes: int  # of its stack frame, estimated; 0 if there are no lanes to estimate it for
+    inputs: tuple[int, ...]  # INPUT steps that this piece uses
+    fetched: dict[int, int]  # slots of the steps of earlier pieces that this piece uses
+    kept: dict[int, int]  # slots of the steps of this piece that later pieces use
+    n_slots: int  # number of slots of this piece and those before it
+    stack_bytes: int  # estimated size of its stack frame; 0 if it was not estimated
 
     def uses(self, program: Program) -> list[tuple[int, int]]:
-        """Steps of the piece and the slots that they use, in order."""
+        """Return pairs of a step of the piece and a slot that it uses, in order."""
         slots = self.fetched | self.kept
         return [
             (step, slots[value])
@@ -55,7 +55,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Slots at the start of the workspace that other code fills: the values of loops."""
+    """Slots at the start of the workspace that loops fill with their values."""
 
     slots: Mapping[int, int] = field(default_factory=dict[int, int])  # by LOOP_RESULT step
     count: int = 0
@@ -74,19 +74,19 @@ def pieces_of(
     most_stack: int = MOST_STACK_BYTES,
     reserved: Reserved = NOTHING_RESERVED,
 ) -> list[Piece]:
-    """Cut a program into pieces of about the same length.
+    """Divide a program into pieces of about the same length.
 
     Args:
-        program: what to cut.
-        longest: a program with more steps is cut; LONGEST_UNCUT if not given.
-        piece: most steps of a piece; LONGEST_PIECE if not given or larger.
-        staged: outputs whose numbers are stored one by one, by the piece that computes them.
-        lanes: if given, pieces are short enough to have small stack frames.
+        program: the program.
+        longest: programs with more steps are cut; LONGEST_UNCUT by default.
+        piece: maximum number of steps of a piece; at most LONGEST_PIECE, which is the default.
+        staged: outputs whose elements are stored one by one, by the piece that computes them.
+        lanes: if set, pieces are cut until their stack frames are small.
         most_stack: bytes of the largest stack frame.
-        reserved: slots that are taken.
+        reserved: slots that must not be assigned.
     """
     n = len(program.steps)
-    operands = number_operands(program)
+    operands = scalar_operands(program)
     longest = LONGEST_UNCUT if longest is None else longest
     count = 1 if n <= longest else ceil(n / min(LONGEST_PIECE, piece or LONGEST_PIECE))
     while True:
@@ -103,29 +103,30 @@ def pieces_of(
             ]
         if size <= SHORTEST_PIECE or lanes is None or max(frames) <= most_stack:
             return _pieces(program, ranges, used, frames, reserved)
-        # Fewer, longer pieces pass fewer values. Code of one row is needed soon: fewer attempts.
+        # Fewer, longer pieces pass fewer values. For code of one row, compile time matters more, so
+        # the number of pieces grows faster.
         count = 2 * len(ranges) if lanes.width == 1 else ceil(1.25 * len(ranges))
 
 
-def number_operands(program: Program) -> Sequence[Sequence[int]]:
-    """For each step the steps whose numbers it uses; loops and stacks of loops are no numbers."""
+def scalar_operands(program: Program) -> Sequence[Sequence[int]]:
+    """Return the operands of each step that are scalars: not loops or stacks of loops."""
     if not program.loops:
         return program.operands
     steps = program.steps
-    no_numbers = {k for k, (op, *_) in enumerate(steps) if op in (Op.LOOP, Op.LOOP_STACK)}
-    return [[arg for arg in args if arg not in no_numbers] for args in program.operands]
+    not_scalar = {k for k, (op, *_) in enumerate(steps) if op in (Op.LOOP, Op.LOOP_STACK)}
+    return [[arg for arg in args if arg not in not_scalar] for args in program.operands]
 
 
 class Slots:
-    """The slots of values during a piece, and how long ago each value was in a register."""
+    """The slots of values during a piece, and the last step that used each value."""
 
     def __init__(self, slots: Mapping[int, int]) -> None:
-        """Begin a piece with the slots of values that were stored before it, by step."""
+        """Start a piece with the slots of values that earlier pieces have stored, by step."""
         self._slots = dict(slots)
         self._last_use: dict[int, int] = {}  # by step
 
     def to_load(self, used: Sequence[int], here: int) -> Iterator[tuple[int, int]]:
-        """Those of the values used at a step that have to be loaded, with their slots."""
+        """Yield the values used at step `here` that have to be loaded, with their slots."""
         for step in used:
             if step in self._slots:
                 if here - self._last_use.get(step, here - NEARBY_STEPS) >= NEARBY_STEPS:
@@ -133,7 +134,7 @@ class Slots:
                 self._last_use[step] = here
 
     def keep(self, step: int, slot: int) -> None:
-        """Note that the value of a step, still in its register, is also in a slot."""
+        """Record that the value of a step, which is in a register, is also in a slot."""
         self._slots[step], self._last_use[step] = slot, step
 
 
@@ -144,22 +145,23 @@ def _pieces(
     frames: Sequence[int],
     reserved: Reserved,
 ) -> list[Piece]:
-    """Pieces with these steps, with a slot for each value that is passed between them."""
-    # by step: the index of the last piece that uses it
-    last = {step: index for index, steps in enumerate(used) for step in steps}
-    ending: list[list[int]] = [[] for _ in used]  # by piece: the steps that it is the last to use
-    for step, index in last.items():
-        ending[index].append(step)
+    """Create the pieces, with a slot for each value that is passed between them."""
+    # The index of the last piece that uses each step, and the steps that each piece is the last to
+    # use.
+    last_piece = {step: index for index, steps in enumerate(used) for step in steps}
+    last_uses: list[list[int]] = [[] for _ in used]
+    for step, index in last_piece.items():
+        last_uses[index].append(step)
     slots = dict(reserved.slots)
     free: list[int] = []
     n_slots = reserved.count
     pieces: list[Piece] = []
     for index, steps in enumerate(ranges):
-        ended = ending[index - 1] if index else ()
-        free += [slots[step] for step in ended if step in slots and step not in reserved.slots]
+        unused = last_uses[index - 1] if index else ()
+        free += [slots[step] for step in unused if step in slots and step not in reserved.slots]
         kept: dict[int, int] = {}
         for step in steps:
-            is_used_later = last.get(step, -1) > index
+            is_used_later = last_piece.get(step, -1) > index
             is_new = step not in reserved.slots and program.steps[step][0] not in LEAVES
             if is_used_later and is_new:
                 if free:
@@ -184,9 +186,9 @@ def _add_stores(
 ) -> None:
     """Add the values that each piece stores in outputs.
 
-    A number of a staged output is stored by the piece that computes it. Any other output is stored
-    in blocks, each by the piece that computes the last of its numbers. Which numbers form a block
-    depends on the lanes; any two less than 17 apart may be in one.
+    An element of a staged output is stored by the piece that computes it. Other outputs are stored
+    in blocks, each by the piece that computes the last of its elements. The elements of a block
+    depend on the lanes; two elements less than 17 apart may be in one block.
     """
     for port, results in per_port(program.outputs, program.results):
         for index, step in enumerate(results):

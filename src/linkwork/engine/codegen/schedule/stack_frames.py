@@ -1,9 +1,10 @@
-"""Estimates the stack frame of compiled code: the registers that are spilled.
+"""Estimates of the stack frame of compiled code, which contains spilled registers.
 
-The stack may be that of a thread with 64 KB. Optimized code shares a stack slot between values that
-are not live at the same time, and may be up to NOT_COUNTED bytes larger than estimated. Code that
-is compiled quickly gives a slot to every value that is not used within a few steps, and may be
-QUICK_FACTOR times as large as estimated. A test compares both with the frames that LLVM makes.
+The calling thread may have a stack of only 64 KB. In optimized code, values that are not live at
+the same time share a stack slot; its frame may be up to NOT_COUNTED bytes larger than estimated. In
+quick code, every value that is not used within a few steps has a slot; its frame may be
+QUICK_FACTOR times as large as estimated. A test compares both with the frames of code compiled by
+LLVM.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
 
-MOST_STACK_BYTES = 28 * 1024  # a piece of a program is cut again if its frame is estimated larger
-NOT_COUNTED = 4 * 1024  # bytes: addresses of rows, vectors that are transposed, saved registers
+MOST_STACK_BYTES = 28 * 1024  # pieces with a larger estimated frame are cut again
+NOT_COUNTED = 4 * 1024  # bytes of row addresses, vectors during transposition, saved registers
 QUICK_FACTOR = 2.0
-_NEARBY_STEPS = 12  # in quick code, a value whose uses all follow this soon stays in a register
+_NEARBY_STEPS = 12  # in quick code, a value stays in a register if all its uses follow this soon
 
 
 def frame_bytes(
@@ -29,15 +30,15 @@ def frame_bytes(
     *,
     is_loop: bool = False,
 ) -> int:
-    """Estimated bytes of stack of some steps.
+    """Estimate the stack frame of a piece in bytes.
 
     Args:
-        program: the steps.
-        operands: of all of them.
-        steps: which of them.
+        program: the program.
+        operands: the operands of all its steps.
+        steps: the steps of the piece.
         used: earlier steps whose values they use, counted as if all were loaded at the start.
-        lanes: type and number of lanes; quick code has one.
-        is_loop: whether these steps are repeated without a call: then LLVM loads constants once.
+        lanes: type and number of lanes; quick code has one lane.
+        is_loop: whether the loop over rows is inside the function: then LLVM loads constants once.
     """
     start = steps.start
     last = {step: max(step, start) for step in used if program.steps[step][0] is not Op.CONST}
@@ -59,5 +60,5 @@ def frame_bytes(
         peak = max(peak, live)
     if is_loop:
         peak += len({program.steps[step][1] for step in used if program.steps[step][0] is Op.CONST})
-    registers = lanes.bytes // 2  # AVX-512 has 32 of 64 bytes, AVX has 16 of 32
+    registers = lanes.bytes // 2  # AVX-512 has 32 registers of 64 bytes, AVX has 16 of 32 bytes
     return lanes.bytes * max(0, peak - registers)

@@ -15,8 +15,6 @@ int reserve(Block *block, size_t bytes)
     return 1;
 }
 
-/* A block of at least so many bytes; its start is NULL if there is no memory. Of the spare blocks, the
-   smallest that is large enough: a small request must not take the workspace of the same call. */
 Block take_from(Block *spares, size_t bytes)
 {
     Block block = {NULL, NULL, 0}, *best = NULL;

@@ -13,18 +13,19 @@ typedef struct {
     size_t bytes;
 } Block;
 
-extern Block spare_blocks[SPARE_BLOCKS];  /* of calls that have ended; the GIL guards them */
+extern Block spare_blocks[SPARE_BLOCKS];  /* blocks of finished calls, guarded by the GIL */
 
-/* Make a block have at least so many bytes; 0 if there is no memory. */
+/* Enlarge a block to at least `bytes`, without its content; 0 if there is no memory. */
 int reserve(Block *block, size_t bytes);
 
-/* A block of at least so many bytes; its start is NULL if there is no memory. */
+/* Return a block of at least `bytes`; its start is NULL if there is no memory. Of the spare blocks, the
+   smallest that is large enough is used: a small request must not take the workspace of the same call. */
 Block take_from(Block *spares, size_t bytes);
 
-/* Keep a block among the spare ones, or free it. */
+/* Keep a block as a spare one, or free it. */
 void give_to(Block *spares, Block block);
 
-/* The same with the spare blocks that the GIL guards. */
+/* The same for the spare blocks that the GIL guards. */
 static inline Block take_block(size_t bytes) { return take_from(spare_blocks, bytes); }
 static inline void give_block(Block block) { give_to(spare_blocks, block); }
 

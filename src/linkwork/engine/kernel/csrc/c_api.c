@@ -1,4 +1,4 @@
-/* The capsule `C_API`: threads, result arrays and functions for other C extensions of linkwork. */
+/* The capsule `C_API`: threads, result arrays and compiled functions for other C extensions. */
 #include "c_api.h"
 
 #include "blocks.h"
@@ -6,7 +6,7 @@
 #include "threads.h"
 
 typedef struct {
-    Job job;               /* the first member: threads know only this */
+    Job job;               /* the first member: threads receive a pointer to it */
     RowsFunction function;
     void *context;
 } RowsJob;
@@ -32,11 +32,11 @@ static int run_rows(RowsFunction function, void *context, npy_intp rows, npy_int
         status = function(context, 0, rows, block.start);
         PyEval_RestoreThread(state);
     } else {
-        Code code = {.width = 1, .cost = work, .chunk = chunk};  /* of chunks; there is no machine code */
+        Code code = {.width = 1, .cost = work, .chunk = chunk};  /* without machine code */
         RowsJob rows_job = {.function = function, .context = context};
         rows_job.job = (Job){.code = &code, .rows = rows, .threads = threads, .chunk = chunk,
-                             .fitting = chunk, .bytes = bytes, .run_instead = run_rows_chunk};
-        run_job(&rows_job.job, block.start);
+                             .fitting = chunk, .bytes = bytes, .chunk_function = run_rows_chunk};
+        run_releasing_gil(&rows_job.job, block.start);
         status = rows_job.job.status;
     }
     give_block(block);
@@ -47,7 +47,7 @@ static const CApi c_api = {run_rows, read_threads, new_array, share_call, run_sh
 
 int add_c_api(PyObject *module)
 {
-    static char name[C_API_NAME_BYTES];  /* the capsule keeps its address */
+    static char name[C_API_NAME_BYTES];  /* static, since the capsule stores its address */
     PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&c_api, c_api_name(name), NULL);
     if (!capsule) return -1;
     int status = PyModule_AddObjectRef(module, "C_API", capsule);

@@ -1,20 +1,19 @@
-/* What other C extensions of linkwork use of this one: its threads, result arrays and functions.
+/* The interface for other C extensions of linkwork: threads, result arrays and compiled functions.
  *
- * They cannot be linked with it. So the module has a capsule `C_API` with pointers to these functions,
- * which `import_c_api` returns.
+ * Other extensions cannot be linked with this one. So the module has a capsule `C_API` with pointers to
+ * these functions, which `import_c_api` returns.
  */
 #ifndef LINKWORK_C_API_H
 #define LINKWORK_C_API_H
 
 #include "shared.h"
 
-/* Computes some rows, with memory of its own for each thread; returns the status. */
+/* Computes some rows, with separate memory for each thread; returns the status. */
 typedef int (*RowsFunction)(void *context, npy_intp start, npy_intp rows, char *memory);
 
 typedef struct {
-    /* Call a function for all rows, without the GIL, in chunks of so many rows. Batches of much work, in
-       vector operations for a row, use several threads, each with memory of so many bytes. Returns the
-       status. */
+    /* Call a function for all rows, without the GIL, in chunks of `chunk` rows. Large batches use several
+       threads, each with `bytes` of memory; `work` is the vector operations of a row. Returns the status. */
     int (*run_rows)(RowsFunction function, void *context, npy_intp rows, npy_intp chunk,
                     double work, size_t bytes, int threads);
     int (*read_threads)(PyObject *value);  /* as threads.h declares it */
@@ -25,8 +24,8 @@ typedef struct {
 
 #define C_API_NAME_BYTES 80
 
-/* The name of the capsule, which has the sizes of what is shared: an extension that was left over from
-   another version of linkwork finds another name. */
+/* The name of the capsule. It contains the sizes of the shared types, so that an extension of another
+   version of linkwork does not find it. */
 static inline const char *c_api_name(char name[C_API_NAME_BYTES])
 {
     PyOS_snprintf(name, C_API_NAME_BYTES, "linkwork.engine.kernel._call.C_API %d %d %d",
@@ -37,7 +36,7 @@ static inline const char *c_api_name(char name[C_API_NAME_BYTES])
 /* Add the capsule to the module; -1 with an error if that fails. */
 int add_c_api(PyObject *module);
 
-/* For another extension: the functions; NULL with an ImportError if there are none. */
+/* For another extension: return the functions; NULL with an ImportError if there are none. */
 static inline const CApi *import_c_api(void)
 {
     char name[C_API_NAME_BYTES];
@@ -45,8 +44,8 @@ static inline const CApi *import_c_api(void)
     PyObject *capsule = module ? PyObject_GetAttrString(module, "C_API") : NULL;
     const CApi *api = capsule ? PyCapsule_GetPointer(capsule, c_api_name(name)) : NULL;
     if (module && !api)
-        PyErr_SetString(PyExc_ImportError, "the C extensions are of several versions of linkwork;"
-                                           " install it again");
+        PyErr_SetString(PyExc_ImportError, "the C extensions are of different versions of linkwork;"
+                                           " reinstall linkwork");
     Py_XDECREF(capsule);
     Py_XDECREF(module);
     return api;

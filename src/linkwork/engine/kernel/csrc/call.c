@@ -1,18 +1,18 @@
-/* The type `Call`: calls machine code on NumPy arrays.
+/* The type `Call`: calls machine code with NumPy arrays.
  *
- * A Call knows the shapes of its inputs and outputs. It is called by one of three functions:
+ * A Call has the shapes of its inputs and outputs. One of three functions handles a call:
  *
  *   call_row      one row of arrays that need no conversion: most calls
  *   call_rows     batches, and rows that are converted or normalized first
- *   slow          a Python callable for all that is rare; it also raises the errors
+ *   slow          a Python callable for all other calls; it also raises the errors
  *
  * The module requires the GIL, which guards the reference counts of `Code`, the spare blocks of
- * memory, and what `_use` replaces. It is released only while the rows of a batch are computed.
+ * memory, and the code that `_use` replaces. It is released only while the rows of a batch are computed.
  *
- * Who keeps what. Machine code stays in memory as long as a `Code` refers to it, by `keep`. The Call
- * that has it, every call that runs it and the table of XLA count as its users. Nothing else may run
- * it: a Call that the garbage collector clears has no code any more, and what it had is freed when the
- * last call that runs it has ended. A Call that is shared with native threads is never freed; see shared.h.
+ * Lifetime: machine code stays in memory as long as a `Code` references it, by `keep`. The Call, every call
+ * that runs it and `Shared` (shared.h) hold references to the `Code`. If the garbage collector clears a
+ * Call, the Call has no code, and the code is freed when the last call that runs it has ended. A Call that
+ * is shared with native threads is never freed.
  */
 #include "call.h"
 
@@ -27,12 +27,12 @@
 #include "shared.h"
 
 #if defined(__GNUC__)
-#define NOINLINE __attribute__((noinline))  /* keeps its stack frame out of the caller's */
+#define NOINLINE __attribute__((noinline))  /* separates its stack frame from the caller's */
 #else
 #define NOINLINE __declspec(noinline)
 #endif
 
-/* Whether a value is one row that compiled code can read without a copy. */
+/* Return whether a value is one row that compiled code can read without a copy. */
 static int is_direct_row(const Call *self, const Port *port, PyObject *value)
 {
     if (!PyArray_CheckExact(value)) return 0;
@@ -45,8 +45,8 @@ static int is_direct_row(const Call *self, const Port *port, PyObject *value)
     return 1;
 }
 
-/* A call of one row. NULL, without an error, if arguments have to be converted or normalized. */
-static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
+/* Call with one row. NULL, without an error, if arguments have to be converted or normalized. */
+static PyObject *call_row(Call *self, PyObject *const *args, PyObject *out_argument)
 {
     static const Batch no_batch = {0, 1, 1, {0}};
     void *in[FEW_PORTS], *out[FEW_PORTS], *workspace = NULL;
@@ -62,10 +62,10 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
         const UnitNorm *unit = &self->unit_norms[k];
         if (!norms_are_one(self, unit, in[unit->input], 0, 1)) return NULL;
     }
-    PyObject *result = given ? accept_outputs(self, given, args, &no_batch, out)
+    PyObject *result = out_argument ? accept_outputs(self, out_argument, args, &no_batch, out)
                              : new_outputs(self, &no_batch, out);
     if (!result) return NULL;
-    const Code *code = self->code;  /* no Python code runs from here on: it stays valid */
+    const Code *code = self->code;  /* stays valid, since no Python code runs below */
     if (!code) {
         Py_DECREF(result);
         return NULL;
@@ -78,17 +78,18 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
             return PyErr_NoMemory();
         }
     }
-    int is_good = 1;
+    int is_valid = 1;
     code->one(in, out, strides, 1, workspace);
     if (workspace) give_block(block);
-    for (int k = 0; is_good && self->check_outputs && k < self->n_out; k++)
-        is_good = output_is_finite(self, &self->outs[k], out[k], 1, 0);
-    if (!is_good) Py_CLEAR(result);
+    for (int k = 0; is_valid && self->check_outputs && k < self->n_out; k++)
+        is_valid = output_is_finite(self, &self->outs[k], out[k], 1, 0);
+    if (!is_valid) Py_CLEAR(result);
     return result;
 }
 
-/* Run a job; returns the status. Arrays given as `out` stay untouched if an input is rejected. */
-static int run_checked(Job *job, int is_given)
+/* Plan and run a job; returns the status. Arrays of `out` are not written if an input is rejected: if
+   there are several chunks, a first pass checks all inputs. */
+static int plan_and_run(Job *job, int has_out)
 {
     const Call *self = job->call;
     if (job->rows == 0) return DONE;
@@ -96,47 +97,47 @@ static int run_checked(Job *job, int is_given)
     Block block = take_block(job->bytes);
     if (!block.start) return NO_MEMORY;
     if (job->rows == 1) {
-        job->status = run_chunk(job, 0, 1, block.start);
+        job->status = compute_chunk(job, 0, 1, block.start);
         give_block(block);
         return job->status;
     }
     int is_one_chunk = job->rows <= job->chunk && !is_worth_sharing(job->code, job->rows);
-    if (is_given && !is_one_chunk && (self->n_unit_norms || self->check_inputs)) {
+    if (has_out && !is_one_chunk && (self->n_unit_norms || self->check_inputs)) {
         job->only_checks = 1;
-        run_job(job, block.start);
+        run_releasing_gil(job, block.start);
         job->only_checks = 0;
         job->is_checked = !job->has_drifted;
         if (job->status == DONE) {
-            plan_chunks(job);  /* without the buffers of checked inputs, chunks may be longer */
+            plan_chunks(job);  /* checked inputs need no buffers, so chunks may be longer */
             if (!reserve(&block, job->bytes)) job->status = NO_MEMORY;
         }
     }
-    if (job->status == DONE) run_job(job, block.start);
+    if (job->status == DONE) run_releasing_gil(job, block.start);
     give_block(block);
     return job->status == DONE && job->has_bad_outputs ? NOT_FINITE_OUTPUT : job->status;
 }
 
-/* Where the rows of all inputs are, and the batch axes; 0 if they are left to Python. */
+/* Find the rows of all inputs, and the batch axes; 0 if Python has to handle them. */
 static int read_inputs(const Call *self, PyObject *const *args, Source *sources, double *numbers,
                        Batch *batch)
 {
     batch->axes = -1;
     for (int k = 0; k < self->n_in; k++) {
-        Batch own;
+        Batch input_batch;
         const Port *port = &self->ins[k];
         int is_read = PyArray_CheckExact(args[k])
-            ? read_array(self, port, (PyArrayObject *)args[k], &sources[k], &own)
-            : read_list(self, port, args[k], numbers, &sources[k], &own);
-        if (!is_read || !join_batch(batch, &own)) return 0;
+            ? read_array(self, port, (PyArrayObject *)args[k], &sources[k], &input_batch)
+            : read_list(self, port, args[k], numbers, &sources[k], &input_batch);
+        if (!is_read || !join_batch(batch, &input_batch)) return 0;
         numbers += port->size;
     }
     return batch->axes >= 0;
 }
 
-/* A call of a batch, or of one row to convert. NULL, without an error, if it is left to Python. */
-static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject *given, int threads)
+/* Call with a batch, or with one row to convert. NULL, without an error, if Python has to handle it. */
+static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject *out_argument, int threads)
 {
-    if (!self->code) return NULL;  /* a collection during `call_row` may have run any code */
+    if (!self->code) return NULL;  /* the garbage collector may have run Python code in `call_row` */
     Job job = {.call = self, .code = hold_code(self->code), .threads = threads};
     Batch batch;
     size_t numbers = 0, result_bytes = 0;
@@ -153,14 +154,14 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
     double *listed = (double *)(block.start + sources_bytes + outs_bytes);
     PyObject *result = NULL;
     if (read_inputs(self, args, job.sources, listed, &batch))
-        result = given ? accept_outputs(self, given, args, &batch, job.outs)
+        result = out_argument ? accept_outputs(self, out_argument, args, &batch, job.outs)
                        : new_outputs(self, &batch, job.outs);
     if (result) {
         for (int k = 0; k < self->n_out; k++)
             result_bytes += (size_t)(batch.rows * self->outs[k].size) * self->item;
         job.rows = batch.rows;
         job.is_large = result_bytes > STREAMED_BYTES;
-        int status = run_checked(&job, given != NULL);
+        int status = plan_and_run(&job, out_argument != NULL);
         if (status != DONE) Py_CLEAR(result);
         if (status == NO_MEMORY) PyErr_NoMemory();
     }
@@ -169,17 +170,17 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
     return result;
 }
 
-/* Calls that need no Python code. NULL, without an error, for all others. */
+/* Handle a call in C. NULL, without an error, if Python has to handle it. */
 static NOINLINE PyObject *call_fast(Call *self, PyObject *const *args, Py_ssize_t count,
                                     PyObject *names)
 {
-    PyObject *given = NULL;
+    PyObject *out_argument = NULL;
     int threads = 0;
     if (!self->code || !self->is_simple || count != self->n_in) return NULL;
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
         PyObject *name = PyTuple_GET_ITEM(names, k), *value = args[count + k];
         if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
-            given = value == Py_None ? NULL : value;
+            out_argument = value == Py_None ? NULL : value;
         } else if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
             threads = read_threads(value);
             if (threads < 0) return NULL;
@@ -187,9 +188,9 @@ static NOINLINE PyObject *call_fast(Call *self, PyObject *const *args, Py_ssize_
             return NULL;
         }
     }
-    PyObject *result = call_row(self, args, given);
+    PyObject *result = call_row(self, args, out_argument);
     if (result || PyErr_Occurred()) return result;
-    return call_rows(self, args, given, threads);
+    return call_rows(self, args, out_argument, threads);
 }
 
 static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t nargsf,
@@ -204,14 +205,14 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
         return NULL;
     }
     if (Py_EnterRecursiveCall(" in a compiled function")) return NULL;
-    PyObject *slow = Py_NewRef(self->slow);  /* the call may end the life of self */
+    PyObject *slow = Py_NewRef(self->slow);  /* the call may free self */
     result = PyObject_Vectorcall(slow, args, (size_t)count, names);
     Py_DECREF(slow);
     Py_LeaveRecursiveCall();
     return result;
 }
 
-/* Check an array of rows that Python has prepared; -1 with an error if it does not fit. */
+/* Check an array of rows that Python has prepared; -1 with an error if it is not valid. */
 static int prepared_rows(const Call *self, const Port *port, PyObject *value, int is_output,
                          npy_intp rows)
 {
@@ -221,7 +222,7 @@ static int prepared_rows(const Call *self, const Port *port, PyObject *value, in
         && PyArray_DIM(array, 1) == port->size
         && (PyArray_DIM(array, 0) == rows || (PyArray_DIM(array, 0) == 1 && !is_output)))
         return 0;
-    PyErr_SetString(PyExc_ValueError, "run: an array that does not fit the function");
+    PyErr_SetString(PyExc_ValueError, "run: an array does not match the signature of the function");
     return -1;
 }
 
@@ -230,15 +231,15 @@ static int prepared_rows(const Call *self, const Port *port, PyObject *value, in
 static PyObject *call_run(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable;
-    PyObject *inputs, *outputs, *wanted_threads;
+    PyObject *inputs, *outputs, *threads_argument;
     Py_ssize_t rows;
     if (!PyArg_ParseTuple(args, "O!O!nO", &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &rows,
-                          &wanted_threads))
+                          &threads_argument))
         return NULL;
-    int threads = read_threads(wanted_threads);
+    int threads = read_threads(threads_argument);
     if (!self->slow || !self->code || rows < 0 || threads < 0
         || PyTuple_GET_SIZE(inputs) != self->n_in || PyTuple_GET_SIZE(outputs) != self->n_out) {
-        PyErr_SetString(PyExc_ValueError, "run: arguments that do not fit the function");
+        PyErr_SetString(PyExc_ValueError, "run: the arguments do not match the function");
         return NULL;
     }
     Job job = {.call = self, .code = hold_code(self->code), .rows = rows, .threads = threads};
@@ -250,37 +251,37 @@ static PyObject *call_run(PyObject *callable, PyObject *args)
     }
     job.sources = (Source *)block.start;
     job.outs = (void **)(block.start + sources_bytes);
-    int is_good = 1;
-    for (int k = 0; is_good && k < self->n_in; k++) {
+    int is_valid = 1;
+    for (int k = 0; is_valid && k < self->n_in; k++) {
         PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(inputs, k);
-        is_good = prepared_rows(self, &self->ins[k], (PyObject *)array, 0, rows) == 0;
-        if (!is_good) break;
+        is_valid = prepared_rows(self, &self->ins[k], (PyObject *)array, 0, rows) == 0;
+        if (!is_valid) break;
         int is_shared = PyArray_DIM(array, 0) == 1;
         job.sources[k].data = PyArray_BYTES(array);
         job.sources[k].step = is_shared ? 0 : self->ins[k].size * (npy_intp)self->item;
         job.sources[k].type = self->type;
         job.sources[k].is_direct = 1;
     }
-    for (int k = 0; is_good && k < self->n_out; k++) {
+    for (int k = 0; is_valid && k < self->n_out; k++) {
         PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(outputs, k);
-        is_good = prepared_rows(self, &self->outs[k], (PyObject *)array, 1, rows) == 0;
-        if (!is_good) break;
+        is_valid = prepared_rows(self, &self->outs[k], (PyObject *)array, 1, rows) == 0;
+        if (!is_valid) break;
         job.outs[k] = PyArray_DATA(array);
         result_bytes += (size_t)PyArray_NBYTES(array);
     }
     job.is_large = result_bytes > STREAMED_BYTES;
-    int status = is_good ? run_checked(&job, 1) : DONE;
+    int status = is_valid ? plan_and_run(&job, 1) : DONE;
     give_block(block);
     release_code(job.code);
-    if (!is_good || status == INTERRUPTED) return NULL;
+    if (!is_valid || status == INTERRUPTED) return NULL;
     if (status == NO_MEMORY) return PyErr_NoMemory();
     if (status != DONE && status != NOT_FINITE_OUTPUT) Py_RETURN_NONE;
     return PyBool_FromLong(status == DONE);
 }
 
-/* The work of a row in vector operations: its arithmetic, its inputs, which are read, transposed and checked,
-   its outputs, and what is there once. The weights were chosen by hand: with 0.25 to 0.3 ns for a unit they
-   are within 25 % of the times of five kernels (1,024 rows, one thread, 8 lanes). */
+/* The work of a row in vector operations: arithmetic, inputs that are read, transposed and checked, outputs,
+   and a constant overhead. The weights are an estimate: with 0.25 to 0.3 ns for a unit they are within 25 % of
+   the measured times of five kernels (1,024 rows, one thread, 8 lanes). */
 static double work_of_row(const Call *self, double operations)
 {
     double inputs = 0.0, outputs = 0.0;
@@ -289,7 +290,7 @@ static double work_of_row(const Call *self, double operations)
     return operations + inputs + outputs / 2.0 + 20.0;
 }
 
-/* _use(one, many, width, operations, keep): call the functions at these addresses from now on. */
+/* _use(one, many, width, operations, keep): use the functions at these addresses in later calls. */
 static PyObject *call_use(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable;
@@ -298,7 +299,7 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
     PyObject *keep;
     if (!PyArg_ParseTuple(args, "KKnnO", &one, &many, &width, &operations, &keep)) return NULL;
     if (width < 1 || operations < 0 || !self->slow) {
-        const char *why = self->slow ? "use: the width must be at least 1, and operations 0"
+        const char *why = self->slow ? "use: the width must be at least 1, and operations at least 0"
                                      : "the call was not initialized";
         PyErr_SetString(self->slow ? PyExc_ValueError : PyExc_RuntimeError, why);
         return NULL;
@@ -369,16 +370,16 @@ static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef call_methods[] = {
     {"_run", call_run, METH_VARARGS,
-     "_run(inputs, outputs, rows, threads): compute rows of prepared arrays; whether all results are"
-     " finite, or None if an input is rejected."},
+     "_run(inputs, outputs, rows, threads): compute rows of prepared arrays; return whether all results"
+     " are finite, or None if an input is rejected."},
     {"_roll", call_roll, METH_VARARGS,
-     "_roll(starts, others, results, rows, steps, threads): steps from states to states."},
+     "_roll(starts, others, results, rows, steps, threads): compute a rollout."},
     {"_roll_back", call_roll_back, METH_VARARGS,
      "_roll_back(vjp, starts, others, states, cotangents, finals, gradients, rows, steps, threads,"
-     " most_bytes): cotangents from the last step to the first."},
+     " most_bytes): propagate cotangents from the last step to the first."},
     {"_use", call_use, METH_VARARGS,
-     "_use(one, many, width, operations, keep): call the functions at these addresses from now on; a row"
-     " takes so many operations."},
+     "_use(one, many, width, operations, keep): use the functions at these addresses in later calls;"
+     " `operations` is their number for a row."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -388,7 +389,7 @@ static PyMemberDef call_members[] = {
 };
 
 static PyType_Slot call_slots[] = {
-    {Py_tp_doc, "Calls a compiled function on NumPy arrays."},
+    {Py_tp_doc, "Calls a compiled function with NumPy arrays."},
     {Py_tp_new, call_new},
     {Py_tp_init, call_init},
     {Py_tp_dealloc, call_dealloc},

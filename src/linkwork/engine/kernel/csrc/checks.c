@@ -1,4 +1,4 @@
-/* Checks of unit norms and of finite numbers, in rows whose numbers are contiguous. */
+/* Checks and normalization of rows whose elements are contiguous. */
 #include "checks.h"
 
 #define NORMALIZE(kind)                                                                     \
@@ -12,7 +12,6 @@
     }                                                                                       \
     return 1;
 
-/* Whether norms are within the tolerance of 1; makes them 1 if `writes`. */
 int normalize(const Call *self, const UnitNorm *unit, void *data, npy_intp step, npy_intp rows,
               int writes)
 {
@@ -20,9 +19,8 @@ int normalize(const Call *self, const UnitNorm *unit, void *data, npy_intp step,
     NORMALIZE(float)
 }
 
-/* Divide numbers of each row by the norm of the same numbers of `x`, unless it is 1 to rounding. */
 #define DIVIDE_BY_NORM(kind)                                                                \
-    const kind *x = (const kind *)given + unit->offset;                                     \
+    const kind *x = (const kind *)reference + unit->offset;                                     \
     kind *y = (kind *)divided + unit->offset;                                               \
     for (npy_intp row = 0; row < rows; row++, x += size, y += size) {                       \
         SUM_OF_SQUARES(x)                                                                   \
@@ -31,7 +29,7 @@ int normalize(const Call *self, const UnitNorm *unit, void *data, npy_intp step,
         for (npy_intp i = 0; i < unit->count; i++) y[i] = (kind)(y[i] / norm);              \
     }
 
-void divide_by_norm(const Call *self, const UnitNorm *unit, const char *given, char *divided,
+void divide_by_norm(const Call *self, const UnitNorm *unit, const char *reference, char *divided,
                     npy_intp rows)
 {
     npy_intp size = self->ins[unit->input].size;

@@ -1,4 +1,4 @@
-/* Checks of unit norms and of finite numbers. */
+/* Checks that norms are 1, and that values are finite. */
 #ifndef LINKWORK_CHECKS_H
 #define LINKWORK_CHECKS_H
 
@@ -17,8 +17,8 @@
     }                                                                                       \
     return !is_off;
 
-/* Whether norms are 1 to rounding. NaN passes. `step` counts numbers from one row to the next.
-   It is inlined into calls of one row, as is `is_finite`. */
+/* Return whether norms are 1 up to rounding; NaN is accepted. `step` is the number of elements from one row
+   to the next. Inline, as `is_finite`, for calls of one row. */
 static inline int norms_are_one(const Call *self, const UnitNorm *unit, const void *data,
                                 npy_intp step, npy_intp rows)
 {
@@ -26,16 +26,16 @@ static inline int norms_are_one(const Call *self, const UnitNorm *unit, const vo
     NORMS_ARE_ONE(float)
 }
 
-/* Whether norms are within the tolerance of 1; makes them 1 if `writes`. */
+/* Return whether norms are within the tolerance of 1; normalize the rows if `writes`. */
 int normalize(const Call *self, const UnitNorm *unit, void *data, npy_intp step, npy_intp rows,
               int writes);
 
-/* Divide numbers of each row by the norm of the same numbers of `given`, unless it is 1 to rounding. */
-void divide_by_norm(const Call *self, const UnitNorm *unit, const char *given, char *divided,
+/* Divide elements of each row by the norm of the same elements of `reference`, unless it is 1 up to rounding. */
+void divide_by_norm(const Call *self, const UnitNorm *unit, const char *reference, char *divided,
                     npy_intp rows);
 
-/* Whether numbers are finite: one more in the exponent of those that are not overflows to the sign.
-   Compilers vectorize this for any processor, which they do not with comparisons of 64 bits. */
+/* Return whether values are finite: adding one to the exponent of infinity or NaN overflows into the sign
+   bit. Compilers vectorize this for any processor, unlike comparisons of 64 bits. */
 static inline int is_finite(const Call *self, const void *data, npy_intp count)
 {
     if (self->type == NPY_DOUBLE) {
@@ -50,9 +50,8 @@ static inline int is_finite(const Call *self, const void *data, npy_intp count)
     return !(sums >> 31);
 }
 
-/* Whether the rows of an output are finite. The first `blocks` of them are from code that computes
-   several rows at a time. It has checked large square matrices itself: batches of them are not in
-   the cache any more. */
+/* Return whether the rows of an output are finite. The first `blocks` rows were computed by `many`, which
+   checks large square matrices itself, since batches of them do not stay in the cache. */
 static inline int output_is_finite(const Call *self, const Port *port, const char *data,
                                    npy_intp rows, npy_intp blocks)
 {

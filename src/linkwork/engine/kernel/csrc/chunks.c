@@ -1,4 +1,4 @@
-/* One chunk of the rows of a call: converted, normalized, checked, computed. */
+/* Conversion, normalization, checks and computation of one chunk of the rows of a call. */
 #include "chunks.h"
 
 #include "checks.h"
@@ -11,7 +11,6 @@ static int needs_buffer(const Job *job, int input)
     return 0;
 }
 
-/* Choose the size of chunks, and the layout of the block of a thread. */
 void plan_chunks(Job *job)
 {
     const Call *self = job->call;
@@ -25,23 +24,21 @@ void plan_chunks(Job *job)
     job->chunk = LOAD_RELAXED(job->code->chunk);
     job->chunk = round_to_width(job->chunk < job->fitting ? job->chunk : job->fitting, width);
     npy_intp rows = job->rows < job->fitting ? job->rows : job->fitting;
-    job->pointers_at = round_up(job->code->bytes);
-    job->buffers_at = job->pointers_at
+    job->pointers_offset = round_up(job->code->bytes);
+    job->buffers_offset = job->pointers_offset
         + round_up((size_t)(2 * self->n_in + self->n_out + 1) * sizeof(npy_int64));
-    job->bytes = job->buffers_at + (size_t)self->n_in * CACHE_LINE + row_bytes * (size_t)rows;
+    job->bytes = job->buffers_offset + (size_t)self->n_in * CACHE_LINE + row_bytes * (size_t)rows;
     job->next = 0;
     job->status = DONE;
     job->has_drifted = job->has_bad_outputs = 0;
 }
 
-/* How many of some rows are computed `width` at a time. */
+/* The number of rows that are computed `width` at a time. */
 static npy_intp rows_in_blocks(const Code *code, npy_intp rows)
 {
     return code->many ? rows - rows % code->width : 0;
 }
 
-/* Compute rows: `width` at a time with `many`, the remainder with `one`. Returns whether all the
-   results that `many` checks are finite. */
 int compute_rows(const Job *job, void **in, void **out, npy_int64 *strides, npy_intp rows,
                  void *workspace)
 {
@@ -66,14 +63,14 @@ static int check_norms(const Job *job, const UnitNorm *unit, npy_intp start, npy
 {
     const Call *self = job->call;
     int k = unit->input;
-    UnitNorm alone = {k, 0, unit->count};  /* the buffer holds nothing but these numbers */
+    UnitNorm alone = {k, 0, unit->count};  /* the buffer contains only these elements */
     copy_part(self, &self->ins[k], &job->sources[k], start, rows, unit->offset, unit->count,
               buffer);
     if (norms_are_one(self, &alone, buffer, unit->count, rows)) return DONE;
     return normalize(self, &alone, buffer, unit->count, rows, 0) ? DRIFTED : NOT_UNIT_NORM;
 }
 
-/* Normalize rows that have drifted, in a copy if they are the caller's; returns the status. */
+/* Normalize rows that have drifted, in a copy if they belong to the caller; returns the status. */
 static int normalize_rows(const Job *job, const UnitNorm *unit, void **in, npy_int64 *strides,
                           npy_intp start, npy_intp rows, void *buffer)
 {
@@ -105,18 +102,17 @@ static int inputs_are_finite(const Call *self, void **in, const npy_int64 *strid
     return 1;
 }
 
-/* Check and compute some rows, with a block of memory of `job->bytes`; returns the status. */
-int run_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
+int compute_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
 {
     const Call *self = job->call;
-    void **in = (void **)(block + job->pointers_at), **out = in + self->n_in;
+    void **in = (void **)(block + job->pointers_offset), **out = in + self->n_in;
     npy_int64 *strides = (npy_int64 *)(out + self->n_out);
-    char *buffer = block + job->buffers_at;
-    int ending = DONE;
+    char *buffer = block + job->buffers_offset;
+    int chunk_status = DONE;
     for (int k = 0; k < self->n_in; k++) {
         const Source *source = &job->sources[k];
         npy_intp count = source->step ? rows : 1;
-        void *own = buffer;
+        void *copy = buffer;
         int is_converted = 1;
         if (needs_buffer(job, k))
             buffer += round_up((size_t)(count * self->ins[k].size) * self->item);
@@ -125,28 +121,28 @@ int run_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
             strides[k] = source->step / (npy_intp)self->item;
         } else {
             is_converted = !job->only_checks || self->check_inputs;
-            if (is_converted) copy_rows(self, &self->ins[k], source, start, count, own);
-            in[k] = own;
+            if (is_converted) copy_rows(self, &self->ins[k], source, start, count, copy);
+            in[k] = copy;
             strides[k] = source->step ? self->ins[k].size : 0;
         }
         for (int u = 0; u < self->n_unit_norms && !job->is_checked; u++) {
             if (self->unit_norms[u].input != k) continue;
             const UnitNorm *unit = &self->unit_norms[u];
             int status = is_converted
-                ? normalize_rows(job, unit, in, strides, start, count, own)
-                : check_norms(job, unit, start, count, own);
+                ? normalize_rows(job, unit, in, strides, start, count, copy)
+                : check_norms(job, unit, start, count, copy);
             if (status == NOT_UNIT_NORM) return status;
-            if (status == DRIFTED) ending = status;
+            if (status == DRIFTED) chunk_status = status;
         }
     }
     if (self->check_inputs && !job->is_checked && !inputs_are_finite(self, in, strides, rows))
         return NOT_FINITE_INPUT;
-    if (job->only_checks) return ending;
+    if (job->only_checks) return chunk_status;
     for (int k = 0; k < self->n_out; k++)
         out[k] = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
-    int is_good = compute_rows(job, in, out, strides, rows, block);
+    int many_is_finite = compute_rows(job, in, out, strides, rows, block);
     if (!self->check_outputs) return DONE;
-    if (!is_good) return NOT_FINITE_OUTPUT;
+    if (!many_is_finite) return NOT_FINITE_OUTPUT;
     for (int k = 0; k < self->n_out; k++) {
         const char *data = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
         npy_intp blocks = job->code->width > 1 ? rows_in_blocks(job->code, rows) : 0;

@@ -1,10 +1,10 @@
-/* What all files of the extension include: Python, NumPy, limits, status codes, small helpers. */
+/* Common header of the extension: Python, NumPy, limits, status codes, small helpers. */
 #ifndef LINKWORK_COMMON_H
 #define LINKWORK_COMMON_H
 
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_22_API_VERSION  /* the first with allocators of arrays */
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION  /* the first version with custom allocators */
 #define PY_ARRAY_UNIQUE_SYMBOL linkwork_numpy_api
 #ifndef LINKWORK_IMPORTS_NUMPY  /* defined in the file that calls `import_array` */
 #define NO_IMPORT_ARRAY
@@ -21,11 +21,11 @@
 #include <emmintrin.h>
 #endif
 
-#define MOST_AXES 8        /* of a row, and of a batch; arrays with more are left to Python */
+#define MOST_AXES 8        /* of a row, and of a batch; arrays with more are handled in Python */
 #define CACHE_LINE 64
 #define STREAMED_BYTES ((size_t)8 << 20)  /* larger results use non-temporal stores */
 
-/* Status: how a call ended. For those that are errors, Python finds out why, and raises. */
+/* The status of a call. For those that are errors, Python determines the reason and raises. */
 enum { DONE, NOT_UNIT_NORM, NOT_FINITE_INPUT, NOT_FINITE_OUTPUT, NO_MEMORY, INTERRUPTED, DRIFTED,
        NO_CODE };
 
@@ -42,13 +42,13 @@ static inline void end_of_stream(void)
 #endif
 }
 
-/* Numbers that several threads read and write without a lock; any value that was written will do. */
+/* Access to variables that several threads read and write without a lock; any value written is valid. */
 #if defined(__GNUC__)
-#define LOAD_RELAXED(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
-#define STORE_RELAXED(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+#define LOAD_RELAXED(variable) __atomic_load_n(&(variable), __ATOMIC_RELAXED)
+#define STORE_RELAXED(variable, value) __atomic_store_n(&(variable), (value), __ATOMIC_RELAXED)
 #else
-#define LOAD_RELAXED(place) (place)
-#define STORE_RELAXED(place, value) ((place) = (value))
+#define LOAD_RELAXED(variable) (variable)
+#define STORE_RELAXED(variable, value) ((variable) = (value))
 #endif
 
 #endif

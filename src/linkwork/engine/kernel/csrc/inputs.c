@@ -1,37 +1,37 @@
-/* Arguments: where the rows of an input lie, and their conversion.
+/* Arguments of a call: the location of the rows of an input, and their conversion.
  *
- * Arrays of any memory layout and most number types, flat lists and tuples of numbers, and single
- * numbers are read here. All other arguments, and all errors, are left to Python.
+ * This file handles arrays of any memory layout and most numeric types, flat lists and tuples of numbers,
+ * and single numbers. Python handles all other arguments, and all errors.
  */
 #include "inputs.h"
 
-/* Whether the numbers of a row are contiguous, in C order. */
+/* Return whether the elements of a row are contiguous, in C order. */
 static int row_is_contiguous(const Port *port, const npy_intp *strides, npy_intp item)
 {
-    npy_intp wanted = item;
+    npy_intp expected = item;
     for (int i = port->axes - 1; i >= 0; i--) {
-        if (port->shape[i] != 1 && strides[i] != wanted) return 0;
-        wanted *= port->shape[i];
+        if (port->shape[i] != 1 && strides[i] != expected) return 0;
+        expected *= port->shape[i];
     }
     return 1;
 }
 
-/* Bytes from one row of a batch to the next; sets `ok` to 0 if they are not evenly spaced. */
-static npy_intp row_step(PyArrayObject *array, int axes, int *ok)
+/* Return the bytes from one row of a batch to the next; set `is_even` to 0 if they are not evenly spaced. */
+static npy_intp row_step(PyArrayObject *array, int axes, int *is_even)
 {
-    npy_intp step = 0, wanted = 0;
+    npy_intp step = 0, expected = 0;
     for (int i = axes - 1; i >= 0; i--) {
         npy_intp length = PyArray_DIM(array, i), stride = PyArray_STRIDE(array, i);
         if (length == 1) continue;
-        if (wanted == 0) step = stride;
-        else if (stride != wanted) *ok = 0;
-        wanted = stride * length;
-        if (stride == 0) *ok &= axes == 1;  /* broadcast: several axes are left to Python */
+        if (expected == 0) step = stride;
+        else if (stride != expected) *is_even = 0;
+        expected = stride * length;
+        if (stride == 0) *is_even &= axes == 1;  /* broadcast: Python handles several axes */
     }
     return step;
 }
 
-/* The types of numbers that are converted: USE(code of the type, C type) for each. */
+/* The numeric types that are converted: USE(type number, C type) for each. */
 #define NUMBER_TYPES(USE)                                                                   \
     USE(NPY_BOOL, npy_bool) USE(NPY_BYTE, npy_byte) USE(NPY_UBYTE, npy_ubyte)               \
     USE(NPY_SHORT, npy_short) USE(NPY_USHORT, npy_ushort) USE(NPY_INT, npy_int)             \
@@ -46,30 +46,30 @@ static int is_number_type(int type)
     return 0;
 }
 
-/* Where the rows of an array are, and its batch axes; 0 if it is left to Python. */
-int read_array(const Call *self, const Port *port, PyArrayObject *array, Source *source, Batch *own)
+int read_array(const Call *self, const Port *port, PyArrayObject *array, Source *source,
+               Batch *input_batch)
 {
-    int type = PyArray_TYPE(array), axes = PyArray_NDIM(array) - port->axes, ok = 1;
+    int type = PyArray_TYPE(array), axes = PyArray_NDIM(array) - port->axes, is_even = 1;
     if (axes < 0 || axes > MOST_AXES || !is_number_type(type) || PyArray_ISBYTESWAPPED(array))
         return 0;
     for (int i = 0; i < port->axes; i++) {
         if (PyArray_DIM(array, axes + i) != port->shape[i]) return 0;
         source->strides[i] = PyArray_STRIDE(array, axes + i);
     }
-    own->axes = axes;
-    own->rows = 1;
-    for (int i = 0; i < axes; i++) own->rows *= own->shape[i] = PyArray_DIM(array, i);
-    own->is_single = own->rows == 1;
+    input_batch->axes = axes;
+    input_batch->rows = 1;
+    for (int i = 0; i < axes; i++) input_batch->rows *= input_batch->shape[i] = PyArray_DIM(array, i);
+    input_batch->is_single = input_batch->rows == 1;
     source->data = PyArray_BYTES(array);
-    source->step = row_step(array, axes, &ok);
+    source->step = row_step(array, axes, &is_even);
     source->type = type;
     source->is_direct = type == self->type && PyArray_ISALIGNED(array)
                         && source->step % (npy_intp)self->item == 0
                         && row_is_contiguous(port, source->strides, (npy_intp)self->item);
-    return ok || own->rows == 0;
+    return is_even || input_batch->rows == 0;
 }
 
-/* A Python number as a double; 0 if it is something else. Runs no Python code. */
+/* Convert a Python number to a double; 0 for other types. Runs no Python code. */
 static int read_number(PyObject *value, double *number)
 {
     if (PyFloat_Check(value)) {
@@ -85,9 +85,8 @@ static int read_number(PyObject *value, double *number)
     return 1;
 }
 
-/* A number, or a list or tuple of numbers, as one row; 0 if it is something else. */
 int read_list(const Call *self, const Port *port, PyObject *value, double *numbers, Source *source,
-              Batch *own)
+              Batch *input_batch)
 {
     if (port->axes == 0) {
         if (!read_number(value, numbers)) return 0;
@@ -100,8 +99,8 @@ int read_list(const Call *self, const Port *port, PyObject *value, double *numbe
             if (!read_number(items[i], &numbers[i])) return 0;
         source->strides[0] = sizeof(double);
     }
-    own->axes = 0;
-    own->rows = own->is_single = 1;
+    input_batch->axes = 0;
+    input_batch->rows = input_batch->is_single = 1;
     source->data = (const char *)numbers;
     source->step = 0;
     source->type = NPY_DOUBLE;
@@ -109,20 +108,19 @@ int read_list(const Call *self, const Port *port, PyObject *value, double *numbe
     return 1;
 }
 
-/* Add the batch axes of one more input; 0 if broadcasting them is left to Python. */
-int join_batch(Batch *batch, const Batch *own)
+int join_batch(Batch *batch, const Batch *input_batch)
 {
-    if (batch->axes < 0 || (batch->is_single && own->axes >= batch->axes)) {
-        *batch = *own;
+    if (batch->axes < 0 || (batch->is_single && input_batch->axes >= batch->axes)) {
+        *batch = *input_batch;
         return 1;
     }
-    if (own->is_single) return own->axes <= batch->axes;
-    if (own->axes != batch->axes) return 0;
-    return memcmp(own->shape, batch->shape, (size_t)own->axes * sizeof(npy_intp)) == 0;
+    if (input_batch->is_single) return input_batch->axes <= batch->axes;
+    if (input_batch->axes != batch->axes) return 0;
+    return memcmp(input_batch->shape, batch->shape, (size_t)input_batch->axes * sizeof(npy_intp)) == 0;
 }
 
-/* Convert numbers `first` to `first + count` of each row to another type. Where the rows are closer
-   together than the numbers of a row, as in Fortran order, tiles of 32 rows are transposed. */
+/* Convert elements `first` to `first + count` of each row to another type. If rows are closer together than
+   the elements of a row, as in Fortran order, tiles of 32 rows are transposed. */
 #define LOAD(from, at) from number; memcpy(&number, (at), sizeof number);
 #define COPY_ROWS(from, to)                                                                 \
     if (port->axes > 1) {                                                                   \
@@ -149,18 +147,17 @@ int join_batch(Batch *batch, const Batch *own)
 #define COPY_TO_DOUBLE(code, kind) case code: COPY_ROWS(kind, double) break;
 #define COPY_TO_FLOAT(code, kind) case code: COPY_ROWS(kind, float) break;
 
-/* Bytes from the first number of a row to another, in a row of several axes. */
-static npy_intp nested_offset(const Port *port, const Source *source, npy_intp number)
+/* Return the bytes from the first element of a row to another, in a row of several axes. */
+static npy_intp nested_offset(const Port *port, const Source *source, npy_intp element)
 {
     npy_intp offset = 0;
     for (int i = port->axes - 1; i >= 0; i--) {
-        offset += number % port->shape[i] * source->strides[i];
-        number /= port->shape[i];
+        offset += element % port->shape[i] * source->strides[i];
+        element /= port->shape[i];
     }
     return offset;
 }
 
-/* Copy some numbers of each row to a contiguous buffer. */
 void copy_part(const Call *self, const Port *port, const Source *source, npy_intp start,
                npy_intp rows, npy_intp first, npy_intp count, void *memory)
 {
@@ -180,7 +177,6 @@ void copy_part(const Call *self, const Port *port, const Source *source, npy_int
     }
 }
 
-/* Copy rows to a contiguous buffer. */
 void copy_rows(const Call *self, const Port *port, const Source *source, npy_intp start,
                npy_intp rows, void *memory)
 {

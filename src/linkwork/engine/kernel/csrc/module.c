@@ -7,7 +7,7 @@
 #include "shared.h"
 #include "threads.h"
 
-/* Constants that Python shares. */
+/* Constants for Python. */
 static int add_constants(PyObject *module)
 {
     static const struct { const char *name; long value; } constants[] = {
@@ -22,7 +22,7 @@ static int add_constants(PyObject *module)
 static int execute(PyObject *module)
 {
     import_array1(-1);
-    if (!call_type) {  /* a second import shares the type, blocks and threads of the first */
+    if (!call_type) {  /* a second import uses the type, blocks and threads of the first */
         call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
         if (!call_type || start_result_memory() < 0) return -1;
         start_threads();
@@ -45,18 +45,18 @@ static PyModuleDef_Slot slots[] = {
 
 static PyMethodDef module_methods[] = {
     {"empty", module_empty, METH_VARARGS,
-     "empty(shape, dtype): a new array of float64 or float32, as the results of calls are."},
+     "empty(shape, dtype): create an array of float64 or float32, with the memory of results."},
     {"spare_bytes", module_spare_bytes, METH_NOARGS,
-     "How much memory is kept for later arrays."},
+     "Return the bytes of memory that are kept for later arrays."},
     {"thread_counts", module_thread_counts, METH_NOARGS,
-     "(batches that were shared by threads, chunks of them that helpers computed), so far."},
+     "Return (batches computed by several threads, chunks computed by helper threads) so far."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_call",
-    .m_doc = "Calls compiled functions on NumPy arrays.",
+    .m_doc = "Calls compiled functions with NumPy arrays.",
     .m_methods = module_methods,
     .m_slots = slots,
 };

@@ -1,16 +1,16 @@
-/* Result arrays: new ones, or those that the caller gives as `out`. */
+/* Result arrays of a call: new ones, or those of the argument `out`. */
 #include "outputs.h"
 
 #include "result_memory.h"
 
-/* A tuple for the outputs, of the type that the Call returns; its items are not set yet. */
+/* Create a tuple for the outputs, of the type that the Call returns; its items are not set. */
 static PyObject *new_tuple(const Call *self)
 {
     return self->result ? self->result->tp_alloc(self->result, self->n_out)
                         : PyTuple_New(self->n_out);
 }
 
-/* Say what to do about a result that does not fit into memory. */
+/* Add a hint to the error about a result that does not fit into memory. */
 static void explain_memory_error(int axes, const npy_intp *shape, size_t item)
 {
     if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return;
@@ -23,7 +23,6 @@ static void explain_memory_error(int axes, const npy_intp *shape, size_t item)
                  (Py_ssize_t)(bytes / 1048576.0));
 }
 
-/* New output arrays: a tuple, or the array itself if there is one output. */
 PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
 {
     PyObject *tuple = self->n_out == 1 ? NULL : new_tuple(self);
@@ -46,7 +45,7 @@ PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
     return tuple;
 }
 
-/* The range of memory that an array spans. */
+/* Compute the range of memory of an array. */
 static void memory_range(PyArrayObject *array, const char **start, const char **stop)
 {
     *start = *stop = PyArray_BYTES(array);
@@ -68,12 +67,12 @@ static int arrays_overlap(PyArrayObject *one, PyObject *other)
     return start < other_stop && other_start < stop;
 }
 
-/* Whether compiled code can write directly to an array given as `out`. */
-static int is_writable_output(const Call *self, const Port *port, PyObject *given,
+/* Return whether compiled code can write directly to an array of `out`. */
+static int is_writable_output(const Call *self, const Port *port, PyObject *out_argument,
                               const Batch *batch)
 {
-    if (!PyArray_CheckExact(given)) return 0;
-    PyArrayObject *array = (PyArrayObject *)given;
+    if (!PyArray_CheckExact(out_argument)) return 0;
+    PyArrayObject *array = (PyArrayObject *)out_argument;
     if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY(array)
         || PyArray_NDIM(array) != batch->axes + port->axes)
         return 0;
@@ -84,25 +83,24 @@ static int is_writable_output(const Call *self, const Port *port, PyObject *give
     return 1;
 }
 
-/* Take the arrays given as `out`; NULL, without an error, if they are left to Python. */
-PyObject *accept_outputs(const Call *self, PyObject *given, PyObject *const *args,
+PyObject *accept_outputs(const Call *self, PyObject *out_argument, PyObject *const *args,
                          const Batch *batch, void **out)
 {
-    int is_tuple = PyTuple_Check(given);
-    if (is_tuple != (self->n_out > 1) || (is_tuple && PyTuple_GET_SIZE(given) != self->n_out))
+    int is_tuple = PyTuple_Check(out_argument);
+    if (is_tuple != (self->n_out > 1) || (is_tuple && PyTuple_GET_SIZE(out_argument) != self->n_out))
         return NULL;
     for (int k = 0; k < self->n_out; k++) {
-        PyObject *array = is_tuple ? PyTuple_GET_ITEM(given, k) : given;
+        PyObject *array = is_tuple ? PyTuple_GET_ITEM(out_argument, k) : out_argument;
         if (!is_writable_output(self, &self->outs[k], array, batch)) return NULL;
         for (int i = 0; i < self->n_in; i++)
             if (arrays_overlap((PyArrayObject *)array, args[i])) return NULL;
         for (int i = 0; i < k; i++)
-            if (arrays_overlap((PyArrayObject *)array, PyTuple_GET_ITEM(given, i))) return NULL;
+            if (arrays_overlap((PyArrayObject *)array, PyTuple_GET_ITEM(out_argument, i))) return NULL;
         out[k] = PyArray_DATA((PyArrayObject *)array);
     }
-    if (!self->result || Py_IS_TYPE(given, self->result)) return Py_NewRef(given);
+    if (!self->result || Py_IS_TYPE(out_argument, self->result)) return Py_NewRef(out_argument);
     PyObject *tuple = new_tuple(self);
     for (int k = 0; tuple && k < self->n_out; k++)
-        PyTuple_SET_ITEM(tuple, k, Py_NewRef(PyTuple_GET_ITEM(given, k)));
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(PyTuple_GET_ITEM(out_argument, k)));
     return tuple;
 }

@@ -1,22 +1,22 @@
-/* Memory of large result arrays, which is reused when an array is freed.
+/* Memory of large result arrays, which is reused after an array is freed.
  *
- * The system hands out memory page by page, and clears each page when it is first written. For the
- * mass matrices of a large batch this takes longer than computing them.
+ * The system clears each page of memory when it is first written. For the mass matrices of a large batch,
+ * this takes longer than computing them.
  *
- * Owner     the array itself, by NumPy's interface for allocators: it has no base, may be resized,
- *           and tracemalloc counts it. Memory comes back when no array and no view is left
- * Spare     regions are kept for later arrays, most of `most_spare` bytes together, and for a second:
- *           then a thread returns them to the system. The thread ends when none is left. They are
- *           returned at once if there is no memory for a new array
- * Off       with LINKWORK_POOL=off, for small arrays, on Windows, and where the program has chosen an
- *           allocator for NumPy itself: then that of NumPy is used
- * Threads   NumPy calls with the GIL held, which also guards the environment that is read here; a mutex
+ * Owner     the array itself, through NumPy's interface for allocators: it has no base, may be resized,
+ *           and tracemalloc counts it. Memory is freed when no array and no view uses it
+ * Spare     freed regions are kept for later arrays, for a second, and at most `most_spare` bytes: then a
+ *           thread returns them to the system. The thread ends when none is left. They are returned
+ *           immediately if there is no memory for a new array
+ * Off       NumPy's allocator is used with LINKWORK_POOL=off, for small arrays, on Windows, and if the
+ *           program has set an allocator for NumPy
+ * Threads   NumPy calls with the GIL held, which also guards the environment variables read here; a mutex
  *           guards the list, which the thread that returns memory uses without the GIL
- * Fork      the child starts without spare regions: to write to those of the parent would copy them
+ * Fork      the child starts without spare regions: writing to those of the parent would copy them
  */
 #include "result_memory.h"
 
-#define POOLED_BYTES ((size_t)256 << 10)  /* smaller arrays are left to NumPy */
+#define POOLED_BYTES ((size_t)256 << 10)  /* smaller arrays use NumPy's allocator */
 
 #ifdef _WIN32
 
@@ -37,7 +37,7 @@ static size_t spare_bytes(void) { return 0; }
 #include <time.h>
 #include <unistd.h>
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>  /* reports the use of memory that has been given back */
+#include <sanitizer/asan_interface.h>  /* reports the use of freed memory */
 #define FORBID(start, bytes) ASAN_POISON_MEMORY_REGION(start, bytes)
 #define ALLOW(start, bytes) ASAN_UNPOISON_MEMORY_REGION(start, bytes)
 #else
@@ -45,14 +45,14 @@ static size_t spare_bytes(void) { return 0; }
 #define ALLOW(start, bytes) ((void)0)
 #endif
 
-#define PAGE_BYTES ((size_t)64 << 10)     /* a multiple of the pages of every system */
-#define HUGE_BYTES ((size_t)2 << 20)      /* of a huge page, to which larger regions are aligned */
-#define MOST_SPARE ((size_t)1 << 30)      /* bytes that are kept at most, on any machine */
-#define SPARE_SHARE 32                    /* at most this part of the memory is kept */
+#define PAGE_BYTES ((size_t)64 << 10)     /* a multiple of the page size of every system */
+#define HUGE_BYTES ((size_t)2 << 20)      /* size of a huge page, to which larger regions are aligned */
+#define MOST_SPARE ((size_t)1 << 30)      /* maximum size of spare memory on any machine */
+#define SPARE_SHARE 32                    /* spare memory is at most this fraction: 1 / 32 */
 #define MOST_REGIONS 64
-#define SPARE_SECONDS 1                   /* a region is kept for so long */
+#define SPARE_SECONDS 1                   /* time for which a spare region is kept */
 
-typedef struct Region {    /* at the start of a mapping; the numbers follow */
+typedef struct Region {    /* at the start of a mapping, followed by the elements */
     size_t bytes;          /* of the mapping */
     long long since;       /* when it became spare [ns] */
     struct Region *older;
@@ -60,8 +60,8 @@ typedef struct Region {    /* at the start of a mapping; the numbers follow */
 
 static struct {
     pthread_mutex_t mutex;
-    Region *newest;        /* of the spare regions */
-    size_t bytes;          /* of all of them */
+    Region *newest;        /* list of the spare regions */
+    size_t bytes;          /* of all spare regions */
     int count;
     int has_cleaner;       /* whether the thread that returns them to the system runs */
 } spares = {PTHREAD_MUTEX_INITIALIZER, NULL, 0, 0, 0};
@@ -73,18 +73,18 @@ static long long clock_ns(void)
     return (long long)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* A number of bytes in a file of the system; 0 if there is none. */
+/* Read a number of bytes from a system file; 0 if there is none. */
 static size_t bytes_in(const char *path)
 {
     unsigned long long number = 0;
     FILE *file = fopen(path, "r");
     if (!file) return 0;
-    if (fscanf(file, "%llu", &number) != 1) number = 0;  /* "max": no limit */
+    if (fscanf(file, "%llu", &number) != 1) number = 0;  /* "max", which is no limit */
     fclose(file);
     return number > SIZE_MAX ? SIZE_MAX : (size_t)number;
 }
 
-/* The memory of the machine, or of the container that the process runs in. */
+/* The memory of the machine, or the limit of the container that the process runs in. */
 static size_t memory_bytes(void)
 {
     static const char *limits[] = {"/sys/fs/cgroup/memory.max",
@@ -98,23 +98,23 @@ static size_t memory_bytes(void)
     return bytes;
 }
 
-/* The most bytes that are kept: LINKWORK_POOL in megabytes, else a share of the memory. */
+/* The maximum size of spare memory: LINKWORK_POOL in megabytes, else a fraction of the memory. */
 static size_t most_spare(void)
 {
-    static size_t usual = 0;
-    const char *given = getenv("LINKWORK_POOL");
-    if (given && *given) {
-        if (strcmp(given, "off") == 0) return 0;
-        if (strspn(given, "0123456789") == strlen(given)) {
-            unsigned long megabytes = strtoul(given, NULL, 10);
+    static size_t default_bytes = 0;
+    const char *value = getenv("LINKWORK_POOL");
+    if (value && *value) {
+        if (strcmp(value, "off") == 0) return 0;
+        if (strspn(value, "0123456789") == strlen(value)) {
+            unsigned long megabytes = strtoul(value, NULL, 10);
             return (size_t)(megabytes < 1000000 ? megabytes : 1000000) * 1000000;
         }
     }
-    if (!usual) {
-        usual = memory_bytes() / SPARE_SHARE;
-        if (usual > MOST_SPARE) usual = MOST_SPARE;
+    if (!default_bytes) {
+        default_bytes = memory_bytes() / SPARE_SHARE;
+        if (default_bytes > MOST_SPARE) default_bytes = MOST_SPARE;
     }
-    return usual;
+    return default_bytes;
 }
 
 static void unmap(Region *region)
@@ -127,7 +127,7 @@ static void unmap(Region *region)
     }
 }
 
-/* With the mutex held: take the regions from here on out of the list, as a list of their own. */
+/* With the mutex held: cut the list of spare regions here, and return its end. */
 static Region *cut_off(Region **from)
 {
     Region *cut = *from;
@@ -168,7 +168,7 @@ static void *cleaner_main(void *unused)
     return unused;
 }
 
-/* With the mutex held: have the thread run; 0 if it cannot be started. */
+/* With the mutex held: start the thread if it is not running; 0 if it cannot be started. */
 static int start_cleaner(void)
 {
     sigset_t all, before;
@@ -178,7 +178,7 @@ static int start_cleaner(void)
     if (pthread_attr_init(&attributes)) return 0;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, (size_t)256 << 10);
-    sigfillset(&all);                   /* signals go to the threads of the program */
+    sigfillset(&all);                   /* the thread does not receive signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     spares.has_cleaner = pthread_create(&cleaner, &attributes, cleaner_main, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -186,27 +186,27 @@ static int start_cleaner(void)
     return spares.has_cleaner;
 }
 
-/* The smallest spare region with so many bytes, if it is not much larger; else NULL. */
+/* Take the smallest spare region of at least `bytes`, if it is not much larger; else NULL. */
 static Region *spare_region(size_t bytes)
 {
     pthread_mutex_lock(&spares.mutex);
-    Region **best = NULL, *found = NULL;
-    for (Region **at = &spares.newest; *at; at = &(*at)->older)
-        if ((*at)->bytes >= bytes && (*at)->bytes <= bytes + bytes / 4
-            && (!best || (*at)->bytes < (*best)->bytes))
-            best = at;
+    Region **best = NULL, *region = NULL;
+    for (Region **link = &spares.newest; *link; link = &(*link)->older)
+        if ((*link)->bytes >= bytes && (*link)->bytes <= bytes + bytes / 4
+            && (!best || (*link)->bytes < (*best)->bytes))
+            best = link;
     if (best) {
-        found = *best;
-        *best = found->older;
-        spares.bytes -= found->bytes;
+        region = *best;
+        *best = region->older;
+        spares.bytes -= region->bytes;
         spares.count--;
     }
     pthread_mutex_unlock(&spares.mutex);
-    if (found) ALLOW(found, found->bytes);
-    return found;
+    if (region) ALLOW(region, region->bytes);
+    return region;
 }
 
-/* A new region; NULL if there is no memory. Large ones start at a huge page, and ask for such. */
+/* Map a new region; NULL if there is no memory. Large regions are aligned to huge pages and request them. */
 static Region *mapped_region(size_t bytes)
 {
     size_t more = bytes >= HUGE_BYTES ? HUGE_BYTES : 0;
@@ -219,8 +219,8 @@ static Region *mapped_region(size_t bytes)
         start += before;
         munmap(start + bytes, more - before);
 #ifdef MADV_HUGEPAGE
-        const char *wish = getenv("NUMPY_MADVISE_HUGEPAGE");  /* as for NumPy's own arrays */
-        if (!wish || strcmp(wish, "0") != 0) madvise(start, bytes, MADV_HUGEPAGE);
+        const char *value = getenv("NUMPY_MADVISE_HUGEPAGE");  /* as NumPy does for its arrays */
+        if (!value || strcmp(value, "0") != 0) madvise(start, bytes, MADV_HUGEPAGE);
 #endif
     }
     Region *region = (Region *)start;
@@ -235,14 +235,14 @@ static void *pool_malloc(void *unused, size_t size)
     size_t bytes = (CACHE_LINE + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     Region *region = spare_region(bytes);
     if (!region) region = mapped_region(bytes);
-    if (!region) {  /* those that are spare may be what is missing */
+    if (!region) {  /* try again without spare regions */
         return_spares();
         region = mapped_region(bytes);
     }
     return region ? (char *)region + CACHE_LINE : NULL;
 }
 
-/* Keep a region, unless that would be too much; what became spare first is returned to the system. */
+/* Keep a region as spare; the oldest spare regions above the limit are returned to the system. */
 static void pool_free(void *unused, void *start, size_t size)
 {
     (void)unused;
@@ -283,26 +283,26 @@ static void *pool_realloc(void *unused, void *start, size_t size)
 {
     void *moved = pool_malloc(unused, size);
     if (!moved || !start) return moved;
-    size_t held = ((Region *)((char *)start - CACHE_LINE))->bytes - CACHE_LINE;
-    memcpy(moved, start, held < size ? held : size);
-    pool_free(unused, start, held);
+    size_t old_size = ((Region *)((char *)start - CACHE_LINE))->bytes - CACHE_LINE;
+    memcpy(moved, start, old_size < size ? old_size : size);
+    pool_free(unused, start, old_size);
     return moved;
 }
 
 static PyDataMem_Handler pool_handler = {
     "linkwork_pool", 1, {NULL, pool_malloc, pool_calloc, pool_realloc, pool_free}};
-static PyObject *pool_capsule;  /* the handler as NumPy takes it */
+static PyObject *pool_capsule;  /* the handler in the form that NumPy expects */
 
 static void hold_pool(void) { pthread_mutex_lock(&spares.mutex); }
 static void release_pool(void) { pthread_mutex_unlock(&spares.mutex); }
 
-/* In a forked child, with the mutex held since before: there is no thread but this one. */
+/* In a forked child, with the mutex held since before the fork: there are no other threads. */
 static void forget_pool(void)
 {
-    Region *parents = cut_off(&spares.newest);
+    Region *parent_regions = cut_off(&spares.newest);
     spares.has_cleaner = 0;
     release_pool();
-    unmap(parents);
+    unmap(parent_regions);
 }
 
 int start_result_memory(void)
@@ -322,7 +322,6 @@ static size_t spare_bytes(void)
     return bytes;
 }
 
-/* A new array, in C order; its numbers are not set. */
 PyObject *new_array(int axes, npy_intp *shape, int type)
 {
     double bytes = type == NPY_FLOAT ? sizeof(float) : sizeof(double);
@@ -331,7 +330,7 @@ PyObject *new_array(int axes, npy_intp *shape, int type)
         return PyArray_SimpleNew(axes, shape, type);
     PyObject *before = PyDataMem_SetHandler(pool_capsule);
     if (!before) return NULL;
-    if (before != PyDataMem_DefaultHandler) {  /* the program wants another allocator */
+    if (before != PyDataMem_DefaultHandler) {  /* the program has set another allocator */
         PyObject *ours = PyDataMem_SetHandler(before);
         Py_DECREF(before);
         if (!ours) return NULL;
@@ -348,7 +347,7 @@ PyObject *new_array(int axes, npy_intp *shape, int type)
 
 #endif
 
-/* empty(shape, dtype): a new array, as the results of calls are. */
+/* empty(shape, dtype): create an array with the memory of results. */
 PyObject *module_empty(PyObject *module, PyObject *args)
 {
     PyArray_Dims shape = {NULL, 0};
@@ -366,7 +365,7 @@ PyObject *module_empty(PyObject *module, PyObject *args)
     return array;
 }
 
-/* spare_bytes(): how much memory is kept for later arrays. */
+/* spare_bytes(): the bytes of memory that are kept for later arrays. */
 PyObject *module_spare_bytes(PyObject *module, PyObject *unused)
 {
     (void)module;

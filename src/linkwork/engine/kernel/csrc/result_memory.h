@@ -1,10 +1,10 @@
-/* Memory of large result arrays, which is reused when an array is freed. */
+/* Memory of large result arrays, which is reused after an array is freed. */
 #ifndef LINKWORK_RESULT_MEMORY_H
 #define LINKWORK_RESULT_MEMORY_H
 
 #include "common.h"
 
-/* A new array, in C order; its numbers are not set. */
+/* Create an array in C order, whose elements are not initialized. */
 PyObject *new_array(int axes, npy_intp *shape, int type);
 
 /* Prepare the memory when the module is imported; -1 with an error if that fails. */

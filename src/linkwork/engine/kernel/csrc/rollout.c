@@ -1,17 +1,17 @@
-/* Rollouts: the outputs of a step are its first inputs in the next one.
+/* Rollouts: the outputs of a step are the first inputs of the next step.
  *
- * The rows of a batch are taken in tiles that stay in the cache for all steps. A frame holds the
- * states of a tile at one time, one state after the other, each with contiguous rows. Frames of
- * several steps are gathered before they are written to the results, where the steps of a row are
- * neighbors: memory is slow where each row is written to another page.
+ * The rows of a batch are computed in tiles that stay in the cache for all steps. A frame contains the
+ * states of a tile at one time, one state after the other, each with contiguous rows. Frames of several
+ * steps are gathered before they are written to the results, where the steps of a row are contiguous:
+ * writing each row of a step to another page would be slow.
  *
- * Backwards, the code of the step's vector-Jacobian product (vjp) runs from the last step to the
- * first. It needs the state before each step: from arrays that the caller gives, or from frames
- * that the thread keeps. If all frames would take too much memory, only those at the start of each
- * segment are kept (checkpoints), and those of one segment at a time are computed again.
+ * Backwards, the code of the step's vector-Jacobian product (vjp) runs from the last step to the first. It
+ * needs the state before each step: from arrays of the caller, or from frames that the thread stores. If
+ * all frames would take too much memory, only those at the start of each segment are stored (checkpoints),
+ * and those of one segment at a time are computed again.
  *
- * Unit norms of states are restored before each step, however far they are from 1. The derivative
- * by a number that was divided by its norm is divided by that norm as well.
+ * Unit norms of states are restored before each step, even if they are far from 1. The derivative with
+ * respect to an element that was divided by its norm is divided by that norm as well.
  */
 #include "rollout.h"
 
@@ -19,14 +19,14 @@
 #include "rollout_tile.h"
 #include "threads.h"
 
-#define TILE_ROWS 64                     /* most rows of a tile */
-#define TILE_BYTES ((size_t)12 << 10)    /* of the states and inputs of a tile at one time */
+#define TILE_ROWS 64                     /* maximum rows of a tile */
+#define TILE_BYTES ((size_t)12 << 10)    /* maximum size of states and inputs of a tile at one time */
 #define BACK_TILE_BYTES ((size_t)48 << 10)  /* the same backwards, with cotangents */
-#define STAGED_BYTES ((size_t)192 << 10) /* of the frames that are written together */
-#define STAGED_STEPS 64                  /* most of them */
-#define MOST_STEPS (PY_SSIZE_T_MAX / 2)  /* so that one more can be counted */
+#define STAGED_BYTES ((size_t)192 << 10) /* maximum size of the frames that are written together */
+#define STAGED_STEPS 64                  /* maximum number of these frames */
+#define MOST_STEPS (PY_SSIZE_T_MAX / 2)  /* so that the number of steps plus one does not overflow */
 
-/* All steps of a tile, forwards; returns the status. */
+/* Compute all steps of a tile forwards; returns the status. */
 static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadState **state)
 {
     Tile tile = make_tile(job, start, rows, block, state);
@@ -51,7 +51,7 @@ static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThr
     return status;
 }
 
-/* One step of a tile backwards, from the cotangents after it to those before it. */
+/* Compute one step of a tile backwards, from the cotangents after it to those before it. */
 static void step_back(const Tile *tile, npy_intp time, char *frame, char *copy, char *after,
                       char *before, char *products)
 {
@@ -60,19 +60,19 @@ static void step_back(const Tile *tile, npy_intp time, char *frame, char *copy, 
     char *unit = normalized_frame(tile, frame, copy);
     point_inputs(tile, time, unit);
     for (int k = 0; k < roll->n_states; k++) {
-        tile->in[self->n_in + k] = after + roll->state_at[k];
+        tile->in[self->n_in + k] = after + roll->state_offset[k];
         tile->strides[self->n_in + k] = self->ins[k].size;
-        tile->out[k] = before + roll->state_at[k];
+        tile->out[k] = before + roll->state_offset[k];
     }
     for (int k = roll->n_states; k < back->n_out; k++)
-        tile->out[k] = products + roll->gradient_at[k - roll->n_states];
+        tile->out[k] = products + roll->gradient_offset[k - roll->n_states];
     compute_rows(&roll->back, tile->in, tile->out, tile->strides, tile->rows, tile->workspace);
     if (unit != frame) divide_frame(tile, frame, before);
     for (int k = roll->n_states; k < back->n_out; k++) {
         const Track *track = &roll->gradients[k];
         if (roll->sums[k])
             add_strided(back, rows_at(tile, track, 0), track->row,
-                        products + roll->gradient_at[k - roll->n_states],
+                        products + roll->gradient_offset[k - roll->n_states],
                         bytes_of(back, &back->outs[k]), back->outs[k].size, tile->rows);
     }
 }
@@ -96,7 +96,7 @@ static int make_checkpoints(Tile *tile, char *checkpoints, char *copy, char *scr
     return status;
 }
 
-/* All steps of a tile, backwards; returns the status. */
+/* Compute all steps of a tile backwards; returns the status. */
 static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
                           PyThreadState **state)
 {
@@ -104,31 +104,31 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
     Roll *roll = tile.roll;
     char *after = tile.frames, *before = after + roll->frame, *copy = before + roll->frame;
     char *scratch = copy + roll->frame, *products = scratch + 2 * roll->frame;
-    int is_given = roll->states[0].data != NULL, status = DONE;
+    int has_states = roll->states[0].data != NULL, status = DONE;
     char *frames = products + (size_t)roll->staged * roll->gradient_bytes;
-    npy_intp place = roll->staged;  /* the products of later steps lie from here on */
-    char *checkpoints = is_given ? NULL : frames + (size_t)roll->segment * roll->frame;
+    npy_intp first_product = roll->staged;  /* products from this index on are not written yet */
+    char *checkpoints = has_states ? NULL : frames + (size_t)roll->segment * roll->frame;
     memset(after, 0, roll->frame);
     add_to_frame(&tile, roll->cotangents, roll->steps, after);
     add_to_frame(&tile, roll->finals, 0, after);
-    if (!is_given) status = make_checkpoints(&tile, checkpoints, copy, scratch);
+    if (!has_states) status = make_checkpoints(&tile, checkpoints, copy, scratch);
     for (npy_intp s = roll->segments - 1; s >= 0 && status == DONE; s--) {
         npy_intp first = s * roll->segment, last = first + roll->segment;
         if (last > roll->steps) last = roll->steps;
-        if (!is_given) memcpy(frames, checkpoints + (size_t)s * roll->frame, roll->frame);
-        for (npy_intp t = first; !is_given && t + 1 < last && status == DONE; t++) {
+        if (!has_states) memcpy(frames, checkpoints + (size_t)s * roll->frame, roll->frame);
+        for (npy_intp t = first; !has_states && t + 1 < last && status == DONE; t++) {
             char *frame = frames + (size_t)(t - first) * roll->frame;
             step_frame(&tile, t, normalized_frame(&tile, frame, copy), frame + roll->frame);
             status = check_progress(&tile);
         }
         for (npy_intp t = last - 1; t >= first && status == DONE; t--) {
-            char *frame = is_given ? scratch : frames + (size_t)(t - first) * roll->frame;
-            if (is_given) read_frame(&tile, roll->states, t, frame);
-            char *product = products + (size_t)--place * roll->gradient_bytes;
+            char *frame = has_states ? scratch : frames + (size_t)(t - first) * roll->frame;
+            if (has_states) read_frame(&tile, roll->states, t, frame);
+            char *product = products + (size_t)--first_product * roll->gradient_bytes;
             step_back(&tile, t, frame, copy, after, before, product);
-            if (place == 0 || t == 0) {
-                write_products(&tile, t, roll->staged - place, product);
-                place = roll->staged;
+            if (first_product == 0 || t == 0) {
+                write_products(&tile, t, roll->staged - first_product, product);
+                first_product = roll->staged;
             }
             add_to_frame(&tile, roll->cotangents, t, before);
             char *swapped = after;
@@ -142,19 +142,19 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
     return status;
 }
 
-/* Bytes of the rows of some ports, each on its own cache lines; sets where each begins. */
-static size_t place_ports(const Call *self, const Port *ports, int count, npy_intp rows,
-                          size_t *places)
+/* Set the offsets of the rows of ports, aligned to cache lines; returns the total bytes. */
+static size_t set_offsets(const Call *self, const Port *ports, int count, npy_intp rows,
+                          size_t *offsets)
 {
     size_t bytes = 0;
     for (int k = 0; k < count; k++) {
-        places[k] = bytes;
+        offsets[k] = bytes;
         bytes += round_up((size_t)(rows * bytes_of(self, &ports[k])));
     }
     return bytes;
 }
 
-/* Choose the size of tiles, and the layout of the block of a thread; 0 if that is more than any memory. */
+/* Set the size of tiles, and the layout of the block of a thread; 0 if its size overflows. */
 static int plan_roll(Roll *roll, size_t most_bytes)
 {
     Job *job = &roll->job;
@@ -171,32 +171,32 @@ static int plan_roll(Roll *roll, size_t most_bytes)
     rows = round_to_width(rows < TILE_ROWS ? rows : TILE_ROWS, 4 * width);
     if (rows > job->rows) rows = round_to_width(job->rows + width - 1, width);
     job->chunk = job->fitting = rows;
-    roll->frame = place_ports(self, self->ins, roll->n_states, rows, roll->state_at);
-    job->pointers_at = round_up(workspace);
-    job->buffers_at = job->pointers_at
+    roll->frame = set_offsets(self, self->ins, roll->n_states, rows, roll->state_offset);
+    job->pointers_offset = round_up(workspace);
+    job->buffers_offset = job->pointers_offset
         + round_up((size_t)(2 * (self->n_in + roll->n_states) + n_out + 1) * sizeof(npy_int64));
     roll->gradient_bytes = !back ? 0
-        : place_ports(back, back->outs + roll->n_states, back->n_out - roll->n_states, rows,
-                      roll->gradient_at);
+        : set_offsets(back, back->outs + roll->n_states, back->n_out - roll->n_states, rows,
+                      roll->gradient_offset);
     roll->staged = (npy_intp)(STAGED_BYTES / ((back ? roll->gradient_bytes : roll->frame) + 1));
     if (roll->staged > STAGED_STEPS) roll->staged = STAGED_STEPS;
     if (roll->staged > roll->steps) roll->staged = roll->steps;
     if (roll->staged < 1) roll->staged = 1;
-    job->bytes = job->buffers_at + (size_t)(roll->staged + 2) * roll->frame;
+    job->bytes = job->buffers_offset + (size_t)(roll->staged + 2) * roll->frame;
     if (!back) return 1;
-    int is_given = roll->states[0].data != NULL;
+    int has_states = roll->states[0].data != NULL;
     roll->segment = roll->steps > 0 ? roll->steps : 1;
-    if (!is_given && (size_t)roll->steps > most_bytes / (roll->frame + 1))
+    if (!has_states && (size_t)roll->steps > most_bytes / (roll->frame + 1))
         roll->segment = (npy_intp)ceil(sqrt((double)roll->steps));
     roll->segments = (roll->steps + roll->segment - 1) / roll->segment;
-    size_t kept = is_given ? 0 : (size_t)(roll->segment + roll->segments + 1);
-    if (kept > SIZE_MAX / 4 / (roll->frame + 1)) return 0;
-    job->bytes = job->buffers_at + (6 + kept) * roll->frame
+    size_t stored = has_states ? 0 : (size_t)(roll->segment + roll->segments + 1);
+    if (stored > SIZE_MAX / 4 / (roll->frame + 1)) return 0;
+    job->bytes = job->buffers_offset + (6 + stored) * roll->frame
         + (size_t)roll->staged * roll->gradient_bytes;
     return 1;
 }
 
-/* Run a rollout without the GIL, on several threads if there is much to do; returns the status. */
+/* Run a rollout without the GIL, on several threads if it is enough work; returns the status. */
 static int run_roll(Roll *roll, size_t most_bytes)
 {
     Job *job = &roll->job;
@@ -221,9 +221,9 @@ static int run_roll(Roll *roll, size_t most_bytes)
     return job->status;
 }
 
-/* Rollouts as Python calls them. */
+/* The methods of `Call`. */
 
-/* Where an array of (rows, steps, size) lies; 0 if it is not such an array. */
+/* Read an array (rows, steps, size); 0 if it is not such an array. */
 static int read_track(const Call *self, PyObject *value, npy_intp rows, npy_intp steps,
                       npy_intp size, int is_output, Track *track)
 {
@@ -241,7 +241,7 @@ static int read_track(const Call *self, PyObject *value, npy_intp rows, npy_intp
     return 1;
 }
 
-/* The same for a tuple of arrays, one for each port, all or none of which may be missing. */
+/* Read a tuple of such arrays, one for each port; 0 if one of them is not valid. */
 static int read_tracks(const Call *self, PyObject *values, const Port *ports, int count,
                        npy_intp rows, npy_intp steps, int is_output, Track *tracks)
 {
@@ -253,12 +253,12 @@ static int read_tracks(const Call *self, PyObject *values, const Port *ports, in
     return 1;
 }
 
-static int may_be_missing(PyObject *values, int count)
+static int is_missing(PyObject *values, int count)
 {
     return PyTuple_GET_SIZE(values) == 0 && count > 0;
 }
 
-/* Steps that an array has: `steps`, or 1. */
+/* The number of steps of an array: `steps`, or 1. */
 static npy_intp steps_of(PyObject *values, Py_ssize_t index, npy_intp steps)
 {
     if (index >= PyTuple_GET_SIZE(values)) return steps;
@@ -274,14 +274,15 @@ static int ports_agree(const Port *ports, const Port *others, int count)
     return 1;
 }
 
-/* Whether a Call can be a step with so many outputs, and has code. */
+/* Return whether a Call can be a step, and has code. */
 static int is_step(const Call *self)
 {
     return self->slow && self->code && self->n_out <= self->n_in
         && ports_agree(self->ins, self->outs, self->n_out);
 }
 
-/* Whether `back` is the vjp of a step by its states and maybe other inputs, and has code. */
+/* Return whether `back` is the vjp of a step with respect to its states and possibly other inputs, and has
+   code. */
 static int is_vjp(const Call *self, const Call *back)
 {
     return back->slow && back->code && back->type == self->type
@@ -300,54 +301,54 @@ static PyObject *roll_result(int status)
 
 static PyObject *reject_arguments(void)
 {
-    PyErr_SetString(PyExc_ValueError, "rollout: arguments that do not fit the function");
+    PyErr_SetString(PyExc_ValueError, "rollout: the arguments do not match the function");
     return NULL;
 }
 
-/* Memory for what a Roll points to; 0 if there is none. */
+/* Allocate the arrays that a Roll points to; 0 if there is no memory. */
 static int allocate_tracks(Roll *roll, int n_back)
 {
     size_t states = (size_t)roll->n_states, ins = (size_t)roll->job.call->n_in;
     size_t outs = (size_t)n_back + 1;
-    char *room = calloc(1, (6 * states + ins + outs) * sizeof(Track)
-                           + (states + outs) * sizeof(size_t) + outs);
-    if (!room) return 0;
-    roll->starts = (Track *)room;
+    char *memory = calloc(1, (6 * states + ins + outs) * sizeof(Track)
+                             + (states + outs) * sizeof(size_t) + outs);
+    if (!memory) return 0;
+    roll->starts = (Track *)memory;
     roll->results = roll->starts + states;
     roll->states = roll->results + states;
     roll->cotangents = roll->states + states;
     roll->finals = roll->cotangents + states;
     roll->others = roll->finals + states;
     roll->gradients = roll->others + ins;
-    roll->state_at = (size_t *)(roll->gradients + outs + states);
-    roll->gradient_at = roll->state_at + states;
-    roll->sums = (char *)(roll->gradient_at + outs);
+    roll->state_offset = (size_t *)(roll->gradients + outs + states);
+    roll->gradient_offset = roll->state_offset + states;
+    roll->sums = (char *)(roll->gradient_offset + outs);
     return 1;
 }
 
-/* _roll(starts, others, results, rows, steps, threads): arrays of (rows, steps, size) each; of one
-   step for the starts, and for the results if only the last states are wanted. */
+/* _roll(starts, others, results, rows, steps, threads): arrays of (rows, steps, size) each; `starts` have one
+   step, and so have `results` if only the final states are computed. */
 PyObject *call_roll(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable;
-    PyObject *starts, *others, *results, *wanted_threads;
+    PyObject *starts, *others, *results, *threads_argument;
     Py_ssize_t rows, steps;
     if (!PyArg_ParseTuple(args, "O!O!O!nnO", &PyTuple_Type, &starts, &PyTuple_Type, &others,
-                          &PyTuple_Type, &results, &rows, &steps, &wanted_threads))
+                          &PyTuple_Type, &results, &rows, &steps, &threads_argument))
         return NULL;
-    int threads = read_threads(wanted_threads), n = self->n_out;
+    int threads = read_threads(threads_argument), n = self->n_out;
     if (!is_step(self) || rows < 0 || steps < 0 || steps > MOST_STEPS || threads < 0)
         return reject_arguments();
-    Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .run_instead = roll_tile},
+    Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .chunk_function = roll_tile},
                  .steps = steps, .n_states = n};
     if (!allocate_tracks(&roll, 0)) return PyErr_NoMemory();
-    npy_intp kept = steps_of(results, 0, steps + 1);
-    roll.is_final = kept == 1;
-    int is_good = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
+    npy_intp result_steps = steps_of(results, 0, steps + 1);
+    roll.is_final = result_steps == 1;
+    int is_valid = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
         && read_tracks(self, others, self->ins + n, self->n_in - n, rows, steps, 0, roll.others)
-        && read_tracks(self, results, self->outs, n, rows, kept, 1, roll.results);
+        && read_tracks(self, results, self->outs, n, rows, result_steps, 1, roll.results);
     int status = DONE;
-    if (is_good) {
+    if (is_valid) {
         size_t result_bytes = 0;
         for (int k = 0; k < n; k++)
             result_bytes += (size_t)PyArray_NBYTES((PyArrayObject *)PyTuple_GET_ITEM(results, k));
@@ -357,7 +358,7 @@ PyObject *call_roll(PyObject *callable, PyObject *args)
         release_code(roll.job.code);
     }
     free(roll.starts);
-    return is_good ? roll_result(status) : reject_arguments();
+    return is_valid ? roll_result(status) : reject_arguments();
 }
 
 /* _roll_back(vjp, starts, others, states, cotangents, finals, gradients, rows, steps, threads,
@@ -365,38 +366,38 @@ PyObject *call_roll(PyObject *callable, PyObject *args)
 PyObject *call_roll_back(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable, *back;
-    PyObject *starts, *others, *states, *cotangents, *finals, *gradients, *wanted_threads;
+    PyObject *starts, *others, *states, *cotangents, *finals, *gradients, *threads_argument;
     Py_ssize_t rows, steps, most_bytes;
     if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nnOn", call_type, &back, &PyTuple_Type, &starts,
                           &PyTuple_Type, &others, &PyTuple_Type, &states, &PyTuple_Type,
                           &cotangents, &PyTuple_Type, &finals, &PyTuple_Type, &gradients, &rows,
-                          &steps, &wanted_threads, &most_bytes))
+                          &steps, &threads_argument, &most_bytes))
         return NULL;
-    int threads = read_threads(wanted_threads), n = self->n_out;
+    int threads = read_threads(threads_argument), n = self->n_out;
     if (!is_step(self) || !is_vjp(self, back) || rows < 0 || steps < 0 || steps > MOST_STEPS
         || threads < 0 || most_bytes < 0 || PyTuple_GET_SIZE(gradients) != back->n_out)
         return reject_arguments();
-    Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .run_instead = roll_tile_back},
+    Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .chunk_function = roll_tile_back},
                  .back = {.call = back}, .steps = steps, .n_states = n};
     if (!allocate_tracks(&roll, back->n_out)) return PyErr_NoMemory();
-    int is_good = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
+    int is_valid = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
         && read_tracks(self, others, self->ins + n, self->n_in - n, rows, steps, 0, roll.others)
-        && (may_be_missing(states, n)
+        && (is_missing(states, n)
             || read_tracks(self, states, self->ins, n, rows, steps + 1, 0, roll.states))
-        && (may_be_missing(cotangents, n)
+        && (is_missing(cotangents, n)
             || read_tracks(self, cotangents, self->ins, n, rows, steps + 1, 0, roll.cotangents))
-        && (may_be_missing(finals, n)
+        && (is_missing(finals, n)
             || read_tracks(self, finals, self->ins, n, rows, 1, 0, roll.finals));
-    for (int k = 0; is_good && k < back->n_out; k++) {
-        npy_intp kept = k < n ? 1 : steps_of(gradients, k, steps);
-        roll.sums[k] = k >= n && kept == 1 && steps != 1;
+    for (int k = 0; is_valid && k < back->n_out; k++) {
+        npy_intp gradient_steps = k < n ? 1 : steps_of(gradients, k, steps);
+        roll.sums[k] = k >= n && gradient_steps == 1 && steps != 1;
         PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(gradients, k);
-        is_good = read_track(back, (PyObject *)array, rows, kept, back->outs[k].size, 1,
-                             &roll.gradients[k]);
-        if (is_good && (size_t)PyArray_NBYTES(array) > STREAMED_BYTES) roll.is_large = 1;
+        is_valid = read_track(back, (PyObject *)array, rows, gradient_steps, back->outs[k].size, 1,
+                              &roll.gradients[k]);
+        if (is_valid && (size_t)PyArray_NBYTES(array) > STREAMED_BYTES) roll.is_large = 1;
     }
     int status = DONE;
-    if (is_good) {
+    if (is_valid) {
         roll.job.code = hold_code(self->code);
         roll.back.code = hold_code(back->code);
         status = run_roll(&roll, (size_t)most_bytes);
@@ -404,5 +405,5 @@ PyObject *call_roll_back(PyObject *callable, PyObject *args)
         release_code(roll.job.code);
     }
     free(roll.starts);
-    return is_good ? roll_result(status) : reject_arguments();
+    return is_valid ? roll_result(status) : reject_arguments();
 }

@@ -1,16 +1,15 @@
-/* Tiles of a rollout: their states at one time, read, normalized, stepped on, and written.
+/* Tiles of a rollout: reading, normalizing, stepping and writing their states at one time.
  *
- * A tile is some rows of the batch. A frame holds its states at one time, one state after the other,
- * each with contiguous rows. A track is an array of the caller with numbers for each row and time.
+ * A tile is some rows of the batch. A frame contains its states at one time, one state after the other,
+ * each with contiguous rows. A track is an array of the caller with elements for each row and time.
  */
 #include "rollout_tile.h"
 
 #include "checks.h"
 #include "threads.h"
 
-#define WATCHED_ROWS 64    /* rows times steps between two looks at the clock */
+#define WATCHED_ROWS 64    /* rows times steps between two reads of the clock */
 
-/* After a step: the status with which to go on or to end. The calling thread handles signals. */
 int check_progress(Tile *tile)
 {
     Job *job = &tile->roll->job;
@@ -24,7 +23,7 @@ int check_progress(Tile *tile)
     return status;
 }
 
-/* Copy rows of some bytes; few of them are copied in line. */
+/* Copy rows; common sizes are inlined. */
 static void copy_strided(char *to, npy_intp to_step, const char *from, npy_intp from_step,
                          npy_intp bytes, npy_intp rows)
 {
@@ -44,7 +43,7 @@ void read_frame(const Tile *tile, const Track *tracks, npy_intp time, char *fram
     const Roll *roll = tile->roll;
     for (int k = 0; k < roll->n_states; k++) {
         npy_intp bytes = bytes_of(roll->job.call, &roll->job.call->ins[k]);
-        copy_strided(frame + roll->state_at[k], bytes, rows_at(tile, &tracks[k], time),
+        copy_strided(frame + roll->state_offset[k], bytes, rows_at(tile, &tracks[k], time),
                      tracks[k].row, bytes, tile->rows);
     }
 }
@@ -54,7 +53,7 @@ void write_frame(const Tile *tile, const Track *tracks, npy_intp time, const cha
     const Roll *roll = tile->roll;
     for (int k = 0; k < roll->n_states; k++) {
         npy_intp bytes = bytes_of(roll->job.call, &roll->job.call->ins[k]);
-        copy_strided(rows_at(tile, &tracks[k], time), tracks[k].row, frame + roll->state_at[k],
+        copy_strided(rows_at(tile, &tracks[k], time), tracks[k].row, frame + roll->state_offset[k],
                      bytes, bytes, tile->rows);
     }
 }
@@ -70,28 +69,26 @@ void add_strided(const Call *self, char *to, npy_intp to_step, const char *from,
     else { ADD_ROWS(float) }
 }
 
-/* Add cotangents that the caller gives to those in a frame. */
 void add_to_frame(const Tile *tile, const Track *tracks, npy_intp time, char *frame)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
     for (int k = 0; k < roll->n_states; k++)
         if (tracks[k].data)
-            add_strided(self, frame + roll->state_at[k], bytes_of(self, &self->ins[k]),
+            add_strided(self, frame + roll->state_offset[k], bytes_of(self, &self->ins[k]),
                         rows_at(tile, &tracks[k], time), tracks[k].row, self->ins[k].size,
                         tile->rows);
 }
 
-/* Divide the unit-norm parts of a frame by their norms in another, or in the same one. */
-void divide_frame(const Tile *tile, const char *given, char *divided)
+void divide_frame(const Tile *tile, const char *reference, char *divided)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
     for (int u = 0; u < self->n_unit_norms; u++) {
         const UnitNorm *unit = &self->unit_norms[u];
-        if (unit->input >= roll->n_states) continue;  /* Python has normalized it */
-        size_t place = roll->state_at[unit->input];
-        divide_by_norm(self, unit, given + place, divided + place, tile->rows);
+        if (unit->input >= roll->n_states) continue;  /* normalized in Python */
+        size_t offset = roll->state_offset[unit->input];
+        divide_by_norm(self, unit, reference + offset, divided + offset, tile->rows);
     }
 }
 
@@ -102,14 +99,13 @@ static int has_drifted(const Tile *tile, const char *frame)
     for (int u = 0; u < self->n_unit_norms; u++) {
         const UnitNorm *unit = &self->unit_norms[u];
         int k = unit->input;
-        if (k < roll->n_states && !norms_are_one(self, unit, frame + roll->state_at[k],
+        if (k < roll->n_states && !norms_are_one(self, unit, frame + roll->state_offset[k],
                                                  self->ins[k].size, tile->rows))
             return 1;
     }
     return 0;
 }
 
-/* The frame itself, or a copy with unit norms if they have drifted. */
 char *normalized_frame(const Tile *tile, char *frame, char *copy)
 {
     if (!has_drifted(tile, frame)) return frame;
@@ -118,13 +114,12 @@ char *normalized_frame(const Tile *tile, char *frame, char *copy)
     return copy;
 }
 
-/* Where a function finds its inputs: states in a frame, then the other inputs at this time. */
 void point_inputs(const Tile *tile, npy_intp time, char *frame)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
     for (int k = 0; k < roll->n_states; k++) {
-        tile->in[k] = frame + roll->state_at[k];
+        tile->in[k] = frame + roll->state_offset[k];
         tile->strides[k] = self->ins[k].size;
     }
     for (int k = roll->n_states; k < self->n_in; k++) {
@@ -134,12 +129,11 @@ void point_inputs(const Tile *tile, npy_intp time, char *frame)
     }
 }
 
-/* One step of a tile, from a frame with unit norms to the next one. */
 void step_frame(const Tile *tile, npy_intp time, char *from, char *to)
 {
     const Roll *roll = tile->roll;
     point_inputs(tile, time, from);
-    for (int k = 0; k < roll->n_states; k++) tile->out[k] = to + roll->state_at[k];
+    for (int k = 0; k < roll->n_states; k++) tile->out[k] = to + roll->state_offset[k];
     compute_rows(&roll->job, tile->in, tile->out, tile->strides, tile->rows, tile->workspace);
 }
 
@@ -149,14 +143,14 @@ Tile make_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadSta
     int most = job->call->n_in + roll->n_states;  /* inputs of the vjp */
     int outs = roll->back.call ? roll->back.call->n_out : roll->n_states;
     Tile tile = {.roll = roll, .start = start, .rows = rows, .workspace = block, .state = state};
-    tile.in = (void **)(block + job->pointers_at);
+    tile.in = (void **)(block + job->pointers_offset);
     tile.out = tile.in + most;
     tile.strides = (npy_int64 *)(tile.out + (outs > roll->n_states ? outs : roll->n_states));
-    tile.frames = block + job->buffers_at;
+    tile.frames = block + job->buffers_offset;
     return tile;
 }
 
-/* Copy with non-temporal stores: the cache lines that are written are not read first. */
+/* Copy with non-temporal stores, which do not read the cache lines that they write. */
 static void stream(char *to, const char *from, npy_intp bytes)
 {
 #if defined(__SSE2__) && defined(__x86_64__)
@@ -174,7 +168,7 @@ static void stream(char *to, const char *from, npy_intp bytes)
     memcpy(to, from, (size_t)bytes);
 }
 
-/* Write several steps of a row, which are neighbors there: whole cache lines by `stream`. */
+/* Write several steps of a row, which are contiguous: complete cache lines with `stream`. */
 static void stream_row(char *to, const char *from, npy_intp frame, npy_intp bytes, npy_intp steps)
 {
     char *first = (char *)round_up((uintptr_t)to);
@@ -194,7 +188,7 @@ static void stream_row(char *to, const char *from, npy_intp frame, npy_intp byte
     }
 }
 
-/* Write several steps to an array, from rows of some bytes, `frame` bytes from step to step. */
+/* Write several steps to an array; `frame` is the bytes from one step of the source to the next. */
 static void write_steps(const Tile *tile, const Track *track, npy_intp time, npy_intp steps,
                         const char *from, size_t frame, npy_intp bytes)
 {
@@ -208,17 +202,15 @@ static void write_steps(const Tile *tile, const Track *track, npy_intp time, npy
     }
 }
 
-/* Write frames of several steps to the results. */
 void write_states(const Tile *tile, npy_intp time, npy_intp steps, const char *frames)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
     for (int k = 0; k < roll->n_states; k++)
-        write_steps(tile, &roll->results[k], time, steps, frames + roll->state_at[k], roll->frame,
+        write_steps(tile, &roll->results[k], time, steps, frames + roll->state_offset[k], roll->frame,
                     bytes_of(self, &self->ins[k]));
 }
 
-/* Write the products of several steps to the gradients that have a value for each step. */
 void write_products(const Tile *tile, npy_intp time, npy_intp steps, const char *products)
 {
     const Roll *roll = tile->roll;
@@ -226,6 +218,6 @@ void write_products(const Tile *tile, npy_intp time, npy_intp steps, const char 
     for (int k = roll->n_states; k < back->n_out; k++)
         if (!roll->sums[k])
             write_steps(tile, &roll->gradients[k], time, steps,
-                        products + roll->gradient_at[k - roll->n_states], roll->gradient_bytes,
+                        products + roll->gradient_offset[k - roll->n_states], roll->gradient_bytes,
                         bytes_of(back, &back->outs[k]));
 }

@@ -1,7 +1,7 @@
 /* Functions that native threads call without the GIL.
  *
- * `shared_lock` guards what functions refer to, and the spare blocks of memory of their calls. Whoever
- * holds it waits for nothing else, so it may be taken with and without the GIL.
+ * `shared_lock` guards the code of shared functions, and the spare blocks of memory of their calls. A thread
+ * that holds it waits for no other lock, so it may be acquired with and without the GIL.
  */
 #include "shared.h"
 
@@ -23,7 +23,7 @@ static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static Block shared_blocks[SPARE_BLOCKS];
 
-/* What was in use before may be running, so its count stays. */
+/* The previous code may be running, so it stays referenced. */
 void offer_code(const Call *self, Shared *shared)
 {
     Code *old = shared->code, *code = self->code;
@@ -39,7 +39,7 @@ Shared *share_call(PyObject *callable, Shared *with)
 {
     Call *self = (Call *)callable;
     if (!PyObject_TypeCheck(callable, call_type) || !self->slow || !self->is_simple) {
-        PyErr_SetString(PyExc_ValueError, "share: not a compiled function, or too many axes");
+        PyErr_SetString(PyExc_ValueError, "share: expected a compiled function of at most 8 axes");
         return NULL;
     }
     if (self->shared) return self->shared;
@@ -57,7 +57,7 @@ Shared *share_call(PyObject *callable, Shared *with)
     return with;
 }
 
-static int run(Job *job, Shared *shared)
+static int plan_and_run_shared(Job *job, Shared *shared)
 {
     LOCK();
     job->code = shared->code;
@@ -70,10 +70,10 @@ static int run(Job *job, Shared *shared)
     UNLOCK();
     if (!block.start) return NO_MEMORY;
     if (job->rows == 1) {
-        job->status = run_chunk(job, 0, 1, block.start);
+        job->status = compute_chunk(job, 0, 1, block.start);
         job->has_bad_outputs = 0;
     } else {
-        run_chunks(job, block.start, NULL);
+        run_without_gil(job, block.start, NULL);
     }
     LOCK();
     STORE_RELAXED(job->code->chunk, job->chunk);
@@ -96,7 +96,7 @@ int run_shared(Shared *shared, const SharedRows *inputs, void *const *outputs, n
         result_bytes += (size_t)(rows * self->outs[k].size) * self->item;
     Job job = {.call = self, .sources = sources, .outs = (void **)outputs, .rows = rows,
                .is_large = result_bytes > STREAMED_BYTES};
-    int status = run(&job, shared);
+    int status = plan_and_run_shared(&job, shared);
     if (sources != few_sources) free(sources);
     return status;
 }

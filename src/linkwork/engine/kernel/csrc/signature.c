@@ -1,7 +1,7 @@
-/* Call.__init__: shapes of inputs and outputs, which numbers have unit norm, options. */
+/* Call.__init__: shapes of inputs and outputs, elements with unit norm, options. */
 #include "signature.h"
 
-/* Ports from a tuple of shapes; NULL with an error if they are not valid. */
+/* Create ports from a tuple of shapes; NULL with an error if they are not valid. */
 static Port *parse_shapes(Call *self, PyObject *shapes, int *count)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(shapes);
@@ -29,11 +29,12 @@ static Port *parse_shapes(Call *self, PyObject *shapes, int *count)
     return ports;
 fail:
     free(ports);
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a shape is not understood");
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "expected shapes as tuples of non-negative integers");
     return NULL;
 }
 
-/* Which numbers of which inputs have unit norm; -1 with an error if they are not valid. */
+/* Read the spans of elements with unit norm; -1 with an error if they are not valid. */
 static int parse_unit_norms(Call *self, PyObject *spans)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(spans);
@@ -55,7 +56,7 @@ static int parse_unit_norms(Call *self, PyObject *spans)
             ? self->ins[unit->input].size : -1;
         if (unit->offset < 0 || unit->count < 1 || unit->count > size
             || unit->offset > size - unit->count) {
-            PyErr_SetString(PyExc_ValueError, "unit_norms: outside of the inputs");
+            PyErr_SetString(PyExc_ValueError, "unit_norms: a span is outside of its input");
             return -1;
         }
     }
@@ -87,23 +88,23 @@ int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
                                      &tolerance, &single, &check_inputs, &check_outputs,
                                      &small_matrix, &result, &slow))
         return -1;
-    if (self->slow) {  /* checked now: `__float__` and `__bool__` of arguments run any code */
-        PyErr_SetString(PyExc_RuntimeError, "a call is made once");
+    if (self->slow) {  /* after parsing, since `__float__` and `__bool__` of arguments run Python code */
+        PyErr_SetString(PyExc_RuntimeError, "a Call can be initialized only once");
         return -1;
     }
     free_ports(self);
     if (result != Py_None
         && !(PyType_Check(result) && PyType_IsSubtype((PyTypeObject *)result, &PyTuple_Type)
              && PyTuple_GET_SIZE(outputs) > 1)) {
-        PyErr_SetString(PyExc_TypeError, "result: expected a kind of tuple, for several outputs");
+        PyErr_SetString(PyExc_TypeError, "result: expected a subclass of tuple, for several outputs");
         return -1;
     }
     if (PyTuple_GET_SIZE(outputs) < 1) {
-        PyErr_SetString(PyExc_ValueError, "at least one output is needed");
+        PyErr_SetString(PyExc_ValueError, "out_shapes: expected at least one output");
         return -1;
     }
     if (PyObject_TypeCheck(slow, call_type)) {
-        PyErr_SetString(PyExc_TypeError, "slow: a Call cannot take the calls of another one");
+        PyErr_SetString(PyExc_TypeError, "slow: expected a callable that is not a Call");
         return -1;
     }
     self->is_simple = 1;

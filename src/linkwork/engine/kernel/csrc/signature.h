@@ -1,4 +1,4 @@
-/* Call.__init__: shapes of inputs and outputs, which numbers have unit norm, options. */
+/* Call.__init__: shapes of inputs and outputs, elements with unit norm, options. */
 #ifndef LINKWORK_SIGNATURE_H
 #define LINKWORK_SIGNATURE_H
 
@@ -6,7 +6,7 @@
 
 int call_init(PyObject *object, PyObject *args, PyObject *kwargs);
 
-/* Free what `call_init` has allocated. */
+/* Free the memory that `call_init` has allocated. */
 void free_ports(Call *self);
 
 #endif

@@ -1,25 +1,23 @@
-/* A thread pool: the chunks of a job on several threads, without the GIL.
+/* A thread pool that computes the chunks of a job, without the GIL.
  *
  * The calling thread publishes its job, and helper threads may join it. Each thread takes chunks
- * of rows from a shared counter until none is left. A helper that wakes up late joins in, or finds
- * nothing to do; the calling thread waits only for helpers that have joined, and is the only one
- * to handle signals.
+ * of rows from a shared counter until none is left. The calling thread waits only for helpers that
+ * have joined, and is the only one to handle signals.
  *
- * Helpers spin-wait briefly for the next job, then sleep. There is one shared job at a time: a call
- * that finds the helpers busy runs on its own thread alone. A forked child starts without helpers.
+ * Helpers spin-wait briefly for the next job, then sleep. One job is published at a time: if the
+ * helpers are busy, a call runs on the calling thread. A forked child starts without helpers.
  *
- * Without POSIX threads (Windows), every call runs on the calling thread alone.
+ * Without POSIX threads (Windows), every call runs on the calling thread.
  */
 #include "threads.h"
 
 #include "blocks.h"
 
 #define MOST_THREADS 64
-#define CHUNK_WORK 10000.0 /* a thread takes at least so much of a shared batch at a time, as SHARED_WORK */
-#define CHUNK_BLOCKS 4     /* and at least so many blocks of rows, as long programs run in such tiles */
-#define CHUNK_NS 4000000   /* chunks are sized to take this long: signals wait for the end of one */
+#define CHUNK_WORK 10000.0 /* minimum work of a chunk of a published job, in the unit of SHARED_WORK */
+#define CHUNK_BLOCKS 4     /* minimum blocks of W rows of such a chunk, since long programs run in tiles */
+#define CHUNK_NS 4000000   /* target duration of a chunk, as signals are handled after it */
 
-/* A number of threads; 0 for one per core, -1 if it is not an integer. */
 int read_threads(PyObject *value)
 {
     int overflow;
@@ -30,20 +28,20 @@ int read_threads(PyObject *value)
     return threads < 1 ? 1 : (int)threads;
 }
 
-/* The fewest rows of a shared batch that a thread takes at a time. */
+/* The minimum number of rows of a chunk of a published job. */
 static npy_intp fewest_rows(const Job *job)
 {
     npy_intp rows = CHUNK_BLOCKS * job->code->width;
-    double worth = CHUNK_WORK / (job->code->cost + 1.0);
-    return worth > (double)rows ? (npy_intp)worth : rows;
+    double least = CHUNK_WORK / (job->code->cost + 1.0);
+    return least > (double)rows ? (npy_intp)least : rows;
 }
 
-/* Rows of the next chunk: fewer towards the end, so that all threads end at the same time. */
+/* The number of rows of the next chunk: fewer towards the end, so that all threads finish together. */
 static npy_intp next_chunk(const Job *job)
 {
     npy_intp width = job->code->width, left = job->rows - job->next, rows = job->chunk;
     if (job->threads > 1) {
-        npy_intp share = left / (2 * job->threads), fewest = job->run_instead ? width : fewest_rows(job);
+        npy_intp share = left / (2 * job->threads), fewest = job->chunk_function ? width : fewest_rows(job);
         if (share < fewest) share = fewest;
         if (share < rows) rows = round_to_width(share + width - 1, width);
     }
@@ -77,19 +75,19 @@ long long nanoseconds(void)
 #include <sched.h>
 #endif
 
-#define SPIN_NS 50000                   /* a spin-wait lasts so long, then the thread sleeps */
-#define STACK_BYTES ((size_t)1 << 20)   /* of a helper thread */
+#define SPIN_NS 50000                   /* duration of a spin-wait, after which the thread sleeps */
+#define STACK_BYTES ((size_t)1 << 20)   /* stack of a helper thread */
 
 static struct {
-    pthread_mutex_t mutex;              /* guards the pool, and what threads change in a Job */
-    pthread_cond_t has_job, change;      /* there is a new job; all helpers have left the job */
-    Job *job;                           /* that helpers may join; NULL if none */
+    pthread_mutex_t mutex;              /* guards the pool, and the fields of a Job that threads change */
+    pthread_cond_t has_job, change;     /* there is a new job; all helpers have left the job */
+    Job *job;                           /* the job that helpers may join; NULL if there is none */
     int is_busy;                        /* whether a call uses the helpers */
-    int members;                        /* helpers that work on the job now */
-    int joined;                         /* helpers that have ever joined it */
-    int helpers;                        /* threads that were started */
-    unsigned jobs;                      /* published so far: a change wakes the helpers */
-    unsigned long chunks;               /* that helpers have computed so far */
+    int members;                        /* number of helpers that are working on the job */
+    int joined;                         /* number of helpers that have joined it, including former ones */
+    int helpers;                        /* number of threads that were started */
+    unsigned jobs;                      /* number of published jobs; a change wakes the helpers */
+    unsigned long chunks;               /* number of chunks that helpers have computed */
 } pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
           NULL, 0, 0, 0, 0, 0, 0};
 
@@ -102,22 +100,19 @@ static int capped(long count)
     return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
 }
 
-static int wanted_threads;  /* LINKWORK_THREADS when it was last read; 0 if it is no number */
+static int environment_threads;  /* last value read of LINKWORK_THREADS; 0 if it is not a number */
 
-/* Read LINKWORK_THREADS, with the GIL held: another thread of Python may change the environment, and
-   `getenv` would read what that has freed. */
 void read_environment(void)
 {
-    const char *given = getenv("LINKWORK_THREADS");
-    int is_number = given && *given && strspn(given, "0123456789") == strlen(given);
-    STORE_RELAXED(wanted_threads, is_number ? capped(strtol(given, NULL, 10)) : 0);
+    const char *value = getenv("LINKWORK_THREADS");
+    int is_number = value && *value && strspn(value, "0123456789") == strlen(value);
+    STORE_RELAXED(environment_threads, is_number ? capped(strtol(value, NULL, 10)) : 0);
 }
 
-/* How many threads to use: LINKWORK_THREADS, else one for each core that the process may use. */
 int default_threads(void)
 {
-    int wanted = LOAD_RELAXED(wanted_threads);
-    if (wanted) return wanted;
+    int threads = LOAD_RELAXED(environment_threads);
+    if (threads) return threads;
 #ifdef __linux__
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) == 0) return capped(CPU_COUNT(&cores));
@@ -141,11 +136,11 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Wait, with the mutex held, while a condition holds: spinning at first, then asleep. */
+/* Wait, with the mutex held, while a condition holds: spin-wait at first, then sleep. */
 #define WAIT_WHILE(condition, signal)                                            \
     do {                                                                         \
-        long long give_up = nanoseconds() + SPIN_NS;                             \
-        while ((condition) && nanoseconds() < give_up) {                         \
+        long long deadline = nanoseconds() + SPIN_NS;                            \
+        while ((condition) && nanoseconds() < deadline) {                        \
             UNLOCK();                                                            \
             pause_briefly();                                                     \
             LOCK();                                                              \
@@ -155,18 +150,16 @@ static void pause_briefly(void)
 
 #endif
 
-/* The size of the next chunks, so that each takes about CHUNK_NS. */
+/* Adapt the size of chunks, so that each takes about CHUNK_NS. */
 static npy_intp better_chunk(const Job *job, npy_intp rows, long long elapsed)
 {
     npy_intp chunk = job->chunk;
-    if (rows < chunk) return chunk;  /* the time of a shorter chunk says little */
+    if (rows < chunk) return chunk;  /* the time of a shorter chunk is not representative */
     if (elapsed < CHUNK_NS / 4 && chunk < job->fitting) chunk = 4 * chunk;
     if (elapsed > 2 * CHUNK_NS) chunk = chunk / 2;
     return round_to_width(chunk < job->fitting ? chunk : job->fitting, job->code->width);
 }
 
-/* Run Python's signal handlers; returns INTERRUPTED if one of them raises. A handler may fork and return
-   in the child, where the chunks that other threads had taken are computed by nobody. */
 int handle_signals(PyThreadState **state)
 {
     PyEval_RestoreThread(*state);
@@ -177,7 +170,7 @@ int handle_signals(PyThreadState **state)
     int status = PyErr_CheckSignals() ? INTERRUPTED : DONE;
     if (status == DONE && getpid() != process) {
         PyErr_SetString(PyExc_RuntimeError, "a signal handler forked the process during a call,"
-                        " which cannot go on in the child; call the function again there");
+                        " which cannot continue in the child; call the function again in the child");
         status = INTERRUPTED;
     }
 #endif
@@ -185,17 +178,17 @@ int handle_signals(PyThreadState **state)
     return status;
 }
 
-/* Add the status of a chunk to that of its job; with the mutex held if the job has several threads. */
+/* Combine the status of a chunk with that of its job; with the mutex held if there are several threads. */
 static void add_status(Job *job, int status)
 {
-    if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* but go on */
+    if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* and continue */
     else if (status == DRIFTED) job->has_drifted = 1;
     else if (status != DONE && job->status == DONE) STORE_RELAXED(job->status, status);
 }
 
-/* Take chunks until there are none. The calling thread leads: it sizes the chunks, and handles signals
-   if `state` is given, which is its own. */
-static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
+/* Compute chunks until none is left. The calling thread leads: it adapts the size of chunks, and handles
+   signals if `state` is not NULL. */
+static void compute_chunks(Job *job, char *block, int leads, PyThreadState **state)
 {
     long long now = leads ? nanoseconds() : 0;
     if (state) job->handled = now;
@@ -204,8 +197,8 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
         npy_intp start = job->next, rows = next_chunk(job);
         job->next += rows;
         UNLOCK();
-        int status = job->run_instead ? job->run_instead(job, start, rows, block, state)
-                               : run_chunk(job, start, rows, block);
+        int status = job->chunk_function ? job->chunk_function(job, start, rows, block, state)
+                                         : compute_chunk(job, start, rows, block);
         long long before = now;
         if (leads && start + rows < job->rows) {
             now = nanoseconds();
@@ -216,7 +209,7 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
         }
         LOCK();
         if (!leads) COUNT_CHUNK();
-        if (leads && now > before && !job->run_instead) job->chunk = better_chunk(job, rows, now - before);
+        if (leads && now > before && !job->chunk_function) job->chunk = better_chunk(job, rows, now - before);
         add_status(job, status);
     }
     UNLOCK();
@@ -227,17 +220,17 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
 static void *helper_main(void *unused)
 {
     Block block = {NULL, NULL, 0};
-    unsigned seen = 0;
+    unsigned last_job = 0;
     LOCK();
     for (;;) {
-        WAIT_WHILE(pool.jobs == seen, pool.has_job);
-        seen = pool.jobs;
+        WAIT_WHILE(pool.jobs == last_job, pool.has_job);
+        last_job = pool.jobs;
         Job *job = pool.job;
         if (!job || pool.joined >= job->threads - 1) continue;
         pool.joined++;
         pool.members++;
         UNLOCK();
-        if (reserve(&block, job->bytes)) take_chunks(job, block.start, 0, NULL);
+        if (reserve(&block, job->bytes)) compute_chunks(job, block.start, 0, NULL);
         if (block.bytes > MOST_SPARE_BYTES) {
             free(block.allocated);
             block = (Block){NULL, NULL, 0};
@@ -248,7 +241,7 @@ static void *helper_main(void *unused)
     return unused;
 }
 
-/* With the mutex held: start up to `count` helpers, or as many as the system allows. */
+/* With the mutex held: start helpers until there are `count`, or as many as the system allows. */
 static void start_helpers(int count)
 {
     sigset_t all, before;
@@ -256,7 +249,7 @@ static void start_helpers(int count)
     if (pool.helpers >= count || pthread_attr_init(&attributes)) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);                   /* signals go to the threads of the program */
+    sigfillset(&all);                   /* helpers do not receive signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t helper;
     while (pool.helpers < count && pthread_create(&helper, &attributes, helper_main, NULL) == 0)
@@ -265,7 +258,7 @@ static void start_helpers(int count)
     pthread_attr_destroy(&attributes);
 }
 
-/* In a forked child: neither the helpers nor the thread that may have held the mutex exist. */
+/* In a forked child: the helpers, and a thread that may have held the mutex, do not exist. */
 static void forget_helpers(void)
 {
     pthread_mutex_init(&pool.mutex, NULL);
@@ -289,7 +282,7 @@ PyObject *module_thread_counts(PyObject *module, PyObject *unused)
     return Py_BuildValue("Ik", jobs, chunks);
 }
 
-/* Have helpers join a job; 0 if they are busy with another. */
+/* Publish a job, so that helpers join it; 0 if they are busy with another. */
 static int publish_job(Job *job)
 {
     LOCK();
@@ -331,32 +324,29 @@ static void withdraw_job(void) {}
 void run_on_threads(Job *job, char *block, PyThreadState **state)
 {
     int is_shared = job->threads > 1 && publish_job(job);
-    take_chunks(job, block, 1, state);
+    compute_chunks(job, block, 1, state);
     if (is_shared) withdraw_job();
 }
 
-/* Run a planned job, on several threads if it is much work. No thread needs the GIL, but that of
-   `state` to handle signals; NULL if none does. */
-void run_chunks(Job *job, char *block, PyThreadState **state)
+void run_without_gil(Job *job, char *block, PyThreadState **state)
 {
-    npy_intp most = job->rows / fewest_rows(job);  /* threads that have a chunk */
+    npy_intp most = job->rows / fewest_rows(job);  /* number of threads that have a chunk */
     if (most <= 1 || !is_worth_sharing(job->code, job->rows)) job->threads = 1;
     else if (job->threads == 0) job->threads = default_threads();
     if (job->threads > most) job->threads = (int)most;
     job->next = 0;
-    if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: no other thread, no clock */
-        add_status(job, run_chunk(job, 0, job->rows, block));
+    if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: without the pool */
+        add_status(job, compute_chunk(job, 0, job->rows, block));
     } else {
         run_on_threads(job, block, state);
     }
 }
 
-/* Run a planned job without the GIL, which is held before and after. */
-void run_job(Job *job, char *block)
+void run_releasing_gil(Job *job, char *block)
 {
     if (job->threads == 0 && is_worth_sharing(job->code, job->rows)) read_environment();
     PyThreadState *state = PyEval_SaveThread();
-    run_chunks(job, block, &state);
+    run_without_gil(job, block, &state);
     PyEval_RestoreThread(state);
     if (!job->only_checks) STORE_RELAXED(job->code->chunk, job->chunk);
 }

@@ -1,52 +1,53 @@
-/* The chunks of a job on several threads, without the GIL. */
+/* Computation of the chunks of a job on several threads, without the GIL. */
 #ifndef LINKWORK_THREADS_H
 #define LINKWORK_THREADS_H
 
 #include "chunks.h"
 
-/* A batch of more work than this is shared by several threads: rows times `Code.cost`, whose unit is about
-   a quarter of a nanosecond, so this is 50 microseconds on one core. It is some twice what waking a helper
-   costs: with pthread_cond_broadcast after 1 ms of sleep, on two cores of an AMD EPYC in use by other
-   programs, a helper started after 8 microseconds at best and 9 to 23 in the median of 1,000, and the call
-   took 2 at best and 12 in the median. The gain has not been measured on idle cores. Where cores are in use,
-   a helper that is interrupted holds the call up, and two threads may be slower than one. */
+/* Batches with more work are computed by several threads. The work is rows times `Code.cost`, in units of
+   about a quarter of a nanosecond, so the limit is 50 microseconds on one core: about twice the cost of waking
+   a helper. Measured with pthread_cond_broadcast after 1 ms of sleep, on two busy cores of an AMD EPYC: a
+   helper started after 8 microseconds at best, 9 to 23 in the median of 1,000; the call took 2 at best, 12 in
+   the median. On busy cores a helper may be interrupted, and two threads may be slower than one. */
 #define SHARED_WORK 200000.0
-#define SIGNAL_NS 20000000 /* the calling thread checks for signals this often */
+#define SIGNAL_NS 20000000 /* time between two checks for signals by the calling thread */
 
-/* Whether rows that this code computes are enough work for several threads. */
+/* Return whether rows of this code are enough work for several threads. */
 static inline int is_worth_sharing(const Code *code, npy_intp rows)
 {
     return (double)rows * code->cost > SHARED_WORK;
 }
 
-/* thread_counts(): how many batches were shared, and how many chunks of them helpers computed. */
+/* thread_counts(): batches computed by several threads, and chunks of them computed by helpers. */
 PyObject *module_thread_counts(PyObject *module, PyObject *unused);
 
-/* Prepare the helper threads for forks, when the module is imported. */
+/* Register the handler for forks, when the module is imported. */
 void start_threads(void);
 
-/* A number of threads; 0 for one per core, -1 if it is not an integer. */
+/* Convert a number of threads; 0 for one per core, -1 if it is not an integer. */
 int read_threads(PyObject *value);
 
-/* Read LINKWORK_THREADS, with the GIL held. */
+/* Read LINKWORK_THREADS, with the GIL held: another Python thread may change the environment, and `getenv`
+   might read freed memory. */
 void read_environment(void);
 
-/* How many threads to use: LINKWORK_THREADS, else one for each core that the process may use. */
+/* The default number of threads: LINKWORK_THREADS, else one for each core that the process may use. */
 int default_threads(void);
 
 long long nanoseconds(void);
 
-/* Run Python's signal handlers; returns INTERRUPTED if one of them raises. */
+/* Run Python's signal handlers; returns INTERRUPTED if one of them raises. A handler may fork and return in
+   the child, where no thread computes the chunks that other threads had taken. */
 int handle_signals(PyThreadState **state);
 
-/* Run the chunks of a job on `job->threads` threads, if the helpers are free. */
+/* Compute the chunks of a planned job on `job->threads` threads, or on this one if the helpers are busy. */
 void run_on_threads(Job *job, char *block, PyThreadState **state);
 
-/* Run a planned job, on several threads if it is much work. No thread needs the GIL, but that of
-   `state` to handle signals; NULL if none does. */
-void run_chunks(Job *job, char *block, PyThreadState **state);
+/* Run a planned job, on several threads if it is enough work; the GIL is not held. The calling thread
+   acquires it with `state` to handle signals; NULL if it does not handle them. */
+void run_without_gil(Job *job, char *block, PyThreadState **state);
 
-/* Run a planned job without the GIL, which is held before and after. */
-void run_job(Job *job, char *block);
+/* Release the GIL, which is held, run a planned job, and acquire the GIL again. */
+void run_releasing_gil(Job *job, char *block);
 
 #endif

@@ -1,4 +1,4 @@
-"""Inputs and outputs with any number of axes; masked arrays; what a compiled function is called."""
+"""Inputs and outputs with any number of axes; masked arrays; names of compiled functions."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_a_row_may_have_any_shape(shape, batch):
 
 
 @pytest.mark.parametrize("given", [(4, 3), (12,), (2, 6), (6, 2), (3,), (4,), (), (4, 3, 1)])
-def test_a_row_of_another_shape_is_refused(given):
-    """Though it has as many numbers, or as many in its last axis."""
+def test_a_row_of_another_shape_is_rejected(given):
+    """Even if it has the same number of elements, or the same last axis."""
     function = lw.compile(A=(3, 4))(lambda A: 2 * A)
     function(numbers(3, 4))
     function.warmup()
@@ -72,7 +72,7 @@ def test_inputs_of_several_shapes_share_their_batch():
         function.warmup()
 
 
-def test_derivatives_have_as_many_axes_as_it_takes():
+def test_derivatives_may_have_many_axes():
     function = lw.compile(A=(2, 2))(lambda A: A @ A)
     third = function.jacobian("A").jacobian("A").jacobian("A")
     assert function.jacobian("A").jacobian("A")(np.eye(2)).shape == (2,) * 6
@@ -83,11 +83,11 @@ def test_derivatives_have_as_many_axes_as_it_takes():
 # Masked arrays.
 
 
-def test_a_masked_element_is_refused_and_not_read_through():
+def test_a_masked_element_is_rejected():
     masked = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
-    for given in (masked, np.ma.array([masked, masked]), [masked, masked], (masked,)):
+    for argument in (masked, np.ma.array([masked, masked]), [masked, masked], (masked,)):
         with pytest.raises(lw.ArgumentError, match=r"^x: masked.*filled\(\)"):
-            named(given)
+            named(argument)
     np.testing.assert_array_equal(named(masked.filled(0.5)), [2, 1, 6])
 
 
@@ -107,7 +107,7 @@ def test_masked_elements_are_not_written_to():
 # Names.
 
 
-def test_a_compiled_function_is_known_by_the_function_it_was():
+def test_a_compiled_function_has_the_name_of_its_function():
     assert named.__wrapped__ is plain
     assert (named.__name__, named.__qualname__) == ("doubled", "doubled")
     assert named.__doc__ == "Twice the input."
@@ -117,13 +117,13 @@ def test_a_compiled_function_is_known_by_the_function_it_was():
 
 
 def test_a_derivative_has_a_name_too():
-    slope = named.jacobian("x")
-    assert slope.__name__ == "d doubled / d x"
-    assert slope.__doc__ == "The Jacobian of doubled by x."
-    assert not hasattr(slope, "__wrapped__")
+    jacobian = named.jacobian("x")
+    assert jacobian.__name__ == "d doubled / d x"
+    assert jacobian.__doc__ == "The Jacobian of doubled with respect to x."
+    assert not hasattr(jacobian, "__wrapped__")
 
 
-def test_attributes_of_a_function_do_not_get_into_the_kernel():
+def test_attributes_of_a_function_are_not_copied_to_the_kernel():
     def function(x):
         return 2 * x
 
@@ -134,7 +134,7 @@ def test_attributes_of_a_function_do_not_get_into_the_kernel():
     np.testing.assert_array_equal(again(np.ones(3)), [2, 2, 2])
 
 
-def test_what_has_no_name_can_be_compiled():
+def test_a_function_without_a_name_can_be_compiled():
     class Scale:
         def __call__(self, x):
             return 2 * x

@@ -1,4 +1,4 @@
-"""What may be given as an array: lists, any kind of numbers, any layout in memory."""
+"""Accepted arguments: lists, all numeric types, any memory layout."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 class Lengths(np.ndarray):
-    """A kind of array of somebody else."""
+    """An array class of another package."""
 
 
 class Given:
-    """What has only an `__array__`."""
+    """An object with an `__array__` method."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -66,39 +66,39 @@ SAME_NUMBERS = {
 
 @pytest.mark.parametrize("kind", SAME_NUMBERS)
 @pytest.mark.parametrize("n", [(), 1, 3, 11, 3000])
-def test_the_same_numbers_give_the_same_result_whatever_holds_them(kd, kind, n):
+def test_equal_values_give_the_same_result_in_any_container(kd, kind, n):
     q, nu, tau = motion(kd, n)
     convert = SAME_NUMBERS[kind]
-    found = kd.forward_dynamics(convert(q), convert(nu), convert(tau))
-    assert type(found) is np.ndarray
-    assert found.dtype == np.float64
-    np.testing.assert_allclose(found, kd.forward_dynamics(q, nu, tau), rtol=1e-11, atol=1e-11)
+    actual = kd.forward_dynamics(convert(q), convert(nu), convert(tau))
+    assert type(actual) is np.ndarray
+    assert actual.dtype == np.float64
+    np.testing.assert_allclose(actual, kd.forward_dynamics(q, nu, tau), rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("n", [(), 5])
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_a_matrix_is_a_batch_of_its_rows(kd, n):
     q = kd.random(n, seed=2)
-    found = kd.mass_matrix(np.matrix(q))
-    assert type(found) is np.ndarray
-    np.testing.assert_allclose(found, kd.mass_matrix(np.atleast_2d(q)), atol=1e-13)
+    actual = kd.mass_matrix(np.matrix(q))
+    assert type(actual) is np.ndarray
+    np.testing.assert_allclose(actual, kd.mass_matrix(np.atleast_2d(q)), atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", ["?", "i1", "u1", "i2", "i4", "u4", "i8", "u8", "f2", "f4"])
-def test_whole_numbers_and_short_floats_give_float64(kd, kind):
+def test_integers_and_short_floats_give_float64(kd, kind):
     q = kd.neutral().astype(kind)
-    found = kd.mass_matrix(q)
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found, kd.mass_matrix(kd.neutral()))
+    actual = kd.mass_matrix(q)
+    assert actual.dtype == np.float64
+    np.testing.assert_array_equal(actual, kd.mass_matrix(kd.neutral()))
 
 
-def test_float32_rounds_what_it_is_given_and_gives_float32(kd):
+def test_a_float32_kernel_rounds_arguments_and_returns_float32(kd):
     single = floater(dtype=np.float32)
     q, nu, _ = motion(kd, 7)
-    for given in (q, q.astype(np.float32), q.tolist(), unaligned(q), np.asfortranarray(q)):
-        found = single.bias_force(given, nu)
-        assert found.dtype == np.float32
-        np.testing.assert_allclose(found, kd.bias_force(q, nu), rtol=1e-4, atol=1e-4)
+    for argument in (q, q.astype(np.float32), q.tolist(), unaligned(q), np.asfortranarray(q)):
+        actual = single.bias_force(argument, nu)
+        assert actual.dtype == np.float32
+        np.testing.assert_allclose(actual, kd.bias_force(q, nu), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("value", [1e39, -1e300])
@@ -134,7 +134,7 @@ NO_NUMBERS = [
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
-def test_what_is_no_number_is_refused_by_name_and_type(kd, value):
+def test_what_is_not_a_number_is_rejected_by_name_and_type(kd, value):
     q = kd.neutral()
     for call, name in (
         (lambda: kd.mass_matrix(value), "q"),
@@ -151,7 +151,7 @@ def test_what_is_no_number_is_refused_by_name_and_type(kd, value):
         assert isinstance(caught.value, TypeError)
 
 
-def test_an_object_whose_array_fails_hands_its_error_on(kd):
+def test_errors_of_array_methods_are_propagated(kd):
     class Broken:
         def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
             raise OSError("the sensor is gone")
@@ -160,9 +160,9 @@ def test_an_object_whose_array_fails_hands_its_error_on(kd):
         kd.mass_matrix(Broken())
 
 
-def test_inputs_are_left_as_they_are(kd):
+def test_inputs_are_not_modified(kd):
     q, nu, tau = motion(kd, 5)
-    q[:, 3:7] *= 1.0001  # to be normalised, in a copy
+    q[:, 3:7] *= 1.0001  # to be normalized, in a copy
     before = [array.copy() for array in (q, nu, tau)]
     kd.forward_dynamics(q, nu, tau)
     kd.forward_dynamics(q[0], nu[0], tau[0])
@@ -171,18 +171,18 @@ def test_inputs_are_left_as_they_are(kd):
 
 
 @pytest.mark.parametrize("n", [(), 3, 5000])
-def test_a_result_is_kept_when_the_function_is_called_again(kd, n):
+def test_a_result_is_not_changed_by_later_calls(kd, n):
     q, nu, _ = motion(kd, n)
-    kept = kd.bias_force(q, nu)
-    copy = kept.copy()
+    stored = kd.bias_force(q, nu)
+    copy = stored.copy()
     for _ in range(3):
-        assert not np.shares_memory(kept, kd.bias_force(q, 2 * nu))
-    np.testing.assert_array_equal(kept, copy)
-    assert kept.flags.owndata
-    assert kept.flags.writeable
+        assert not np.shares_memory(stored, kd.bias_force(q, 2 * nu))
+    np.testing.assert_array_equal(stored, copy)
+    assert stored.flags.owndata
+    assert stored.flags.writeable
 
 
-def test_rows_that_are_shared_are_the_same_as_rows_that_are_repeated(kd):
+def test_broadcast_rows_equal_repeated_rows(kd):
     q, nu, tau = motion(kd, (6, 5))
     full = kd.forward_dynamics(q, np.broadcast_to(nu[0, 0], nu.shape), tau[:1])
     repeated = np.repeat(tau[:1], 6, axis=0)
@@ -195,7 +195,7 @@ def test_rows_that_are_shared_are_the_same_as_rows_that_are_repeated(kd):
     )
 
 
-def test_arrays_that_change_meanwhile_give_numbers_and_no_crash(kd):
+def test_arrays_that_change_during_a_call_do_not_crash(kd):
     q, nu, tau = motion(kd, 4000)
     stop = threading.Event()
 
@@ -218,7 +218,7 @@ def test_arrays_that_change_meanwhile_give_numbers_and_no_crash(kd):
         other.join()
 
 
-def test_quaternions_that_change_meanwhile_are_refused_or_computed():
+def test_quaternions_that_change_during_a_call_are_rejected_or_computed():
     done = output_of(
         """
         kd = floater()
