@@ -99,7 +99,7 @@ def convert(
 
 
 def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Conversion:
-    from linkwork.io.convert import Conversion, in_workcell_form, convert_model
+    from linkwork.io.convert import Conversion, convert_model, in_workcell_form
 
     if target == "workcell":
         from linkwork.workcell.files import dump_workcell
