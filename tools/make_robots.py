@@ -1,6 +1,6 @@
 """Write the bundled robots: ``python tools/make_robots.py [directory]``.
 
-Each robot is described by solids, in the modules ``robots_*.py`` beside this one. Masses, centres
+Each robot is described by solids, in the modules ``robots_*.py`` beside this one. Masses, centers
 of mass and inertias are computed from them. The same description gives the same bytes.
 """
 

@@ -36,7 +36,7 @@ REACHING = {"shoulder_yaw": 0.25, "shoulder_pitch": 0.45, "elbow_pitch": 0.9, "w
 
 
 def arm(browser: Browser, viewer: Any) -> None:
-    """Centre of mass, loads, manipulability, and the charts of the joints."""
+    """Center of mass, loads, manipulability, and the charts of the joints."""
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
     viewer.show(kd.q(REACHING))
     viewer.look(com=True, torques=True)

@@ -1,4 +1,4 @@
-"""Homogeneous solids and the mass, centre of mass and inertia that follow from them."""
+"""Homogeneous solids and the mass, center of mass and inertia that follow from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ZERO: Vec = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Box:
-    """A box, centred at its frame, with its edges along the axes."""
+    """A box, centerd at its frame, with its edges along the axes."""
 
     size: Vec
 
@@ -33,7 +33,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A solid cylinder, centred at its frame, with its axis along z."""
+    """A solid cylinder, centerd at its frame, with its axis along z."""
 
     radius: float
     length: float
@@ -52,7 +52,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A solid ball, centred at its frame."""
+    """A solid ball, centerd at its frame."""
 
     radius: float
 
@@ -76,7 +76,7 @@ class Solid:
         shape: the geometry, drawn as a visual.
         mass: in kg.
         material: a name of the palette.
-        xyz: position of the centre in the link frame.
+        xyz: position of the center in the link frame.
         rpy: roll, pitch and yaw of the shape in the link frame.
         collides: whether the solid is a collision shape as well.
     """
@@ -133,7 +133,7 @@ def rotation(rpy: Vec) -> np.ndarray:
 
 
 def mass_properties(solids: Sequence[Solid]) -> MassProperties:
-    """Mass, centre of mass and inertia of solids that move as one.
+    """Mass, center of mass and inertia of solids that move as one.
 
     The axes are those of the link. A single solid standing askew is the exception: it keeps its
     own axes, in which its inertia is diagonal.

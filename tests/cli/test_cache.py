@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_info_prints_folder_and_size(folder):
-    cache.keep("a" * 64, bytes(2_000_000))
+    cache.store("a" * 64, bytes(2_000_000))
     lines = run("cache", "info").stdout.splitlines()
     facts = json.loads(run("cache", "info", "--json").stdout)
 

@@ -58,7 +58,7 @@ def test_the_center_of_mass_of_a_link_without_mass_is_no_difference():
     here, there = (0, 0, 0), (0, 0, 0.1)
     assert not differences(built(0, here), built(0, there))
     said = [str(d) for d in differences(built(1, here), built(1, there))]
-    assert said == ["link 'tip': centre of mass [m]: 0 0 0 -> 0 0 0.1"]
+    assert said == ["link 'tip': center of mass [m]: 0 0 0 -> 0 0 0.1"]
 
 
 def test_every_kind_of_difference_has_its_words():

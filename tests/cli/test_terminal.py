@@ -78,7 +78,7 @@ def test_no_name_is_cut_and_no_line_is_too_long(columns):
 def test_units_stand_in_the_headers():
     written = "\n".join(on_terminal(80, "info", "arm"))
 
-    for header in ("mass [kg]", "centre of mass [m]", "ixx, iyy, izz [kg m^2]"):
+    for header in ("mass [kg]", "center of mass [m]", "ixx, iyy, izz [kg m^2]"):
         assert header in written
 
 

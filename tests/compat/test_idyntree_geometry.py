@@ -166,9 +166,9 @@ QUESTIONS = {
     "power": lambda i: value(i, "Wrench", 1).dot(value(i, "Twist", 2)),
     "inertia as numbers": lambda i: value(i, "SpatialInertia", 1).asVector(),
     "mass": lambda i: value(i, "SpatialInertia", 1).getMass(),
-    "centre of mass": lambda i: value(i, "SpatialInertia", 1).getCenterOfMass(),
+    "center of mass": lambda i: value(i, "SpatialInertia", 1).getCenterOfMass(),
     "at origin": lambda i: value(i, "SpatialInertia", 1).getRotationalInertiaWrtFrameOrigin(),
-    "at centre": lambda i: value(i, "SpatialInertia", 1).getRotationalInertiaWrtCenterOfMass(),
+    "at center": lambda i: value(i, "SpatialInertia", 1).getRotationalInertiaWrtCenterOfMass(),
     "of m, c, I": lambda i: i.SpatialInertia(
         1.3, value(i, "Position", 1), value(i, "RotationalInertia", 1)
     ),

@@ -162,8 +162,8 @@ def far(name: str, parent: str, kind: str = "fixed") -> str:
     ids=[
         "turned inertia",
         "negative inertia",
-        "far centre",
-        "far heavy centre",
+        "far center",
+        "far heavy center",
         "far fixed links",
         "far moving links",
         "pitch",

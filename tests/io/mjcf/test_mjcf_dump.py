@@ -143,7 +143,7 @@ def test_robot_is_read_back_from_mjcf(name):
     again = lw.load(quietly(model))
 
     result = [d for d in differences(model, again, 1e-12) if d.what != "name"]
-    # a fixed joint has no name in MJCF, and the centre of mass of nothing no place
+    # a fixed joint has no name in MJCF, and the center of mass of nothing no place
     fixed = {j.name for j in model.joints if j.is_fixed} | {
         j.name for j in again.joints if j.is_fixed
     }
@@ -152,7 +152,7 @@ def test_robot_is_read_back_from_mjcf(name):
         str(d)
         for d in result
         if not any(repr(name) in d.element for name in fixed)
-        and not (d.what.startswith("centre of mass") and any(repr(n) in d.element for n in light))
+        and not (d.what.startswith("center of mass") and any(repr(n) in d.element for n in light))
     ]
     assert left == []
     assert len(again.joints) == len(model.joints)

@@ -215,8 +215,7 @@ def _prefixes(name: str) -> list[str]:
 
 
 LOOP_HINT = (
-    "URDF describes trees: leave one joint of a closed loop out, and close it with "
-    "`model.with_constraint` or `lw.load(..., loops=...)`"
+    "URDF describes trees: omit one joint of a closed loop, and close it with model.with_constraint"
 )
 
 
