@@ -15,7 +15,7 @@ ZERO: Vec = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Box:
-    """A box, centerd at its frame, with its edges along the axes."""
+    """A box, centered at its frame, with its edges along the axes."""
 
     size: Vec
 
@@ -33,7 +33,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A solid cylinder, centerd at its frame, with its axis along z."""
+    """A solid cylinder, centered at its frame, with its axis along z."""
 
     radius: float
     length: float
@@ -52,7 +52,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A solid ball, centerd at its frame."""
+    """A solid ball, centered at its frame."""
 
     radius: float
 
