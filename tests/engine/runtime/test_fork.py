@@ -16,7 +16,10 @@ import linkwork
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.runtime.compiler import LOCK, compiled, llvmlite_lock
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+    pytest.mark.slow,
+]
 
 SOURCES = sorted(Path(linkwork.__file__).parent.rglob("*.py"))
 
