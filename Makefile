@@ -12,7 +12,7 @@ demo: $(VENV)/.ready
 	$(BIN)/linkwork demo $(ROBOT)
 
 test: $(VENV)/.ready-test
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Exported C under Clang, CMake and the cross-compiler for Cortex-M; `make test` uses those it finds.
 test-embedded: $(VENV)/.ready-test

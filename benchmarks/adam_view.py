@@ -15,7 +15,7 @@ from timing import Patience, Task, best
 from robots import CASES, GRAVITY, Case, kindyn_of, random_states
 
 ICUB = CASES[3]
-WANTED = 1000.0
+TARGETS = 1000.0
 FUNCTIONS = ("crba", "rnea", "jacobian", "cmm", "pose", "aba")
 
 
@@ -43,19 +43,19 @@ def adam(patience: Patience) -> Section:
     table = section.table(
         "Microseconds per call, and how many times faster than adam on NumPy",
         *("function", _View.name, *(kind.name for kind in BACKENDS)),
-        *("faster than numpy", "wanted", ""),
+        *("faster than numpy", "target", ""),
     )
-    found = _loaded(ICUB, section)
+    peers = _loaded(ICUB, section)
     state = random_states(kindyn_of(ICUB), 1).row(0)
     for function in FUNCTIONS:
-        tasks = _working(found, function, state)
+        tasks = _working(peers, function, state)
         times = best(tasks, patience)
         shown = [f"{times[name] * 1e6:,.1f}" if name in times else "-" for name in _names()]
-        cells = ["-", f"{WANTED:g}", ""]
+        cells = ["-", f"{TARGETS:g}", ""]
         if AdamNumpy.name in times:
             ratio = times[AdamNumpy.name] / times[_View.name]
-            verdict = section.check(f"{SHORT[function]} against adam numpy", ratio, WANTED)
-            cells = [f"{ratio:,.0f}", f"{WANTED:g}", verdict]
+            verdict = section.check(f"{SHORT[function]} against adam numpy", ratio, TARGETS)
+            cells = [f"{ratio:,.0f}", f"{TARGETS:g}", verdict]
         table.add("bias force" if function == "rnea" else SHORT[function], *shown, *cells)
         section.data.append({"function": function} | times)
     section.notes.append("adam casadi: its `_fun`s; jax: jitted, without aba; torch: float64.")
@@ -67,25 +67,25 @@ def _names() -> list[str]:
 
 
 def _loaded(case: Case, section: Section) -> dict[str, Peer]:
-    found: dict[str, Peer] = {}
+    peers: dict[str, Peer] = {}
     for kind in (_View, *BACKENDS):
         with quiet():
             peer = loaded(kind, kindyn_of(case), case)
         if isinstance(peer, Peer):
-            found[kind.name] = peer
+            peers[kind.name] = peer
         else:
             section.notes.append(f"{kind.name} {peer}")
-    return found
+    return peers
 
 
-def _working(found: dict[str, Peer], function: str, state: Any) -> dict[str, Task]:
-    """A task of each library that gives what linkwork gives."""
+def _working(peers: dict[str, Peer], function: str, state: Any) -> dict[str, Task]:
+    """A task of each library whose results agree with linkwork's."""
     tasks: dict[str, Task] = {}
     with quiet():
-        for name, peer in found.items():
+        for name, peer in peers.items():
             for task in peer.tasks(function, state):
                 task.run()
                 tasks[name] = task
-        view: Any = found[_View.name]
+        view: Any = peers[_View.name]
         view.kindyn.warmup()
     return tasks

@@ -13,8 +13,8 @@ from timing import Patience, Task, best_of_variants
 from robots import CASES, Case, State, kindyn_of, random_states
 
 ROWS = 4096
-SINGLE_WANTED = {"rnea": 2.2, "crba": 2.0, "aba": 3.0, "pose": 2.0, "jacobian": 1.5, "cmm": 2.0}
-BATCH_WANTED = {
+SINGLE_TARGETS = {"rnea": 2.2, "crba": 2.0, "aba": 3.0, "pose": 2.0, "jacobian": 1.5, "cmm": 2.0}
+BATCH_TARGETS = {
     "rnea": 15.0,
     "crba": 10.0,
     "aba": 15.0,
@@ -31,13 +31,13 @@ def single(patience: Patience) -> Section:
     table = section.table(
         "Microseconds per call, and how many times faster linkwork is",
         *("robot", "function", "pin", "linkwork kernel", "linkwork method"),
-        *("kernel is faster", "method is faster", "wanted", "kernel", "method"),
+        *("kernel is faster", "method is faster", "target", "kernel", "method"),
     )
     for case in CASES:
         kd = kindyn_of(case)
         pin = Pinocchio(kd, str(case.path), case.frame)
         state = random_states(kd, 1).row(0)
-        for function, wanted in SINGLE_WANTED.items():
+        for function, target in SINGLE_TARGETS.items():
             kernel = kernel_of(kd, function, case.frame)
             times: dict[str, Any] = best_of_variants(
                 {
@@ -49,13 +49,13 @@ def single(patience: Patience) -> Section:
             )
             ratios = {way: times["pin"] / times[way] for way in ("kernel", "method")}
             verdicts = [
-                section.check(f"{case.name} {SHORT[function]} ({way})", ratio, wanted)
+                section.check(f"{case.name} {SHORT[function]} ({way})", ratio, target)
                 for way, ratio in ratios.items()
             ]
             table.add(
                 *(case.name, SHORT[function], *(f"{t * 1e6:.2f}" for t in times.values())),
                 *(f"{ratio:.1f}" for ratio in ratios.values()),
-                *(f"{wanted:g}", *verdicts),
+                *(f"{target:g}", *verdicts),
             )
             section.data.append({"robot": case.name, "function": function} | times)
     section.notes += [
@@ -72,18 +72,18 @@ def batch(patience: Patience) -> Section:
     table = section.table(
         "Microseconds per row on one thread, and how many times faster linkwork is",
         *("robot", "function", "pin", "linkwork, out=", "linkwork, fresh", "filling out"),
-        *("out= is faster", "fresh is faster", "wanted", "out="),
+        *("out= is faster", "fresh is faster", "target", "out="),
     )
     for case in CASES:
         kd = kindyn_of(case)
         pin, states = Pinocchio(kd, str(case.path), case.frame), random_states(kd, ROWS)
-        for function, wanted in BATCH_WANTED.items():
+        for function, target in BATCH_TARGETS.items():
             times = _batch_times(case, pin, function, states, patience)
             out, fresh = times["pin"] / times["out"], times["pin"] / times["fresh"]
             table.add(
                 *(case.name, SHORT[function], *(f"{t * 1e6:.3f}" for t in times.values())),
-                *(f"{out:.1f}", f"{fresh:.1f}", f"{wanted:g}"),
-                section.check(f"{case.name} {SHORT[function]}", out, wanted),
+                *(f"{out:.1f}", f"{fresh:.1f}", f"{target:g}"),
+                section.check(f"{case.name} {SHORT[function]}", out, target),
             )
             section.data.append({"robot": case.name, "function": function} | times)
     section.notes += [
@@ -102,7 +102,7 @@ def _batch_times(
     kernel = kernel_of(kindyn_of(case), function, case.frame)
     rows = arguments(function, states)
     out = np.asarray(kernel(*rows, threads=1))
-    found: dict[str, Any] = best_of_variants(
+    results: dict[str, Any] = best_of_variants(
         {
             "pin": pin.tasks(function, states.row(0)),
             "pin batch": pin.batch_tasks(function, states),
@@ -112,6 +112,6 @@ def _batch_times(
         },
         patience,
     )
-    of_batch = {name: found[name] / ROWS for name in ("out", "fresh", "fill")}
-    pin_batch = found["pin batch"] / ROWS if found["pin batch"] else found["pin"]
-    return {"pin": min(found["pin"], pin_batch)} | of_batch
+    of_batch = {name: results[name] / ROWS for name in ("out", "fresh", "fill")}
+    pin_batch = results["pin batch"] / ROWS if results["pin batch"] else results["pin"]
+    return {"pin": min(results["pin"], pin_batch)} | of_batch

@@ -17,12 +17,12 @@ def difference(kd: lw.KinDyn, peer: Peer, function: str, frame: str, state: Stat
 
     None where it computes nothing, or leaves nothing in an array.
     """
-    given = state if peer.has_acceleration or function != "rnea" else state.without_acceleration()
-    found = [task.run() for task in peer.tasks(function, given)]
-    if not found or found[0] is None:
+    inputs = state if peer.has_acceleration or function != "rnea" else state.without_acceleration()
+    results = [task.run() for task in peer.tasks(function, inputs)]
+    if not results or results[0] is None:
         return None
-    ours = kernel_of(kd, function, frame)(*arguments(function, given))
-    theirs = peer.convention.result(function, np.array(found[0]), given)
+    ours = kernel_of(kd, function, frame)(*arguments(function, inputs))
+    theirs = peer.convention.result(function, np.array(results[0]), inputs)
     return float(np.abs(theirs - ours).max() / np.abs(ours).max())
 
 
@@ -31,10 +31,10 @@ def differences(kd: lw.KinDyn, peer: Peer, frame: str, state: State) -> dict[str
     result: dict[str, float | str] = {}
     for function in TITLES:
         try:
-            found = difference(kd, peer, function, frame, state)
+            largest = difference(kd, peer, function, frame, state)
         except Exception as error:  # noqa: BLE001 - another library may raise anything
             result[function] = f"{type(error).__name__}: {error}".splitlines()[0]
         else:
-            if found is not None:
-                result[function] = found
+            if largest is not None:
+                result[function] = largest
     return result

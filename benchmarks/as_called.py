@@ -1,4 +1,4 @@
-"""Ways in which people call, beside the plain one: what each of them costs."""
+"""The cost of other ways to call a function: lists, strided arrays, further arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_called(patience: Patience) -> Section:
         "Microseconds of one call of the method", "way", "robot", "plain", "this way", "more", "ok"
     )
     batch = section.table(
-        f"Microseconds of a batch of {ROWS} rows, one thread, `out` given",
+        f"Microseconds of a batch of {ROWS} rows, one thread, with `out`",
         *("way", "robot", "plain", "this way", "times", "ok"),
     )
     fresh = section.table(
@@ -69,15 +69,15 @@ def _one_call(section: Section, table: Any, robot: str, kd: lw.KinDyn, patience:
         "wrenches= one": Task(inverse, (q, nu, nu), {"wrenches": {frame: wrench}}),
         "wrenches= list": Task(inverse, (q, nu, nu), {"wrenches": {frame: wrench.tolist()}}),
     }
-    found = _measured(tasks, (kd, checked), patience)
+    measured = _measured(tasks, (kd, checked), patience)
     plain = ""
-    for way, seconds in found.items():
+    for way, seconds in measured.items():
         if way.startswith("plain"):
             plain = way
             continue
-        more = 1e6 * (seconds - found[plain])
+        more = 1e6 * (seconds - measured[plain])
         verdict = section.check(f"{robot}: {way} [us more]", more, MORE, at_most=True)
-        times = f"{found[plain] * 1e6:.2f}", f"{seconds * 1e6:.2f}"
+        times = f"{measured[plain] * 1e6:.2f}", f"{seconds * 1e6:.2f}"
         table.add(way, robot, *times, f"{more:+.2f}", verdict)
         section.data.append({"robot": robot, "way": way, "seconds": seconds, "more": more})
 
@@ -98,11 +98,11 @@ def _batches(section: Section, table: Any, robot: str, kd: lw.KinDyn, patience: 
     }
     named = {"out": out, "threads": 1}
     tasks = {way: Task(kernel, (array,), named) for way, array in ways.items()}
-    found = _measured(tasks, (kd,), patience)
-    for way, seconds in list(found.items())[1:]:
-        ratio = seconds / found["plain"]
+    measured = _measured(tasks, (kd,), patience)
+    for way, seconds in list(measured.items())[1:]:
+        ratio = seconds / measured["plain"]
         verdict = section.check(f"{robot}: batch, {way}", ratio, TIMES, at_most=True)
-        times = f"{found['plain'] * 1e6:.0f}", f"{seconds * 1e6:.0f}"
+        times = f"{measured['plain'] * 1e6:.0f}", f"{seconds * 1e6:.0f}"
         table.add(way, robot, *times, f"{ratio:.2f}", verdict)
         section.data.append({"robot": robot, "way": f"batch, {way}", "seconds": seconds})
 
@@ -113,12 +113,12 @@ def _fresh_results(
     q, kernel = kd.random(ROWS, seed=0), kd.function("mass_matrix")
     out = np.empty((ROWS, kd.nv, kd.nv))
     tasks = {"out=": Task(kernel, (q,), {"out": out}), "new result": Task(kernel, (q,))}
-    found = _measured(tasks, (kd,), patience)
-    ratio = found["new result"] / found["out="]
+    measured = _measured(tasks, (kd,), patience)
+    ratio = measured["new result"] / measured["out="]
     verdict = section.check(f"{robot}: new results, times out=", ratio, FRESH, at_most=True)
-    times = (f"{seconds / ROWS * 1e6:.3f}" for seconds in found.values())
+    times = (f"{seconds / ROWS * 1e6:.3f}" for seconds in measured.values())
     table.add(robot, *times, f"{ratio:.2f}", verdict)
-    section.data.append({"robot": robot, "way": "new result", "times": ratio} | found)
+    section.data.append({"robot": robot, "way": "new result", "times": ratio} | measured)
 
 
 def drifted(q: Array) -> Array:

@@ -19,7 +19,7 @@ FUNCTIONS = {  # linkwork's name, the name of the benchmarks, adam's name
     "bias_force": ("rnea", "bias_force_fun"),
     "forward_dynamics": ("aba", "aba_fun"),
 }
-WANTED, WANTED_GRADIENT = 5.0, 3.0  # times faster than adam
+TARGETS, TARGETS_GRADIENT = 5.0, 3.0  # times faster than adam
 AGREES, ADAM_AGREES = 1e-9, 1e-6  # of the largest entry: with itself, and with adam
 
 
@@ -29,7 +29,7 @@ def bridges_casadi(patience: Patience) -> Section:
     table = section.table(
         "Microseconds of one call from Python, and how many times faster linkwork is",
         *("function", "adam", "linkwork, SX", "linkwork, compiled", "SX is faster"),
-        *("compiled is faster", "wanted", "check", "difference"),
+        *("compiled is faster", "target", "check", "difference"),
     )
     kd, state = kindyn_of(ICUB), random_states(kindyn_of(ICUB), 1).row(0)
     adam = AdamCasadi(kd, str(ICUB.path), ICUB.frame)
@@ -44,15 +44,15 @@ def bridges_casadi(patience: Patience) -> Section:
                 apart = _apart(results["SX"], results["adam"])
                 assert apart < ADAM_AGREES, (name, apart)
             times = best(tasks, patience)
-            wanted = WANTED_GRADIENT if gradient else WANTED
+            target = TARGETS_GRADIENT if gradient else TARGETS
             what = f"{'gradient of ' if gradient else ''}{name}"
             faster = {key: times["adam"] / times[key] for key in ("SX", "compiled")}
             table.add(
                 what,
                 *(f"{times[key] * 1e6:.1f}" for key in ("adam", "SX", "compiled")),
                 *(f"{faster[key]:.1f}" for key in ("SX", "compiled")),
-                f"{wanted:g}",
-                section.check(f"CasADi, {what}", faster["compiled"], wanted),
+                f"{target:g}",
+                section.check(f"CasADi, {what}", faster["compiled"], target),
                 f"{apart:.0e}",
             )
             section.data.append({"robot": ICUB.name, "function": what} | times)
@@ -74,7 +74,7 @@ def _ways(
 
     kernel: Any = kd.function((name,))  # pyright: ignore[reportArgumentType]
     inputs = {"q": state.q, "nu": state.nu, "tau": state.tau}
-    given = [ca.DM(inputs[port.name]) for port in kernel.signature.inputs]
+    values = [ca.DM(inputs[port.name]) for port in kernel.signature.inputs]
     short, maker = FUNCTIONS[name]
     task = adam.tasks(short, state)[0]
     return {
@@ -83,21 +83,21 @@ def _ways(
             [ca.DM(np.asarray(value)) for value in task.args],
             1,
         ),
-        "SX": (lwc.wrap(kernel), given, 0),
-        "compiled": (lwc.wrap(kernel, compiled=True), given, 0),
+        "SX": (lwc.wrap(kernel), values, 0),
+        "compiled": (lwc.wrap(kernel, compiled=True), values, 0),
     }
 
 
 def _task(way: tuple[Any, Sequence[Any], int], gradient: bool) -> Task:
     import casadi as ca
 
-    function, given, first = way
+    function, values, first = way
     if not gradient:
-        return Task(function, tuple(given))
-    symbols = [ca.MX.sym(f"x{k}", *value.shape) for k, value in enumerate(given)]
+        return Task(function, tuple(values))
+    symbols = [ca.MX.sym(f"x{k}", *value.shape) for k, value in enumerate(values)]
     total = ca.sum1(ca.sum2(function(*symbols)))
-    slopes = [ca.gradient(total, symbol) for symbol in symbols[first:]]
-    return Task(ca.Function("gradient", symbols, slopes), tuple(given))
+    gradients = [ca.gradient(total, symbol) for symbol in symbols[first:]]
+    return Task(ca.Function("gradient", symbols, gradients), tuple(values))
 
 
 def _apart(a: Any, b: Any) -> float:

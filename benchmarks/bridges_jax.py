@@ -27,7 +27,7 @@ ROWS = 4096
 FASTER = 15.0  # than the peers
 MOST_OVER = 1.2  # of the time of a call with NumPy arrays
 MOST_CALL = 15.0  # microseconds of one call
-MOST_COMPILE = 1.0  # seconds of a jit beyond the kernel's own
+MOST_COMPILE = 1.0  # seconds of a jit beyond those of the kernel
 FUNCTIONS = {
     "mass_matrix": ("q",),
     "bias_force": ("q", "nu"),
@@ -42,7 +42,7 @@ class Candidate:
 
     name: str
     functions: Mapping[str, Callable[..., Any]]  # of one robot
-    given: Mapping[str, tuple[Any, ...]]  # arrays with a row for each robot
+    values: Mapping[str, tuple[Any, ...]]  # arrays with a row for each robot
     is_batched: bool = False  # whether they take batches themselves
 
     def compiled(self, function: str, *, gradient: bool) -> tuple[Callable[..., Any], float]:
@@ -56,32 +56,32 @@ class Candidate:
             def total(*arrays: Any) -> Any:
                 return jnp.sum(one(*arrays) ** 2)
 
-            batch = jax.grad(total, argnums=tuple(range(len(self.given[function]))))
+            batch = jax.grad(total, argnums=tuple(range(len(self.values[function]))))
             batch = batch if self.is_batched else jax.vmap(batch)
         else:
             batch = one if self.is_batched else jax.vmap(one)
         begin = time.perf_counter()
-        compiled = jax.jit(batch).lower(*self.given[function]).compile()
+        compiled = jax.jit(batch).lower(*self.values[function]).compile()
         return compiled, time.perf_counter() - begin
 
 
-def own(case: Case, states: State, backend: str = "cpu") -> Candidate:
-    """linkwork.jax; batches by its own batch axes."""
+def linkwork_candidate(case: Case, states: State, backend: str = "cpu") -> Candidate:
+    """linkwork.jax; batches by its batch axes."""
     import jax.numpy as jnp
 
     import linkwork.jax
 
     kd = kindyn_of(case)
     robot = linkwork.jax.KinDyn(kd.model, **{**kd.options, "backend": backend})
-    given = {
+    values = {
         name: tuple(jnp.asarray(getattr(states, one)) for one in inputs)
         for name, inputs in FUNCTIONS.items()
     }
-    return Candidate("linkwork", {name: getattr(robot, name) for name in FUNCTIONS}, given, True)
+    return Candidate("linkwork", {name: getattr(robot, name) for name in FUNCTIONS}, values, True)
 
 
 def adam(case: Case, states: State) -> Candidate:
-    """adam on JAX; batches by its own batch axes."""
+    """adam on JAX; batches by its batch axes."""
     import jax.numpy as jnp
     from adam.jax import KinDynComputations
     from conventions import Convention
@@ -100,12 +100,12 @@ def adam(case: Case, states: State) -> Candidate:
         "bias_force": robot.bias_force,
         "forward_dynamics": robot.aba,
     }
-    given = {
+    values = {
         "mass_matrix": (H, s),
         "bias_force": (H, s, v, sd),
         "forward_dynamics": (H, s, v, sd, tau),
     }
-    return Candidate("adam", functions, given, True)
+    return Candidate("adam", functions, values, True)
 
 
 def frax(case: Case, states: State) -> Candidate:
@@ -126,8 +126,8 @@ def frax(case: Case, states: State) -> Candidate:
         "bias_force": robot.nonlinear_bias,
         "forward_dynamics": lambda q, nu, tau: robot.forward_dynamics(q, nu, tau, None),
     }
-    given = {"mass_matrix": (q,), "bias_force": (q, nu), "forward_dynamics": (q, nu, tau)}
-    return Candidate("frax", functions, given)
+    values = {"mass_matrix": (q,), "bias_force": (q, nu), "forward_dynamics": (q, nu, tau)}
+    return Candidate("frax", functions, values)
 
 
 def bridges_jax(patience: Patience, *, adam_too: bool = True) -> Section:
@@ -144,7 +144,7 @@ def bridges_jax(patience: Patience, *, adam_too: bool = True) -> Section:
         except ImportError as error:
             section.notes.append(f"{peer.__name__} is not measured: {error}")
             continue
-        _against(section, own(ICUB, states), candidate, patience)
+        _against(section, linkwork_candidate(ICUB, states), candidate, patience)
     _replayed(section, patience)
     section.notes += [
         f"jax {version_of('jax')}, adam {version_of('adam-robotics')}, float64, all cores.",
@@ -159,12 +159,12 @@ def bridges_jax(patience: Patience, *, adam_too: bool = True) -> Section:
 def _ready(call: Callable[..., Any]) -> Callable[..., Any]:
     import jax
 
-    return lambda *given: jax.block_until_ready(call(*given))
+    return lambda *values: jax.block_until_ready(call(*values))
 
 
 def _waited(call: Callable[..., Any]) -> Callable[..., Any]:
     """For one array, which takes less time than `jax.block_until_ready` of anything."""
-    return lambda *given: call(*given).block_until_ready()
+    return lambda *values: call(*values).block_until_ready()
 
 
 def _costs(section: Section, states: State, patience: Patience) -> None:
@@ -175,7 +175,7 @@ def _costs(section: Section, states: State, patience: Patience) -> None:
         *("NumPy, batch [us/row]", "JAX, batch [us/row]", "ratio", f"at most {MOST_OVER:g}"),
         *("jit [s]", f"at most {MOST_COMPILE:g}"),
     )
-    kd, candidate = kindyn_of(ICUB), own(ICUB, states)
+    kd, candidate = kindyn_of(ICUB), linkwork_candidate(ICUB, states)
     for name, inputs in FUNCTIONS.items():
         kernel: Any = kd.function(name)
         kernel.warmup()
@@ -183,7 +183,7 @@ def _costs(section: Section, states: State, patience: Patience) -> None:
         rows = tuple(getattr(states, one) for one in inputs)
         row = tuple(array[0] for array in rows)
         compiled, seconds = candidate.compiled(name, gradient=False)
-        on_jax = candidate.given[name]
+        on_jax = candidate.values[name]
         times = best(
             {
                 "numpy": Task(kernel, row),
@@ -218,12 +218,12 @@ def _against(section: Section, ours: Candidate, peer: Candidate, patience: Patie
         for name in FUNCTIONS:
             what = f"gradient of {TITLES[name]}" if gradient else TITLES[name]
             own_call, own_seconds = ours.compiled(name, gradient=gradient)
-            own_call(*ours.given[name])
+            own_call(*ours.values[name])
             _wait_for_kernels(ours, name)
             call, seconds = peer.compiled(name, gradient=gradient)
             tasks = {
-                "linkwork": Task(_ready(own_call), ours.given[name]),
-                peer.name: Task(_ready(call), peer.given[name]),
+                "linkwork": Task(_ready(own_call), ours.values[name]),
+                peer.name: Task(_ready(call), peer.values[name]),
             }
             times = best(tasks, patience)
             ratio = times[peer.name] / times["linkwork"]
@@ -250,10 +250,10 @@ def _replayed(section: Section, patience: Patience) -> None:
         f'{case.name} with backend="xla": microseconds per robot, and compile times [s]',
         *("function", "operations", "us per robot", "XLA compiles"),
     )
-    candidate = own(case, states, "xla")
+    candidate = linkwork_candidate(case, states, "xla")
     for name in FUNCTIONS:
         call, seconds = candidate.compiled(name, gradient=False)
-        jax.block_until_ready(call(*candidate.given[name]))
-        times = best({"xla": Task(_ready(call), candidate.given[name])}, patience)
+        jax.block_until_ready(call(*candidate.values[name]))
+        times = best({"xla": Task(_ready(call), candidate.values[name])}, patience)
         n_ops = kindyn_of(case).function(name).program.n_ops
         table.add(TITLES[name], f"{n_ops:,}", f"{times['xla'] / ROWS * 1e6:.3f}", f"{seconds:.1f}")

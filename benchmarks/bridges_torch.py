@@ -74,23 +74,23 @@ def _against_adam(
     table = section.table(
         f"Microseconds per robot in batches of {rows:,}, and how many times faster than adam",
         *("function", "linkwork", "adam", "faster", "with gradient", "adam", "faster"),
-        *("wanted", "call", "gradient", "difference"),
+        *("target", "call", "gradient", "difference"),
     )
-    adam, given = _adam(kd, states)
+    adam, operands = _adam(kd, states)
     for short, (name, inputs, method, more) in FUNCTIONS.items():
         function, theirs = getattr(bridge, name), getattr(adam, method)
         times: dict[str, float] = {}
         for grad in (False, True):
             mine = _tensors(states, inputs, grad)
-            own = tuple(given[one].clone().requires_grad_(grad) for one in ("H", "s", *more))
+            own = tuple(operands[one].clone().requires_grad_(grad) for one in ("H", "s", *more))
             call = _with_gradient(function) if grad else function
             call(*mine)
             function.kernel.vjp(*inputs).warmup() if grad else function.warmup()
-            found = best({"linkwork": Task(call, mine)}, patience)["linkwork"]
-            times[f"linkwork {grad}"] = found / rows
+            measured = best({"linkwork": Task(call, mine)}, patience)["linkwork"]
+            times[f"linkwork {grad}"] = measured / rows
             times[f"adam {grad}"] = _least(_with_gradient(theirs) if grad else theirs, own) / rows
         values = function(*_tensors(states, inputs, False)).numpy()
-        other = theirs(*(given[one] for one in ("H", "s", *more))).numpy()
+        other = theirs(*(operands[one] for one in ("H", "s", *more))).numpy()
         apart = float(np.abs(values - other).max() / np.abs(values).max())
         assert apart < AGREES, (short, apart)
         ratios = [times[f"adam {grad}"] / times[f"linkwork {grad}"] for grad in (False, True)]
@@ -121,24 +121,24 @@ def _adam(kd: lw.KinDyn, states: State) -> tuple[Any, dict[str, Any]]:
             gravity=torch.tensor([*GRAVITY, 0.0, 0.0, 0.0], dtype=torch.float64),
         )
     convention = Convention(kd, "mixed", kd.joint_names)
-    given = {
+    operands = {
         "H": np.stack([convention.pose(q) for q in states.q]),
         "s": states.q[:, 7:],
         "base": states.nu[:, :6],
         "s_dot": states.nu[:, 6:],
         "tau": states.tau[:, 6:],
     }
-    return adam, {name: torch.tensor(array.copy()) for name, array in given.items()}
+    return adam, {name: torch.tensor(array.copy()) for name, array in operands.items()}
 
 
 def _least(call: Callable[..., Any], args: tuple[Any, ...], repeats: int = 2) -> float:
     """Seconds of a call that takes long."""
-    found = float("inf")
+    measured = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
         call(*args)
-        found = min(found, time.perf_counter() - start)
-    return found
+        measured = min(measured, time.perf_counter() - start)
+    return measured
 
 
 def _against_numpy(

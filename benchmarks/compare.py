@@ -2,7 +2,7 @@
 
 python benchmarks/compare.py PATH_OF_ANOTHER_CHECKOUT
 
-Each version runs in a process of its own. The two measure in turn, a burst of one and a burst of
+Each version runs in a separate process. The two measure in turn, a burst of one and a burst of
 the other, round after round, and the fastest burst of each counts: what disturbs the machine for a
 moment disturbs both. The other checkout needs its C extension built in place.
 """
@@ -41,7 +41,7 @@ def main(other: str) -> None:
             cells: list[str] = []
             for way in WAYS:
                 request = {"robot": case.name, "name": name, "way": way}
-                pairs = [(new.ask(request), old.ask(request)) for _ in range(ROUNDS)]
+                pairs = [(new.measure(request), old.measure(request)) for _ in range(ROUNDS)]
                 after, before = (min(times) for times in zip(*pairs, strict=True))
                 cells.append(f"{after * 1e6:.3f} / {before * 1e6:.3f} = {after / before:.2f}")
             print(f"| {case.name} | {name} | " + " | ".join(cells) + " |", flush=True)
@@ -60,7 +60,7 @@ class _Version:
             text=True,
         )
 
-    def ask(self, request: dict[str, str]) -> float:
+    def measure(self, request: dict[str, str]) -> float:
         """Seconds for a call, or for a row of a batch."""
         assert self._process.stdin
         assert self._process.stdout
@@ -69,7 +69,7 @@ class _Version:
 
 
 def measure() -> None:
-    """Measure what is asked for, line by line."""
+    """Measure the requests, line by line."""
     timers: dict[str, tuple[Timer, int, int]] = {}
     for line in sys.stdin:
         if line not in timers:

@@ -58,10 +58,10 @@ class Convention:
 
     def T_dot_nu(self, q: Array, nu: Array) -> Array:
         """(nv,): nu_dot_theirs = T nu_dot_ours + this."""
-        found = np.zeros_like(nu)
+        rate = np.zeros_like(nu)
         if self.base == "body":
-            found[:3] = -quat.to_rotation(q[3:7]).T @ np.cross(nu[3:6], nu[:3])
-        return found
+            rate[:3] = -quat.to_rotation(q[3:7]).T @ np.cross(nu[3:6], nu[:3])
+        return rate
 
     def state(self, ours: State) -> State:
         """Velocities, accelerations and forces of one state as they write them; q stays ours."""
@@ -71,11 +71,11 @@ class Convention:
 
     def result(self, function: str, theirs: Any, ours: State) -> Array:
         """A result of theirs as linkwork writes it."""
-        T, found = self.T(ours.q), np.asarray(theirs, dtype=np.float64)
+        T, array = self.T(ours.q), np.asarray(theirs, dtype=np.float64)
         if function == "rnea":
-            return T.T @ found.reshape(-1)
+            return T.T @ array.reshape(-1)
         if function == "crba":
-            return T.T @ found @ T
+            return T.T @ array @ T
         if function == "aba":
-            return np.linalg.solve(T, found.reshape(-1) - self.T_dot_nu(ours.q, ours.nu))
-        return found @ T if function in ("jacobian", "cmm") else found
+            return np.linalg.solve(T, array.reshape(-1) - self.T_dot_nu(ours.q, ours.nu))
+        return array @ T if function in ("jacobian", "cmm") else array

@@ -29,7 +29,7 @@ TITLES = {
 ROBOTS = [case for case in CASES if case.name != "ur5"]
 MOST_VJP = 3.2  # times the function itself
 AGREES = 1e-9  # of the largest entry
-_FIRST_WANTED = {
+_FIRST_TARGETS = {
     "inverse_dynamics_derivatives": 1.0,
     "forward_dynamics_derivatives": 3.0,
     "inverse_mass_matrix": 1.0,
@@ -45,12 +45,12 @@ def analytic(patience: Patience) -> Section:
     table = section.table(
         "Microseconds per row on one thread, and how many times faster linkwork is",
         *("robot", "derivatives", "operations", "pin", "one call", f"batch of {ROWS:,}"),
-        *("call is faster", "batch is faster", "wanted", "call", "batch", "difference"),
+        *("call is faster", "batch is faster", "target", "call", "batch", "difference"),
     )
     for case in ROBOTS:
         kd, states = kindyn_of(case), random_states(kindyn_of(case), ROWS)
         pin = Pinocchio(kd, str(case.path), case.frame)
-        for name, (_, one_wanted, batch_wanted) in ANALYTIC.items():
+        for name, (_, one_target, batch_target) in ANALYTIC.items():
             times, n_ops = _times(kd, pin, name, states, patience)
             one, batch = times["pin"] / times["one"], times["pin"] / times["batch"]
             apart = _difference(case, pin, name, states.row(0))
@@ -59,9 +59,9 @@ def analytic(patience: Patience) -> Section:
             table.add(
                 *(case.name, TITLES[name], f"{n_ops:,}"),
                 *(f"{times[way] * 1e6:.2f}" for way in ("pin", "one", "batch")),
-                *(f"{one:.1f}", f"{batch:.1f}", f"{one_wanted:g} / {batch_wanted:g}"),
-                section.check(f"{what}, one call", one, one_wanted),
-                section.check(f"{what}, batch", batch, batch_wanted),
+                *(f"{one:.1f}", f"{batch:.1f}", f"{one_target:g} / {batch_target:g}"),
+                section.check(f"{what}, one call", one, one_target),
+                section.check(f"{what}, batch", batch, batch_target),
                 f"{apart:.0e}",
             )
             section.data.append({"robot": case.name, "function": name, "ops": n_ops} | times)
@@ -82,7 +82,7 @@ def _times(
     rows = tuple(getattr(states, one) for one in ANALYTIC[name][0])
     row = tuple(array[0] for array in rows)
     out = kernel(*rows, threads=1)
-    found: dict[str, Any] = best_of_variants(
+    measured: dict[str, Any] = best_of_variants(
         {
             "pin": [_pin_task(pin, name, states.row(0))],
             "one": [Task(kernel, row)],
@@ -90,8 +90,8 @@ def _times(
         },
         patience,
     )
-    found["batch"] /= ROWS
-    return found, kernel.program.n_ops
+    measured["batch"] /= ROWS
+    return measured, kernel.program.n_ops
 
 
 def _pin_task(peer: Pinocchio, name: str, state: State) -> Task:
@@ -110,18 +110,18 @@ def _pin_task(peer: Pinocchio, name: str, state: State) -> Task:
 def _difference(case: Case, peer: Pinocchio, name: str, state: State) -> float:
     """How far pin's results are from linkwork's in the body representation, relative."""
     inputs = ANALYTIC[name][0]
-    kd = lw.KinDyn(model_of(case), gravity=GRAVITY, representation="body")
+    kd = lw.KinDyn(model_of(case), floating=True, gravity=GRAVITY, representation="body")
     own = peer.convention.state(state)
     order = [*range(6), *(6 + k for k in peer.convention.order)]
-    given = {"q": state.q} | {
+    values = {"q": state.q} | {
         one: _in_our_order(getattr(own, one), order) for one in inputs if one != "q"
     }
     kernel: Any = kd.function(name)
-    kernel.warmup()  # else it would be compiled in the background, beside what is timed
-    found = kernel(*(given[one] for one in inputs))
+    kernel.warmup()  # else it would be compiled in the background during the measurement
+    measured = kernel(*(values[one] for one in inputs))
     results = _pin_task(peer, name, state).run()
     theirs = [np.array(array) for array in results] if isinstance(results, tuple) else [results]
-    ours = list(found) if isinstance(found, tuple) else [found]
+    ours = list(measured) if isinstance(measured, tuple) else [measured]
     apart = 0.0
     for a, b in zip(ours, theirs, strict=False):  # pin has none by the wrenches
         mine, upper = a[np.ix_(order, order)], np.triu(b) if _is_upper(b) else b
@@ -155,23 +155,23 @@ def sweeps(patience: Patience) -> Section:
             swept: Any = kernel.vjp()
             swept.warmup()
             value = np.asarray(kernel(*rows, threads=1))
-            given = (*rows, np.ones_like(value))
-            found: dict[str, Any] = best_of_variants(
+            values = (*rows, np.ones_like(value))
+            measured: dict[str, Any] = best_of_variants(
                 {
                     "function": [Task(kernel, rows, {"out": value, "threads": 1})],
-                    "vjp": [Task(swept, given, {"out": swept(*given), "threads": 1})],
+                    "vjp": [Task(swept, values, {"out": swept(*values), "threads": 1})],
                 },
                 patience,
             )
-            ratio = found["vjp"] / found["function"]
+            ratio = measured["vjp"] / measured["function"]
             ops = kernel.program.n_ops, swept.program.n_ops
             table.add(
                 *(case.name, SHORT[function], *(f"{n:,}" for n in ops), f"{ops[1] / ops[0]:.2f}"),
-                *(f"{found[way] / ROWS * 1e6:.3f}" for way in ("function", "vjp")),
+                *(f"{measured[way] / ROWS * 1e6:.3f}" for way in ("function", "vjp")),
                 *(f"{ratio:.2f}", f"{MOST_VJP:g}"),
                 section.check(f"{case.name} {SHORT[function]}", ratio, MOST_VJP, at_most=True),
             )
-            section.data.append({"robot": case.name, "function": function} | found)
+            section.data.append({"robot": case.name, "function": function} | measured)
     section.notes.append("vjp: by all inputs, the cotangent being one of the inputs.")
     return section
 
@@ -180,13 +180,13 @@ def starts(repeats: int) -> Section:
     """What it takes until the first derivative of talos, and until fast code is there."""
     section = Section(f"Start of derivatives, {TALOS.name}")
     table = section.table("Seconds", "what", "linkwork", "at most", "")
-    for name, wanted in _FIRST_WANTED.items():
+    for name, target in _FIRST_TARGETS.items():
         cold, warm = first_calls(name, repeats)
-        found = run_alone("compile", name, cache="off")
+        measured = run_alone("compile", name, cache="off")
         rows = {
-            f"first {name}, empty cache": (cold, wanted),
+            f"first {name}, empty cache": (cold, target),
             f"first {name}, from the cache": (warm, 0.03),
-            f"compile {name} in the background": (found["one"] + found["many"], 20.0),
+            f"compile {name} in the background": (measured["one"] + measured["many"], 20.0),
         }
         for what, (seconds, most) in rows.items():
             verdict = section.check(what, seconds, most, at_most=True)

@@ -33,17 +33,17 @@ CALLS = 100  # in a burst, which is short, so that some bursts are not disturbed
 ROWS = 64  # in one call of the function of many rows
 OF_MANY_ROWS = ("rnea", "crba", "aba")  # those of derivatives take a minute to compile
 OPTIMIZED = ("-O2", "-march=native")
-WANTED = {"rnea": 1.3, "crba": 1.3, "aba": 1.3}  # times faster than pin in a C++ loop
+TARGETS = {"rnea": 1.3, "crba": 1.3, "aba": 1.3}  # times faster than pin in a C++ loop
 NOTES = """\
 C: gcc -O2 -march=native -std=c99, called in a C loop, the state the same in each call.
 4 rows at a time: the function of many rows (`--lanes 4`), 64 rows in each call, per row.
-kernel: linkwork's own compiled function, called from Python.
+kernel: linkwork's compiled function, called from Python.
 pin, C++: its header templates, g++ -O2 -march=native, in a C++ loop with the same state; crba and \
 aba in both of its conventions, of which the faster counts.
-The library of pin's wheel, which Python calls, is compiled with options of its own: where it is \
+The library of pin's wheel, which Python calls, is compiled with other options: where it is \
 faster than the C++ loop, the ratio to Python is the one to look at.
-pin gives the upper triangle of the mass matrix and works in body axes; C gives both triangles and \
-works in the mixed representation.
+pin computes the upper triangle of the mass matrix and works in body axes; C computes both \
+triangles and works in the mixed representation.
 casadi C: generated from adam's symbolic functions, gcc -O2 -march=native; with -O1 where one C \
 function has more than {most:,} operations, as -O2 takes too long. RNEA is M nu_dot + h, \
 as adam has no other; derivatives are CasADi's Jacobians by joint positions, velocities, and \
@@ -79,7 +79,7 @@ def exported(patience: Patience) -> Section:
     table = section.table(
         "talos_reduced: microseconds per call",
         *("function", "C", "C, 4 rows at a time", "kernel", "pin, C++", "pin, Python", "casadi C"),
-        *("faster than pin, C++", "wanted", "enough", "than pin, Python", "than casadi C"),
+        *("faster than pin, C++", "target", "enough", "than pin, Python", "than casadi C"),
     )
     sizes = section.table(
         "talos_reduced: operations, object file [KB] and time to compile [s]",
@@ -118,10 +118,10 @@ def _in_python(
     ways = {"kernel": [Task(kernel, tuple(getattr(state, x) for x in _input_names(function)))]}
     if function.endswith(" derivatives"):
         own, q = pin.convention.state(state), pin.convention.q(state.q, scalar_last=True)
-        given = (pin.model, pin.data, q, own.nu)
+        operands = (pin.model, pin.data, q, own.nu)
         calls = {
-            "rnea derivatives": Task(pin.pin.computeRNEADerivatives, (*given, own.nu_dot)),
-            "aba derivatives": Task(pin.pin.computeABADerivatives, (*given, own.tau)),
+            "rnea derivatives": Task(pin.pin.computeRNEADerivatives, (*operands, own.nu_dot)),
+            "aba derivatives": Task(pin.pin.computeABADerivatives, (*operands, own.tau)),
         }
         ways["pin"] = [calls[function]]
     else:
@@ -130,19 +130,19 @@ def _in_python(
 
 
 def _add(section: Section, table: Any, sizes: Any, name: str, row: dict[str, Any]) -> None:
-    wanted, good = WANTED.get(name), ""
+    target, good = TARGETS.get(name), ""
     faster = {
         way: row[way] / row["C"] if row.get(way) else None for way in ("pin C++", "pin", "casadi")
     }
-    if faster["pin C++"] and wanted:
-        good = section.check(f"talos {name}, C against pin in C++", faster["pin C++"], wanted)
+    if faster["pin C++"] and target:
+        good = section.check(f"talos {name}, C against pin in C++", faster["pin C++"], target)
     ways = ("C", "lanes", "kernel", "pin C++", "pin", "casadi")
     title = " ".join(SHORT.get(word, word) for word in name.split())
     texts = {way: f"{ratio:.1f}" if ratio else "" for way, ratio in faster.items()}
     table.add(
         title,
         *(f"{row[way] * 1e6:.2f}" if row.get(way) else "" for way in ways),
-        *(texts["pin C++"], f"{wanted:g}" if wanted else "", good, texts["pin"], texts["casadi"]),
+        *(texts["pin C++"], f"{target:g}" if target else "", good, texts["pin"], texts["casadi"]),
     )
     numbers_of = (
         *(("operations", 1, ",d"), ("bytes", 1e3, ".0f"), ("seconds", 1, ".1f")),
@@ -165,7 +165,7 @@ def _measured(
     programs: dict[str, list[str]],
     casadi: Casadi | None,
 ) -> dict[str, Any]:
-    """Times [s] of all candidates in loops of their own, sizes and compile times."""
+    """Times [s] of all candidates in separate loops, sizes and compile times."""
     kd = kindyn_of(TALOS)
     kinds = {"": ""} | ({"batch ": "_batch"} if name in OF_MANY_ROWS else {})
     lanes = 4 if name in OF_MANY_ROWS else 0

@@ -62,10 +62,10 @@ class Casadi:
         text += "".join(f"static double o{k}[{size}];\n" for k, size in enumerate(sizes))
         text += f"static double w[{max(function.sz_w(), 1)}];\n"
         text += f"static long long int iw[{max(function.sz_iw(), 1)}];\n"
-        given = ", ".join(f"x{k}" for k, _ in enumerate(inputs))
+        values = ", ".join(f"x{k}" for k, _ in enumerate(inputs))
         results = ", ".join(f"o{k}" for k, _ in enumerate(sizes))
         text += "int main(void)\n{\n"
-        text += f"  const double *arg[64] = {{{given}}};\n  double *res[64] = {{{results}}};\n"
+        text += f"  const double *arg[64] = {{{values}}};\n  double *res[64] = {{{results}}};\n"
         text += f"  MEASURE((void){own}(arg, res, iw, w, 0), {calls});\n  return 0;\n}}\n"
         (folder / "casadi_loop.c").write_text(text, "ascii")
         command = ["gcc", "-O2", "-march=native", "casadi_loop.c", "casadi.o"]

@@ -48,7 +48,7 @@ KEPT = Path(__file__).parent / "build"  # compiling takes minutes and 5 GB of me
 
 
 def pin_loop(pin: Pinocchio, state: Any, *, loop: str, calls: int) -> str:
-    """Compile the program that measures pin, and give its path; "" if something is missing.
+    """Compile the program that measures pin, and return its path; "" if something is missing.
 
     It takes the name of a function and prints the time of each of its ways.
 
@@ -60,10 +60,10 @@ def pin_loop(pin: Pinocchio, state: Any, *, loop: str, calls: int) -> str:
     """
     wheels = Path(sysconfig.get_paths()["purelib"])
     prefix = wheels / "cmeel.prefix"
-    given = (Path(os.environ["EIGEN_INCLUDE"]),) if "EIGEN_INCLUDE" in os.environ else ()
+    chosen = (Path(os.environ["EIGEN_INCLUDE"]),) if "EIGEN_INCLUDE" in os.environ else ()
     of_casadi, system = wheels / "casadi/include/eigen3", Path("/usr/include/eigen3")
-    places = (*given, prefix / "include/eigen3", system, of_casadi)
-    eigen = next((place for place in places if place.is_dir()), None)
+    folders = (*chosen, prefix / "include/eigen3", system, of_casadi)
+    eigen = next((folder for folder in folders if folder.is_dir()), None)
     if eigen is None or shutil.which("g++") is None or not (prefix / "include/pinocchio").is_dir():
         return ""
     own, q = pin.convention.state(state), pin.convention.q(state.q, scalar_last=True)
@@ -88,7 +88,7 @@ def _program(model: Any, vectors: dict[str, Any], loop: str, calls: int) -> str:
     text += "#include <cstdio>\n#include <cstring>\n#include <ctime>\n" + loop
     text += "".join(numbers(f"{name}0", values) for name, values in vectors.items())
     text += _model(model)
-    text += "int main(int, char **argv)\n{\n  const auto model = made();\n"
+    text += "int main(int, char **argv)\n{\n  const auto model = build_model();\n"
     text += "  pinocchio::Data data(model);\n"
     for name, values in vectors.items():
         text += f"  const Eigen::VectorXd {name} = Eigen::Map<Eigen::VectorXd>({name}0, "
@@ -103,8 +103,8 @@ def _program(model: Any, vectors: dict[str, Any], loop: str, calls: int) -> str:
 
 
 def _model(model: Any) -> str:
-    """A function that makes the same robot."""
-    text = "static pinocchio::Model made()\n{\n  pinocchio::Model model;\n"
+    """A function that builds the same robot."""
+    text = "static pinocchio::Model build_model()\n{\n  pinocchio::Model model;\n"
     text += "  Eigen::Matrix3d R, I;\n  Eigen::Vector3d p, c;\n"
     text += f"  model.gravity.linear() << {_listed(model.gravity.linear)};\n"
     for k in range(1, model.njoints):
@@ -120,9 +120,9 @@ def _model(model: Any) -> str:
     return text + "  return model;\n}\n"
 
 
-def _check(program: str, folder: Path, pin: Pinocchio, given: dict[str, Any]) -> None:
+def _check(program: str, folder: Path, pin: Pinocchio, inputs: dict[str, Any]) -> None:
     """The program computes what pin computes in Python, in each of the ways."""
-    q, v, a, tau = given.values()
+    q, v, a, tau = inputs.values()
     own, model, data = pin.pin, pin.model, pin.data
     norm = np.linalg.norm  # taken at once: results are views of the data, which calls change
     wanted = {

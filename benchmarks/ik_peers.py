@@ -181,10 +181,10 @@ class RoboticsToolbox(Solver):
 
     def solve(self, target: Array, start: Array) -> Array | None:
         # half of the sum of squares has to be below the tolerance; 33 starts as the others
-        found = self.ets.ik_LM(
+        solution = self.ets.ik_LM(
             target, start, ilimit=30, slimit=33, tol=POSITION**2 / 2, k=0.1, method="chan"
         )
-        return found.q if found.success else None
+        return solution.q if solution.success else None
 
 
 class PyTorchKinematics(Solver):
@@ -215,8 +215,8 @@ class PyTorchKinematics(Solver):
             early_stopping_any_converged=True,
             lm_damping=1e-3,
         )
-        found = solver.solve(pk.Transform3d(matrix=torch.tensor(targets)))
-        good, q = found.converged.numpy(), found.solutions.detach().numpy()
+        solution = solver.solve(pk.Transform3d(matrix=torch.tensor(targets)))
+        good, q = solution.converged.numpy(), solution.solutions.detach().numpy()
         return [
             rows[which.argmax()] if which.any() else None
             for rows, which in zip(q, good, strict=True)

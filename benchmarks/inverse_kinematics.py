@@ -103,9 +103,9 @@ class Problem:
 
         return is_good
 
-    def rate(self, found: Sequence[Array | None]) -> float:
+    def rate(self, solutions: Sequence[Array | None]) -> float:
         """Which part of the first targets is reached."""
-        pairs = zip(found, self.targets, strict=False)
+        pairs = zip(solutions, self.targets, strict=False)
         good = [q is not None and self.judge(np.asarray(q), target) for q, target in pairs]
         return float(np.mean(good))
 
@@ -158,8 +158,8 @@ def _linkwork(problem: Problem) -> dict[str, tuple[float, ...]]:
     options: dict[str, Any] = {"tolerance": (POSITION, ROTATION)}
 
     def batch(restarts: int) -> Sequence[Array]:
-        found = lw.ik(kd, {frame: targets}, restarts=restarts, **options)
-        return list(found.q[:, problem.columns])
+        solution = lw.ik(kd, {frame: targets}, restarts=restarts, **options)
+        return list(solution.q[:, problem.columns])
 
     def single(restarts: int) -> Sequence[Array]:
         rows = (lw.ik(kd, {frame: one}, restarts=restarts, **options).q for one in targets)
@@ -167,14 +167,14 @@ def _linkwork(problem: Problem) -> dict[str, tuple[float, ...]]:
 
     lw.ik(kd, {frame: targets}, **options)
     time.sleep(2.0)  # the fast code is made in the background
-    found: dict[str, tuple[float, ...]] = {}
+    measured: dict[str, tuple[float, ...]] = {}
     for name, call in (("linkwork, batch", batch), ("linkwork", single)):
         cells: list[float] = []
         for restarts in (0, RESTARTS):
             q, seconds = _timed(lambda call=call, restarts=restarts: call(restarts))
             cells += [problem.rate(q), 1e6 * seconds / len(targets)]
-        found[name] = tuple(cells)
-    return found
+        measured[name] = tuple(cells)
+    return measured
 
 
 def _times_of_calls(problem: Problem) -> tuple[float, ...]:
@@ -191,7 +191,7 @@ def _times_of_calls(problem: Problem) -> tuple[float, ...]:
 
 
 def _peers(section: Section, problem: Problem) -> dict[str, tuple[float, ...]]:
-    found: dict[str, tuple[float, ...]] = {}
+    measured: dict[str, tuple[float, ...]] = {}
     for kind in SOLVERS:
         try:
             solver = kind(problem.chain)
@@ -200,8 +200,8 @@ def _peers(section: Section, problem: Problem) -> dict[str, tuple[float, ...]]:
             note = f"{kind.name} is left out: {error}."
             section.notes += [note] * (note not in section.notes)
             continue
-        found[solver.name] = _measured(problem, solver)
-    return found
+        measured[solver.name] = _measured(problem, solver)
+    return measured
 
 
 def _measured(problem: Problem, solver: Solver) -> tuple[float, ...]:
@@ -232,5 +232,5 @@ def _measured(problem: Problem, solver: Solver) -> tuple[float, ...]:
 def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
     """A result, and the time of one call [s]: one pass for everybody."""
     start = time.perf_counter()
-    found = call()
-    return found, time.perf_counter() - start
+    result = call()
+    return result, time.perf_counter() - start

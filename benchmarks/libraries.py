@@ -31,11 +31,11 @@ def libraries(patience: Patience) -> Section:
     )
     times = section.table("Microseconds per call (batch: per row)", "robot", "function", *names)
     for case in CASES:
-        found = _peers(case, section)
-        cells = _agreement(case, found, section)
+        peers = _peers(case, section)
+        cells = _agreement(case, peers, section)
         differ.add(case.name, *(cells.get(kind.name, "-") for kind in all_peers()))
         for function in FUNCTIONS:
-            seconds = _times(case, function, found, patience)
+            seconds = _times(case, function, peers, patience)
             shown = [_microseconds(seconds.get(name)) for name in names]
             times.add(case.name, SHORT[function], *shown)
             section.data += [
@@ -55,23 +55,23 @@ def libraries(patience: Patience) -> Section:
 
 
 def _peers(case: Case, section: Section) -> dict[str, Peer]:
-    found: dict[str, Peer] = {}
+    peers: dict[str, Peer] = {}
     for kind in all_peers():
         with quiet():
             peer = loaded(kind, kindyn_of(case), case)
         if isinstance(peer, Peer):
-            found[kind.name] = peer
+            peers[kind.name] = peer
         else:
             where = "" if peer.startswith("left out") else f" ({case.name})"
             section.notes.append(f"{kind.name}{where} {peer}")
-    return found
+    return peers
 
 
-def _agreement(case: Case, found: dict[str, Peer], section: Section) -> dict[str, str]:
+def _agreement(case: Case, peers: dict[str, Peer], section: Section) -> dict[str, str]:
     """The worst difference of each library; functions that differ are not measured."""
     cells: dict[str, str] = {}
     state = random_states(kindyn_of(case), 2).row(1)
-    for name, peer in found.items():
+    for name, peer in peers.items():
         with quiet():
             found_here = differences(kindyn_of(case), peer, case.frame, state)
         numbers = {key: value for key, value in found_here.items() if isinstance(value, float)}
@@ -86,7 +86,7 @@ def _agreement(case: Case, found: dict[str, Peer], section: Section) -> dict[str
 
 
 def _times(
-    case: Case, function: str, found: dict[str, Peer], patience: Patience
+    case: Case, function: str, peers: dict[str, Peer], patience: Patience
 ) -> dict[str, float]:
     kd = kindyn_of(case)
     kernel, states = kernel_of(kd, function, case.frame), random_states(kd, ROWS)
@@ -97,7 +97,7 @@ def _times(
         BATCH: [Task(kernel, rows, named)],
     }
     with quiet():
-        for name, peer in found.items():
+        for name, peer in peers.items():
             groups[name] = _working(peer, function, row)
     seconds = {name: t for name, t in best_of_variants(groups, patience).items() if t is not None}
     seconds[BATCH] /= ROWS

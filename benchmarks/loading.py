@@ -49,20 +49,20 @@ def chain(length: int) -> str:
 
 def peers() -> dict[str, Callable[[str], object]]:
     """Loaders of other libraries, where they are installed."""
-    found: dict[str, Callable[[str], object]] = {}
+    loaders: dict[str, Callable[[str], object]] = {}
     try:
         import pinocchio as pin
 
-        found["pin"] = pin.buildModelFromUrdf
+        loaders["pin"] = pin.buildModelFromUrdf
     except ImportError:
         pass
     try:
         import idyntree.bindings as idyn
 
-        found["idyntree"] = lambda path: idyn.ModelLoader().loadModelFromFile(path)
+        loaders["idyntree"] = lambda path: idyn.ModelLoader().loadModelFromFile(path)
     except ImportError:
         pass
-    return found
+    return loaders
 
 
 def main() -> None:

@@ -1,22 +1,24 @@
-"""The figures that pages quote, taken from results.json.
+"""The figures that pages quote, taken from history.csv.
 
 python benchmarks/pages.py                         # write them into the pages
 
-A page marks a place by `<!-- results: NAME -->` and `<!-- end of results -->`. What stands between
-is written by the function of that name below, so that no page says what was not measured; a test
-compares the pages with the results. Where the results lack a section, its figures stay as they are.
+The text of a page between `<!-- results: NAME -->` and `<!-- end of results -->` is written by the
+function of that name below, from the last measurement; a test compares the pages with the history.
+Where the history lacks a section, its figures stay as they are.
 """
 
 from __future__ import annotations
 
-import json
 import re
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+from history import Figures, latest, read
+
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results.json"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "performance.md")
 MARK = re.compile(r"(<!-- results: (\w+) -->\n\n)(.*?)(\n\n<!-- end of results -->)", re.DOTALL)
 TITLES = {
@@ -33,23 +35,22 @@ STARTS = {
     "first inverse_dynamics, empty cache": "first RNEA of talos, nothing in the cache",
     "first inverse_dynamics, from the cache": "first RNEA of talos, from the cache",
 }
-Results = dict[str, Any]
 
 
 class NotMeasuredError(LookupError):
-    """The results have no such section."""
+    """The history has no such section."""
 
 
-def written(text: str, results: Results) -> str:
-    """A page with its figures anew."""
+def written(text: str, figures: Figures) -> str:
+    """A page with the latest figures."""
 
-    def anew(found: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         try:
-            return found[1] + FIGURES[found[2]](results) + found[4]
+            return match[1] + FIGURES[match[2]](figures) + match[4]
         except NotMeasuredError:
-            return found[0]
+            return match[0]
 
-    return MARK.sub(anew, text)
+    return MARK.sub(replacement, text)
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -69,152 +70,145 @@ def _two(value: float) -> str:
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
-def _rows(results: Results, section: str) -> list[dict[str, Any]]:
-    if section not in results["sections"]:
+def _rows(figures: Figures, section: str) -> dict[tuple[str, str], dict[str, Any]]:
+    if section not in figures:
         raise NotMeasuredError(section)
-    return results["sections"][section]["data"]
+    return figures[section]
 
 
-def about(results: Results) -> str:
-    """What was measured on what."""
-    facts = results["about"]
-    packages = ", ".join(f"{name} {found}" for name, found in facts["packages"].items())
+def about(figures: Figures) -> str:
+    """The processor and the versions of the packages."""
+    facts = _rows(figures, "about")
+    versions = ", ".join(f"{name} {version}" for name, version in facts["", "package"].items())
+    machine = facts["", ""]
     return (
-        f"{facts['processor']}, {facts['processors']} processors, Python {facts['Python']}, "
-        f"linkwork {facts['linkwork']}, {packages}."
+        f"{machine['processor']}, {machine['processors']} processors, Python {machine['Python']}, "
+        f"linkwork {machine['linkwork']}, {versions}."
     )
 
 
-def ratios(results: Results) -> str:
+def ratios(figures: Figures) -> str:
     """How many times faster than Pinocchio from Python, over the five robots."""
     lines = []
     for label, section, key in (
         ("methods of `KinDyn`, one call at a time", "single", "method"),
         ("batch of 4,096, per row, fresh output", "batch", "fresh"),
     ):
-        cells = [
-            span(
-                row["pin"] / row[key]
-                for row in _rows(results, section)
-                if row["function"] == function
-            )
-            for function in TITLES
-        ]
+        rows = _rows(figures, section)
+        cells = [_times_faster(rows, function, key) for function in TITLES]
         lines.append([label, *cells])
     return table(["times faster than Pinocchio", *TITLES.values()], lines)
 
 
-def derivative_ratios(results: Results) -> str:
+def derivative_ratios(figures: Figures) -> str:
     """The same for derivatives of the dynamics, as a sentence."""
+    rows = _rows(figures, "derivatives")
     parts = []
-    for function, name in (("inverse", "inverse dynamics"), ("forward", "forward dynamics")):
-        rows = [
-            row
-            for row in _rows(results, "derivatives")
-            if row["function"] == f"{function}_dynamics_derivatives"
-        ]
-        one = span(row["pin"] / row["one"] for row in rows)
-        many = span(row["pin"] / row["batch"] for row in rows)
-        parts.append(f"of {name} {one} times (in batches {many})")
+    for name in ("inverse", "forward"):
+        function = f"{name}_dynamics_derivatives"
+        one, many = (_times_faster(rows, function, key) for key in ("one", "batch"))
+        parts.append(f"of {name} dynamics {one} times (in batches {many})")
     return f"Derivatives {', '.join(parts)}."
 
 
-def single(results: Results) -> str:
+def _times_faster(rows: dict[tuple[str, str], dict[str, Any]], function: str, key: str) -> str:
+    return span(row["pin"] / row[key] for (_, name), row in rows.items() if name == function)
+
+
+def single(figures: Figures) -> str:
     """Microseconds of one call, of linkwork and of Pinocchio."""
-    return _against(results, "single", "method", 2)
+    return _against(figures, "single", "method", 2)
 
 
-def batch(results: Results) -> str:
+def batch(figures: Figures) -> str:
     """Microseconds per row of a batch with a reused output."""
-    return _against(results, "batch", "out", 3)
+    return _against(figures, "batch", "out", 3)
 
 
-def _against(results: Results, section: str, key: str, digits: int) -> str:
-    rows = {(row["robot"], row["function"]): row for row in _rows(results, section)}
-    robots = dict.fromkeys(robot for robot, _ in rows)
+def _against(figures: Figures, section: str, key: str, digits: int) -> str:
+    rows = _rows(figures, section)
     lines = []
-    for robot in robots:
+    for robot in dict.fromkeys(robot for robot, _ in rows):
         cells = [rows[robot, function] for function in TITLES]
         texts = [f"{c[key] * 1e6:.{digits}f} / {c['pin'] * 1e6:.{digits}f}" for c in cells]
         lines.append([robot, *texts])
     return table(["linkwork / Pinocchio", *TITLES.values()], lines)
 
 
-def peers(results: Results) -> str:
+def peers(figures: Figures) -> str:
     """Microseconds of one call on talos, all libraries."""
-    rows = [row for row in _rows(results, "peers") if row["robot"] == "talos_reduced"]
-    names = list(dict.fromkeys(row["library"] for row in rows))
-    times = {(row["library"], row["function"]): row["seconds"] * 1e6 for row in rows}
+    rows = _rows(figures, "peers")
+    libraries = dict.fromkeys(library for row in rows.values() for library in row)
     lines = [
-        [name, *[_microseconds(times.get((name, function))) for function in TITLES]]
-        for name in names
+        [library, *[_microseconds(rows["talos_reduced", name].get(library)) for name in TITLES]]
+        for library in libraries
     ]
     return table(["library", *TITLES.values()], lines)
 
 
-def _microseconds(value: float | None) -> str:
-    if value is None:
+def _microseconds(seconds: float | None) -> str:
+    if seconds is None:
         return "-"
+    value = seconds * 1e6
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2f}"
 
 
-def tick(results: Results) -> str:
+def tick(figures: Figures) -> str:
     """Microseconds of a controller's tick."""
     lines = [
         [
-            row["robot"],
+            robot,
             *[f"{row[key] * 1e6:.2f}" for key in ("one", "batch", "pin")],
             f"{row['pin'] / row['one']:.1f}",
         ]
-        for row in _rows(results, "tick")
+        for (robot, _), row in _rows(figures, "tick").items()
     ]
     return table(["", "linkwork", "per row of a batch", "Pinocchio", "times faster"], lines)
 
 
-def derivatives(results: Results) -> str:
+def derivatives(figures: Figures) -> str:
     """Microseconds of derivatives of the dynamics."""
     lines = [
         [
-            row["robot"],
-            row["function"].replace("_", " "),
+            robot,
+            function.replace("_", " "),
             *[f"{row[key] * 1e6:.2f}" for key in ("one", "batch", "pin")],
         ]
-        for row in _rows(results, "derivatives")
+        for (robot, function), row in _rows(figures, "derivatives").items()
     ]
     return table(["robot", "what", "linkwork", "per row of a batch", "Pinocchio"], lines)
 
 
-def exported(results: Results) -> str:
+def exported(figures: Figures) -> str:
     """Microseconds of exported C."""
     lines = [
         [
-            row["function"].replace("rnea", "RNEA").replace("crba", "CRBA").replace("aba", "ABA"),
+            function.replace("rnea", "RNEA").replace("crba", "CRBA").replace("aba", "ABA"),
             *[f"{row[key] * 1e6:.2f}" for key in ("C", "pin C++", "pin")],
         ]
-        for row in _rows(results, "exported")
+        for (_, function), row in _rows(figures, "exported").items()
     ]
     return table(["talos, free base", "exported C", "Pinocchio in C++", "from Python"], lines)
 
 
-def rollout(results: Results) -> str:
+def rollout(figures: Figures) -> str:
     """Rollouts, against MuJoCo, as a sentence."""
-    row = next(row for row in _rows(results, "rollout") if "mujoco" in row)
+    row = _rows(figures, "rollout")["", ""]
     return (
-        f"{row['samples']:,} rollouts of anymal, {row['horizon']} steps each, without contacts, on "
-        f"{row['threads']} threads: {row['linkwork'] * 1e3:.1f} ms; `mujoco.rollout` with contacts "
-        f"switched off, {row['mujoco'] * 1e3:.0f} ms."
+        f"{row['samples']:,.0f} rollouts of anymal, {row['horizon']:.0f} steps each, without "
+        f"contacts, on {row['threads']:.0f} threads: {row['linkwork'] * 1e3:.1f} ms; "
+        f"`mujoco.rollout` with contacts switched off, {row['mujoco'] * 1e3:.0f} ms."
     )
 
 
-def starts(results: Results) -> str:
-    """Seconds until something is there."""
-    rows = _rows(results, "startup")
-    times = {row["what"]: row["seconds"] for row in rows if "seconds" in row}
-    lines = [[text, f"{times[what]:.3f}"] for what, text in STARTS.items()]
+def starts(figures: Figures) -> str:
+    """Seconds until a result is available."""
+    rows = _rows(figures, "startup")
+    lines = [[text, f"{rows['', name]['seconds']:.3f}"] for name, text in STARTS.items()]
     return table(["", "seconds"], lines)
 
 
-FIGURES: dict[str, Callable[[Results], str]] = {
+FIGURES: dict[str, Callable[[Figures], str]] = {
     function.__name__: function
     for function in (
         about,
@@ -232,11 +226,11 @@ FIGURES: dict[str, Callable[[Results], str]] = {
 }
 
 
-def write_pages(results: Results) -> None:
+def write_pages(figures: Figures) -> None:
     """Put the figures into all pages that quote them."""
     for page in PAGES:
-        page.write_text(written(page.read_text(encoding="utf-8"), results), encoding="utf-8")
+        page.write_text(written(page.read_text(encoding="utf-8"), figures), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write_pages(json.loads(RESULTS.read_text(encoding="utf-8")))
+    write_pages(latest(read()))

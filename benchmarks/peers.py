@@ -1,4 +1,4 @@
-"""Other libraries, each asked for the same things of the same robot in the fastest way it has.
+"""Other libraries: the same functions of the same robot, each in its fastest way.
 
 Each takes a state in its own conventions (converting it is not timed) and leaves its result in a
 NumPy array (which is timed). A library that is not installed, or that does not take a robot, is
@@ -38,7 +38,7 @@ class Peer(ABC):
 
 
 class Pinocchio(Peer):
-    """Pinocchio's own Python functions. Its results are views of its `Data`."""
+    """Pinocchio's Python functions. Its results are views of its `Data`."""
 
     name, package = "pin", "pin"
 
@@ -58,12 +58,12 @@ class Pinocchio(Peer):
         q = self.convention.q(state.q, scalar_last=True)
         both = (pin.Convention.LOCAL, pin.Convention.WORLD)
         start = (self.model, self.data, q)
-        given = (*start, own.nu, own.tau)
+        inputs = (*start, own.nu, own.tau)
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         return {
             "rnea": [Task(pin.rnea, (*start, own.nu, own.nu_dot))],
             "crba": [Task(pin.crba, start), *(Task(pin.crba, (*start, way)) for way in both)],
-            "aba": [Task(pin.aba, given), *(Task(pin.aba, (*given, way)) for way in both)],
+            "aba": [Task(pin.aba, inputs), *(Task(pin.aba, (*inputs, way)) for way in both)],
             "pose": [Task(_pin_pose(pin, self.model, self.data, self.frame), (q,))],
             # Left in its Data: taking each out as an array would cost it several times more.
             "poses": [Task(pin.framesForwardKinematics, start)],
@@ -72,7 +72,7 @@ class Pinocchio(Peer):
         }[function]
 
     def batch_tasks(self, function: str, states: State) -> list[Task]:
-        """Its own functions for batches, on one thread, with a reused output: rows are columns."""
+        """Its functions for batches, on one thread, with a reused output: rows are columns."""
         if function not in ("rnea", "aba"):
             return []
         pin, n = self.pin, len(states.q)
@@ -96,7 +96,7 @@ def _pin_pose(pin: Any, model: Any, data: Any, frame: int) -> Callable[..., Any]
 
 
 class IDynTree(Peer):
-    """iDynTree's KinDynComputations: set the state, ask. It has no forward dynamics."""
+    """iDynTree's KinDynComputations: set the state, call. It has no forward dynamics."""
 
     name, package = "idyntree", "idyntree"
 
@@ -106,7 +106,7 @@ class IDynTree(Peer):
         loader = idyn.ModelLoader()
         assert loader.loadReducedModelFromFile(source, list(kd.joint_names)), "not loaded"
         self.kindyn = idyn.KinDynComputations()
-        assert self.kindyn.loadRobotModel(loader.model()), "not taken"
+        assert self.kindyn.loadRobotModel(loader.model()), "the model is rejected"
         assert self.kindyn.setFloatingBase(kd.base), "no such base"
         self.frame = self.kindyn.getFrameIndex(frame)
         self.matrix, self.jacobian = idyn.MatrixDynSize(kd.nv, kd.nv), idyn.MatrixDynSize(6, kd.nv)

@@ -44,24 +44,24 @@ class _Adam(Peer):
         return numbers
 
     def way(self, function: str) -> Callable[..., Any]:
-        """A function of arrays of the framework that gives a NumPy array."""
+        """A function of arrays of the framework that returns a NumPy array."""
         raise NotImplementedError
 
     def tasks(self, function: str, state: State) -> list[Task]:
         if function not in _METHODS:
             return []
         H, s = self.convention.pose(state.q), state.q[7:].copy()
-        given = [H, s]
+        inputs = [H, s]
         if function in ("rnea", "aba"):
-            given += [state.nu[:6].copy(), state.nu[6:].copy()]
+            inputs += [state.nu[:6].copy(), state.nu[6:].copy()]
         if function == "aba":
-            given += [state.tau[6:].copy()]
+            inputs += [state.tau[6:].copy()]
         if function not in self.ways:
             self.ways[function] = self.way(function)
-        return [Task(self.ways[function], tuple(self.array(numbers) for numbers in given))]
+        return [Task(self.ways[function], tuple(self.array(numbers) for numbers in inputs))]
 
     def method(self, function: str) -> Callable[..., Any]:
-        """Its own method, with the frame filled in."""
+        """Its method, with the frame as an argument."""
         method = getattr(self.kindyn, _METHODS[function])
         if function in ("pose", "jacobian"):
             frame = self.frame
@@ -96,7 +96,7 @@ class AdamCasadi(_Adam):
     def way(self, function: str) -> Callable[..., Any]:
         maker = getattr(self.kindyn, f"{_METHODS[function]}_fun")
         compiled = maker(self.frame) if function in ("pose", "jacobian") else maker()
-        return lambda *given: compiled(*given).full()
+        return lambda *inputs: compiled(*inputs).full()
 
 
 class AdamJax(_Adam):
@@ -128,7 +128,7 @@ class AdamJax(_Adam):
         import jax
 
         compiled = jax.jit(self.method(function))
-        return lambda *given: np.asarray(compiled(*given))
+        return lambda *inputs: np.asarray(compiled(*inputs))
 
 
 class AdamTorch(_Adam):
@@ -151,4 +151,4 @@ class AdamTorch(_Adam):
 
     def way(self, function: str) -> Callable[..., Any]:
         method = self.method(function)
-        return lambda *given: method(*given).numpy()
+        return lambda *inputs: method(*inputs).numpy()

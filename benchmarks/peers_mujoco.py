@@ -1,4 +1,4 @@
-"""MuJoCo, called stage by stage, so that it computes no more than what is asked for."""
+"""MuJoCo, called stage by stage, so that it computes only the function that is measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MuJoCo(Peer):
     def __init__(self, kd: lw.KinDyn, source: str, frame: str) -> None:
         import mujoco
 
-        del source  # its own merging of links refuses some that weigh next to nothing
+        del source  # its merging of links rejects links of nearly no mass
         spec = mujoco.MjSpec.from_string(for_mujoco(lumped(kd.model)))
         spec.body(mujoco_name(str(kd.base))).add_freejoint()
         spec.body(frame).add_site(name="site")

@@ -1,13 +1,17 @@
-"""The figures: all libraries side by side, and cost as work grows."""
+"""The plots: all libraries side by side, cost as work grows, and the figures over time.
+
+python benchmarks/plots.py [RESULTS.json]          # the history, and the results of a run if named
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from functions import TITLES
+from functions import SHORT, TITLES
+from history import Line, grouped
 
-COLOURS = {
+COLORS = {
     "linkwork": "#0b6e4f",
     "linkwork, batch": "#6cc4a1",
     "pin": "#c8553d",
@@ -18,7 +22,7 @@ COLOURS = {
     "adam jax": "#a0758a",
     "adam torch": "#777777",
 }
-DARK_COLOURS = COLOURS | {
+DARK_COLORS = COLORS | {
     "linkwork": "#2bb98a",
     "linkwork, batch": "#b5f0d8",
     "pin": "#e8765c",
@@ -26,12 +30,12 @@ DARK_COLOURS = COLOURS | {
     "adam torch": "#a9a9a9",
 }
 _DARK_TEXT = "#d5d8df"
-# The end of the file's name, the colours of libraries, and those of everything else.
+# The end of the file's name, the colors of libraries, and those of everything else.
 THEMES: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (
-    ("", COLOURS, {"grid.color": "#dddddd"}),
+    ("", COLORS, {"grid.color": "#dddddd"}),
     (
         "_dark",
-        DARK_COLOURS,
+        DARK_COLORS,
         {
             "figure.facecolor": "#1e2129",  # the background of the pages
             "axes.facecolor": "#1e2129",
@@ -68,55 +72,60 @@ _ROWS = {
 }
 
 
-def draw(sections: dict[str, Any], folder: Path) -> list[Path]:
-    """Draw what there are results for into a folder. Nothing without matplotlib."""
+def draw(sections: dict[str, Any], history: list[Line], folder: Path) -> list[Path]:
+    """Draw the sections that were measured, and the history, into a folder.
+
+    Draws nothing without matplotlib.
+    """
     try:
         import matplotlib as mpl
     except ImportError:
         return []
     mpl.use("Agg")
     drawn: list[Path] = []
-    for ending, colours, rest in THEMES:
-        style = {"font.size": 9, "axes.titlesize": 10, "figure.dpi": 150} | rest
+    for ending, colors, parameters in THEMES:
+        style = {"font.size": 9, "axes.titlesize": 10, "figure.dpi": 150} | parameters
         with mpl.rc_context(style):
-            drawn += _draw(sections, folder, ending, colours)
+            drawn += _draw(sections, folder, ending, colors)
+            if history:
+                drawn.append(_history(history, folder / f"history{ending}.png"))
     return drawn
 
 
 def _draw(
-    sections: dict[str, Any], folder: Path, ending: str, colours: dict[str, str]
+    sections: dict[str, Any], folder: Path, ending: str, colors: dict[str, str]
 ) -> list[Path]:
     """The figures in one theme."""
     drawn: list[Path] = []
     if "peers" in sections:
-        drawn.append(_speed(sections["peers"]["data"], folder / f"speed{ending}.png", colours))
+        drawn.append(_speed(sections["peers"]["data"], folder / f"speed{ending}.png", colors))
     if "growth" in sections:
         data = sections["growth"]["data"]
         for grows, what, name in (("joints", _JOINTS, "joints"), ("rows", _ROWS, "batch")):
             rows = [row for row in data if row["grows"] == grows]
-            drawn.append(_growth(rows, what, folder / f"growth_{name}{ending}.png", colours))
+            drawn.append(_growth(rows, what, folder / f"growth_{name}{ending}.png", colors))
     return drawn
 
 
-def _speed(data: list[dict[str, Any]], path: Path, colours: dict[str, str]) -> Path:
+def _speed(data: list[dict[str, Any]], path: Path, colors: dict[str, str]) -> Path:
     """A panel for each function; in it, robots from left to right and a bar for each library."""
     import matplotlib.pyplot as plt
 
     functions = [name for name in TITLES if any(row["function"] == name for row in data)]
     robots = list(dict.fromkeys(row["robot"] for row in data))
-    names = [name for name in colours if any(row["library"] == name for row in data)]
+    names = [name for name in colors if any(row["library"] == name for row in data)]
     least = min(row["seconds"] for row in data) * 1e6
     figure, panels = plt.subplots(2, 3, figsize=(11, 6.4), sharex=True, sharey=True)
     for panel, function in zip(panels.flat, functions, strict=True):
-        for place, name in enumerate(names):
-            here = {
+        for index, name in enumerate(names):
+            times = {
                 row["robot"]: row["seconds"] * 1e6
                 for row in data
                 if row["function"] == function and row["library"] == name
             }
-            shift = (place - (len(names) - 1) / 2) * 0.82 / len(names)
-            at = [robots.index(robot) + shift for robot in here]
-            panel.bar(at, list(here.values()), width=0.78 / len(names), color=colours[name])
+            shift = (index - (len(names) - 1) / 2) * 0.82 / len(names)
+            positions = [robots.index(robot) + shift for robot in times]
+            panel.bar(positions, list(times.values()), width=0.78 / len(names), color=colors[name])
         panel.set_title(TITLES[function])
         panel.set_xticks(range(len(robots)), [robot.replace("_", "\n") for robot in robots])
         panel.tick_params(axis="x", length=0)
@@ -124,7 +133,7 @@ def _speed(data: list[dict[str, Any]], path: Path, colours: dict[str, str]) -> P
     panels[0, 0].set_ylim(bottom=least / 2)
     for panel in panels[:, 0]:
         panel.set_ylabel("microseconds")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colours[name]) for name in names]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=colors[name]) for name in names]
     labels = [f"{name} of 4,096" if name == BATCH else name for name in names]
     figure.suptitle("Time of one evaluation from Python, one thread (lower is better)", fontsize=11)
     figure.legend(
@@ -140,7 +149,7 @@ def _speed(data: list[dict[str, Any]], path: Path, colours: dict[str, str]) -> P
 
 
 def _growth(
-    data: list[dict[str, Any]], what: dict[str, Any], path: Path, colours: dict[str, str]
+    data: list[dict[str, Any]], what: dict[str, Any], path: Path, colors: dict[str, str]
 ) -> Path:
     """A panel for each function, a line for each way."""
     import matplotlib.pyplot as plt
@@ -151,7 +160,7 @@ def _growth(
         rows = [row for row in data if row["function"] == function]
         ticks = [row["n"] for row in rows]
         for key, (label, name) in what["lines"].items():
-            style = {"color": colours[name], "marker": MARKERS[name], "markersize": 4}
+            style = {"color": colors[name], "marker": MARKERS[name], "markersize": 4}
             panel.plot(ticks, [row[key] * 1e6 for row in rows], label=label, **style)
         panel.set_xscale("log", base=2)
         panel.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=what["rotation"])
@@ -162,6 +171,45 @@ def _growth(
     panels[0].set_ylabel("microseconds per evaluation")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.suptitle(what["title"], fontsize=11)
+    figure.legend(
+        handles,
+        labels,
+        loc="upper center",
+        ncols=len(labels),
+        frameon=False,
+        bbox_to_anchor=(0.5, 0.95),
+    )
+    figure.tight_layout(rect=(0, 0, 1, 0.93))
+    return _saved(figure, path)
+
+
+def _history(lines: list[Line], path: Path) -> Path:
+    """Times faster than Pinocchio in the same run, from measurement to measurement."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(11, 3.9), sharey=True)
+    sections = (("single", "method", "one call"), ("batch", "out", "per row of a batch of 4,096"))
+    for panel, (section, key, title) in zip(panels, sections, strict=True):
+        runs: dict[tuple[str, str], list[Line]] = {}
+        for line in lines:
+            if line.section == section and line.robot == "talos_reduced":
+                runs.setdefault((line.date, line.commit), []).append(line)
+        rows = [grouped(run) for run in runs.values()]
+        for function in SHORT:
+            points = [
+                (index, row["pin"] / row[key])
+                for index, run in enumerate(rows)
+                if (row := run.get(("talos_reduced", function)))
+            ]
+            if points:
+                panel.plot(*zip(*points, strict=True), marker="o", label=SHORT[function])
+        panel.set_xticks(range(len(runs)), [f"{date}\n{commit}" for date, commit in runs])
+        panel.set_title(title)
+        panel.margins(x=0.1)
+        _log_scale(panel)
+    panels[0].set_ylabel("times faster than Pinocchio")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.suptitle("linkwork and Pinocchio on talos_reduced, from Python, one thread", fontsize=11)
     figure.legend(
         handles,
         labels,
@@ -191,9 +239,13 @@ def _saved(figure: Any, path: Path) -> Path:
     return path
 
 
-if __name__ == "__main__":  # anew from the results that are kept
+if __name__ == "__main__":
     import json
+    import sys
 
-    here = Path(__file__).parent
-    kept = json.loads((here / "results.json").read_text(encoding="utf-8"))
-    draw(kept["sections"], here.parent / "docs" / "images")
+    from history import read
+
+    sections = {}
+    for name in sys.argv[1:]:
+        sections |= json.loads(Path(name).read_text(encoding="utf-8"))["sections"]
+    draw(sections, read(), Path(__file__).parents[1] / "docs" / "images")

@@ -1,4 +1,4 @@
-"""Tables and verdicts: what a section of the benchmark hands back."""
+"""Tables and checks: the results of a section of the benchmark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class Table:
-    """Rows of texts under a title."""
+    """Rows of strings under a title."""
 
     title: str
     columns: list[str]
@@ -22,22 +22,22 @@ class Table:
 
 @dataclass
 class Check:
-    """A measured figure and what was wanted of it."""
+    """A measured figure and its target."""
 
     what: str
     value: float
-    wanted: float
+    target: float
     at_most: bool = False  # whether less is better
 
     @property
     def passed(self) -> bool:
         """Whether the figure is good enough."""
-        return self.value <= self.wanted if self.at_most else self.value >= self.wanted
+        return self.value <= self.target if self.at_most else self.value >= self.target
 
 
 @dataclass
 class Section:
-    """What one section of the benchmark found."""
+    """The results of one section of the benchmark."""
 
     title: str
     notes: list[str] = field(default_factory=list)
@@ -50,9 +50,9 @@ class Section:
         self.tables.append(Table(title, list(columns)))
         return self.tables[-1]
 
-    def check(self, what: str, value: float, wanted: float, *, at_most: bool = False) -> str:
-        """Compare a figure with what is wanted; gives "yes" or "NO" for a table."""
-        self.checks.append(Check(what, value, wanted, at_most))
+    def check(self, what: str, value: float, target: float, *, at_most: bool = False) -> str:
+        """Compare a figure with its target; returns "yes" or "NO" for a table."""
+        self.checks.append(Check(what, value, target, at_most))
         return "yes" if self.checks[-1].passed else "NO"
 
     def as_dict(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Section:
 
 
 def markdown(section: dict[str, Any], level: int = 2) -> str:
-    """A section, as `Section.as_dict` gives it, in Markdown that can also be read as it is."""
+    """A section, as of `Section.as_dict`, in Markdown with aligned columns."""
     lines = [f"{'#' * level} {section['title']}", ""]
     for table in section["tables"]:
         lines += [*([f"{table['title']}:", ""] if table["title"] else [])]
@@ -75,15 +75,15 @@ def markdown(section: dict[str, Any], level: int = 2) -> str:
 
 
 def verdict(checks: Sequence[dict[str, Any]]) -> str:
-    """How many figures are as wanted, and which are not."""
+    """How many figures meet their targets, and which do not."""
     missed = [check for check in checks if not check["passed"]]
-    text = f"{len(checks) - len(missed)} of {len(checks)} figures are as wanted"
+    text = f"{len(checks) - len(missed)} of {len(checks)} figures meet their targets"
     listed = "; ".join(
         f"{check['what']} {check['value']:.3g} "
-        f"(wanted at {'most' if check['at_most'] else 'least'} {check['wanted']:g})"
+        f"(target: at {'most' if check['at_most'] else 'least'} {check['target']:g})"
         for check in missed
     )
-    return f"{text}. Not yet: {listed}." if missed else f"{text}."
+    return f"{text}. Not met: {listed}." if missed else f"{text}."
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -20,7 +20,7 @@ from tests.support.real_robots import FILES, load_quietly
 
 @dataclass(frozen=True)
 class Case:
-    """A robot file and the frame whose pose and Jacobian are asked for."""
+    """A robot file and the frame whose pose and Jacobian are measured."""
 
     name: str
     ending: str  # of the path of its file
@@ -40,6 +40,12 @@ CASES = (
     Case("talos_reduced", "talos_data/robots/talos_reduced.urdf", "left_sole_link"),
 )
 TALOS = CASES[-1]
+# Robots of GRiD's published protocol: name, file or name to load, whether the base floats.
+GRID_ROBOTS = (
+    ("iiwa14", "iiwa14_description", False),
+    ("go2", "go2", True),
+    ("g1", "g1_29dof_rev_1_0", True),
+)
 GRAVITY = (0.0, 0.0, -9.80665)  # acceleration of free fall in the world [m/s^2]
 
 

@@ -1,4 +1,4 @@
-"""Rollouts: against the kernels that a step is made of, and against `mujoco.rollout`."""
+"""Rollouts: against the kernels of a step, and against `mujoco.rollout`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _against_kernels(  # noqa: PLR0917
     few = max(1, steps // 10)  # backwards takes longer, and each step as long as any other
     cotangents = tuple(np.ones((1, few + 1, array.shape[-1])) for array in x0)
     alone = {"threads": 1}
-    found = best(
+    results = best(
         {
             "forward": Task(forward, (*x0, state.tau), {"out": np.empty_like(state.nu), **alone}),
             "integrate": Task(
@@ -79,14 +79,14 @@ def _against_kernels(  # noqa: PLR0917
         },
         patience,
     )
-    ns = {name: seconds / rows * 1e9 for name, seconds in found.items()}
+    ns = {name: seconds / rows * 1e9 for name, seconds in results.items()}
     for name in ("all states", "last states"):
         ns[name] /= steps
     ns["backwards"] /= few
     both = ns["forward"] + ns["integrate"]
     table = section.table(
         f"Nanoseconds per step and row: {steps} steps, batch of {rows}, one thread",
-        *("what", "operations", "ns", "times the speed of the two kernels", "wanted", "fulfilled"),
+        *("what", "operations", "ns", "times the speed of the two kernels", "target", "fulfilled"),
     )
     table.add("forward_dynamics", forward.program.n_ops, f"{ns['forward']:.0f}", *[""] * 3)
     table.add("integrate", integrate.program.n_ops, f"{ns['integrate']:.0f}", *[""] * 3)
@@ -112,7 +112,7 @@ def _against_mujoco(section: Section, kd: lw.KinDyn, step: Kernel, patience: Pat
     states = sim(x0, tau)
     start, forces = peer.start(state), tau[..., [*range(6), *(6 + k for k in peer.order)]]
     theirs = peer.rolled(start, forces, threads=cores or 1)
-    found = best(
+    results = best(
         {
             "linkwork": Task(sim, (x0, tau), {"out": states, "threads": cores}),
             "mujoco": Task(theirs),
@@ -126,14 +126,19 @@ def _against_mujoco(section: Section, kd: lw.KinDyn, step: Kernel, patience: Pat
         *("robot", "threads", "mujoco", "linkwork", "faster", "first step differs by"),
     )
     table.add(
-        *(QUADRUPED.name, cores, f"{found['mujoco'] * 1e3:.1f}", f"{found['linkwork'] * 1e3:.2f}"),
-        *(f"{found['mujoco'] / found['linkwork']:.1f}", f"{error:.0e}"),
+        *(
+            QUADRUPED.name,
+            cores,
+            f"{results['mujoco'] * 1e3:.1f}",
+            f"{results['linkwork'] * 1e3:.2f}",
+        ),
+        *(f"{results['mujoco'] / results['linkwork']:.1f}", f"{error:.0e}"),
     )
-    section.data.append({"samples": SAMPLES, "horizon": HORIZON, "threads": cores} | found)
+    section.data.append({"samples": SAMPLES, "horizon": HORIZON, "threads": cores} | results)
 
 
 def at_rest(state: State) -> State:
-    """A state whose base does not turn: then both libraries take the same first step.
+    """A state whose base does not rotate: then both libraries take the same first step.
 
     They integrate the angular velocity in different axes, which differs by terms of DT squared.
     """

@@ -2,9 +2,11 @@
 
 python benchmarks/run.py [section ...] [--quick] [--write-readme] [--strict]
 
-Everything is measured in one process on one thread unless said, candidates in turn, and the least
-time of several repeats counts. Results are printed, kept in benchmarks/results.json, and drawn to
-docs/images; with --quick, both go to benchmarks/quick.
+Unless a section states otherwise, everything is measured in one process on one thread, candidates
+in turn, and the least time of several repeats counts. Results are printed and written to
+benchmarks/results/DATE-COMMIT.json. With --write-readme, figures are added to history.csv, tables
+and pages are updated, and plots are drawn to docs/images. With --quick, everything goes to
+benchmarks/results/quick.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ import argparse
 import json
 import os
 import platform
+import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +32,8 @@ from bridges_jax import bridges_jax
 from bridges_torch import bridge_torch
 from derivatives import analytic, starts, sweeps
 from exported import exported
+from grid import grid
+from history import add, latest, read
 from libraries import libraries
 from pages import write_pages
 from peak import operations, peak
@@ -48,7 +55,10 @@ from workcell import workcell
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"
+RESULTS = HERE / "results"
+IMAGES = HERE.parent / "docs" / "images"
 START, END = "<!-- results: start -->", "<!-- results: end -->"
+SECTION = re.compile(r"<!-- section: (\w+) -->\n(.*?)(?=<!-- section|\Z)", re.DOTALL)
 
 
 def sections(quick: bool) -> dict[str, Callable[[], Section]]:
@@ -71,6 +81,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "growth": lambda: growth(patience, **sizes),
         "derivatives": lambda: analytic(patience),
         "sweeps": lambda: sweeps(patience),
+        "grid": lambda: grid(patience),
         "workcell_dynamics": lambda: workcell_dynamics(patience),
         "starts": lambda: starts(1 if quick else 2),
         "peers": lambda: libraries(patience),
@@ -89,14 +100,22 @@ def about(quick: bool) -> dict[str, Any]:
     packages = {kind.package: version_of(kind.package) for kind in all_peers()}
     packages |= {name: version_of(name) for name in ("numpy", "llvmlite", "casadi", "jax", "torch")}
     return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "commit": _commit(),
         "processor": _processor(),
         "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "system": platform.platform(),
         "Python": platform.python_version(),
         "linkwork": lw.__version__,
-        "packages": {name: found for name, found in packages.items() if found},
+        "packages": {name: version for name, version in packages.items() if version},
         "quick": quick,
     }
+
+
+def _commit() -> str:
+    words = ("git", "describe", "--always", "--dirty", "--exclude=*")
+    done = subprocess.run(words, cwd=HERE, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def _processor() -> str:
@@ -110,8 +129,8 @@ def _processor() -> str:
 
 
 def described(facts: dict[str, Any]) -> str:
-    """The same in words."""
-    packages = ", ".join(f"{name} {found}" for name, found in facts["packages"].items())
+    """The same as sentences."""
+    packages = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
     lines = [
         f"{facts['processor']}, {facts['processors']} processors; {facts['system']}.",
         f"linkwork {facts['linkwork']}, Python {facts['Python']}, {packages}.",
@@ -121,68 +140,76 @@ def described(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def known(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Earlier results of other sections, if they were made with the same things."""
+def measured_sections(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Sections that an earlier run on the same day with the same packages has measured."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        results = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    before = found.get("about", {}) | {"system": facts["system"]}  # a newer kernel changes little
-    return found["sections"] if before == facts else {}
+    return results["sections"] if results.get("about") == facts else {}
 
 
-def write_readme(results: dict[str, Any]) -> None:
-    """Put the tables between the marks in the README."""
+def write_readme(results: dict[str, Any], order: list[str]) -> None:
+    """Replace the tables of the sections that were measured in the README."""
+    before, _, remainder = README.read_text(encoding="utf-8").partition(START)
+    body, _, after = remainder.partition(END)
+    tables = dict(SECTION.findall(body))
+    tables |= {name: markdown(one, 3) for name, one in results["sections"].items()}
     parts = [described(results["about"]), ""]
-    parts += [markdown(section, 3) for section in results["sections"].values()]
-    text = README.read_text(encoding="utf-8")
-    before, rest = text.split(START)
-    after = rest.split(END)[1]
-    body = "\n".join(parts).rstrip()
-    README.write_text(f"{before}{START}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+    for name in order:
+        if name in tables:
+            parts += [f"<!-- section: {name} -->", tables[name].rstrip(), ""]
+    body = "\n".join(parts)
+    README.write_text(f"{before}{START}\n\n{body}\n{END}{after}", encoding="utf-8")
 
 
 def arguments(names: list[str]) -> argparse.Namespace:
-    """What the user asked for."""
+    """The arguments of the command."""
     parser = argparse.ArgumentParser(description="measure linkwork and its peers")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of: {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="short measurements, to try it out")
-    parser.add_argument("--write-readme", action="store_true", help="put the tables in README.md")
-    parser.add_argument("--strict", action="store_true", help="fail if a figure is not as wanted")
-    given = parser.parse_args()
-    unknown = [name for name in given.sections if name not in names]
+    parser.add_argument(
+        "--write-readme", action="store_true", help="update history, tables and pages"
+    )
+    parser.add_argument("--strict", action="store_true", help="fail if a figure misses its target")
+    options = parser.parse_args()
+    unknown = [name for name in options.sections if name not in names]
     if unknown:
         parser.error(f"no section named {unknown[0]!r}; known: {', '.join(names)}")
-    return given
+    return options
 
 
 def main() -> None:
-    given = arguments(list(sections(quick=True)))
-    available, facts = sections(given.quick), about(given.quick)
-    os.environ["LINKWORK_THREADS"] = "1"  # where a call does not say otherwise
-    folder, images = HERE, HERE.parent / "docs" / "images"
-    if given.quick:
-        folder = images = HERE / "quick"
-    images.mkdir(parents=True, exist_ok=True)
-    kept = folder / "results.json"
+    options = arguments(list(sections(quick=True)))
+    available, facts = sections(options.quick), about(options.quick)
+    os.environ["LINKWORK_THREADS"] = "1"  # unless a call sets its number of threads
+    folder = RESULTS / "quick" if options.quick else RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{facts['date']}-{facts['commit']}.json"
     print(described(facts), "\n", flush=True)
-    done = known(kept, facts)
-    for name in given.sections or available:
+    done = measured_sections(file, facts)
+    names = options.sections or list(available)
+    for name in names:
         start = time.perf_counter()
         done[name] = available[name]().as_dict()
         print(markdown(done[name]), flush=True)
         print(f"({name} took {time.perf_counter() - start:.0f} s)\n", flush=True)
         results = {"about": facts, "sections": {key: done[key] for key in available if key in done}}
-        kept.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    for path in draw(results["sections"], images):
+        file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(f"results: {file}")
+    update = options.write_readme and not options.quick
+    if update:
+        lines = add(results)
+        write_readme(results, list(available))
+        write_pages(latest(lines))
+        print(f"updated {README}, the history and the pages that quote figures")
+    for path in draw(results["sections"], read(), IMAGES if update else folder):
         print(f"drew {path}")
-    if given.write_readme and not given.quick:
-        write_readme(results)
-        write_pages(results)
-        print(f"wrote {README} and the pages that quote figures")
-    checks = [check for name in given.sections or available for check in done[name]["checks"]]
-    print(f"{sum(check['passed'] for check in checks)} of {len(checks)} figures are as wanted.")
-    if given.strict and not all(check["passed"] for check in checks):
+    checks = [check for name in names for check in done[name]["checks"]]
+    print(
+        f"{sum(check['passed'] for check in checks)} of {len(checks)} figures meet their targets."
+    )
+    if options.strict and not all(check["passed"] for check in checks):
         sys.exit(1)
 
 

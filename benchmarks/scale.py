@@ -26,7 +26,7 @@ FUNCTIONS = ("mass_matrix", "jacobian:{frame}", "inverse_dynamics")
 MEMORY, DISK = Path("/dev/shm"), Path(tempfile.gettempdir())
 REPEATS = 3
 MOST_ROWS = 1_000_000
-EFFICIENCY = 0.9  # wanted of all cores against one, where memory takes the results
+EFFICIENCY = 0.9  # target of all cores against one, for results in memory
 
 
 def scale(most_bytes: int = 1 << 30) -> Section:

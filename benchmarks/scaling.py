@@ -20,7 +20,7 @@ from robots import CASES, TALOS, chain, kindyn_of, random_states
 
 THREAD_ROWS = 65_536
 THREAD_BYTES = 1 << 28  # of an output
-NEAR = 0.75  # of what memory takes, from which on it is named beside a miss
+NEAR = 0.75  # of the bandwidth of memory, above which a miss is marked
 FLOAT_ROWS = 4096
 DYNAMICS = ("rnea", "crba", "aba")
 JOINTS = (2, 4, 8, 16, 32, 64, 128)
@@ -37,7 +37,7 @@ def threads(patience: Patience) -> Section:
     table = section.table(
         "Microseconds per row, out= reused",
         *("robot", "function", "rows", "one thread", "two threads", "times faster"),
-        *("written, GB/s", "wanted", ""),
+        *("written, GB/s", "target", ""),
     )
     patience = replace(patience, rounds=4 * patience.rounds)  # both processors must be left alone
     ceiling = write_bandwidth(1), write_bandwidth(2)
@@ -67,7 +67,7 @@ def float32(patience: Patience) -> Section:
     section = Section(f"float32, batches of {FLOAT_ROWS:,}")
     table = section.table(
         "Microseconds per row on one thread, out= reused",
-        *("robot", "function", "float64", "float32", "times faster", "written, GB/s", "wanted", ""),
+        *("robot", "function", "float64", "float32", "times faster", "written, GB/s", "target", ""),
     )
     ceiling = write_bandwidth(1), write_bandwidth(2)
     for case in CASES:
@@ -93,10 +93,10 @@ def float32(patience: Patience) -> Section:
     return section
 
 
-def _verdict(section: Section, name: str, ratio: float, wanted: float, share: float) -> str:
-    """Whether a figure is as wanted; a miss is said to be near what memory takes, if it is."""
-    verdict = section.check(name, ratio, wanted)
-    return f"{verdict}, memory" if ratio < wanted and share > NEAR else verdict
+def _verdict(section: Section, name: str, ratio: float, target: float, share: float) -> str:
+    """Whether a figure meets its target; a miss near the bandwidth of memory is marked."""
+    verdict = section.check(name, ratio, target)
+    return f"{verdict}, memory" if ratio < target and share > NEAR else verdict
 
 
 def _about_memory(ceiling: tuple[float, float]) -> str:
@@ -132,7 +132,7 @@ def _growth_of_joints(section: Section, patience: Patience, most: int) -> None:
                 section.notes.append(note)
                 continue
             model = chain(joints)
-            kd = lw.KinDyn(model)
+            kd = lw.KinDyn(model, floating=True)
             last = f"link{joints}"
             pin = Pinocchio(kd, lw.dump_urdf(model), last)
             kernel = kernel_of(kd, function, last)
@@ -153,13 +153,13 @@ def _growth_of_joints(section: Section, patience: Patience, most: int) -> None:
 
 
 def _compiles_in_time(joints: int, function: str) -> bool:
-    """Compile in a process of its own, which can be ended; the code is in the cache afterwards."""
+    """Compile in a separate process, which can be ended; the code is in the cache afterwards."""
     program = (
         "import sys, linkwork as lw\n"
         "from functions import kernel_of\n"
         "from robots import chain\n"
         "n = int(sys.argv[1])\n"
-        "kernel_of(lw.KinDyn(chain(n)), sys.argv[2], f'link{n}')"
+        "kernel_of(lw.KinDyn(chain(n), floating=True), sys.argv[2], f'link{n}')"
     )
     command = [sys.executable, "-c", program, str(joints), function]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -183,12 +183,12 @@ def _growth_of_rows(section: Section, patience: Patience, most: int) -> None:
             if rows * kernel.signature.outputs[0].size * 8 > MOST_BYTES:
                 continue
             states = random_states(kd, rows)
-            given = arguments(function, states)
-            named = {"out": np.asarray(kernel(*given, threads=1)), "threads": 1}
+            inputs = arguments(function, states)
+            named = {"out": np.asarray(kernel(*inputs, threads=1)), "threads": 1}
             groups = {
                 "pin": pin.tasks(function, states.row(0)),
-                "fresh": [Task(kernel, given)],
-                "batch": [Task(kernel, given, named)],
+                "fresh": [Task(kernel, inputs)],
+                "batch": [Task(kernel, inputs, named)],
             }
             times: dict[str, Any] = best_of_variants(groups, patience)
             times |= {way: times[way] / rows for way in ("fresh", "batch")}

@@ -48,7 +48,9 @@ def spatial(patience: Patience) -> Section:
             good,
         )
         section.data.append({"function": name, **times})
-    section.notes.append("Pinocchio's functions take and give its own objects, which are ready.")
+    section.notes.append(
+        "Pinocchio's functions take and return its own objects, which are created before."
+    )
     return section
 
 

@@ -71,8 +71,9 @@ start = time.perf_counter()
 kernel = getattr(kd, name)
 if derived:
     kernel = getattr(kernel, derived)()
-given = [kd.neutral() if one.name == "q" else np.ones(one.shape) for one in kernel.signature.inputs]
-kernel(*given)
+ports = kernel.signature.inputs
+values = [kd.neutral() if port.name == "q" else np.ones(port.shape) for port in ports]
+kernel(*values)
 elapsed = time.perf_counter() - start
 if warm:
     kernel.warmup()
@@ -171,14 +172,14 @@ def startup(repeats: int) -> Section:
         add(f"first {name}, empty cache", cold, 0.25 if name == "inverse_dynamics" else None)
         add(f"first {name}, from the cache", warm, 0.03)
     for name in _FUNCTIONS:
-        found = [run_alone("compile", name, cache="off") for _ in range(repeats)]
-        times = {key: min(run[key] for run in found) for key in found[0]}
+        results = [run_alone("compile", name, cache="off") for _ in range(repeats)]
+        times = {key: min(run[key] for run in results) for key in results[0]}
         add(f"trace {name}", times["trace"])
         add(f"compile {name}, one row at a time", times["one"])
         add(f"compile {name}, several rows at a time", times["many"])
         add(f"compile {name}, both", times["one"] + times["many"], 1.5)
-    found = [run_alone("trajectory", cache="off") for _ in range(repeats)]
-    times = {key: min(run[key] for run in found) for key in found[0]}
+    results = [run_alone("trajectory", cache="off") for _ in range(repeats)]
+    times = {key: min(run[key] for run in results) for key in results[0]}
     what = f"gradient of a cost of 30 knots, {times.pop('operations'):,} operations"
     for key, seconds in times.items():
         add(f"{what}: {key}", seconds)
@@ -196,19 +197,19 @@ def imports(count: int) -> tuple[list[float], list[float]]:
     after: list[float] = []
     for _ in range(count):
         alone.append(run_alone("numpy", cache="off")["all"])
-        found = run_alone("import", cache="off")
-        after.append(found["all"] - found["numpy"])
+        results = run_alone("import", cache="off")
+        after.append(results["all"] - results["numpy"])
     return alone, after
 
 
 def second_run(end: str, repeats: int) -> dict[str, float]:
     """Least times of first calls in a script that was run once before, and of its end."""
-    found: list[dict[str, float]] = []
+    results: list[dict[str, float]] = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             run_alone("short", end, "0", cache=folder, signals=True)
-            found.append(run_alone("short", "as usual", "0", cache=folder))
-    return {name: min(run[name] for run in found) for name in found[0]}
+            results.append(run_alone("short", "as usual", "0", cache=folder))
+    return {name: min(run[name] for run in results) for name in results[0]}
 
 
 def end_while_compiling() -> float:
@@ -239,7 +240,7 @@ _PROGRAMS = {
 
 
 def run_alone(what: str, *args: str, cache: str, signals: bool = False) -> dict[str, Any]:
-    """Run a program in a process of its own; it prints what it measured as JSON."""
+    """Run a program in a separate process; it prints its measurements as JSON."""
     paths = [str(_HERE), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "LINKWORK_CACHE": cache,

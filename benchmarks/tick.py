@@ -1,4 +1,4 @@
-"""What a whole-body controller asks for at each tick, from one fused function, against pin."""
+"""The quantities of one tick of a whole-body controller, from one fused function, against pin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.engine.symbolic.arrays import Array
 from robots import Case, State, kindyn_of, random_states
 
 ROWS = 4096
-WANTED = {"one": 3.0, "batch": 12.0}
+TARGETS = {"one": 3.0, "batch": 12.0}
 ENOUGH = 1e-9
 CASES = (
     (Case("iCub", "iCubGazeboV2_5/model.urdf", "l_sole"), ("l_sole", "r_sole")),
@@ -33,7 +33,7 @@ def tick(patience: Patience) -> Section:
     table = section.table(
         "Microseconds per tick, and how many times faster linkwork is",
         *("robot", "pin", "linkwork", "batch, per row", "faster", "batch is faster"),
-        *("wanted", "one", "batch", "differs by"),
+        *("target", "one", "batch", "differs by"),
     )
     for case, feet in CASES:
         kd = kindyn_of(case)
@@ -41,7 +41,7 @@ def tick(patience: Patience) -> Section:
         pin, states = Pinocchio(kd, str(case.path), case.frame), random_states(kd, ROWS)
         row = states.row(0)
         out = kernel(states.q, states.nu, threads=1)
-        found: dict[str, Any] = best_of_variants(
+        measured: dict[str, Any] = best_of_variants(
             {
                 "pin": [Task(way) for way in pin_ticks(pin, row, feet)],
                 "one": [Task(kernel, (row.q, row.nu))],
@@ -49,24 +49,24 @@ def tick(patience: Patience) -> Section:
             },
             patience,
         )
-        found["batch"] /= ROWS
-        ratios = {way: found["pin"] / found[way] for way in WANTED}
+        measured["batch"] /= ROWS
+        ratios = {way: measured["pin"] / measured[way] for way in TARGETS}
         verdicts = [
-            section.check(f"{case.name} tick ({way})", ratios[way], wanted)
-            for way, wanted in WANTED.items()
+            section.check(f"{case.name} tick ({way})", ratios[way], target)
+            for way, target in TARGETS.items()
         ]
         error = _difference(kernel, pin, row, feet)
         section.check(f"difference of {case.name} tick", error, ENOUGH, at_most=True)
         table.add(
-            *(case.name, *(f"{found[way] * 1e6:.2f}" for way in ("pin", "one", "batch"))),
+            *(case.name, *(f"{measured[way] * 1e6:.2f}" for way in ("pin", "one", "batch"))),
             *(f"{ratio:.1f}" for ratio in ratios.values()),
-            *(" / ".join(f"{wanted:g}" for wanted in WANTED.values()), *verdicts, f"{error:.0e}"),
+            *(" / ".join(f"{target:g}" for target in TARGETS.values()), *verdicts, f"{error:.0e}"),
         )
-        section.data.append({"robot": case.name} | found)
+        section.data.append({"robot": case.name} | measured)
     section.notes += [
         "mass_matrix, bias_force, jacobian and bias_acceleration of both feet, com_jacobian, CMM.",
         "linkwork: all in one call.",
-        "pin: the faster of computeAllTerms and single functions; results stay in its own memory.",
+        "pin: the faster of computeAllTerms and single functions; results stay in its memory.",
     ]
     return section
 
@@ -92,11 +92,11 @@ def pin_ticks(
     frames = [model.getFrameId(foot, pin.FrameType.BODY) for foot in feet]
 
     def of_feet() -> list[Any]:
-        found: list[Any] = []
+        measured: list[Any] = []
         for frame in frames:
-            found.append(pin.getFrameJacobian(model, data, frame, axes))
-            found.append(pin.getFrameClassicalAcceleration(model, data, frame, axes).vector)
-        return found
+            measured.append(pin.getFrameJacobian(model, data, frame, axes))
+            measured.append(pin.getFrameClassicalAcceleration(model, data, frame, axes).vector)
+        return measured
 
     def all_terms() -> list[Any]:
         pin.computeAllTerms(model, data, q, v)

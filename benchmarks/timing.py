@@ -1,4 +1,4 @@
-"""Least time of a call, of candidates measured in turn, so that disturbances hit all of them."""
+"""Least time of a call; candidates are measured in turn, so that disturbances affect all."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def best(tasks: Mapping[str, Task], patience: Patience) -> dict[str, float]:
     """
     timers = {name: task.timer() for name, task in tasks.items()}
     counts = {name: _calls(timer, patience.burst) for name, timer in timers.items()}
-    found = dict.fromkeys(tasks, float("inf"))
+    times = dict.fromkeys(tasks, float("inf"))
     for _ in range(patience.rounds):
         for name, timer in timers.items():
-            found[name] = min(found[name], timer.timeit(counts[name]) / counts[name])
-    return found
+            times[name] = min(times[name], timer.timeit(counts[name]) / counts[name])
+    return times
 
 
 def best_of_variants(
@@ -58,9 +58,9 @@ def best_of_variants(
 ) -> dict[str, float | None]:
     """The same, where each candidate may have several ways; the fastest counts. None for no way."""
     flat = {(name, k): task for name, tasks in groups.items() for k, task in enumerate(tasks)}
-    found = best({f"{name} {k}": task for (name, k), task in flat.items()}, patience)
+    times = best({f"{name} {k}": task for (name, k), task in flat.items()}, patience)
     return {
-        name: min((found[f"{name} {k}"] for k in range(len(tasks))), default=None)
+        name: min((times[f"{name} {k}"] for k in range(len(tasks))), default=None)
         for name, tasks in groups.items()
     }
 

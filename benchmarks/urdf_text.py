@@ -60,7 +60,7 @@ def read(source: str) -> str:
 def _parsed(text: str) -> Any:
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
     root = etree.fromstring(text, etree.XMLParser(remove_comments=True))
-    for element in [found for tag in _DROPPED for found in root.iter(tag)]:
+    for element in [times for tag in _DROPPED for times in root.iter(tag)]:
         element.getparent().remove(element)
     for tag, known in _UNKNOWN.items():
         for element in root.iter(tag):

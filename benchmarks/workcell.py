@@ -1,4 +1,4 @@
-"""Workcells: world poses of all frames, beside pin (one appended model) and MuJoCo."""
+"""Workcells: world poses of all frames, against pin (one appended model) and MuJoCo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from linkwork.workcell.state import State
 
 ROWS = 4096
 N_OBJECTS = 50
-ONE_WANTED, ROW_WANTED = 15.0, 1.5  # microseconds
+ONE_TARGETS, ROW_TARGETS = 15.0, 1.5  # microseconds
 AGREES = 1e-12
 
 
@@ -68,22 +68,22 @@ def workcell(patience: Patience) -> Section:
         apart = np.abs(peer.poses(shared[0]) - cell.fk(shared[0]).world_H_frames).max()
         assert apart < AGREES, (peer.name, apart)
     tasks = _tasks(cell, shared, mixed) | {peer.name: peer.task(shared[0]) for peer in peers}
-    times = {name: 1e6 * found for name, found in best(tasks, patience).items()}
+    times = {name: 1e6 * results for name, results in best(tasks, patience).items()}
     per_row = {name: times[name] / ROWS for name in _BATCHES}
     table = section.table(
         f"Microseconds for the world poses of {len(cell.frames)} frames, on one thread",
-        *("what", "linkwork", "wanted", "", *(f"{peer.name}" for peer in peers)),
+        *("what", "linkwork", "target", "", *(f"{peer.name}" for peer in peers)),
     )
-    for name, found, wanted in (
-        *((name, times[name], ONE_WANTED) for name in _SINGLE),
-        *((name, per_row[name], ROW_WANTED) for name in _BATCHES),
+    for name, results, target in (
+        *((name, times[name], ONE_TARGETS) for name in _SINGLE),
+        *((name, per_row[name], ROW_TARGETS) for name in _BATCHES),
     ):
         is_asked = name != "grip"
-        good = section.check(name, found, wanted, at_most=True) if is_asked else ""
+        good = section.check(name, results, target, at_most=True) if is_asked else ""
         others = [f"{times[peer.name]:.1f}" for peer in peers]
         others = others if name not in _ONLY_HERE else ["-"] * len(peers)
-        table.add(name, f"{found:.2f}", f"{wanted:g}" if is_asked else "", good, *others)
-    section.data.append(times | {f"{name}, per row": found for name, found in per_row.items()})
+        table.add(name, f"{results:.2f}", f"{target:g}" if is_asked else "", good, *others)
+    section.data.append(times | {f"{name}, per row": time for name, time in per_row.items()})
     section.notes += [
         "Poses are (4, 4) matrices of float64; batches use the memory of an earlier table.",
         "pin: one model of all arms and objects, framesForwardKinematics. MuJoCo: mj_kinematics.",

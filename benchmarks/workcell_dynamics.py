@@ -47,7 +47,7 @@ def workcell_dynamics(patience: Patience) -> Section:
         "held",
         "times",
     )
-    columns += ("new state, free", "held", "times", "wanted", "fulfilled")
+    columns += ("new state, free", "held", "times", "target", "fulfilled")
     one = section.table("Microseconds of one call", *columns)
     many = section.table(
         f"Nanoseconds per row, batch of {ROWS:,}, one thread",
@@ -66,7 +66,7 @@ def workcell_dynamics(patience: Patience) -> Section:
         "dyn: `cell.dynamics(device)`, called with the same state again.",
         "New: a state that was not seen before, as in a simulation; the hand holds the same.",
         "Kernel: that of `dyn.kd`, with `dyn.parameters(state)` computed once.",
-        "Where every second row holds two, what is held is found and added up for every row.",
+        "Where every second row holds two, held objects are looked up and added for every row.",
     ]
     return section
 
@@ -94,9 +94,9 @@ def _copies(state: lw.State, n: int = 64) -> Any:
 
 
 def _one_call(  # noqa: PLR0917
-    section: Section, table: Any, name: str, dyn: Any, kernel: Any, given: Any, patience: Patience
+    section: Section, table: Any, name: str, dyn: Any, kernel: Any, inputs: Any, patience: Patience
 ) -> None:
-    free, held, others = given
+    free, held, others = inputs
     tasks = _tasks(dyn, name, kernel, {"free": free, "held": held}, (others, {}))
     us = {key: seconds * 1e6 for key, seconds in best(tasks, patience).items()}
     table.add(name, *_cells(section, f"one call, {name}", us, 2))
@@ -104,9 +104,9 @@ def _one_call(  # noqa: PLR0917
 
 
 def _batches(  # noqa: PLR0917
-    section: Section, table: Any, name: str, dyn: Any, kernel: Any, given: Any, patience: Patience
+    section: Section, table: Any, name: str, dyn: Any, kernel: Any, inputs: Any, patience: Patience
 ) -> None:
-    states, mixed, others = given
+    states, mixed, others = inputs
     q = dyn.device.get_q(states["held"])
     named = {"out": np.empty_like(kernel(q, *others)), "threads": 1}
     tasks = _tasks(dyn, name, kernel, states | {"mixed": mixed}, (others, named))
@@ -135,8 +135,8 @@ def _tasks(dyn: Any, name: str, kernel: Any, states: Any, more: Any) -> dict[str
     }
 
 
-def _cells(section: Section, what: str, found: dict[str, float], digits: int) -> list[str]:
-    """Three pairs of times with their ratios, and whether all are as wanted."""
+def _cells(section: Section, what: str, results: dict[str, float], digits: int) -> list[str]:
+    """Three pairs of times with their ratios, and whether all meet their targets."""
     cells: list[str] = []
     verdicts: list[str] = []
     pairs = {
@@ -145,7 +145,7 @@ def _cells(section: Section, what: str, found: dict[str, float], digits: int) ->
         "new state": ("new free", "new held"),
     }
     for title, (without, with_) in pairs.items():
-        ratio = found[with_] / found[without]
+        ratio = results[with_] / results[without]
         verdicts.append(section.check(f"{what}, {title}", ratio, MOST, at_most=True))
-        cells += [f"{found[without]:.{digits}f}", f"{found[with_]:.{digits}f}", f"{ratio:.2f}"]
+        cells += [f"{results[without]:.{digits}f}", f"{results[with_]:.{digits}f}", f"{ratio:.2f}"]
     return [*cells, f"{MOST:g}", "NO" if "NO" in verdicts else "yes"]

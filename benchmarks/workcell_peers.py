@@ -46,7 +46,7 @@ class PinocchioCell:
             own = pin.Frame(frame.name + "_", joint, pin.SE3(pose), pin.FrameType.OP_FRAME)
             self.model.addFrame(own)
         self.data = self.model.createData()
-        self.wanted = [self.model.getFrameId(frame.name + "_") for frame in cell.frames]
+        self.frame_ids = [self.model.getFrameId(frame.name + "_") for frame in cell.frames]
 
     def _joint(self, frame: Any) -> Any:
         pin = self.pin
@@ -80,7 +80,7 @@ class PinocchioCell:
     def poses(self, state: State) -> Array:
         """(frames, 4, 4) in the order of the cell."""
         self.task(state).run()
-        return np.array([self.data.oMf[index].homogeneous for index in self.wanted])
+        return np.array([self.data.oMf[index].homogeneous for index in self.frame_ids])
 
 
 class MuJoCoCell:
@@ -114,7 +114,7 @@ class MuJoCoCell:
         self.inside = np.array([inside[frame.name] for frame in cell.frames])
         self.model = spec.compile()
         self.data = mujoco.MjData(self.model)
-        self.wanted = [0, *(self.model.body(self.names[f.name]).id for f in cell.frames[1:])]
+        self.frame_ids = [0, *(self.model.body(self.names[f.name]).id for f in cell.frames[1:])]
 
     def qpos(self, state: State) -> Array:
         """The configuration of a state."""
@@ -141,9 +141,9 @@ class MuJoCoCell:
     def poses(self, state: State) -> Array:
         """(frames, 4, 4) in the order of the cell."""
         self.task(state).run()
-        poses = np.tile(np.eye(4), (len(self.wanted), 1, 1))
-        poses[:, :3, :3] = self.data.xmat[self.wanted].reshape(-1, 3, 3)
-        poses[:, :3, 3] = self.data.xpos[self.wanted]
+        poses = np.tile(np.eye(4), (len(self.frame_ids), 1, 1))
+        poses[:, :3, :3] = self.data.xmat[self.frame_ids].reshape(-1, 3, 3)
+        poses[:, :3, 3] = self.data.xpos[self.frame_ids]
         return poses @ self.inside
 
 

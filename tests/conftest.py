@@ -4,10 +4,57 @@ from __future__ import annotations
 
 import gc
 import signal
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.support.kernels import floater
+from tests.support.packages import is_optional
+
+TESTS = Path(__file__).parent
+# Folders of which all tests have a marker. Other tests have theirs where they are defined.
+FOLDERS_OF_PEERS = ("batch", "bridges", "compat", "io/mjcf", "viewer")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out modules that cannot be imported without the packages that are not to be used."""
+    return True if _without_peers(config) and _is_of_peers(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if _is_of_peers(item.path):
+            item.add_marker("peers")
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if _without_peers(parent.config):
+        return _ModuleOfInstalledPackages.from_parent(parent, path=module_path)
+    return None
+
+
+class _ModuleOfInstalledPackages(pytest.Module):
+    """A module of tests that is skipped if it imports an optional package that is missing."""
+
+    def collect(self):
+        try:
+            return list(super().collect())
+        except self.CollectError as error:
+            if is_optional(error.__cause__):
+                pytest.skip(str(error.__cause__), allow_module_level=True)
+            raise
+
+
+def _without_peers(config):
+    return "not peers" in config.option.markexpr
+
+
+@cache
+def _is_of_peers(path):
+    folders = [TESTS / name for name in FOLDERS_OF_PEERS]
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 @pytest.fixture(scope="session", autouse=True)

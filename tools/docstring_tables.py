@@ -1,13 +1,13 @@
-"""Tables of docstrings as tables of pages, for mkdocs.
+"""Convert tables in docstrings to Markdown tables, for mkdocs.
 
-Docstrings of modules have small tables, which read well in the source:
+Docstrings of modules contain small aligned tables:
 
     Order    w, x, y, z; every argument that is a quaternion
              has `wxyz` in its name
     Batch    any leading axes
 
-Markdown would run them together into a paragraph. This extension of griffe makes Markdown tables of
-them.
+Markdown would render them as a paragraph. This extension of griffe converts them to Markdown
+tables.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ ROW = re.compile(r"(\S+(?: \S+)*) {2,}(\S.*)")
 
 
 def with_tables(text: str) -> str:
-    """A docstring whose aligned paragraphs are Markdown tables."""
+    """Convert aligned paragraphs of a docstring to Markdown tables."""
     return "\n\n".join(_table(part) or part for part in text.split("\n\n"))
 
 
 def _table(paragraph: str) -> str | None:
-    """A paragraph as a table, if each line is a row or goes on with one."""
+    """Convert a paragraph to a table, if each line is a row or continues one."""
     rows: list[list[str]] = []
     for line in paragraph.strip("\n").split("\n"):
-        found = ROW.fullmatch(line)
-        if found:
-            rows.append([found[1], found[2]])
+        match = ROW.fullmatch(line)
+        if match:
+            rows.append([match[1], match[2]])
         elif rows and line.startswith("    "):
             rows[-1][1] += " " + line.strip()
         else:

@@ -1,6 +1,6 @@
-"""The scripts of `examples` on the page docs/examples.md, for mkdocs.
+"""Insert the scripts of `examples` into the page docs/examples.md, for mkdocs.
 
-For each script: the sentence and the output that examples/README.md has for it, and its code.
+Each section has the description and output from examples/README.md, and the code.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ WORDS = {
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Called by mkdocs with the text of each page."""
+    """Insert the sections; mkdocs calls this with the Markdown of each page."""
     return markdown.replace(MARK, sections()) if page.file.src_uri == PAGE else markdown
 
 
 def sections() -> str:
-    """A section for each example."""
+    """Markdown with a section for each example."""
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     _, *parts = re.split(r"^## ", readme, flags=re.MULTILINE)
     return "\n".join(_section(*part.split("\n", 1)) for part in parts)

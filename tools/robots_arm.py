@@ -21,13 +21,13 @@ def arm() -> Robot:
     return Robot(
         "arm",
         """
-        An arm of seven joints with a parallel gripper, standing on a table. At zero it
-        reaches forward with the elbow bent and the gripper closed. Joints that turn the
-        arm about itself and joints that bend it take turns. Some origins are tilted, the
-        elbow turns about -y, and the wrist has an offset.
+        An arm of seven joints with a parallel gripper, on a table. At zero it reaches
+        forward with the elbow bent and the gripper closed. Roll and pitch joints
+        alternate along the arm. Some origins are tilted, the axis of the elbow is -y, and
+        the wrist has an offset.
 
-        The right finger follows the left one. The frame tool lies between the finger
-        tips, with z along the fingers and y along their travel.
+        The right finger mimics the left one. The frame tool is between the finger tips,
+        with z along the fingers and y along the direction of their motion.
         """,
         (
             Section("Pedestal", (_base(),)),

@@ -25,10 +25,10 @@ def quadruped() -> Robot:
         """
         A quadruped of twelve joints. Legs in the order FL, FR, RL, RR (front left, front
         right, rear left, rear right), each with hip roll, hip pitch and knee. The feet
-        are balls fixed to the shanks, with their frames at the centres.
+        are spheres fixed to the shanks, with their frames at the centers.
 
-        At zero the legs point straight down. The knees do not reach that: their ranges
-        lie around the stance, which is about 0.8 at the hip pitch and -1.6 at the knee.
+        At zero the legs point straight down, which is outside of the limits of the knees.
+        The stance is about 0.8 at the hip pitch and -1.6 at the knee.
         """,
         (
             Section("Trunk", (_trunk(),)),

@@ -89,7 +89,7 @@ def cartpole() -> Robot:
     return Robot(
         "cartpole",
         """
-        A cart on a rail along x with a pole that turns freely about y. At zero the cart
+        A cart on a rail along x with a pole that rotates freely about y. At zero the cart
         is in the middle and the pole stands upright. Only the cart is driven.
         """,
         (
@@ -149,7 +149,7 @@ def quadrotor() -> Robot:
         "quadrotor",
         """
         A quadrotor: one free body. The rotors are links fixed to it, whose z axes are the
-        lines of thrust. The file has no moving joint: give the robot a floating base.
+        lines of thrust. The robot has no moving joints: it needs a floating base.
         """,
         (
             Section("Body", (body,)),

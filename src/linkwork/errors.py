@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from linkwork.singular import SingularJointError as SingularJointError  # noqa: PLC0414
 
 Severity = Literal["error", "warning", "note"]
+Topic = Literal["repair", "robot name"]
 _warned_topics: set[str] = set()  # topics that `warn_once` has warned about
 
 MOST_NAMES = 12  # maximum number of valid names in a message
@@ -76,6 +77,7 @@ class Finding:
     element: str  # such as "joint 'knee'"; empty for the entire file
     text: str
     location: SourceLocation | None = None
+    topic: Topic | None = None  # for code that handles some findings differently
 
     def __str__(self) -> str:
         return self.line()

@@ -249,6 +249,7 @@ def test_a_robot_without_mass_has_no_com_but_has_energies():
     assert not case.moving(momentum_of.momentum, velocity="inertial").any()
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(("name", "floating"), REAL)
 @every_representation
 def test_real_robots_are_as_a_whole_what_pinocchio_says(name, floating, velocity):

@@ -119,6 +119,7 @@ def derivatives_of(here):
     return [np.array(rows, dtype=float) for rows in found[:3]]
 
 
+@pytest.mark.peers
 @every_representation
 def test_what_the_base_does_not_change_is_exactly_zero_and_takes_no_operations(velocity):
     """A place of the world, or a constant velocity of it, changes no acceleration."""

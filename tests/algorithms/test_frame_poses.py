@@ -61,6 +61,7 @@ def test_floating_base_stands_where_q_says():
     assert_close(poses[-1][:3, 3], [1.0, 2.0 + 1.1, 3.0], rtol=4e-15)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("floating", [True, False])
 def test_random_robots_stand_where_a_walk_over_their_graph_says(seed, floating):
@@ -75,6 +76,7 @@ def test_random_robots_stand_where_a_walk_over_their_graph_says(seed, floating):
     assert_close(poses, walked_poses(model, base, q, floating), rtol=1e-13)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_robots_of_one_kind_of_joint_stand_where_a_walk_says(kind, rng):
     """Long chains of one kind, where an error of that kind has nowhere to hide."""

@@ -27,6 +27,8 @@ from tests.support.spatial import pin
 from linkwork.algorithms.kinematics import frames, jacobians
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
 
+pytestmark = pytest.mark.peers
+
 PIN_FRAME = {
     "mixed": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
     "body": pin.ReferenceFrame.LOCAL,

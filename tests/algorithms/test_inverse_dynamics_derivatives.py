@@ -23,6 +23,8 @@ from linkwork.algorithms.dynamics.rnea import inverse_dynamics
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 
+pytestmark = pytest.mark.peers
+
 GRAVITY = (0.7, -1.3, -9.6)
 STATES = [*((True, velocity) for velocity in REPRESENTATIONS), (False, "mixed"), (False, "body")]
 in_states = pytest.mark.parametrize(("floating", "velocity"), STATES)

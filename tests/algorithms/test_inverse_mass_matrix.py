@@ -68,6 +68,7 @@ def test_joints_with_several_velocities(kind):
     assert_inverse(case.at(inverse_mass_matrix, velocity="body"), M)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(("name", "floating"), REAL)
 def test_real_robots(name, floating):
     case = real_case(name, np.random.default_rng(1), floating=floating)
@@ -97,6 +98,7 @@ def test_a_column_is_the_acceleration_per_unit_of_force():
     assert_close(found, np.transpose(columns), 1e-10)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("name", ["talos_data/talos_reduced", "panda_description/panda"])
 def test_pinocchio_gives_the_same(name):
     path = next(path for path in ROBOT_FILES if label(path) == name)
@@ -119,6 +121,7 @@ def _order(path, model):
     return [model.joints[model.getJointId(name)].idx_v - 6 for name in names]
 
 
+@pytest.mark.peers
 @every_representation
 def test_limbs_of_different_branches_share_six_products(velocity):
     """Entries between limbs take eleven operations: what counts is the branching of the tree."""

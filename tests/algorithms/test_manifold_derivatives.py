@@ -228,6 +228,7 @@ def test_derivatives_of_half_a_turn(velocity):
         assert_close(matrix[6:, 6:], of_joint, rtol=1e-14)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(("name", "floating"), REAL)
 def test_pinocchio_gives_the_same_in_the_body_representation(name, floating):
     path = robot_file(name)

@@ -45,6 +45,7 @@ print(before == state())
     assert run(code) == "True"
 
 
+@pytest.mark.peers
 def test_every_module_can_be_imported():
     names = [m.name for m in pkgutil.walk_packages(linkwork.__path__, "linkwork.")]
 
@@ -149,6 +150,7 @@ def test_a_name_that_nobody_has_is_no_attribute():
         _ = linkwork.KinDin
 
 
+@pytest.mark.peers
 def test_layers_are_kept():
     done = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],

@@ -1,11 +1,10 @@
-"""The code that the documents show is run, and does what they say."""
+"""Code, commands, links and measured values in the documents are valid."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import io
-import json
 import re
 import shlex
 import subprocess
@@ -25,7 +24,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# `py` is Python that needs what a reader has to build first; it is compiled, not run.
+# `py` is Python that needs something the reader has to build first; it is compiled, not run.
 LANGUAGES = {"python", "text", "sh", "py", "c", "diff"}
 PROGRAMS = {"pip", "make", "linkwork", "python", "cd", "git", "xacro"}
 
@@ -39,9 +38,10 @@ def fences(page: Path, language: str) -> list[str]:
     return [code for name, code in found if name == language]
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_code_on_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
-    """Blocks of one page share their names; a text block after one is what it prints."""
+def test_code_on_a_page_runs_and_prints_the_output_shown(page, tmp_path, monkeypatch):
+    """Code blocks of a page share their variables; a text block after one is its output."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for code, expected in BLOCK.findall(page.read_text(encoding="utf-8")):
@@ -52,7 +52,7 @@ def test_code_on_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_every_block_is_in_a_language_that_is_checked(page):
+def test_every_block_is_in_a_checked_language(page):
     found = FENCE.findall(page.read_text(encoding="utf-8"))
     assert {name for name, _ in found} <= LANGUAGES
     assert len(fences(page, "python")) == len(BLOCK.findall(page.read_text(encoding="utf-8")))
@@ -71,7 +71,7 @@ def test_commands_on_a_page_exist(page):
 
 
 def check_command(words: list[str]) -> None:
-    """That a command of a shell block names what there is."""
+    """Check that a command of a shell block exists, with its targets, extras and files."""
     if not words:
         return
     program, rest = words[0], words[1:]
@@ -91,19 +91,20 @@ def check_command(words: list[str]) -> None:
 
 
 def check_linkwork(words: list[str]) -> None:
-    """That a command of linkwork, and every option of it, exists."""
+    """Check that a command of linkwork and its options exist."""
     command = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words[0]]  # pyright: ignore[reportAttributeAccessIssue]
         words = words[1:]
-    options = {name for parameter in command.params for name in parameter.opts}
+    parameters = command.params
+    options = {name for one in parameters for name in (*one.opts, *one.secondary_opts)}
     given = {word.split("=")[0] for word in words if word.startswith("-") and word != "-"}
     assert given <= options | {"-h", "--help"}, (command.name, given - options)
     if hasattr(command, "commands"):  # none of them was named
         assert set(words) == given, words
 
 
-def test_a_command_that_does_not_exist_would_be_found():
+def test_an_unknown_command_is_detected():
     for text in ("linkwork shwo arm", "linkwork view arm --no-such", "make nothing", "rm x"):
         with pytest.raises(AssertionError):
             check_command(shlex.split(text))
@@ -115,7 +116,7 @@ def test_the_readme_is_short_and_shows_code():
     assert text.count("\n") <= 150
 
 
-def test_the_readme_and_the_site_begin_alike():
+def test_the_readme_and_the_landing_page_start_with_the_same_content():
     """The same sentence, the same commands and the same code."""
     readme, site = ROOT / "README.md", ROOT / "docs" / "index.md"
     sentence = readme.read_text(encoding="utf-8").split("\n\n")[1]
@@ -125,7 +126,7 @@ def test_the_readme_and_the_site_begin_alike():
         assert fences(readme, language)[0] == fences(site, language)[0]
 
 
-def test_the_page_of_examples_shows_the_code_of_all_of_them():
+def test_the_page_of_examples_contains_the_code_of_all_examples():
     shown = module_of("tools/examples_page.py").sections()
     scripts = sorted((ROOT / "examples").glob("[0-9][0-9]_*.*"))
 
@@ -136,7 +137,7 @@ def test_the_page_of_examples_shows_the_code_of_all_of_them():
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=page_name)
-def test_links_between_pages_lead_somewhere(page):
+def test_links_between_pages_are_valid(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target, anchor in re.findall(r"\]\(([^)#:]*?)(?:#([^)]*))?\)", text):
         there = page.parent / target if target else page
@@ -146,7 +147,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 def anchors(page: Path) -> set[str]:
-    """What the headings of a page are called in links to them."""
+    """The anchors of the headings of a page."""
     text = re.sub(
         r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
     )
@@ -160,7 +161,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_a_picture_has_a_dark_twin_where_it_says_so(page):
+def test_every_light_picture_has_a_dark_version(page):
     text = page.read_text(encoding="utf-8")
     light = re.findall(r"\((\S+?)\.(\w+)#only-light\)", text)
     dark = re.findall(r"\((\S+?)_dark\.(\w+)#only-dark\)", text)
@@ -185,11 +186,11 @@ def module_of(path: str) -> ModuleType:
 
 def test_figures_on_pages_are_those_that_were_measured():
     pages = module_of("benchmarks/pages.py")
-    results = json.loads(pages.RESULTS.read_text(encoding="utf-8"))
+    figures = pages.latest(pages.read())
     quoted: set[str] = set()
     for page in pages.PAGES:
         text = page.read_text(encoding="utf-8")
-        assert pages.written(text, results) == text, f"{page}: python benchmarks/pages.py"
+        assert pages.written(text, figures) == text, f"{page}: python benchmarks/pages.py"
         quoted |= {found[1] for found in pages.MARK.findall(text)}
     assert quoted == set(pages.FIGURES)
 
@@ -200,9 +201,25 @@ def test_figures_are_written_anew_where_they_were_measured_and_stay_elsewhere():
         f"<!-- results: {name} -->\n\nby hand\n\n<!-- end of results -->\n"
         for name in ("tick", "rollout")
     )
-    row = {"robot": "biped", "pin": 2e-5, "one": 4e-6, "batch": 1e-6}
-    results = {"sections": {"tick": {"data": [row]}}}
-    first, second = pages.written(text, results).split("<!-- results: rollout -->")
+    figures = {"tick": {("biped", ""): {"pin": 2e-5, "one": 4e-6, "batch": 1e-6}}}
+    first, second = pages.written(text, figures).split("<!-- results: rollout -->")
     assert "| biped | 4.00 | 1.00 | 20.00 | 5.0 |" in first
     assert "by hand" not in first
     assert "by hand" in second
+
+
+def test_a_run_adds_its_figures_to_the_history(tmp_path):
+    history = module_of("benchmarks/history.py")
+    about = {"processor": "p", "processors": 2, "Python": "3", "linkwork": "0", "packages": {}}
+    file = tmp_path / "history.csv"
+
+    def run(date, commit, method):
+        row = {"robot": "ur5", "function": "rnea", "method": method, "pin": 2e-6, "kernel": 1.0}
+        about.update(date=date, commit=commit)
+        history.add({"about": about, "sections": {"single": {"data": [row]}}}, file)
+        return history.latest(history.read(file))["single"]
+
+    assert run("2026-01-01", "a", 1e-6) == {("ur5", "rnea"): {"method": 1e-6, "pin": 2e-6}}
+    assert run("2026-01-02", "b", 5e-7)["ur5", "rnea"]["method"] == 5e-7
+    assert run("2026-01-02", "b", 4e-7)["ur5", "rnea"]["method"] == 4e-7  # measured again
+    assert sum(line.section == "single" for line in history.read(file)) == 4

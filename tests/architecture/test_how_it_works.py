@@ -1,4 +1,4 @@
-"""The page on how it works tells the same story as the code."""
+"""The page How it works agrees with the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(linkwork.__file__).parents[2]
 PAGE = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
 
 
-def test_the_tables_hold_the_folders_in_the_order_of_the_import_contracts():
+def test_the_tables_list_the_folders_in_the_order_of_the_import_contracts():
     contracts = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("name = ")
     by_tier = {
         text.split('"')[1]: text.split("layers = [")[1].split("]")[0]

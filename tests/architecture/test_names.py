@@ -30,7 +30,7 @@ OWNERS = {
 
 
 def cells(section: str, column: int) -> Iterator[str]:
-    """What stands between backticks in a column of a section's table."""
+    """Code in backticks in a column of a section's table."""
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")]
     assert len(rows) > 3
     for row in rows[1:]:
@@ -60,7 +60,7 @@ def test_linkworks_names_in_the_table_for_robwork_exist():
         resolve(re.sub(r"cell\.device\(name\)", "device", text))
 
 
-def test_a_name_that_does_not_exist_would_be_found():
+def test_an_unknown_name_is_detected():
     with pytest.raises(AssertionError):
         resolve("kd.mass_matrices(q)")
 
@@ -69,8 +69,8 @@ ELSEWHERE = {"buildReducedModel", "KinDynComputations", "loadRobotModel", "rollo
 
 
 @pytest.mark.parametrize("section", [name for name in SECTIONS if name != "RobWork"])
-def test_a_kindyn_answers_to_the_names_of_other_libraries(section):
-    """The error of `kd.rnea` names what the table has beside `rnea`."""
+def test_names_of_other_libraries_raise_an_error_with_the_name_here(section):
+    """The error of `kd.rnea` names the method in the same row of the table."""
     rows = [line.split(" | ") for line in SECTIONS[section].splitlines() if line[:3] == "| `"]
     asked = 0
     for theirs, ours in rows:
@@ -87,6 +87,7 @@ def test_a_kindyn_answers_to_the_names_of_other_libraries(section):
     assert all(hasattr(KD, name) for name in FOREIGN_NAMES.values())
 
 
+@pytest.mark.peers
 def test_pinocchios_names_in_the_table_exist():
     for text in cells(SECTIONS["Pinocchio"], 0):
         name = text.split("(")[0]
@@ -94,11 +95,13 @@ def test_pinocchios_names_in_the_table_exist():
         assert hasattr(owner, name.removeprefix("model.")), text
 
 
+@pytest.mark.peers
 def test_idyntrees_names_in_the_table_exist():
     for text in cells(SECTIONS["iDynTree"], 0):
         assert hasattr(idyn.KinDynComputations, text.split("(")[0]), text
 
 
+@pytest.mark.peers
 def test_adams_names_in_the_table_exist():
     from adam.numpy import KinDynComputations
 
@@ -107,6 +110,7 @@ def test_adams_names_in_the_table_exist():
         assert name == "KinDynComputations" or hasattr(KinDynComputations, name), text
 
 
+@pytest.mark.peers
 def test_mujocos_names_in_the_table_exist():
     import mujoco
     import mujoco.rollout

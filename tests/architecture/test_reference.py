@@ -1,8 +1,8 @@
 """Every public name is on a reference page.
 
-The pages say `::: name` and options, which mkdocstrings renders: a class with its public methods
-(inherited ones if told), a module with what is listed as `members`, or else with what it defines or
-has in `__all__`.
+A page contains `::: name` and options, which mkdocstrings renders: a class with its public methods
+(inherited ones on request), a module with the names listed as `members`, or else with the names
+that it defines or has in `__all__`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ CLASSES = (
 )
 
 
-def found(path: str) -> object:
-    """The object that a dotted name means."""
+def resolved(path: str) -> object:
+    """The object with a dotted name."""
     parts = path.split(".")
     for k in range(len(parts), 0, -1):
         try:
@@ -80,7 +80,7 @@ def rendered() -> frozenset[str]:
     for page in PAGES:
         for path, options in DIRECTIVE.findall(page.read_text(encoding="utf-8") + "\n"):
             names.add(path)
-            names |= {f"{path}.{member}" for member in members(found(path), options)}
+            names |= {f"{path}.{member}" for member in members(resolved(path), options)}
     return frozenset(names)
 
 
@@ -106,21 +106,24 @@ def members(value: object, options: str) -> set[str]:
     return {name for name in public(value) if inherited or name in vars(value)}
 
 
+@pytest.mark.peers
 def test_names_on_the_pages_exist():
     assert len(rendered()) > 500
     for name in rendered():
-        found(name)
+        resolved(name)
 
 
+@pytest.mark.peers
 def test_every_name_of_linkwork_is_on_a_page():
     """Under that name, or where it is defined."""
     names = [name for name in dir(lw) if not name.startswith("_")]
     assert len(names) > 50
-    objects = {id(found(name)) for name in rendered()}
+    objects = {id(resolved(name)) for name in rendered()}
     missing = [name for name in names if id(getattr(lw, name)) not in objects]
     assert missing == []
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("path", MODULES)
 def test_every_name_of_a_module_is_on_a_page(path):
     module = importlib.import_module(path)
@@ -129,20 +132,22 @@ def test_every_name_of_a_module_is_on_a_page(path):
     assert {f"{path}.{name}" for name in names} - rendered() == set()
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("path", CLASSES)
 def test_every_method_of_a_class_is_on_a_page(path):
-    value = found(path)
+    value = resolved(path)
     names = {f"{path}.{name}" for name in public(value)}
     assert names - rendered() == set()
 
 
-def test_what_is_on_a_page_says_what_it_is():
+@pytest.mark.peers
+def test_every_name_on_a_page_has_a_docstring():
     undocumented = [
         name
         for name in rendered()
-        if (inspect.isroutine(found(name)) or inspect.isclass(found(name)))
+        if (inspect.isroutine(resolved(name)) or inspect.isclass(resolved(name)))
         and not name.startswith(("linkwork.compat.idyntree", "linkwork.compat.robwork"))
-        and not inspect.getdoc(found(name))
+        and not inspect.getdoc(resolved(name))
     ]
     assert undocumented == []
 
@@ -154,7 +159,7 @@ SHOWN_BY_EXAMPLE = (
 
 
 @pytest.mark.parametrize("name", SHOWN_BY_EXAMPLE)
-def test_the_example_of_a_method_prints_what_it_says(name):
+def test_the_example_of_a_method_prints_the_output_shown(name):
     text = inspect.getdoc(getattr(lw.KinDyn, name)) or ""
     example = doctest.DocTestParser().get_doctest(text, {"lw": lw, "np": np}, name, None, None)
     report: list[str] = []
@@ -165,6 +170,7 @@ def test_the_example_of_a_method_prints_what_it_says(name):
     assert report == []
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("framework", ["torch", "jax", "casadi"])
 def test_methods_for_other_arrays_have_no_examples_of_numpy(framework):
     bridge = importlib.import_module(f"linkwork.{framework}")
@@ -175,8 +181,8 @@ def test_methods_for_other_arrays_have_no_examples_of_numpy(framework):
         assert ">>>" not in text, name
 
 
-def test_the_page_of_kindyn_begins_with_what_is_used_most():
-    """Derivatives are rare: they stand last, not first as in the order of the base classes."""
+def test_the_page_of_kindyn_lists_derivatives_last():
+    """Not first, as in the order of the base classes."""
     page = (ROOT / "docs" / "reference" / "kindyn.md").read_text(encoding="utf-8")
     methods = re.findall(r"^ +- (\w+)$", page, re.MULTILINE)
     last = max(map(methods.index, SHOWN_BY_EXAMPLE))

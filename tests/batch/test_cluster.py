@@ -25,6 +25,8 @@ from linkwork.batch.run import Report
 from linkwork.batch.runners import Cluster, ClusterError
 from linkwork.cli.batch import open_runner
 
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
 CHUNKS = 40
 WORKERS = 2
 

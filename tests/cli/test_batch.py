@@ -14,6 +14,8 @@ from tests.support.commands import run_here
 
 from linkwork.batch.plan import make_plan
 
+pytestmark = pytest.mark.peers
+
 ROBOT, FUNCTION = "double_pendulum", "mass_matrix,jacobian:tip"
 
 
@@ -64,7 +66,7 @@ def test_states_of_a_file_fixed_bases_and_single_precision(tmp_path):
     assert np.array_equal(stored[:], kd.bias_force(given["q"], given["nu"]))
 
 
-def test_json_tells_programs_what_was_done(tmp_path):
+def test_json_contains_the_report(tmp_path):
     out = tmp_path / "out.zarr"
     facts = json.loads(run_here(*command(out, "--verify", "--json")).stdout)
     counts = {"rows": 500, "chunks": 5, "done": 5, "computed": 5, "verified": 5}
@@ -74,7 +76,7 @@ def test_json_tells_programs_what_was_done(tmp_path):
     }
 
 
-def test_refused_states_are_listed_and_the_exit_code_is_1(tmp_path):
+def test_rejected_states_are_listed_and_the_exit_code_is_1(tmp_path):
     q = robot().random(100, seed=0)
     q[33, 3:7] = 0
     np.save(tmp_path / "q.npy", q)
@@ -104,7 +106,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("where", ["here", "workers"])
+@pytest.mark.parametrize("where", ["here", pytest.param("workers", marks=pytest.mark.cluster)])
 def test_an_interrupted_command_goes_on_where_it_was(where, tmp_path):
     """With workers, too: they end with the command, and no chunk is lost."""
     out, rows = tmp_path / "out.zarr", 10_000
@@ -138,7 +140,7 @@ def test_an_interrupted_command_goes_on_where_it_was(where, tmp_path):
         (["--out", sys.executable + "/x.zarr"], ["cannot be written"]),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(words, facts, tmp_path):
+def test_bad_use_is_one_line(words, facts, tmp_path):
     run = run_here(*command(tmp_path / "out.zarr"), *words)
     assert run.returncode == 2
     assert all(fact in run.stderr for fact in facts)

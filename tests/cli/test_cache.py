@@ -18,7 +18,7 @@ def folder(tmp_path, monkeypatch):
     return path
 
 
-def test_info_says_where_and_how_large(folder):
+def test_info_prints_folder_and_size(folder):
     cache.store("a" * 64, bytes(2_000_000))
     lines = run("cache", "info").stdout.splitlines()
     facts = json.loads(run("cache", "info", "--json").stdout)
@@ -52,7 +52,7 @@ def test_alone_it_lists_its_commands():
     assert "Usage: linkwork cache" in done.stdout
 
 
-def test_without_a_cache_it_says_so(monkeypatch):
+def test_a_missing_cache_is_reported(monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE", "off")
 
     assert run("cache", "info").stdout.startswith("there is no cache")

@@ -49,7 +49,7 @@ def test_what_differs_is_listed(changed):
     assert run("compare", "arm", changed, "--tolerance", "0.2").returncode == 0
 
 
-def test_the_centre_of_mass_of_a_link_without_mass_is_no_difference():
+def test_the_center_of_mass_of_a_link_without_mass_is_no_difference():
     def built(mass, com):
         builder = lw.ModelBuilder("one")
         builder.add_link("tip", inertia=lw.Inertia(mass, com, (mass, 0, 0, mass, 0, mass)))
@@ -92,6 +92,7 @@ def test_every_kind_of_difference_has_its_words():
         assert [str(d) for d in differences(plain, built(**changes))] == [text]
 
 
+@pytest.mark.peers
 def test_a_ball_joint_has_three_degrees_of_freedom(tmp_path):
     path = tmp_path / "ball.xml"
     body = '<body name="a"><joint type="ball"/><geom size=".1"/></body>'

@@ -13,6 +13,8 @@ from tests.support.commands import run_here as run
 
 import linkwork as lw
 
+pytestmark = pytest.mark.peers
+
 mujoco = pytest.importorskip("mujoco")
 
 
@@ -33,7 +35,7 @@ def here(tmp_path, monkeypatch):
         ("r", ("--to", "workcell"), "<WorkCell"),
     ],
 )
-def test_the_ending_or_an_option_says_the_format(out, options, start, here):
+def test_the_extension_or_an_option_selects_the_format(out, options, start, here):
     done = run("convert", "pendulum", out, *options)
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -51,7 +53,7 @@ def test_a_robot_goes_around_and_is_the_same(here):
 def test_mjcf_is_checked_by_mujoco_and_what_is_lost_is_printed(here):
     done = run("convert", "arm", "arm.xml", "--fixed")
 
-    assert "warning: left out: limits of velocity" in done.stdout
+    assert "warning: left out: velocity limits" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("arm.xml: MJCF; MuJoCo")
     assert mujoco.MjModel.from_xml_path("arm.xml").nv == 9
     facts = json.loads(run("convert", "arm", "arm.xml", "--force", "--json").stdout)
@@ -67,7 +69,7 @@ def test_without_mujoco_nobody_checks(here, monkeypatch):
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "p.xml: MJCF")
 
 
-def test_a_mesh_that_mujoco_refuses_is_an_error_and_nothing_is_written(here):
+def test_a_mesh_that_mujoco_rejects_is_an_error_and_nothing_is_written(here):
     (here / "bad.stl").write_text("no mesh")
     shape = '<visual><geometry><mesh filename="bad.stl"/></geometry></visual>'
     (here / "r.urdf").write_text(f'<robot name="r"><link name="a">{shape}</link></robot>')
@@ -76,12 +78,12 @@ def test_a_mesh_that_mujoco_refuses_is_an_error_and_nothing_is_written(here):
 
     assert done.returncode == 2
     assert done.stderr.startswith("linkwork: error: <MJCF>:1: MuJoCo: ")
-    assert done.stderr.endswith("; --no-meshes leaves meshes out\n")
+    assert done.stderr.endswith("; --no-meshes omits meshes\n")
     assert not (here / "r.xml").exists()
     assert run("convert", "r.urdf", "r.xml", "--fixed", "--no-meshes").returncode == 0
 
 
-def test_a_file_is_not_overwritten_unless_told(here):
+def test_a_file_is_overwritten_with_force_only(here):
     (here / "r.urdf").write_text("mine")
     done = run("convert", "arm", "r.urdf")
 
@@ -99,7 +101,7 @@ def test_standard_output_holds_the_text_alone():
     assert "standard output: MJCF; MuJoCo loads it" in done.stderr
 
 
-def test_standard_output_is_utf_8_as_the_text_says(here):
+def test_standard_output_is_utf_8_as_declared(here):
     text = '<robot name="\u00e4"><link name="a"/></robot>'
     (here / "r.urdf").write_text(text, encoding="utf-8")
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
@@ -109,13 +111,13 @@ def test_standard_output_is_utf_8_as_the_text_says(here):
     assert lw.load(done.stdout) == lw.load(text)
 
 
-def test_links_off_their_joints_are_moved_for_urdf_and_told(here):
+def test_links_off_their_joints_are_moved_for_urdf_and_reported(here):
     text = '<mujoco><worldbody><body name="a"><joint name="j" pos="0 0 1"/><geom size=".1"/></body>'
     (here / "m.xml").write_text(text + "</worldbody></mujoco>")
 
     done = run("convert", "m.xml", "m.urdf")
 
-    assert "these frames were moved: a" in done.stdout
+    assert "frames were moved: a" in done.stdout
     kds = [lw.KinDyn(lw.load(name), floating=False) for name in ("m.xml", "m.urdf")]
     assert abs(kds[0].mass_matrix([0.3]) - kds[1].mass_matrix([0.3])) < 1e-12
 
@@ -159,13 +161,13 @@ def test_joints_of_a_workcell_that_robwork_cannot_read_are_named(here):
     assert "'screw': RobWork cannot read" in done.stdout
 
 
-def test_relative_meshes_in_another_folder_are_told_of(here):
+def test_relative_meshes_in_another_folder_are_reported(here):
     (here / "sub").mkdir()
     shape = '<visual><geometry><mesh filename="m.stl"/></geometry></visual>'
     (here / "r.urdf").write_text(f'<robot name="r"><link name="a">{shape}</link></robot>')
 
-    assert "meshes are named relative" in run("convert", "r.urdf", "sub/r.urdf").stdout
-    assert "meshes are named relative" not in run("convert", "r.urdf", "r2.urdf").stdout
+    assert "relative to the input file" in run("convert", "r.urdf", "sub/r.urdf").stdout
+    assert "relative to the input file" not in run("convert", "r.urdf", "r2.urdf").stdout
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,10 @@ def test_every_line_of_the_demo_fits_80_columns():
 
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "equal to the first model, digit for digit" in done.stdout
-    assert " NO" not in done.stdout
+    assert "NO" not in done.stdout.split()
 
 
-def test_a_broken_file_is_told_and_nothing_is_computed(tmp_path):
+def test_errors_of_a_file_are_printed_and_nothing_is_computed(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text('<robot name="r"><link name="[red]a"/><link name="[red]a"/></robot>')
 

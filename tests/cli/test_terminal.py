@@ -21,7 +21,7 @@ from tests.support.real_robots import ROBOT_FILES
 import linkwork
 from linkwork import Joint, Link, Model, dump_urdf, load, robots
 
-PANDA = next(path for path in ROBOT_FILES if path.name == "panda.urdf")
+PANDA = next((path for path in ROBOT_FILES if path.name == "panda.urdf"), None)
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -31,7 +31,7 @@ def in_here(*words: object, columns: int | None = None) -> str:
 
 
 def on_terminal(columns: int, *words: object) -> list[str]:
-    """The lines that a command writes to a terminal so wide, without colours."""
+    """The lines that a command writes to a terminal of that width, without colors."""
     return in_here(*words, columns=columns).split("\n")
 
 
@@ -62,6 +62,7 @@ def test_a_screen_is_like_a_terminal():
     assert on_terminal(80, "info", "arm") == on_real_terminal(80, "info", "arm")
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_no_name_is_cut_and_no_line_is_too_long(columns):
     lines = on_terminal(columns, "info", PANDA)
@@ -267,6 +268,7 @@ def test_a_long_chain_and_long_names_can_be_printed(tmp_path):
     assert max(map(len, on_terminal(80, "info", path))) <= 80
 
 
+@pytest.mark.peers
 def test_robots_and_conventions_as_json():
     found = json.loads(in_here("robots", "--json"))
     cards = json.loads(in_here("conventions", "--json"))

@@ -14,6 +14,8 @@ import pytest
 
 import linkwork as lw
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NUMBERED = sorted(EXAMPLES.glob("[0-9][0-9]_*.py"))
 TESTED_ELSEWHERE = {  # with fewer samples or steps than their defaults
@@ -183,6 +185,7 @@ def test_the_c_program_gives_what_python_gives():
     np.testing.assert_allclose(found["C"], found["Python"], atol=1e-12)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("name", [n for n in HERE if "plot" in (EXAMPLES / f"{n}.py").read_text()])
 def test_plots_are_drawn(name):
     import matplotlib as mpl

@@ -10,6 +10,8 @@ import linkwork as lw
 from linkwork.export import check
 from linkwork.model import joints as kinds
 
+pytestmark = pytest.mark.slow
+
 FUNCTIONS = ["transforms", "mass_matrix", "inverse_dynamics", "forward_dynamics", "integrate"]
 
 
@@ -19,8 +21,7 @@ def _register(monkeypatch):
     monkeypatch.setattr(check, "OPTIONS", ("-std=c99", "-O0"))
 
 
-@pytest.mark.parametrize("floating", [True, False])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("floating", "dtype"), [(True, "float64"), (False, "float32")])
 def test_values_and_derivatives(floating, dtype, tmp_path):
     """The export compares each function, and its analytic or reverse-mode derivative."""
     model = random_case(17, n_links=5, kinds=("rolling", "universal", "fixed")).model

@@ -221,6 +221,7 @@ def test_the_report_tells_of_corrections_and_they_can_be_left_out(tmp_path):
         lw.export(kd, tmp_path / "c", pinnzoo=True, compensate=False)
 
 
+@pytest.mark.peers
 def test_double_precision_may_differ_by_the_error_of_the_kernel():
     """Which is measured with NumPy's longdouble, here against 60 digits."""
     model = load_quietly(next(path for path in ROBOT_FILES if path.name == "panda.urdf"))

@@ -208,6 +208,7 @@ def test_every_output_has_a_meaning_and_every_line_is_short(tmp_path):
     assert all(": " in line for line in outputs)
 
 
+@pytest.mark.peers
 def test_a_result_that_is_sensitive_to_rounding_may_differ_more():
     """The mass matrix of panda is ill-conditioned if its base moves freely, and not if it does
     not."""

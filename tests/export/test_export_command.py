@@ -1,21 +1,12 @@
-"""`linkwork export`, run as a user runs it."""
+"""`linkwork export`."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
+from tests.support.commands import run_here as run
 from tests.support.messages import assert_facts
 
-COMMAND = Path(sys.executable).with_name("linkwork")
 
-
-def run(*arguments, folder=None):
-    words = [str(COMMAND), *map(str, arguments)]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-
-
-def test_export_writes_and_tells_what_it_found(tmp_path):
+def test_export_writes_and_prints_its_checks(tmp_path):
     functions = "mass_matrix,jacobian:pole, bias_force"
     done = run(
         *("export", "cartpole", "-o", tmp_path / "new", "--functions", functions, "--fixed"),
@@ -54,15 +45,38 @@ def test_export_as_json_for_a_floating_base(tmp_path):
     assert "  3..6: quaternion of the base, w x y z" in header
 
 
-def test_a_folder_does_not_hide_a_bundled_robot(tmp_path):
+def test_a_folder_does_not_hide_a_bundled_robot(tmp_path, monkeypatch):
     """The folder of an export may have the name of the robot."""
     words = ["export", "pendulum", "-o", "pendulum", "--functions", "com", "--no-check", "--fixed"]
+    monkeypatch.chdir(tmp_path)
     for _ in range(2):
-        done = run(*words, folder=tmp_path)
+        done = run(*words)
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_is_wrong_is_said_on_one_line(tmp_path):
+def test_without_a_folder_it_is_named_after_the_robot(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["export", "pendulum", "--functions", "com", "--no-check"]
+    first, again = (run(*words) for _ in range(2))
+    assert first.stdout.splitlines()[0] == again.stdout.splitlines()[0]
+    assert first.stdout.startswith("pendulum_c: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["pendulum_c"]
+    assert run(*words, "--prefix", "swing").stdout.startswith("swing_c: ")
+
+
+def test_a_file_that_no_export_wrote_stays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pendulum_c").mkdir()
+    mine = tmp_path / "pendulum_c" / "pendulum.h"
+    mine.write_text("mine")
+    done = run("export", "pendulum", "--functions", "com", "--no-check")
+    assert done.returncode == 2
+    assert "pendulum.h" in done.stderr
+    assert mine.read_text() == "mine"
+    assert list(tmp_path.rglob("*.*")) == [mine]
+
+
+def test_bad_use_is_one_line(tmp_path):
     done = run("export", "pendulum", "-o", tmp_path / "x", "--functions", "jacobian:rodd")
 
     assert done.returncode == 2
@@ -71,7 +85,7 @@ def test_what_is_wrong_is_said_on_one_line(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_roundings_of_floats_are_corrected_unless_told_otherwise(tmp_path):
+def test_roundings_of_floats_are_corrected_by_default(tmp_path):
     words = ["export", "pendulum", "-o", tmp_path, "--functions", "forward_dynamics", "--float"]
     corrected = []
     for option in ([], ["--no-compensation"]):

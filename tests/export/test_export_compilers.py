@@ -19,6 +19,8 @@ from linkwork.errors import LinkworkError
 from linkwork.export import check
 from linkwork.export.requests import DEFAULT_FUNCTIONS
 
+pytestmark = pytest.mark.slow
+
 CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")  # what the example needs
 SANITIZED = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-O0", "-g")
 C_COMPILERS = ["cc", *filter(shutil.which, ["clang"])]

@@ -22,6 +22,8 @@ from linkwork.export.pinnzoo import files as pinnzoo_files
 from linkwork.export.pinnzoo.functions import FUNCTIONS
 from linkwork.export.pinnzoo.state_space import input_names
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_quickly():

@@ -1,4 +1,4 @@
-"""Inputs that fuzzing has found are accepted, or rejected as documented; see tools/fuzz.py."""
+"""Inputs from fuzzing are accepted, or rejected with documented errors; see tools/fuzz.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST_CORPUS = 300_000  # [bytes]
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_inputs_of_the_corpus_and_changed_ones_cause_no_other_error(name):
+def test_corpus_and_mutated_inputs_cause_no_undocumented_error(name):
     target, rng = TARGETS[name], Random(0)
     inputs = [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
     for data in inputs:
@@ -22,15 +22,15 @@ def test_inputs_of_the_corpus_and_changed_ones_cause_no_other_error(name):
     assert inputs
 
 
-def test_the_corpus_is_small():
+def test_corpus_is_small():
     files = [path for path in CORPUS.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < LARGEST_CORPUS
     assert {path.parent.name for path in files} == set(TARGETS)
 
 
 @pytest.mark.parametrize("name", ["urdf", "state_json", "program", "object", "journal"])
-def test_a_reader_that_raises_something_else_is_noticed(name, monkeypatch):
-    """Without this, targets that catch too much would never fail."""
+def test_undocumented_error_of_a_reader_is_detected(name, monkeypatch):
+    """Targets that catch too many exceptions would never fail."""
     reader = {
         "urdf": "lw.load",
         "state_json": "lw.State.from_json",

@@ -1,4 +1,4 @@
-"""Inverse kinematics: targets are reached, limits are kept, and what cannot be reached is said."""
+"""Inverse kinematics: convergence, limits, dependent joints, weights and errors."""
 
 from __future__ import annotations
 
@@ -36,60 +36,60 @@ def within_limits(kd, q):
     return bool(((s >= lower) & (s <= upper)).all())
 
 
-def test_poses_that_can_be_reached_are_reached(arm):
+def test_reachable_poses_are_reached(arm):
     targets = arm.transform("tool", arm.random(150, seed=1))
-    found = lw.ik(arm, {"tool": targets}, restarts=100)
-    assert found.converged.all()
-    poses = arm.transform("tool", found.q)
+    result = lw.ik(arm, {"tool": targets}, restarts=100)
+    assert result.converged.all()
+    poses = arm.transform("tool", result.q)
     distance = np.linalg.norm(poses[:, :3, 3] - targets[:, :3, 3], axis=-1)
-    np.testing.assert_allclose(found.position_errors["tool"], distance, atol=1e-12)
+    np.testing.assert_allclose(result.position_errors["tool"], distance, atol=1e-12)
     assert distance.max() <= 1e-6
     assert angle_between(poses[:, :3, :3], targets[:, :3, :3]).max() <= 1.1e-6
-    assert within_limits(arm, found.q)
+    assert within_limits(arm, result.q)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_kind_of_joint_is_moved(seed):
+def test_random_robots_with_all_kinds_of_joints(seed):
     rng = np.random.default_rng(seed)
     kd = lw.KinDyn(random_model(rng, 7), floating=False)
     q = random_q(kd.layout, rng)
     frames = kd.model.frame_names[-2:]
     start = kd.integrate(q, 0.05 * rng.normal(size=kd.nv))
     targets = {frames[0]: kd.transform(frames[0], q), frames[1]: kd.transform(frames[1], q)[:3, 3]}
-    found = lw.ik(kd, targets, start)
-    assert found.converged
+    result = lw.ik(kd, targets, start)
+    assert result.converged
     for frame, target in targets.items():
-        pose = kd.transform(frame, found.q)
+        pose = kd.transform(frame, result.q)
         reached = pose if target.shape == (4, 4) else pose[:3, 3]
         np.testing.assert_allclose(reached, target, atol=3e-6)
 
 
-def test_limits_are_never_left_from_outside_either(arm):
+def test_result_stays_within_limits_from_a_start_outside(arm):
     outside = arm.limits.upper + 1.0
     outside[~np.isfinite(outside)] = 1.0
     far = np.array([[2.0, 0.5, 1.0], [-3.0, 0.1, 0.2]])
-    found = lw.ik(arm, {"tool": far}, outside, restarts=3)
-    assert not found.converged.any()
-    assert within_limits(arm, found.q)
-    assert repr(found).startswith("<IkResult: 0 of 2 converged")
+    result = lw.ik(arm, {"tool": far}, outside, restarts=3)
+    assert not result.converged.any()
+    assert within_limits(arm, result.q)
+    assert repr(result).startswith("<IkResult: 0 of 2 converged")
     free = lw.ik(arm, {"tool": far}, outside, restarts=3, limits=False)
     assert not free.limits
     assert not within_limits(arm, free.q) or not free.active_limits
 
 
-def test_what_cannot_be_reached_is_approached_as_far_as_it_goes(arm):
-    """No step in any direction that the limits allow brings the tool nearer."""
+def test_unreachable_target_has_the_least_distance(arm):
+    """The gradient is zero in all directions that the limits allow."""
     target = np.array([2.0, 0.5, 1.0])
-    found = lw.ik(arm, {"tool": target}, restarts=0, max_iterations=2000)
-    assert found.position_errors["tool"] > 0.5
-    way = target - arm.transform("tool", found.q)[:3, 3]
-    slope = way @ arm.jacobian("tool", found.q)[:3]
-    sides = np.array([found.limits.get(name, 0) for name in arm.joint_names])
-    pushes = np.where(sides * slope > 0, 0.0, slope)  # against a limit
-    np.testing.assert_allclose(pushes, 0.0, atol=1e-4)
+    result = lw.ik(arm, {"tool": target}, restarts=0, max_iterations=2000)
+    assert result.position_errors["tool"] > 0.5
+    displacement = target - arm.transform("tool", result.q)[:3, 3]
+    gradient = displacement @ arm.jacobian("tool", result.q)[:3]
+    sides = np.array([result.limits.get(name, 0) for name in arm.joint_names])
+    allowed = np.where(sides * gradient > 0, 0.0, gradient)
+    np.testing.assert_allclose(allowed, 0.0, atol=1e-4)
 
 
-def test_limits_of_dependent_joints_limit_the_joint_they_depend_on():
+def test_limits_of_dependent_joints_apply_to_their_leader():
     builder = lw.ModelBuilder("pair")
     for name in ("base", "first", "second"):
         builder.add_link(name, inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
@@ -104,16 +104,16 @@ def test_limits_of_dependent_joints_limit_the_joint_they_depend_on():
         mimic=lw.Mimic(joint="lead", multiplier=-2.0),
     )
     kd = lw.KinDyn(builder.build(), floating=False)
-    found = lw.ik(kd, {"first": [5.0, 0.0, 0.0]}, restarts=0)
-    np.testing.assert_allclose(found.q, [0.25])  # where the other joint is at its lower limit
-    assert found.active_limits == ("lead",)
+    result = lw.ik(kd, {"first": [5.0, 0.0, 0.0]}, restarts=0)
+    np.testing.assert_allclose(result.q, [0.25])  # where the other joint is at its lower limit
+    assert result.active_limits == ("lead",)
 
 
-def test_a_floating_robot_moves_its_body_over_feet_that_stay(quadruped):
+def test_center_of_mass_of_a_quadruped_with_targets_for_its_feet(quadruped):
     feet = feet_of(quadruped)
     q0 = quadruped.q({name: 0.4 for name in quadruped.joint_names if "thigh" in name.lower()})
     com = quadruped.com(q0) + np.array([0.02, 0.01, -0.01])
-    found = lw.ik(quadruped, {}, q0, com=com, weights={"com": 1.0}, fixed=feet, restarts=0)
+    result = lw.ik(quadruped, {}, q0, com=com, weights={"com": 1.0}, fixed=feet, restarts=0)
     positions = {foot: quadruped.transform(foot, q0)[:3, 3] for foot in feet}
     loose = lw.ik(quadruped, positions, q0, com=com, restarts=0)
     assert loose.converged
@@ -121,35 +121,35 @@ def test_a_floating_robot_moves_its_body_over_feet_that_stay(quadruped):
     for foot in feet:
         reached = quadruped.transform(foot, loose.q)[:3, 3]
         np.testing.assert_allclose(reached, positions[foot], atol=2e-6)
-    assert set(found.rotation_errors) == set(feet)
-    assert set(found.position_errors) == {*feet, "com"}
+    assert set(result.rotation_errors) == set(feet)
+    assert set(result.position_errors) == {*feet, "com"}
 
 
-def test_what_is_held_stays(quadruped):
+def test_held_joints_and_base_keep_their_position(quadruped):
     rng = np.random.default_rng(0)
     q0 = random_q(quadruped.layout, rng)
     foot, legs = feet_of(quadruped)[0], quadruped.joint_names
     target = quadruped.transform(foot, q0)[:3, 3] + np.array([0.01, 0.0, 0.01])
-    found = lw.ik(quadruped, {foot: target}, q0, hold=["base", legs[-1]], limits=False)
-    np.testing.assert_array_equal(found.q[:7], q0[:7])
-    np.testing.assert_array_equal(found.q[-1], q0[-1])
+    result = lw.ik(quadruped, {foot: target}, q0, hold=["base", legs[-1]], limits=False)
+    np.testing.assert_array_equal(result.q[:7], q0[:7])
+    np.testing.assert_array_equal(result.q[-1], q0[-1])
     free = lw.ik(quadruped, {foot: target}, q0, limits=False)
     assert free.converged
     assert np.abs(free.q[:7] - q0[:7]).max() > 1e-6
 
 
-def test_a_posture_is_kept_as_far_as_the_target_allows(arm):
+def test_posture_draws_solutions_nearer(arm):
     target = arm.transform("tool", arm.random(30, seed=3))[:, :3, 3]
     posture = arm.random(seed=5)
     plain = lw.ik(arm, {"tool": target}, restarts=40)
     near = lw.ik(arm, {"tool": target}, posture=posture, posture_weight=0.3, restarts=40)
     assert plain.converged.all()
     assert near.converged.all()
-    away = [np.linalg.norm(r.q - posture, axis=-1).mean() for r in (plain, near)]
-    assert away[1] < 0.8 * away[0]
+    distances = [np.linalg.norm(r.q - posture, axis=-1).mean() for r in (plain, near)]
+    assert distances[1] < 0.8 * distances[0]
 
 
-def test_weights_decide_where_targets_exclude_each_other(arm):
+def test_weights_decide_between_conflicting_targets(arm):
     one, other = arm.random(2, seed=2)
     targets = {
         "tool": arm.transform("tool", one)[:3, 3],
@@ -161,12 +161,12 @@ def test_weights_decide_where_targets_exclude_each_other(arm):
     assert second.position_errors["hand"] < 1e-2 < first.position_errors["hand"]
 
 
-def test_batches_are_rows_and_results_are_always_the_same(arm):
+def test_batches_and_reproducible_results(arm):
     targets = arm.transform("tool", arm.random((2, 3), seed=4))
-    found, again = (lw.ik(arm, {"tool": targets}) for _ in range(2))
-    assert found.q.shape == (2, 3, arm.nq)
-    assert found.converged.shape == found.iterations.shape == (2, 3)
-    np.testing.assert_array_equal(found.q, again.q)
+    result, again = (lw.ik(arm, {"tool": targets}) for _ in range(2))
+    assert result.q.shape == (2, 3, arm.nq)
+    assert result.converged.shape == result.iterations.shape == (2, 3)
+    np.testing.assert_array_equal(result.q, again.q)
     alone = lw.ik(arm, {"tool": targets[1, 2]}, restarts=0)
     together = lw.ik(arm, {"tool": targets}, restarts=0)
     np.testing.assert_allclose(alone.q, together.q[1, 2], atol=1e-9)
@@ -174,7 +174,7 @@ def test_batches_are_rows_and_results_are_always_the_same(arm):
     assert none.q.shape == (0, 3, arm.nq)
 
 
-def test_a_step_never_raises_the_cost(arm):
+def test_accepted_steps_lower_the_cost(arm):
     rng = np.random.default_rng(0)
     tasks = (lw.inverse_kinematics.tasks.Task("pose", "tool"),)
     bounds = lw.inverse_kinematics.bounds.bounds_of(arm.layout)
@@ -188,25 +188,25 @@ def test_a_step_never_raises_the_cost(arm):
     ones = np.ones((1, 2))
     cost = (errors(q, target, ones, ones)[0] ** 2).sum(axis=(1, 2))
     state = q, damping, cost, np.full(200, 7.0)
-    moved, damped, lower, excess = step(*state, target, np.ones(6), np.ones(arm.nv), [1e3, 1e2])
-    taken = (moved != q).any(axis=-1)
-    assert taken.any()
-    assert (lower[taken] < cost[taken]).all()
-    after, cost_after, excess_after = errors(moved, target, ones, [[1e3, 1e2]])
+    q_new, damped, lower, excess = step(*state, target, np.ones(6), np.ones(arm.nv), [1e3, 1e2])
+    accepted = (q_new != q).any(axis=-1)
+    assert accepted.any()
+    assert (lower[accepted] < cost[accepted]).all()
+    after, cost_after, excess_after = errors(q_new, target, ones, [[1e3, 1e2]])
     np.testing.assert_allclose(lower, (after**2).sum(axis=(1, 2)), rtol=1e-10)
     largest = (after[:, 0] * [1e3, 1e2]).max(axis=-1)
-    np.testing.assert_allclose(excess, np.where(taken, largest, 7.0), rtol=1e-10)
+    np.testing.assert_allclose(excess, np.where(accepted, largest, 7.0), rtol=1e-10)
     np.testing.assert_allclose(cost_after, lower, rtol=1e-10)
     np.testing.assert_allclose(excess_after, largest, rtol=1e-10)
-    assert ((damped < damping) == taken)[damping > stepping.LEAST_DAMPING].all()
+    assert ((damped < damping) == accepted)[damping > stepping.MIN_DAMPING].all()
 
 
-def test_bad_use_is_explained(arm):
+def test_invalid_arguments_are_rejected(arm):
     pose = np.eye(4)
-    for call, error, text in (
+    for call, error, message in (
         (lambda: lw.ik(arm, {"tol": pose}), lw.NameNotFoundError, "'tol'.*'tool'"),
-        (lambda: lw.ik(arm, {}), lw.ArgumentError, "nothing"),
-        (lambda: lw.ik(arm), lw.ArgumentError, "nothing"),
+        (lambda: lw.ik(arm, {}), lw.ArgumentError, "no target"),
+        (lambda: lw.ik(arm), lw.ArgumentError, "no target"),
         (lambda: lw.ik(arm, pose), lw.ArgumentError, "poses.*by frame"),
         (lambda: lw.ik(arm, "tool", pose), lw.ArgumentError, "by frame.*'tool'"),
         (
@@ -254,5 +254,5 @@ def test_bad_use_is_explained(arm):
             "batch axes of q0",
         ),
     ):
-        with pytest.raises(error, match=text):
+        with pytest.raises(error, match=message):
             call()

@@ -1,4 +1,4 @@
-"""Inverse kinematics as people call it: odd targets, odd robots, odd arguments."""
+"""Inverse kinematics: edge cases of targets, robots and arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import linkwork as lw
 
-module = import_module("linkwork.inverse_kinematics.ik")  # whose name is that of the function
+module = import_module("linkwork.inverse_kinematics.ik")  # the function has the same name
 settings = import_module("linkwork.inverse_kinematics.settings")
 
 
@@ -36,38 +36,38 @@ def chain(kind, n=2, lower=-np.inf, upper=np.inf, **options):
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "spherical", "planar", "floating"])
-def test_joints_without_limits_of_every_kind_reach(kind):
+def test_chains_of_one_joint_kind_without_limits(kind):
     kd = chain(kind)
     targets = kd.transform("l2", kd.random(5, seed=1))
-    found = lw.ik(kd, {"l2": targets})
-    assert found.converged.all()
-    np.testing.assert_allclose(kd.transform("l2", found.q), targets, atol=3e-6)
+    result = lw.ik(kd, {"l2": targets})
+    assert result.converged.all()
+    np.testing.assert_allclose(kd.transform("l2", result.q), targets, atol=3e-6)
 
 
-def test_robots_are_not_kept_for_ever(monkeypatch):
-    """A program that makes many robots would run out of memory."""
-    for name in ("_functions_of", "_kept"):
-        keeping_one = lru_cache(maxsize=1)(getattr(settings, name).__wrapped__)
-        monkeypatch.setattr(settings, name, keeping_one)
-    assert module._converted.cache_info().maxsize == settings.MOST_KEPT
-    kept = []
+def test_caches_release_old_robots(monkeypatch):
+    """A program that creates many robots must not run out of memory."""
+    for name in ("_functions_of", "_cached_settings"):
+        cached = lru_cache(maxsize=1)(getattr(settings, name).__wrapped__)
+        monkeypatch.setattr(settings, name, cached)
+    assert module._converted.cache_info().maxsize == settings.CACHE_SIZE
+    references = []
     for n in (1, 2):
         kd = chain("prismatic", n)
         lw.ik(kd, {"l1": kd.transform("l1", kd.neutral())})
-        kept.append(weakref.ref(kd))
+        references.append(weakref.ref(kd))
     del kd
-    for _ in range(100):  # what compiles in the background refers to it for a moment
+    for _ in range(100):  # background compilation holds a reference for a moment
         gc.collect()
-        if kept[0]() is None:
+        if references[0]() is None:
             break
         time.sleep(0.05)
-    assert [one() is None for one in kept] == [True, False]
+    assert [single() is None for single in references] == [True, False]
 
 
-def test_one_joint_and_none():
-    one = chain("revolute", 1)
-    found = lw.ik(one, {"l1": one.transform("l1", [2.0])})
-    np.testing.assert_allclose(found.q, [2.0], atol=1e-6)
+def test_robots_with_one_joint_and_without_joints():
+    single = chain("revolute", 1)
+    result = lw.ik(single, {"l1": single.transform("l1", [2.0])})
+    np.testing.assert_allclose(result.q, [2.0], atol=1e-6)
     none = chain("revolute", 0)
     assert lw.ik(none, {"l0": np.eye(4)}).converged
     away = lw.ik(none, {"l0": [0.0, 0.0, 1.0]})
@@ -75,15 +75,15 @@ def test_one_joint_and_none():
     assert away.position_errors["l0"] == 1.0
 
 
-def test_a_joint_without_room_stands_at_its_limit():
+def test_joint_with_equal_limits_stays_at_its_limit():
     kd = chain("revolute", 2, 0.5, 0.5)
-    found = lw.ik(kd, {"l2": [0.0, 0.0, 9.0]}, [2.0, -3.0], restarts=2)
-    np.testing.assert_array_equal(found.q, [0.5, 0.5])
-    assert found.active_limits == ("j0", "j1")
+    result = lw.ik(kd, {"l2": [0.0, 0.0, 9.0]}, [2.0, -3.0], restarts=2)
+    np.testing.assert_array_equal(result.q, [0.5, 0.5])
+    assert result.active_limits == ("j0", "j1")
 
 
 def test_rows_do_not_depend_on_each_other(arm):
-    """Random starts are the same for all rows, whichever of them need any."""
+    """Random starts are the same for all rows, whether or not other rows need them."""
     targets = arm.transform("tool", arm.random(40, seed=9))
     together = lw.ik(arm, {"tool": targets})
     needed = np.flatnonzero(together.iterations > 96)[:2]
@@ -95,27 +95,27 @@ def test_rows_do_not_depend_on_each_other(arm):
 
 def test_starts_and_targets_are_broadcast(arm):
     targets = arm.transform("tool", arm.random(4, seed=0))
-    found = lw.ik(arm, {"tool": targets}, arm.random((3, 1), seed=1))
-    assert found.q.shape == (3, 4, arm.nq)
-    assert found.converged.all()
+    result = lw.ik(arm, {"tool": targets}, arm.random((3, 1), seed=1))
+    assert result.q.shape == (3, 4, arm.nq)
+    assert result.converged.all()
     strided = lw.ik(arm, {"tool": np.asfortranarray(targets)[::2]}, np.zeros((2, 16))[:, ::2])
     again = lw.ik(arm, {"tool": targets[::2].tolist()}, np.zeros(8, dtype=np.float32))
     np.testing.assert_allclose(strided.q, again.q, atol=1e-6)
 
 
-def test_a_target_where_the_arm_is_stretched_out_is_reached(arm):
-    """At a singularity the Jacobian has lost rank, and Newton's method is slow."""
+def test_singular_target_is_reached(arm):
+    """The stretched arm has a rank-deficient Jacobian, so convergence is slow."""
     q = np.zeros(arm.nq)
     stretched = arm.transform("tool", q)
     for start in (q, q + 0.3, arm.random(seed=4)):
-        found = lw.ik(arm, {"tool": stretched}, start, tolerance=1e-5)
-        assert found.converged
+        result = lw.ik(arm, {"tool": stretched}, start, tolerance=1e-5)
+        assert result.converged
     further = stretched.copy()
     further[:3, 3] *= 1.0 + 1e-3
     assert np.isfinite(lw.ik(arm, {"tool": further}, q, restarts=2).q).all()
 
 
-def test_a_weight_of_zero_leaves_a_part_out(arm):
+def test_weight_of_zero_ignores_position_or_rotation(arm):
     target = arm.transform("tool", arm.random(seed=1))
     position = lw.ik(arm, {"tool": target}, weights={"tool": (1, 0)}, restarts=0)
     assert position.converged
@@ -133,18 +133,18 @@ def test_only_the_ratio_of_weights_matters(arm, size):
     np.testing.assert_allclose(scaled.q, plain.q, atol=1e-9)
 
 
-def test_tolerances_of_metres_and_radians_may_differ(arm):
+def test_tolerances_of_distances_and_angles_may_differ(arm):
     target = arm.transform("tool", arm.random(200, seed=2))
     few = {"restarts": 0, "max_iterations": 4}
-    found = lw.ik(arm, {"tool": target}, tolerance=(1e-2, 1e-3), **few)
-    near = found.position_errors["tool"] <= 1e-2, found.rotation_errors["tool"] <= 1e-3
-    np.testing.assert_array_equal(found.converged, near[0] & near[1])
+    result = lw.ik(arm, {"tool": target}, tolerance=(1e-2, 1e-3), **few)
+    near = result.position_errors["tool"] <= 1e-2, result.rotation_errors["tool"] <= 1e-3
+    np.testing.assert_array_equal(result.converged, near[0] & near[1])
     assert (near[0] != near[1]).any()
-    assert found.converged.any()
+    assert result.converged.any()
 
 
-def test_settings_that_are_kept_are_not_mixed_up(arm):
-    """A robot that has seen other options gives what a new one gives."""
+def test_cached_settings_are_not_confused(arm):
+    """A robot that was used with other options returns the same as a new one."""
     target = {"tool": arm.transform("tool", arm.random(seed=8))}
     weights = {"tool": np.array([1.0, 0.5])}
     for options in (
@@ -165,26 +165,26 @@ def test_settings_that_are_kept_are_not_mixed_up(arm):
 
 
 @pytest.mark.parametrize("steps", [0, 96])
-def test_arguments_stay_as_they_are(arm, steps):
+def test_arguments_are_not_modified(arm, steps):
     q0, poses = arm.random(3, seed=1), arm.transform("tool", arm.random(3, seed=2))
     before = q0.copy(), poses.copy()
-    found = lw.ik(arm, {"tool": poses}, q0, posture=q0, max_iterations=steps)
+    result = lw.ik(arm, {"tool": poses}, q0, posture=q0, max_iterations=steps)
     np.testing.assert_array_equal(q0, before[0])
     np.testing.assert_array_equal(poses, before[1])
-    assert not np.shares_memory(found.q, q0)
+    assert not np.shares_memory(result.q, q0)
 
 
 def test_steps_with_and_without_a_posture_are_counted(arm):
-    """The first search is with its pull, the second without; both end after the most steps."""
+    """One search uses the posture and one does not; both end after `max_iterations`."""
     far = np.array([[2.0, 0.5, 1.0], [-3.0, 0.1, 0.2]])
     options = {"restarts": 0, "max_iterations": 5}
     assert (lw.ik(arm, {"tool": far}, **options).iterations == 5).all()
-    found = lw.ik(arm, {"tool": far}, posture=arm.random(seed=1), **options)
-    assert (found.iterations == 10).all()
+    result = lw.ik(arm, {"tool": far}, posture=arm.random(seed=1), **options)
+    assert (result.iterations == 10).all()
 
 
 @pytest.mark.parametrize(
-    ("at", "value", "text"),
+    ("index", "value", "message"),
     [
         ((0, 3), np.nan, "finite"),
         ((2, 3), -np.inf, "finite"),
@@ -195,46 +195,46 @@ def test_steps_with_and_without_a_posture_are_counted(arm):
         ((1, 1), -1.0, "left-handed"),
     ],
 )
-def test_one_wrong_pose_of_many_is_refused(arm, at, value, text):
+def test_one_invalid_pose_in_a_batch_is_rejected(arm, index, value, message):
     poses = np.tile(np.eye(4), (20, 1, 1))
-    poses[(7, *at)] = value
-    for given in (poses, poses[7]):
-        with pytest.raises(lw.ValueRangeError, match=f"tool: .*{text}"):
-            lw.ik(arm, {"tool": given})
+    poses[(7, *index)] = value
+    for target in (poses, poses[7]):
+        with pytest.raises(lw.ValueRangeError, match=f"tool: .*{message}"):
+            lw.ik(arm, {"tool": target})
 
 
-def test_poses_may_be_off_by_rounding(arm):
-    """No entry of R^T R - 1 is above 1e-6, though their norm is."""
+def test_poses_with_rounding_errors_are_accepted(arm):
+    """No entry of R^T R - 1 exceeds 1e-6, but its norm does."""
     pose = arm.transform("tool", arm.random(seed=8))
     pose[:3, :3] *= 1.0 + 4.5e-7
     assert lw.ik(arm, {"tool": pose}, tolerance=1e-5).converged
 
 
-def test_robots_of_other_kinds_give_the_same(arm):
+def test_result_does_not_depend_on_representation_and_precision(arm):
     model, target = arm.model, arm.transform("tool", arm.random(seed=1))
     plain = lw.ik(arm, {"tool": target})
     body = lw.KinDyn(model, floating=False, representation="body")
     single = lw.KinDyn(model, floating=False, dtype=np.float32)
     for kd in (body, single):
-        found = lw.ik(kd, {"tool": target})
-        assert found.q.dtype == np.float64
-        np.testing.assert_allclose(found.q, plain.q, atol=1e-9)
+        result = lw.ik(kd, {"tool": target})
+        assert result.q.dtype == np.float64
+        np.testing.assert_allclose(result.q, plain.q, atol=1e-9)
 
 
-def test_the_com_is_moved_over_fixed_feet():
+def test_center_of_mass_of_a_humanoid_with_fixed_feet():
     kd = lw.KinDyn(lw.robots.load("humanoid"))
     feet, bent = ["l_sole", "r_sole"], {"hip_pitch": -0.4, "knee": 0.8, "ankle_pitch": -0.4}
     q0 = kd.q({f"{side}_{joint}": angle for side in "lr" for joint, angle in bent.items()})
     com = kd.com(q0) + np.array([0.01, 0.02, -0.01])
-    found = lw.ik(kd, q0=q0, com=com, fixed=feet, restarts=0)
-    assert found.converged
-    np.testing.assert_allclose(kd.com(found.q), com, atol=1e-6)
+    result = lw.ik(kd, q0=q0, com=com, fixed=feet, restarts=0)
+    assert result.converged
+    np.testing.assert_allclose(kd.com(result.q), com, atol=1e-6)
     for foot in feet:
-        np.testing.assert_allclose(kd.transform(foot, found.q), kd.transform(foot, q0), atol=2e-6)
+        np.testing.assert_allclose(kd.transform(foot, result.q), kd.transform(foot, q0), atol=2e-6)
 
 
 @pytest.mark.parametrize(
-    ("targets", "options", "error", "text"),
+    ("targets", "options", "error", "message"),
     [
         (
             {"tool": np.eye(4) * 1j},
@@ -283,7 +283,7 @@ def test_the_com_is_moved_over_fixed_feet():
             {"tool": [0, 0, 0]},
             {"tolerance": -1},
             lw.ValueRangeError,
-            "tolerance: .*metres.*radians.*-1",
+            r"tolerance: .*\[m\].*\[rad\].*-1",
         ),
         (
             {"tool": [0, 0, 0]},
@@ -293,11 +293,11 @@ def test_the_com_is_moved_over_fixed_feet():
         ),
     ],
 )
-def test_what_is_wrong_is_said(arm, targets, options, error, text):
-    with pytest.raises(error, match=text):
+def test_invalid_values_are_rejected(arm, targets, options, error, message):
+    with pytest.raises(error, match=message):
         lw.ik(arm, targets, **options)
 
 
-def test_a_model_is_no_kindyn():
+def test_a_model_in_place_of_a_kindyn_is_rejected():
     with pytest.raises(lw.ArgumentError, match=r"ik: .*KinDyn.*<Model 'arm'"):
         lw.ik(lw.robots.load("arm"), {"tool": [0, 0, 0]})

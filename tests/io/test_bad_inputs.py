@@ -1,7 +1,7 @@
-"""Files that are no robot: one case for each row of the list of bad inputs that ends in an error.
+"""Invalid URDF files.
 
-A case spoils the good file of `tests.support.urdf_files` in one respect. `load` must refuse it with
-the place and the facts of the table, and say nothing else. Rows that load are in
+A case changes the valid file of `tests.support.urdf_files` in one respect. `load` must report
+exactly one error, with the location and the facts of the case. Files that load with warnings are in
 `test_doubtful_inputs.py`.
 """
 
@@ -22,9 +22,9 @@ from tests.support.urdf_files import (
     before_end,
     chained,
     changed,
+    error_lines,
+    error_message,
     loaded,
-    refusal,
-    refused,
 )
 
 AXIS = '<axis xyz="0 1 0"/>'
@@ -47,92 +47,92 @@ ERRORS = [
     ("01 blanks only", " \n\t\n", "<text>:1: .*empty"),
     ("04 no links", '<robot name="r">\n</robot>', "<text>:1: .*no links"),
     (
-        "05 another root element",
+        "another root element",
         "<!-- a machine -->\n<machine/>",
         "<text>:2: .*<robot>.*<machine>",
     ),
     (
-        "07 two links with one name",
+        "two links with one name",
         before_end('<link name="arm"/>'),
         "<text>:20: link 'arm': .*taken.*<text>:3",
     ),
     (
-        "07 two root links with one name",
+        "two root links with one name",
         before_end('<link name="base"/>'),
         "<text>:20: link 'base': .*taken.*<text>:2",
     ),
     (
-        "08 two joints with one name",
+        "two joints with one name",
         before_end('<link name="b"/>', SECOND_HINGE),
         "<text>:21: joint 'hinge': .*taken.*<text>:13",
     ),
     (
-        "09 parent does not exist",
+        "parent does not exist",
         changed('<parent link="base"/>', '<parent link="bse"/>'),
         "<text>:13: joint 'hinge': .*link.*'bse'.*'base'",
     ),
     (
-        "10 child does not exist",
+        "child does not exist",
         changed('<child link="arm"/>', '<child link="arms"/>'),
         "<text>:13: joint 'hinge': .*link.*'arms'.*'arm'",
     ),
     (
-        "11 no parent",
+        "no parent",
         changed('    <parent link="base"/>\n', ""),
         "<text>:13: joint 'hinge': .*<parent>",
     ),
     (
-        "12 parent is its child",
+        "parent is its child",
         changed('<parent link="base"/>', '<parent link="arm"/>'),
         "<text>:13: joint 'hinge': .*arm -> arm",
     ),
     (
-        "13 cycle without a root",
+        "cycle without a root",
         f'<robot name="r">\n<link name="a"/>\n<link name="b"/>\n{A_TO_B}\n{B_TO_A}\n</robot>',
         "<text>:5: joint 'k': .*a -> b -> a",
     ),
     (
-        "14 cycle beside a tree",
+        "cycle beside a tree",
         before_end('<link name="a"/>', '<link name="b"/>', A_TO_B, B_TO_A),
         "<text>:23: joint 'k': .*a -> b -> a",
     ),
     (
-        "15 two parents",
+        "two parents",
         before_end(chained("b", "base"), CLOSING),
         ("<text>:21: link 'arm': .*2 joints.*'hinge' .<text>:13.*'closing' .<text>:21"),
     ),
     (
-        "16 two roots",
+        "two roots",
         before_end('<link name="other"/>'),
         "<text>:20: .*2 links.*'base' .<text>:2.*'other' .<text>:20",
     ),
     (
-        "17 unknown type",
+        "unknown type",
         changed('"revolute"', '"screw"'),
         f"<text>:13: joint 'hinge': .*'screw'.*{KNOWN_TYPES}",
     ),
     (
-        "18 no type",
+        "no type",
         changed(' type="revolute"', ""),
         "<text>:13: joint 'hinge': .*'type'",
     ),
     (
-        "19 axis zero",
+        "axis zero",
         changed(AXIS, '<axis xyz="0 0 0"/>'),
         "<text>:17: joint 'hinge': axis.*zero",
     ),
     (
-        "21 axis nan",
+        "axis nan",
         changed(AXIS, '<axis xyz="0 nan 0"/>'),
         "<text>:17: joint 'hinge': axis xyz: 'nan'.*finite",
     ),
     (
-        "22 axis of two numbers",
+        "axis of two numbers",
         changed(AXIS, '<axis xyz="0 1"/>'),
         "<text>:17: joint 'hinge': axis xyz: .*3.*2.*'0 1'",
     ),
     (
-        "24 negative mass",
+        "negative mass",
         changed(VALUE, 'value="-2"'),
         "<text>:4: link 'arm': mass -2",
     ),
@@ -153,37 +153,37 @@ ERRORS = [
         )
     ),
     (
-        "29 ixx nan",
+        "ixx nan",
         changed('ixx="0.3"', 'ixx="nan"'),
         "<text>:7: link 'arm': inertia ixx: 'nan'.*finite",
     ),
     (
-        "33 izz missing",
+        "izz missing",
         changed(' izz="0.5"', ""),
         "<text>:7: link 'arm': <inertia>.*'izz'",
     ),
     (
-        "39 lower above upper",
+        "lower above upper",
         changed('lower="-1"', 'lower="3"'),
         "<text>:18: joint 'hinge': .*lower 3.*upper 1",
     ),
     (
-        "40 lower nan",
+        "lower nan",
         changed('lower="-1"', 'lower="nan"'),
         "<text>:18: joint 'hinge': limit lower: 'nan'.*finite",
     ),
     (
-        "41 mimic of an unknown joint",
+        "mimic of an unknown joint",
         before_end(chained("a", "arm", '<mimic joint="knee"/>')),
         "<text>:20: joint 'a_joint': .*'knee'.*hinge",
     ),
     (
-        "42 mimic of itself",
+        "mimic of itself",
         changed(LIMIT, f'{LIMIT}<mimic joint="hinge"/>'),
         "<text>:13: joint 'hinge': mimics itself",
     ),
     (
-        "43 two joints mimic each other",
+        "two joints mimic each other",
         before_end(
             chained("a", "arm", '<mimic joint="b_joint"/>'),
             chained("b", "arm", '<mimic joint="a_joint"/>'),
@@ -191,24 +191,24 @@ ERRORS = [
         "<text>:20: joint 'a_joint': .*a_joint -> b_joint -> a_joint",
     ),
     (
-        "44 origin nan",
+        "origin nan",
         changed(HINGE_ORIGIN, '<origin xyz="1 nan 0"/>'),
         "<text>:14: joint 'hinge': origin xyz: 'nan'.*finite",
     ),
     (
-        "45 origin of four numbers",
+        "origin of four numbers",
         changed(HINGE_ORIGIN, '<origin xyz="1 0 0 0"/>'),
         "<text>:14: joint 'hinge': origin xyz: .*3.*4.*'1 0 0 0'",
     ),
     (
-        "46 origin with text",
+        "origin with text",
         changed(HINGE_ORIGIN, '<origin xyz="1 up 0"/>'),
         "<text>:14: joint 'hinge': origin xyz: 'up'",
     ),
     ("48 link without name", before_end("<link/>"), "<text>:20: <link>.*'name'"),
     ("49 empty name", before_end('<link name=""/>'), "<text>:20: <link>.*empty 'name'"),
     (
-        "56 unexpanded xacro",
+        "unexpanded xacro",
         changed(VALUE, 'value="${m}"'),
         (
             r"<text>:6: link 'arm': value='\$\{m\}'.*"
@@ -216,17 +216,17 @@ ERRORS = [
         ),
     ),
     (
-        "63 deep nesting",
+        "deep nesting",
         before_end("<a>" * 20_000 + "</a>" * 20_000),
         "<text>:20: .*nested",
     ),
     (
-        "66 huge angle",
+        "huge angle",
         changed('rpy="0 0 0"', 'rpy="1e300 0 0"'),
         "<text>:14: joint 'hinge': origin rpy: .*angle",
     ),
     (
-        "70 two inertials",
+        "two inertials",
         changed("    <inertial>", f"    {MASS}\n    <inertial>"),
         ("<text>:5: link 'arm': .*2 <inertial>.*lines 4, 5.*repair=True"),
     ),
@@ -234,17 +234,17 @@ ERRORS = [
 ]
 
 
-def test_good_file_loads_without_a_word():
-    model, said = loaded(GOOD)
+def test_valid_file_loads_without_warnings():
+    model, messages = loaded(GOOD)
 
     assert model.link_names == ("base", "arm")
     assert model.joint_names == ("hinge",)
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize(("text", "facts"), [e[1:] for e in ERRORS], ids=[e[0] for e in ERRORS])
-def test_row_is_refused_with_one_message(text, facts):
-    assert_facts(refusal(text), facts)
+def test_invalid_file_has_one_error(text, facts):
+    assert_facts(error_message(text), facts)
 
 
 @pytest.mark.parametrize(
@@ -252,26 +252,26 @@ def test_row_is_refused_with_one_message(text, facts):
     [("this is no robot\nat all", 1), (GOOD[:400], 15), (changed("</robot>\n", ""), 20)],
     ids=["02 not XML", "03 truncated in a tag", "03 truncated before the end"],
 )
-def test_row_that_is_no_xml_is_refused_with_line_and_column(text, line):
-    message = refusal(text)
+def test_malformed_xml_is_reported_with_line_and_column(text, line):
+    message = error_message(text)
 
     assert re.match(rf"<text>:{line}: .*XML.*column \d+", message)
 
 
-def test_row_02_shows_how_the_text_starts():
-    assert refusal("no robot\n").endswith("'no robot\\n'")
+def test_error_shows_the_start_of_a_document_that_is_not_xml():
+    assert error_message("no robot\n").endswith("'no robot\\n'")
 
 
-def test_rows_give_the_path_of_a_file_and_its_line(tmp_path):
+def test_errors_state_the_path_and_line(tmp_path):
     file = tmp_path / "lamp.urdf"
     file.write_text(changed(VALUE, 'value="heavy"'), encoding="utf-8")
 
     facts = re.escape(f"{file}:6: link 'arm': mass value: 'heavy'")
-    assert_facts(refusal(file), facts)
-    assert_facts(refusal(str(file)), facts)
+    assert_facts(error_message(file), facts)
+    assert_facts(error_message(str(file)), facts)
 
 
-def test_all_errors_of_a_file_are_told_at_once_in_the_order_of_lines():
+def test_all_errors_of_a_file_are_reported_in_the_order_of_lines():
     text = changed(VALUE, 'value="heavy"', AXIS, '<axis xyz="0 0 0"/>', 'izz="0.5"', 'izz="?"')
 
     facts = [
@@ -279,21 +279,21 @@ def test_all_errors_of_a_file_are_told_at_once_in_the_order_of_lines():
         "error: <text>:7: link 'arm': inertia izz: '[?]'",
         "error: <text>:17: joint 'hinge': axis.*zero",
     ]
-    assert_facts(refused(text), facts)
+    assert_facts(error_lines(text), facts)
 
 
 @pytest.fixture
 def german_numbers(tmp_path, monkeypatch):
-    """The numbers of a German locale, with a comma for the decimal point."""
+    """A German locale, whose decimal separator is a comma."""
     before = locale.setlocale(locale.LC_NUMERIC)
     names = ["de_DE.UTF-8", "de_DE.utf8", "de_DE", "German_Germany.1252"]
     localedef = shutil.which("localedef")
     if localedef and os.name == "posix":
-        made = tmp_path / "xx_german"
-        subprocess.run([localedef, "-i", "de_DE", "-f", "UTF-8", str(made)], check=False)
-        if made.exists():
+        created = tmp_path / "xx_german"
+        subprocess.run([localedef, "-i", "de_DE", "-f", "UTF-8", str(created)], check=False)
+        if created.exists():
             monkeypatch.setenv("LOCPATH", str(tmp_path))
-            names.insert(0, made.name)
+            names.insert(0, created.name)
     for name in names:
         try:
             locale.setlocale(locale.LC_NUMERIC, name)
@@ -307,29 +307,31 @@ def german_numbers(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("german_numbers")
-def test_row_28_result_does_not_depend_on_the_locale():
-    assert_facts(refusal(changed(VALUE, 'value="1,5"')), "<text>:6: link 'arm': mass value: '1,5'")
+def test_numbers_do_not_depend_on_the_locale():
+    assert_facts(
+        error_message(changed(VALUE, 'value="1,5"')), "<text>:6: link 'arm': mass value: '1,5'"
+    )
 
-    model, said = loaded(changed(VALUE, 'value="1.5"'))
+    model, messages = loaded(changed(VALUE, 'value="1.5"'))
     assert model.link("arm").inertia.mass == 1.5
-    assert said == []
+    assert messages == []
 
 
-def test_row_60_entity_bomb_is_refused_at_once():
+def test_entity_expansion_attack_is_rejected():
     declared = "".join(
         f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' if n else '<!ENTITY a0 "boom">' for n in range(12)
     )
     text = f"<!DOCTYPE robot [{declared}]>\n" + GOOD.replace('"lamp"', '"&a11;"')
 
-    assert_facts(refusal(text), "<text>:1: .*DOCTYPE.*entities")
+    assert_facts(error_message(text), "<text>:1: .*DOCTYPE.*entities")
 
 
-def test_row_61_external_entity_is_refused_and_its_file_never_read(tmp_path: Path):
+def test_external_entity_is_rejected_without_reading_its_file(tmp_path: Path):
     secret = tmp_path / "secret.txt"
     secret.write_text("hunter2", encoding="utf-8")
     declared = f'<!DOCTYPE robot [<!ENTITY x SYSTEM "{secret.as_uri()}">]>'
 
     for text in (changed("</robot>", "&x;</robot>"), changed('"lamp"', '"&x;"')):
-        said = refusal(f"<!-- first -->\n{declared}\n{text}")
-        assert_facts(said, "<text>:2: .*DOCTYPE.*entities")
-        assert "hunter2" not in said
+        message = error_message(f"<!-- first -->\n{declared}\n{text}")
+        assert_facts(message, "<text>:2: .*DOCTYPE.*entities")
+        assert "hunter2" not in message

@@ -1,7 +1,7 @@
-"""Files that are robots all the same: one case for each row of the list of bad inputs that loads.
+"""URDF files that load with warnings.
 
-What is legal but doubtful loads with a warning that names file, line and element, and is an error
-under `strict=True`.
+Doubtful files load with a warning that names file, line and element. With `strict=True`, the
+warning is an error.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tests.support.urdf_files import (
     before_end,
     chained,
     changed,
+    error_lines,
     loaded,
-    refused,
 )
 
 from linkwork import Limits, Model, Pose, check
@@ -44,67 +44,67 @@ POINT_ON_AXIS = changed(
 # (row and what is doubtful, text, a pattern of the facts in the only warning)
 WARNINGS = [
     (
-        "06 no robot name",
+        "no robot name",
         changed(' name="lamp"', ""),
         "<text>:1: <robot>.*name.*'robot'",
     ),
     (
-        "20 axis of length 2",
+        "axis of length 2",
         changed(AXIS, '<axis xyz="0 0 2"/>'),
         "<text>:17: joint 'hinge': axis .*0.0, 0.0, 2.0.*length 2.*scaled",
     ),
     (
-        "20 axis between two others",
+        "axis between two others",
         changed(AXIS, '<axis xyz="0 1 1"/>'),
         ("<text>:17: joint 'hinge': axis .*0.0, 1.0, 1.0.*length 1.41421.*scaled"),
     ),
     (
-        "30 triangle inequality",
+        "triangle inequality",
         TOO_LONG,
         ("<text>:3: link 'arm': unphysical inertia.*0.4, 0.5, 2.*largest"),
     ),
     (
-        "31 inertia not positive",
+        "inertia not positive",
         INDEFINITE,
         ("<text>:3: link 'arm': unphysical inertia.*-1.65062, 0.5, 2.35062.*negative"),
     ),
     (
-        "32 negative diagonal",
+        "negative diagonal",
         NEGATIVE,
         ("<text>:3: link 'arm': unphysical inertia.*-1, 0.4, 0.5.*negative"),
     ),
     (
-        "34 inertia without mass",
+        "inertia without mass",
         changed('value="2"', 'value="0"'),
         "<text>:3: link 'arm': .*rotational inertia.*no mass",
     ),
     (
-        "35 moving link without inertial",
+        "moving link without inertial",
         NO_INERTIAL,
         f"<text>:8: joint 'hinge': .*mass.*{SINGULAR}",
     ),
     (
-        "36 mass on the axis",
+        "mass on the axis",
         POINT_ON_AXIS,
         (f"<text>:13: joint 'hinge': .*axis.*{SINGULAR}"),
     ),
     (
-        "37 revolute without limit",
+        "revolute without limit",
         changed(f"    {LIMIT}\n", ""),
         "<text>:13: joint 'hinge': .*<limit>.*unlimited",
     ),
     (
-        "38 limit without effort and velocity",
+        "limit without effort and velocity",
         changed(LIMIT, '<limit lower="-1" upper="1"/>'),
         "<text>:18: joint 'hinge': <limit>.*'effort'.*'velocity'.*unlimited",
     ),
     (
-        "38 limit without velocity",
+        "limit without velocity",
         changed(LIMIT, '<limit lower="-1" upper="1" effort="5"/>'),
         "<text>:18: joint 'hinge': <limit>.*no 'velocity'.*unlimited",
     ),
     (
-        "71 version 2.0",
+        "version 2.0",
         changed('"lamp"', '"lamp" version="2.0"'),
         "<text>:1: .*'2.0'.*version 1",
     ),
@@ -129,51 +129,51 @@ def arm_pose(model: Model, angle: float) -> np.ndarray:
 
 
 @warned
-def test_row_loads_with_one_warning(text, facts):
-    model, said = loaded(text)
+def test_doubtful_file_loads_with_one_warning(text, facts):
+    model, messages = loaded(text)
 
-    assert_facts(said, [facts])
+    assert_facts(messages, [facts])
     assert model.link_names == ("base", "arm")
     assert model.joint_names == ("hinge",)
 
 
 @warned
-def test_row_is_refused_when_strict(text, facts):
-    assert_facts(refused(text, strict=True), [f"warning: {facts}"])
+def test_warning_is_an_error_when_strict(text, facts):
+    assert_facts(error_lines(text, strict=True), [f"warning: {facts}"])
 
 
-def test_row_06_takes_the_stem_of_the_file_for_a_name(tmp_path):
+def test_unnamed_robot_has_the_name_of_its_file(tmp_path):
     file = tmp_path / "desk_lamp.v2.urdf"
     file.write_text(changed(' name="lamp"', ""), encoding="utf-8")
 
-    model, said = loaded(file)
+    model, messages = loaded(file)
 
     assert model.name == "desk_lamp.v2"
-    assert_facts(said, [f"{re.escape(str(file))}:1: <robot>.*name.*'desk_lamp.v2'"])
+    assert_facts(messages, [f"{re.escape(str(file))}:1: <robot>.*name.*'desk_lamp.v2'"])
 
 
-def test_row_20_axis_is_scaled_to_length_one():
+def test_axis_is_normalized_with_a_warning():
     assert hinge_axis(changed(AXIS, '<axis xyz="0 0 2"/>')) == (0, 0, 1)
     half = 0.5**0.5
     assert hinge_axis(changed(AXIS, '<axis xyz="0 1 1"/>')) == pytest.approx((0, half, half), 1e-15)
 
 
-def test_row_20_axis_that_is_hardly_too_long_is_scaled_without_a_word():
-    model, said = loaded(changed(AXIS, '<axis xyz="0 0 1.0009"/>'))
+def test_rounded_axis_is_normalized_without_a_warning():
+    model, messages = loaded(changed(AXIS, '<axis xyz="0 0 1.0009"/>'))
 
     assert model.joint("hinge").axis == (0, 0, 1)
-    assert said == []
+    assert messages == []
 
 
-def test_row_23_axis_is_x_if_there_is_none():
-    model, said = loaded(changed(f"    {AXIS}\n", ""))
+def test_default_axis_is_x():
+    model, messages = loaded(changed(f"    {AXIS}\n", ""))
 
     assert model.joint("hinge").axis == (1, 0, 0)
-    assert said == []
+    assert messages == []
 
 
 @unphysical
-def test_rows_30_to_32_keep_the_numbers_of_the_file(text):
+def test_unphysical_inertia_is_kept_without_repair(text):
     model, _ = loaded(text)
 
     written = re.findall(r'i[xyz]{2}="([^"]+)"', text)
@@ -189,29 +189,29 @@ def test_rows_30_to_32_keep_the_numbers_of_the_file(text):
     ids=["30 triangle inequality", "32 negative diagonal"],
 )
 @pytest.mark.parametrize("strict", [False, True])
-def test_rows_30_and_32_are_repaired_on_demand_and_say_so(text, moments, became, tensor, strict):
-    """The second moments along the axes are cut off at zero; mass and centre stay."""
-    model, said = loaded(text, repair=True, strict=strict)
+def test_repair_reports_the_old_and_new_moments(text, moments, became, tensor, strict):
+    """Negative second moments along the axes become zero; mass and center of mass stay."""
+    model, messages = loaded(text, repair=True, strict=strict)
 
     head = "<text>:3: link 'arm': unphysical inertia repaired.*"
-    assert_facts(said, [f"{head} {moments} .*{became}"])
+    assert_facts(messages, [f"{head} {moments} .*{became}"])
     inertia = model.link("arm").inertia
     assert inertia.tensor == pytest.approx(tensor, abs=1e-12)
     assert (inertia.mass, inertia.com) == (2, (0, 0, 0.5))
 
 
-def test_row_31_is_repaired_along_its_own_axes():
-    model, said = loaded(INDEFINITE, repair=True)
+def test_indefinite_inertia_is_repaired_in_its_principal_axes():
+    model, messages = loaded(INDEFINITE, repair=True)
 
     head = "<text>:3: link 'arm': unphysical inertia repaired.*"
-    assert_facts(said, [f"{head} -1.65062, 0.5, 2.35062 .*0.1, 2.25062, 2.35062"])
+    assert_facts(messages, [f"{head} -1.65062, 0.5, 2.35062 .*0.1, 2.25062, 2.35062"])
     old = np.array([[0.3, 2, 0], [2, 0.4, 0], [0, 0, 0.5]])
     new = model.link("arm").inertia.matrix()
     assert np.abs(old @ new - new @ old).max() < 1e-12  # the same principal axes
 
 
 @unphysical
-def test_rows_30_to_32_are_physical_after_repair(text):
+def test_repaired_inertias_are_physical(text):
     model, _ = loaded(text, repair=True)
 
     assert check(model) == []
@@ -220,21 +220,21 @@ def test_rows_30_to_32_are_physical_after_repair(text):
     assert moments[2] <= moments[0] + moments[1] + 1e-12
 
 
-def test_repair_leaves_a_sound_robot_alone():
+def test_repair_does_not_change_a_valid_robot():
     assert loaded(GOOD, repair=True, strict=True) == loaded(GOOD)
 
 
-def test_repair_does_not_excuse_other_doubts_when_strict():
+def test_strict_with_repair_still_rejects_other_warnings():
     text = changed(' name="lamp"', "", text=TOO_LONG)
 
     facts = [
         "warning: <text>:1: <robot>.*name.*'robot'",
         ("warning: <text>:3: link 'arm': unphysical inertia repaired.*0.4, 0.5, 2 .*0.95, 1.05, 2"),
     ]
-    assert_facts(refused(text, strict=True, repair=True), facts)
+    assert_facts(error_lines(text, strict=True, repair=True), facts)
 
 
-def test_row_34_keeps_the_inertia_of_a_rotor():
+def test_inertia_without_mass_is_kept():
     model, _ = loaded(changed('value="2"', 'value="0"'))
 
     assert model.link("arm").inertia.mass == 0
@@ -244,7 +244,7 @@ def test_row_34_keeps_the_inertia_of_a_rotor():
 @pytest.mark.parametrize(
     "text", [NO_INERTIAL, POINT_ON_AXIS], ids=["35 no inertial", "36 mass on the axis"]
 )
-def test_rows_35_and_36_have_kinematics(text):
+def test_massless_links_have_kinematics(text):
     model, _ = loaded(text)
 
     pose = arm_pose(model, np.pi / 2)
@@ -253,7 +253,7 @@ def test_rows_35_and_36_have_kinematics(text):
     np.testing.assert_allclose(pose, quarter_turn_about_y, atol=1e-15)
 
 
-def test_rows_37_and_38_have_no_limits_where_none_is_given():
+def test_missing_limits_are_infinite():
     without, _ = loaded(changed(f"    {LIMIT}\n", ""))
     with_bounds, _ = loaded(changed(LIMIT, '<limit lower="-1" upper="1"/>'))
 
@@ -265,7 +265,7 @@ def test_rows_37_and_38_have_no_limits_where_none_is_given():
     ("lower", "upper", "doubted"),
     [("-90", "90", True), ("0", "180", True), ("-12", "12", False), ("-1e16", "1e16", False)],
 )
-def test_limits_that_may_be_degrees_are_noted(lower, upper, doubted):
+def test_limits_that_may_be_degrees_have_a_note(lower, upper, doubted):
     limit = f'<limit lower="{lower}" upper="{upper}" effort="5" velocity="2"/>'
     findings = read(changed(LIMIT, limit)).findings
 
@@ -274,42 +274,42 @@ def test_limits_that_may_be_degrees_are_noted(lower, upper, doubted):
     assert all(f.severity == "note" and f.location.line == 18 for f in findings)
 
 
-def test_row_43_chain_of_mimics_is_resolved():
+def test_chain_of_mimics_is_resolved():
     text = before_end(
         chained("a", "arm", '<mimic joint="b_joint" multiplier="2" offset="1"/>'),
         chained("b", "arm", '<mimic joint="hinge" multiplier="-3" offset="0.5"/>'),
     )
-    model, said = loaded(text)
+    model, messages = loaded(text)
 
-    assert said == []
+    assert messages == []
     layout = Layout(model, floating=False)
     assert layout.nq == 1
     assert layout.theta(np.array([0.1]), "b_joint") == pytest.approx([-3 * 0.1 + 0.5])
     assert layout.theta(np.array([0.1]), "a_joint") == pytest.approx([2 * (-3 * 0.1 + 0.5) + 1])
 
 
-def test_row_47_any_blanks_stand_between_numbers():
-    model, said = loaded(changed(HINGE_ORIGIN, '<origin xyz=" 1\t2\n  3" rpy="0  0   1 "/>'))
+def test_any_white_space_separates_numbers():
+    model, messages = loaded(changed(HINGE_ORIGIN, '<origin xyz=" 1\t2\n  3" rpy="0  0   1 "/>'))
 
     assert model.joint("hinge").first_H_joint == Pose((1, 2, 3), (0, 0, 1))
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize("name", ["world", "universe"], ids=["50 world", "51 universe"])
-def test_rows_50_and_51_have_no_magic_in_names(name):
-    model, said = loaded(GOOD.replace('"base"', f'"{name}"'))
+def test_special_names_have_no_special_meaning(name):
+    model, messages = loaded(GOOD.replace('"base"', f'"{name}"'))
 
     assert model.link_names == (name, "arm")
     assert model.joint("hinge").first == name
-    assert said == []
+    assert messages == []
 
 
-def test_row_52_joint_and_link_may_share_a_name():
-    model, said = loaded(GOOD.replace('"hinge"', '"arm"'))
+def test_joint_and_link_may_share_a_name():
+    model, messages = loaded(GOOD.replace('"hinge"', '"arm"'))
 
     assert model.link("arm").inertia.mass == 2
     assert model.joint("arm").second == "arm"
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize(
@@ -317,36 +317,36 @@ def test_row_52_joint_and_link_may_share_a_name():
     [("planar", 3, 3), ("floating", 7, 6), ("spherical", 4, 3), ("ball", 4, 3)],
     ids=["53 planar", "54 floating", "55 spherical", "55 ball"],
 )
-def test_rows_53_to_55_have_their_degrees_of_freedom(kind, nq, nv):
-    model, said = loaded(changed('"revolute"', f'"{kind}"'))
+def test_joint_types_have_their_degrees_of_freedom(kind, nq, nv):
+    model, messages = loaded(changed('"revolute"', f'"{kind}"'))
 
     assert (model.joint("hinge").nq, model.joint("hinge").nv) == (nq, nv)
-    assert said == []
+    assert messages == []
 
 
-def test_row_57_names_are_not_only_ascii():
-    model, said = loaded(GOOD.replace('"arm"', '"Ärmchen 腕"'))
+def test_names_may_be_unicode():
+    model, messages = loaded(GOOD.replace('"arm"', '"Ärmchen 腕"'))
 
     assert model.link_names == ("base", "Ärmchen 腕")
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize("source", ["\ufeff" + GOOD, b"\xef\xbb\xbf" + GOOD.encode()])
-def test_row_58_byte_order_mark_is_skipped(source):
+def test_byte_order_mark_is_skipped(source):
     assert loaded(source) == loaded(GOOD)
 
 
-def test_row_59_comments_and_instructions_may_come_first():
+def test_comments_and_instructions_may_precede_the_root():
     head = '<?xml version="1.0"?>\n<?xml-stylesheet href="a.xsl"?>\n<!-- <!DOCTYPE x [ -->\n'
 
     assert loaded(head + GOOD) == loaded(GOOD)
 
 
-def test_row_62_chain_of_5000_links_loads():
+def test_chain_of_5000_links_loads():
     lines = [chained(f"link{n}", f"link{n - 1}" if n else "arm") for n in range(5000)]
 
-    model, said = loaded(before_end(*lines))
+    model, messages = loaded(before_end(*lines))
 
     assert len(model.links) == 5002
     assert tree_from(model).path("link4999")[-1] > 0
-    assert said == []
+    assert messages == []

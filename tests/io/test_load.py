@@ -1,4 +1,4 @@
-"""How `load` speaks: one warning per file at the caller's line, one error with all reasons."""
+"""Warnings and errors of `load`: one warning per file, or one error with all findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.messages import assert_facts
-from tests.support.urdf_files import GOOD, before_end, changed, loaded, refused
+from tests.support.urdf_files import GOOD, before_end, changed, error_lines, loaded
 
 from linkwork import Finding, LinkworkWarning, ParseError, check, dump_urdf, load
 from linkwork.errors import SourceLocation
@@ -24,16 +24,16 @@ NO_EFFORT = "<text>:18: joint 'hinge': <limit>.*'effort'.*unlimited"
 def test_warning_points_at_the_line_of_the_caller():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        here = inspect.currentframe()
-        assert here is not None
-        line = here.f_lineno + 1
+        current = inspect.currentframe()
+        assert current is not None
+        line = current.f_lineno + 1
         load(TWO_DOUBTS)
 
     (warning,) = caught
     assert (warning.filename, warning.lineno) == (__file__, line)
 
 
-def test_warning_lists_everything_doubtful_once():
+def test_warning_lists_each_finding_once():
     with pytest.warns(LinkworkWarning) as caught:
         load(TWO_DOUBTS)
 
@@ -42,7 +42,7 @@ def test_warning_lists_everything_doubtful_once():
     assert_facts(lines, ["2 warnings$", f"  {UNNAMED}", f"  {NO_EFFORT}"])
 
 
-def test_warning_about_one_thing_has_no_headline():
+def test_warning_with_one_finding_has_no_headline():
     with pytest.warns(LinkworkWarning) as caught:
         load(changed(' name="lamp"', ""))
 
@@ -63,7 +63,7 @@ def test_error_lists_every_reason():
     assert_facts(str(caught.value).splitlines(), facts)
 
 
-def test_error_lists_no_more_than_twenty_reasons_and_holds_all():
+def test_error_lists_at_most_twenty_findings_and_stores_all():
     with pytest.raises(ParseError) as caught:
         load(before_end(*["<link/>"] * 30))
 
@@ -90,28 +90,28 @@ def test_warning_survives_pickling():
     assert (str(copy), copy.findings) == ("text", warning.findings)
 
 
-def test_strict_refuses_for_doubts_alone_and_lists_them():
+def test_strict_rejects_a_file_with_only_warnings():
     facts = [f"warning: {UNNAMED}", f"warning: {NO_EFFORT}"]
-    assert_facts(refused(TWO_DOUBTS, strict=True), facts)
+    assert_facts(error_lines(TWO_DOUBTS, strict=True), facts)
 
 
-def test_read_raises_and_warns_for_no_content():
+def test_read_neither_raises_nor_warns_for_content():
     for text in ("", "<", "<robot/>", TWO_ERRORS, TWO_DOUBTS, "<!DOCTYPE a [ ]><a/>"):
         reading = read(text)
         assert reading.findings
         assert (reading.model is None) == (reading.findings[0].severity == "error")
 
 
-def test_note_is_neither_warned_of_nor_refused_when_strict():
+def test_notes_are_ignored_even_when_strict():
     text = changed('lower="-1"', 'lower="0.5"')
-    model, said = loaded(text, strict=True)
+    model, messages = loaded(text, strict=True)
 
-    assert said == []
-    told = [str(finding) for finding in check(model)]
-    assert_facts(told, ["<text>:13: joint 'hinge': .*0 .*limits 0.5 to 1"])
+    assert messages == []
+    messages = [str(finding) for finding in check(model)]
+    assert_facts(messages, ["<text>:13: joint 'hinge': .*0 .*limits 0.5 to 1"])
 
 
-def test_load_changes_no_warning_filter_and_no_working_folder(tmp_path: Path, monkeypatch):
+def test_load_changes_neither_warning_filters_nor_the_working_folder(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     filters = list(warnings.filters)
 
@@ -120,7 +120,7 @@ def test_load_changes_no_warning_filter_and_no_working_folder(tmp_path: Path, mo
     assert (list(warnings.filters), Path.cwd()) == (filters, tmp_path)
 
 
-def test_written_robot_is_read_back_without_a_word(tmp_path: Path):
+def test_written_robot_is_read_back_without_warnings(tmp_path: Path):
     model, _ = loaded(GOOD)
     file = tmp_path / "lamp.urdf"
 

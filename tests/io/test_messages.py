@@ -1,4 +1,4 @@
-"""What a user reads when a file is wrong: labelled, all at once, the path once, with the line."""
+"""Messages about invalid files: severity, path and line of all findings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def message(source, **options) -> str:
     return str(caught.value)
 
 
-def test_errors_and_warnings_come_at_once_and_say_which_they_are():
+def test_errors_and_warnings_are_listed_with_their_severity():
     text = changed('type="revolute"', 'type="revolut"', 'upper="1"', 'uper="1"', text=UNPHYSICAL)
 
     facts = [
@@ -39,11 +39,11 @@ def test_errors_and_warnings_come_at_once_and_say_which_they_are():
     assert_facts(message(text).splitlines(), facts)
 
 
-def test_a_single_warning_that_is_refused_says_that_it_is_one():
+def test_single_warning_as_an_error_is_labeled_as_warning():
     assert_facts(message(UNPHYSICAL, strict=True), f"<text>:3: warning: link 'arm': {WHY}")
 
 
-def test_errors_alone_need_no_label():
+def test_errors_alone_have_no_label():
     text = changed('value="2"', 'value="two"', 'izz="0.5"', 'izz="half"')
 
     facts = [
@@ -54,7 +54,7 @@ def test_errors_alone_need_no_label():
     assert_facts(message(text).splitlines(), facts)
 
 
-def test_the_path_of_a_file_stands_once_in_front_of_many_findings(tmp_path):
+def test_path_is_stated_once_for_several_findings(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text(before_end('<link name="arm"/>', '<link name="base"/>'))
 
@@ -65,7 +65,7 @@ def test_the_path_of_a_file_stands_once_in_front_of_many_findings(tmp_path):
     assert str(tmp_path) not in "\n".join(lines[1:])
 
 
-def test_a_single_finding_has_the_whole_path(tmp_path):
+def test_single_finding_has_the_complete_path(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text(before_end('<link name="arm"/>'))
 
@@ -98,14 +98,14 @@ NAMES = "arm, cartpole, double_pendulum, humanoid, pendulum, quadrotor, quadrupe
         ("nowhere.urdf", "$"),
     ],
 )
-def test_who_looks_for_a_robot_is_told_where_robots_are(name, hint, tmp_path, monkeypatch):
+def test_error_for_a_missing_file_suggests_robot_names(name, hint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     only_bundled(monkeypatch)
 
     assert_facts(message(name), f"no file {re.escape(repr(name))}.*{hint}")
 
 
-def test_without_packages_of_robots_they_are_named(tmp_path, monkeypatch):
+def test_error_for_a_missing_file_suggests_robot_packages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     only_bundled(monkeypatch)
 
@@ -114,14 +114,14 @@ def test_without_packages_of_robots_they_are_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("function", [lw.robots.load, lw.robots.path])
-def test_an_unknown_robot_is_told_where_real_ones_are(function):
+def test_error_for_an_unknown_robot_suggests_packages(function):
     with pytest.raises(lw.NameNotFoundError) as caught:
         function("panther")
 
     assert_facts(str(caught.value), f".*robot.*'panther'.*{NAMES}.*{REAL}")
 
 
-def test_a_small_file_takes_little_memory(tmp_path):
+def test_small_file_takes_little_memory(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text(GOOD)
     load(path)  # so that modules are there
@@ -136,16 +136,16 @@ def test_a_small_file_takes_little_memory(tmp_path):
 
 
 @pytest.mark.parametrize("value", ["nan nan nan", "0 0", "up", "0 0 inf"])
-def test_the_axis_of_a_fixed_joint_is_not_used_whatever_it_says(value):
+def test_invalid_axis_of_a_fixed_joint_is_a_warning(value):
     fixed = changed('type="revolute"', 'type="fixed"')
-    model, said = loaded(changed('xyz="0 1 0"', f'xyz="{value}"', text=fixed))
+    model, messages = loaded(changed('xyz="0 1 0"', f'xyz="{value}"', text=fixed))
 
     assert model == loaded(fixed)[0]
-    assert said
-    assert_facts(said, ["<text>:17: joint 'hinge': axis xyz: .*ignored.*fixed"] * len(said))
+    assert messages
+    assert_facts(messages, ["<text>:17: joint 'hinge': axis xyz: .*ignored.*fixed"] * len(messages))
 
 
-def test_warnings_of_loading_point_at_the_line_that_asked():
+def test_warnings_of_loading_point_at_the_calling_line():
     for call in (load, KinDynComputations):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -165,7 +165,7 @@ def test_warnings_of_loading_point_at_the_line_that_asked():
         ("back\\slash", "back\\slash"),
     ],
 )
-def test_what_acts_on_a_terminal_is_written_as_an_escape(name, shown):
+def test_control_characters_in_names_are_escaped(name, shown):
     finding = Finding("error", name, name, SourceLocation(name, 3))
 
     assert escaped(name) == shown
@@ -173,10 +173,10 @@ def test_what_acts_on_a_terminal_is_written_as_an_escape(name, shown):
     assert list_findings([finding, finding]).count("\n") == 2
 
 
-def test_names_in_messages_cannot_break_lines():
+def test_line_breaks_in_names_are_escaped():
     names = ("a&#10;b", "c&#x85;d")
     links = "".join(f'<link name="{name}"/>' for name in names)
-    said = message(f'<robot name="r">{links}{links}</robot>')
+    text_of_error = message(f'<robot name="r">{links}{links}</robot>')
 
-    assert len(said.splitlines()) == 3
-    assert said.replace("\n", "").isprintable()
+    assert len(text_of_error.splitlines()) == 3
+    assert text_of_error.replace("\n", "").isprintable()

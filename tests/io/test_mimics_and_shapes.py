@@ -1,4 +1,4 @@
-"""Joints that mimic others in odd ways, and shapes that are none."""
+"""Invalid mimics, shapes and materials."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.support.urdf_files import (
     before_end,
     chained,
     changed,
+    error_lines,
+    error_message,
     loaded,
     notes,
-    refusal,
-    refused,
 )
 
 from linkwork.model.geometry import Box, Capsule, Material, Mesh, Sphere
@@ -83,26 +83,26 @@ MIMIC_ERRORS = [
 @pytest.mark.parametrize(
     ("text", "facts"), [e[1:] for e in MIMIC_ERRORS], ids=[e[0] for e in MIMIC_ERRORS]
 )
-def test_impossible_mimic_is_refused_with_one_message(text, facts):
-    assert_facts(refusal(text), facts)
+def test_invalid_mimic_has_one_error(text, facts):
+    assert_facts(error_message(text), facts)
 
 
 def test_mimic_of_a_fixed_joint_is_ignored_with_a_warning():
-    model, said = loaded(before_end(follower("x", "hinge", kind="fixed")))
+    model, messages = loaded(before_end(follower("x", "hinge", kind="fixed")))
 
     assert model.joint("x_joint").mimic is None
-    assert_facts(said, ["<text>:20: joint 'x_joint': .*fixed.*<mimic>.*ignored"])
+    assert_facts(messages, ["<text>:20: joint 'x_joint': .*fixed.*<mimic>.*ignored"])
 
 
-def test_impossible_mimics_do_not_matter_when_mimics_are_freed():
+def test_invalid_mimics_are_ignored_with_mimic_false():
     text = before_end(follower("x", "y_joint"), follower("y", "x_joint"), follower("z", "nobody"))
-    model, said = loaded(text, mimic=False)
+    model, messages = loaded(text, mimic=False)
 
     assert Layout(model, floating=False).nq == 4
-    assert said == []
+    assert messages == []
 
 
-def test_leader_may_stand_behind_its_follower_in_the_file():
+def test_leader_may_be_defined_after_its_follower():
     text = before_end(follower("x", "y_joint", 'multiplier="2"'), chained("y", "arm"))
     layout = Layout(loaded(text)[0], floating=False)
 
@@ -110,14 +110,14 @@ def test_leader_may_stand_behind_its_follower_in_the_file():
     assert layout.theta(np.array([0.0, 0.25]), "x_joint") == pytest.approx([0.5])
 
 
-def test_leader_without_its_prefix_is_found_with_a_warning():
+def test_leader_without_its_prefix_is_resolved_with_a_warning():
     text = before_end(chained("l_a", "arm"), follower("l_b", "a_joint"))
-    model, said = loaded(text)
+    model, messages = loaded(text)
 
     mimic = model.joint("l_b_joint").mimic
     assert mimic is not None
     assert mimic.joint == "l_a_joint"
-    assert_facts(said, ["<text>:21: joint 'l_b_joint': .*'a_joint'.*'l_a_joint'"])
+    assert_facts(messages, ["<text>:21: joint 'l_b_joint': .*'a_joint'.*'l_a_joint'"])
 
 
 def with_shape(shape: str) -> str:
@@ -129,8 +129,8 @@ def with_material(material: str) -> str:
 
 
 def arm_shape(text: str):
-    model, said = loaded(text)
-    assert said == []
+    model, messages = loaded(text)
+    assert messages == []
     return model.link("arm").visuals[0]
 
 
@@ -152,80 +152,80 @@ SHAPE_ERRORS = [
 
 
 @pytest.mark.parametrize(("shape", "facts"), SHAPE_ERRORS, ids=[e[0] for e in SHAPE_ERRORS])
-def test_impossible_shape_is_refused_with_one_message(shape, facts):
-    assert_facts(refusal(with_shape(shape)), f"<text>:10: link 'arm': {facts}")
+def test_invalid_shape_has_one_error(shape, facts):
+    assert_facts(error_message(with_shape(shape)), f"<text>:10: link 'arm': {facts}")
 
 
-def test_visual_without_geometry_is_refused():
+def test_visual_without_geometry_is_rejected():
     text = changed('<geometry><box size="1 2 3"/></geometry>', "")
 
-    assert_facts(refusal(text), "<text>:9: link 'arm': <visual>.*<geometry>")
+    assert_facts(error_message(text), "<text>:9: link 'arm': <visual>.*<geometry>")
 
 
-def test_shape_nobody_knows_is_refused_by_name():
+def test_unknown_shape_is_rejected():
     facts = [
         f"error: <text>:10: link 'arm': <geometry>.*0.*{SHAPES}",
         "warning: <text>:10: link 'arm': .*<cone>.*<geometry>.*ignored",
     ]
-    assert_facts(refused(with_shape("<cone/>")), facts)
+    assert_facts(error_lines(with_shape("<cone/>")), facts)
 
 
-def test_shape_may_be_flat_or_a_point():
-    """A placeholder: no number of it is wrong, and no dynamics depends on it."""
+def test_shape_may_have_zero_size():
+    """Such shapes are placeholders without effect on the dynamics."""
     assert arm_shape(with_shape('<box size="0 0 0"/>')).geometry == Box((0, 0, 0))
     assert arm_shape(with_shape('<sphere radius="0"/>')).geometry == Sphere(0)
 
 
-def test_capsule_and_mirrored_mesh_are_shapes():
+def test_capsule_and_mirrored_mesh_are_read():
     capsule = '<capsule radius="1" length="2"/>'
     assert arm_shape(with_shape(capsule)).geometry == Capsule(1, 2)
     mesh = '<mesh filename="a.stl" scale="1 -1 1"/>'
     assert arm_shape(with_shape(mesh)).geometry == Mesh("a.stl", (1, -1, 1))
 
 
-def test_colour_of_three_numbers_is_refused():
+def test_color_with_three_values_is_rejected():
     text = with_material('<material name="red"><color rgba="1 0 0"/></material>')
 
-    assert_facts(refusal(text), "<text>:9: link 'arm': color rgba: .*4.*3.*'1 0 0'")
+    assert_facts(error_message(text), "<text>:9: link 'arm': color rgba: .*4.*3.*'1 0 0'")
 
 
-def test_colour_beyond_one_is_doubtful():
+def test_color_above_one_is_a_warning():
     text = with_material('<material name="red"><color rgba="255 0 0 1"/></material>')
 
     facts = "<text>:9: link 'arm': color rgba: .*255.0, 0.0, 0.0, 1.0.*0 to 1"
     assert_facts(loaded(text)[1], [facts])
 
 
-def test_material_that_is_defined_nowhere_keeps_its_name_and_is_reported():
+def test_undefined_material_keeps_its_name_with_a_note():
     text = with_material('<material name="red"/>')
-    model, said = loaded(text)
+    model, messages = loaded(text)
 
     assert model.link("arm").visuals[0].material == Material("red")
-    (message,) = [*said, *notes(text)]
+    (message,) = [*messages, *notes(text)]
     assert message.startswith("<text>:9: link 'arm': ")
     assert "'red'" in message
 
 
-def test_material_of_the_robot_colours_its_links():
+def test_material_of_the_robot_applies_to_its_links():
     red = '<material name="red"><color rgba="1 0 0 1"/></material>'
     text = changed("</robot>", f"{red}</robot>", text=with_material('<material name="red"/>'))
 
     assert arm_shape(text).material == Material("red", (1, 0, 0, 1))
 
 
-def test_material_defined_in_one_visual_colours_others_that_name_it():
-    """As in every other reader of URDF: the first use may define it."""
+def test_material_defined_in_a_visual_applies_to_other_visuals():
+    """As in other URDF readers, the first use may define it."""
     visual = '<visual><geometry><sphere radius="1"/></geometry><material name="red"/></visual>'
     red = with_material('<material name="red"><color rgba="1 0 0 1"/></material>')
-    model, said = loaded(
+    model, messages = loaded(
         changed('<link name="base"/>', f'<link name="base">{visual}</link>', text=red)
     )
 
     assert model.link("base").visuals[0].material == Material("red", (1, 0, 0, 1))
-    assert said == []
+    assert messages == []
 
 
-def test_two_materials_of_one_name_are_doubtful():
+def test_two_materials_with_one_name_are_a_warning():
     red = '<material name="red"><color rgba="1 0 0 1"/></material>'
     pink = '<material name="red"><color rgba="1 0.5 0.5 1"/></material>'
 

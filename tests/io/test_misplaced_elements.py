@@ -1,7 +1,7 @@
-"""Files with words misspelt, things in the wrong place, and things said twice.
+"""Misspelled, misplaced and duplicate elements.
 
-What cannot be meant is an error. What other programs may have put there is passed over; what looks
-like a slip is a warning. A link is never lost without an error.
+Contradictions are errors. Elements of other programs are ignored; possible misspellings are
+warnings. A link is never ignored without an error.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from tests.support.urdf_files import (
     before_end,
     chained,
     changed,
+    error_lines,
+    error_message,
     loaded,
-    refusal,
-    refused,
 )
 
 from linkwork import Limits, LinkworkWarning, ParseError, Pose, load
+
+pytestmark = pytest.mark.peers
 
 LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
 XACRO = r".*`xacro robot\.xacro > robot\.urdf`"
@@ -210,33 +212,33 @@ WARNINGS = [
 
 
 @pytest.mark.parametrize(("text", "facts"), [e[1:] for e in ERRORS], ids=[e[0] for e in ERRORS])
-def test_mistake_is_refused_with_one_message(text, facts):
-    assert_facts(refusal(text), facts)
+def test_misplaced_element_has_one_error(text, facts):
+    assert_facts(error_message(text), facts)
 
 
 @pytest.mark.parametrize(("text", "facts"), [w[1:] for w in WARNINGS], ids=[w[0] for w in WARNINGS])
-def test_slip_loads_with_warnings_and_is_refused_when_strict(text, facts):
-    model, said = loaded(text)
+def test_misspelled_element_is_a_warning_and_an_error_when_strict(text, facts):
+    model, messages = loaded(text)
 
-    assert_facts(said, facts)
+    assert_facts(messages, facts)
     assert (model.link_names, model.joint_names) == (("base", "arm"), ("hinge",))
-    assert_facts(refused(text, strict=True), [f"warning: {each}" for each in facts])
+    assert_facts(error_lines(text, strict=True), [f"warning: {each}" for each in facts])
 
 
-def test_mass_as_text_of_its_element_is_refused_and_the_text_shown():
+def test_mass_as_element_text_is_rejected_with_the_text():
     facts = [
         "error: <text>:6: link 'arm': <mass>.*'value'",
         "warning: <text>:6: link 'arm': .*'2'.*<mass>.*ignored",
     ]
-    assert_facts(refused(changed('<mass value="2"/>', "<mass>2</mass>")), facts)
+    assert_facts(error_lines(changed('<mass value="2"/>', "<mass>2</mass>")), facts)
 
 
-def test_mass_in_capitals_is_refused_and_pointed_at():
+def test_capitalized_mass_is_rejected_with_a_hint():
     facts = [
         "error: <text>:4: link 'arm': <inertial>.*<mass>.*<Mass>",
         "warning: <text>:6: link 'arm': .*<Mass>.*<inertial>.*ignored.*<mass>",
     ]
-    assert_facts(refused(changed("<mass ", "<Mass ")), facts)
+    assert_facts(error_lines(changed("<mass ", "<Mass ")), facts)
 
 
 @pytest.mark.parametrize(
@@ -251,21 +253,21 @@ def test_mass_in_capitals_is_refused_and_pointed_at():
     ],
     ids=["wrapper", "deep wrapper", "robot in robot", "namespace", "default namespace", "macro"],
 )
-def test_link_or_joint_inside_something_unknown_is_an_error_on_its_line(lines):
-    """It would be lost otherwise."""
-    reasons = refused(before_end(*lines))
+def test_link_or_joint_inside_an_unknown_element_is_an_error(lines):
+    """It would be ignored otherwise."""
+    reasons = error_lines(before_end(*lines))
 
     assert [reason for reason in reasons if reason.startswith("error: <text>:20: ")]
 
 
-def test_link_inside_something_unknown_inside_a_link_is_an_error():
+def test_link_inside_an_unknown_element_of_a_link_is_an_error():
     text = changed(BASE, '<link name="base"><parts><link name="x"/></parts></link>')
 
-    assert [r for r in refused(text) if r.startswith("error: <text>:2: link 'base': ")]
+    assert [r for r in error_lines(text) if r.startswith("error: <text>:2: link 'base': ")]
 
 
 @pytest.mark.parametrize("tag", ["Link", "LINK", "Joint", "lnik"])
-def test_misspelt_link_or_joint_is_never_passed_over_in_silence(tag: str):
+def test_misspelled_link_or_joint_is_never_ignored_silently(tag: str):
     meant = "joint" if tag == "Joint" else "link"
     text = before_end(f'<{tag} name="x"/>')
 
@@ -284,61 +286,61 @@ def test_misspelt_link_or_joint_is_never_passed_over_in_silence(tag: str):
     ],
     ids=["gazebo", "group", "transmission", "ros2_control", "namespace", "instruction"],
 )
-def test_what_other_programs_add_is_passed_over(line: str):
+def test_extensions_of_other_programs_are_ignored(line: str):
     assert loaded(before_end(line)) == loaded(GOOD)
 
 
 @pytest.mark.parametrize("around", ["gazebo", "group", "sensor", "plugin"])
 @pytest.mark.parametrize("tag", ["link", "joint"])
-def test_a_part_inside_an_element_that_is_not_read_is_not_lost_without_a_word(around, tag):
+def test_link_or_joint_inside_an_ignored_element_is_a_warning(around, tag):
     line = f'<{around} name="g"><inner><{tag} name="arms"/></inner></{around}>'
 
-    model, said = loaded(before_end(line))
+    model, messages = loaded(before_end(line))
     assert model == loaded(GOOD)[0]
-    assert_facts(said, [f"<text>:20: {tag} 'arms': .*<{tag}>.*<{around}>"])
+    assert_facts(messages, [f"<text>:20: {tag} 'arms': .*<{tag}>.*<{around}>"])
 
 
-def test_attribute_with_a_declared_prefix_is_passed_over():
+def test_attribute_with_a_declared_prefix_is_ignored():
     assert loaded(changed(BASE, '<link name="base" xmlns:d="urn:d" d:nam="x"/>')) == loaded(GOOD)
 
 
-def test_robot_in_a_namespace_is_refused_by_that_name():
+def test_robot_in_a_namespace_is_rejected_with_its_name():
     text = changed("<robot ", '<robot xmlns="http://www.ros.org" ')
 
-    message = refusal(text)
+    message = error_message(text)
 
     assert_facts(message, r"<text>:1: .*<robot>.*http://www\.ros\.org")
 
 
-def test_error_of_a_joint_is_not_followed_by_errors_of_those_that_mimic_it():
+def test_invalid_joint_causes_no_errors_of_joints_that_mimic_it():
     broken = chained("a", "arm", '<origin xyz="?"/>')
     follower = chained("b", "arm", '<mimic joint="a_joint"/>')
 
     facts = "<text>:20: joint 'a_joint': origin xyz: .*3.*1.*'[?]'"
-    assert_facts(refusal(before_end(broken, follower)), facts)
+    assert_facts(error_message(before_end(broken, follower)), facts)
 
 
-def test_joint_without_a_parent_is_not_missing_for_those_that_mimic_it():
+def test_joint_without_a_parent_is_known_to_joints_that_mimic_it():
     broken = changed('<parent link="arm"/>', "", text=chained("a", "arm"))
     follower = chained("b", "arm", '<mimic joint="a_joint"/>')
 
     facts = "<text>:20: joint 'a_joint': <joint>.*<parent>"
-    assert_facts(refusal(before_end(broken, follower)), facts)
+    assert_facts(error_message(before_end(broken, follower)), facts)
 
 
-def test_unknown_mimicked_joint_is_not_taken_for_the_joint_itself():
+def test_hint_for_an_unknown_leader_excludes_the_joint():
     text = changed(LIMIT, f'{LIMIT}<mimic joint="hinges"/>')
 
-    assert_facts(refusal(text), "<text>:13: joint 'hinge': .*'hinges'")
-    assert "mean 'hinge'" not in refusal(text)
+    assert_facts(error_message(text), "<text>:13: joint 'hinge': .*'hinges'")
+    assert "mean 'hinge'" not in error_message(text)
 
 
-def test_axis_and_limits_of_a_fixed_joint_mean_nothing():
+def test_axis_and_limits_of_a_fixed_joint_are_ignored():
     text = changed('"revolute"', '"fixed"', '"0 1 0"', '"0 0 0"', 'lower="-1"', 'lower="7"')
-    model, said = loaded(text)
+    model, messages = loaded(text)
 
     assert model.joint("hinge").limits == Limits()
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize(
@@ -354,16 +356,16 @@ def test_axis_and_limits_of_a_fixed_joint_mean_nothing():
         ("ball", "spherical", Limits()),
     ],
 )
-def test_type_decides_which_limits_mean_something(kind, read_as, limits):
-    model, said = loaded(changed('"revolute"', f'"{kind}"'))
+def test_joint_type_decides_which_limits_apply(kind, read_as, limits):
+    model, messages = loaded(changed('"revolute"', f'"{kind}"'))
 
     assert model.joint("hinge").kind == read_as
     assert model.joint("hinge").limits == limits
     assert model.joint("hinge").first_H_joint == Pose((1, 0, 0))
-    assert said == []
+    assert messages == []
 
 
-def test_repair_uses_the_first_of_two_elements_as_pinocchio_does():
+def test_repair_uses_the_first_of_two_elements_as_pinocchio():
     text = changed(
         "<axis ",
         '<origin xyz="7 0 0"/>\n<axis ',
@@ -382,7 +384,7 @@ def test_repair_uses_the_first_of_two_elements_as_pinocchio_does():
 
 
 def test_two_origins_of_a_visual_are_a_warning():
-    """Other programs use the first, and it changes only how the robot looks."""
+    """Other programs use the first, and it affects only the appearance."""
     text = changed("<visual>", '<visual><origin xyz="1 0 0"/>\n<origin xyz="2 0 0"/>')
 
     with pytest.warns(LinkworkWarning, match=r"<visual>.*2 <origin>"):
@@ -406,7 +408,7 @@ def test_two_origins_of_a_visual_are_a_warning():
         (b'<DynamicWorkCell workcell="a.wc.xml"/>', "load_workcell"),
     ],
 )
-def test_other_formats_are_named(data, fact, tmp_path):
+def test_error_names_other_file_formats(data, fact, tmp_path):
     file = tmp_path / "robot"
     file.write_bytes(data)
 

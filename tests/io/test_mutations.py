@@ -1,6 +1,6 @@
-"""Bundled robots with random damage: a model or a LinkworkError comes out, and nothing else.
+"""Randomly damaged files of bundled robots: `load` returns a model or raises a LinkworkError.
 
-LINKWORK_FUZZ_EXAMPLES sets how many files are tried; the default is small and always the same.
+LINKWORK_FUZZ_EXAMPLES sets the number of files; the default is small and reproducible.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def garble_number(root: Element, a: int, b: int, word: str) -> None:
 
 
 def swap_attributes(root: Element, a: int, b: int, word: str) -> None:
-    """Give two elements of one tag each other's attributes."""
+    """Swap the attributes of two elements with the same tag."""
     one = pick(elements(root), a)
     other = pick([element for element in elements(root) if element.tag == one.tag], b)
     mine, theirs = dict(one.attrib), dict(other.attrib)
@@ -114,7 +114,7 @@ def duplicate_element(root: Element, a: int, b: int, word: str) -> None:
 
 
 def move_element(root: Element, a: int, b: int, word: str) -> None:
-    """Put an element somewhere else, not into itself."""
+    """Move an element to another parent that is not inside it."""
     element = pick(inner(root), a)
     inside = set(element.iter())
     target = pick([other for other in elements(root) if other not in inside], b)
@@ -126,7 +126,7 @@ def rename_element(root: Element, a: int, b: int, word: str) -> None:
 
 
 def reparent(root: Element, a: int, b: int, word: str) -> None:
-    """Let a joint end at some other link, a joint mimic some other."""
+    """Connect a joint to another link, or let it mimic another joint."""
     ends = [e for e in elements(root) if e.tag in ("parent", "child", "mimic")] or [root]
     names = [e.get("name", "") for e in elements(root) if e.tag in ("link", "joint")] or [word]
     end = pick(ends, a)
@@ -194,7 +194,7 @@ def damaged(data: bytes, steps: list[tuple[str, int, bytes]]) -> bytes:
 
 
 def outcome(source: bytes | str, **options: bool) -> Model | None:
-    """The model, or None if the source is refused; any other exception or warning passes on."""
+    """The model, or None if the source is rejected; other exceptions and warnings propagate."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", LinkworkWarning)
@@ -205,7 +205,7 @@ def outcome(source: bytes | str, **options: bool) -> Model | None:
 
 
 def links_in(data: bytes) -> int:
-    """How many links stand directly in the robot, counted without linkwork."""
+    """The number of links directly in the robot, counted without linkwork."""
     root = etree.fromstring(data, etree.XMLParser(recover=True, resolve_entities=False))
     return len(root.findall("link"))
 

@@ -1,4 +1,4 @@
-"""Robots by name: bundled, of example-robot-data, of robot_descriptions."""
+"""Robots by name: bundled, from example-robot-data, and from robot_descriptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.real_robots import ROBOT_FILES, load_quietly
 
 import linkwork as lw
 from linkwork.io.named_robots import (
-    LOADERS,
+    LOADER_NAMES,
     described_robots,
     downloaded_robots,
     example_robots,
@@ -23,7 +23,7 @@ from linkwork.io.named_robots import (
     robots_folder,
 )
 
-TALOS = next(path for path in ROBOT_FILES if path.name == "talos_reduced.urdf")
+TALOS = next((path for path in ROBOT_FILES if path.name == "talos_reduced.urdf"), None)
 
 
 def failure(name: str) -> str:
@@ -32,13 +32,15 @@ def failure(name: str) -> str:
     return str(caught.value)
 
 
-def test_a_name_loads_what_its_file_does():
+@pytest.mark.peers
+def test_name_loads_the_same_as_its_file():
     assert lw.load("arm") == lw.robots.load("arm")
     assert load_quietly("talos") == load_quietly(TALOS)
     assert load_quietly("example-robot-data:talos") == load_quietly(TALOS)
 
 
-def test_every_name_has_a_path_and_a_model_knows_its_file(tmp_path, monkeypatch):
+@pytest.mark.peers
+def test_models_have_the_path_of_their_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("arm").write_text("no robot")  # a file of that name, which `load` would take
     for name, path in (("arm", lw.robots.path("arm")), ("panda", example_robots()["panda"])):
@@ -58,7 +60,8 @@ def test_every_name_has_a_path_and_a_model_knows_its_file(tmp_path, monkeypatch)
             assert (text, hash(text)) == (model, hash(model))
 
 
-def test_a_name_that_stands_for_a_smaller_robot_says_so():
+@pytest.mark.peers
+def test_name_of_a_reduced_robot_is_a_warning():
     with pytest.warns(lw.LinkworkWarning) as caught:
         lw.load("talos")
     text = str(caught[0].message)
@@ -69,22 +72,24 @@ def test_a_name_that_stands_for_a_smaller_robot_says_so():
     assert "talos_full" not in str(caught[0].message)
 
 
+@pytest.mark.peers
 def test_every_name_of_the_loaders_is_a_file_and_every_file_has_a_name():
     folder = robots_folder()
     assert folder is not None
-    missing = [file for file in LOADERS.values() if not (folder / file).is_file()]
+    missing = [file for file in LOADER_NAMES.values() if not (folder / file).is_file()]
     assert missing == []
     without = set(folder.rglob("*.urdf")) - set(example_robots().values())
     assert {path.name for path in without} == {"iris.urdf", "ur3.urdf"}  # loaders mean others
 
 
-def test_a_bundled_robot_is_taken_first_and_a_prefix_says_which():
+@pytest.mark.peers
+def test_bundled_robots_take_precedence_without_a_prefix():
     assert lw.load("quadruped") == lw.robots.load("quadruped")
     assert lw.load("linkwork:quadruped") == lw.robots.load("quadruped")
     assert load_quietly("example-robot-data:quadruped").name == "quadroped"
 
 
-def test_a_file_is_taken_before_a_robot_and_a_folder_is_not(tmp_path, monkeypatch):
+def test_file_takes_precedence_over_a_robot_but_a_folder_does_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("pendulum").mkdir()
     Path("arm").write_text('<robot name="mine"><link name="a"/></robot>')
@@ -93,17 +98,18 @@ def test_a_file_is_taken_before_a_robot_and_a_folder_is_not(tmp_path, monkeypatc
     assert lw.load("pendulum") == lw.robots.load("pendulum")
 
 
-def test_a_path_object_is_never_a_name():
+def test_path_object_is_never_a_name():
     with pytest.raises(lw.MissingFileError):
         lw.load(Path("arm"))
 
 
-def test_near_names_are_told():
+@pytest.mark.peers
+def test_error_suggests_similar_names():
     assert_facts(failure("talo"), ".*'talo'.*'talos'")
     assert_facts(failure("linkwork:amrm"), ".*'amrm'.*linkwork.*'arm'")
 
 
-def test_a_package_that_is_not_installed_is_told(monkeypatch):
+def test_error_names_a_package_that_is_not_installed(monkeypatch):
     only_bundled(monkeypatch)
 
     facts = ".*'talos'.*example-robot-data.*pip install example-robot-data"
@@ -111,7 +117,7 @@ def test_a_package_that_is_not_installed_is_told(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["a b", "../arm", "a/b", "", "arm\0", "x" * 500, "a:b:c"])
-def test_what_is_no_name_is_a_path(name):
+def test_invalid_name_is_read_as_a_path(name):
     assert named_robot(name) is None
 
 
@@ -120,7 +126,7 @@ def test_what_is_no_name_is_a_path(name):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch) -> Path:
-    """A folder in which robot_descriptions keeps its downloads."""
+    """The download folder of robot_descriptions."""
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
     for name in [name for name in sys.modules if name.startswith("robot_descriptions.")]:
         monkeypatch.delitem(sys.modules, name)  # as its modules look when they are imported
@@ -128,7 +134,7 @@ def cache(tmp_path, monkeypatch) -> Path:
 
 
 def downloaded(monkeypatch, cache: Path, repository: str, files: dict[str, str]) -> None:
-    """Put files where a repository would be, at the commit that the package wants."""
+    """Create a repository with files, at the commit that the package expects."""
     from robot_descriptions._repositories import REPOSITORIES
 
     folder = cache / REPOSITORIES[repository].cache_path
@@ -144,6 +150,7 @@ def downloaded(monkeypatch, cache: Path, repository: str, files: dict[str, str])
     monkeypatch.setattr(REPOSITORIES[repository], "commit", head.stdout.strip())
 
 
+@pytest.mark.peers
 def test_robots_that_are_not_downloaded_are_never_downloaded(cache):
     assert "panda_description" in described_robots()
     assert downloaded_robots() == ()
@@ -152,6 +159,7 @@ def test_robots_that_are_not_downloaded_are_never_downloaded(cache):
     assert not cache.exists()
 
 
+@pytest.mark.peers
 @pytest.mark.skipif(shutil.which("git") is None, reason="robot_descriptions needs git")
 def test_a_downloaded_robot_is_loaded_by_its_name(cache, monkeypatch, capfd):
     text = '<robot name="panda"><link name="a"><visual><geometry>'
@@ -172,8 +180,9 @@ def test_a_downloaded_robot_is_loaded_by_its_name(cache, monkeypatch, capfd):
     assert capfd.readouterr().out == ""
 
 
+@pytest.mark.peers
 @pytest.mark.skipif(shutil.which("git") is None, reason="robot_descriptions needs git")
-def test_a_download_without_the_file_is_one_line(cache, monkeypatch):
+def test_error_for_a_download_without_the_file_is_one_line(cache, monkeypatch):
     downloaded(monkeypatch, cache, "example-robot-data", {"readme": "nothing here"})
 
     assert failure("panda_description").startswith(
@@ -181,12 +190,13 @@ def test_a_download_without_the_file_is_one_line(cache, monkeypatch):
     )
 
 
-def test_a_broken_download_is_one_line(cache, monkeypatch):
+@pytest.mark.peers
+def test_error_for_a_broken_download_is_one_line(cache, monkeypatch):
     from robot_descriptions._repositories import REPOSITORIES
 
     (cache / REPOSITORIES["example-robot-data"].cache_path / ".git").mkdir(parents=True)
     monkeypatch.setitem(sys.modules, "git", None)  # nothing may reach for the network
 
     assert failure("panda_description").startswith(
-        "robot_descriptions cannot give 'panda_description': "
+        "robot_descriptions cannot load 'panda_description': "
     )

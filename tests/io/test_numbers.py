@@ -1,4 +1,4 @@
-"""Numbers are decimal, finite, the same everywhere; no other way of writing them is guessed at."""
+"""Numbers in files are decimal, finite, and independent of the locale."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 from tests.support.messages import assert_facts
-from tests.support.urdf_files import before_end, chained, changed, loaded, refusal
+from tests.support.urdf_files import before_end, chained, changed, error_message, loaded
 
 from linkwork import LinkworkWarning, Model, ParseError, load
 
@@ -41,16 +41,16 @@ def with_mass(value: str) -> str:
     ],
     ids=lambda value: value[:12] if isinstance(value, str) else None,
 )
-def test_decimal_number_is_read_to_the_nearest_float(written, number):
+def test_decimal_number_is_rounded_to_the_nearest_float(written, number):
     assert loaded(with_mass(written))[0].link("arm").inertia.mass == number
 
 
 @pytest.mark.parametrize("written", ["0", "-0", "0e99", "1e-400"])
-def test_mass_that_is_or_becomes_zero_is_doubtful(written):
-    model, said = loaded(with_mass(written))
+def test_mass_of_zero_or_underflow_is_a_warning(written):
+    model, messages = loaded(with_mass(written))
 
     assert model.link("arm").inertia.mass == 0
-    assert_facts(said, ["<text>:3: link 'arm': .*rotational inertia.*no mass"])
+    assert_facts(messages, ["<text>:3: link 'arm': .*rotational inertia.*no mass"])
 
 
 @pytest.mark.parametrize(
@@ -82,60 +82,60 @@ def test_mass_that_is_or_becomes_zero_is_doubtful(written):
         "1j",
     ],
 )
-def test_anything_else_is_no_decimal_number(written):
+def test_other_notations_of_numbers_are_rejected(written):
     expected = f"<text>:6: link 'arm': mass value: {written!r} "
-    assert refusal(with_mass(written)).startswith(expected)
+    assert error_message(with_mass(written)).startswith(expected)
 
 
 @pytest.mark.parametrize("written", ["nan", "NaN", "-nan", "inf", "-inf", "+Infinity", "INF"])
-def test_what_is_not_finite_is_refused(written):
+def test_numbers_that_are_not_finite_are_rejected(written):
     facts = f"<text>:6: link 'arm': mass value: {re.escape(repr(written))}.*finite"
-    assert_facts(refusal(with_mass(written)), facts)
+    assert_facts(error_message(with_mass(written)), facts)
 
 
 @pytest.mark.parametrize("written", ["1e999", "-1e999", "1" * 400])
-def test_number_beyond_all_floats_is_too_large(written):
+def test_number_that_overflows_is_too_large(written):
     shown = written if len(written) < 60 else "1" * 57 + "..."
     facts = f"<text>:6: link 'arm': mass value: {re.escape(repr(shown))}.*large"
-    assert_facts(refusal(with_mass(written)), facts)
+    assert_facts(error_message(with_mass(written)), facts)
 
 
 @pytest.mark.parametrize(
     ("written", "count"), [("", 0), ("  ", 0), ("1 e3", 2), ("1 2", 2), ("1&#10;2&#9;3", 3)]
 )
-def test_other_than_one_number_is_counted(written, count):
+def test_wrong_count_of_numbers_is_reported(written, count):
     seen = html.unescape(written)
     facts = f"<text>:6: link 'arm': mass value: .*1 .*{count} .*{re.escape(repr(seen))}"
-    assert_facts(refusal(with_mass(written)), facts)
+    assert_facts(error_message(with_mass(written)), facts)
 
 
 @pytest.mark.parametrize("blank", ["\u00a0", "\u2009", "\u3000", "\u0085"])
-def test_blanks_beyond_ascii_are_not_between_numbers(blank):
+def test_unicode_white_space_does_not_separate_numbers(blank):
     text = changed(HINGE_ORIGIN, f'<origin xyz="1{blank}0 0 0"/>')
 
     expected = f"<text>:14: joint 'hinge': origin xyz: {f'1{blank}0'!r} "
-    assert refusal(text).startswith(expected)
+    assert error_message(text).startswith(expected)
 
 
 @pytest.mark.parametrize("name", ["lower", "upper", "effort", "velocity"])
-def test_limit_that_is_no_number_is_refused(name):
+def test_limit_that_is_not_a_number_is_rejected(name):
     old = {"lower": "-1", "upper": "1", "effort": "5", "velocity": "2"}[name]
     text = changed(f'{name}="{old}"', f'{name}="none"')
 
-    assert_facts(refusal(text), f"<text>:18: joint 'hinge': limit {name}: 'none'")
+    assert_facts(error_message(text), f"<text>:18: joint 'hinge': limit {name}: 'none'")
 
 
 @pytest.mark.parametrize("axis", ["5e-324 0 0", "1e308 0 0", "1e-200 0 0"])
-def test_axis_of_any_length_but_zero_has_a_direction(axis):
-    model, (said,) = loaded(changed('"0 1 0"', f'"{axis}"'))
+def test_axis_of_any_nonzero_length_is_normalized(axis):
+    model, (message,) = loaded(changed('"0 1 0"', f'"{axis}"'))
 
     assert model.joint("hinge").axis == (1, 0, 0)
-    assert "scaled" in said
+    assert "scaled" in message
 
 
-def test_axis_that_vanishes_in_reading_is_refused():
-    said = refusal(changed('"0 1 0"', '"1e-400 0 0"'))
-    assert_facts(said, "<text>:17: joint 'hinge': axis.*zero")
+def test_axis_that_underflows_to_zero_is_rejected():
+    message = error_message(changed('"0 1 0"', '"1e-400 0 0"'))
+    assert_facts(message, "<text>:17: joint 'hinge': axis.*zero")
 
 
 def far(name: str, parent: str, kind: str = "fixed") -> str:
@@ -173,8 +173,8 @@ def far(name: str, parent: str, kind: str = "fixed") -> str:
     ],
 )
 @pytest.mark.parametrize("repair", [False, True])
-def test_extreme_numbers_are_loaded_or_refused_and_nothing_else(text, repair):
-    """No overflow warning, no failure of linear algebra; what loads can be printed."""
+def test_extreme_numbers_are_loaded_or_rejected_without_other_errors(text, repair):
+    """No overflow warning, no error of linear algebra; a loaded robot can be printed."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", LinkworkWarning)

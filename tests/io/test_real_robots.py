@@ -17,14 +17,16 @@ from linkwork.model.geometry import Mesh
 from linkwork.model.layout import Layout
 from linkwork.model.tree import tree_from
 
+pytestmark = pytest.mark.peers
+
 every_robot = pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 
 
-def test_there_are_84_robots_in_85_files():
+def test_packages_have_84_robots_in_85_files():
     assert (len(FILES), len(ROBOT_FILES)) == (85, 84)
 
 
-def test_the_file_without_links_is_refused():
+def test_file_without_links_is_rejected():
     path = next(path for path in FILES if path.name == WITHOUT_LINKS)
 
     with pytest.raises(lw.ParseError, match="no links"):
@@ -32,7 +34,7 @@ def test_the_file_without_links_is_refused():
 
 
 @every_robot
-def test_mass_and_link_poses_are_those_of_pinocchio(path):
+def test_mass_and_link_poses_agree_with_pinocchio(path):
     model = load_quietly(path, mimic=False)
     peer = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     data = peer.createData()
@@ -52,7 +54,7 @@ def test_mass_and_link_poses_are_those_of_pinocchio(path):
 
 
 def from_pinocchio(peer, layout, peer_q):
-    """q of linkwork: quaternion wxyz, joints by name, one angle for a continuous joint."""
+    """Convert q: quaternion wxyz, joints by name, one angle for a continuous joint."""
     q = layout.neutral()
     q[:3], q[3], q[4:7] = peer_q[:3], peer_q[6], peer_q[3:6]
     for name, where in layout.q.items():
@@ -63,7 +65,7 @@ def from_pinocchio(peer, layout, peer_q):
 
 
 @every_robot
-def test_writing_and_reading_gives_an_equal_model(path):
+def test_writing_and_reading_returns_an_equal_model(path):
     models = {load_quietly(path, mimic=mimic) for mimic in (True, False)}  # one, if none mimics
 
     for model in models:
@@ -82,7 +84,7 @@ def test_every_link_and_joint_of_the_file_is_in_the_model(path):
     assert -1 not in places
 
 
-def test_44_links_have_unphysical_inertias_and_repair_mends_them_all():
+def test_44_links_have_unphysical_inertias_and_all_are_repaired():
     broken = [link for path in ROBOT_FILES for link in unphysical_links(load_quietly(path).links)]
     mended = [
         link
@@ -93,8 +95,8 @@ def test_44_links_have_unphysical_inertias_and_repair_mends_them_all():
     assert (len(broken), len(mended)) == (44, 0)
 
 
-def test_most_meshes_are_found_and_the_others_say_where_they_were_looked_for():
-    """Both packages ship the meshes that their files name, but for those of two robots."""
+def test_most_meshes_are_found_and_the_others_have_searched_paths():
+    """Both packages contain the meshes of all robots except two."""
     meshes = [
         shape.geometry
         for path in ROBOT_FILES
@@ -102,14 +104,14 @@ def test_most_meshes_are_found_and_the_others_say_where_they_were_looked_for():
         for shape in (*link.visuals, *link.collisions)
         if isinstance(shape.geometry, Mesh)
     ]
-    found = [mesh for mesh in meshes if mesh.path is not None]
+    result = [mesh for mesh in meshes if mesh.path is not None]
 
-    assert len(found) > 0.9 * len(meshes)
-    assert all(Path(mesh.path or "").is_file() for mesh in found)
+    assert len(result) > 0.9 * len(meshes)
+    assert all(Path(mesh.path or "").is_file() for mesh in result)
     assert all(mesh.searched for mesh in meshes)
 
 
-def test_a_file_is_the_same_robot_as_its_text():
+def test_file_and_its_content_are_the_same_robot():
     path = ROBOT_FILES[0]
 
     assert read(path).model == read(path.read_text()).model
@@ -131,7 +133,7 @@ def test_pinocchio_reads_what_linkwork_writes(path):
 
 @pytest.mark.parametrize("name", ["talos_reduced", "solo12", "panda", "romeo", "ur5_robot"])
 def test_pinocchio_reads_a_robot_that_went_through_mjcf(name):
-    """MJCF has no limits of velocity, and MuJoCo's compiler drops others."""
+    """MJCF has no velocity limits, and MuJoCo's compiler removes others."""
     path = next(path for path in ROBOT_FILES if path.stem == name)
     model = load_quietly(path, mimic=False)
 

@@ -1,4 +1,4 @@
-"""What may be handed to `load`: paths, texts, bytes, and what becomes of everything else."""
+"""Sources of `load`: paths, strings and bytes; errors for everything else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.messages import assert_facts
-from tests.support.urdf_files import GOOD, changed, loaded, refusal
+from tests.support.urdf_files import GOOD, changed, error_message, loaded
 
 from linkwork import LinkworkError, SourceError, load
 from linkwork.io.xml import source
@@ -31,8 +31,8 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_path_text_and_bytes_give_the_same_model(file: Path):
-    models = [loaded(given)[0] for given in (file, str(file), GOOD, GOOD.encode())]
+def test_path_string_and_bytes_load_the_same_model(file: Path):
+    models = [loaded(argument)[0] for argument in (file, str(file), GOOD, GOOD.encode())]
 
     assert models == [models[0]] * 4
 
@@ -40,15 +40,15 @@ def test_path_text_and_bytes_give_the_same_model(file: Path):
 def test_path_may_be_relative(file: Path, monkeypatch):
     monkeypatch.chdir(file.parent)
 
-    assert refusal_line_of_broken("lamp.urdf", file) == "lamp.urdf:6"
+    assert error_location("lamp.urdf", file) == "lamp.urdf:6"
 
 
-def refusal_line_of_broken(given: str, file: Path) -> str:
+def error_location(argument: str, file: Path) -> str:
     file.write_text(changed('value="2"', 'value="?"'), encoding="utf-8")
-    return refusal(given).partition(": ")[0]
+    return error_message(argument).partition(": ")[0]
 
 
-def test_any_object_with_a_path_is_a_path(file: Path):
+def test_objects_with_fspath_are_paths(file: Path):
     class Where:
         def __fspath__(self) -> str:
             return str(file)
@@ -56,7 +56,7 @@ def test_any_object_with_a_path_is_a_path(file: Path):
     assert loaded(Where())[0].name == "lamp"
 
 
-def test_folder_is_refused(tmp_path: Path):
+def test_folder_is_rejected(tmp_path: Path):
     assert_facts(failure(tmp_path), f"{re.escape(repr(str(tmp_path)))}.*folder")
 
 
@@ -66,15 +66,15 @@ def test_missing_file_is_named(tmp_path: Path):
     assert failure(path) == f"no file {str(path)!r}"
 
 
-def test_missing_folder_is_named_too(tmp_path: Path):
+def test_missing_folder_is_named(tmp_path: Path):
     path = tmp_path / "no" / "no.urdf"
 
-    said = failure(path)
-    assert said.startswith(f"no file {str(path)!r}")
-    assert f"no folder {str(path.parent)!r}" in said
+    message = failure(path)
+    assert message.startswith(f"no file {str(path)!r}")
+    assert f"no folder {str(path.parent)!r}" in message
 
 
-def test_unreadable_file_says_why(file: Path, monkeypatch):
+def test_error_for_an_unreadable_file_states_the_reason(file: Path, monkeypatch):
     def denied(*_: object) -> None:
         raise PermissionError(13, "Permission denied", str(file))
 
@@ -85,7 +85,7 @@ def test_unreadable_file_says_why(file: Path, monkeypatch):
 
 
 @posix
-def test_pipe_is_refused_and_not_waited_for(tmp_path: Path):
+def test_pipe_is_rejected_without_waiting(tmp_path: Path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
 
@@ -94,12 +94,12 @@ def test_pipe_is_refused_and_not_waited_for(tmp_path: Path):
 
 @posix
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
-def test_device_is_refused(device: str):
+def test_device_is_rejected(device: str):
     assert_facts(failure(device), f"{device!r}.*regular file")
 
 
 @posix
-def test_links_on_disk_that_lead_nowhere_are_missing_files(tmp_path: Path):
+def test_broken_symbolic_links_are_missing_files(tmp_path: Path):
     loop, dangling = tmp_path / "loop", tmp_path / "dangling"
     loop.symlink_to(loop)
     dangling.symlink_to(tmp_path / "nothing")
@@ -108,7 +108,7 @@ def test_links_on_disk_that_lead_nowhere_are_missing_files(tmp_path: Path):
     assert failure(dangling) == f"no file {str(dangling)!r}"
 
 
-def test_link_on_disk_to_a_file_is_followed(file: Path):
+def test_symbolic_link_to_a_file_is_followed(file: Path):
     link = file.with_name("link.urdf")
     try:
         link.symlink_to(file)
@@ -118,18 +118,18 @@ def test_link_on_disk_to_a_file_is_followed(file: Path):
     assert loaded(link) == loaded(file)
 
 
-def test_file_that_is_too_large_is_refused(file: Path, monkeypatch):
-    monkeypatch.setattr(source, "LARGEST_FILE", 1 << 20)
+def test_file_that_is_too_large_is_rejected(file: Path, monkeypatch):
+    monkeypatch.setattr(source, "MAX_FILE_SIZE", 1 << 20)
     file.write_bytes(b" " * ((1 << 20) + 1))
 
     assert_facts(failure(file), f"{re.escape(repr(str(file)))}.*1 MiB")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc exists on Linux only")
-def test_file_whose_size_is_not_known_is_read_no_further_than_the_limit(monkeypatch):
-    """Files of /proc say they are empty; some of them hardly end."""
+def test_file_of_unknown_size_is_read_up_to_the_limit(monkeypatch):
+    """Files of /proc have the size 0, and some of them are almost endless."""
     path = "/proc/self/maps"
-    monkeypatch.setattr(source, "LARGEST_FILE", 100)
+    monkeypatch.setattr(source, "MAX_FILE_SIZE", 100)
     assert len(Path(path).read_bytes()) > 100
 
     assert_facts(failure(path), f"{path!r}.*larger")
@@ -142,7 +142,7 @@ def test_empty_path_object_is_the_current_folder():
 def test_empty_file_is_an_empty_document(file: Path):
     file.write_bytes(b"")
 
-    assert_facts(refusal(file), f"{re.escape(str(file))}:1: .*empty")
+    assert_facts(error_message(file), f"{re.escape(str(file))}:1: .*empty")
 
 
 def test_path_with_a_nul_is_a_missing_file():
@@ -154,7 +154,7 @@ def test_path_that_is_too_long_cannot_be_read():
     assert failure("a" * 5000).startswith(("cannot read 'aaa", "no file 'aaa"))
 
 
-def test_name_of_a_file_may_hold_what_texts_hold_if_it_is_a_path_object(tmp_path: Path):
+def test_path_object_may_contain_characters_of_documents(tmp_path: Path):
     path = tmp_path / "a<b>.urdf"
     try:
         path.write_text(GOOD, encoding="utf-8")
@@ -162,10 +162,10 @@ def test_name_of_a_file_may_hold_what_texts_hold_if_it_is_a_path_object(tmp_path
         pytest.skip("no such file names here")
 
     assert loaded(path)[0].name == "lamp"
-    assert_facts(refusal(str(path)), "<text>:1: .*XML")
+    assert_facts(error_message(str(path)), "<text>:1: .*XML")
 
 
-def test_without_xacro_its_files_are_refused_with_advice(tmp_path: Path, monkeypatch):
+def test_without_xacro_its_files_are_rejected_with_a_hint(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xacro", None)  # as if it were not installed
     path = tmp_path / "lamp.xacro"
     path.write_text(
@@ -176,7 +176,7 @@ def test_without_xacro_its_files_are_refused_with_advice(tmp_path: Path, monkeyp
     )
 
     advice = r"`xacro robot\.xacro > robot\.urdf`.*pip install xacro"
-    assert_facts(refusal(path), f"{re.escape(str(path))}:20: <xacro:include>.*{advice}")
+    assert_facts(error_message(path), f"{re.escape(str(path))}:20: <xacro:include>.*{advice}")
 
 
 def test_expanded_xacro_file_is_a_robot(tmp_path: Path):
@@ -186,8 +186,8 @@ def test_expanded_xacro_file_is_a_robot(tmp_path: Path):
     assert loaded(path) == loaded(GOOD)
 
 
-@pytest.mark.parametrize("given", [None, 3, ["lamp.urdf"], bytearray(b"<robot/>"), object()])
-def test_anything_else_is_a_type_error_that_names_the_type(given):
-    with pytest.raises(TypeError, match=rf"path.*{type(given).__name__}") as caught:
-        load(given)
+@pytest.mark.parametrize("argument", [None, 3, ["lamp.urdf"], bytearray(b"<robot/>"), object()])
+def test_other_types_are_type_errors_that_name_the_type(argument):
+    with pytest.raises(TypeError, match=rf"path.*{type(argument).__name__}") as caught:
+        load(argument)
     assert isinstance(caught.value, LinkworkError)

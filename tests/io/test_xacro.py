@@ -1,4 +1,4 @@
-"""Xacro files are expanded when they are loaded, by the package xacro."""
+"""Expansion of xacro files by the package xacro."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from linkwork.io.load import read
 from linkwork.io.xacro import is_xacro
 from linkwork.io.xml.source import read_source
 
+pytestmark = pytest.mark.peers
+
 xacro = pytest.importorskip("xacro")
 
 SPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
@@ -30,7 +32,7 @@ ROBOT = f"""<?xml version="1.0"?>
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A xacro file beside the package whose macros it uses."""
+    """A xacro file next to the package whose macros it uses."""
     (tmp_path / "parts/inc").mkdir(parents=True)
     (tmp_path / "parts/inc/macros.xacro").write_text(MACROS)
     (tmp_path / "urdf").mkdir()
@@ -44,14 +46,14 @@ def text_with(value: str) -> str:
     return f'<robot name="r" {SPACE}>{x}<link name="${{x}}"/></robot>'
 
 
-def refusal(source: str | Path, **options: object) -> str:
+def error_message(source: str | Path, **options: object) -> str:
     with pytest.raises(lw.ParseError) as caught:
         lw.load(source, **options)
     return str(caught.value)
 
 
-def test_a_file_is_expanded_as_xacro_does(file, monkeypatch):
-    """Against xacro's own pipeline, with `$(find ...)` taken out, which only ROS could answer."""
+def test_file_is_expanded_as_by_xacro(file, monkeypatch):
+    """Compared with xacro itself, without `$(find ...)`, which needs ROS."""
     plain = file.read_text().replace("$(find parts)", str(file.parents[1] / "parts"))
     file.write_text(plain)
     document = xacro.process_file(str(file), mappings={"mass": "3"})
@@ -65,30 +67,30 @@ def test_arguments_have_defaults_and_values(file):
     assert lw.load(file, xacro_args={"mass": 0.5}).total_mass == 1
 
 
-def test_packages_are_found_where_meshes_are(file, tmp_path):
+def test_packages_are_searched_as_for_meshes(file, tmp_path):
     (tmp_path / "parts").rename(tmp_path / "elsewhere_parts")
     elsewhere = tmp_path / "src"
     elsewhere.mkdir()
     (tmp_path / "elsewhere_parts").rename(elsewhere / "parts")
 
-    assert_facts(refusal(file), ".*'parts'.*package_dirs.*ROS_PACKAGE_PATH")
+    assert_facts(error_message(file), ".*'parts'.*package_dirs.*ROS_PACKAGE_PATH")
     assert lw.load(file, package_dirs=elsewhere).total_mass == 4
 
 
-def test_an_argument_that_the_file_has_not_is_told(file):
+def test_argument_that_the_file_does_not_have_is_a_warning(file):
     with pytest.warns(lw.LinkworkWarning, match=r"xacro: .*'mas'"):
         lw.load(file, xacro_args={"mas": "5"})
 
 
-def test_arguments_for_a_file_without_xacro_are_refused():
+def test_arguments_for_a_file_without_xacro_are_rejected():
     with pytest.raises(lw.ArgumentError, match=r"<text>.*xacro"):
         lw.load('<robot name="r"><link name="a"/></robot>', xacro_args={"a": "1"})
 
 
-@pytest.mark.parametrize("given", [["a"], {"a": None}, {1: "a"}])
-def test_arguments_of_another_kind_are_refused(file, given):
+@pytest.mark.parametrize("argument", [["a"], {"a": None}, {1: "a"}])
+def test_arguments_of_wrong_types_are_rejected(file, argument):
     with pytest.raises(lw.ArgumentError, match="xacro_args: "):
-        lw.load(file, xacro_args=given)
+        lw.load(file, xacro_args=argument)
 
 
 @pytest.mark.parametrize(
@@ -104,32 +106,32 @@ def test_arguments_of_another_kind_are_refused(file, given):
         ("${().__class__}", "Use of invalid name(s)"),
     ],
 )
-def test_what_xacro_refuses_is_one_line(value, reason):
-    message = refusal(text_with(value))
+def test_error_of_xacro_is_one_line(value, reason):
+    message = error_message(text_with(value))
 
     assert message.startswith(f"<text>:1: xacro: {reason}")
     assert "\n" not in message
     assert "<class" not in message
 
 
-def test_a_file_that_is_no_xml_is_refused_with_its_line(file):
+def test_file_that_is_not_xml_is_rejected_with_its_line(file):
     file.write_text(ROBOT.replace("</robot>", ""))
-    assert_facts(refusal(file), ".*:4: .*XML")
+    assert_facts(error_message(file), ".*:4: .*XML")
     file.write_text('<!DOCTYPE r [<!ENTITY a "b">]>' + ROBOT.partition("?>\n")[2])
-    assert_facts(refusal(file), ".*DOCTYPE.*entities")
+    assert_facts(error_message(file), ".*DOCTYPE.*entities")
 
 
-def test_lines_are_those_that_xacro_prints(file, tmp_path):
+def test_lines_are_those_of_the_output_of_xacro(file, tmp_path):
     plain = f'<robot name="r" {SPACE}>\n<xacro:if value="true"><link name="a"/></xacro:if>\n'
     file.write_text(plain + '<link name="b"/><joint name="j" type="nix"/></robot>')
     printed = xacro.process_file(str(file)).toprettyxml(indent="  ").splitlines()
     line = next(n for n, text in enumerate(printed, 1) if 'type="nix"' in text)
 
-    lines = refusal(file).splitlines()
+    lines = error_message(file).splitlines()
     assert_facts(lines[1], rf"  robot\.urdf\.xacro \(expanded\):{line}: joint 'j': .*'nix'")
 
 
-def test_what_xacro_says_is_a_warning(file):
+def test_messages_of_xacro_are_warnings(file):
     text = text_with("a").replace("<xacro:property ", "<xacro:property odd='1' ", 1)
     findings = read(text).findings
 
@@ -149,27 +151,27 @@ def test_what_xacro_says_is_a_warning(file):
         ('<robot name="r"><link name="${a}"/></robot>', False),
     ],
 )
-def test_what_has_to_be_expanded(text, verdict):
+def test_documents_that_must_be_expanded(text, verdict):
     assert is_xacro(read_source(text)) is verdict
 
 
 def test_threads_do_not_disturb_each_other(file):
-    found: list[float] = []
+    result: list[float] = []
 
     def load(mass: int) -> None:
         with warnings.catch_warnings():
-            found.append(read(file, xacro_args={"mass": str(mass)}).model.total_mass - 2 * mass)
+            result.append(read(file, xacro_args={"mass": str(mass)}).model.total_mass - 2 * mass)
 
     threads = [threading.Thread(target=load, args=(mass,)) for mass in range(1, 9)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [0.0] * 8
+    assert result == [0.0] * 8
 
 
-def test_only_what_xacro_prints_is_taken_from_standard_error(monkeypatch, capsys):
-    """Other threads may write there meanwhile."""
+def test_only_messages_of_xacro_are_captured_from_standard_error(monkeypatch, capsys):
+    """Other threads may write to it at the same time."""
     original = xacro.process_doc
 
     def process(*args, **options):
@@ -179,8 +181,8 @@ def test_only_what_xacro_prints_is_taken_from_standard_error(monkeypatch, capsys
     monkeypatch.setattr(xacro, "process_doc", process)
     text = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
       <link name="${xacro.message('of the file') or 'base'}"/></robot>"""
-    with pytest.warns(lw.LinkworkWarning, match="xacro: of the file") as told:
+    with pytest.warns(lw.LinkworkWarning, match="xacro: of the file") as messages:
         lw.load(text)
-    assert "of another thread" not in str(told[0].message)
+    assert "of another thread" not in str(messages[0].message)
     assert capsys.readouterr().err == "of another thread\n"
     assert xacro.sys is sys

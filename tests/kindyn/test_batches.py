@@ -319,6 +319,7 @@ def test_random_configurations_repeat_by_seed_and_have_their_shape(kd):
     assert np.isfinite(kd.mass_matrix(kd.random(50, seed=3))).all()
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("batch", [(), (1,), (3, 2), (0,)], ids=str)
 def test_a_robot_that_cannot_move_has_empty_vectors_and_all_the_rest(batch):
     """A quadrotor bolted to the ground: nv = 0."""
@@ -342,7 +343,7 @@ def test_a_robot_that_cannot_move_has_empty_vectors_and_all_the_rest(batch):
 
 @pytest.mark.parametrize("velocity", REPRESENTATIONS)
 def test_a_single_body_obeys_newton_and_euler(velocity):
-    """F = m (c_ddot - g) and N = d/dt (I w) about the centre of mass, written out."""
+    """F = m (c_ddot - g) and N = d/dt (I w) about the center of mass, written out."""
     inertia = random_inertia(np.random.default_rng(2))
     kd = lw.KinDyn(
         lw.Model(name="body", links=(lw.Link(name="body", inertia=inertia),)),

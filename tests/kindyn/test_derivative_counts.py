@@ -23,6 +23,7 @@ def talos():
     return lw.KinDyn(load_quietly(path, mimic=False))
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(("quantity", "mark", "of_vjp", "of_jvp"), MARKS)
 def test_no_more_operations_than_the_marks(talos, quantity, mark, of_vjp, of_jvp):
     kernel = talos.function(quantity)
@@ -38,5 +39,6 @@ def test_no_more_operations_than_the_marks(talos, quantity, mark, of_vjp, of_jvp
     assert forwards.n_ops <= 1.01 * of_jvp
 
 
+@pytest.mark.peers
 def test_derivatives_of_forward_dynamics_take_no_more_operations_than_before(talos):
     assert talos.function("forward_dynamics_derivatives").program.n_ops <= 1.005 * 94785

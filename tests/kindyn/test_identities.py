@@ -240,7 +240,7 @@ def test_bias_less_gravity_is_homogeneous_of_degree_two(case):
 
 
 @in_every_state
-def test_momentum_is_linear_in_nu_and_moves_with_the_centre_of_mass(case):
+def test_momentum_is_linear_in_nu_and_moves_with_the_center_of_mass(case):
     kd, q, nu = case.kd, case.q, case.nu
     A = kd.centroidal_momentum_matrix(q)
     about_com, momentum = kd.centroidal_momentum(q, nu), kd.momentum(q, nu)

@@ -42,7 +42,7 @@ KINDS_WITH_LENGTH = ("revolute", "revolute_cos_sin", "spherical", "fixed", "pris
 
 @on_many_robots
 @in_every_representation
-def test_another_base_gives_the_same_torques_energies_and_centre_of_mass(seed, velocity):
+def test_another_base_gives_the_same_torques_energies_and_center_of_mass(seed, velocity):
     """The wrench on the old base is a wrench like any other for the new one, whose own is zero."""
     case = random_case(seed, velocity=velocity)
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot

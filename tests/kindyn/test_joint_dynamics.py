@@ -13,6 +13,8 @@ from tests.support.models import assert_close, random_model, random_q
 import linkwork as lw
 from linkwork.mechanics.base import REPRESENTATIONS
 
+pytestmark = pytest.mark.peers
+
 
 def with_drives(model, rng):
     """The same robot with numbers for every joint that moves."""

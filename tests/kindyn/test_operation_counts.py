@@ -67,23 +67,27 @@ def count(quantity, velocity, name):
     return kd.function(quantity).program.n_ops
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(("quantity", "velocity", "name", "mark"), MARKS)
 def test_no_more_operations_than_the_prototype(quantity, velocity, name, mark):
     assert count(quantity, velocity, name) <= mark
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("quantity", PRESENT)
 def test_operations_do_not_grow(quantity):
     found = [count(quantity, "mixed", name) for name in (UR5, ANYMAL, TALOS)]
     assert all(n <= 1.01 * m for n, m in zip(found, PRESENT[quantity], strict=True)), found
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("quantity", PRESENT_IN_BODY)
 def test_operations_in_the_body_representation_do_not_grow(quantity):
     found = [count(quantity, "body", name) for name in (UR5, ANYMAL, TALOS)]
     assert all(n <= 1.01 * m for n, m in zip(found, PRESENT_IN_BODY[quantity], strict=True)), found
 
 
+@pytest.mark.peers
 def test_a_fused_function_does_common_work_once():
     """All three walk the same chain of poses."""
     path = next(path for path in ROBOT_FILES if label(path) == TALOS)

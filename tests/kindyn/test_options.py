@@ -268,6 +268,7 @@ def test_forward_dynamics_of_a_placed_base_undoes_inverse_dynamics():
     assert_close(kd.transform("tool", s), PLACED.matrix() @ level.transform("tool", s), rtol=1e-13)
 
 
+@pytest.mark.peers
 def test_pinocchio_sees_a_placed_base_where_it_is():
     kd = lw.KinDyn(ARM, floating=False, base_pose=PLACED, representation="body")
     there = to_pinocchio(kd)

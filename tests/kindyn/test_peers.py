@@ -23,6 +23,8 @@ from tests.support.spatial import idyn, pin
 import linkwork as lw
 from linkwork.mechanics.base import REPRESENTATIONS
 
+pytestmark = pytest.mark.peers
+
 WITH_MASSLESS_FINGERS = {
     "romeo_description/romeo": "RThumb3",
     "romeo_description/romeo_laas_small": "r_gripper_joint",

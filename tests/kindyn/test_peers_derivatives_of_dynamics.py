@@ -16,6 +16,8 @@ from tests.support.spatial import pin
 from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
 from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
 
+pytestmark = pytest.mark.peers
+
 
 @pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 def test_derivatives_of_inverse_dynamics_are_those_of_pinocchio(path):

@@ -17,6 +17,8 @@ from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
 
+pytestmark = pytest.mark.peers
+
 mujoco = pytest.importorskip("mujoco")
 
 NOT_FOR_MUJOCO = ("visual", "collision", "transmission", "gazebo", "material", "sensor", "mimic")

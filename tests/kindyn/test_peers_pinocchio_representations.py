@@ -52,6 +52,7 @@ def in_both(name, floating, velocity):
     return Interpreted(here.kd), here, there
 
 
+@pytest.mark.peers
 @of(MORE)
 def test_coriolis_matrix_and_rate_of_mass_matrix(both):
     """Theirs belongs to velocities in the body: C = T^T (C T + M T_dot)."""
@@ -86,6 +87,7 @@ def T_dot(here):
     return found
 
 
+@pytest.mark.peers
 @of(FLOATING)  # fixed, Pinocchio leaves out what stands still
 def test_com_acceleration_and_rate_of_centroidal_momentum(both):
     kd, here, there = both
@@ -107,6 +109,7 @@ def test_com_acceleration_and_rate_of_centroidal_momentum(both):
     assert_close(kd.centroidal_momentum_bias(here.q, here.nu), bias, rtol=1e-11, scale=scale)
 
 
+@pytest.mark.peers
 @of(SOME)
 def test_regressor(both):
     """Theirs has ten columns for each body; ours sums to it over the links of the body."""

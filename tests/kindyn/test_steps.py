@@ -76,6 +76,7 @@ def test_the_base_moves_as_the_representation_says(velocity):
         assert_close(moved[:3, :3], spin @ H[:3, :3], rtol=1e-13)
 
 
+@pytest.mark.peers
 def test_pinocchio_integrates_and_subtracts_alike():
     """Its free-flyer moves as a base in the body representation; quaternions are x y z w."""
     model = lw.robots.load("quadruped")

@@ -77,7 +77,7 @@ moving joints
   -  rise   prismatic  0.6, 0.8, 0      -      -         -       -  head   shade   -0.5 hinge + 0.1
 
 links
-#  link   mass [kg]  centre of mass [m]  ixx, iyy, izz [kg m^2]
+#  link   mass [kg]  center of mass [m]  ixx, iyy, izz [kg m^2]
 ─  ─────  ─────────  ──────────────────  ───────────────────────────────
 0  base           2  0, 0, 0             0.008333, 0.008333, 0.01333
 1  arm          0.5  0.2, 0, 0           3.333e-05, 0.006683, 0.006683
@@ -146,7 +146,7 @@ def test_a_single_link_needs_few_words():
         "dot: 1 link, 0 joints (0 moving), 0 degrees of freedom and 6 of the base, 0 kg\n\n"
         "dot\n\n"
         "links\n"
-        "#  link  mass [kg]  centre of mass [m]  ixx, iyy, izz [kg m^2]\n"
+        "#  link  mass [kg]  center of mass [m]  ixx, iyy, izz [kg m^2]\n"
         "─  ────  ─────────  ──────────────────  ──────────────────────\n"
         "0  dot           -  -                   -\n"
     )

@@ -79,6 +79,7 @@ def test_a_further_frame_is_where_it_was_put_and_changes_nothing_else(seed):
         assert all(np.array_equal(after[name], before[name]) for name in before)
 
 
+@pytest.mark.peers
 @each_seed
 def test_a_payload_adds_its_own_inertia_where_it_is_held_and_no_more(seed):
     rng = np.random.default_rng(seed)

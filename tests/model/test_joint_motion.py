@@ -103,6 +103,7 @@ def test_motion_subspace_is_the_velocity_of_the_child_in_its_own_axes(kind, chil
         assert_close(slope(parent_H_child), rate, rtol=1e-11, scale=1 + np.abs(rate).max())
 
 
+@pytest.mark.peers
 @each_kind
 def test_the_two_motion_subspaces_are_one_motion_seen_from_both_ends(kind, rng):
     """The child moves relative to the parent as the parent does relative to it, with a minus."""

@@ -11,6 +11,8 @@ from linkwork import Joint, Pose
 from linkwork.model import joint_motion
 from linkwork.model.joints import KINDS
 
+pytestmark = pytest.mark.peers
+
 TILTED = (-0.48, 0.64, 0.6)
 AXES = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0), TILTED]
 PITCH = -0.37

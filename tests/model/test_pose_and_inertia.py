@@ -21,6 +21,8 @@ from linkwork.model.inertia import (
 from linkwork.model.pose import IDENTITY, as_pose, composed, inverted, pose_matrices
 from linkwork.spatial import quat, se3
 
+pytestmark = pytest.mark.peers
+
 QUARTER = np.pi / 2
 COM = (0.1, -0.2, 0.3)
 

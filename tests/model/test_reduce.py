@@ -94,6 +94,7 @@ def spread(model, kept, positions, base_q, kept_q):
     return q
 
 
+@pytest.mark.peers
 @each_seed
 def test_a_reduced_robot_stands_as_the_whole_one_with_its_joints_locked(seed):
     rng = np.random.default_rng(seed)
@@ -116,6 +117,7 @@ def test_a_reduced_robot_stands_as_the_whole_one_with_its_joints_locked(seed):
         assert_close(whole_inertia(small, found), whole_inertia(model, whole), rtol=1e-13)
 
 
+@pytest.mark.peers
 @each_seed
 def test_lumped_robots_move_and_weigh_the_same(seed):
     rng = np.random.default_rng(seed)
@@ -169,6 +171,7 @@ def test_lumped_links_keep_their_shapes_where_they_were():
     assert link.inertia.com == (0.5, 0.0, 0.0)
 
 
+@pytest.mark.peers
 @each_seed
 def test_rerooted_robots_move_and_weigh_the_same(seed):
     """Joints point outward and sit on their links; coordinates keep their meaning."""
@@ -317,6 +320,7 @@ def test_nothing_changes_the_model_it_is_given(rng):
     assert all(np.array_equal(positions[name], copies[name]) for name in copies)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(
     "file",
     [
@@ -327,7 +331,7 @@ def test_nothing_changes_the_model_it_is_given(rng):
     ],
 )
 def test_reduced_robots_have_the_inertias_of_pinocchio(file, rng):
-    """Mass, centre of mass, and the inertia of every body in the frame of its joint."""
+    """Mass, center of mass, and the inertia of every body in the frame of its joint."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = load(ROBOTS / file, mimic=False)

@@ -124,6 +124,7 @@ def test_path_leads_from_the_base_to_the_frame(seed):
         assert tree.path(name) == tuple(reversed(chain_up(tree, body)))
 
 
+@pytest.mark.peers
 @each_seed
 def test_the_base_frame_is_where_q_says(seed):
     """The pose in q is that of the base, also if it is an additional frame."""
@@ -137,6 +138,7 @@ def test_the_base_frame_is_where_q_says(seed):
         assert_close(pose, pin.SE3(wxyz, q[:3]).homogeneous, rtol=1e-14)
 
 
+@pytest.mark.peers
 @each_seed
 def test_poses_do_not_depend_on_the_base(seed):
     """Another base with its pose set accordingly changes nothing in the world."""
@@ -203,6 +205,7 @@ def read_backwards(joint):
     )
 
 
+@pytest.mark.peers
 @each_seed
 def test_a_fixed_joint_in_between_does_not_change_poses(seed):
     """Split a mount in two and put a link where it was cut."""
@@ -230,9 +233,10 @@ def test_a_fixed_joint_in_between_does_not_change_poses(seed):
         assert_close(actual, expected, rtol=1e-13)
 
 
+@pytest.mark.peers
 @each_seed
 def test_inertias_of_the_tree_add_up_to_those_of_the_links(seed):
-    """Mass, centre of mass and rotational inertia of the whole robot at rest, by Pinocchio."""
+    """Mass, center of mass and rotational inertia of the whole robot at rest, by Pinocchio."""
     rng = np.random.default_rng(seed)
     model = random_model(rng, 14)
     for base in model.frame_names:

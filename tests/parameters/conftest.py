@@ -1,4 +1,4 @@
-"""Tests of numbers of robots: fast code is made where a test waits for it by `warmup`."""
+"""Tests of model parameters; only `warmup` compiles optimized code here."""
 
 from __future__ import annotations
 

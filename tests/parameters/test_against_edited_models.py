@@ -1,4 +1,4 @@
-"""A robot with parameters is, at any numbers, the robot whose model has these numbers."""
+"""Results with parameter values equal those of a model that was edited to have these values."""
 
 from __future__ import annotations
 
@@ -25,53 +25,58 @@ def parts(result):
     return result if isinstance(result, tuple) else (result,)
 
 
-def agree(found, expected, rtol=1e-10):
-    for one, other in zip(parts(found), parts(expected), strict=True):
+def agree(result, expected, rtol=1e-10):
+    for one, other in zip(parts(result), parts(expected), strict=True):
         assert_close(one, other, rtol, scale=max(np.abs(other).max(initial=0.0), 1e-3))
 
 
 @ON_ROBOTS
-def test_each_row_is_the_robot_with_its_numbers(seed, floating, velocity):
+def test_each_row_equals_the_model_with_its_values(seed, floating, velocity):
     case = varied(seed, floating=floating, representation=velocity)
     others = [edited(case.kd, p) for p in case.p]
     start = STATES.index((floating, velocity)) % 2  # every second one, each in three states
     for name in OF_ROBOT[start::2]:
         inputs = QUANTITIES[name].inputs
-        given = case.arguments(inputs)
+        arguments = case.arguments(inputs)
         options = {"wrenches": {case.frames[0]: case.q[:, :6]}} if name == "external_force" else {}
-        found = parts(getattr(case.kd, name)(*given, parameters=case.p, **options))
+        result = parts(getattr(case.kd, name)(*arguments, parameters=case.p, **options))
         for row, other in enumerate(others):
-            own = [argument[row] for argument in given]
+            row_arguments = [argument[row] for argument in arguments]
             forces = {k: {f: w[row] for f, w in v.items()} for k, v in options.items()}
-            agree(tuple(part[row] for part in found), getattr(other, name)(*own, **forces))
+            agree(
+                tuple(part[row] for part in result), getattr(other, name)(*row_arguments, **forces)
+            )
 
 
 @ON_ROBOTS
-def test_frames_move_with_the_numbers(seed, floating, velocity):
+def test_frames_move_with_the_parameters(seed, floating, velocity):
     case = varied(seed, floating=floating, representation=velocity)
     other = edited(case.kd, case.p[1])
     for name in OF_FRAME:
-        given = [argument[1] for argument in case.arguments(QUANTITIES[name].inputs)]
+        arguments = [argument[1] for argument in case.arguments(QUANTITIES[name].inputs)]
         for frame in case.frames:
             method = getattr(case.kd, name)
-            agree(method(frame, *given, parameters=case.p[1]), getattr(other, name)(frame, *given))
+            agree(
+                method(frame, *arguments, parameters=case.p[1]),
+                getattr(other, name)(frame, *arguments),
+            )
     first, second, _ = case.frames
     for name in ("relative_transform", "relative_jacobian"):
-        found = getattr(case.kd, name)(first, second, case.q[1], parameters=case.p[1])
-        agree(found, getattr(other, name)(first, second, case.q[1]))
-    found = case.kd.relative_jacobian(
+        result = getattr(case.kd, name)(first, second, case.q[1], parameters=case.p[1])
+        agree(result, getattr(other, name)(first, second, case.q[1]))
+    result = case.kd.relative_jacobian(
         first, second, case.q[1], origin=first, axes=second, parameters=case.p[1]
     )
-    agree(found, other.relative_jacobian(first, second, case.q[1], origin=first, axes=second))
+    agree(result, other.relative_jacobian(first, second, case.q[1], origin=first, axes=second))
     agree(case.kd.transforms(case.q[1], parameters=case.p[1]), other.transforms(case.q[1]))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_without_parameters_given_it_is_the_model(seed):
+def test_defaults_are_the_values_of_the_model(seed):
     case = varied(seed)
     for name in ("mass_matrix", "inverse_dynamics", "com", "joint_wrenches"):
-        given = case.arguments(QUANTITIES[name].inputs)
-        agree(getattr(case.kd, name)(*given), getattr(case.plain, name)(*given))
+        arguments = case.arguments(QUANTITIES[name].inputs)
+        agree(getattr(case.kd, name)(*arguments), getattr(case.plain, name)(*arguments))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -79,14 +84,14 @@ def test_programs_agree_with_numpy(seed):
     case = varied(seed)
     traced = Interpreted(lw.KinDyn(case.kd.model, **case.kd.options))
     for name in ("mass_matrix", "inverse_dynamics", "forward_dynamics", "centroidal_momentum"):
-        given = case.arguments(QUANTITIES[name].inputs)
+        arguments = case.arguments(QUANTITIES[name].inputs)
         kernel = traced.kd.function(name)
-        (found,) = run_program(kernel.program, *given, case.p)
-        agree(found, getattr(case.kd, name)(*given, parameters=case.p))
+        (result,) = run_program(kernel.program, *arguments, case.p)
+        agree(result, getattr(case.kd, name)(*arguments, parameters=case.p))
 
 
-def test_a_number_that_is_not_given_stays_a_constant():
-    """Numbers of the model that are no inputs cost what they cost without parameters."""
+def test_other_properties_stay_constants():
+    """Properties that are not parameters add no operations to the compiled program."""
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
     loaded = kd.replace(parameters=[lp.Payload("tool")])
     for name, most in (

@@ -1,4 +1,4 @@
-"""Parameters that do not fit the robot, or each other, or their shapes."""
+"""Errors of parameters: unknown names, conflicts, wrong shapes and values."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def with_parameters(*parameters, **options):
         (3, lw.ArgumentError, "list.* 3"),
     ],
 )
-def test_descriptions_that_do_not_fit(parameters, error, text):
+def test_invalid_descriptions_are_rejected(parameters, error, text):
     with pytest.raises(error, match=text):
         lw.KinDyn(ARM, parameters=parameters)
 
 
-def test_names_of_a_description_are_texts():
+def test_names_in_a_description_must_be_strings():
     with pytest.raises(lw.ModelError, match=r"link: .*str.* 3"):
         lp.LinkInertia(3)
 
 
-def test_two_payloads_on_one_frame_have_names():
+def test_two_named_payloads_on_one_frame():
     kd = with_parameters(lp.Payload("tool"), lp.Payload("tool", name="second", mount=True))
     assert list(kd.parameters) == ["payload.tool", "payload.second", "mount.second"]
 
 
-def test_calls_that_do_not_fit():
+def test_invalid_calls_are_rejected():
     kd = with_parameters(lp.Payload("tool", mount=True))
     q, p = kd.neutral(), kd.parameter_values()
     meaning = r"payload.tool \(10\), mount.tool \(7\)"
@@ -78,18 +78,18 @@ def test_calls_that_do_not_fit():
         bare.jacobian("tool", q, parameters=p)
 
 
-def test_drifted_quaternions_are_normalised():
+def test_quaternions_near_unit_norm_are_normalized():
     kd = with_parameters(lp.Payload("tool", mount=True))
     load = lw.solid_box(1.0, (0.1, 0.2, 0.3)).parameters()
-    turn = np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5])
+    pose = np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5])
     q = kd.random(seed=0)
-    p = kd.parameter_values({"payload.tool": load, "mount.tool": turn})
+    p = kd.parameter_values({"payload.tool": load, "mount.tool": pose})
     expected = kd.mass_matrix(q, parameters=p)
     p[13:] *= 1.0005
     np.testing.assert_allclose(kd.mass_matrix(q, parameters=p), expected, rtol=1e-13, atol=1e-15)
 
 
-def test_values_by_name():
+def test_parameter_values_by_name():
     kd = with_parameters(lp.Payload("tool"), lp.JointDamping("elbow_pitch"), joint_dynamics=True)
     p = kd.parameter_values({"damping.elbow_pitch": [1.0, 2.0]})
     assert p.shape == (2, 11)
@@ -103,7 +103,7 @@ def test_values_by_name():
         kd.parameters["gravity"]
 
 
-def test_a_number_that_is_not_finite_is_named():
+def test_error_names_the_parameter_that_is_not_finite():
     kd = with_parameters(lp.Payload("tool"), check=True)
     p = kd.parameter_values()
     p[3] = np.nan
@@ -111,7 +111,7 @@ def test_a_number_that_is_not_finite_is_named():
         kd.mass_matrix(kd.neutral(), parameters=p)
 
 
-def test_a_robot_whose_parameters_make_it_singular():
+def test_error_names_the_joint_that_parameters_make_singular():
     builder = lw.ModelBuilder("rod")
     builder.add_link("base", inertia=lw.solid_sphere(1.0, 0.1))
     builder.add_link("rod", inertia=lw.solid_sphere(1.0, 0.1))
@@ -127,7 +127,7 @@ def test_a_robot_whose_parameters_make_it_singular():
     assert caught.value.mask.tolist() == [False, True]
 
 
-def test_a_robot_whose_mass_is_an_input_has_a_centre_of_mass():
+def test_center_of_mass_of_a_robot_whose_mass_is_a_parameter():
     bare = lw.Model(name="bare", links=(lw.Link(name="base"),))
     kd = lw.KinDyn(bare, parameters=[lp.Payload("base")])
     p = kd.parameter_values({"payload.base": lw.point_mass(2.0, (1.0, 2.0, 3.0)).parameters()})

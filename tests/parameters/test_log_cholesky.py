@@ -1,4 +1,4 @@
-"""Inertial parameters that are physical whatever the numbers."""
+"""Log-Cholesky parametrization of inertial parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log_cholesky_inverse = lw.parameters.log_cholesky_inverse
 
 
 def by_factor(theta):
-    """The same from the definition: J = U U^T, written as matrices."""
+    """Reference implementation from the definition J = U U^T, with matrices."""
     alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = theta
     U = np.exp(alpha) * np.array(
         [
@@ -30,16 +30,16 @@ def by_factor(theta):
     return np.array([J[3, 3], *J[:3, 3], *tensor[np.triu_indices(3)]])
 
 
-def test_it_is_the_product_of_the_factor(rng):
+def test_parameters_equal_those_of_the_definition(rng):
     theta = rng.normal(size=(5, 10))
-    found = log_cholesky(theta)
-    assert_close(found, [by_factor(row) for row in theta], 1e-13)
-    assert inertia.is_physical(found).all()
-    assert_close(log_cholesky(theta.tolist()), found)
+    result = log_cholesky(theta)
+    assert_close(result, [by_factor(row) for row in theta], 1e-13)
+    assert inertia.is_physical(result).all()
+    assert_close(log_cholesky(theta.tolist()), result)
     assert log_cholesky(np.zeros((0, 10))).shape == (0, 10)
 
 
-def test_the_inverse_undoes_it(rng):
+def test_inverse_restores_theta(rng):
     theta = rng.normal(size=(2, 3, 10))
     assert_close(log_cholesky_inverse(log_cholesky(theta)), theta, 1e-11)
     bodies = np.stack([random_inertia(rng).parameters() for _ in range(4)])
@@ -57,14 +57,14 @@ def test_inside_a_compiled_function_with_derivatives(rng):
     assert_close(phi, log_cholesky(theta), 1e-13)
     assert_close(back, theta, 1e-11)
     expected = jacobian_by_steps(there_and_back, [theta], "theta")
-    found = evaluated(there_and_back.jacobian("theta"), [theta])
-    assert_close(found[0], expected[0], 1e-12)
-    assert_close(found[1], np.eye(10), 1e-9)
-    assert abs(np.linalg.det(found[0])) > 0.0
+    result = evaluated(there_and_back.jacobian("theta"), [theta])
+    assert_close(result[0], expected[0], 1e-12)
+    assert_close(result[1], np.eye(10), 1e-9)
+    assert abs(np.linalg.det(result[0])) > 0.0
 
 
-def test_a_payload_is_identified_by_descent_over_physical_bodies(rng):
-    """From torques alone, with steps that no bound has to check."""
+def test_descent_identifies_a_payload_from_torques(rng):
+    """Every step stays physical without bounds on the parameters."""
     kd = lw.KinDyn(
         lw.robots.load("arm"), floating=False, parameters=[lw.parameters.Payload("tool")]
     )
@@ -98,8 +98,8 @@ def test_a_payload_is_identified_by_descent_over_physical_bodies(rng):
         changed = changed - downhill
         if not step @ changed > 0.0:
             break
-        turn = np.eye(10) - np.outer(step, changed) / (step @ changed)
-        inverse = turn @ inverse @ turn.T + np.outer(step, step) / (step @ changed)
+        projection = np.eye(10) - np.outer(step, changed) / (step @ changed)
+        inverse = projection @ inverse @ projection.T + np.outer(step, step) / (step @ changed)
     assert total(theta) < 1e-12 * start
     assert_close(log_cholesky(theta), box, 1e-5)
 
@@ -112,7 +112,7 @@ def test_a_payload_is_identified_by_descent_over_physical_bodies(rng):
         (lw.Inertia(1.0, tensor=(1, 0, 0, 1, 0, 3)), "no volume"),
     ],
 )
-def test_what_has_no_logarithm_is_rejected(body, reason):
+def test_inverse_rejects_bodies_without_mass_or_volume(body, reason):
     with pytest.raises(lw.ValueRangeError, match=reason):
         log_cholesky_inverse(body.parameters())
     good = lw.solid_sphere(1.0, 0.1).parameters()
@@ -120,7 +120,7 @@ def test_what_has_no_logarithm_is_rejected(body, reason):
         log_cholesky_inverse([good, body.parameters()])
 
 
-def test_wrong_shapes_and_types():
+def test_wrong_shapes_and_types_are_rejected():
     with pytest.raises(lw.ShapeError, match=r"theta: .*10\).*\(9,\)"):
         log_cholesky(np.zeros(9))
     with pytest.raises(lw.ArgumentError, match=r"parameters: .*complex128"):

@@ -1,4 +1,4 @@
-"""Calls with parameters: compiled, in batches, by name, left out, traced, pickled, exported."""
+"""Calls with parameters: compiled, in batches, by name, omitted, traced, pickled, exported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def motion(kd):
     return kd.random(6, seed=4), *rng.normal(size=(2, 6, kd.nv))
 
 
-def test_what_the_numbers_are(kd):
+def test_names_and_nominal_values(kd):
     assert dict(kd.parameters) == {
         "payload.tool": slice(0, 10),
         "mount.tool": slice(10, 17),
@@ -55,22 +55,22 @@ gravity       17:20  [m/s^2] in the world"""
     np.testing.assert_array_equal(kd.parameter_values(), [0] * 13 + [1, 0, 0, 0] + [0, 0, -9.80665])
     assert repr(lw.KinDyn(kd.model).parameters) == "no parameters"
     assert lw.KinDyn(kd.model).parameter_values().shape == (0,)
-    own = "<Kernel mass_matrix: q (8,), parameters (20,) -> mass_matrix (8, 8)>"
-    assert repr(kd.mass_matrix) == own
+    expected = "<Kernel mass_matrix: q (8,), parameters (20,) -> mass_matrix (8, 8)>"
+    assert repr(kd.mass_matrix) == expected
 
 
-def test_a_call_with_them_by_name_by_place_or_not_at_all(kd, plain, loaded, motion):
+def test_parameters_by_keyword_by_position_or_omitted(kd, plain, loaded, motion):
     q, nu, nu_dot = motion
     p = kd.parameter_values({"payload.tool": LOAD.parameters()})
     expected = loaded.inverse_dynamics(q, nu, nu_dot)
-    for found in (
+    for result in (
         kd.inverse_dynamics(q, nu, nu_dot, parameters=p),
         kd.inverse_dynamics(q, nu, nu_dot, p),
         kd.inverse_dynamics(q, nu=nu, nu_dot=nu_dot, parameters=p.tolist()),
         kd.inverse_dynamics(parameters=p, q=q, nu=nu, nu_dot=nu_dot),
         kd.function("inverse_dynamics")(q, nu, nu_dot, p),
     ):
-        assert_close(found, expected)
+        assert_close(result, expected)
     assert_close(kd.inverse_dynamics(q, nu, nu_dot), plain.inverse_dynamics(q, nu, nu_dot))
     assert_close(kd.inverse_dynamics(q, nu=nu, nu_dot=nu_dot), plain.inverse_dynamics(*motion))
     by = kd.function("inverse_dynamics").jacobian("nu_dot")
@@ -78,21 +78,21 @@ def test_a_call_with_them_by_name_by_place_or_not_at_all(kd, plain, loaded, moti
     assert_close(by(q, nu, nu_dot, p), loaded.mass_matrix(q))
 
 
-def test_rows_with_their_own_numbers_broadcast(kd, plain, loaded, motion):
+def test_one_parameter_vector_per_row_broadcasts(kd, plain, loaded, motion):
     q = motion[0]
     loads = np.zeros((6, 10))
     loads[::2] = LOAD.parameters()
     p = kd.parameter_values({"payload.tool": loads})
     assert p.shape == (6, 20)
-    found = kd.mass_matrix(q, parameters=p)
-    assert_close(found[::2], loaded.mass_matrix(q[::2]))
-    assert_close(found[1::2], plain.mass_matrix(q[1::2]))
+    result = kd.mass_matrix(q, parameters=p)
+    assert_close(result[::2], loaded.mass_matrix(q[::2]))
+    assert_close(result[1::2], plain.mass_matrix(q[1::2]))
     assert_close(kd.mass_matrix(q[0], parameters=p)[2], loaded.mass_matrix(q[0]))
     assert kd.mass_matrix(q[:, None], parameters=p).shape == (6, 6, 8, 8)
     assert kd.mass_matrix(q[:0], parameters=p[:0]).shape == (0, 8, 8)
     out = np.empty((6, 8, 8))
     assert kd.mass_matrix(q, parameters=p, out=out, threads=2) is out
-    np.testing.assert_array_equal(out, found)
+    np.testing.assert_array_equal(out, result)
 
 
 def test_gravity_and_wrenches_together_with_parameters(kd, loaded, motion):
@@ -130,13 +130,13 @@ def test_inside_a_compiled_function(kd, plain, motion):
         p = np.concatenate([load, kd.parameter_values()[10:]])
         return kd.kinetic_energy(q, nu, parameters=p), kd.kinetic_energy(q, nu)
 
-    found, bare = energy(q, nu, 0.7)
+    result, bare = energy(q, nu, 0.7)
     p = kd.parameter_values({"payload.tool": [0.7, 0.007, 0.014, 0.07, 0, 0, 0, 0, 0, 0]})
-    assert_close(found, kd.kinetic_energy(q, nu, parameters=p))
+    assert_close(result, kd.kinetic_energy(q, nu, parameters=p))
     assert_close(bare, plain.kinetic_energy(q, nu))
 
 
-def test_it_is_a_value_like_any_other_kindyn(kd, motion):
+def test_equality_hash_copy_and_pickle(kd, motion):
     again = pickle.loads(pickle.dumps(kd))
     assert again == kd
     assert hash(again) == hash(kd)
@@ -158,20 +158,20 @@ def test_single_precision(kd, motion):
     single = kd.replace(dtype=np.float32)
     p = single.parameter_values({"payload.tool": LOAD.parameters()})
     assert p.dtype == np.float32
-    found = single.mass_matrix(q, parameters=p)
-    assert found.dtype == np.float32
-    assert_close(found, kd.mass_matrix(q, parameters=p.astype(float)), 1e-5)
+    result = single.mass_matrix(q, parameters=p)
+    assert result.dtype == np.float32
+    assert_close(result, kd.mass_matrix(q, parameters=p.astype(float)), 1e-5)
 
 
-def test_functions_of_coordinates_take_none(kd, motion):
+def test_functions_of_coordinates_take_no_parameters(kd, motion):
     q, nu, _ = motion
     assert_close(kd.integrate(q, nu, 0.1), q + 0.1 * nu)
     with pytest.raises(lw.ArgumentError, match="'parameters'"):
         kd.function("difference")(q, q, parameters=kd.parameter_values())
 
 
-def test_exported_functions_take_them_as_an_input(kd, tmp_path):
+def test_exported_functions_have_an_input_for_parameters(kd, tmp_path):
     report = lw.export(kd, tmp_path, ["mass_matrix", "gravity_force"])
-    for row in report.rows:  # compared with the kernels, at random numbers near the model's
+    for row in report.rows:  # compared with the kernels, at random values near those of the model
         assert row.difference <= row.allowed
     assert "const double *parameters" in next(tmp_path.glob("*.h")).read_text()

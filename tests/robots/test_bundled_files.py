@@ -1,4 +1,4 @@
-"""The bundled URDF files, judged without linkwork's own loader: by lxml and by Pinocchio."""
+"""The bundled URDF files, checked with lxml and Pinocchio instead of linkwork's loader."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from lxml import etree
+
+pytestmark = pytest.mark.peers
 
 ROOT = Path(__file__).resolve().parents[2]
 ROBOTS = ROOT / "src" / "linkwork" / "robots"
@@ -45,13 +47,13 @@ def floating(name: str) -> pin.Model:
     return pin.buildModelFromUrdf(str(path(name)), pin.JointModelFreeFlyer())
 
 
-def numbers(text: str) -> np.ndarray:
+def floats(text: str) -> np.ndarray:
     return np.array([float(word) for word in text.split()])
 
 
 def placement(element: Element) -> pin.SE3:
     origin = element.find("origin")
-    return pin.SE3(pin.rpy.rpyToMatrix(numbers(origin.get("rpy"))), numbers(origin.get("xyz")))
+    return pin.SE3(pin.rpy.rpyToMatrix(floats(origin.get("rpy"))), floats(origin.get("xyz")))
 
 
 def tensor(inertia: Element) -> np.ndarray:
@@ -63,10 +65,10 @@ def tensor(inertia: Element) -> np.ndarray:
 
 def stated_inertia(inertial: Element) -> pin.Inertia:
     """The inertia that the file states, in the link frame."""
-    own = pin.Inertia(
+    inertia = pin.Inertia(
         float(inertial.find("mass").get("value")), np.zeros(3), tensor(inertial.find("inertia"))
     )
-    return placement(inertial).act(own)
+    return placement(inertial).act(inertia)
 
 
 def solid_inertia(visual: Element, mass: float) -> pin.Inertia:
@@ -74,19 +76,19 @@ def solid_inertia(visual: Element, mass: float) -> pin.Inertia:
     (shape,) = visual.find("geometry")
     match shape.tag:
         case "box":
-            own = pin.Inertia.FromBox(mass, *numbers(shape.get("size")))
+            inertia = pin.Inertia.FromBox(mass, *floats(shape.get("size")))
         case "cylinder":
             radius, length = float(shape.get("radius")), float(shape.get("length"))
-            own = pin.Inertia.FromCylinder(mass, radius, length)
+            inertia = pin.Inertia.FromCylinder(mass, radius, length)
         case "sphere":
-            own = pin.Inertia.FromSphere(mass, float(shape.get("radius")))
+            inertia = pin.Inertia.FromSphere(mass, float(shape.get("radius")))
         case tag:
             raise AssertionError(f"<{tag}> is not a primitive")
-    return placement(visual).act(own)
+    return placement(visual).act(inertia)
 
 
 def masses_of_visuals(inertial: Element) -> list[float]:
-    """One visual has the whole mass; of several, a comment states the masses in their order."""
+    """A single visual has the total mass; for several, a comment states their masses in order."""
     comments = inertial.xpath("comment()")
     if not comments:
         return [float(inertial.find("mass").get("value"))]
@@ -94,13 +96,13 @@ def masses_of_visuals(inertial: Element) -> list[float]:
 
 
 def random_configuration(model: pin.Model, seed: int) -> np.ndarray:
-    """Joints in [-2, 2], whatever their limits: mathematics does not stop at a limit."""
+    """Random joint positions in [-2, 2]; limits are ignored."""
     rng = np.random.default_rng(seed)
     return pin.integrate(model, pin.neutral(model), rng.uniform(-2, 2, model.nv))
 
 
 def moving_joints(model: pin.Model) -> list[str]:
-    """The names behind the free-flyer, in the order of s."""
+    """The names of the joints after the free-flyer, in the order of s."""
     return list(model.names)[2:]
 
 
@@ -124,7 +126,7 @@ def test_the_generator_reproduces_the_files_byte_for_byte(tmp_path):
 
 
 @each_robot
-def test_each_element_has_its_own_line(name):
+def test_each_element_is_on_a_separate_line(name):
     for line in path(name).read_text().splitlines():
         assert line.count("<") <= 1
         assert line == line.rstrip()
@@ -161,7 +163,7 @@ def test_moving_joints_state_limits_and_losses(name):
         if joint.get("type") == "fixed":
             continue
         limit, dynamics = joint.find("limit"), joint.find("dynamics")
-        axis = numbers(joint.find("axis").get("xyz"))
+        axis = floats(joint.find("axis").get("xyz"))
 
         assert np.linalg.norm(axis) == 1
         assert float(limit.get("velocity")) > 0
@@ -229,19 +231,19 @@ def test_mass_matrix_is_positive_definite(name):
 
 @pytest.mark.parametrize("name", ["arm", "humanoid"])
 def test_some_origins_are_tilted_and_some_products_of_inertia_are_not_zero(name):
-    """A robot with everything aligned would hide mistakes."""
+    """A robot with all frames aligned would hide errors."""
     robot = read(name)
 
     tilted = [
         joint.get("name")
         for joint in robot.findall("joint")
-        if joint.get("type") != "fixed" and numbers(joint.find("origin").get("rpy")).any()
+        if joint.get("type") != "fixed" and floats(joint.find("origin").get("rpy")).any()
     ]
     products = [
         [float(inertia.get(key)) for key in ("ixy", "ixz", "iyz")]
         for inertia in robot.iter("inertia")
     ]
-    askew = [numbers(each.find("origin").get("rpy")).any() for each in robot.iter("inertial")]
+    askew = [floats(each.find("origin").get("rpy")).any() for each in robot.iter("inertial")]
 
     assert len(tilted) >= 3
     assert any(all(row) for row in products)
@@ -252,8 +254,8 @@ def test_some_origins_are_tilted_and_some_products_of_inertia_are_not_zero(name)
     ("name", "sides"),
     [("humanoid", {"l_": "r_"}), ("quadruped", {"FL_": "FR_", "RL_": "RR_"})],
 )
-def test_a_mirrored_posture_has_the_mirrored_centre_of_mass(name, sides):
-    """Pitch, knees and elbows keep their sign in the mirror; roll and yaw change it."""
+def test_a_mirrored_posture_has_the_mirrored_center_of_mass(name, sides):
+    """Mirroring changes the sign of roll and yaw, but not of pitch, knees and elbows."""
     both_ways = sides | {right: left for left, right in sides.items()}
     model = floating(name)
     data = model.createData()
@@ -277,7 +279,7 @@ def test_a_mirrored_posture_has_the_mirrored_centre_of_mass(name, sides):
     ("name", "left", "right"),
     [("humanoid", "l_", "r_"), ("quadruped", "FL_", "FR_"), ("quadruped", "RL_", "RR_")],
 )
-def test_inertias_and_ranges_of_the_right_side_are_images_of_the_left(name, left, right):
+def test_inertias_and_ranges_of_the_right_side_mirror_the_left(name, left, right):
     robot = read(name)
     by_name = {element.get("name"): element for element in robot.iter("link", "joint")}
     pairs = {key: right + key.removeprefix(left) for key in by_name if key.startswith(left)}
@@ -331,7 +333,7 @@ def test_humanoid_frames_and_joints_per_limb():
 
 
 def test_the_quadruped_stands_within_its_limits_on_four_level_feet():
-    """Legs come in the order FL, FR, RL, RR; the stance is the one its header names."""
+    """Legs are in the order FL, FR, RL, RR; the header of the file states the stance."""
     model = floating("quadruped")
     data = model.createData()
     joints = moving_joints(model)
@@ -353,7 +355,7 @@ def test_the_quadruped_stands_within_its_limits_on_four_level_feet():
 
 
 def test_the_fingers_of_the_arm_close_together():
-    """As Pinocchio reads it, one finger depends on the other, and they travel apart equally."""
+    """In Pinocchio, one finger depends on the other, and both move by the same distance."""
     model = pin.buildModelFromUrdf(str(path("arm")), mimic=True)
     data = model.createData()
     q = pin.neutral(model)

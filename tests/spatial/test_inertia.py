@@ -59,6 +59,7 @@ def test_the_mass_is_in_the_linear_block_of_the_matrix():
     assert np.array_equal(M[3:, 3:], [[26, -4, -6], [-4, 20, -12], [-6, -12, 10]])
 
 
+@pytest.mark.peers
 def test_parameters_and_matrix_agree_with_pinocchio(rng):
     for mass, com, tensor in zip(
         rng.uniform(0.1, 5, size=20), rng.normal(size=(20, 3)), random_tensors(rng, 20), strict=True
@@ -70,6 +71,7 @@ def test_parameters_and_matrix_agree_with_pinocchio(rng):
         assert_close(params[order], peer.toDynamicParameters(), 1e-15)
 
 
+@pytest.mark.peers
 def test_parameters_and_matrix_agree_with_idyntree(rng):
     for params in random_params(rng, 20):
         peer = idyn_inertia(params)
@@ -110,12 +112,14 @@ def test_the_lower_triangle_is_not_read(rng):
 # --- physics
 
 
+@pytest.mark.peers
 def test_a_moved_body_agrees_with_pinocchio(rng):
     for H, params in zip(random_poses(rng, 20), random_params(rng, 20), strict=True):
         peer = pin.SE3(H).act(pin_inertia(params))
         assert_close(inertia.matrix(inertia.transform(H, params)), peer.matrix(), 1e-13)
 
 
+@pytest.mark.peers
 def test_a_moved_body_agrees_with_idyntree(rng):
     for H, params in zip(random_poses(rng, 20), random_params(rng, 20), strict=True):
         T = idyn.Transform(idyn.Rotation(*H[:3, :3].ravel()), idyn.Position(*H[:3, 3]))
@@ -168,6 +172,7 @@ def test_two_bodies_in_one_frame_add(rng):
     assert np.array_equal(tensor, np.diag([0, 3, 3]))
 
 
+@pytest.mark.peers
 def test_sums_agree_with_pinocchio(rng):
     a, b = random_params(rng, 2)
     peer = pin_inertia(a) + pin_inertia(b)

@@ -92,6 +92,7 @@ def test_transforms_chain_by_adjacency(rng):
         assert_close(transform(a_H_b @ b_H_c), transform(a_H_b) @ transform(b_H_c), 4e-15)
 
 
+@pytest.mark.peers
 def test_transforms_agree_with_pinocchio(a_H_b, b_v):
     for H, v in zip(a_H_b, b_v, strict=True):
         M = pin.SE3(H)
@@ -103,6 +104,7 @@ def test_transforms_agree_with_pinocchio(a_H_b, b_v):
         assert_close(motion.inverse_transform_force(H, v), M.actInv(pin.Force(v)).vector, 2e-15)
 
 
+@pytest.mark.peers
 def test_transforms_agree_with_idyntree(a_H_b):
     for H in a_H_b:
         T = idyn_transform(H)
@@ -110,6 +112,7 @@ def test_transforms_agree_with_idyntree(a_H_b):
         assert_close(motion.force_transform(H), T.asAdjointTransformWrench().toNumPy(), 1e-15)
 
 
+@pytest.mark.peers
 def test_cross_products_agree_with_pinocchio(b_v, rng):
     for v, u in zip(b_v, rng.normal(size=(20, 6)), strict=True):
         V = pin.Motion(v)

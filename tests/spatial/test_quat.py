@@ -57,6 +57,7 @@ def test_products_of_quaternions_are_products_of_rotations(rng):
     assert abs(product - quat.to_rotation(a) @ quat.to_rotation(b)).max() <= 8 * EPS
 
 
+@pytest.mark.peers
 def test_products_agree_with_pinocchio(rng):
     for a, b in zip(unit(rng, 20), unit(rng, 20), strict=True):
         product = pin.Quaternion(*a) * pin.Quaternion(*b)  # w, x, y, z here; coeffs() is x, y, z, w
@@ -155,6 +156,7 @@ def test_to_rotation_is_the_polynomial_off_the_unit_sphere_too(rng):
         assert_close(quat.to_rotation(q), np.eye(3) + 2 * q[0] * K + 2 * K @ K, 4 * EPS)
 
 
+@pytest.mark.peers
 def test_to_rotation_agrees_with_pinocchio(rng):
     for q in unit(rng, 20):
         assert_close(quat.to_rotation(q), pin.Quaternion(*q).matrix())

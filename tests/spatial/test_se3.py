@@ -97,6 +97,7 @@ def test_points_chain_by_adjacency(rng):
     assert_close(se3.transform_point(a_H_b @ b_H_c, point), stepwise, 1e-15 * 4)
 
 
+@pytest.mark.peers
 def test_from_xyz_rpy_agrees_with_pinocchio(rng):
     for xyz, rpy in rng.uniform(-3, 3, size=(20, 2, 3)):
         expected = pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz).homogeneous
@@ -154,6 +155,7 @@ def test_exp_inverts_log(rng):
     assert abs(se3.exp(se3.log(H)) - H).max() <= 1e-14
 
 
+@pytest.mark.peers
 def test_exp_and_log_agree_with_pinocchio(rng):
     for xi in rng.normal(size=(50, 6)):
         H = se3.exp(xi)
@@ -191,6 +193,7 @@ def test_left_jacobian_is_the_right_one_in_the_fixed_frame():
     assert abs(moved - se3.left_jacobian(xi)).max() <= 1e-13
 
 
+@pytest.mark.peers
 def test_right_jacobian_agrees_with_pinocchio(rng):
     for xi in rng.normal(size=(50, 6)):
         assert_close(se3.right_jacobian(xi), pin.Jexp6(pin.Motion(xi)), 1e-12)

@@ -11,7 +11,7 @@ def only_bundled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Robots as on a machine on which no package of robots is installed."""
     without = {
         package: collection
-        if package == named.OWN
+        if package == named.BUNDLED
         else named.Collection(tuple, collection.file)  # no names
         for package, collection in named.COLLECTIONS.items()
     }

@@ -7,16 +7,14 @@ series, so they share nothing with the closed forms that are under test.
 from __future__ import annotations
 
 import math
-import warnings
 from functools import cache, wraps
 
 import mpmath as mp
 import numpy as np
-import pinocchio as pin  # noqa: F401 - the tests import it from here
+from tests.support.packages import optional_package
 
-with warnings.catch_warnings():  # its import crashes where SWIG's deprecation warnings are errors
-    warnings.simplefilter("ignore")
-    import idyntree.bindings as idyn  # noqa: F401 - the same
+pin = optional_package("pinocchio")
+idyn = optional_package("idyntree.bindings")
 
 DIGITS = 60
 EPS = float(np.finfo(float).eps)

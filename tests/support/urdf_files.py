@@ -63,7 +63,7 @@ MASS = (
 
 
 def loaded(source: Any, **options: Any) -> tuple[Model, list[str]]:
-    """The model of a source, and the warnings of `load`, one string for each finding."""
+    """The model of a source, and the findings of the warning of `load`, as strings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = load(source, **options)
@@ -75,8 +75,8 @@ def loaded(source: Any, **options: Any) -> tuple[Model, list[str]]:
     return model, [str(finding) for finding in findings]
 
 
-def refused(source: Any, **options: Any) -> list[str]:
-    """The reasons for which `load` rejects a source; there must be no warning."""
+def error_lines(source: Any, **options: Any) -> list[str]:
+    """The findings of the error that `load` raises, as strings."""
     with pytest.raises(ParseError) as caught:
         load(source, **options)
     if len(caught.value.findings) == 1:
@@ -85,9 +85,9 @@ def refused(source: Any, **options: Any) -> list[str]:
     return [f"{finding.severity}: {finding}" for finding in caught.value.findings]
 
 
-def refusal(source: Any, **options: Any) -> str:
-    """The only reason for which `load` rejects a source."""
-    reasons = refused(source, **options)
+def error_message(source: Any, **options: Any) -> str:
+    """The only finding of the error that `load` raises, as a string."""
+    reasons = error_lines(source, **options)
     assert len(reasons) == 1, reasons
     return reasons[0].removeprefix("error: ")
 

@@ -15,6 +15,8 @@ from tests.support.page import Page, soon, within
 
 import linkwork as lw
 
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
 WIDTH, HEIGHT = 1000, 560
 LEFT = 600  # pixels from here on are controls
 PATIENCE = 60  # [s]; machines that test are busy

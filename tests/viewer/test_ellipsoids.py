@@ -1,4 +1,4 @@
-"""Ellipsoids of inertias and of manipulability, and colours."""
+"""Ellipsoids of inertias and of manipulability, and colors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_ellipsoid_has_the_inertia_it_is_drawn_for(rng):
     assert np.linalg.det(R) == pytest.approx(1)
 
 
-def test_unphysical_inertias_are_told_apart_and_massless_links_left_out():
+def test_unphysical_inertias_are_marked_and_massless_links_left_out():
     bad = lw.Inertia(1.0, (0, 0, 0), (1.0, 0, 0, 1.0, 0, 3.0))
     good = lw.solid_box(1.0, (0.1, 0.2, 0.3))
     found = inertia_ellipsoids([link(bad, "bad"), link(good, "good"), link(lw.Inertia(), "none")])
@@ -97,7 +97,7 @@ def test_numbers_are_blue_clear_and_red():
     assert not signed_colors(np.zeros(3))[:, 3].any()
 
 
-def test_colours_of_materials():
+def test_colors_of_materials():
     assert rgb_of(None) == ((170, 176, 186), 1.0)
     assert rgb_of(lw.Material("m")) == ((170, 176, 186), 1.0)
     assert rgb_of(lw.Material("m", (1.0, 0.5, -3.0, 0.25))) == ((255, 128, 0), 0.25)

@@ -35,7 +35,7 @@ def test_a_mesh_is_read_and_scaled(folder, kind):
     np.testing.assert_allclose(np.ptp(vertices, axis=0), [0.2, 0.2, 0.3], atol=1e-6)
 
 
-def test_the_colour_in_a_file_is_used_unless_the_robot_has_one(folder):
+def test_the_color_in_a_file_is_used_unless_the_robot_has_one(folder):
     mesh = lw.Mesh("m", path=str(folder / "cube.glb"))
     red = lw.Material("red", (1.0, 0.0, 0.0, 1.0))
 
@@ -51,7 +51,7 @@ def test_the_colour_in_a_file_is_used_unless_the_robot_has_one(folder):
     ("mesh", "text"),
     [
         (lw.Mesh("package://x/a.stl"), "mesh 'package://x/a.stl' not found"),
-        (lw.Mesh("a.stl", searched=("/a", "/b")), "not found; searched 2 places"),
+        (lw.Mesh("a.stl", searched=("/a", "/b")), "searched 2"),
         (lw.Mesh("a.stl", path="/nowhere/a.stl"), "cannot be read"),
     ],
 )
@@ -68,7 +68,7 @@ def test_a_mesh_that_is_not_there_becomes_a_box_with_a_note(mesh, text):
 
 
 @pytest.mark.parametrize("name", ["broken.stl", "empty.obj"])
-def test_a_broken_mesh_says_so(folder, name):
+def test_a_broken_mesh_is_reported(folder, name):
     pieces, why = read_mesh(lw.Mesh(name, path=str(folder / name)))
 
     assert pieces == []

@@ -190,7 +190,7 @@ def test_a_frame_that_cannot_be_reached_gets_as_near_as_it_can(arm):
     assert moved.drag("tool", target, with_base=True).reached
 
 
-def test_bad_configurations_are_refused(arm):
+def test_bad_configurations_are_rejected(arm):
     robot = ViewedRobot(arm)
     n = robot.kd.nq - 7
 

@@ -16,7 +16,9 @@ from linkwork.cli.robot_files import is_cell
 from linkwork.io.named_robots import CELL_FOLDER
 
 
-@pytest.mark.parametrize("words", [["arm"], ["pick_and_place", "--dark"], ["arm", "quadruped"]])
+@pytest.mark.parametrize(
+    "words", [["arm"], ["pick_and_place", "--dark"], ["arm", "quadruped", "--fixed"]]
+)
 def test_it_shows_the_page_until_it_is_interrupted(words, tmp_path):
     if words == ["arm"]:
         np.save(tmp_path / "motion.npy", np.zeros((3, 8)))
@@ -38,8 +40,8 @@ def test_it_shows_the_page_until_it_is_interrupted(words, tmp_path):
     ("words", "text"),
     [
         (("view", "armm"), "'arm'"),
-        (("view", "arm", "--trajectory", "no.csv", "--port", "0"), "no.csv"),
-        (("view", "arm", "--port", "99999"), "99999"),
+        (("view", "arm", "--fixed", "--trajectory", "no.csv", "--port", "0"), "no.csv"),
+        (("view", "arm", "--fixed", "--port", "99999"), "99999"),
         (("view", "arm", "two_arms"), "a workcell is shown alone"),
         (("view",), "'FILE'"),
     ],
@@ -53,7 +55,7 @@ def test_bad_use_is_one_line_and_exit_code_2(words, text):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_workcells_are_known_by_their_root_element(tmp_path):
+def test_workcells_are_recognized_by_their_root_element(tmp_path):
     assert is_cell("two_arms")
     assert is_cell(str(CELL_FOLDER / "two_arms.xml"))
     assert not is_cell("arm")

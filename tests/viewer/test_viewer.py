@@ -163,9 +163,9 @@ def test_what_is_drawn_over_a_robot_moves_with_it(viewer, fixed):
         v = fixed.velocity("tool", q, np.ones(fixed.nv))
         np.testing.assert_allclose((arrows[0, 1] - arrows[0, 0]) / 0.5, v[:3], atol=1e-5)
         links = [link for link in fixed.model.links if link.inertia.mass > 0]
-        centres = [fixed.transform(x.name, q) @ [*x.inertia.com, 1] for x in links]
+        centers = [fixed.transform(x.name, q) @ [*x.inertia.com, 1] for x in links]
         placed = node("/arm/inertias").batched_positions
-        np.testing.assert_allclose(placed, np.array(centres)[:, :3], atol=1e-6)
+        np.testing.assert_allclose(placed, np.array(centers)[:, :3], atol=1e-6)
     viewer.look(com=False, inertias=False, torques=False)
     viewer.frames("tool", visible=False)
     viewer.flush()
@@ -302,7 +302,7 @@ def test_closing_ends_the_threads_and_frees_the_port(arm):
         assert again.server.get_port() == port
 
 
-def test_a_port_that_is_taken_is_refused(arm):
+def test_a_port_in_use_is_rejected(arm):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -319,7 +319,7 @@ def test_a_port_that_is_taken_is_refused(arm):
         ((3,), "Model.*KinDyn.*WorkCell.*3"),
     ],
 )
-def test_what_is_no_robot_is_refused(things, facts):
+def test_other_objects_than_robots_are_rejected(things, facts):
     with pytest.raises(lw.ArgumentError, match=facts):
         lw.view(*things, port=0)
 

@@ -1,6 +1,7 @@
-"""Tests of numbers of robots: fast code is made where a test waits for it by `warmup`.
+"""Tests of workcells without background compilation.
 
-Nobody else needs it, and making it in the background takes more time than the tests themselves.
+Optimized code is only compiled by `warmup`; compiling it in the background takes longer than the
+tests.
 """
 
 from __future__ import annotations

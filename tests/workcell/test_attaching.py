@@ -1,4 +1,4 @@
-"""Attaching, gripping and releasing: poses are kept, cycles refused, and nothing is half done."""
+"""Attaching, gripping and releasing: poses are preserved, and cycles are rejected."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_gripping_and_releasing_keep_world_poses(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_attaching_never_makes_a_cycle(seed):
+def test_attachment_cycles_are_rejected(seed):
     rng = np.random.default_rng(seed)
     cell = random_cell(rng, robots=False)
     state = random_state(cell, rng)
@@ -68,7 +68,7 @@ def test_attaching_never_makes_a_cycle(seed):
     assert 0 < refused < 200
 
 
-def test_attaching_keeps_the_pose_on_the_parent():
+def test_attaching_keeps_the_pose_in_the_parent():
     cell = bench()
     state = cell.state({"arm": 0.4})
     after = cell.attach(state, "box", "tool")
@@ -79,7 +79,7 @@ def test_attaching_keeps_the_pose_on_the_parent():
     assert_close(cell.world_H_frame("box", after), on_tool, 1e-15)
 
 
-def test_what_sits_on_a_gripped_frame_comes_along():
+def test_children_of_a_gripped_frame_move_with_it():
     cell = bench()
     state = cell.grip(cell.state(), "box", "tool")
     moved = cell.set_values(state, "arm", 1.0)
@@ -92,7 +92,7 @@ def test_what_sits_on_a_gripped_frame_comes_along():
         assert not np.allclose(cell.world_H_frame(frame, moved), cell.world_H_frame(frame, state))
 
 
-def test_rows_of_a_batch_are_attached_one_by_one(rng):
+def test_rows_of_a_batch_may_have_different_parents(rng):
     cell = bench()
     states = cell.state().broadcast(3)
     states = cell.set_values(states, "arm", rng.normal(size=(3, 1)))
@@ -105,7 +105,7 @@ def test_rows_of_a_batch_are_attached_one_by_one(rng):
         np.testing.assert_array_equal(mixed[k].parents, alone.parents)
     with pytest.raises(lw.ShapeError, match=r"parent: .*\(3,\)"):
         cell.attach(states, "box", ["tool", "table"])
-    with pytest.raises(lw.ArgumentError, match=r"rows.*one row"):
+    with pytest.raises(lw.ArgumentError, match=r"attachments.*single state"):
         cell.parent("box", mixed)
     assert cell.parent("lid", mixed) == "box"  # the same in all rows
 
@@ -116,7 +116,7 @@ def test_rows_of_a_batch_are_attached_one_by_one(rng):
         (lambda c, s: c.attach(s, "box", "box"), "'box'.*itself"),
         (
             lambda c, s: c.attach(s, "box", "handle"),
-            "'box'.*'handle'.*sits on it",
+            "'box'.*'handle'.*carries",
         ),
         (lambda c, s: c.grip(s, "box", "lid"), "'box'.*'lid'"),
         (lambda c, s: c.attach(s, "tool", "table"), "'tool'.*not attachable"),
@@ -154,7 +154,7 @@ def test_rows_of_a_batch_are_attached_one_by_one(rng):
         ),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(call, text):
+def test_invalid_changes_are_rejected_and_change_nothing(call, text):
     cell = bench()
     state = cell.state({"arm": 0.3})
     values, parents = state.values.copy(), state.parents.copy()
@@ -164,7 +164,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(call, text):
     np.testing.assert_array_equal(state.parents, parents)
 
 
-def test_two_states_never_affect_each_other(rng):
+def test_states_do_not_affect_each_other(rng):
     cell = random_cell(rng)
     states = [random_state(cell, rng) for _ in range(3)]
     before = [(state.values.copy(), state.parents.copy()) for state in states]
@@ -180,14 +180,14 @@ def test_two_states_never_affect_each_other(rng):
         np.testing.assert_array_equal(cell.fk(state).world_H_frames, table)
 
 
-def test_poses_can_be_given_in_any_frame(rng):
+def test_poses_can_be_relative_to_any_frame(rng):
     cell = bench()
     state = cell.state({"arm": 0.7})
     for reference in ("WORLD", "table", "tool", None):
         pose = random_pose(rng).matrix()
         moved = cell.set_pose(state, "box", pose, reference)
-        found = cell.frame_H_frame(reference or "table", "box", moved)
-        assert_close(found, pose, 1e-14)
+        result = cell.frame_H_frame(reference or "table", "box", moved)
+        assert_close(result, pose, 1e-14)
     several = np.array([random_pose(rng).matrix() for _ in range(4)])
     moved = cell.set_pose(cell.grip(state, "box", "tool"), "box", several, "WORLD")
     assert moved.batch_shape == (4,)
@@ -199,7 +199,7 @@ def test_poses_can_be_given_in_any_frame(rng):
     )
 
 
-def test_drifted_quaternions_and_other_numbers_are_taken():
+def test_quaternions_are_normalized_and_other_types_converted():
     cell = bench()
     state = cell.set_values(cell.state(), "box", [0, 0, 0, 1.0001, 0, 0, 0])
     assert cell.values("box", state).tolist() == [0, 0, 0, 1, 0, 0, 0]

@@ -1,4 +1,4 @@
-"""Devices: their part of a state, bounds, and Jacobians against differences and KinDyn."""
+"""Devices: coordinates, bounds, and Jacobians compared with finite differences and KinDyn."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def _moved(device, state, k, step):
     theta = cell.values(name, state)
     nu = np.zeros(frame.velocity_size)
     nu[k] = step
-    after = frame.own_kind.moved(list(theta), list(nu))
+    after = frame.coordinate_kind.moved(list(theta), list(nu))
     return cell.set_values(state, name, np.array(after, dtype=float).reshape(-1))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_jacobians_of_any_frame_are_its_derivatives(seed):
+def test_jacobians_of_any_frame_agree_with_differences(seed):
     rng = np.random.default_rng(seed)
     cell = random_cell(rng)
     joints = tuple(f.name for f in cell.frames if f.size)
@@ -68,9 +68,9 @@ def test_jacobians_of_any_frame_are_its_derivatives(seed):
     for name in ("all", "left", "walker"):
         device = cell.device(name)
         for frame in (device.end, rng.choice(cell.frame_names)):
-            found = device.base_J_frame(str(frame), state)
-            wanted = differences(device, str(frame), state)
-            assert_close(found, wanted, 1e-8, scale=max(1.0, np.abs(wanted).max()))
+            result = device.base_J_frame(str(frame), state)
+            expected = differences(device, str(frame), state)
+            assert_close(result, expected, 1e-8, scale=max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -95,17 +95,19 @@ def test_placed_robots_agree_with_kindyn(seed):
         states = device.set_q(cell.state(), q)
         assert_close(device.get_q(states), q, 1e-15)
         for frame in rng.choice(model.frame_names, 3):
-            own = f"{name}.{frame}"
-            assert_close(device.base_H_frame(own, states), kd.transform(frame, q), 1e-13)
+            cell_frame = f"{name}.{frame}"
+            assert_close(device.base_H_frame(cell_frame, states), kd.transform(frame, q), 1e-13)
             J = kd.jacobian(frame, q)
-            assert_close(device.base_J_frame(own, states), J, 1e-12, scale=max(1, np.abs(J).max()))
+            assert_close(
+                device.base_J_frame(cell_frame, states), J, 1e-12, scale=max(1, np.abs(J).max())
+            )
         np.testing.assert_array_equal(
             device.lower, kd.limits.lower if not floating else device.lower
         )
 
 
-def test_the_base_may_be_turned_and_the_tool_may_hold_something(rng):
-    """Against a chain whose Jacobian is written down here: two hinges and a slide."""
+def test_jacobian_with_a_rotated_base_and_a_gripped_object(rng):
+    """Compared with the explicit Jacobian of a chain of two hinges and a slide."""
     pose = random_pose(rng)
     cell = lw.WorkCell("bench").with_frame("base", parent_H_frame=pose)
     cell = cell.with_joint("a", "revolute", "base", axis=(0, 0, 1))
@@ -185,8 +187,8 @@ def test_tree_and_composite_devices():
     assert pair.get_q(state).tolist() == [-0.5, -0.4]
     for device in (hands, pair):
         J = device.base_J_ends(state)
-        wanted = [differences(device, end, state) for end in device.ends]
-        assert_close(J, np.concatenate(wanted), 1e-8)
+        expected = [differences(device, end, state) for end in device.ends]
+        assert_close(J, np.concatenate(expected), 1e-8)
     assert hands.lower.tolist() == [-1, -2, -2]
     assert hands.upper.tolist() == [1, 0.5, 0.5]
     assert hands.velocity_limits.tolist() == [np.inf, 3, 3]
@@ -221,7 +223,7 @@ def test_bounds_and_paths():
         cell.device("hand")
 
 
-def test_a_free_device_moves_its_frame(rng):
+def test_free_device_moves_its_frame(rng):
     cell = lw.WorkCell("air").with_frame("drone", parent_H_frame=random_pose(rng), movable=True)
     cell = cell.with_device(lw.FreeDevice("drone", "WORLD", "drone"))
     drone = cell.device("drone")
@@ -232,7 +234,7 @@ def test_a_free_device_moves_its_frame(rng):
     assert_close(drone.get_q(drone.set_q(cell.state(), q)), q, 1e-15)
 
 
-def test_a_cart_rolls_along_arcs():
+def test_cart_rolls_along_arcs():
     cart = lw.MobileDevice("cart", "cart", left="wheel_l", right="wheel_r", radius=0.1, track=0.5)
     cell = two_hands().with_device(cart)
     cart = cell.device("cart")
@@ -248,8 +250,8 @@ def test_a_cart_rolls_along_arcs():
         start = cell.world_H_frame("cart", ahead)
         a, b = (se3.inverse(start) @ cell.world_H_frame(frame, end) for end in ends)
         twist = [*(a - b)[:3, 3], *so3.log(a[:3, :3] @ b[:3, :3].T)]
-        found = cart.base_J_frame(frame, ahead) @ rates
-        assert_close(found, np.array(twist) / (2 * STEP), 1e-8)
+        result = cart.base_J_frame(frame, ahead) @ rates
+        assert_close(result, np.array(twist) / (2 * STEP), 1e-8)
     assert cart.base_J_frames(["cart", "mast"], ahead).shape == (12, 2)
     assert cart.base_J_end(ahead.broadcast(3)).shape == (3, 6, 2)
     assert not cart.base_J_frame("torso", ahead).any()
@@ -262,7 +264,7 @@ def test_a_cart_rolls_along_arcs():
     ahead = mixed[1]
     away = cart.set_pose(ahead, lw.Pose((5, 5, 0)))
     assert cell.world_H_frame("mast", away)[:3, 3].tolist() == [5.2, 5.1, 1.0]
-    with pytest.raises(lw.ShapeError, match=r"turns: .*\(..., 2\).*\(3,\)"):
+    with pytest.raises(lw.ShapeError, match=r"angles: .*\(..., 2\).*\(3,\)"):
         cart.roll(ahead, [1, 2, 3])
 
 
@@ -279,12 +281,12 @@ def test_a_cart_rolls_along_arcs():
         (lw.MobileDevice("x", "cart", left="mast", right="wheel_r"), "'mast'.*joint"),
     ],
 )
-def test_devices_that_make_no_sense_are_refused(device, text):
+def test_invalid_devices_are_rejected(device, text):
     with pytest.raises(lw.ModelError, match=f"device 'x': .*{text}"):
         two_hands().with_device(device)
 
 
-def test_devices_of_bad_parts_are_refused():
+def test_devices_with_invalid_fields_are_rejected():
     with pytest.raises(lw.ModelError, match=r"tree.*\bend\b"):
         lw.TreeDevice("x", "WORLD", [])
     with pytest.raises(lw.ModelError, match=r"radius: .*\b0\b"):
@@ -292,13 +294,13 @@ def test_devices_of_bad_parts_are_refused():
     with pytest.raises(lw.ModelError, match=r"name of a device.*empty"):
         lw.SerialDevice("", "a", "b")
     cell = two_hands().with_device(lw.SerialDevice("x", "torso", "left_hand"))
-    with pytest.raises(lw.ModelError, match=r"device 'x': .*taken"):
+    with pytest.raises(lw.ModelError, match=r"device 'x': .*use"):
         cell.with_device(lw.SerialDevice("x", "torso", "left_hand"))
     with pytest.raises(lw.ArgumentError, match=r"SerialDevice.*\b3\b"):
         cell.with_device(3)
 
 
-def test_batches_with_any_attachments_without_the_extension_too(rng, monkeypatch):
+def test_jacobians_of_batches_with_and_without_the_extension(rng, monkeypatch):
     cell = random_cell(np.random.default_rng(5))
     slow = random_cell(np.random.default_rng(5))
     monkeypatch.setattr(WorkCell, "steps", None)
@@ -307,24 +309,24 @@ def test_batches_with_any_attachments_without_the_extension_too(rng, monkeypatch
     by_numpy = slow.device("walker").base_J_frames(frames, states)
     monkeypatch.undo()
     walker = cell.device("walker")
-    found = walker.base_J_frames(frames, states)
-    assert found.shape == (2, 6, 18, walker.nv)
-    assert_close(found, by_numpy, 1e-13)
+    result = walker.base_J_frames(frames, states)
+    assert result.shape == (2, 6, 18, walker.nv)
+    assert_close(result, by_numpy, 1e-13)
     for k in range(6):
-        assert_close(found[1, k], walker.base_J_frames(frames, states[1, k]), 1e-15)
+        assert_close(result[1, k], walker.base_J_frames(frames, states[1, k]), 1e-15)
     assert walker.base_J_end(states[:0]).shape == (0, 6, 6, walker.nv)
     assert walker.base_J_frames([], states).shape == (2, 6, 0, walker.nv)
 
 
-def test_columns_are_kept_for_some_trees_only(monkeypatch):
-    monkeypatch.setattr(jacobians, "MOST_KEPT", 2)
+def test_cache_of_columns_is_limited(monkeypatch):
+    monkeypatch.setattr(jacobians, "CACHE_SIZE", 2)
     cell = two_hands().with_device(lw.TreeDevice("hands", "WORLD", ["left_hand", "right_hand"]))
     hands, state = cell.device("hands"), cell.state()
     for frame in cell.frame_names:
         assert_close(
             hands.base_J_frame(frame, state), differences(hands, frame, state), 1e-8, scale=1
         )
-        assert len(hands.kept_columns) <= 2
+        assert len(hands.column_cache) <= 2
 
 
 @pytest.mark.parametrize(
@@ -345,12 +347,12 @@ def test_columns_are_kept_for_some_trees_only(monkeypatch):
         (7, "two"),
     ],
 )
-def test_the_extension_refuses_what_does_not_fit(place, value):
+def test_extension_rejects_invalid_arguments(place, value):
     cell = lw.WorkCell("bench").with_frame("box", movable=True, attachable=True)
     state = cell.state()
     columns = np.array([[0, 1, 1, 0]], dtype=np.int32)
-    wanted = np.array([1], dtype=np.int32)
-    arguments = [state.values, state.parents, 0, wanted, columns, np.ones((1, 6)), 1, None]
+    expected = np.array([1], dtype=np.int32)
+    arguments = [state.values, state.parents, 0, expected, columns, np.ones((1, 6)), 1, None]
     assert cell.steps.jacobians(*arguments).shape == (1, 6, 1)
     arguments[place] = value
     with pytest.raises(ValueError, match="frames"):

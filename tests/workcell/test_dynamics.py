@@ -1,4 +1,4 @@
-"""Dynamics of a device with what it carries: against edited models and Pinocchio."""
+"""Dynamics of a device with loads, compared with edited models and Pinocchio."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def state(rng):
 
 
 def agree(dyn, state, kd, rng, rtol=1e-11):
-    """Everything that a device's dynamics gives, against a `KinDyn` at the same place."""
+    """Compare all quantities of the dynamics of a device with a `KinDyn`."""
     q = dyn.device.get_q(state)
     nu, other = rng.normal(size=(2, dyn.device.nv))
     assert_close(dyn.mass_matrix(state), kd.mass_matrix(q), rtol)
@@ -36,11 +36,11 @@ def agree(dyn, state, kd, rng, rtol=1e-11):
     assert_close(dyn.potential_energy(state), kd.potential_energy(q), rtol)
 
 
-def test_an_empty_hand_is_the_arm_itself(state, rng):
+def test_dynamics_without_a_load_is_that_of_the_arm(state, rng):
     agree(DYN, state, loaded(CELL, state, {}), rng)
 
 
-def test_a_finger_that_another_one_mimics(rng):
+def test_dynamics_with_a_dependent_finger(rng):
     cell = bench(FULL_ARM)
     q = lw.KinDyn(FULL_ARM, floating=False).random(seed=4)
     held = cell.grip(cell.device("arm").set_q(cell.state(), q), "can", "arm.right_finger")
@@ -50,10 +50,11 @@ def test_a_finger_that_another_one_mimics(rng):
     assert_close(cell.dynamics("arm").bias_force(held, nu), kd.bias_force(q, nu), 1e-12)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("link", ["tool", "left_finger", "forearm", "base"])
 @pytest.mark.parametrize("name", OBJECTS)
-def test_every_object_in_every_mount(name, link, state, rng):
-    """The finger is fixed to the tool; the forearm is no end, so all links have payloads there."""
+def test_objects_on_every_link(name, link, state, rng):
+    """The finger is fixed to the tool. The forearm is not an end, so all links have payloads."""
     gripped = CELL.grip(state, name, f"arm.{link}")
     kd = loaded(CELL, gripped, {name: link} if link != "base" else {})
     agree(DYN, gripped, kd, rng)
@@ -68,7 +69,7 @@ def test_every_object_in_every_mount(name, link, state, rng):
     assert_close(DYN.forward_dynamics(gripped, nu, tau), nu_dot, 1e-9)
 
 
-def test_objects_on_objects_count(state, rng):
+def test_objects_on_carried_objects_are_included(state, rng):
     state = CELL.grip(state, "can", "box")
     state = CELL.grip(state, "grain", "can")
     held = CELL.grip(state, "box", "arm.tool")
@@ -79,7 +80,7 @@ def test_objects_on_objects_count(state, rng):
     agree(DYN, both, loaded(CELL, both, {**carried, "ball": "forearm"}), rng)
 
 
-def test_what_is_fixed_to_a_link_counts_in_every_state(state, rng):
+def test_frames_fixed_to_a_link_are_included_in_every_state(state, rng):
     camera = lw.solid_box(0.3, (0.05, 0.05, 0.05))
     pose = lw.Pose((0.0, 0.05, 0.02), (0.1, 0.2, 0.3))
     cell = CELL.with_frame("rail", "arm.tool", pose).with_frame("camera", "rail", pose)
@@ -91,7 +92,7 @@ def test_what_is_fixed_to_a_link_counts_in_every_state(state, rng):
     agree(cell.dynamics("arm"), held, kd, rng)
 
 
-def test_another_robot_in_the_hand_counts_where_its_joints_are(state, rng):
+def test_gripped_robot_is_included_at_its_joint_positions(state, rng):
     gripper = lw.robots.load("double_pendulum")
     cell = CELL.with_robot("gripper", gripper, parent="arm.tool")
     now = cell.device("gripper").set_q(cell.upgrade(state), [0.4, -0.7])
@@ -101,15 +102,17 @@ def test_another_robot_in_the_hand_counts_where_its_joints_are(state, rng):
     held = cell.grip(now, "box", "gripper.tip")
     agree(dyn, held, loaded(cell, held, {**links, "box": "tool"}), rng)
     # and the gripper itself carries the box, on a base whose pose depends on the arm
-    own = cell.dynamics("gripper")
+    gripper_dyn = cell.dynamics("gripper")
     H = cell.frame_H_frame("gripper.tip", "box", held)
     body = lw.spatial.inertia.transform(H, OBJECTS["box"].parameters())
-    p = own.parameters(held)
-    assert_close(p[..., own.kd.parameters[next(iter(own.kd.parameters))]].shape, (10,))
+    p = gripper_dyn.parameters(held)
+    assert_close(
+        p[..., gripper_dyn.kd.parameters[next(iter(gripper_dyn.kd.parameters))]].shape, (10,)
+    )
     model = gripper.with_payload("tip", _inertia(body))
     base = cell.world_H_frame("gripper.base", held)
     kd = lw.KinDyn(model, floating=False, base_pose=base)
-    agree(own, held, kd, rng)
+    agree(gripper_dyn, held, kd, rng)
 
 
 def _inertia(parameters):
@@ -117,7 +120,7 @@ def _inertia(parameters):
     return lw.Inertia(float(mass), tuple(com), tuple(tensor[np.triu_indices(3)]))
 
 
-def test_jacobians_of_own_frames_and_of_what_is_held(state, rng):
+def test_jacobians_of_frames_of_the_device_and_of_gripped_objects(state, rng):
     held = CELL.grip(state, "box", "arm.tool")
     nu = rng.normal(size=CELL.device("arm").nv)
     kd = loaded(CELL, held, {}).replace(base_pose=CELL.device("arm").world_H_base(held))
@@ -130,7 +133,7 @@ def test_jacobians_of_own_frames_and_of_what_is_held(state, rng):
     assert_close(DYN.jacobian("can", held) @ nu, np.zeros(6), scale=1.0)
 
 
-def test_a_robot_that_floats(rng):
+def test_dynamics_of_a_floating_robot(rng):
     cell = bench(lw.robots.load("quadruped"), end=None, floating=True)
     dyn, device = cell.dynamics("arm"), cell.device("arm")
     state = device.set_q(cell.state(), dyn.kd.random(seed=1))
@@ -148,7 +151,7 @@ def test_a_robot_that_floats(rng):
     assert_close(dyn.com(both), cell.world_H_frame("table", both)[:3] @ [*kd.com(q), 1.0], 1e-12)
 
 
-def test_a_base_that_others_move(state, rng):
+def test_dynamics_with_a_moving_base(state, rng):
     cell = lw.WorkCell("cart").with_frame("cart", movable=True)
     cell = cell.with_robot("arm", ARM, parent="cart", end="tool")
     cell = cell.with_frame("box", movable=True, attachable=True, inertia=OBJECTS["box"])

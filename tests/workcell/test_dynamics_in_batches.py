@@ -1,4 +1,4 @@
-"""Dynamics of batches whose rows carry different things; what is compiled, kept, and refused."""
+"""Dynamics of batches with different loads; compilation, caches and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.models import assert_close
 
 import linkwork as lw
 from linkwork.engine.runtime import backends
-from linkwork.workcell.loads import FEW_GROUPS
+from linkwork.workcell.loads import MAX_PLAIN_GROUPS
 
 CELL = bench()
 DYN = CELL.dynamics("arm")
@@ -21,7 +21,7 @@ ROBOT = lw.KinDyn(ARM, floating=False)
 
 
 def random_states(rng, n, carriers=("arm.tool", "table", "arm.wrist", "box", "WORLD")):
-    """States in which objects are held, stand elsewhere, or stand on each other."""
+    """Random states in which objects are gripped, elsewhere, or attached to each other."""
     states = []
     for k in range(n):
         state = CELL.device("arm").set_q(CELL.state(), ROBOT.random(seed=k))
@@ -40,12 +40,12 @@ def one_by_one(method, states, *others):
 
 
 @pytest.mark.parametrize("n", [3, 24])
-def test_rows_may_carry_different_things(n, rng):
+def test_rows_may_have_different_loads(n, rng):
     states = random_states(rng, n)
     rows = lw.State.stack(states)
-    assert (len(np.unique(rows.parents, axis=0)) > FEW_GROUPS) == (n == 24)
+    assert (len(np.unique(rows.parents, axis=0)) > MAX_PLAIN_GROUPS) == (n == 24)
     nu, tau = rng.normal(size=(2, n, ROBOT.nv))
-    for name, given in (
+    for name, argument in (
         ("mass_matrix", ()),
         ("gravity_force", ()),
         ("bias_force", (nu,)),
@@ -54,8 +54,8 @@ def test_rows_may_carry_different_things(n, rng):
         ("com", ()),
         ("total_mass", ()),
     ):
-        found = getattr(DYN, name)(rows, *given)
-        assert_close(found, one_by_one(name, states, *given), 1e-10)
+        result = getattr(DYN, name)(rows, *argument)
+        assert_close(result, one_by_one(name, states, *argument), 1e-10)
 
 
 def test_batch_shapes_and_broadcasting(rng):
@@ -84,7 +84,7 @@ def test_cells_without_objects_and_robots_without_joints():
     assert cell.dynamics("lump").mass_matrix(cell.state()).shape == (0, 0)
 
 
-def test_a_path_with_one_thing_in_the_hand(rng):
+def test_path_with_a_constant_load(rng):
     held = CELL.grip(CELL.state(), "box", "arm.tool")
     q = ROBOT.random(7, seed=2)
     path = CELL.device("arm").path(held, q)
@@ -101,7 +101,7 @@ def test_a_path_with_one_thing_in_the_hand(rng):
     assert_close(DYN.mass_matrix(moving), expected, 1e-13)
 
 
-def test_parameters_are_for_loops_of_their_own(rng):
+def test_parameters_can_be_reused_in_loops(rng):
     held = CELL.grip(CELL.state(), "box", "arm.tool")
     q, nu = ROBOT.random(seed=5), rng.normal(size=ROBOT.nv)
     p = DYN.parameters(held)
@@ -134,27 +134,27 @@ def test_gripping_compiles_nothing(monkeypatch, rng):
     for name in OBJECTS:
         states.append(cell.grip(states[-1], name, "arm.tool"))
         states.append(cell.grip(states[-1], name, "arm.hand"))  # fixed to the tool
-    found = dyn.bias_force(lw.State.stack(states), nu)
-    assert_close(found, [dyn.bias_force(state, nu) for state in states], 1e-10)
-    assert len(np.unique(np.round(found[:, 0], 9))) >= 5
+    result = dyn.bias_force(lw.State.stack(states), nu)
+    assert_close(result, [dyn.bias_force(state, nu) for state in states], 1e-10)
+    assert len(np.unique(np.round(result[:, 0], 9))) >= 5
 
 
 def test_many_threads_and_processes_agree(rng):
     states = random_states(rng, 12, ("arm.tool", "table"))
     expected = one_by_one("mass_matrix", states)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(DYN.mass_matrix, states * 4))
-    assert_close(found, np.concatenate([expected] * 4), 1e-13)
+        result = list(pool.map(DYN.mass_matrix, states * 4))
+    assert_close(result, np.concatenate([expected] * 4), 1e-13)
     again = pickle.loads(pickle.dumps(DYN))
     assert_close(again.mass_matrix(states[0]), expected[0], 1e-13)
     assert again.carriers == DYN.carriers
     assert repr(again) == "<CellDynamics of 'arm' in 'bench'>"
 
 
-def test_many_ways_to_hold_things_are_not_all_kept(monkeypatch):
+def test_cache_of_attachments_is_limited(monkeypatch):
     from linkwork.workcell import loads
 
-    monkeypatch.setattr(loads, "MOST_KEPT", 2)
+    monkeypatch.setattr(loads, "CACHE_SIZE", 2)
     dyn = CELL.dynamics("arm")
     for k in range(5):
         state = CELL.grip(CELL.state(), list(OBJECTS)[k % 4], "arm.tool")
@@ -163,7 +163,7 @@ def test_many_ways_to_hold_things_are_not_all_kept(monkeypatch):
         assert_close(dyn.mass_matrix(state), fresh, 1e-15)
 
 
-def test_bad_use_is_refused():
+def test_invalid_arguments_are_rejected():
     with pytest.raises(lw.NameNotFoundError, match=r"device.*'arn'.*arm"):
         CELL.dynamics("arn")
     text = "frame of device 'arm'.*'box'.*arm.tool"

@@ -1,4 +1,4 @@
-"""Dynamics of devices over frames of a cell, without a placed Model; and energy over a swing."""
+"""Dynamics of devices that consist of frames of a cell, and conservation of energy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.spatial import se3
 
 
 def frames_of(model, cell, parent):
-    """A cell with the joints and links of a robot as frames of the cell itself."""
+    """A cell with the joints and links of a robot as separate frames."""
     for joint in model.joints:
         on = parent if joint.first == model.default_base else joint.first
         inertia = model.link(joint.second).inertia
@@ -56,7 +56,7 @@ def cell(arm):
     return cell.with_device(lw.TreeDevice("tree", "plate", ["tool", "left_finger"]))
 
 
-def test_a_tree_device_is_the_robot_of_its_frames(cell, arm, rng):
+def test_tree_device_agrees_with_the_robot_of_its_frames(cell, arm, rng):
     dyn, device = cell.dynamics("tree"), cell.device("tree")
     kd = lw.KinDyn(arm, floating=False)
     q, nu = kd.random(seed=1), rng.normal(size=kd.nv)
@@ -82,8 +82,8 @@ def _holder(model, link):
     return next(k for k, joint in enumerate(model.joints) if joint.second == link)
 
 
-def test_joints_that_a_device_does_not_drive_are_locked(cell, arm, rng):
-    """The fingers are no joints of the serial device: what they hold moves with the hand."""
+def test_joints_outside_of_a_device_are_locked(cell, arm, rng):
+    """The fingers are not joints of the serial device, so their loads move with the hand."""
     device, tree = cell.device("serial"), cell.device("tree")
     kd = lw.KinDyn(arm, floating=False)
     state = cell.grip(tree.set_q(cell.state(), kd.random(seed=2)), "ball", "left_finger")
@@ -119,7 +119,7 @@ def test_two_arms_as_one_device(rng):
     assert_close(dyn.bias_force(state, nu), h, 1e-12)
 
 
-def test_devices_that_are_no_robots(cell):
+def test_devices_without_dynamics_are_rejected(cell):
     with pytest.raises(lw.ArgumentError, match="movable frame 'box'"):
         cell.with_device(lw.JointDevice("odd", "WORLD", "box", ("box",))).dynamics("odd")
     tray = lw.WorkCell("gap").with_frame("tray", movable=True, attachable=True)
@@ -138,7 +138,7 @@ LOCKED = {  # by frame: how it moves on its parent, and its numbers in a state
 
 
 def chain_of(poses=None):
-    """A chain of two driven joints, and others between them: locked, or fixed where they are."""
+    """A chain of two driven joints, with frames between them that are locked, or fixed at poses."""
     rng, cell, parent = np.random.default_rng(3), lw.WorkCell("chain"), "WORLD"
     for name in ("base", "mount", "j1", "slide", "follower", "j2", "wrist", "plate"):
         pose, inertia = random_pose(rng), random_inertia(rng)
@@ -160,8 +160,8 @@ def chain_of(poses=None):
     return with_objects(cell.with_device(lw.SerialDevice("arm", "base", "plate")))
 
 
-def test_frames_between_joints_are_locked_where_they_are_in_the_state(rng):
-    """Movable frames, passive joints and those that depend on them; a batch may differ in them."""
+def test_frames_between_joints_are_locked_at_their_pose_in_the_state(rng):
+    """Movable frames, passive joints and their followers may differ in a batch."""
     cell = chain_of()
     dyn, states = cell.dynamics("arm"), []
     for scale in (0.0, 1.0, 2.0):
@@ -196,7 +196,7 @@ def test_frames_between_joints_are_locked_where_they_are_in_the_state(rng):
         assert_close(batch[1][k], reference.bias_force(there, nu), 1e-12)
 
 
-def test_a_locked_frame_that_is_attached_elsewhere_is_named():
+def test_error_names_a_locked_frame_with_another_parent():
     cell = lw.WorkCell("cell").with_frame("tray", attachable=True, movable=True)
     cell = cell.with_joint("j", "revolute", "tray", inertia=OBJECTS["can"]).with_frame("shelf")
     cell = cell.with_device(lw.JointDevice("rack", "WORLD", "j", ("j",)))
@@ -206,7 +206,7 @@ def test_a_locked_frame_that_is_attached_elsewhere_is_named():
         dyn.mass_matrix(cell.attach(cell.state(), "tray", "shelf"))
 
 
-def test_joints_that_move_no_mass_are_named():
+def test_joints_that_move_no_inertia_are_a_warning():
     cell = lw.WorkCell("cell").with_joint("a", "revolute").with_joint("b", "revolute", "a")
     cell = cell.with_joint("c", "revolute", "b").with_frame("tool", "c")
     cell = cell.with_device(lw.SerialDevice("arm", "WORLD", "tool"))
@@ -220,7 +220,7 @@ def test_joints_that_move_no_mass_are_named():
 
 
 class Swing:
-    """A double pendulum that picks a box up at rest, swings, and lets it go in full flight."""
+    """A double pendulum that grips a box at rest, swings, and releases it in motion."""
 
     dt = 2e-3
 
@@ -253,17 +253,17 @@ class Swing:
         """As a free body: of its velocity [linear; angular] at its origin, in the world's axes."""
         world_H_box = self.cell.world_H_frame("box", state)
         inertia = OBJECTS["box"]
-        own = se3.pose(world_H_box[:3, :3], np.zeros(3))
-        numbers = lw.spatial.inertia.transform(own, inertia.parameters())
+        rotation = se3.pose(world_H_box[:3, :3], np.zeros(3))
+        numbers = lw.spatial.inertia.transform(rotation, inertia.parameters())
         com = world_H_box[:3] @ [*inertia.com, 1.0]
         kinetic = lw.spatial.inertia.kinetic_energy(numbers, velocity)
         return kinetic + inertia.mass * 9.80665 * com[2]
 
 
-def test_energy_is_kept_over_a_swing_with_grip_and_release():
-    """Gripped at rest, so nothing is lost in an impact; let go in motion, so nothing pushes.
+def test_energy_is_conserved_over_a_swing_with_grip_and_release():
+    """There is no impact, because the box is gripped at rest, and no force at the release.
 
-    The box takes its own energy along, which is that of its velocity and height at that instant.
+    The energy of the box at the release is that of its velocity and height.
     """
     swing = Swing()
     cell = swing.cell

@@ -1,4 +1,4 @@
-"""Inverse kinematics in workcells: reached poses are those of `cell.fk`, all else stays."""
+"""Inverse kinematics in workcells: targets are reached, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = 2e-6
 
 @pytest.fixture(scope="module")
 def cell():
-    """Two arms at a table, of which one sits on a tilted plate; boxes, and a lift under one arm."""
+    """Two arms at a table, one of them on a tilted plate; boxes, and a lift below one arm."""
     arm = lw.robots.load("arm")
     cell = lw.WorkCell("bench").with_frame("table", parent_H_frame=lw.Pose((0.1, 0.2, 0.8)))
     cell = cell.with_joint("lift", "prismatic", "table").with_frame(
@@ -30,24 +30,24 @@ def cell():
 
 
 def somewhere(cell, device, rng, batch=()):
-    """Positions within the limits."""
+    """Random positions within the limits."""
     q = rng.uniform(-0.6, 0.6, (*batch, device.nq))
     return np.clip(q, device.lower, device.upper)
 
 
 def target_of(cell, state, name, frame, rng, *, batch=()):
-    """A pose of a frame that a device can reach from a state."""
+    """A pose of a frame that a device can reach."""
     device = cell.device(name)
     return cell.world_H_frame(frame, device.set_q(state, somewhere(cell, device, rng, batch)))
 
 
 def assert_only_moved(cell, device, before, after):
-    """Nothing in a state differs but the joints of a device."""
+    """Only the joints of a device differ between two states."""
     q = cell.device(device).get_q(after)
     assert cell.device(device).set_q(before, q) == after
 
 
-def test_a_device_reaches_its_target_and_nothing_else_moves(cell, rng):
+def test_device_reaches_its_target_and_nothing_else_moves(cell, rng):
     state = cell.state({"right": somewhere(cell, cell.device("right"), rng), "lift": [0.1]})
     targets = target_of(cell, state, "right", "right.tool", rng, batch=(3, 2))
     solution = cell.ik(state, {"right.tool": targets})
@@ -61,8 +61,8 @@ def test_a_device_reaches_its_target_and_nothing_else_moves(cell, rng):
     assert again.state == solution.state
 
 
-def test_what_is_gripped_is_brought_to_its_target(cell, rng):
-    """Also one that sits on what is gripped; a pose, and a position."""
+def test_gripped_objects_reach_their_targets(cell, rng):
+    """Also an object on a gripped one, with a pose and a position as target."""
     start = cell.state({"left": somewhere(cell, cell.device("left"), rng)})
     state = cell.grip(cell.grip(start, "can", "box"), "box", "left.hand")
     target = target_of(cell, state, "left", "can", rng)
@@ -80,8 +80,8 @@ def test_what_is_gripped_is_brought_to_its_target(cell, rng):
         cell.ik(start, {"can": target})
 
 
-def test_a_tolerance_is_that_of_the_frame_and_not_of_the_link(cell, rng):
-    """The object is 2 m from the hand, so a small rotation of the hand moves it far."""
+def test_tolerance_applies_to_the_frame_not_the_link(cell, rng):
+    """The object is 2 m from the hand, so a small rotation of the hand moves it by much."""
     left = cell.device("left")
     state = cell.attach(cell.state(), "box", "left.tool")
     state = cell.set_pose(state, "box", lw.Pose((2.0, 0.0, 0.0)))
@@ -92,8 +92,8 @@ def test_a_tolerance_is_that_of_the_frame_and_not_of_the_link(cell, rng):
     assert np.linalg.norm(apart, axis=-1).max() <= 1e-3
 
 
-def test_rows_of_a_batch_may_grip_different_things(cell, rng):
-    """Each row is solved as it is alone."""
+def test_rows_of_a_batch_may_grip_different_objects(cell, rng):
+    """Each row has the same solution as alone."""
     left = cell.device("left")
     states = left.set_q(cell.state(), somewhere(cell, left, rng, (4,)))
     states = cell.grip(states, "box", ["left.tool", "left.hand", "left.tool", "left.hand"])
@@ -106,7 +106,7 @@ def test_rows_of_a_batch_may_grip_different_things(cell, rng):
     assert_close(cell.fk(points.state)["box"][:, :3, 3], targets[:, :3, 3], SMALL)
 
 
-def test_targets_in_a_frame_and_of_two_devices_at_once(cell, rng):
+def test_targets_relative_to_a_frame_and_of_two_devices(cell, rng):
     state = cell.state({"lift": [0.2]})
     targets = {
         f"{name}.tool": se3.inverse(cell.world_H_frame("pallet", state))
@@ -122,7 +122,7 @@ def test_targets_in_a_frame_and_of_two_devices_at_once(cell, rng):
         cell.ik(state, {"left.tool": np.eye(4)}, reference="left.hand")
 
 
-def test_a_target_out_of_reach_reports_how_far_it_is(cell):
+def test_unreachable_target_reports_its_distance(cell):
     far = lw.Pose((5.0, 0.2, 0.8))
     solution = cell.ik(cell.state(), {"left.tool": far}, restarts=2)
     assert not solution.converged
@@ -131,8 +131,8 @@ def test_a_target_out_of_reach_reports_how_far_it_is(cell):
     assert 3 < distance < 6
 
 
-def test_the_device_that_moves_is_named_where_several_could(cell, rng):
-    """A part of a composite device moves alone; a lift under an arm is another choice."""
+def test_device_is_required_if_several_can_move_a_frame(cell, rng):
+    """The smallest device is chosen; a lift below an arm is ambiguous."""
     rail = cell.with_device(lw.SerialDevice("rail", "table", "plate"))
     both = rail.with_device(lw.CompositeDevice("both", "table", "right.tool", ("rail", "right")))
     lone = cell.with_device(lw.CompositeDevice("pair", "WORLD", "left.tool", ("left", "right")))
@@ -151,7 +151,7 @@ def test_the_device_that_moves_is_named_where_several_could(cell, rng):
         both.ik(state, {"right.tool": target}, device="both", hold=["lit"])
 
 
-def test_locked_frames_between_joints_are_where_they_are_in_each_state(rng):
+def test_locked_frames_between_joints_have_their_pose_in_each_state(rng):
     cell, parent = lw.WorkCell("chain"), "WORLD"
     for k in range(6):
         axis, pose = np.eye(3)[k % 3], lw.Pose((0.1, 0.05, 0.2))
@@ -172,7 +172,7 @@ def test_locked_frames_between_joints_are_where_they_are_in_each_state(rng):
     assert_only_moved(cell, "arm", states, solution.state)
 
 
-def test_a_floating_robot_moves_its_base_unless_it_is_held(rng):
+def test_floating_robot_moves_its_base_unless_it_is_held(rng):
     cell = lw.WorkCell("field").with_frame("hill", parent_H_frame=lw.Pose((1, 2, 3), (0.1, 0.2, 0)))
     cell = cell.with_robot("arm", lw.robots.load("arm"), parent="hill", floating=True, end="tool")
     state, base = cell.state(), cell.device("arm").joint_names[0]
@@ -185,7 +185,7 @@ def test_a_floating_robot_moves_its_base_unless_it_is_held(rng):
     assert_close(cell.values(base, held.state), cell.values(base, state), 1e-15)
 
 
-def test_targets_that_are_none_are_refused(cell):
+def test_invalid_targets_are_rejected(cell):
     state = cell.state()
     with pytest.raises(lw.NameNotFoundError, match=r"'tool'.*'left\.tool'.*'right"):
         cell.ik(state, {"tool": np.eye(4)})

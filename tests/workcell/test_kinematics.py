@@ -1,4 +1,4 @@
-"""World poses by C, by NumPy, one frame after the other, and along paths: all agree."""
+"""World poses from the C extension, from NumPy, and along paths agree."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def test_tables_ranges_chains_and_numpy_agree(cells, seed):
             assert_close(table[name], chained(cell, name, state), SMALL)
             assert_close(cell.world_H_frame(name, state), table[name], 1e-15)
         for a, b in rng.choice(cell.frame_names, (4, 2)):
-            wanted = np.linalg.inv(chained(cell, a, state)) @ chained(cell, b, state)
-            assert_close(cell.frame_H_frame(a, b, state), wanted, SMALL)
-            assert_close(cell.fk_range(a, b, state)(state), wanted, SMALL)
-            assert_close(table.frame_H_frame(a, b), wanted, SMALL)
+            expected = np.linalg.inv(chained(cell, a, state)) @ chained(cell, b, state)
+            assert_close(cell.frame_H_frame(a, b, state), expected, SMALL)
+            assert_close(cell.fk_range(a, b, state)(state), expected, SMALL)
+            assert_close(table.frame_H_frame(a, b), expected, SMALL)
 
 
 @pytest.mark.parametrize("batch", BATCHES)
-def test_rows_of_a_batch_are_computed_as_single_states(cells, batch, rng):
+def test_rows_of_a_batch_equal_single_states(cells, batch, rng):
     cell = cells[0]
     states = random_state(cell, rng, batch)
-    found = cell.fk(states).world_H_frames
-    assert found.shape == (*batch, len(cell.frames), 4, 4)
+    result = cell.fk(states).world_H_frames
+    assert result.shape == (*batch, len(cell.frames), 4, 4)
     names = [*list(cell.frame_names[3:9:2]), cell.frame_names[3]]
     some = cell.world_H_frames(names, states)
     assert some.shape == (*batch, 4, 4, 4)
@@ -63,14 +63,14 @@ def test_rows_of_a_batch_are_computed_as_single_states(cells, batch, rng):
     for k, state in enumerate(flat):
         table = cell.fk(state)
         np.testing.assert_array_equal(
-            found.reshape(-1, len(cell.frames), 4, 4)[k], table.world_H_frames
+            result.reshape(-1, len(cell.frames), 4, 4)[k], table.world_H_frames
         )
         np.testing.assert_array_equal(some.reshape(-1, 4, 4, 4)[k], [table[n] for n in names])
         one = cell.frame_H_frame(names[0], names[1], state)
         np.testing.assert_array_equal(related.reshape(-1, 4, 4)[k], one)
 
 
-def test_an_attachment_that_was_never_seen_before_is_computed_like_any_other(cells, rng):
+def test_new_attachments_compile_nothing(cells, rng):
     cell = cells[1]
     values = random_state(cell, rng, (30,)).values[rng.integers(30, size=300)]
     for _ in range(3):
@@ -82,8 +82,8 @@ def test_an_attachment_that_was_never_seen_before_is_computed_like_any_other(cel
 
 
 @pytest.mark.parametrize("offset", [0, 1, 2, 4])
-def test_large_results_do_not_depend_on_where_they_are_written(offset, rng):
-    """Non-temporal stores, wherever the output starts; and several threads."""
+def test_large_results_do_not_depend_on_alignment(offset, rng):
+    """Non-temporal stores for different alignments of the output, with several threads."""
     cell = random_cell(rng, robots=False)
     rows = (8 << 20) // (128 * len(cell.frames)) + 300
     states = random_state(cell, rng, (40,))[rng.integers(40, size=rows)]
@@ -102,21 +102,21 @@ def test_large_results_do_not_depend_on_where_they_are_written(offset, rng):
     np.testing.assert_array_equal(again.world_H_frames, out[::-1])
 
 
-def test_strided_and_shared_states_are_read_right(cells, rng):
+def test_strided_and_broadcast_states_are_supported(cells, rng):
     cell = cells[2]
     states = random_state(cell, rng, (12,))
     for chosen in (slice(None, None, 3), [4, 1, 1], states.values[:, 0] > 0):
         rows = np.arange(12)[chosen]
-        found = cell.fk(states[chosen]).world_H_frames
-        np.testing.assert_array_equal(found, cell.fk(states).world_H_frames[rows])
+        result = cell.fk(states[chosen]).world_H_frames
+        np.testing.assert_array_equal(result, cell.fk(states).world_H_frames[rows])
     one = states[5].broadcast(2, 3)
-    wanted = np.broadcast_to(cell.fk(states[5]).world_H_frames, (2, 3, len(cell.frames), 4, 4))
-    np.testing.assert_array_equal(cell.fk(one).world_H_frames, wanted)
+    expected = np.broadcast_to(cell.fk(states[5]).world_H_frames, (2, 3, len(cell.frames), 4, 4))
+    np.testing.assert_array_equal(cell.fk(one).world_H_frames, expected)
 
 
 @pytest.mark.parametrize("axes", [8, 9, 29])
 def test_states_may_have_many_batch_axes(axes, rng):
-    """More than the C extension knows are handed to it as one."""
+    """Batches with more axes than the C extension supports are flattened."""
     cell = random_cell(np.random.default_rng(0))
     states = random_state(cell, rng, (2, 3))
     batch = (2, *(1,) * (axes - 2), 3)
@@ -126,12 +126,12 @@ def test_states_may_have_many_batch_axes(axes, rng):
         states.parents.reshape(*batch, len(cell.layout.attachable)),
     )
     expected = cell.fk(states).world_H_frames
-    found = cell.fk(many).world_H_frames
-    assert found.shape == (*batch, len(cell.frames), 4, 4)
-    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
-    out = np.empty(found.shape)
+    result = cell.fk(many).world_H_frames
+    assert result.shape == (*batch, len(cell.frames), 4, 4)
+    np.testing.assert_array_equal(result.reshape(expected.shape), expected)
+    out = np.empty(result.shape)
     assert cell.fk(many, out=out).world_H_frames is out
-    np.testing.assert_array_equal(out, found)
+    np.testing.assert_array_equal(out, result)
     names = cell.frame_names[2:4]
     some = cell.world_H_frames(names, many)
     np.testing.assert_array_equal(some.reshape(2, 3, 2, 4, 4), cell.world_H_frames(names, states))
@@ -160,7 +160,7 @@ def test_more_batch_axes_than_results_can_have_are_an_error():
             compute(state)
 
 
-REFUSED = {
+INVALID_ARGUMENTS = {
     "no row of parents": lambda v, p, n: (v, p[:0], None, -1, None, None),
     "other rows of parents": lambda v, p, n: (v, p[:2], None, -1, None, None),
     "more axes than are known": lambda v, p, n: (v.reshape(4, *(1,) * 8, -1), p, None, -1, None, 1),
@@ -171,17 +171,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_the_extension_refuses_arrays_that_do_not_fit(cells, case, rng):
+@pytest.mark.parametrize("case", INVALID_ARGUMENTS)
+def test_extension_rejects_invalid_arrays(cells, case, rng):
     cell = cells[0]
     states = random_state(cell, rng, (4,))
-    given = REFUSED[case](states.values, states.parents, len(cell.frames))
+    arguments = INVALID_ARGUMENTS[case](states.values, states.parents, len(cell.frames))
     with pytest.raises((ValueError, OverflowError)):
-        cell.steps.run(*given)
+        cell.steps.run(*arguments)
 
 
 @pytest.mark.parametrize("argument", [1, 2**31 - 5, 2**31 - 1, -1])
-def test_the_extension_refuses_steps_that_reach_beyond_their_arrays(argument):
+def test_extension_rejects_steps_with_indices_out_of_range(argument):
     cell = lw.WorkCell("bench").with_joint("hinge", "revolute")
     (frames, slots, values, attachable), steps, *arrays = StepBuilder(cell).arrays()
     make = type(cell.steps)
@@ -189,11 +189,11 @@ def test_the_extension_refuses_steps_that_reach_beyond_their_arrays(argument):
     (turn,) = np.flatnonzero(steps[:, 0] == 1)
     other = steps.copy()
     other[turn, 4] = argument if argument != 1 else steps[turn, 4]
-    with pytest.raises(ValueError, match="do not fit"):  # an angle of no number, or none
+    with pytest.raises(ValueError, match="inconsistent"):
         make((frames, slots, 0 if argument == 1 else values, attachable), other, *arrays)
 
 
-def test_large_angles_are_turned_by_the_right_amount():
+def test_poses_of_large_angles_are_accurate():
     cell = lw.WorkCell("spin").with_joint("hinge", "revolute")
     for angle in (1e4, 99_999.0, 1e5, 1e6, 1e15, -3e8):
         R = cell.world_H_frame("hinge", cell.state({"hinge": angle}))
@@ -201,7 +201,7 @@ def test_large_angles_are_turned_by_the_right_amount():
         assert_close(R[:2, :2], [[c, -s], [s, c]], 1e-15)
 
 
-def test_a_table_is_read_only_and_remembers_its_state(cells, rng):
+def test_table_is_read_only_and_has_its_state(cells, rng):
     cell = cells[3]
     state = random_state(cell, rng)
     table = cell.fk(state)
@@ -213,7 +213,7 @@ def test_a_table_is_read_only_and_remembers_its_state(cells, rng):
     assert repr(table) == f"<FKTable of 'random': ({len(cell.frames)},) poses>"
 
 
-def test_wrong_outputs_and_threads_are_refused(cells):
+def test_wrong_outputs_and_threads_are_rejected(cells):
     cell = cells[0]
     state, n = cell.state(), len(cell.frames)
     with pytest.raises(lw.ShapeError, match=rf"out: .*\({n}, 4, 4\).*\(2, 4, 4\)"):
@@ -226,16 +226,16 @@ def test_wrong_outputs_and_threads_are_refused(cells):
         cell.fk(state, threads="two")
 
 
-def test_many_threads_use_one_cell(cells):
+def test_threads_can_share_a_cell(cells):
     cell = cells[4]
     rngs = [np.random.default_rng(k) for k in range(6)]
     states = [random_state(cell, rng, (20,))[rng.integers(20, size=400)] for rng in rngs]
-    wanted = [cell.fk(state, threads=1).world_H_frames for state in states]
+    expected = [cell.fk(state, threads=1).world_H_frames for state in states]
     failed = []
 
     def work(k):
         for _ in range(5):
-            if not np.array_equal(cell.fk(states[k]).world_H_frames, wanted[k]):
+            if not np.array_equal(cell.fk(states[k]).world_H_frames, expected[k]):
                 failed.append(k)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
@@ -246,7 +246,7 @@ def test_many_threads_use_one_cell(cells):
     assert not failed
 
 
-def test_paths_refuse_other_attachments_and_only_those(rng):
+def test_paths_reject_only_other_attachments(rng):
     cell = lw.WorkCell("bench").with_frame("table", parent_H_frame=lw.Pose((1.0, 0.0, 0.0)))
     cell = cell.with_joint("arm", "revolute", "table").with_frame(
         "tool", "arm", lw.Pose((0.5, 0, 0))
@@ -272,7 +272,7 @@ def test_paths_refuse_other_attachments_and_only_those(rng):
         cell.fk_range("tool", "box", State.stack([state, gripped]))
 
 
-def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
+def test_without_the_extension_numpy_is_used_with_one_warning(monkeypatch, rng):
     monkeypatch.setitem(sys.modules, "linkwork.workcell._poses", None)
     monkeypatch.setattr(errors, "_warned_topics", set())
     cell = random_cell(np.random.default_rng(0))
@@ -294,7 +294,7 @@ def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
     assert_close(related, fast.frame_H_frame("f3", "f7", states), SMALL)
 
 
-def test_a_kind_of_joint_without_factors_is_computed_by_numpy_with_a_warning(monkeypatch, rng):
+def test_joint_kind_without_factors_uses_numpy_with_a_warning(monkeypatch, rng):
     monkeypatch.setattr(errors, "_warned_topics", set())
     monkeypatch.delattr(type(KINDS["universal"]), "factors")
     cell = random_cell(np.random.default_rng(0))
@@ -322,22 +322,22 @@ def test_a_kind_of_joint_without_factors_is_computed_by_numpy_with_a_warning(mon
     ],
     ids=str,
 )
-def test_the_extension_refuses_what_does_not_fit(changed):
-    """It is given what Python has checked; but nothing else may crash it."""
+def test_extension_rejects_invalid_arguments(changed):
+    """Python checks the arguments before, but invalid ones must not crash the extension."""
     cell = lw.WorkCell("bench").with_frame("box", movable=True, attachable=True)
     cell = cell.with_frame("lid", "box")
     state = cell.state()
-    given = [state.values, state.parents, None, -1, None, None]
-    assert cell.steps.run(*given).shape == (3, 4, 4)
+    arguments = [state.values, state.parents, None, -1, None, None]
+    assert cell.steps.run(*arguments).shape == (3, 4, 4)
     for k, value in changed.items():
-        given[k] = value
+        arguments[k] = value
     with pytest.raises(ValueError, match="frames"):
-        cell.steps.run(*given)
+        cell.steps.run(*arguments)
     with pytest.raises(ValueError, match="frames"):
-        cell.steps.run(*given[:5])
+        cell.steps.run(*arguments[:5])
 
 
-def test_steps_that_do_not_fit_each_other_are_refused(rng):
+def test_extension_rejects_inconsistent_steps(rng):
     cell = random_cell(rng, robots=False)
     arrays = list(StepBuilder(cell).arrays())
     make = type(cell.steps)
@@ -348,7 +348,7 @@ def test_steps_that_do_not_fit_each_other_are_refused(rng):
         with suppress(ValueError):  # what is left is another valid list of steps
             steps = make(*changed)
             assert steps.run(cell.state().values, cell.state().parents, None, -1, None, None).size
-    with pytest.raises(RuntimeError, match="made once"):
+    with pytest.raises(RuntimeError, match="once"):
         cell.steps.__init__(*arrays)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match=r"inconsistent|do not match"):
         make.__new__(make).run()

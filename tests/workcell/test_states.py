@@ -1,4 +1,4 @@
-"""States are values: equal, hashable, sent and restored; foreign and damaged ones are refused."""
+"""States: equality, hashing, serialization, and rejection of foreign and damaged data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def data(cell):
 
 
 @pytest.mark.parametrize("batch", BATCHES)
-def test_every_way_there_and_back_gives_an_equal_state(cell, rng, batch):
+def test_serialized_states_are_equal_when_read_back(cell, rng, batch):
     state = random_state(cell, rng, batch)
     for again in (
         pickle.loads(pickle.dumps(state)),
@@ -76,9 +76,9 @@ def test_states_are_immutable(cell):
     with pytest.raises(lw.FrozenError, match=r"^parents: .*State"):
         del state.parents
     given_values = state.values.copy()
-    made = State(state.layout, given_values, state.parents)
+    created = State(state.layout, given_values, state.parents)
     given_values[:] = 0.5
-    assert made == state
+    assert created == state
 
 
 def test_rows_slices_masks_and_stacks(cell, rng):
@@ -106,7 +106,7 @@ def test_rows_slices_masks_and_stacks(cell, rng):
         states.broadcast(5)
 
 
-def test_ragged_batches_are_refused(cell, rng):
+def test_batches_of_unequal_shapes_are_rejected(cell, rng):
     states = random_state(cell, rng, (3,))
     with pytest.raises(lw.ShapeError, match=r"state 1.*\(2,\).*state 0.*\(3,\)"):
         State.stack([states, states[:2]])
@@ -125,7 +125,7 @@ def test_ragged_batches_are_refused(cell, rng):
         State.stack([states[0], other])
 
 
-def test_numbers_that_make_no_state_are_refused(cell):
+def test_invalid_values_and_parents_are_rejected(cell):
     layout, start = cell.layout, cell.state()
     n, m = layout.n_values, len(layout.attachable)
     with pytest.raises(lw.ShapeError, match=rf"values: .*\(..., {n}\).*\(3,\)"):
@@ -140,14 +140,14 @@ def test_numbers_that_make_no_state_are_refused(cell):
     values[layout.offsets[cell.frame_index("f2")]] = np.inf
     with pytest.raises(lw.ValueRangeError, match=r"'f2'.*not finite"):
         State(layout, values, start.parents)
-    own = np.array(layout.attachable, dtype=np.int32)
-    with pytest.raises(lw.StateError, match="each other"):
-        State(layout, start.values, own)
+    cyclic_parents = np.array(layout.attachable, dtype=np.int32)
+    with pytest.raises(lw.StateError, match="attachment cycle"):
+        State(layout, start.values, cyclic_parents)
     with pytest.raises(lw.ArgumentError, match=r"layout: .*StateLayout"):
         State("cell", start.values, start.parents)
 
 
-def test_states_of_other_cells_and_structures_are_refused(cell):
+def test_states_of_other_cells_and_structures_are_rejected(cell):
     other = lw.WorkCell("other").state()
     with pytest.raises(lw.StateError, match=r"'random'.*'other'"):
         cell.fk(other)
@@ -170,7 +170,7 @@ def test_states_of_other_cells_and_structures_are_refused(cell):
     assert moved.fk(cell.state())["f0"].shape == (4, 4)  # numbers mean the same as before
 
 
-def test_states_of_older_structures_are_upgraded_by_name(cell, rng):
+def test_states_of_earlier_structures_are_upgraded_by_name(cell, rng):
     states = random_state(cell, rng, (4,))
     item = cell.frame_names[cell.layout.attachable[-1]]
     newer = cell.with_frame("shelf", parent_H_frame=lw.Pose((0, 0, 2.0)))
@@ -202,7 +202,7 @@ def test_states_of_older_structures_are_upgraded_by_name(cell, rng):
         (lambda b: "text", "bytes.*str"),
     ],
 )
-def test_damaged_bytes_are_refused(data, change, text):
+def test_damaged_bytes_are_rejected(data, change, text):
     with pytest.raises(lw.StateError, match=text):
         State.from_bytes(change(data))
 
@@ -223,10 +223,10 @@ def test_damaged_bytes_are_refused(data, change, text):
         ({"values": None}, "not subscriptable"),
     ],
 )
-def test_damaged_json_is_refused(cell, change, text):
-    told = json.loads(cell.state().to_json())
+def test_damaged_json_is_rejected(cell, change, text):
+    messages = json.loads(cell.state().to_json())
     with pytest.raises(lw.StateError, match=text):
-        State.from_json(json.dumps(told | change))
+        State.from_json(json.dumps(messages | change))
 
 
 @pytest.mark.parametrize("batch", [[10**12], [10**5, 10**9], [2**62, 4]])
@@ -250,14 +250,14 @@ def test_a_header_nested_without_end_is_rejected():
         State.from_bytes(b"linkwork state 1\n" + hashlib.sha256(rest).digest() + rest)
 
 
-def test_json_that_is_none_is_refused():
+def test_invalid_json_is_rejected():
     for text in ("", "{", "[]", "3", b"\xff", None, "[" * 100_000):
         with pytest.raises(lw.StateError, match="state"):
             State.from_json(text)
 
 
 def test_frames_of_json_are_checked_one_by_one(cell):
-    told = json.loads(cell.state().to_json())
+    messages = json.loads(cell.state().to_json())
     for k, entry, text in [
         (1, ["a", "odd", 1, 0, False], "'odd'"),
         (1, ["a", "revolute", 2, 0, False], "'revolute'"),
@@ -266,43 +266,43 @@ def test_frames_of_json_are_checked_one_by_one(cell):
         (1, ["WORLD", "fixed", 0, 0, False], "tree"),
         (1, ["a", "fixed", 0, 0, 7], "frame 1"),
     ]:
-        frames = list(told["frames"])
+        frames = list(messages["frames"])
         frames[k] = entry
         with pytest.raises(lw.StateError, match=text):
-            State.from_json(json.dumps(told | {"frames": frames}))
+            State.from_json(json.dumps(messages | {"frames": frames}))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_changed_json_gives_a_state_or_a_reason(data):
+def test_modified_json_is_a_state_or_an_error(data):
     cell = SMALL
-    told = json.loads(SMALL_STATE)
+    messages = json.loads(SMALL_STATE)
     place = data.draw(st.sampled_from(["batch", "frames", "values", "attached"]))
     junk = st.recursive(
         st.none() | st.booleans() | st.integers(-3, 80) | st.floats() | st.text(max_size=3),
         lambda inner: st.lists(inner, max_size=3),
         max_leaves=4,
     )
-    part = told[place]
+    part = messages[place]
     if isinstance(part, dict):
         part[data.draw(st.sampled_from(sorted(part)))] = data.draw(junk)
     elif part and data.draw(st.booleans()):
         part[data.draw(st.integers(0, len(part) - 1))] = data.draw(junk)
     else:
-        told[place] = data.draw(junk)
+        messages[place] = data.draw(junk)
     try:
-        state = State.from_json(json.dumps(told))
+        state = State.from_json(json.dumps(messages))
     except lw.StateError:
         with pytest.raises(lw.StateError, match="state"):
-            State.from_json(json.dumps(told))
+            State.from_json(json.dumps(messages))
     else:
         cell.fk(state)
 
 
-def test_a_state_tells_what_it_is(cell):
+def test_repr_of_a_state(cell):
     small = lw.WorkCell("bench").with_frame("box", movable=True, attachable=True)
-    assert repr(small.state()) == "<State of 'bench': 7 numbers; box on WORLD>"
+    assert repr(small.state()) == "<State of 'bench': 7 values; box on WORLD>"
     assert repr(small.state().broadcast(2, 3)) == "<State of 'bench': batch (2, 3)>"
-    told = json.loads(small.state().to_json())
-    assert told["values"] == {"box": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
-    assert told["attached"] == {"box": "WORLD"}
+    messages = json.loads(small.state().to_json())
+    assert messages["values"] == {"box": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
+    assert messages["attached"] == {"box": "WORLD"}

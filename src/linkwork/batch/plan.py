@@ -183,7 +183,7 @@ def make_plan(
 def _with_options(meaning: str) -> str:
     """A message of KinDyn about an input, with options of the command in place of arguments."""
     text = meaning.replace("with floating=False", "with --fixed")
-    return text.replace("with floating=True", "without --fixed")
+    return text.replace("with floating=True", "with --floating")
 
 
 def _check_overlap(states: Path, out: Path) -> None:

@@ -15,7 +15,7 @@ import typer
 from linkwork.cli.complete import function_names
 from linkwork.cli.export import Base, JointDynamics, Representation
 from linkwork.cli.output import print_json, print_message, print_text, terminal
-from linkwork.cli.robot_files import File, Fixed, Json, model_of_file
+from linkwork.cli.robot_files import File, Floating, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from linkwork.batch.run import Report
     from linkwork.batch.runners import Runner
 
-LINE_PERIOD = 30.0  # [s] between lines about the progress, where there is no terminal
+LINE_PERIOD = 30.0  # [s] between lines of progress without a terminal
 
 Function = Annotated[
     str,
@@ -41,12 +41,15 @@ In = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Zarr group for the results")]
 Random = Annotated[
-    int | None, typer.Option("--random", metavar="N", help="draw so many states instead of --in")
+    int | None,
+    typer.Option("--random", metavar="N", help="number of random states, instead of --in"),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="of random states")]
+Seed = Annotated[int, typer.Option("--seed", help="seed of random states")]
 Scheduler = Annotated[
     str | None,
-    typer.Option("--scheduler", metavar="ADDRESS", help="of dask, such as tcp://10.0.0.1:8786"),
+    typer.Option(
+        "--scheduler", metavar="ADDRESS", help="dask scheduler, such as tcp://10.0.0.1:8786"
+    ),
 ]
 Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", help="number of local worker processes")
@@ -78,7 +81,7 @@ def batch(
     chunk: Chunk = None,
     float32: Float32 = False,
     base: Base = None,
-    fixed: Fixed = False,
+    floating: Floating = None,
     representation: Representation = None,
     joint_dynamics: JointDynamics = False,
     verify: Verify = False,
@@ -94,7 +97,7 @@ def batch(
     rejected or results are damaged.
     """
     if scheduler is not None and workers is not None:
-        raise ArgumentError("give --scheduler or --workers, not both")
+        raise ArgumentError("expected --scheduler or --workers, not both")
     if workers is not None and workers < 1:
         raise ArgumentError(f"--workers: expected at least one, got {workers}")
     if sample < 1:
@@ -107,7 +110,7 @@ def batch(
     kd = KinDyn(
         model_of_file(file),
         base,
-        floating=not fixed,
+        floating=floating,
         dtype="float32" if float32 else "float64",
         joint_dynamics=joint_dynamics,
         check=True,
@@ -136,21 +139,21 @@ def batch(
 
 @contextlib.contextmanager
 def open_runner(scheduler: str | None, workers: int | None) -> Generator[Runner, None, None]:
-    """This process, or a cluster whose log is hidden meanwhile."""
+    """This process, or a cluster whose log is hidden."""
     from linkwork.batch import optional_package
     from linkwork.batch.runners import Cluster, Local
 
     if scheduler is None and workers is None:
         yield Local()
         return
-    optional_package("distributed")  # before it is quieted: it sets its log level when imported
+    optional_package("distributed")  # imported first, since it sets its log level then
     with _quiet("distributed"), Cluster(scheduler, workers or 0) as cluster:
         yield cluster
 
 
 @contextlib.contextmanager
 def _quiet(name: str) -> Generator[None, None, None]:
-    """Hide the log of a package meanwhile: its errors are raised."""
+    """Hide the log of a package; its errors are raised."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -205,9 +208,9 @@ def _progress(
 
 
 def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, remainder = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{hours}:{minutes:02}:{remainder:02}"
 
 
 def _print_hint_to_resume(report: Report) -> None:
@@ -222,7 +225,7 @@ def _print_report(report: Report) -> None:
 
     plan, console = report.plan, terminal()
     if report.again:
-        text = f"{report.again:,} chunks were done before, and their files were missing or cut off"
+        text = f"{report.again:,} chunks were computed again: their files were missing or truncated"
         print_text(console, text, "yellow")
     earlier = report.done - report.computed
     before = f" ({earlier:,} chunks were done before)" if earlier else ""

@@ -14,7 +14,7 @@ import typer
 
 from linkwork.cli.complete import function_names
 from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import File, Fixed, Json, model_of_file
+from linkwork.cli.robot_files import File, Floating, Json, model_of_file
 from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.model.table import Table
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
 
 DEFAULT_ROWS = 4096
-BURST = 0.005  # [s] of calls that are timed together, so that the clock is precise enough
+BURST = 0.005  # [s] of calls that are timed together, for the resolution of the clock
 REPEATS = 7  # bursts, of which the fastest counts
 
 Functions = Annotated[
@@ -36,7 +36,9 @@ Functions = Annotated[
     ),
 ]
 Rows = Annotated[int, typer.Option("--rows", metavar="N", help="configurations in a batch")]
-Threads = Annotated[int, typer.Option("--threads", metavar="N", help="for batches; all cores if 0")]
+Threads = Annotated[
+    int, typer.Option("--threads", metavar="N", help="threads of a batch; 0 for all cores")
+]
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Timing:
     one_call: float | None
     per_row: float | None  # of a batch
     pin: float | None
-    code: str | None = None  # that was timed: "fast", or NumPy and the reason; as `Kernel.status`
+    code: str | None = None  # `Kernel.status` of the code that was timed
 
 
 def bench(
@@ -59,7 +61,7 @@ def bench(
     functions: Functions = None,
     rows: Rows = DEFAULT_ROWS,
     threads: Threads = 1,
-    fixed: Fixed = False,
+    floating: Floating = None,
     as_json: Json = False,
 ) -> None:
     """Time functions of a robot on this machine.
@@ -70,7 +72,7 @@ def bench(
 
     if rows < 1 or threads < 0:
         raise ArgumentError("--rows is at least 1, and --threads at least 0")
-    kd = KinDyn(model_of_file(file), floating=not fixed)
+    kd = KinDyn(model_of_file(file), floating=floating)
     workers = threads or os.cpu_count() or 1
     pin = PinTimes.of(kd)
     timings = [_timing(kd, one, rows, workers, pin) for one in _requests(kd, functions)]
@@ -102,7 +104,7 @@ def _timing(
     peer = pin.least_time(request) if pin else None
     try:
         start = time.perf_counter()
-        operations = kernel.code.make_program().n_ops  # not `program`, which may be on the disk
+        operations = kernel.code.make_program().n_ops  # `program` may come from the cache
         traced = time.perf_counter() - start
         compiling, size = _compile_time(kernel)
         kernel.warmup()
@@ -111,7 +113,7 @@ def _timing(
         out = kernel(*many, threads=threads)
         one = least_time(lambda: kernel(*single))
         batch = least_time(lambda: kernel(*many, out=out, threads=threads)) / rows
-    except SingularJointError:  # nothing to time: forces give a joint no finite acceleration
+    except SingularJointError:  # a joint without inertia has no finite acceleration
         return Timing(name, None, None, None, None, None, peer)
     compile_time = None if compiling is None else traced + compiling
     return Timing(name, operations, compile_time, size, one, batch, peer, kernel.status)
@@ -171,12 +173,12 @@ def _print(
     cores = "1 thread" if threads == 1 else f"{threads} threads"
     print_text(console, "ops: additions, multiplications and the like of one configuration")
     print_text(console, "call: one configuration, from Python, with a new array for the result")
-    print_text(console, f"row: one of {rows:,} configurations in one call, on {cores}, out= given")
+    print_text(console, f"row: one of {rows:,} configurations in one call, on {cores}, with out=")
     if pin:
         print_text(console, f"pin: one call of Pinocchio {pin.version}, from Python")
     for one in timings:
         if one.code not in ("fast", None):
-            text = f"{one.function}: not the fast machine code was timed, but {one.code}"
+            text = f"{one.function}: timed without the fast machine code: {one.code}"
             print_text(console, escaped(text), "bold red")
 
 
@@ -194,7 +196,7 @@ class PinTimes:
 
     @classmethod
     def of(cls, kd: KinDyn) -> PinTimes | None:
-        """The same robot, or None if Pinocchio is not here or cannot hold it."""
+        """The same robot, or None if Pinocchio is not installed or cannot represent it."""
         from linkwork.io.convert import in_urdf_form
         from linkwork.io.urdf.writer import urdf_text
 
@@ -209,7 +211,7 @@ class PinTimes:
             return None
 
     def least_time(self, request: Sequence[Any]) -> float | None:
-        """Seconds of a call of the function, None if Pinocchio has none of this kind."""
+        """Seconds of a call of the function, None if Pinocchio has no such function."""
         call = self._call(request)
         return None if call is None else least_time(call)
 

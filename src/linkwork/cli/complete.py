@@ -1,6 +1,6 @@
-"""Words that a shell may complete: robots and files, frames and joints of the robot at hand.
+"""Completion in a shell: robots and files, frames and joints of the robot on the command line.
 
-Nothing here may fail or print: a shell would show it in the middle of what a user types.
+Nothing here may raise or print: a shell would show it on the command line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro")
 
 
 def robot_names(incomplete: str) -> list[str]:
-    """Names of robots, and robot files and folders, that begin so."""
+    """Names of robots, robot files and folders that begin with a string."""
     names = [*bundled_names(), *example_robots()]
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)] + _files(
         incomplete
@@ -30,13 +30,13 @@ def robot_names(incomplete: str) -> list[str]:
 
 
 def robot_and_cell_names(incomplete: str) -> list[str]:
-    """What `robot_names` completes, and names of bundled workcells."""
+    """The same as `robot_names`, and names of bundled workcells."""
     cells = [name for name in bundled_cells() if name.startswith(incomplete)]
     return [*cells, *robot_names(incomplete)]
 
 
 def function_names(incomplete: str) -> list[str]:
-    """Quantities, after those that are complete already: `mass_matrix,jac` becomes one of many."""
+    """Quantities, in a list with commas: completes the last one of `mass_matrix,jac`."""
     from linkwork.kindyn.quantities import QUANTITIES
 
     before, comma, name = incomplete.rpartition(",")
@@ -51,7 +51,7 @@ def card_names(incomplete: str) -> list[str]:
 
 
 def one_of(*names: str) -> Callable[[str], list[str]]:
-    """A completion of a few words."""
+    """A completion with fixed choices."""
     return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
@@ -81,14 +81,14 @@ def _of_robot(context: typer.Context, names: Callable[[Model], Any], start: str)
     if not isinstance(file, str) or file in ("", "-"):
         return []
     try:
-        model = read(file, expand=False).model  # a key press must not run what a file says
+        model = read(file, expand=False).model  # a key press must not run code of a xacro file
     except (LinkworkError, OSError):
         return []
     return [] if model is None else [name for name in names(model) if name.startswith(start)]
 
 
 def _first_argument() -> str:
-    """The first word after the command; click gives up on it when an option lacks its value."""
+    """The first word after the command, which click does not parse if an option lacks its value."""
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     words = [word for word in line.split()[2:] if not word.startswith("-")]
     return words[0] if words else ""
@@ -97,12 +97,12 @@ def _first_argument() -> str:
 def _files(start: str) -> list[str]:
     folder, beginning = os.path.split(start)
     try:
-        found = sorted(Path(folder or ".").iterdir())
+        paths = sorted(Path(folder or ".").iterdir())
     except OSError:
         return []
     return [
         os.path.join(folder, path.name) + ("/" if path.is_dir() else "")  # noqa: PTH118 - as typed
-        for path in found
+        for path in paths
         if path.name.startswith(beginning)
         and (beginning or not path.name.startswith("."))
         and (path.is_dir() or path.suffix in ENDINGS)

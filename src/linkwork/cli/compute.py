@@ -1,6 +1,6 @@
 """Commands that compute a quantity of a robot in one state: fk, dynamics, ik.
 
-Numbers on the command line are in SI units: `elbow=0.3`, `elbow=30deg`, `0.1,0.2,0.3`.
+Values on the command line are in SI units: `elbow=0.3`, `elbow=30deg`, `0.1,0.2,0.3`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
     from linkwork.model.parts import Limits
 
-MOST_COLUMNS = 12  # of a mass matrix that is printed without being asked for
+MOST_COLUMNS = 12  # of a mass matrix that is printed without --matrix
 DIGITS = 6
 DEGREES = "deg"
 
@@ -32,7 +32,7 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="JOINT=VALUE",
-        help="position [rad] or [m], or such as 30deg",
+        help="position [rad] or [m], or 30deg",
         autocompletion=joint_settings,
     ),
 ]
@@ -70,15 +70,23 @@ Restarts = Annotated[int, typer.Option("--restarts", help="random starts if the 
 
 
 def fk(
-    file: File, frame: FrameName, *, at: Set = None, base: BaseLink = None, as_json: Json = False
+    file: File,
+    frame: FrameName,
+    *,
+    at: Set = None,
+    floating: Floating = None,
+    base: BaseLink = None,
+    as_json: Json = False,
 ) -> None:
     """Print the pose of a frame in the base.
+
+    The result is the same for a floating and a fixed base.
 
     linkwork fk arm tool --set elbow_pitch=0.3 --set wrist_roll=30deg
     """
     from linkwork.spatial.source import quat, so3
 
-    kd = _robot(file, base)
+    kd = _robot(file, base, floating=bool(floating))
     pose = kd.transform(frame, _configuration(kd, at))
     facts = {
         "position": pose[:3, 3].tolist(),
@@ -104,16 +112,16 @@ def dynamics(
     *,
     at: Set = None,
     velocity: Velocity = None,
-    floating: Floating = False,
+    floating: Floating = None,
     base: BaseLink = None,
     matrix: Matrix = False,
     as_json: Json = False,
 ) -> None:
     """Print mass, energy, gravity compensation, mass matrix.
 
-    linkwork dynamics arm --set shoulder_pitch=90deg --velocity elbow_pitch=1
+    linkwork dynamics arm --fixed --set elbow_pitch=1 --velocity wrist_roll=1
     """
-    kd = _robot(file, base, floating)
+    kd = _robot(file, base, floating=floating)
     q, nu = _configuration(kd, at), _velocities(kd, velocity)
     gravity, bias, M = kd.gravity_force(q), kd.bias_force(q, nu), kd.mass_matrix(q)
     facts: dict[str, Any] = {
@@ -128,7 +136,7 @@ def dynamics(
         print_json({**facts, "coordinates": names, **forces, "mass_matrix": M.tolist()})
         return
     console = terminal()
-    summary = f"{kd.total_mass:.{DIGITS}g} kg, centre of mass at {_listed(facts['com'])} m"
+    summary = f"{kd.total_mass:.{DIGITS}g} kg, center of mass at {_listed(facts['com'])} m"
     energies = f"{facts['kinetic_energy']:.{DIGITS}g} J kinetic energy"
     print_text(console, f"{escaped(kd.model.name)}: {summary}", "bold")
     print_text(console, f"{energies}, {facts['potential_energy']:.{DIGITS}g} J potential energy")
@@ -158,20 +166,23 @@ def ik(
     rpy: Rpy = None,
     wxyz: Wxyz = None,
     at: Set = None,
+    floating: Floating = None,
     base: BaseLink = None,
     restarts: Restarts = 32,
     as_json: Json = False,
 ) -> None:
     """Print joint positions that bring a frame to a target. Exits with 1 if there are none.
 
-    linkwork ik arm tool --position 0.5,0.1,0.5 --rpy 0,90deg,0
+    A floating base moves as well; --fixed moves the joints alone.
+
+    linkwork ik arm tool --fixed --position 0.5,0.1,0.5 --rpy 0,90deg,0
     """
     from linkwork.inverse_kinematics import ik as solve
 
-    kd = _robot(file, base)
+    kd = _robot(file, base, floating=floating)
     target = _target(position, rpy, wxyz)
     solution = solve(kd, {frame: target}, _configuration(kd, at), restarts=restarts)
-    names = _numbered(kd, kd.layout.q)
+    names = _positions(kd)
     errors = {
         "position_error": float(solution.position_errors[frame]),
         "rotation_error": float(solution.rotation_errors.get(frame, 0.0)),
@@ -196,35 +207,35 @@ def ik(
         raise typer.Exit(1)
 
 
-def _robot(file: str, base: str | None, floating: bool = False) -> KinDyn:
+def _robot(file: str, base: str | None, *, floating: bool | None) -> KinDyn:
     from linkwork.kindyn import KinDyn
 
     return KinDyn(model_of_file(file), base, floating=floating)
 
 
-def _configuration(kd: KinDyn, given: Sequence[str] | None) -> Array:
-    values = _by_joint(given, "--set")
+def _configuration(kd: KinDyn, settings: Sequence[str] | None) -> Array:
+    values = _by_joint(settings, "--set")
     for name, row in values.items():
         if name in kd.joint_names and len(row) == 1:
             _note_outside(name, row[0], kd.model.joint(name).limits)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LinkworkWarning)  # noted above, in the terms of the command
+        warnings.simplefilter("ignore", LinkworkWarning)  # printed above, for users of the command
         return kd.q({name: row[0] if len(row) == 1 else row for name, row in values.items()})
 
 
 def _note_outside(name: str, value: float, limits: Limits) -> None:
-    """Print a note if a position is outside of the limits: perhaps "deg" was left out."""
+    """Print a note if a position is outside the limits: perhaps "deg" is missing."""
     if not limits.lower <= value <= limits.upper:
         span = f"{limits.lower:g} to {limits.upper:g}"
-        text = f"note: {escaped(name)}={value:g} is outside of its limits {span}"
-        print_text(terminal(errors=True), f"{text}; degrees are written as in 30deg", "cyan")
+        text = f"note: {escaped(name)}={value:g} is outside its limits {span}"
+        print_text(terminal(errors=True), f"{text}; write degrees as 30deg", "cyan")
 
 
-def _velocities(kd: KinDyn, given: Sequence[str] | None) -> Array:
+def _velocities(kd: KinDyn, settings: Sequence[str] | None) -> Array:
     import numpy as np
 
     nu = np.zeros(kd.nv)
-    for name, values in _by_joint(given, "--velocity").items():
+    for name, values in _by_joint(settings, "--velocity").items():
         span = kd.layout.nu[name]
         if len(values) != span.stop - span.start:
             count = counted(span.stop - span.start, "number")
@@ -239,9 +250,9 @@ def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
     from linkwork.spatial.source import quat, so3
 
     if position is None:
-        raise typer.BadParameter("say where: --position X,Y,Z")
+        raise typer.BadParameter("the target is missing: --position X,Y,Z")
     if rpy is not None and wxyz is not None:
-        raise typer.BadParameter("give --rpy or --wxyz, not both")
+        raise typer.BadParameter("expected --rpy or --wxyz, not both")
     point = np.array(_numbers(position, 3, "--position"))
     if rpy is None and wxyz is None:
         return point
@@ -250,11 +261,17 @@ def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
     if wxyz is not None:
         quaternion = np.array(_numbers(wxyz, 4, "--wxyz"))
         if not np.linalg.norm(quaternion) > 0:
-            raise typer.BadParameter("--wxyz: a quaternion is not zero")
+            raise typer.BadParameter("--wxyz: the quaternion is zero")
         pose[:3, :3] = quat.to_rotation(quat.normalize(quaternion))
     else:
         pose[:3, :3] = so3.from_rpy(np.array(_numbers(str(rpy), 3, "--rpy")))
     return pose
+
+
+def _positions(kd: KinDyn) -> list[str]:
+    """A name for each coordinate of q."""
+    names = [f"base {part}" for part in "xyz"] + [f"base quaternion {part}" for part in "wxyz"]
+    return (names if kd.floating else []) + _numbered(kd, kd.layout.q)
 
 
 def _coordinates(kd: KinDyn) -> list[str]:
@@ -274,7 +291,7 @@ def _numbered(kd: KinDyn, spans: Any) -> list[str]:
 
 
 def _share(force: float, limit: float) -> tuple[str, str]:
-    """The limit, and how much of it a force takes."""
+    """The limit, and the percentage of it that a force takes."""
     if not isfinite(limit) or limit <= 0:
         return "", ""
     return _shown(limit), f"{100 * force / limit:.0f}"
@@ -294,7 +311,7 @@ def _number(text: str, what: str) -> float:
     try:
         value = float(text.strip().removesuffix(DEGREES))
     except ValueError:
-        raise typer.BadParameter(f"{what}: {text!r} is no number") from None
+        raise typer.BadParameter(f"{what}: {text!r} is not a number") from None
     if not isfinite(value):
         raise typer.BadParameter(f"{what}: {text!r} is not finite")
     return radians(value) if in_degrees else value
@@ -316,6 +333,6 @@ def _by_joint(settings: Sequence[str] | None, option: str) -> dict[str, list[flo
         if not is_split or not name:
             raise typer.BadParameter(f"{option}: expected joint=value, got {text!r}")
         if name in values:
-            raise typer.BadParameter(f"{option}: joint {name!r} is given twice")
+            raise typer.BadParameter(f"{option}: joint {name!r} appears twice")
         values[name] = [_number(part, f"{option} {name}") for part in value.split(",")]
     return values

@@ -11,7 +11,7 @@ import typer
 
 from linkwork.cli.complete import one_of
 from linkwork.cli.output import finding_data, print_findings, print_json, print_text, terminal
-from linkwork.cli.robot_files import File, Json, is_cell, model_in, read_file
+from linkwork.cli.robot_files import File, Floating, Json, is_cell, model_in, read_file
 from linkwork.errors import (
     ArgumentError,
     Finding,
@@ -24,7 +24,7 @@ from linkwork.errors import (
 from linkwork.io.named_robots import named_robot
 
 if TYPE_CHECKING:
-    from linkwork.io.convert import Converted
+    from linkwork.io.convert import Conversion
     from linkwork.model.model import Model
     from linkwork.workcell.cell import WorkCell
 
@@ -34,12 +34,11 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="FORMAT",
-        help="urdf, mjcf or workcell; by default, as OUT's ending says",
+        help="urdf, mjcf or workcell; by default, by the extension of OUT",
         autocompletion=one_of("urdf", "mjcf", "workcell"),
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="overwrite OUT if it exists")]
-Fixed = Annotated[bool, typer.Option("--fixed", help="MJCF: fix the base to the world")]
+Force = Annotated[bool, typer.Option("--force", help="overwrite OUT")]
 NoMeshes = Annotated[bool, typer.Option("--no-meshes", help="MJCF: leave meshes out")]
 Repair = Annotated[
     bool, typer.Option("--repair", help="replace inertias that no body can have by the nearest")
@@ -55,7 +54,7 @@ def convert(
     *,
     to: To = None,
     force: Force = False,
-    fixed: Fixed = False,
+    floating: Floating = None,
     no_meshes: NoMeshes = False,
     repair: Repair = False,
     device: Device = None,
@@ -63,29 +62,29 @@ def convert(
 ) -> None:
     """Write a robot as URDF, MJCF or workcell XML.
 
-    Says what the format cannot hold. MuJoCo, if installed, checks MJCF before it is written.
+    Prints what the format cannot represent. MuJoCo, if installed, checks MJCF before it is written.
 
     linkwork convert robot.urdf robot.mjcf
     """
-    from linkwork.io.convert import FORMATS, Converted, format_of
+    from linkwork.io.convert import FORMATS, Conversion, format_of
 
     target = format_of(out, to)
-    _refuse_existing(out, force=force)
-    if target != "mjcf" and (fixed or no_meshes):
-        raise typer.BadParameter(f"{'--fixed' if fixed else '--no-meshes'}: only MJCF has this")
+    _reject_existing(out, force=force)
+    if target != "mjcf" and (floating is not None or no_meshes):
+        option = "--no-meshes" if floating is None else "--floating" if floating else "--fixed"
+        raise typer.BadParameter(f"{option}: only MJCF has this")
     if is_cell(file):
         if repair:
             raise typer.BadParameter("--repair: not for workcells")
-        converted = _from_cell(file, target, device, fixed=fixed, meshes=not no_meshes)
+        converted = _from_cell(file, target, device, floating=floating, meshes=not no_meshes)
     else:
         if device is not None:
             raise typer.BadParameter("--device: only a workcell has devices")
         reading = read_file(file, repair=repair)
-        options = {"fixed": fixed, "meshes": not no_meshes}
-        converted = _converted(model_in(reading), target, **options)
+        converted = _converted(model_in(reading), target, floating=floating, meshes=not no_meshes)
         doubts = [finding for finding in reading.findings if finding.severity == "warning"]
         doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
-        converted = Converted(converted.text, (*doubts, *converted.findings), converted.checked)
+        converted = Conversion(converted.text, (*doubts, *converted.findings), converted.checked)
     _write(out, converted.text)
     if as_json and out != "-":
         findings = [finding_data(finding) for finding in converted.findings]
@@ -99,16 +98,16 @@ def convert(
     print_text(console, f"{name}: {FORMATS[target]}{checked}", "bold")
 
 
-def _converted(model: Model, target: str, *, fixed: bool, meshes: bool) -> Converted:
-    from linkwork.io.convert import Converted, as_workcell, convert_model
+def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Conversion:
+    from linkwork.io.convert import Conversion, convert_model, in_workcell_form
 
     if target == "workcell":
         from linkwork.workcell.files import dump_workcell
 
-        model, findings = as_workcell(model)
+        model, findings = in_workcell_form(model)
         cell = _cell_of(model)
-        return Converted(dump_workcell(cell), findings, "reads back as the same workcell")
-    return convert_model(model, target, floating=False if fixed else None, meshes=meshes)
+        return Conversion(dump_workcell(cell), findings, "reads back as the same workcell")
+    return convert_model(model, target, floating=floating, meshes=meshes)
 
 
 def _cell_of(model: Model) -> WorkCell:
@@ -118,10 +117,10 @@ def _cell_of(model: Model) -> WorkCell:
 
 
 def _from_cell(
-    file: str, target: str, device: str | None, *, fixed: bool, meshes: bool
-) -> Converted:
-    """One device of a workcell as a robot, or the whole cell written again."""
-    from linkwork.io.convert import Converted
+    file: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
+) -> Conversion:
+    """One device of a workcell as a robot, or the entire workcell."""
+    from linkwork.io.convert import Conversion
     from linkwork.workcell.device_model import device_model
     from linkwork.workcell.files import dump_workcell, load_workcell
 
@@ -133,12 +132,12 @@ def _from_cell(
         finding
         for one in caught
         if isinstance(one.message, LinkworkWarning)
-        for finding in one.message.findings
+        for finding in one.message.findings or (Finding("warning", "", str(one.message)),)
     ]
     if target == "workcell":
         if device is not None:
-            raise typer.BadParameter("--device: a workcell is written as a whole")
-        return Converted(text, tuple(doubts), "reads back as the same workcell")
+            raise typer.BadParameter("--device: a workcell is written with all its devices")
+        return Conversion(text, tuple(doubts), "reads back as the same workcell")
     names = cell.device_names
     if device is None and len(names) != 1:
         raise ArgumentError(
@@ -147,27 +146,29 @@ def _from_cell(
     name = names[0] if device is None else device
     if name not in names:
         raise ArgumentError(f"--device: no device named {name!r}; {nearest(name, names)}")
-    found = device_model(cell.device(name))
+    robot = device_model(cell.device(name))
     text = f"of the workcell, only the device {name!r} is written"
     doubts.append(Finding("warning", "", text))
-    if found.locked:
+    if robot.locked:
         text = "frames that it does not drive are fixed where they are in the default state"
-        doubts.append(Finding("warning", "", f"{text}: {listed(found.locked)}"))
-    written = _converted(found.model, target, fixed=fixed or not found.floating, meshes=meshes)
-    return Converted(written.text, (*doubts, *written.findings), written.checked)
+        doubts.append(Finding("warning", "", f"{text}: {listed(robot.locked)}"))
+    if floating is None and not robot.floating:
+        floating = False
+    written = _converted(robot.model, target, floating=floating, meshes=meshes)
+    return Conversion(written.text, (*doubts, *written.findings), written.checked)
 
 
 def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:
-    """Meshes are named relative to their file; is the new one somewhere else?"""
+    """A warning about meshes relative to the file, if OUT is in another folder."""
     from linkwork.io.convert import relative_meshes
 
     named = named_robot(file)
     read_from = named.path if named else Path(file)
-    beside = out != "-" and Path(out).resolve().parent == read_from.resolve().parent
-    return [] if beside and file != "-" else relative_meshes(model)
+    same_folder = out != "-" and Path(out).resolve().parent == read_from.resolve().parent
+    return [] if same_folder and file != "-" else relative_meshes(model)
 
 
-def _refuse_existing(out: str, *, force: bool) -> None:
+def _reject_existing(out: str, *, force: bool) -> None:
     path = Path(out)
     if out == "-":
         return
@@ -183,7 +184,7 @@ def _refuse_existing(out: str, *, force: bool) -> None:
 
 def _write(out: str, text: str) -> None:
     if out == "-":
-        if hasattr(sys.stdout, "buffer"):  # the text says that it is UTF-8, whatever the locale
+        if hasattr(sys.stdout, "buffer"):  # the file declares UTF-8, whatever the locale
             sys.stdout.buffer.write(text.encode())
         else:
             sys.stdout.write(text)

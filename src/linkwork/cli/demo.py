@@ -13,7 +13,7 @@ import typer
 from linkwork.cli.bench import least_time
 from linkwork.cli.complete import robot_names
 from linkwork.cli.output import print_findings, print_table, print_text, print_tree, terminal
-from linkwork.cli.robot_files import read_file
+from linkwork.cli.robot_files import Floating, read_file
 from linkwork.errors import count_findings, counted, escaped
 from linkwork.version import __version__
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from linkwork.model.model import Model
 
 BATCH = 10_000
-WIDTH = 80  # columns, where there is no terminal to ask
-LONGEST = 40  # characters of a path that is printed more than once
-GOOD = 1e-6  # relative errors below this are rounding
+WIDTH = 80  # columns, if the output is not a terminal
+LONGEST = 40  # characters of a path in titles
+GOOD = 1e-6  # relative errors up to this are due to rounding
 
 Robot = Annotated[
     str,
@@ -40,7 +40,7 @@ Robot = Annotated[
 ]
 
 
-def demo(robot: Robot = "arm") -> None:
+def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
     """Show what linkwork does with a robot, and check it.
 
     linkwork demo quadruped
@@ -60,19 +60,19 @@ def demo(robot: Robot = "arm") -> None:
     if model is None:
         raise typer.Exit(2)
     _show_robot(console, model, name)
-    good = _show_computing(console, model)
+    good = _show_computing(console, model, floating)
     _title(console, "written as URDF and read again")
     fitting, moved = in_urdf_form(model)
     print_findings(console, moved)
     again = read(urdf_text(fitting)).model
-    same = "equal to the first model, digit for digit"
-    _say(console, same if again == fitting else f"NOT {same}")
+    same = "equal to the first model, to the last digit"
+    _print_wrapped(console, same if again == fitting else f"NOT {same}")
     if again != fitting or not good:
         raise typer.Exit(1)
 
 
 def _show_reading(console: Console, reading: Reading, elapsed: float, name: str) -> None:
-    """All that is wrong or doubtful in a file, and what the robot is."""
+    """Print the errors and warnings of a file, and a summary of the robot."""
     from linkwork.model.describe import summary
 
     serious = [finding for finding in reading.findings if finding.severity != "note"]
@@ -80,9 +80,9 @@ def _show_reading(console: Console, reading: Reading, elapsed: float, name: str)
     notes = len(reading.findings) - len(serious)
     outcome = count_findings(serious) if serious else "no errors, no warnings"
     more = f", {counted(notes, 'note')} (shown by `linkwork check {name}`)" if notes else ""
-    _say(console, f"read in {elapsed * 1e3:.0f} ms: {outcome}{more}")
+    _print_wrapped(console, f"read in {elapsed * 1e3:.0f} ms: {outcome}{more}")
     if reading.model is not None:
-        _say(console, summary(reading.model))
+        _print_wrapped(console, summary(reading.model))
 
 
 def _show_robot(console: Console, model: Model, name: str) -> None:
@@ -98,12 +98,12 @@ def _show_robot(console: Console, model: Model, name: str) -> None:
             console.print()
 
 
-def _show_computing(console: Console, model: Model) -> bool:
-    """Quantities, identities and times; whether the identities hold."""
+def _show_computing(console: Console, model: Model, floating: bool | None) -> bool:
+    """Print quantities, identities and times; return whether the identities hold."""
     from linkwork.kindyn import KinDyn
 
-    kd = KinDyn(model, floating=True)
-    _title(console, "one configuration: the first call of a function makes its machine code")
+    kd = KinDyn(model, floating=floating)
+    _title(console, "one configuration: the first call of a function compiles it")
     _show_quantities(console, kd)
     _title(console, "do the equations of motion hold? (relative error, random state)")
     good = _show_physics(console, kd)
@@ -119,8 +119,8 @@ def _title(console: Console, text: str) -> None:
     print_text(console, "─" * min(len(text), WIDTH), "dim")
 
 
-def _say(console: Console, text: str) -> None:
-    """A text of any length, in lines that fit."""
+def _print_wrapped(console: Console, text: str) -> None:
+    """Print a string in lines that fit."""
     for line in textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False):
         print_text(console, line)
 
@@ -133,7 +133,7 @@ def _random_state(kd: KinDyn) -> tuple[Array, Array, Array]:
 
 
 def _show_quantities(console: Console, kd: KinDyn) -> None:
-    """Some quantities of one state, and how soon the first of each is there."""
+    """Print shapes of quantities of one state, and the times of their first calls."""
     q, nu, nu_dot = _random_state(kd)
     frame = kd.model.link_names[-1]
     calls: dict[str, Callable[[], Array]] = {
@@ -143,8 +143,8 @@ def _show_quantities(console: Console, kd: KinDyn) -> None:
         "inverse dynamics": lambda: kd.inverse_dynamics(q, nu, nu_dot),
     }
     if kd.total_mass:
-        calls["centre of mass"] = lambda: kd.com(q)
-    _say(console, f"pose and Jacobian are those of the link {escaped(frame)}")
+        calls["center of mass"] = lambda: kd.com(q)
+    _print_wrapped(console, f"pose and Jacobian are those of the link {escaped(frame)}")
     for name, call in calls.items():
         start = time.perf_counter()
         result = call()
@@ -153,7 +153,7 @@ def _show_quantities(console: Console, kd: KinDyn) -> None:
 
 
 def _show_physics(console: Console, kd: KinDyn) -> bool:
-    """Identities that hold for every robot; says how well they do."""
+    """Check identities that hold for every robot, and print the errors."""
     import numpy as np
 
     from linkwork.errors import SingularJointError
@@ -171,7 +171,7 @@ def _show_physics(console: Console, kd: KinDyn) -> bool:
         forward = kd.forward_dynamics(q, nu, tau)
         checks["forward dynamics undoes inverse dynamics"] = (forward, nu_dot)
     except SingularJointError as error:
-        _say(console, f"forward dynamics: {error}")
+        _print_wrapped(console, f"forward dynamics: {error}")
     good = True
     for name, (left, right) in checks.items():
         scale = max(np.abs(right).max(initial=0.0), 1e-300)
@@ -182,7 +182,7 @@ def _show_physics(console: Console, kd: KinDyn) -> bool:
 
 
 def _show_speed(console: Console, kd: KinDyn) -> None:
-    """Time per call and per row of a batch."""
+    """Print times per call and per row of a batch."""
     import numpy as np
 
     from linkwork.errors import SingularJointError

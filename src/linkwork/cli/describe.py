@@ -26,16 +26,16 @@ from linkwork.cli.output import (
 from linkwork.cli.robot_files import (
     File,
     Json,
-    hint_at_findings,
+    count_warnings,
     model_in,
     model_of_file,
     read_file,
 )
 from linkwork.errors import count_findings, counted, escaped
 from linkwork.io.named_robots import (
+    BUNDLED,
     DESCRIPTIONS,
     EXAMPLES,
-    OWN,
     described_robots,
     downloaded_robots,
     example_robots,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array
     from linkwork.model.model import Model
 
-TOLERANCE = 1e-9  # as of linkwork.model.differences, which imports NumPy
+TOLERANCE = 1e-9  # as in linkwork.model.differences, which imports NumPy
 SAMPLES = 50  # random configurations in which `compare` compares the links
 WIDTH = 79  # of lists of names
 
@@ -62,7 +62,7 @@ Base = Annotated[
 FreeMimic = Annotated[bool, typer.Option("--free-mimic", help="treat mimic joints as independent")]
 Strict = Annotated[bool, typer.Option("--strict", help="exit with 1 on warnings")]
 Tolerance = Annotated[
-    float, typer.Option("--tolerance", help="numbers that differ by less are the same")
+    float, typer.Option("--tolerance", help="values that differ by less are equal")
 ]
 Card = Annotated[
     str | None,
@@ -83,6 +83,7 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
 
     reading = read_file(file, mimic=not free_mimic)
     model = model_in(reading)
+    count_warnings(file, reading)
     if as_json:
         print_json(model_data(model))
         return
@@ -92,9 +93,6 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
         if table.rows:
             console.print()
             print_table(console, table)
-    if any(finding.severity == "warning" for finding in reading.findings):
-        console.print()
-    hint_at_findings(console, file, reading)
 
 
 def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
@@ -210,7 +208,12 @@ def robots(*, as_json: Json = False) -> None:
     models = {name: bundled.load(name) for name in bundled.names()}
     if as_json:
         facts: list[dict[str, Any]] = [
-            {"name": name, "package": OWN, "file": str(bundled.path(name)), **summary_data(model)}
+            {
+                "name": name,
+                "package": BUNDLED,
+                "file": str(bundled.path(name)),
+                **summary_data(model),
+            }
             for name, model in models.items()
         ]
         facts += [
@@ -223,7 +226,7 @@ def robots(*, as_json: Json = False) -> None:
         print_json(facts)
         return
     console = terminal()
-    print_text(console, f"bundled with {OWN}", "bold")
+    print_text(console, f"bundled with {BUNDLED}", "bold")
     for model in models.values():
         print_text(console, summary(model))
     examples, described, downloaded = example_robots(), described_robots(), downloaded_robots()

@@ -9,7 +9,7 @@ import typer
 
 from linkwork.cli.complete import function_names, one_of
 from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import File, Fixed, Json, model_of_file
+from linkwork.cli.robot_files import File, Floating, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
 from linkwork.model.table import Table
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from linkwork.export.report import Report
 
 Folder = Annotated[
-    Path, typer.Option("-o", "--output", metavar="DIR", help="folder to write to; made if needed")
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="folder to write to; ./ROBOT_c if not given"
+    ),
 ]
 Functions = Annotated[
     str | None,
@@ -36,11 +39,13 @@ Derivatives = Annotated[
 Float = Annotated[bool, typer.Option("--float", help="single precision instead of double")]
 Prefix = Annotated[
     str | None,
-    typer.Option("--prefix", metavar="NAME", help="of all names in C; the robot's if not given"),
+    typer.Option(
+        "--prefix", metavar="NAME", help="prefix of names in C; the robot's name if not given"
+    ),
 ]
 Base = Annotated[
     str | None,
-    typer.Option("--base", metavar="LINK", help="link or frame whose velocity is the base's"),
+    typer.Option("--base", metavar="LINK", help="link or frame that is the base"),
 ]
 Representation = Annotated[
     str | None,
@@ -55,7 +60,8 @@ JointDynamics = Annotated[
     bool, typer.Option("--joint-dynamics", help="with armature, damping and friction of joints")
 ]
 Lanes = Annotated[
-    int, typer.Option("--lanes", metavar="N", help="add functions of many rows, N at a time")
+    int,
+    typer.Option("--lanes", metavar="N", help="add batch functions that compute N rows at a time"),
 ]
 OneFile = Annotated[bool, typer.Option("--one-file", help="all functions in one C file")]
 PinnZoo = Annotated[
@@ -79,23 +85,21 @@ Orientation = Annotated[
 ]
 NoCompensation = Annotated[
     bool,
-    typer.Option(
-        "--no-compensation", help="with --float: leave roundings as they are; shorter, less exact"
-    ),
+    typer.Option("--no-compensation", help="with --float: shorter and less accurate code"),
 ]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="do not compile and compare")]
 
 
 def export(
     file: File,
-    output: Folder,
     *,
+    output: Folder = None,
     functions: Functions = None,
     derivatives: Derivatives = False,
     single: Float = False,
     prefix: Prefix = None,
     base: Base = None,
-    fixed: Fixed = False,
+    floating: Floating = None,
     representation: Representation = None,
     joint_dynamics: JointDynamics = False,
     lanes: Lanes = 0,
@@ -109,9 +113,9 @@ def export(
 ) -> None:
     """Write functions of a robot as a C library.
 
-    It is compiled and compared with linkwork's own results before it is written.
+    The library is compiled and compared with linkwork's results before it is written.
 
-    linkwork export arm -o arm_c --functions mass_matrix,jacobian:tool
+    linkwork export arm --fixed -o arm_c --functions mass_matrix,jacobian:tool
     """
     from linkwork.export.requests import DEFAULT_FUNCTIONS
     from linkwork.export.write import export as write
@@ -135,19 +139,21 @@ def export(
         ):
             if value:
                 raise ArgumentError(f"{name}: PinnZoo has no such option; leave it out")
-        robot = _pinnzoo_model(file, bodies, orientation, fixed=fixed)
+        robot = _pinnzoo_model(file, bodies, orientation, floating=floating)
+        output = output or _default_folder(prefix, robot.name)
         report = robot.export(output, **options)
     else:
         chosen: Any = representation
         kd = KinDyn(
             model_of_file(file),
             base,
-            floating=not fixed,
+            floating=floating,
             representation=chosen,
             joint_dynamics=joint_dynamics,
         )
         of_pinnzoo: Any = {"bodies": bodies, "orientation": orientation}  # rejected by `write`
         of_pinnzoo = {name: value for name, value in of_pinnzoo.items() if value is not None}
+        output = output or _default_folder(prefix, kd.model.name)
         report = write(kd, output, **options, **of_pinnzoo)
     if as_json:
         print_json(_report_data(report))
@@ -157,6 +163,13 @@ def export(
     console = terminal()
     print_table(console, Table(heading, report.columns, tuple(report.cells()), numeric))
     print_text(console, report.told(), "" if report.compiler else "yellow")
+
+
+def _default_folder(prefix: str | None, robot: str) -> Path:
+    """The folder of an export that names none: a subfolder of the current one, such as `arm_c`."""
+    from linkwork.export.names import checked_prefix, default_prefix
+
+    return Path(f"{default_prefix(robot) if prefix is None else checked_prefix(prefix)}_c")
 
 
 def _report_data(report: Report) -> dict[str, Any]:
@@ -186,13 +199,16 @@ def _names(text: str) -> list[str]:
 
 
 def _pinnzoo_model(
-    file: str, bodies: str | None, orientation: Any, *, fixed: bool
+    file: str, bodies: str | None, orientation: Any, *, floating: bool | None
 ) -> pinnzoo.Model:
     """A robot of PinnZoo's zoo, or of a file, with the bodies that have kinematics."""
     from linkwork.compat.pinnzoo import Model
     from linkwork.compat.pinnzoo.zoo import in_zoo
+    from linkwork.kindyn import KinDyn
 
     names = None if bodies is None else _names(bodies)
     if in_zoo(file) and not Path(file).exists():
-        return Model(file, names, orientation, floating=False if fixed else None)
-    return Model(model_of_file(file, mimic=False), names, orientation, floating=not fixed)
+        return Model(file, names, orientation, floating=floating)
+    model = model_of_file(file, mimic=False)
+    floats = KinDyn(model, floating=floating).floating  # decides and warns as in other commands
+    return Model(model, names, orientation, floating=floats)

@@ -24,7 +24,7 @@ from linkwork.cli.export import export
 from linkwork.cli.output import print_message
 from linkwork.cli.robot_files import split_xacro_arguments, xacro_arguments
 from linkwork.cli.view import view
-from linkwork.errors import LinkworkError, LinkworkWarning
+from linkwork.errors import FloatingBaseWarning, LinkworkError, LinkworkWarning
 from linkwork.version import __version__
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, wherever typer keeps it
@@ -57,8 +57,8 @@ for command in COMMANDS:
 app.add_typer(cache, name="cache")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"linkwork {__version__}")
         raise typer.Exit
 
@@ -73,8 +73,8 @@ Version = Annotated[
 def linkwork(context: typer.Context, *, version: Version = False) -> None:
     """Kinematics and dynamics of robots.
 
-    A robot is a file or a name that `linkwork robots` lists. After the name of a xacro file may
-    follow values of its arguments, as in `linkwork info robot.urdf.xacro gripper:=true`.
+    A robot is a file or a name that `linkwork robots` lists. Values of the arguments of a xacro
+    file follow its name, as in `linkwork info robot.urdf.xacro gripper:=true`.
     """
     del version
     if context.invoked_subcommand is None:
@@ -88,10 +88,10 @@ def main() -> None:
         sys.exit(2)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # an encoding may lack a character
+            stream.reconfigure(errors="backslashreplace")  # for encodings that lack a character
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other packages; they are not for the user
+            warnings.simplefilter("ignore")  # warnings of other packages
             warnings.simplefilter("default", LinkworkWarning)
             warnings.showwarning = _print_warning
             words, arguments = split_xacro_arguments(sys.argv[1:])
@@ -117,8 +117,11 @@ def main() -> None:
 
 
 def _print_warning(message: Warning | str, *_args: Any, **_options: Any) -> None:
-    """Print a warning of linkwork as the commands print errors, in place of Python's own format."""
-    print_message(str(message), "warning")
+    """Print a warning of linkwork as the commands print errors, in place of Python's format."""
+    text = str(message)
+    if isinstance(message, FloatingBaseWarning):
+        text = text.replace("floating=False", "--fixed").replace("floating=True", "--floating")
+    print_message(text, "warning")
 
 
 def _drop_output() -> None:

@@ -1,8 +1,7 @@
-"""What commands print: text and tables for people, JSON for programs.
+"""Output of commands: text and tables for people, JSON for programs.
 
-On a terminal, text is colored and folded; in a file or a pipe it is plain. Text that comes from
-files goes through `rich.text.Text` only, which takes every character as it is. In JSON, infinite
-numbers are null.
+On a terminal, text is colored and wrapped; in a file or a pipe it is plain. Text that comes from
+files is passed as `rich.text.Text`, which interprets no markup. In JSON, infinite values are null.
 """
 
 from __future__ import annotations
@@ -33,30 +32,34 @@ INDENT = "  "  # of JSON
 
 
 def terminal(*, errors: bool = False) -> Console:
-    """Where to print; colors appear on a terminal only."""
+    """A console on standard output or standard error; colors appear on a terminal only."""
     from rich.console import Console
 
     return Console(stderr=errors, highlight=False, emoji=False, markup=False, soft_wrap=True)
 
 
 def print_text(console: Console, text: str, style: str = "") -> None:
-    """Print a text as it is; on a terminal, lines end between words."""
+    """Print a string without interpreting markup; on a terminal, lines end between words."""
     from rich.text import Text
 
     console.print(Text(text, style), soft_wrap=not sys.stdout.isatty())
 
 
 def print_message(text: str, severity: Severity = "error") -> None:
-    """Print an error or a warning on standard error; every line of it is printable."""
+    """Print an error or a warning on standard error, without control characters.
+
+    On a terminal, lines end between words.
+    """
     from rich.text import Text
 
     console = terminal(errors=True)
     lines = "\n".join(map(escaped, text.split("\n")))
-    console.print(Text.assemble((f"linkwork: {severity}: ", COLORS[severity]), lines))
+    message = Text.assemble((f"linkwork: {severity}: ", COLORS[severity]), lines)
+    console.print(message, soft_wrap=not sys.stderr.isatty())
 
 
 def print_table(console: Console, table: Table, width: int | None = None) -> None:
-    """Print a table; on a terminal it is no wider than that."""
+    """Print a table; on a terminal, it fits the width."""
     heading, *lines = as_text(table, width or _width(console)).split("\n")
     print_text(console, heading, "bold")
     for line in lines:
@@ -64,7 +67,7 @@ def print_table(console: Console, table: Table, width: int | None = None) -> Non
 
 
 def print_tree(console: Console, model: Model, base: str, width: int | None = None) -> None:
-    """Print the tree of a robot from a base, the lines dim and the joints colored."""
+    """Print the tree of a robot from a base, with dim lines and colored joints."""
     from linkwork.model.describe import branches
 
     for branch in branches(model, base):
@@ -72,7 +75,7 @@ def print_tree(console: Console, model: Model, base: str, width: int | None = No
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """Print findings one after the other, each with its severity and without its file's folder.
+    """Print findings, each with its severity and the name of its file without the folder.
 
     On a terminal, lines end between words.
     """
@@ -85,15 +88,15 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
 
 
 def _width(console: Console) -> int | None:
-    """How wide lines may be: as the terminal, or of any width in a file or a pipe."""
+    """Width of the terminal; None, which is any width, in a file or a pipe."""
     return console.width if sys.stdout.isatty() else None
 
 
 def _branch_text(branch: Branch, width: int | None) -> Text:
-    """A branch on one line, or with its link on a second one if the first is too short for both."""
+    """A branch on one line, or with its link on a second line if one is too short for both."""
     from rich.text import Text
 
-    if not branch.joint:  # the base, which hangs on no joint
+    if not branch.joint:  # the base
         return Text(branch.link, "bold")
     between = " ─ "
     if width is not None and width_of(str(branch)) > width:
@@ -111,13 +114,13 @@ def _branch_text(branch: Branch, width: int | None) -> Text:
 
 
 def print_json(value: Any) -> None:
-    """Print dicts, lists, texts and numbers as JSON; beyond ASCII everything is escaped."""
+    """Print dicts, lists, strings and numbers as JSON; characters beyond ASCII are escaped."""
     sys.stdout.writelines(json_pieces(value))
     sys.stdout.write("\n")
 
 
 def json_pieces(value: Any) -> Iterator[str]:
-    """A value as JSON, in pieces; iterative, where the standard library's is recursive."""
+    """A value as JSON, in pieces; not recursive, unlike the standard library's encoder."""
     waiting: list[Any] = [_Opened(value, "")]
     while waiting:
         here = waiting.pop()
@@ -140,7 +143,7 @@ def json_pieces(value: Any) -> Iterator[str]:
 
 
 class _Opened:
-    """A dict or list that is to be written, and the indentation of its lines."""
+    """A dict or list to be written, and the indentation of its lines."""
 
     def __init__(self, value: Any, lead: str) -> None:
         self.lead = lead
@@ -179,7 +182,7 @@ def summary_data(model: Model) -> dict[str, Any]:
 
 
 def branch_data(model: Model, base: str) -> dict[str, Any]:
-    """The tree from a base: each link with the joints that hang on it, and what hangs on those."""
+    """The tree from a base: each link with its joints, and the links that these lead to."""
     from linkwork.model.tree import walk
 
     nodes: dict[str, dict[str, Any]] = {}
@@ -192,7 +195,7 @@ def branch_data(model: Model, base: str) -> dict[str, Any]:
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:
-    """A finding, with file and line apart."""
+    """A finding; file and line are separate."""
     location = finding.location
     return {
         "severity": finding.severity,

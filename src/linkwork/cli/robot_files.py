@@ -1,4 +1,4 @@
-"""The robots and workcells that commands take: files, names, standard input, xacro arguments."""
+"""Robots and workcells as arguments of commands: files, names, standard input, xacro arguments."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linkwork.cli.complete import robot_names
-from linkwork.cli.output import print_text, terminal
+from linkwork.cli.output import print_message
 from linkwork.errors import MissingFileError, ParseError, count_findings, escaped, shown
 from linkwork.io.named_robots import bundled_cells
 from linkwork.io.xml.source import Source, standard_input
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from linkwork.io.xml.source import Reading
     from linkwork.model.model import Model
 
@@ -31,26 +29,29 @@ File = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
-Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world")]
-Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
+Floating = Annotated[
+    bool | None,
+    typer.Option("--floating/--fixed", help="base: free, which is the default, or in the world"),
+]
+"""Of every command that computes; None leaves the choice to `KinDyn`, which floats the base."""
 
 CELL_ROOTS = (b"WorkCell", b"DynamicWorkCell", b"DynamicWorkcell")
-HEAD_BYTES = 65_536  # of a file: its root element begins within them, after comments
+HEAD_BYTES = 65_536  # of a file, within which its root element begins
 XACRO_ARGUMENT = re.compile(r"([A-Za-z_][\w.-]*):=(.*)", re.DOTALL)  # as ROS writes them
 
 xacro_arguments: ContextVar[dict[str, str] | None] = ContextVar("xacro arguments", default=None)
-"""Those of the command that runs now."""
+"""The xacro arguments of the running command."""
 
 
 def model_of_file(file: str, *, mimic: bool = True) -> Model:
-    """The robot in a file; a hint at its warnings goes to standard error.
+    """The robot in a file; its warnings are counted on standard error.
 
     Raises:
         ParseError: the file has errors; the message lists all of them.
     """
     reading = read_file(file, mimic=mimic)
     model = model_in(reading)
-    hint_at_findings(terminal(errors=True), file, reading)
+    count_warnings(file, reading)
     return model
 
 
@@ -63,30 +64,32 @@ def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading
     if file == "-":
         try:
             source = standard_input()
-        except ParseError as error:  # bytes that are not text
+        except ParseError as error:  # bytes in another encoding
             return Reading(None, error.findings)
-    elif not file.strip() or any(letter in file for letter in "<\n\r"):  # a text for `read`
+    elif not file.strip() or any(
+        letter in file for letter in "<\n\r"
+    ):  # `read` would parse it as XML
         raise MissingFileError(f"no file {shown(file)}")
     return read(source, mimic=mimic, repair=repair, xacro_args=xacro_arguments.get())
 
 
 def model_in(reading: Reading) -> Model:
-    """The robot that was read, or an error that lists all findings."""
+    """The robot of a file; raises an error that lists all findings if there is none."""
     if reading.model is None:
         raise ParseError([f for f in reading.findings if f.severity != "note"])
     return reading.model
 
 
-def hint_at_findings(console: Console, file: str, reading: Reading) -> None:
-    """Print how many warnings there are, and which command lists them."""
+def count_warnings(file: str, reading: Reading) -> None:
+    """Print on standard error how many warnings a file has, and which command lists them."""
     warnings = [finding for finding in reading.findings if finding.severity == "warning"]
     if warnings:
-        text = f"{count_findings(warnings)}; `linkwork check {escaped(file)}` lists them"
-        print_text(console, text, "yellow")
+        counts = f"{escaped(file)} has {count_findings(warnings)}"
+        print_message(f"{counts}; `linkwork check {escaped(file)}` prints the details", "warning")
 
 
 def split_xacro_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, str] | None]:
-    """The other words of a command line, and `name:=value` by name; None if there are none."""
+    """Split `name:=value` from the other words of a command line; None if there are none."""
     matches = [XACRO_ARGUMENT.fullmatch(word) for word in words]
     arguments = {match[1]: match[2] for match in matches if match}
     others = [word for word, match in zip(words, matches, strict=True) if not match]
@@ -94,7 +97,7 @@ def split_xacro_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, st
 
 
 def is_cell(file: str) -> bool:
-    """Whether a file, or what is bundled under a name, is a workcell."""
+    """Whether a file or a name is a workcell."""
     path = Path(file)
     try:
         if not path.is_file():

@@ -44,7 +44,7 @@ def view(
     port: Port = None,
     no_open: NoOpen = False,
     trajectory: TrajectoryFile = None,
-    floating: Floating = False,
+    floating: Floating = None,
     dark: Dark = False,
     host: Address = None,
 ) -> None:
@@ -63,7 +63,7 @@ def view(
 
 
 def _open_viewer(
-    files: list[str], port: int | None, *, floating: bool, dark: bool, host: str | None
+    files: list[str], port: int | None, *, floating: bool | None, dark: bool, host: str | None
 ) -> Viewer:
     from linkwork.kindyn import KinDyn
     from linkwork.viewer import view as show

@@ -1,4 +1,4 @@
-"""What a search takes besides starts and targets: made once, and kept for the next call."""
+"""Settings and compiled functions of a search, cached between calls."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
 from linkwork.inverse_kinematics.bounds import Bounds, bounds_of
-from linkwork.inverse_kinematics.step import as_free, error_kernel, step_kernel
-from linkwork.inverse_kinematics.tasks import Task, as_numbers, scales_of
+from linkwork.inverse_kinematics.step import error_kernel, free_coordinates, step_kernel
+from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
 from linkwork.kindyn import KinDyn
 
-# Functions and settings are kept for the last so many kinds of problems, with their robots.
-MOST_KEPT = 64
+# Functions and settings of this many kinds of problems are cached, with their robots.
+CACHE_SIZE = 64
 
 
 @dataclass(frozen=True)
 class Functions:
-    """What is compiled for a kind of problem."""
+    """The compiled functions for one robot and one set of tasks."""
 
     kd: KinDyn
     bounds: Bounds
@@ -33,28 +33,28 @@ class Functions:
     pools: dict[tuple[int, int], Array] = field(default_factory=dict)
 
     def pool(self, size: int, seed: int) -> Array:
-        """(size, nq) random configurations within the limits; the last ones are kept."""
-        drawn = self.pools.get((size, seed))
-        if drawn is None:
-            drawn = self.bounds.clamped(self.kd.random(size, seed=seed))
+        """(size, nq) random configurations within the limits; the last pool is cached."""
+        pool = self.pools.get((size, seed))
+        if pool is None:
+            pool = self.bounds.clamped(self.kd.random(size, seed=seed))
             self.pools.clear()
-            self.pools[size, seed] = drawn
-        return drawn
+            self.pools[size, seed] = pool
+        return pool
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Functions, and the numbers that all rows of all batches share."""
+    """Functions, and the values that are the same for all rows."""
 
     functions: Functions
-    weights: Array  # (rows of the residual,) at most 1: only their ratios matter
-    scales: Array  # (tasks, 2) the same for distances and angles
-    largest: float  # of the weights that were given
-    per_tolerance: Array  # (tasks, 2) what errors are multiplied by to be compared with 1
-    free: Array  # (nv,) 0 for what is held, else 1
-    drawn: Array  # (nq,) whether a number is random in random starts
+    weights: Array  # (rows of the residual,) divided by the largest: only their ratios matter
+    scales: Array  # (tasks, 2) the same weights, for distances and angles
+    largest_weight: float  # by which the weights were divided
+    inverse_tolerances: Array  # (tasks, 2) an error times this is at most 1 if it is tolerated
+    free: Array  # (nv,) 0 for coordinates that are held, else 1
+    is_random: Array  # (nq,) whether an entry of q is random in random starts
     all_free: bool
-    all_drawn: bool
+    all_random: bool
 
 
 def settings_of(  # noqa: PLR0917
@@ -66,20 +66,20 @@ def settings_of(  # noqa: PLR0917
     weights: Mapping[str, Any],
     tolerance: Any,
 ) -> Settings:
-    """The settings for arguments of `ik`, and whether there is a posture; kept if they are plain.
+    """The settings for arguments of `ik`; `posture` states whether there is one.
 
-    Arguments with arrays or lists in them are read each time.
+    They are cached if all arguments can be hashed.
     """
     if not isinstance(weights, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(f"weights: expected numbers by frame, got {shown(weights)}")
-    given = kd, tasks, limits, posture, tuple(hold), tuple(weights.items()), tolerance
+        raise ArgumentError(f"weights: expected a dict of weights by frame, got {shown(weights)}")
+    arguments = kd, tasks, limits, posture, tuple(hold), tuple(weights.items()), tolerance
     try:
-        return _kept(*given)
-    except TypeError:  # what cannot be hashed is not kept
-        return _made(*given)
+        return _cached_settings(*arguments)
+    except TypeError:  # an argument cannot be hashed
+        return _build_settings(*arguments)
 
 
-def _made(  # noqa: PLR0917
+def _build_settings(  # noqa: PLR0917
     kd: KinDyn,
     tasks: tuple[Task, ...],
     limits: bool,
@@ -89,46 +89,46 @@ def _made(  # noqa: PLR0917
     tolerance: Any,
 ) -> Settings:
     scales = scales_of(tasks, dict(weights))
-    largest = float(scales.max())
-    counts = [count for task in tasks for count in (3, task.n_rows - 3)]
-    free = as_free(kd, _held_joints(kd, hold))
-    drawn = np.zeros(kd.nq, dtype=bool)
+    largest_weight = float(scales.max())
+    counts = [count for task in tasks for count in (3, task.residual_size - 3)]
+    free = free_coordinates(kd, _checked_joints(kd, hold))
+    is_random = np.zeros(kd.nq, dtype=bool)
     for name, span in kd.layout.q.items():
-        drawn[span] = free[kd.layout.nu[name]].all()
+        is_random[span] = free[kd.layout.nu[name]].all()
     return Settings(
         _functions_of(kd, tasks, limits, posture),
-        np.repeat(scales.reshape(-1), counts) / largest,
-        scales / largest,
-        largest,
+        np.repeat(scales.reshape(-1), counts) / largest_weight,
+        scales / largest_weight,
+        largest_weight,
         np.where(scales > 0, 1.0 / _tolerances(tolerance), 0.0),
         free,
-        drawn,
+        is_random,
         bool(free.all()),
-        bool(drawn.all()),
+        bool(is_random.all()),
     )
 
 
-_kept = lru_cache(maxsize=MOST_KEPT)(_made)
+_cached_settings = lru_cache(maxsize=CACHE_SIZE)(_build_settings)
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def _functions_of(kd: KinDyn, tasks: tuple[Task, ...], limits: bool, posture: bool) -> Functions:
-    """The functions for some tasks, made once for equal robots."""
+    """The functions for some tasks, shared by equal robots."""
     bounds = bounds_of(kd.layout, limits)
     step = step_kernel(kd, tasks, bounds, posture)
     return Functions(kd, bounds, error_kernel(kd, tasks), Rollout(step))
 
 
-def _tolerances(given: Any) -> Array:
+def _tolerances(tolerance: Any) -> Array:
     """(2,) the tolerances of distances [m] and angles [rad]."""
-    pair = as_numbers(given, "tolerance")
+    pair = as_floats(tolerance, "tolerance")
     if pair.shape not in {(), (2,)} or not (pair >= 0).all() or not np.isfinite(pair).all():
-        text = "expected a number, or two for metres and radians, none negative"
-        raise ValueRangeError(f"tolerance: {text}, got {shown(given)}")
+        expected = "one number >= 0, or two, for distances [m] and angles [rad]"
+        raise ValueRangeError(f"tolerance: expected {expected}, got {shown(tolerance)}")
     return np.broadcast_to(np.maximum(pair, np.finfo(float).tiny), (2,))
 
 
-def _held_joints(kd: KinDyn, names: Sequence[str]) -> Sequence[str]:
+def _checked_joints(kd: KinDyn, names: Sequence[str]) -> Sequence[str]:
     known = [*["base"] * kd.floating, *kd.joint_names]
     for name in names:
         if name not in known:

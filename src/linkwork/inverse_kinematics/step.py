@@ -4,9 +4,10 @@ With the weighted residual e, its Jacobian J, and the difference d to a posture:
 
     (A J^T J A + k) dx = A (J^T e + pull d),    k = damping |e|^2 + pull + FLOOR
 
-A is diagonal: 0 for coordinates that are held, or that stand at a limit which the step would pass,
-else 1. The step is solved in the smaller of the two spaces, that of residuals or of coordinates. It
-is taken if it lowers the cost, and the damping falls; else the damping grows.
+A is diagonal: 0 for coordinates that are held, or that are at a limit which the step would exceed,
+else 1. The system is solved in the smaller of the two spaces, that of the residuals or that of the
+coordinates. A step that lowers the cost is accepted, and the damping decreases; otherwise the
+damping increases.
 """
 
 from __future__ import annotations
@@ -25,55 +26,58 @@ from linkwork.inverse_kinematics.tasks import Task
 from linkwork.kindyn import KinDyn
 from linkwork.spatial.source import so3
 
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 0.1, 1e-7, 1e6
-EASIER, HARDER = 0.2, 6.0  # what the damping is multiplied by after a step that helped, or did not
-FLOOR = 1e-11  # keeps the system solvable where the Jacobian has lost rank
+INITIAL_DAMPING, MIN_DAMPING, MAX_DAMPING = 0.1, 1e-7, 1e6
+# Factors of the damping after a step that was accepted, and after one that was not.
+DAMPING_DECREASE, DAMPING_INCREASE = 0.2, 6.0
+FLOOR = 1e-11  # keeps the system solvable where the Jacobian is rank deficient
 
 
 def error_kernel(kd: KinDyn, tasks: Sequence[Task]) -> Kernel:
-    """From q and the targets to errors (tasks, 2), their cost, and the excess.
+    """Compile a function from q and the targets to errors (tasks, 2), their cost and the excess.
 
-    Errors are distances [m], and angles [rad] or 0. The cost is the sum of the squares of errors
-    times their scales; the excess the largest of errors times `per_tolerance`.
+    Errors are distances [m] and angles [rad]; the angle is 0 for tasks without rotation. The cost
+    is the sum of squares of the scaled errors. The excess is the largest error divided by its
+    tolerance.
     """
     pairs = len(tasks), 2
 
     @compile_function(
-        q=kd.nq, target=sum(t.n_numbers for t in tasks), scales=pairs, per_tolerance=pairs
+        q=kd.nq, target=sum(t.target_size for t in tasks), scales=pairs, inverse_tolerances=pairs
     )
-    def errors(q: Any, target: Any, scales: Any, per_tolerance: Any) -> Any:
-        found = _errors(_residuals(kd, tasks, q, target))
-        weighted = scales.reshape(-1) * np.stack(found)
-        excess = _largest(found, per_tolerance.reshape(-1))
-        return np.stack(found).reshape(pairs), weighted @ weighted, excess
+    def errors(q: Any, target: Any, scales: Any, inverse_tolerances: Any) -> Any:
+        values = _errors(_residuals(kd, tasks, q, target))
+        weighted = scales.reshape(-1) * np.stack(values)
+        excess = _largest(values, inverse_tolerances.reshape(-1))
+        return np.stack(values).reshape(pairs), weighted @ weighted, excess
 
     return errors
 
 
 def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool) -> Kernel:
-    """From (q, damping, cost, excess) to the next of them; what else it takes stays the same.
+    """Compile a step from (q, damping, cost, excess) to their next values.
 
-    The cost is |e|^2 + pull |d|^2. The excess is the largest distance or angle in units of its
-    tolerance, so that a search can end without a look at the residuals.
+    All other inputs stay the same from step to step. The cost is |e|^2 + pull |d|^2. The excess is
+    the largest distance or angle divided by its tolerance, so a search can end without evaluating
+    the residuals again.
 
     Args:
         kd: the robot, in the mixed representation.
-        tasks: what to reach.
-        bounds: of the coordinates.
-        posture: whether it also takes a posture (nq,) and how strongly it pulls.
+        tasks: the kinds of the targets.
+        bounds: limits of the coordinates.
+        posture: whether the step has the additional inputs `posture` (nq,) and `pull`.
     """
-    n_rows = sum(task.n_rows for task in tasks)
+    residual_size = sum(task.residual_size for task in tasks)
     shapes: dict[str, Any] = {
         "q": kd.nq,
         "damping": (),
         "cost": (),
         "excess": (),
-        "target": sum(task.n_numbers for task in tasks),
-        "weights": n_rows,
+        "target": sum(task.target_size for task in tasks),
+        "weights": residual_size,
         "free": kd.nv,
-        "per_tolerance": 2 * len(tasks),
+        "inverse_tolerances": 2 * len(tasks),
     }
-    more: dict[str, Any] = {"posture": kd.nq, "pull": ()} if posture else {}
+    posture_shapes: dict[str, Any] = {"posture": kd.nq, "pull": ()} if posture else {}
 
     def step(  # noqa: PLR0917
         q: Any,
@@ -83,7 +87,7 @@ def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool
         target: Any,
         weights: Any,
         free: Any,
-        per_tolerance: Any,
+        inverse_tolerances: Any,
         posture: Any = None,
         pull: Any = 0.0,
     ) -> Any:
@@ -93,83 +97,83 @@ def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool
         J = weights[:, None] * np.concatenate([_jacobian(kd, task, q) for task in tasks])
         k = damping * (e @ e) + pull + FLOOR
         gradient = e @ J if d is None else e @ J + pull * d
-        J = J * (free * _may_move(bounds, q, gradient))
-        dx = _solved(J, e, k) if d is None else _solved_with_pull(J, e, k, pull, d)
-        moved = _clamped(bounds, kd.integrate(q, dx, 1.0))
-        parts_new = _residuals(kd, tasks, moved, target)
+        J = J * (free * _unblocked(bounds, q, gradient))
+        dx = _solve(J, e, k) if d is None else _solve_with_pull(J, e, k, pull, d)
+        q_new = _clamped(bounds, kd.integrate(q, dx, 1.0))
+        parts_new = _residuals(kd, tasks, q_new, target)
         e_new = weights * np.concatenate(parts_new)
         cost_new = e_new @ e_new
         if posture is not None:
-            d_new = free * kd.difference(moved, posture)
+            d_new = free * kd.difference(q_new, posture)
             cost_new = cost_new + pull * (d_new @ d_new)
-        helps = cost_new < cost
-        easier = np.maximum(EASIER * damping, LEAST_DAMPING)
-        harder = np.minimum(HARDER * damping, MOST_DAMPING)
+        accepted = cost_new < cost
+        decreased = np.maximum(DAMPING_DECREASE * damping, MIN_DAMPING)
+        increased = np.minimum(DAMPING_INCREASE * damping, MAX_DAMPING)
         return (
-            np.where(helps, moved, q),
-            np.where(helps, easier, harder),
-            np.where(helps, cost_new, cost),
-            np.where(helps, _largest(_errors(parts_new), per_tolerance), excess),
+            np.where(accepted, q_new, q),
+            np.where(accepted, decreased, increased),
+            np.where(accepted, cost_new, cost),
+            np.where(accepted, _largest(_errors(parts_new), inverse_tolerances), excess),
         )
 
-    return compile_function(**shapes, **more)(step)
+    return compile_function(**shapes, **posture_shapes)(step)
 
 
 def _residuals(kd: KinDyn, tasks: Sequence[Task], q: Any, target: Any) -> list[Any]:
-    """For each task what is left to its target: a way [m], and a rotation vector [rad]."""
-    found: list[Any] = []
+    """For each task, the displacement [m] and the rotation vector [rad] to its target."""
+    residuals: list[Any] = []
     start = 0
     for task in tasks:
-        goal = target[start : start + task.n_numbers]
-        start += task.n_numbers
+        task_target = target[start : start + task.target_size]
+        start += task.target_size
         if task.kind == "com":
-            found.append(goal - kd.com(q))
+            residuals.append(task_target - kd.com(q))
             continue
         pose = kd.transform(task.frame, q)
-        way = goal[:3] - pose[:3, 3]
+        residual = task_target[:3] - pose[:3, 3]
         if task.kind == "pose":
-            turn = so3.log(goal[3:].reshape(3, 3) @ pose[:3, :3].T)
-            way = np.concatenate([way, turn])
-        found.append(way)
-    return found
+            rotation = so3.log(task_target[3:].reshape(3, 3) @ pose[:3, :3].T)
+            residual = np.concatenate([residual, rotation])
+        residuals.append(residual)
+    return residuals
 
 
 def _errors(parts: Sequence[Any]) -> list[Any]:
-    """The distance and the angle of each task, or 0 for an angle."""
+    """The distance and the angle of each task; the angle is 0 for tasks without rotation."""
     pairs = [(linalg.norm(e[:3]), linalg.norm(e[3:]) if len(e) > 3 else 0.0) for e in parts]
     return [error for pair in pairs for error in pair]
 
 
 def _largest(errors: Sequence[Any], factors: Any) -> Any:
-    found: Any = 0.0
+    largest: Any = 0.0
     for k, error in enumerate(errors):
-        found = np.maximum(found, factors[k] * error)
-    return found
+        largest = np.maximum(largest, factors[k] * error)
+    return largest
 
 
 def _jacobian(kd: KinDyn, task: Task, q: Any) -> Any:
-    """(rows, nv) velocity of what has the target; of rotations, the angular velocity."""
+    """(rows, nv) Jacobian of the velocity of a task: linear, and angular for a pose."""
     if task.kind == "com":
         return kd.com_jacobian(q)
     J = kd.jacobian(task.frame, q)
     return J if task.kind == "pose" else J[:3]
 
 
-def _may_move(bounds: Bounds, q: Any, gradient: Any) -> Any:
+def _unblocked(bounds: Bounds, q: Any, gradient: Any) -> Any:
     """(nv,) 0 for coordinates at a limit that the gradient pushes against, else 1."""
     flags: list[Any] = [1.0] * len(gradient)
-    for at_q, at_nu, lower, upper in zip(
-        bounds.at_q, bounds.at_nu, bounds.lower, bounds.upper, strict=True
+    for q_index, nu_index, lower, upper in zip(
+        bounds.q_indices, bounds.nu_indices, bounds.lower, bounds.upper, strict=True
     ):
-        slope = gradient[at_nu]
-        below = np.where(q[at_q] <= lower, np.where(slope < 0.0, 0.0, 1.0), 1.0)
-        above = np.where(q[at_q] >= upper, np.where(slope > 0.0, 0.0, 1.0), 1.0)
-        flags[at_nu] = below * above
+        push = gradient[nu_index]
+        below = np.where(q[q_index] <= lower, np.where(push < 0.0, 0.0, 1.0), 1.0)
+        above = np.where(q[q_index] >= upper, np.where(push > 0.0, 0.0, 1.0), 1.0)
+        flags[nu_index] = below * above
     return np.stack(flags) if flags else gradient
 
 
-def _solved(J: Any, e: Any, k: Any) -> Any:
-    """(nv,) dx with (J^T J + k) dx = J^T e."""
+def _solve(J: Any, e: Any, k: Any) -> Any:
+    """(nv,) the solution dx of (J^T J + k) dx = J^T e."""
     n_rows, n_columns = J.shape
     if not n_columns:
         return np.zeros(0)
@@ -179,20 +183,20 @@ def _solved(J: Any, e: Any, k: Any) -> Any:
     return linalg.solve(A, e @ J, assume="positive definite")
 
 
-def _solved_with_pull(J: Any, e: Any, k: Any, pull: Any, d: Any) -> Any:
-    """(nv,) dx with (J^T J + k) dx = J^T e + pull d."""
+def _solve_with_pull(J: Any, e: Any, k: Any, pull: Any, d: Any) -> Any:
+    """(nv,) the solution dx of (J^T J + k) dx = J^T e + pull d."""
     base = (pull / k) * d
-    return base + _solved(J, e - J @ base, k)
+    return base + _solve(J, e - J @ base, k)
 
 
 def _clamped(bounds: Bounds, q: Any) -> Any:
     entries: list[Any] = list(q)
-    for at, lower, upper in zip(bounds.at_q, bounds.lower, bounds.upper, strict=True):
-        entries[at] = np.minimum(np.maximum(entries[at], lower), upper)
+    for index, lower, upper in zip(bounds.q_indices, bounds.lower, bounds.upper, strict=True):
+        entries[index] = np.minimum(np.maximum(entries[index], lower), upper)
     return np.stack(entries) if entries else q
 
 
-def as_free(kd: KinDyn, hold: Sequence[str]) -> Array:
+def free_coordinates(kd: KinDyn, hold: Sequence[str]) -> Array:
     """(nv,) 0 for the coordinates of joints that are held ("base" for the base), else 1."""
     free = np.ones(kd.nv)
     for name in hold:

@@ -1,4 +1,4 @@
-"""What inverse kinematics is to reach: targets of frames and of the centre of mass."""
+"""Tasks of inverse kinematics: targets of frames and of the center of mass."""
 
 from __future__ import annotations
 
@@ -16,86 +16,86 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, NameNotFoundError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
 
-COM = "com"  # names the centre of mass where errors are listed
+COM = "com"  # the name of the center of mass in lists of errors
 Kind = Literal["pose", "position", "com"]
-NUMBERS: dict[Kind, int] = {"pose": 12, "position": 3, "com": 3}  # of a target
-ROWS: dict[Kind, int] = {"pose": 6, "position": 3, "com": 3}  # of a residual
+TARGET_SIZES: dict[Kind, int] = {"pose": 12, "position": 3, "com": 3}
+RESIDUAL_SIZES: dict[Kind, int] = {"pose": 6, "position": 3, "com": 3}
 IDENTITY, LAST_ROW = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
 LARGEST = np.finfo(np.float64).max
-NOT_A_ROTATION = 1e-6  # entries of R^T R further than this from the identity are a mistake
+ROTATION_TOLERANCE = 1e-6  # largest difference of an entry of R^T R from the identity
 
 
 class Task(NamedTuple):
-    """One target: of the pose or the position of a frame, or of the centre of mass."""
+    """The kind of a target: the pose or the position of a frame, or the center of mass."""
 
     kind: Kind
     frame: str = COM
 
     @property
-    def n_numbers(self) -> int:
-        """How many numbers describe the target: position, then the rotation row by row."""
-        return NUMBERS[self.kind]
+    def target_size(self) -> int:
+        """The number of entries of the target: position, then the rotation row by row."""
+        return TARGET_SIZES[self.kind]
 
     @property
-    def n_rows(self) -> int:
-        """How many numbers the residual has."""
-        return ROWS[self.kind]
+    def residual_size(self) -> int:
+        """The number of entries of the residual."""
+        return RESIDUAL_SIZES[self.kind]
 
 
 class Goal(NamedTuple):
-    """Tasks, and the numbers of their targets for each row of a batch."""
+    """Tasks, and the values of their targets for each row of a batch."""
 
     tasks: tuple[Task, ...]
-    numbers: Array  # (*batch, sum of n_numbers)
+    values: Array  # (*batch, sum of target_size)
 
 
-def as_numbers(value: Any, name: str) -> Array:
-    """Numbers that were given, as float64."""
+def as_floats(value: Any, name: str) -> Array:
+    """Convert an argument to an array of float64."""
     if type(value) is float or (type(value) is np.ndarray and value.dtype == np.float64):
         return np.asarray(value)
     reject_foreign(value, name)
     array = as_array(value, name)
     if array.dtype == object:
-        raise ArgumentError(f"{name}: expected numbers, got values that are being traced")
+        raise ArgumentError(f"{name}: expected numbers, got traced values")
     return array.astype(np.float64, copy=False)
 
 
 def goal_of(kd: KinDyn, targets: Any, com: Any, held: Mapping[str, Array]) -> Goal:
-    """Read targets, and say what is wrong with them.
+    """Check the targets and collect them in one array.
 
     Args:
         kd: the robot.
         targets: by frame, (..., 4, 4) poses or (..., 3) positions in the world.
-        com: (..., 3) position of the centre of mass, or None.
-        held: (..., 4, 4) poses in which frames are held.
+        com: (..., 3) position of the center of mass, or None.
+        held: by frame, (..., 4, 4) pose in which it is held.
     """
-    given: dict[Task, Array] = {}
+    values: dict[Task, Array] = {}
     for frame, target in {**targets, **held}.items():
         _check_frame(kd, frame)
         if frame in held and frame in targets:
-            raise ArgumentError(f"frame {frame!r} has a target, and is to be held")
-        given.update([_of_frame(frame, target)])
+            raise ArgumentError(f"frame {frame!r} is in both targets and fixed; remove it from one")
+        values.update([_frame_task(frame, target)])
     if com is not None:
-        given[Task("com")] = _checked("com", as_numbers(com, "com"), (3,))
-    if not given:
-        raise ArgumentError("there is nothing to reach: give a target of a frame or com=")
-    tasks, listed = tuple(given), list(given.values())
+        values[Task("com")] = _checked("com", as_floats(com, "com"), (3,))
+    if not values:
+        raise ArgumentError("there is no target: pass targets= or com=")
+    tasks, listed = tuple(values), list(values.values())
     if len(listed) == 1:
         return Goal(tasks, listed[0])
     try:
         batch = np.broadcast_shapes(*[array.shape[:-1] for array in listed])
     except ValueError:
-        shapes = ", ".join(f"{t.frame} {a.shape}" for t, a in given.items())
-        raise ShapeError(f"targets: batch axes do not fit each other: {shapes}") from None
+        shapes = ", ".join(f"{t.frame} {a.shape}" for t, a in values.items())
+        raise ShapeError(f"targets: batch axes do not broadcast: {shapes}") from None
     rows = [np.broadcast_to(array, (*batch, array.shape[-1])) for array in listed]
     return Goal(tasks, np.concatenate(rows, axis=-1))
 
 
-def need_mapping(targets: object) -> None:
-    """Refuse targets that are not given by frame."""
+def check_mapping(targets: object) -> None:
+    """Reject targets that are not a mapping from frames."""
     if not isinstance(targets, Mapping):
-        wanted = "poses or positions by frame, as in {'tool': [0.5, 0.2, 0.6]}"
-        raise ArgumentError(f"targets: expected {wanted}, got {shown(targets)}")
+        expected = "poses or positions by frame, as in {'tool': [0.5, 0.2, 0.6]}"
+        raise ArgumentError(f"targets: expected {expected}, got {shown(targets)}")
 
 
 def _check_frame(kd: KinDyn, frame: object) -> None:
@@ -104,8 +104,8 @@ def _check_frame(kd: KinDyn, frame: object) -> None:
     kd.model.frame_index(frame)
 
 
-def _of_frame(frame: str, target: Any) -> tuple[Task, Array]:
-    array = as_numbers(target, frame)
+def _frame_task(frame: str, target: Any) -> tuple[Task, Array]:
+    array = as_floats(target, frame)
     if array.shape[-2:] == (4, 4):
         return Task("pose", frame), _checked_pose(frame, array)
     return Task("position", frame), _checked(frame, array, (3,))
@@ -113,73 +113,77 @@ def _of_frame(frame: str, target: Any) -> tuple[Task, Array]:
 
 def _checked(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     if array.shape[-1:] != shape:
-        wanted = "(..., 3)" if name == COM else "a pose (..., 4, 4) or a position (..., 3)"
-        raise ShapeError(f"{name}: expected {wanted}, got {array.shape}")
+        expected = "(..., 3)" if name == COM else "a pose (..., 4, 4) or a position (..., 3)"
+        raise ShapeError(f"{name}: expected {expected}, got {array.shape}")
     if not np.isfinite(array).all():
         raise ValueRangeError(f"{name}: the target is not finite")
     return array
 
 
 def _checked_pose(frame: str, pose: Array) -> Array:
-    """(..., 12) position and rotation of a pose."""
-    numbers, flaw = _pose_kernel()(pose)
-    if not flaw.max(initial=0.0) <= NOT_A_ROTATION**2:
-        _refuse_pose(frame, pose)
-    return numbers
+    """(..., 12) position and rotation of a pose, which is checked."""
+    values, defect = _pose_kernel()(pose)
+    if not defect.max(initial=0.0) <= ROTATION_TOLERANCE**2:
+        _reject_pose(frame, pose)
+    return values
 
 
 @cache
 def _pose_kernel() -> Kernel:
-    """From a pose to its position and rotation (12,), and to a number that is 0 for a pose.
+    """Compile a function from a pose to its position and rotation (12,) and its defect.
 
-    The number is the sum of squares of R^T R - 1, and 1 or more, or NaN, for all other flaws.
+    The defect is 0 for an exact pose. It is the sum of squares of R^T R - 1, and at least 1 or NaN
+    for every other defect.
     """
 
     @compile_function(pose=(4, 4))
-    def pose_numbers(pose: Any) -> Any:
+    def pose_values(pose: Any) -> Any:
         R, p = pose[:3, :3], pose[:3, 3]
-        off = (R.T @ R - IDENTITY).reshape(-1)
-        wrong = [np.where(abs(x) <= LARGEST, 0.0, 1.0) for x in p]
-        wrong += [
-            np.where(x == wanted, 0.0, 1.0) for x, wanted in zip(pose[3], LAST_ROW, strict=True)
+        error = (R.T @ R - IDENTITY).reshape(-1)
+        defects = [np.where(abs(x) <= LARGEST, 0.0, 1.0) for x in p]
+        defects += [
+            np.where(x == expected, 0.0, 1.0) for x, expected in zip(pose[3], LAST_ROW, strict=True)
         ]
-        wrong.append(np.where(linalg.det(R) < 0.0, 1.0, 0.0))
-        return np.concatenate([p, R.reshape(-1)]), off @ off + sum(wrong)
+        defects.append(np.where(linalg.det(R) < 0.0, 1.0, 0.0))
+        return np.concatenate([p, R.reshape(-1)]), error @ error + sum(defects)
 
-    return pose_numbers
+    return pose_values
 
 
-def _refuse_pose(frame: str, pose: Array) -> None:
-    """Raise the error for what is wrong with a pose, if it is more than rounding."""
+def _reject_pose(frame: str, pose: Array) -> None:
+    """Raise the error for an invalid pose; rounding errors are tolerated."""
     if not np.isfinite(pose).all():
         raise ValueRangeError(f"{frame}: the target is not finite")
     if (pose[..., 3, :] != LAST_ROW).any():
-        raise ValueRangeError(f"{frame}: the target is no pose, its last row is not 0, 0, 0, 1")
+        raise ValueRangeError(f"{frame}: the target is not a pose: its last row is not 0, 0, 0, 1")
     R = pose[..., :3, :3]
-    off = abs(R.swapaxes(-1, -2) @ R - IDENTITY).max()
-    if off > NOT_A_ROTATION:
-        raise ValueRangeError(f"{frame}: the target is no pose, its rotation is off by {off:.3g}")
+    error = abs(R.swapaxes(-1, -2) @ R - IDENTITY).max()
+    if error > ROTATION_TOLERANCE:
+        reason = f"R^T R of its rotation differs from the identity by {error:.3g}"
+        raise ValueRangeError(f"{frame}: the target is not a pose: {reason}")
     if (np.linalg.det(R) < 0).any():
-        text = "the axes of its rotation are left-handed (determinant -1): it is mirrored"
-        raise ValueRangeError(f"{frame}: the target is no pose, {text}")
+        reason = "the axes of its rotation are left-handed (determinant -1)"
+        raise ValueRangeError(f"{frame}: the target is not a pose: {reason}")
 
 
-def scales_of(tasks: Sequence[Task], given: Mapping[str, Any]) -> Array:
-    """(tasks, 2) weights of positions and rotations, by frame or "com": a number, or two."""
-    if not given:
+def scales_of(tasks: Sequence[Task], weights: Mapping[str, Any]) -> Array:
+    """(tasks, 2) weights of positions and rotations; `weights` has one or two for each frame."""
+    if not weights:
         return np.ones((len(tasks), 2))
     names = [task.frame for task in tasks]
-    for name in given:
+    for name in weights:
         if name not in names:
-            raise NameNotFoundError(f"weights: {name!r} has no target; known: {', '.join(names)}")
-    found: list[Array] = []
+            hint = f"these have: {', '.join(names)}"
+            raise NameNotFoundError(f"weights: {name!r} has no target; {hint}")
+    pairs: list[Array] = []
     for task in tasks:
-        pair = as_numbers(given.get(task.frame, 1.0), f"weights: {task.frame}")
+        pair = as_floats(weights.get(task.frame, 1.0), f"weights: {task.frame}")
         if pair.shape not in ((), (2,)) or not (pair >= 0).all() or not np.isfinite(pair).all():
-            text = "expected a number, or two for position and rotation, none negative"
-            raise ValueRangeError(f"weights: {task.frame}: {text}, got {shown(given[task.frame])}")
-        found.append(np.broadcast_to(pair, (2,)))
-    scales = np.array(found)
+            expected = "one number >= 0, or two, for position and rotation"
+            value = shown(weights[task.frame])
+            raise ValueRangeError(f"weights: {task.frame}: expected {expected}, got {value}")
+        pairs.append(np.broadcast_to(pair, (2,)))
+    scales = np.array(pairs)
     if not scales.any():
-        raise ValueRangeError("weights: all are zero, so there is nothing to reach")
+        raise ValueRangeError("weights: all weights are zero")
     return scales

@@ -1,1 +1,1 @@
-"""Robot files: read with line numbers, written without loss."""
+"""Reading and writing of robot files: URDF, xacro and MJCF."""

@@ -1,4 +1,4 @@
-"""Load a robot from a file or a text."""
+"""Load a robot from a file or a string."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from os import PathLike
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, Finding, ParseError, warn_of
+from linkwork.errors import ArgumentError, Finding, ParseError, Severity, warn_of
 from linkwork.io.meshes import Folders, MeshFinder, as_folders
 from linkwork.io.mjcf.reader import is_mjcf, read_mjcf
-from linkwork.io.named_robots import STANDS_FOR, NamedFile, named_robot
-from linkwork.io.urdf.elements import DUPLICATE_REPAIRED
+from linkwork.io.named_robots import NamedFile, named_robot
 from linkwork.io.urdf.reader import read_urdf
-from linkwork.io.xacro import expanded, is_xacro
-from linkwork.io.xml.source import Reading, Source, read_source, text_error
+from linkwork.io.xacro import expand_xacro, is_xacro
+from linkwork.io.xml.source import Reading, Source, read_source, source_parse_error
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -23,8 +22,8 @@ from linkwork.model.numbers import settle
 from linkwork.model.parts import Link
 from linkwork.spatial.source import inertia
 
-# Which text is of which format, and who reads it. What is none of these is read as URDF, which
-# says what is wrong with it.
+# (test, reader) of each format other than URDF. All other documents are read as URDF; its reader
+# reports errors.
 FORMATS = ((is_mjcf, read_mjcf),)
 
 
@@ -40,25 +39,25 @@ def load(
     """Load a robot.
 
     Args:
-        source: path of a URDF or MJCF file, or its text; or a robot's name, such as `arm`, which
-            is bundled, or `talos` of the package example-robot-data. MJCF needs the package
-            `mujoco`, xacro the package `xacro`.
-        strict: whether to refuse what is legal but doubtful, instead of warning.
-        repair: whether to replace inertias that no body can have by the nearest possible ones, and
-            to use the first of several elements where URDF allows one.
-        mimic: whether joints that mimic others depend on them; if not, they move freely. In MJCF
-            these are linear joint equalities.
-        package_dirs: folders in which the packages of `package://` names lie. Meshes are looked for
-            but never needed.
+        source: path of a URDF or MJCF file, or its content as a string; or the name of a robot,
+            such as `arm`, which is bundled, or `talos` of the package example-robot-data. MJCF
+            needs the package `mujoco`, xacro the package `xacro`.
+        strict: whether warnings are errors, except those about repairs.
+        repair: whether to replace unphysical inertias by the nearest physical ones, and to use the
+            first of several elements where URDF allows only one.
+        mimic: whether joints that mimic others depend on them; if not, they move independently. In
+            MJCF these are linear joint equalities.
+        package_dirs: folders that contain the packages of `package://` names. Meshes are optional.
         xacro_args: values of the arguments of a xacro file, by name.
 
     Returns:
-        the robot, links and joints in the order of the file.
+        The robot, with links and joints in the order of the file.
 
     Raises:
         MissingFileError: there is no such file or robot.
         SourceError: the file cannot be read.
-        ParseError: it is no robot; the message lists all reasons, each with its line.
+        ParseError: the file does not describe a valid robot; the message lists all errors, each
+            with its line.
 
     Warns:
         LinkworkWarning: once per file, with everything that is doubtful.
@@ -66,10 +65,10 @@ def load(
     reading = read(
         source, repair=repair, mimic=mimic, package_dirs=package_dirs, xacro_args=xacro_args
     )
-    doubts = [finding for finding in reading.findings if finding.severity == "warning"]
-    if reading.model is None or (strict and any(not is_repair(doubt) for doubt in doubts)):
+    warnings = [finding for finding in reading.findings if finding.severity == "warning"]
+    if reading.model is None or (strict and any(f.topic != "repair" for f in warnings)):
         raise ParseError([f for f in reading.findings if f.severity != "note"])
-    warn_of([*doubts, *(note for note in reading.findings if STANDS_FOR in note.text)])
+    warn_of([*warnings, *(f for f in reading.findings if f.topic == "robot name")])
     return reading.model
 
 
@@ -82,15 +81,15 @@ def read(
     xacro_args: Mapping[str, str] | None = None,
     expand: bool = True,
 ) -> Reading:
-    """Read a robot and say everything about it, without raising for what is wrong with its content.
+    """Read a robot and report all findings, without raising for errors in its content.
 
     Args:
         source, repair, mimic, package_dirs, xacro_args: as for `load`.
-        expand: whether to expand xacro, which evaluates Python and may read any file; if not, files
-            that need it are errors.
+        expand: whether to expand xacro, which evaluates Python and may read any file; if not, xacro
+            files are errors.
 
     Returns:
-        the model, or None if there are errors; and all findings, errors first, then by line.
+        The model, or None if there are errors; and all findings, sorted by severity and line.
 
     Raises:
         SourceError: the file cannot be read.
@@ -102,74 +101,71 @@ def read(
         )
     try:
         original = read_source(source)
-        text, said = _expanded(original, package_dirs, xacro_args, expand=expand)
-        reader = next((reader for fits, reader in FORMATS if fits(text)), read_urdf)
-        with np.errstate(all="ignore"):  # numbers that overflow are rejected by the model's parts
-            reading = reader(text, mimic=mimic, package_dirs=package_dirs, repair=repair)
+        document, warnings = _expand(original, package_dirs, xacro_args, expand=expand)
+        reader = next((reader for matches, reader in FORMATS if matches(document)), read_urdf)
+        with np.errstate(all="ignore"):  # values that overflow are rejected by the model
+            reading = reader(document, mimic=mimic, package_dirs=package_dirs, repair=repair)
     except ParseError as error:
         return Reading(None, error.findings)
     if reading.model is None:
-        return Reading(None, _sorted([*said, *reading.findings]))
+        return Reading(None, _sorted([*warnings, *reading.findings]))
     with np.errstate(all="ignore"):
-        model, repairs = repaired(reading.model) if repair else (reading.model, [])
-        settle(model, source=original.path)  # nobody else has the model yet
-        return Reading(model, _sorted([*said, *reading.findings, *repairs, *check(model)]))
+        model, repairs = repair_inertias(reading.model) if repair else (reading.model, [])
+        settle(model, source=original.path)  # the model is not shared yet, so it may be modified
+        return Reading(model, _sorted([*warnings, *reading.findings, *repairs, *check(model)]))
 
 
 def _read_named(
     named: NamedFile, package_dirs: Folders, xacro_args: Mapping[str, str] | None, **options: bool
 ) -> Reading:
-    """Read the file that a name stands for; what the caller gives comes first."""
+    """Read the file of a named robot; the caller's folders and arguments take precedence."""
     folders = (*as_folders(package_dirs), *named.package_dirs)
     arguments = {**named.xacro_args, **(xacro_args or {})} or None
     reading = read(named.path, package_dirs=folders, xacro_args=arguments, **options)
     if not named.note:
         return reading
-    return replace(reading, findings=(*reading.findings, Finding("note", "", named.note)))
+    note = Finding("note", "", named.note, topic="robot name")
+    return replace(reading, findings=(*reading.findings, note))
 
 
-def _expanded(
+def _expand(
     source: Source, package_dirs: Folders, arguments: Mapping[str, str] | None, *, expand: bool
 ) -> tuple[Source, Sequence[Finding]]:
-    """The text with xacro expanded, and what xacro says about it; other texts as they are."""
+    """Expand a xacro document, and return xacro's warnings; other documents are unchanged."""
     if is_xacro(source):
         if not expand:
-            text = "xacro is not expanded here, for it evaluates Python and may read any file"
-            raise text_error(source.name, f"{text}; expand it first: xacro FILE > robot.urdf")
-        return expanded(source, arguments or {}, MeshFinder(source.path, package_dirs))
+            reason = "xacro is disabled, because it evaluates Python and may read any file"
+            message = f"{reason}; expand it first: xacro FILE > robot.urdf"
+            raise source_parse_error(source.name, message)
+        return expand_xacro(source, arguments or {}, MeshFinder(source.path, package_dirs))
     if arguments:
-        raise ArgumentError(f"xacro_args: {source.name} is no xacro file and takes no arguments")
+        message = f"xacro_args: {source.name} is not a xacro file, so it has no arguments"
+        raise ArgumentError(message)
     return source, ()
 
 
-def repaired(model: Model) -> tuple[Model, list[Finding]]:
-    """Replace inertias that no body can have by the nearest possible ones.
+def repair_inertias(model: Model) -> tuple[Model, list[Finding]]:
+    """Replace unphysical inertias by the nearest physical ones.
 
-    Mass and centre of mass stay; the tensor becomes the nearest one whose second moments are not
+    Mass and center of mass stay; the tensor becomes the nearest one whose second moments are not
     negative.
 
     Returns:
-        the model, and one finding for each link that was changed.
+        The model, and one finding for each link that was changed.
     """
-    bad = {link.name for link in unphysical_links(model.links)}
-    links = tuple(_repaired_link(link) if link.name in bad else link for link in model.links)
+    unphysical = {link.name for link in unphysical_links(model.links)}
+    links = tuple(_repair_link(link) if link.name in unphysical else link for link in model.links)
     findings = [
-        Finding("warning", f"link {old.name!r}", _repair_text(old, new), old.location)
+        Finding(
+            "warning", f"link {old.name!r}", _repair_message(old, new), old.location, topic="repair"
+        )
         for old, new in zip(model.links, links, strict=True)
-        if old.name in bad
+        if old.name in unphysical
     ]
     return replace(model, links=links), findings
 
 
-REPAIRED = "unphysical inertia repaired"
-
-
-def is_repair(finding: Finding) -> bool:
-    """Whether a finding is about something that `repair` has repaired."""
-    return finding.text.startswith((REPAIRED, DUPLICATE_REPAIRED))
-
-
-def _repaired_link(link: Link) -> Link:
+def _repair_link(link: Link) -> Link:
     old = link.inertia
     _, _, tensor = inertia.nearest_physical(
         old.mass, old.com, old.matrix(), tolerance=RELATIVE_TOLERANCE
@@ -177,16 +173,16 @@ def _repaired_link(link: Link) -> Link:
     return replace(link, inertia=Inertia(old.mass, old.com, six(tensor)))
 
 
-def _repair_text(old: Link, new: Link) -> str:
+def _repair_message(old: Link, new: Link) -> str:
     before, after = (
         ", ".join(f"{moment:.6g}" for moment in inertia.principal_moments(link.inertia.matrix()))
         for link in (old, new)
     )
-    return f"{REPAIRED}: principal moments {before} became {after}"
+    return f"unphysical inertia repaired: principal moments {before} became {after}"
 
 
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    order: Sequence[str] = ("error", "warning", "note")
+    order: Sequence[Severity] = ("error", "warning", "note")
     return tuple(
         sorted(
             findings, key=lambda f: (order.index(f.severity), f.location.line if f.location else 0)

@@ -1,14 +1,13 @@
-"""Robots by name: bundled with linkwork, or of a package that is installed.
+"""Robots by name: bundled with linkwork, or in an installed package.
 
-    arm                        bundled, else of example-robot-data, else of robot_descriptions
-    example-robot-data:arm     of that package only; likewise linkwork: and robot_descriptions:
+    arm                        bundled, else in example-robot-data, else in robot_descriptions
+    example-robot-data:arm     in that package only; also linkwork: and robot_descriptions:
 
-A file of that name is taken before any robot.
+A file with the same name takes precedence.
 
-Example-robot-data is searched for files and never imported: names are those of the files, and
-those under which its own loaders know them. Robot_descriptions downloads a robot when its module is
-imported; linkwork imports only modules whose files are in the package's cache already, so that a
-name never starts a download.
+The package example-robot-data is searched for files and never imported. Its robots have the names
+of their files and the names that its loaders use. The package robot_descriptions downloads a robot
+when its module is imported; linkwork imports only modules whose files are downloaded already.
 """
 
 from __future__ import annotations
@@ -30,22 +29,20 @@ from typing import Any
 
 from linkwork.errors import LONGEST_NAME, MissingFileError, SourceError, counted, nearest, shown
 
-STANDS_FOR = "stands for"
-
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """The file of a robot, and what reading it needs besides."""
+    """The file of a robot, and the options to read it with."""
 
     path: Path
     package_dirs: tuple[str, ...] = ()
     xacro_args: Mapping[str, str] = field(default_factory=dict[str, str])
-    note: str = ""  # for those who expect another robot of this name; contains STANDS_FOR
+    note: str = ""  # if the name may be understood as another robot
 
 
 FOLDER = Path(__file__).parents[1] / "robots"
 CELL_FOLDER = FOLDER / "cells"
-REAL_ROBOTS = "files of real robots: pip install robot_descriptions, or example-robot-data"
+REAL_ROBOTS_HINT = "files of real robots: pip install robot_descriptions, or example-robot-data"
 
 
 def bundled_names() -> tuple[str, ...]:
@@ -60,8 +57,8 @@ def bundled_cells() -> tuple[str, ...]:
 
 EXAMPLES = "example-robot-data"
 
-# Robots that the package's loaders know by another name than that of the file.
-LOADERS = {
+# Names of the package's loaders that differ from the name of the file.
+LOADER_NAMES = {
     "alexander": "alexander_description/urdf/alexander_v1.lowerBodyOnly.urdf",
     "anymal": "anymal_b_simple_description/robots/anymal.urdf",
     "anymal_c": "anymal_c_simple_description/urdf/anymal.urdf",
@@ -89,38 +86,40 @@ LOADERS = {
     "ur10_limited": "ur_description/urdf/ur10_joint_limited_robot.urdf",
 }
 
-# Names of robots that other files describe more fully: those files.
-FULLER = {"talos": "talos_full", "talos_box": "talos_full_box"}
+# Names of reduced robots, and of the complete robots.
+COMPLETE_ROBOTS = {"talos": "talos_full", "talos_box": "talos_full_box"}
 
 
 def robots_folder() -> Path | None:
-    """The folder with the robots, if the package is installed."""
+    """The folder with the robots of example-robot-data, if it is installed."""
     return next((path for path in _folders() if path.is_dir()), None)
 
 
 def example_robots() -> dict[str, Path]:
-    """The files by name, sorted; empty if the package is not installed."""
+    """The files of example-robot-data by name, sorted; empty if it is not installed."""
     folder = robots_folder()
     return {} if folder is None else dict(_files(folder))
 
 
 def example_robot(name: str) -> NamedFile:
-    """The file of a robot, and what a user of its name should know."""
+    """The file of a robot of example-robot-data, with a note if it is a reduced robot."""
     path = example_robots()[name]
-    fuller = FULLER.get(name)
-    if fuller is None:
+    complete = COMPLETE_ROBOTS.get(name)
+    if complete is None:
         return NamedFile(path)
-    note = f"the name {name!r} {STANDS_FOR} {path.name}; {fuller!r} has more joints"
+    note = f"the name {name!r} stands for {path.name}; {complete!r} has more joints"
     return NamedFile(path, note=note)
 
 
 @cache
 def _files(folder: Path) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in sorted(folder.glob("*/*/*.urdf")):
-        found.setdefault(path.stem, path)  # of two that share one, the loaders' names tell apart
-    found |= {name: folder / file for name, file in LOADERS.items() if (folder / file).is_file()}
-    return dict(sorted(found.items()))
+        files.setdefault(path.stem, path)  # LOADER_NAMES has names for other files with this stem
+    files |= {
+        name: folder / file for name, file in LOADER_NAMES.items() if (folder / file).is_file()
+    }
+    return dict(sorted(files.items()))
 
 
 def _folders() -> Iterator[Path]:
@@ -138,7 +137,7 @@ DESCRIPTIONS = "robot_descriptions"
 
 
 def described_robots() -> tuple[str, ...]:
-    """Names of all robots that the package knows, downloaded or not; empty if not installed."""
+    """Names of all robots of robot_descriptions, downloaded or not; empty if not installed."""
     if find_spec(DESCRIPTIONS) is None:
         return ()
     return tuple(
@@ -147,39 +146,39 @@ def described_robots() -> tuple[str, ...]:
 
 
 def downloaded_robots() -> tuple[str, ...]:
-    """Names of the robots whose files are in the package's cache."""
+    """Names of the downloaded robots of robot_descriptions."""
     return tuple(name for name in described_robots() if _folder_of(name).is_dir())
 
 
 def described_robot(name: str) -> NamedFile:
-    """The file of a robot.
+    """The file of a robot of robot_descriptions.
 
     Raises:
-        SourceError: it was not downloaded yet, or the package cannot find it.
+        SourceError: it is not downloaded, or the package has no file for it.
     """
     if not _folder_of(name).is_dir():
-        text = f"{name!r} of {DESCRIPTIONS} is not downloaded yet"
-        raise SourceError(f'{text}; python -c "import {DESCRIPTIONS}.{name}" does so')
-    said = io.StringIO()  # the package prints what it does, where a command may print JSON
+        command = f'python -c "import {DESCRIPTIONS}.{name}"'
+        raise SourceError(f"{name!r} of {DESCRIPTIONS} is not downloaded; run {command}")
+    output = io.StringIO()  # the package prints messages, which would damage JSON output
     try:
-        with contextlib.redirect_stdout(said):
+        with contextlib.redirect_stdout(output):
             module = import_module(f"{DESCRIPTIONS}.{name}")
     except Exception as error:
-        words = " ".join(str(error).split()) or type(error).__name__
-        raise SourceError(f"{DESCRIPTIONS} cannot give {name!r}: {words}") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise SourceError(f"{DESCRIPTIONS} cannot load {name!r}: {reason}") from error
     return _file_of(module, name)
 
 
 def _file_of(module: Any, name: str) -> NamedFile:
-    """The first file that a module names, and where its packages lie."""
+    """The first file that a module names, and the folders of its packages."""
     names = ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")
-    file = next((getattr(module, own) for own in names if hasattr(module, own)), None)
+    file = next((getattr(module, path) for path in names if hasattr(module, path)), None)
     if file is None or not Path(file).is_file():
         raise SourceError(
             f"{DESCRIPTIONS} has no file for {name!r}" + (f": {file}" if file else "")
         )
-    folders = [getattr(module, own, "") for own in ("PACKAGE_PATH", "REPOSITORY_PATH")]
-    folders += [os.path.dirname(folder) for folder in folders]  # noqa: PTH120 - they are texts
+    folders = [getattr(module, path, "") for path in ("PACKAGE_PATH", "REPOSITORY_PATH")]
+    folders += [os.path.dirname(folder) for folder in folders]  # noqa: PTH120 - they are strings
     folders += getattr(module, "XACRO_PACKAGE_PATHS", {}).values()
     arguments = getattr(module, "XACRO_ARGS", {}) if hasattr(module, "XACRO_PATH") else {}
     return NamedFile(
@@ -194,47 +193,47 @@ def _descriptions() -> Any:
 
 
 def _folder_of(name: str) -> Path:
-    """Where the package keeps the files of a robot that it has downloaded."""
+    """The folder into which the package downloads the files of a robot."""
     repositories = import_module(f"{DESCRIPTIONS}._repositories").REPOSITORIES
     root = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
     return Path(root).expanduser() / repositories[_descriptions()[name].repository].cache_path
 
 
-OWN = "linkwork"
+BUNDLED = "linkwork"
 _NAME = re.compile(r"[\w.+-]+(:[\w.+-]+)?")
 _FILE_ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro", ".sdf", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Robots that share a package: all names, and the file of one."""
+    """The robots of one package: all names, and the file of one robot."""
 
     names: Callable[[], tuple[str, ...]]
     file: Callable[[str], NamedFile]
 
 
 COLLECTIONS: Mapping[str, Collection] = {
-    OWN: Collection(bundled_names, lambda name: NamedFile(FOLDER / f"{name}.urdf")),
+    BUNDLED: Collection(bundled_names, lambda name: NamedFile(FOLDER / f"{name}.urdf")),
     EXAMPLES: Collection(lambda: tuple(example_robots()), example_robot),
     DESCRIPTIONS: Collection(described_robots, described_robot),
 }
 
 
 def named_robot(name: str) -> NamedFile | None:
-    """The file of a robot of this name; None if there is none, or if a file has this name.
+    """The file of a robot by name; None if there is no such robot, or if a file has this name.
 
     Raises:
-        MissingFileError: the name says which package, and that has no such robot.
-        SourceError: the robot is known, but its file is not here.
+        MissingFileError: the name includes a package, and that has no such robot.
+        SourceError: the robot is known, but its file is not downloaded.
     """
     if len(name) > 2 * LONGEST_NAME or not _NAME.fullmatch(name) or isfile(name):  # noqa: PTH113
         return None
-    package, colon, own = name.partition(":")
+    package, colon, robot = name.partition(":")
     if colon and package in COLLECTIONS:
         collection = COLLECTIONS[package]
-        if own not in collection.names():
-            raise MissingFileError(f"no robot {shown(own)} in {package}; {_known(package, own)}")
-        return collection.file(own)
+        if robot not in collection.names():
+            raise MissingFileError(f"no robot {shown(robot)} in {package}; {_hint(package, robot)}")
+        return collection.file(robot)
     for collection in COLLECTIONS.values():
         if name in collection.names():
             return collection.file(name)
@@ -242,9 +241,9 @@ def named_robot(name: str) -> NamedFile | None:
 
 
 def name_hint(missing: str) -> str:
-    """What to say, with its separator, to someone who named a file that does not exist.
+    """The hint, with its separator, for a file that does not exist.
 
-    Someone who writes a bare word looks for a robot rather than for a file.
+    A name without folder and ending probably means a robot.
     """
     stem = next((missing.removesuffix(e) for e in _FILE_ENDINGS if missing.endswith(e)), missing)
     if not _NAME.fullmatch(stem):
@@ -262,11 +261,11 @@ def name_hint(missing: str) -> str:
     more = len(names) - len(bundled_names())
     if more:
         listed += f"; `linkwork robots` lists {counted(more, 'other')}"
-    return f"{listed}; more come with: pip install {', or '.join(others)}" if others else listed
+    return f"{listed}; for more: pip install {', or '.join(others)}" if others else listed
 
 
-def _known(package: str, name: str) -> str:
+def _hint(package: str, name: str) -> str:
     names = COLLECTIONS[package].names()
-    if not names and package != OWN:
+    if not names and package != BUNDLED:
         return f"it is not installed: pip install {package}"
     return nearest(name, names)

@@ -1,10 +1,10 @@
-"""Xacro files, expanded by the package `xacro`, which is optional and imported on first use.
+"""Expansion of xacro files by the optional package `xacro`, which is imported on first use.
 
-Expressions in such a file are evaluated by xacro as Python, with few names to use but with the
-rights of the user; and it may include any file. So expand only files that you trust.
+xacro evaluates expressions of the file as Python, with the rights of the user, and the file may
+include any other file. Expand only files that you trust.
 
-Lines     are those of the expanded text, as `xacro FILE` prints it
-Packages  `$(find NAME)` is looked for where the meshes of `package://NAME` are, then by ROS
+Lines     messages refer to lines of the expanded document, as `xacro FILE` prints it
+Packages  `$(find NAME)` is searched like the meshes of `package://NAME`, then by ROS
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from typing import Any
 from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import Source, text_error
+from linkwork.io.xml.source import Source, source_parse_error
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _ELEMENT = re.compile(r"<xacro:\w")
 _NAMESPACE = re.compile(r"""xmlns:xacro\s*=\s*["'][^"']*xacro""")
 _EXPRESSION = re.compile(r"\$[{(]")
 _DECLARATION = re.compile(r"^\s*<\?xml.*?\?>", re.DOTALL)
-_BANNER_LINES = 4  # of the comment with which xacro starts what it prints
-_one_at_a_time = threading.Lock()  # xacro keeps what it does in globals of its module
+_BANNER_LINES = 4  # length of the comment at the start of xacro's output
+_lock = threading.Lock()  # xacro stores its state in module globals
 
 
 class XacroError(Exception):
-    """What is said to xacro about a package that is not there."""
+    """A package that `$(find NAME)` cannot find."""
 
 
 def is_xacro(source: Source) -> bool:
-    """Whether a text has to be expanded; one that only declares xacro's namespace has not."""
+    """Whether a document uses xacro; declaring its namespace alone does not count."""
     if "xacro" not in source.text and not source.name.endswith(".xacro"):
         return False
     text = _COMMENT.sub("", source.text)
@@ -48,45 +48,45 @@ def is_xacro(source: Source) -> bool:
     return bool(declared and _EXPRESSION.search(text))
 
 
-def expanded(
+def expand_xacro(
     source: Source, arguments: Mapping[str, str], packages: MeshFinder
 ) -> tuple[Source, Sequence[Finding]]:
-    """Expand a text.
+    """Expand a xacro document.
 
     Args:
-        source: the text.
+        source: the document.
         arguments: values of its arguments, by name.
-        packages: where packages are found.
+        packages: finds packages for `$(find NAME)`.
 
     Returns:
-        the expanded text, and xacro's warnings. If xacro is not installed, the text as it is, which
-        the reader of URDF refuses with a word of advice.
+        The expanded document, and xacro's warnings. If xacro is not installed, the document is
+        returned unchanged; the URDF reader then reports how to install xacro.
 
     Raises:
-        ParseError: the text is not XML, or xacro refuses it.
+        ParseError: the document is not XML, or xacro rejects it.
     """
-    given = _Arguments(_checked(arguments))
+    mappings = _Arguments(_check_arguments(arguments))
     try:
         xacro = import_module("xacro")
         substitution = import_module("xacro.substitution_args")
         color = import_module("xacro.color")
     except ImportError:
         return source, ()
-    parse_xml(source)  # refuses what is not XML, with its line, and entities
-    said = io.StringIO()
+    parse_xml(source)  # reports XML errors with their lines, and rejects entities
+    output = io.StringIO()
     with (
-        _one_at_a_time,
-        _finding_packages(substitution, packages),
-        _printing_to(said, xacro, color),
+        _lock,
+        _package_search(substitution, packages),
+        _redirected_stderr(output, xacro, color),
     ):
         try:
-            text = _process(xacro, source, given)
+            text = _process(xacro, source, mappings)
         except Exception as error:  # noqa: BLE001 - an expression of the file can raise anything
-            raise text_error(source.name, f"xacro: {_reason(error)}") from None
-    doubts = [_one_line(line) for line in said.getvalue().splitlines() if line.strip()]
-    doubts += [f"has no argument {shown(name)}" for name in given.unused()]
+            raise source_parse_error(source.name, f"xacro: {_reason(error)}") from None
+    warnings = [_one_line(line) for line in output.getvalue().splitlines() if line.strip()]
+    warnings += [f"the file has no argument {shown(name)}" for name in mappings.unused()]
     location = SourceLocation(source.name, 1)
-    findings = [Finding("warning", "", f"xacro: {doubt}", location) for doubt in doubts]
+    findings = [Finding("warning", "", f"xacro: {warning}", location) for warning in warnings]
     return replace(source, name=f"{source.name} (expanded)", text=text), findings
 
 
@@ -101,20 +101,19 @@ def _process(xacro: Any, source: Source, arguments: dict[str, str]) -> str:
 
 
 @contextmanager
-def _finding_packages(substitution: Any, packages: MeshFinder) -> Generator[None, None, None]:
-    """Have `$(find NAME)` look where meshes are looked for, before ROS."""
-    original = substitution._eval_find  # xacro has no other way to be told
-    expressions = substitution._eval_dict  # the same, for $(eval find(NAME))
-    found = _finder(packages, original)
-    substitution._eval_find = expressions["find"] = found
+def _package_search(substitution: Any, packages: MeshFinder) -> Generator[None, None, None]:
+    """Make `$(find NAME)` search for packages as for meshes, before ROS."""
+    original = substitution._eval_find  # xacro has no public way to change it
+    expressions = substitution._eval_dict  # the same function for $(eval find(NAME))
+    substitution._eval_find = expressions["find"] = _package_finder(packages, original)
     try:
         yield
     finally:
         substitution._eval_find = expressions["find"] = original
 
 
-class _System:
-    """The module `sys` with another standard error."""
+class _SysWithStderr:
+    """The module `sys` with a different `stderr`."""
 
     def __init__(self, stderr: io.StringIO) -> None:
         self.stderr = stderr
@@ -124,10 +123,10 @@ class _System:
 
 
 @contextmanager
-def _printing_to(said: io.StringIO, *modules: Any) -> Generator[None, None, None]:
-    """Have modules of xacro print there; what others write to standard error goes where it did."""
+def _redirected_stderr(output: io.StringIO, *modules: Any) -> Generator[None, None, None]:
+    """Redirect the standard error of these modules only."""
     for module in modules:
-        module.sys = _System(said)
+        module.sys = _SysWithStderr(output)
     try:
         yield
     finally:
@@ -135,58 +134,59 @@ def _printing_to(said: io.StringIO, *modules: Any) -> Generator[None, None, None
             module.sys = sys
 
 
-def _finder(packages: MeshFinder, original: Callable[[str], str]) -> Callable[[str], str]:
+def _package_finder(packages: MeshFinder, original: Callable[[str], str]) -> Callable[[str], str]:
     def find(name: str) -> str:
         folder = packages.package(name)
         if folder is not None:
             return folder
         try:
             return original(name)
-        except Exception:  # noqa: BLE001 - ROS is not here, or does not know it
-            advice = "package_dirs, or ROS_PACKAGE_PATH, names the folders in which packages lie"
-            raise XacroError(f"no package named {name!r}; {advice}") from None
+        except Exception:  # noqa: BLE001 - ROS is not installed, or has no such package
+            hint = "pass the folder that contains it as package_dirs, or in ROS_PACKAGE_PATH"
+            raise XacroError(f"no package named {name!r}; {hint}") from None
 
     return find
 
 
 class _Arguments(dict[str, str]):
-    """Arguments that know which of them were asked for."""
+    """A dict of arguments that records which of them the file reads."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        super().__init__(given)
-        self._given = tuple(given)
-        self._asked: set[object] = set()
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        super().__init__(arguments)
+        self._passed = tuple(arguments)
+        self._read: set[object] = set()
 
     def __contains__(self, name: object) -> bool:
-        self._asked.add(name)
+        self._read.add(name)
         return super().__contains__(name)
 
     def __getitem__(self, name: str) -> str:
-        self._asked.add(name)
+        self._read.add(name)
         return super().__getitem__(name)
 
     def unused(self) -> list[str]:
-        """Names that the file has no use for."""
-        return [name for name in self._given if name not in self._asked]
+        """Names of the arguments that the file does not read."""
+        return [name for name in self._passed if name not in self._read]
 
 
-def _checked(arguments: Mapping[str, str]) -> dict[str, str]:
+def _check_arguments(arguments: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(arguments, Mapping):
-        raise ArgumentError(f"xacro_args: expected a dict of texts, got {shown(arguments)}")
+        raise ArgumentError(f"xacro_args: expected a dict of strings, got {shown(arguments)}")
     for name, value in arguments.items():
         if not isinstance(name, str) or not isinstance(value, (str, int, float)):
-            raise ArgumentError(f"xacro_args: expected texts, got {shown(name)}: {shown(value)}")
+            message = f"xacro_args: expected strings, got {shown(name)}: {shown(value)}"
+            raise ArgumentError(message)
     return {name: str(value) for name, value in arguments.items()}
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong; where xacro says the same twice, after the class of the error, only once."""
+    """The message of an error; of the inner error where xacro only wraps it."""
     while str(error).startswith("<class") and isinstance(getattr(error, "exc", None), Exception):
-        error = getattr(error, "exc")  # noqa: B009 - only errors of xacro have it
+        error = getattr(error, "exc")  # noqa: B009 - only xacro's errors have it
     return _one_line(error)
 
 
-def _one_line(said: object) -> str:
-    """What xacro says, without colours and line breaks."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(said)) or type(said).__name__
+def _one_line(message: object) -> str:
+    """A message of xacro without terminal colors and line breaks."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(message)) or type(message).__name__
     return " ".join(plain.split())

@@ -33,7 +33,7 @@ class KinDyn(
         frame     name of a link or of an additional frame of the model
         wrenches  (..., 6) by the name of the frame they act on, dual to the frame's velocity
         gravity   (..., 3) in the world; that of the KinDyn if not given
-        parameters (..., n) numbers of the robot, if the KinDyn was made with `parameters`
+        parameters (..., n) model parameters, if the KinDyn was created with `parameters`
         out       an array to write to, instead of a new one
         threads   how many to use for a large batch; as many as there are cores if not given
 
@@ -54,7 +54,7 @@ class KinDyn(
         dtype: numpy.float64 or numpy.float32.
         check: whether to look for NaN and infinity in what is given, and name the joint.
         joint_dynamics: whether the joints' armature, damping and friction enter the dynamics.
-        parameters: numbers of the robot that shall be inputs of every function, as descriptions of
+        parameters: model parameters that are inputs of every function, as descriptions of
             `linkwork.parameters`. Every method then takes `parameters` (..., n), those of the
             model if not given.
     """

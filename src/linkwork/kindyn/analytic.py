@@ -1,8 +1,8 @@
 """Jacobians of quantities whose derivatives are written as algorithms of their own.
 
 Differentiating the program of a long quantity gives many more operations. The algorithms give the
-derivative by the tangent of the configuration; with nu = E_T q_dot, that by the numbers of q is its
-product with E_T. It has no component along a quaternion.
+derivative in the tangent space of the configuration; with nu = E_T q_dot, its product with E_T is
+the derivative with respect to the entries of q. It has no component along a quaternion.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def jacobian_program(
     fields = _fields(specs[0].name)
 
     def run(*arrays: Array) -> tuple[Array, ...]:
-        *slopes, E_T = compute(*arrays)
-        by = dict(zip(fields, slopes, strict=True))
+        *partials, E_T = compute(*arrays)
+        by = dict(zip(fields, partials, strict=True))
         return tuple(_product(by[name], E_T) if name == "q" else by[name] for name in wrt)
 
     outputs = derived_ports("jacobian", *ports, wrt)[1]

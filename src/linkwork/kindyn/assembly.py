@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-10  # largest entry of the error of a closed configuration [m] or [rad]
 MOST_STEPS = 100
 FIRST_DAMPING = 1e-3  # after a step that did not reduce the error
+RELEASE_AFTER = 8  # steps, joints that stopped at a limit may move again
 MOST_TRIES = 20  # of drawing a random configuration that can be closed
 LARGEST_STEP = 0.5  # of an angle or a position in one step [rad] or [m]
 
@@ -96,6 +97,11 @@ class _Search:
             if layout.model.joint(name).nq == layout.model.joint(name).nv == 1
         ]
         self._columns = [column for column, _ in bounded]
+        self._coordinates = [
+            layout.nu[name].start
+            for name in layout.joint_names
+            if layout.model.joint(name).nq == layout.model.joint(name).nv == 1
+        ]
         self._lower = np.array([limits.lower for _, limits in bounded])
         self._upper = np.array([limits.upper for _, limits in bounded])
 
@@ -105,8 +111,11 @@ class _Search:
         trial, damping = self.q.copy(), np.zeros(n)
         best, is_retry = np.full(n, np.inf), np.zeros(n, dtype=bool)
         active = np.arange(n)
-        for _ in range(MOST_STEPS):
-            following, errors = self._step(trial[active], self._free, damping[active])
+        free = np.tile(self._free, (n, 1))
+        for step in range(MOST_STEPS):
+            if step % RELEASE_AFTER == 0:
+                free[:] = self._free
+            following, errors = self._step(trial[active], free[active], damping[active])
             size = np.abs(errors).max(axis=-1, initial=0.0)
             improved = size < best[active]
             kept, missed = active[improved], active[~improved & ~is_retry[active]]
@@ -118,7 +127,9 @@ class _Search:
             damping[kept] = np.where(is_retry[kept], damping[kept], damping[kept] / 10.0)
             damping[kept] = np.where(damping[kept] < FIRST_DAMPING, 0.0, damping[kept])
             moving = improved | is_retry[active]
-            trial[active[moving]] = self._within_limits(following[moving], trial[active[moving]])
+            moved = active[moving]
+            trial[moved], is_bound = self._within_limits(following[moving], trial[moved])
+            free[np.ix_(moved, self._coordinates)] *= ~is_bound
             is_retry[active] = False
             trial[missed] = self.q[missed]  # step again from the best, with more damping
             damping[missed] = np.maximum(10.0 * damping[missed], FIRST_DAMPING)
@@ -127,12 +138,12 @@ class _Search:
             if not active.size:
                 return
 
-    def _within_limits(self, q: Array, before: Array) -> Array:
-        """Configurations with joints clipped to their limits and steps bounded."""
+    def _within_limits(self, q: Array, before: Array) -> tuple[Array, Array]:
+        """Configurations with bounded steps within the limits, and which joints reached one."""
         step = q[:, self._columns] - before[:, self._columns]
         near = before[:, self._columns] + np.clip(step, -LARGEST_STEP, LARGEST_STEP)
         q[:, self._columns] = np.clip(near, self._lower, self._upper)
-        return q
+        return q, (near <= self._lower) | (near >= self._upper)
 
 
 def closed_sample(constrained: ConstrainedKinDyn) -> Array:

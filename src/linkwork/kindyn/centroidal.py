@@ -15,7 +15,7 @@ from linkwork.kindyn.quantities import quantity
 class CentroidalMethods(KinDynCore):
     """Quantities of the robot as one body.
 
-    Centroidal quantities are about the centre of mass (CoM), in the axes of the world, or of the
+    Centroidal quantities are about the center of mass (CoM), in the axes of the world, or of the
     base in the body representation.
     """
 
@@ -28,7 +28,7 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 3) centre of mass in the world [m].
+        """(..., 3) center of mass in the world [m].
 
         Examples:
             >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
@@ -47,7 +47,7 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 3) velocity of the centre of mass in the world [m/s]."""
+        """(..., 3) velocity of the center of mass in the world [m/s]."""
         ...
 
     @quantity(com_algorithms.com_acceleration, shape=(3,))
@@ -61,7 +61,7 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 3) acceleration of the centre of mass in the world [m/s^2]."""
+        """(..., 3) acceleration of the center of mass in the world [m/s^2]."""
         ...
 
     @quantity(com_algorithms.com_acceleration, shape=(3,))
@@ -74,7 +74,7 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 3) acceleration of the centre of mass at nu_dot = 0, in the world [m/s^2]."""
+        """(..., 3) acceleration of the center of mass at nu_dot = 0, in the world [m/s^2]."""
         ...
 
     @quantity(com_algorithms.com_jacobian, shape=(3, "nv"))
@@ -86,7 +86,7 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 3, nv) Jacobian J of the centre of mass: its velocity is `J @ nu`."""
+        """(..., 3, nv) Jacobian J of the center of mass: its velocity is `J @ nu`."""
         ...
 
     @quantity(momentum_algorithms.momentum, shape=(6,))
@@ -128,7 +128,7 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 6) momentum about the centre of mass, [linear; angular]."""
+        """(..., 6) momentum about the center of mass, [linear; angular]."""
         ...
 
     @quantity(momentum_algorithms.centroidal_momentum_matrix, shape=(6, "nv"))
@@ -196,7 +196,7 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 6) velocity of the centre of mass, and the average angular velocity."""
+        """(..., 6) velocity of the center of mass, and the average angular velocity."""
         ...
 
     @quantity(
@@ -236,7 +236,7 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 6, 6) inertia with all joints locked, about the centre of mass."""
+        """(..., 6, 6) inertia with all joints locked, about the center of mass."""
         ...
 
     @quantity(momentum_algorithms.kinetic_energy, shape=())

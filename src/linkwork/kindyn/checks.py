@@ -29,7 +29,7 @@ ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], No
 def finite_check(
     layout: Layout, inputs: Sequence[Input]
 ) -> Callable[[Sequence[Port], Sequence[Array]], None]:
-    """Refuses numbers that are not finite, and says which joint they are of."""
+    """Rejects input that is not finite, and names the joint."""
 
     def check(ports: Sequence[Port], rows: Sequence[Array]) -> None:
         del ports
@@ -50,7 +50,7 @@ def result_check(
     layout: Layout,
     unit_norms: Sequence[UnitNorm],
 ) -> ResultCheck | None:
-    """Refuses infinite numbers that finite input gave, and says what is to blame.
+    """Rejects infinite results of finite input, and names the cause.
 
     None for quantities that have a finite value wherever their inputs are reasonable.
     """
@@ -65,13 +65,13 @@ def result_check(
         if not bad.any():
             return
         row = int(np.flatnonzero(bad)[0])
-        given = [array[row if len(array) > 1 else 0] for array in inputs]
+        arguments = [array[row if len(array) > 1 else 0] for array in inputs]
         names = [port.name for port in kernel.signature.inputs]
         numbers: list[Array] = []  # of the robot: columns, so that they are no constants
         if PARAMETERS in names:
-            numbers = [np.array([x]) for x in given[names.index(PARAMETERS)].astype(float)]
+            numbers = [np.array([x]) for x in arguments[names.index(PARAMETERS)].astype(float)]
         now = context(numbers) if numbers else context()
-        error = _reason(kernel, given, lambda q: blame(now, layout, q))
+        error = _reason(kernel, arguments, lambda q: blame(now, layout, q))
         where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
         error = type(error)(f"{error}{where}")
         error.mask = bad if len(bad) > 1 else None

@@ -59,19 +59,19 @@ class ConfigurationMethods(KinDynCore):
         q, layout = self.layout.neutral(), self.layout
         if positions is not None and not isinstance(positions, Mapping):
             raise ArgumentError(f"q: expected positions by name, got {shown(positions)}")
-        given = dict(positions or {})
+        by_name = dict(positions or {})
         for name, value in joints.items():
-            if name in given:
+            if name in by_name:
                 raise ArgumentError(f"joint {name!r} is given twice")
-            given[name] = value
-        for name, value in given.items():
+            by_name[name] = value
+        for name, value in by_name.items():
             span, numbers = layout.q[name], _numbers(value, f"joint {name!r}")
             size = span.stop - span.start
             if numbers.shape != (size,) and not (size == 1 and numbers.ndim == 0):
-                wanted = "a number" if size == 1 else f"{size} numbers"
-                raise ShapeError(f"joint {name!r}: expected {wanted}, got shape {numbers.shape}")
+                expected = "a number" if size == 1 else f"{size} numbers"
+                raise ShapeError(f"joint {name!r}: expected {expected}, got shape {numbers.shape}")
             q = _written(q, span, numbers)
-        self._warn_of_limits(given, q)
+        self._warn_of_limits(by_name, q)
         if base_pose is not None:
             if not self.floating:
                 raise ArgumentError(
@@ -210,7 +210,7 @@ def random_configurations(layout: Layout, batch: Sequence[int], rng: np.random.G
     """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
 
     Returns:
-        (*batch, nq); the base within one metre of the world's origin, with a random rotation.
+        (*batch, nq); the base within one meter of the world's origin, with a random rotation.
     """
     q = np.empty((*batch, layout.nq))
     if layout.floating:
@@ -243,7 +243,7 @@ def _bounds(kind: JointKind, limits: Limits) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Ranges:
-    """The ranges of all numbers of q, for drawing many configurations at once.
+    """The ranges of all entries of q, for drawing many configurations at once.
 
     The configurations are distributed as those of `random_configurations`, but are other ones for
     the same generator: here all numbers are drawn together, which is several times faster.

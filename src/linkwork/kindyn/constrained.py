@@ -142,6 +142,17 @@ class ConstrainedForwardDynamicsDerivatives(NamedTuple):
     forces_tau: Array  # (..., m, nv)
 
 
+class ConstrainedInverseDynamicsDerivatives(NamedTuple):
+    """Derivatives of constrained inverse dynamics: of the torques, then of the forces."""
+
+    q: Array  # (..., n, nv)
+    nu: Array  # (..., n, nv)
+    nu_dot: Array  # (..., n, nv)
+    forces_q: Array  # (..., m, nv)
+    forces_nu: Array  # (..., m, nv)
+    forces_nu_dot: Array  # (..., m, nv)
+
+
 class Impact(NamedTuple):
     """Result of an impact."""
 
@@ -417,12 +428,47 @@ class ConstrainedKinDyn(KinDynCore):
         Raises:
             ArgumentError: `actuated` was not given.
         """
-        if self.actuated is None:
-            text = "inverse_dynamics: name the joints with actuators"
-            raise ArgumentError(f"{text}: kd.constrained(actuated=[...])")
+        self._check_actuated("inverse_dynamics")
         acting = _given(wrenches=wrenches, gravity=gravity)
         options = _given(parameters=parameters, out=out, threads=threads)
         return self._compiled("inverse_dynamics")(q, nu, nu_dot, **acting, **options)
+
+    @quantity(
+        derivatives.inverse_dynamics_derivatives,
+        shape=[(_n_actuated, "nv")] * 3 + [(_n_equations, "nv")] * 3,
+        prefix=CONSTRAINED,
+        has_body=True,
+        per_pair=120,
+    )
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        nu_dot: ArrayLike,
+        *,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> ConstrainedInverseDynamicsDerivatives:
+        """Derivatives of torques and forces with respect to q (tangent), nu and nu_dot.
+
+        They are exact where the residual of `inverse_dynamics` is zero.
+
+        Raises:
+            ArgumentError: `actuated` was not given.
+        """
+        self._check_actuated("inverse_dynamics_derivatives")
+        acting = _given(wrenches=wrenches, gravity=gravity)
+        options = _given(parameters=parameters, out=out, threads=threads)
+        kernel = self._compiled("inverse_dynamics_derivatives")
+        return kernel(q, nu, nu_dot, **acting, **options)
+
+    def _check_actuated(self, name: str) -> None:
+        if self.actuated is None:
+            text = f"{name}: name the joints with actuators"
+            raise ArgumentError(f"{text}: kd.constrained(actuated=[...])")
 
     @quantity(
         dynamics.impact,

@@ -62,12 +62,12 @@ WARMED_FIRST: tuple[Request, ...] = (
     "inverse_dynamics",
     "forward_dynamics",
 )
-"""What `KinDyn.warmup()` compiles if nothing was asked for yet."""
+"""What `KinDyn.warmup()` compiles if no quantity was requested yet."""
 
 
 AMBIGUOUS_WITH_LOOPS = {
-    "inverse_dynamics": "kd.constrained(actuated=[...]).inverse_dynamics tells torques of actuators"
-    " from forces of the constraints",
+    "inverse_dynamics": "kd.constrained(actuated=[...]).inverse_dynamics separates the torques of"
+    " actuators from the forces of the constraints",
     "inverse_dynamics_derivatives": "use those of kd.constrained(actuated=[...])",
     "inverse_mass_matrix": "kd.constrained().forward_dynamics_derivatives has the accelerations per"
     " unit of force as `tau`",
@@ -184,12 +184,12 @@ class KinDynCore:
         return {**options, "parameters": self._descriptions}
 
     def __repr__(self) -> str:
-        known = {name: value for name, value in self.options.items() if value is not None}
+        options = {name: value for name, value in self.options.items() if value is not None}
         if not self._descriptions:
-            del known["parameters"]
-        told = ", ".join(f"{name}={value!r}" for name, value in known.items())
-        told = told.replace(repr(self.dtype), self.dtype.__name__)
-        return f"{type(self).__name__}({self.model.name!r}, {told})"
+            del options["parameters"]
+        text = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        text = text.replace(repr(self.dtype), self.dtype.__name__)
+        return f"{type(self).__name__}({self.model.name!r}, {text})"
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -326,8 +326,8 @@ class KinDynCore:
         """Compile functions now, and wait for it.
 
         Args:
-            requests: what to compile, as `function` takes it. If none is named: all that were asked
-                for so far; if none was, mass matrix, bias force, inverse and forward dynamics.
+            requests: what to compile, as `function` takes it. If none is named: all that were
+                requested so far, or mass matrix, bias force, inverse and forward dynamics.
         """
         of_each = [list(kernels.values()) for kernels in list(self._kernels.values())]
         kernels = [kernel for kernels in of_each for kernel in kernels]
@@ -337,7 +337,7 @@ class KinDynCore:
             kernel.warmup()
 
     def _of(self, name: str, frames: Any = ()) -> QuantityKernel[Array]:
-        """The kernel of one quantity; the dict is asked first, as `function` takes microseconds.
+        """The kernel of one quantity, from a dictionary first: `function` takes microseconds.
 
         Args:
             name: of the quantity.
@@ -345,7 +345,7 @@ class KinDynCore:
         """
         try:
             return self._kernels[name][frames]
-        except (KeyError, TypeError):  # not made yet, or no names, which `function` says
+        except (KeyError, TypeError):  # not compiled yet, or not names, which `function` reports
             is_one = len(quantity_named(name).frames) == 1
             return self.function((name, frames) if is_one else (name, *frames))  # pyright: ignore[reportArgumentType]
 
@@ -366,16 +366,16 @@ class KinDynCore:
 
     @cached_property
     def parameters(self) -> ParameterTable:
-        """The numbers of the robot that are inputs of all functions: slices by name."""
+        """The model parameters that are inputs of all functions: slices by name."""
         from linkwork.parameters.table import ParameterTable  # loaded only where it is used
 
         table = ParameterTable(self.model, self._descriptions, self.gravity)
         if not self.joint_dynamics:
-            table.refuse_joint_numbers()
+            table.reject_joint_dynamics()
         return table
 
     def parameter_values(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
-        """The numbers of the model that are inputs of all functions, in one vector.
+        """The model parameters that are inputs of all functions, in one vector.
 
         Args:
             values: other numbers by the names in `kd.parameters`, each (..., size).
@@ -394,7 +394,7 @@ class KinDynCore:
                 self._skeleton, self.representation, self.gravity, base_link, joint_dynamics, {}
             )
         now = self.parameters.variation(numbers)
-        changes = now.joint_numbers
+        changes = now.joint_dynamics
         joint_dynamics = joint_dynamics_of(self.layout, changes) if self.joint_dynamics else {}
         gravity = now.gravity[0] if now.gravity else self.gravity
         skeleton = self._parametric_skeleton.skeleton(now)
@@ -468,5 +468,5 @@ def _hint_at_fixed_base(model: Model, base: str) -> None:
     sign = sign_of_fixed_base(model, base)
     if sign:
         text = f"{model.name}: the base {base!r} floats, which is the default, but {sign}"
-        choice = "floating=False fixes it to the world, floating=True says that it floats"
+        choice = "floating=False fixes it to the world, floating=True confirms that it floats"
         warn_once(f"base of {model.name}", f"{text}; {choice}", FloatingBaseWarning)

@@ -364,7 +364,10 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv, nv) derivative of `gravity_force` by q, by the tangent of `integrate`."""
+        """(..., nv, nv) derivative of `gravity_force` with respect to q.
+
+        It is taken in the tangent space of `integrate`.
+        """
         ...
 
     @quantity(rnea.external_force, shape=("nv",))
@@ -420,10 +423,10 @@ class DynamicsMethods(KinDynCore):
         ...
 
     def inertial_parameters(self) -> Array:
-        """The numbers phi in which the dynamics is linear.
+        """The inertial parameters phi, in which the dynamics is linear.
 
         Returns:
-            (10 links,) for each link of the model its mass, mass times centre of mass (3), and
+            (10 links,) for each link of the model its mass, mass times center of mass (3), and
             the tensor's xx, xy, xz, yy, yz, zz about the origin of the link, in its axes.
         """
         each = [link.inertia.parameters() for link in self.model.links]

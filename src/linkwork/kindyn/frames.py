@@ -80,7 +80,7 @@ class FrameMethods(KinDynCore):
         kernels = self._kernels["transforms"]
         try:
             kernel = kernels[names]
-        except (KeyError, TypeError):  # not made yet, or no names, which `function` says
+        except (KeyError, TypeError):  # not compiled yet, or not names, which `function` reports
             known: Any = self.model.frame_names if names is None else names
             kernel = kernels[names] = self.function(("transforms", known))
         if parameters is not None:

@@ -49,7 +49,7 @@ def wrench_on(frame: str) -> Wrench:
 
 @dataclass(frozen=True)
 class ParameterInput(Input):
-    """The numbers of the robot that are inputs, in one vector."""
+    """The model parameters, in one vector."""
 
     table: Any = None  # a `ParameterTable`
 
@@ -79,8 +79,8 @@ def merged(inputs: Iterable[Input]) -> list[Input]:
     """The union of what several quantities need, each input once and in a fixed order."""
     by_name: dict[str, Input] = {}
     for one in inputs:
-        known = by_name.get(one.name, one)
-        by_name[one.name] = one if one.has_unit_norms else known
+        earlier = by_name.get(one.name, one)
+        by_name[one.name] = one if one.has_unit_norms else earlier
     return [by_name[name] for name in INPUTS if name in by_name]
 
 

@@ -51,7 +51,7 @@ class KernelRequest:
     specs: tuple[Spec, ...]
     wrenches: tuple[str, ...] = ()  # frames on which a wrench is given, each an input of its own
     gravity: bool = False  # whether gravity is an input
-    # the `ParameterTable` of numbers of the robot that are inputs, if there are any
+    # the `ParameterTable` of the model parameters that are inputs, if there are any
     table: Any = field(default=None, repr=False)
 
     @cached_property
@@ -70,12 +70,12 @@ class KernelRequest:
     def inputs(self) -> list[Input]:
         """The union of what the quantities need, then the wrenches."""
         needed = [one for spec in self.specs for one in spec.quantity.inputs]
-        own = [*merged([*needed, *[GRAVITY] * self.gravity]), *map(wrench_on, self.wrenches)]
-        return [*own, parameters_of(self.table)] if self.takes_parameters else own
+        inputs = [*merged([*needed, *[GRAVITY] * self.gravity]), *map(wrench_on, self.wrenches)]
+        return [*inputs, parameters_of(self.table)] if self.takes_parameters else inputs
 
     @property
     def takes_parameters(self) -> bool:
-        """Whether numbers of the robot are inputs."""
+        """Whether model parameters are inputs."""
         of_robot = not all(spec.quantity.of_coordinates for spec in self.specs)
         return self.table is not None and of_robot
 
@@ -91,7 +91,7 @@ class QuantityKernel(Kernel, Generic[Result]):
     request: KernelRequest
     # the same quantity with more inputs, by the frames of wrenches and whether gravity is given
     siblings: dict[Any, QuantityKernel[Any]]
-    takes_parameters: bool  # whether its last input are numbers of the robot
+    takes_parameters: bool  # whether its last input are the model parameters
     n_others: int  # how many inputs there are besides
 
     if TYPE_CHECKING:
@@ -151,8 +151,8 @@ class QuantityKernel(Kernel, Generic[Result]):
             other = self.siblings[() if wrenches is None else (*wrenches,), gravity is not None]
         except (AttributeError, KeyError, TypeError):  # not made yet, or no wrenches by frame
             if not self._takes(wrenches, gravity):
-                given = {"wrenches": wrenches, "gravity": gravity}
-                named |= {name: value for name, value in given.items() if value is not None}
+                forces = {"wrenches": wrenches, "gravity": gravity}
+                named |= {name: value for name, value in forces.items() if value is not None}
                 return self._call_itself(*args, *last, **named)
             more = tuple((wrenches or {}).values())
             other = self._made_with(tuple(wrenches or ()), gravity is not None)
@@ -171,8 +171,8 @@ class QuantityKernel(Kernel, Generic[Result]):
             forces = ()
         if wrenches is not None and "wrenches" in forces and not isinstance(wrenches, Mapping):
             raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
-        given = {"wrenches": wrenches, "gravity": gravity}
-        return all(name in forces for name, value in given.items() if value is not None)
+        arguments = {"wrenches": wrenches, "gravity": gravity}
+        return all(name in forces for name, value in arguments.items() if value is not None)
 
     def _made_with(self, frames: tuple[str, ...], gravity: bool) -> QuantityKernel[Any]:
         other = self.robot.function(self.request.key, wrenches=frames, gravity=gravity)
@@ -189,10 +189,10 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     def _all_rows(self, args: Sequence[Any], named: Mapping[str, Any]) -> Array | None:
         """(rows,) True for each row of a batch; None of a single call."""
-        given = dict(zip((port.name for port in self.signature.inputs), args, strict=False))
-        given |= named
+        arguments = dict(zip((port.name for port in self.signature.inputs), args, strict=False))
+        arguments |= named
         batches = [
-            np.shape(given[port.name])[: np.ndim(given[port.name]) - len(port.shape)]
+            np.shape(arguments[port.name])[: np.ndim(arguments[port.name]) - len(port.shape)]
             for port in self.signature.inputs
         ]
         rows = prod(np.broadcast_shapes(*batches))
@@ -221,7 +221,7 @@ def build_kernel(
         key: names the robot and the options, for the cache; None if users' code decides what is
             computed, so that only the program itself can name it.
         dtype: float64 or float32.
-        check: whether to refuse input that is not finite.
+        check: whether to reject input that is not finite.
     """
     layout: Layout = robot.layout
     specs, inputs = request.specs, request.inputs
@@ -287,7 +287,7 @@ def _outputs(layout: Layout, request: KernelRequest) -> tuple[Port, ...]:
 def computation(
     context: Callable[..., Context], layout: Layout, request: KernelRequest
 ) -> Callable[..., tuple[Array, ...]]:
-    """The function from the numbers of each input to the arrays of each output."""
+    """The function from the entries of each input to the arrays of each output."""
     outputs = _outputs(layout, request)
     inputs, index = request.inputs, layout.model.frame_index
     unit_norms = _unit_norms(layout, [0])
@@ -305,8 +305,8 @@ def computation(
                 rows[one.name] = _scaled(row, unit_norms)
         results: list[Any] = []  # nested lists of numbers, one for each output
         for spec in request.specs:
-            given = [rows[one.name] for one in spec.quantity.inputs]
-            computed = spec.quantity.compute(now, *given, *map(index, spec.frames))
+            arguments = [rows[one.name] for one in spec.quantity.inputs]
+            computed = spec.quantity.compute(now, *arguments, *map(index, spec.frames))
             results += computed if spec.quantity.result else [computed]
         return tuple(map(_array_of, results, outputs))
 
@@ -325,12 +325,12 @@ def _scalars(array: Array) -> tuple[Any, ...]:
 
 def _scaled(q: Sequence[Any], unit_norms: Sequence[UnitNorm]) -> Sequence[Any]:
     """Scale what shall get norm 1 by its largest entry, so that no square overflows or vanishes."""
-    found = list(q)
+    scaled_q = list(q)
     for unit in unit_norms:
         at = slice(unit.offset, unit.offset + unit.count)
-        scaled = largest_is_one(as_array(stack(found[at])))
-        found[at] = [scaled[..., k] if scaled.ndim > 1 else scaled[k] for k in range(unit.count)]
-    return found
+        scaled = largest_is_one(as_array(stack(scaled_q[at])))
+        scaled_q[at] = [scaled[..., k] if scaled.ndim > 1 else scaled[k] for k in range(unit.count)]
+    return scaled_q
 
 
 def _is_too_long(context: Callable[..., Context], layout: Layout, specs: Sequence[Spec]) -> bool:
@@ -374,15 +374,15 @@ def _flattened(nested: Any) -> Iterator[Any]:
 
 def _unit_norms(layout: Layout, configurations: Sequence[int]) -> tuple[UnitNorm, ...]:
     """The quaternions and (cos, sin) pairs in the inputs of these indices."""
-    found: list[UnitNorm] = []
+    unit_norms: list[UnitNorm] = []
     for k in configurations:
-        found += [UnitNorm(k, 3, 4, "the base quaternion")] if layout.floating else []
+        unit_norms += [UnitNorm(k, 3, 4, "the base quaternion")] if layout.floating else []
         for name, at in layout.q.items():
-            found += [
+            unit_norms += [
                 UnitNorm(k, at.start + part.start, part.count, f"the {part.name} of {name!r}")
                 for part in layout.model.joint(name).motion_kind.unit_norm
             ]
-    return tuple(found)
+    return tuple(unit_norms)
 
 
 def _unit_norms_of_poses(request: KernelRequest, index: int) -> tuple[UnitNorm, ...]:

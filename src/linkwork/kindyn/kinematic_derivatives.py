@@ -25,7 +25,7 @@ from linkwork.kindyn.results import (
 
 
 class KinematicDerivativeMethods(KinDynCore):
-    """Derivatives by q are by the tangent of `integrate`: column k is that along e_k of nu."""
+    """Derivatives with respect to q are in the tangent space of `integrate`: column k along e_k."""
 
     @quantity(frames.velocity_derivatives, shape=[(6, "nv")] * 2)
     def velocity_derivatives(
@@ -41,8 +41,8 @@ class KinematicDerivativeMethods(KinDynCore):
         """Derivatives of `velocity` of a frame.
 
         Returns:
-            q (..., 6, nv), by the tangent of `integrate`; nu (..., 6, nv), the Jacobian. Joints
-            that do not carry the frame have columns of zeros.
+            q (..., 6, nv), in the tangent space of `integrate`; nu (..., 6, nv), the Jacobian.
+            Joints that do not carry the frame have columns of zeros.
         """
         ...
 
@@ -61,8 +61,8 @@ class KinematicDerivativeMethods(KinDynCore):
         """Derivatives of `acceleration` of a frame.
 
         Returns:
-            q (..., 6, nv), by the tangent of `integrate`; nu (..., 6, nv); nu_dot (..., 6, nv), the
-            Jacobian. Joints that do not carry the frame have columns of zeros.
+            q (..., 6, nv), in the tangent space of `integrate`; nu (..., 6, nv); nu_dot
+            (..., 6, nv), the Jacobian. Joints that do not carry the frame have columns of zeros.
         """
         ...
 
@@ -79,7 +79,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """Derivatives of `com_velocity`, in the axes of the world.
 
         Returns:
-            q (..., 3, nv), by the tangent of `integrate`; nu (..., 3, nv), the Jacobian.
+            q (..., 3, nv), in the tangent space of `integrate`; nu (..., 3, nv), the Jacobian.
         """
         ...
 
@@ -118,8 +118,8 @@ class KinematicDerivativeMethods(KinDynCore):
         """Derivatives of `centroidal_momentum`.
 
         Returns:
-            q (..., 6, nv), by the tangent of `integrate`; nu (..., 6, nv), the centroidal momentum
-            matrix.
+            q (..., 6, nv), in the tangent space of `integrate`; nu (..., 6, nv), the centroidal
+            momentum matrix.
         """
         ...
 
@@ -137,8 +137,8 @@ class KinematicDerivativeMethods(KinDynCore):
         """Derivatives of `centroidal_momentum_rate`.
 
         Returns:
-            q (..., 6, nv), by the tangent of `integrate`; nu (..., 6, nv); nu_dot (..., 6, nv), the
-            centroidal momentum matrix.
+            q (..., 6, nv), in the tangent space of `integrate`; nu (..., 6, nv); nu_dot
+            (..., 6, nv), the centroidal momentum matrix.
         """
         ...
 
@@ -148,7 +148,8 @@ class KinematicDerivativeMethods(KinDynCore):
     ) -> Array:
         """(..., nq, nv) E: the derivative of q is `E @ nu`.
 
-        With F the derivative of a function by the nq numbers of q, `F @ E` is that by the tangent.
+        With F the derivative of a function with respect to the nq entries of q, `F @ E` is its
+        derivative in the tangent space.
         """
         ...
 
@@ -159,8 +160,8 @@ class KinematicDerivativeMethods(KinDynCore):
         """(..., nv, nq) E_T: nu is `E_T @ q_dot`.
 
         A left inverse of E to which the radial direction of quaternions and of (cos, sin) is zero.
-        With F the derivative of a function by the tangent, `F @ E_T` is that by the nq numbers of
-        q, of the function of the normalised q.
+        With F a derivative in the tangent space, `F @ E_T` is the derivative with respect to the
+        nq entries of q, of the function of the normalized q.
         """
         ...
 
@@ -177,7 +178,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """Derivatives of `integrate`: of the tangent at the configuration that is reached.
 
         Returns:
-            q (..., nv, nv), by the tangent at q; nu (..., nv, nv), with the factor dt.
+            q (..., nv, nv), in the tangent space at q; nu (..., nv, nv), with the factor dt.
         """
         if type(dt) is float:  # a number becomes an array here faster than in the kernel
             dt = np.array(dt, self.dtype)

@@ -52,7 +52,7 @@ class Context:
 
 
 Blame: TypeAlias = Callable[[Context, Layout, Array], SingularJointError | None]
-"""Says what is to blame for an infinite result at a configuration, if that is singular."""
+"""Finds the cause of an infinite result at a configuration, if that is singular."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Quantity:
 
     inputs: tuple[Input, ...]
     shapes: tuple[Shape, ...]  # of its array; of each field of `result`, if that is given
-    compute: Callable[..., Any]  # (context, numbers of each input, index of each frame)
+    compute: Callable[..., Any]  # (context, entries of each input, index of each frame)
     frames: tuple[str, ...] = ()  # what the frames are that it needs
     of_many: bool = False  # whether it takes any number of frames, and gives a row for each
     forces: tuple[str, ...] = ()  # which of gravity and wrenches a call may give
@@ -88,12 +88,12 @@ class Quantity:
         self, layout: Layout, n_frames: int = 0, n_wrenches: int = 0
     ) -> list[tuple[int, ...]]:
         """The shape of one row of each output."""
-        known = {"nq": layout.nq, "nv": layout.nv, "frames": n_frames, "wrenches": n_wrenches}
+        sizes = {"nq": layout.nq, "nv": layout.nv, "frames": n_frames, "wrenches": n_wrenches}
 
         def size(dimension: Dimension) -> int:
             if isinstance(dimension, int):
                 return dimension
-            return known[dimension] if isinstance(dimension, str) else dimension(layout)
+            return sizes[dimension] if isinstance(dimension, str) else dimension(layout)
 
         return [tuple(map(size, shape)) for shape in self.shapes]
 
@@ -115,19 +115,19 @@ def with_context(function: Callable[..., Any], forces: Sequence[str] = ()) -> Ca
     """What `Quantity.compute` is, of an algorithm.
 
     Args:
-        function: takes the skeleton, the numbers of each input, the index of each frame and, by
+        function: takes the skeleton, the entries of each input, the index of each frame and, by
             name, what it needs of the other fields of `Context`.
         forces: which of gravity and wrenches it is given.
     """
     left_out = set(FORCES) - set(forces)
-    taken = inspect.signature(function).parameters.keys() - {"skeleton", *left_out}
-    needed = [field.name for field in fields(Context) if field.name in taken]
+    accepted = inspect.signature(function).parameters.keys() - {"skeleton", *left_out}
+    needed = [field.name for field in fields(Context) if field.name in accepted]
 
     def compute(context: Context, *given: Any) -> Any:
         named = {name: getattr(context, name) for name in needed}
         return function(context.skeleton, *given, **named)
 
-    compute.__module__ = function.__module__  # which tells whether users' code is computed
+    compute.__module__ = function.__module__  # which shows whether code of the user is computed
     return compute
 
 
@@ -161,8 +161,8 @@ def quantity(
 
     def declare(method: Method) -> Method:
         name, signature = method.__name__, inspect.signature(method)
-        given = list(signature.parameters.values())[1:]
-        by_position = [one for one in given if one.kind is one.POSITIONAL_OR_KEYWORD]
+        arguments = list(signature.parameters.values())[1:]
+        by_position = [one for one in arguments if one.kind is one.POSITIONAL_OR_KEYWORD]
         frames = [one.name for one in by_position if one.annotation in ("str", str)]
         names = [one.name for one in by_position[len(frames) :]]
         unknown = [one for one in names if one not in INPUTS]
@@ -189,16 +189,16 @@ def quantity(
         if has_body:
             return method
         method.__qualname__ = f"{owner}.{name}"  # what messages and help call it
-        made: Any = _MAKERS[tuple(frames)](name)
-        return cast("Method", update_wrapper(made, method))
+        attribute: Any = _MAKERS[tuple(frames)](name)
+        return cast("Method", update_wrapper(attribute, method))
 
     return declare
 
 
 def _named_tuple(annotation: Any, method: Any) -> type[tuple[Any, ...]] | None:
     """The type that a method returns, if it is a named tuple."""
-    found = method.__globals__.get(annotation) if isinstance(annotation, str) else annotation
-    return found if isinstance(found, type) and issubclass(found, tuple) else None
+    resolved = method.__globals__.get(annotation) if isinstance(annotation, str) else annotation
+    return resolved if isinstance(resolved, type) and issubclass(resolved, tuple) else None
 
 
 Class = TypeVar("Class", bound=type[Any])
@@ -243,7 +243,7 @@ def _of_frame(name: str) -> Callable[..., Any]:
     def method(self: Any, frame: str, *inputs: Any, **named: Any) -> Any:
         try:
             kernel = self._kernels[name][frame]
-        except (KeyError, TypeError):  # not made yet, or no name, which `function` says
+        except (KeyError, TypeError):  # not compiled yet, or not a name, which `function` reports
             kernel = self.function((name, frame))
         return kernel(*inputs, **named)
 

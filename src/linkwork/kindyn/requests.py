@@ -1,4 +1,4 @@
-"""What can be asked for: the name of a quantity, or a name and frames."""
+"""Requests of quantities: a name, or a name and frames."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Spec:
 
 
 def spec_of(request: object, model: Model, prefix: str = "") -> Spec:
-    """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or say what is wrong with it.
+    """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or raise.
 
     Args:
         request: as `KinDyn.function` takes it.
@@ -104,14 +104,16 @@ def spec_of(request: object, model: Model, prefix: str = "") -> Spec:
     name = prefix + name.removeprefix(prefix)
     quantity = table[name]
     if len(parts) != 1 + len(quantity.frames):
-        wanted = f"({', '.join([repr(name), *quantity.frames])})" if quantity.frames else repr(name)
-        raise ArgumentError(f"expected {wanted}, got {request!r}")
+        expected = (
+            f"({', '.join([repr(name), *quantity.frames])})" if quantity.frames else repr(name)
+        )
+        raise ArgumentError(f"expected {expected}, got {request!r}")
     if quantity.of_many and not isinstance(parts[1], (list, tuple)):
         raise ArgumentError(f"frames: expected a list of names, got {parts[1]!r}")
     frames: list[Any] = list(parts[1]) if quantity.of_many else parts[1:]
-    for wanted in frames:
-        _check_name(name, wanted)
-        model.frame_index(wanted)
+    for expected in frames:
+        _check_name(name, expected)
+        model.frame_index(expected)
     return Spec(name, tuple(frames))
 
 

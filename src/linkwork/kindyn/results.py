@@ -1,8 +1,8 @@
-"""What methods with several results return: named tuples of arrays.
+"""Named tuples of arrays: what methods with several results return.
 
-A field has the name of the input that the derivative is by. By q means by the tangent of
-`KinDyn.integrate`: column k is the derivative along `integrate(q, e_k)`, with all other inputs the
-same numbers.
+A field has the name of the input that the derivative is taken with respect to. Derivatives with
+respect to q are taken in the tangent space of `KinDyn.integrate`: column k is the derivative along
+`integrate(q, e_k)`, while the entries of all other inputs are held constant.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     q: Array  # (..., nv, nv)
     nu: Array  # (..., nv, nv)
     tau: Array  # (..., nv, nv) the inverse of the mass matrix
-    wrenches: Array  # (..., n, nv, 6) by each of the n wrenches, in the order given
+    wrenches: Array  # (..., n, nv, 6) with respect to each of the n wrenches, in their order
 
 
 class VelocityDerivatives(NamedTuple):
@@ -45,7 +45,7 @@ class AccelerationDerivatives(NamedTuple):
 
 
 class ComVelocityDerivatives(NamedTuple):
-    """Derivatives of the velocity of the centre of mass."""
+    """Derivatives of the velocity of the center of mass."""
 
     q: Array  # (..., 3, nv)
     nu: Array  # (..., 3, nv) the Jacobian
@@ -67,7 +67,7 @@ class CentroidalMomentumRateDerivatives(NamedTuple):
 
 
 class IntegrateDerivatives(NamedTuple):
-    """Derivatives of `integrate`, measured by the tangent of the configuration reached."""
+    """Derivatives of `integrate`, in the tangent space of the configuration that is reached."""
 
     q: Array  # (..., nv, nv)
     nu: Array  # (..., nv, nv)

@@ -1,6 +1,6 @@
 """What joints themselves add to the dynamics: rotor inertia, damping and dry friction.
 
-Along each coordinate of a joint, with numbers of the model,
+Along each coordinate of a joint, with values of the model,
 
     armature * acceleration + damping * velocity + friction * sign(velocity)
 

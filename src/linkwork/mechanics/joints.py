@@ -83,8 +83,8 @@ class JointPose:
         None for a joint whose S is constant there.
         """
         mount = self.mount
-        own = [times(mount.multiplier, value) for value in self._own(nu)]
-        rates = mount.kind.subspace_rate(mount.axis, self.theta, own)
+        rates_of_joint = [times(mount.multiplier, value) for value in self._own(nu)]
+        rates = mount.kind.subspace_rate(mount.axis, self.theta, rates_of_joint)
         return None if rates is None else written_in_body(mount, self.M, rates)
 
     def columns_partials(self) -> list[Columns] | None:

@@ -81,12 +81,12 @@ def _best_move(placement: JointPlacement, children: Sequence[JointPlacement]) ->
 
     def cost(move: Triple) -> tuple[int, int, float]:
         far = _size(move)
-        own = _count(placement.after(move), _size(placement.position) + far)
+        of_joint = _count(placement.after(move), _size(placement.position) + far)
         theirs = [
             _count(map(sub, child.position, move), _size(child.position) + far, child.free)
             for child in children
         ]
-        return own + sum(theirs), own, far
+        return of_joint + sum(theirs), of_joint, far
 
     return min((NO_SHIFT, *_targets(placement, children)), key=cost)
 

@@ -119,15 +119,15 @@ def skeleton_of(
         not_lumped: bodies of which no inertia is lumped into the parent.
     """
     moved = body_frames(tree)
-    own = tree.inertias if inertias is None else inertias
+    body_inertias = tree.inertias if inertias is None else inertias
     mounts: list[Mount | None] = [None]
     for body, _, joint in tree.outward():
         backwards = tree.backwards[body] and not joint.motion_kind.inverse_is_opposite
         direction = moved.directions[body]
         mounts.append(_mount(layout, joint, moved.mounts[body], direction, backwards=backwards))
     new_H_old = se3.inverse(moved.old_H_new)
-    at_joint = inertia.transform(se3.inverse(moved.old_H_joint), own)
-    params = inertia.transform(new_H_old, own)
+    at_joint = inertia.transform(se3.inverse(moved.old_H_joint), body_inertias)
+    params = inertia.transform(new_H_old, body_inertias)
     regrouped = _regrouped(params, tree.parents, mounts, moved.mounts, not_lumped)
     noise = _rounding_noise(at_joint, params)
     counted = map(_rigid_inertia, np.where(np.abs(regrouped) <= noise, 0.0, regrouped))
@@ -255,8 +255,10 @@ def _rounding_noise(at_joint: Array, moved: Array) -> Array:
     The scale is that of the inertia about the joint. Where the move of the origin along the axis
     has added to a number, it is that of what was added; the inertia about the axis itself stays.
     """
-    own = np.abs(at_joint)
-    sizes = np.concatenate([np.zeros_like(own[:, :1]), *_largest_of(own[:, 1:4], own[:, 4:])], 1)
+    magnitudes = np.abs(at_joint)
+    sizes = np.concatenate(
+        [np.zeros_like(magnitudes[:, :1]), *_largest_of(magnitudes[:, 1:4], magnitudes[:, 4:])], 1
+    )
     return ROUNDING_NOISE * (sizes + np.abs(moved - at_joint))
 
 

@@ -1,7 +1,7 @@
 """Is a robot plausible? All that is legal but doubtful.
 
-A `Model` is always well formed: nonsense is refused when it is made. What `check` looks for can be
-computed with, but is probably a mistake: inertias no body can have, joints that move nothing.
+A `Model` is always well formed: invalid parts raise when it is created. `check` reports what is
+valid but probably an error: inertias that no body can have, joints that move no mass.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SMALLEST_RADIUS = 1e-7
 SINGULAR = 1e-14
 # Heavier links are reported: their mass is probably in grams [kg].
 HEAVIEST_LINK = 1000.0
-# A chain of so many joints on the base, none of them beside another, is an arm.
+# A single chain of at least this many joints on the base is taken for an arm.
 ARM_JOINTS = 6
 # Larger angles in roll, pitch, yaw are reported: they are probably in degrees [rad].
 LARGEST_ANGLE = 6.3
@@ -43,7 +43,7 @@ def check(model: Model) -> list[Finding]:
     """Find what is doubtful about a robot.
 
     Returns:
-        findings of severity `warning` (probably a mistake) and `note` (worth knowing), each with
+        findings of severity `warning` (probably an error) and `note` (worth knowing), each with
         the element it concerns and, if the robot came from a file, its line there.
     """
     return [
@@ -53,7 +53,7 @@ def check(model: Model) -> list[Finding]:
 
 
 def sign_of_fixed_base(model: Model, base: str) -> str:
-    """What says that the base of a robot is fixed to the world; empty if nothing does.
+    """The reason to assume that the base of a robot is fixed to the world; empty if there is none.
 
     Args:
         model: the robot.

@@ -127,7 +127,7 @@ def link_table(model: Model) -> Table:
         )
         for index, link in enumerate(model.links)
     ]
-    columns = ("#", "link", "mass [kg]", "centre of mass [m]", "ixx, iyy, izz [kg m^2]")
+    columns = ("#", "link", "mass [kg]", "center of mass [m]", "ixx, iyy, izz [kg m^2]")
     return Table("links", columns, tuple(rows), frozenset({"#", "mass [kg]"}), n_naming=2)
 
 

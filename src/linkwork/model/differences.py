@@ -41,20 +41,20 @@ def differences(first: Model, second: Model, tolerance: float = SAME) -> list[Di
         first, second: the robots.
         tolerance: relative to the larger of two numbers, or absolute if both are small.
     """
-    found = [*_named_parts("link", first.links, second.links, _links, tolerance)]
-    found += _named_parts("joint", first.joints, second.joints, _joints, tolerance)
-    found += _named_parts("frame", first.frames, second.frames, _frames, tolerance)
-    found += _named_parts(
+    results = [*_named_parts("link", first.links, second.links, _links, tolerance)]
+    results += _named_parts("joint", first.joints, second.joints, _joints, tolerance)
+    results += _named_parts("frame", first.frames, second.frames, _frames, tolerance)
+    results += _named_parts(
         "constraint", first.constraints, second.constraints, _constraints, tolerance
     )
-    return found
+    return results
 
 
 def _named_parts(
     what: str, first: Sequence[Any], second: Sequence[Any], compare: Any, tolerance: float
 ) -> Iterator[Difference]:
     others = {part.name: part for part in second}
-    known = {part.name for part in first}
+    first_names = {part.name for part in first}
     for part in first:
         element = f"{what} {part.name!r}"
         if part.name not in others:
@@ -62,18 +62,18 @@ def _named_parts(
             continue
         for name, one, other in compare(part, others[part.name]):
             if not _is_same(one, other, tolerance):
-                yield Difference(element, name, _told(one), _told(other))
+                yield Difference(element, name, _text(one), _text(other))
     for part in second:
-        if part.name not in known:
+        if part.name not in first_names:
             yield Difference(f"{what} {part.name!r}", "", "", "only in the second")
 
 
 def _links(one: Link, other: Link) -> Iterator[tuple[str, Any, Any]]:
     a, b = one.inertia, other.inertia
     yield "mass [kg]", a.mass, b.mass
-    if a.mass or b.mass:  # without mass there is no such point, whatever a file says
-        yield "centre of mass [m]", tuple(a.com), tuple(b.com)
-    yield "tensor xx xy xz yy yz zz about the centre of mass [kg m^2]", a.tensor, b.tensor
+    if a.mass or b.mass:  # without mass there is no such point, whatever the file contains
+        yield "center of mass [m]", tuple(a.com), tuple(b.com)
+    yield "tensor xx xy xz yy yz zz about the center of mass [kg m^2]", a.tensor, b.tensor
     yield "visuals", len(one.visuals), len(other.visuals)
     yield "collisions", len(one.collisions), len(other.collisions)
 
@@ -127,10 +127,10 @@ def _is_same(one: Any, other: Any, tolerance: float) -> bool:
     return bool(((close & np.isfinite(apart)) | (a == b)).all())
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     array = np.asarray(value, dtype=float)
     if array.shape == (3, 3):
-        return f"rpy {_told(so3.to_rpy(array))}"
+        return f"rpy {_text(so3.to_rpy(array))}"
     return " ".join(f"{x + 0.0:.9g}" if isfinite(x) else "none" for x in array.reshape(-1))

@@ -54,7 +54,7 @@ class Sphere:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """A surface in a file. `filename` is what the robot's file says.
+    """A surface in a file. `filename` is as the file of the robot has it.
 
     Where a mesh lies on this machine is no property of the robot, so it does not count in `==`.
     """
@@ -112,8 +112,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         if not isinstance(self.geometry, get_args(Geometry)):
-            known = "a Box, Cylinder, Capsule, Sphere or Mesh"
-            raise model_error(f"geometry: expected {known}, got {shown(self.geometry)}")
+            expected = "a Box, Cylinder, Capsule, Sphere or Mesh"
+            raise model_error(f"geometry: expected {expected}, got {shown(self.geometry)}")
         instance(self.link_H_shape, Pose, "link_H_shape")
         settle(self, name=text(self.name, "shape name"))
         if self.material is not None:

@@ -1,7 +1,7 @@
 """Inertia of a link as data: ten numbers that print, compare and hash.
 
 Frame     the link's own: `com` and `tensor` are along the link's axes
-Point     `tensor` is about the centre of mass; the arrays of `linkwork.spatial.inertia` are about
+Point     `tensor` is about the center of mass; the arrays of `linkwork.spatial.inertia` are about
           the link's origin
 Units     kg, m, kg m^2
 """
@@ -24,7 +24,7 @@ Six: TypeAlias = tuple[float, float, float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Inertia:
-    """Mass, centre of mass and rotational inertia of a link."""
+    """Mass, center of mass and rotational inertia of a link."""
 
     mass: float = 0.0
     com: Triple = (0.0, 0.0, 0.0)
@@ -38,7 +38,7 @@ class Inertia:
         settle(self, mass=mass, com=triple(self.com, "com"), tensor=tensor)
 
     def matrix(self) -> Array:
-        """Tensor about the centre of mass as a (3, 3) matrix."""
+        """Tensor about the center of mass as a (3, 3) matrix."""
         xx, xy, xz, yy, yz, zz = self.tensor
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -57,7 +57,7 @@ def from_parameters(parameters: Array) -> Inertia:
 
 
 def six(tensor: Array) -> Six:
-    """The six numbers of a symmetric (3, 3) matrix, in the order xx, xy, xz, yy, yz, zz."""
+    """The six entries of a symmetric (3, 3) matrix, in the order xx, xy, xz, yy, yz, zz."""
     xx, xy, xz, _, yy, yz, _, _, zz = tensor.ravel().tolist()
     return (xx, xy, xz, yy, yz, zz)
 
@@ -74,7 +74,7 @@ def moved(inertia: Inertia, a_H_b: Pose) -> Inertia:
 def combined(first: Inertia, second: Inertia) -> Inertia:
     """Inertia of two bodies that move as one, both given in one frame.
 
-    Added about the common centre of mass, so that no digits are lost far from the origin.
+    Added about the common center of mass, so that no digits are lost far from the origin.
     """
     mass = first.mass + second.mass
     tensor = first.matrix() + second.matrix()

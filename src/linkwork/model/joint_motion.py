@@ -1,4 +1,4 @@
-"""A joint seen from either of its links: the caller says which one is the child.
+"""The motion of a joint seen from either of its links: the caller chooses which one is the child.
 
 With P and C the two links of a joint, C the one called `child`:
 
@@ -8,9 +8,9 @@ With P and C the two links of a joint, C the one called `child`:
 
 and they belong together by  parent_H_child @ wedge(S nu) = d/dt parent_H_child.
 
-Positions are the joint's own (..., nq) coordinates; `Layout` says where they stand in q. A
-dependent joint is asked with the coordinate its `Mimic` gives, as if it were free. The formulas are
-those of `kinds`, run on columns of a batch.
+Positions are the joint's own (..., nq) coordinates; `Layout` has their indices in q. For
+a dependent joint, pass the position that its `Mimic` determines, as if it were independent. The
+formulas are those of `joints`, evaluated on columns of a batch.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def position(joint: Joint, theta: ArrayLike) -> Array:
     """Take a position of a joint as an array, or say what shape is wanted."""
     array = as_array(theta)
     if array.ndim == 0 or array.shape[-1] != joint.motion_kind.nq:
-        wanted = f"(..., {joint.motion_kind.nq})"
-        raise ShapeError(f"joint {joint.name!r}: theta: expected {wanted}, got {array.shape}")
+        expected = f"(..., {joint.motion_kind.nq})"
+        raise ShapeError(f"joint {joint.name!r}: theta: expected {expected}, got {array.shape}")
     return array
 
 

@@ -1,4 +1,4 @@
-"""Where each joint's coordinates stand in the vectors of a robot.
+"""The indices of each joint's coordinates in the vectors of a robot.
 
     q  = [base position (3), base quaternion wxyz (4), s]    with a floating base, else s
     nu = [base velocity (6), s_dot]                          with a floating base, else s_dot
@@ -112,8 +112,8 @@ class Layout:
     def zero(self) -> Array:
         """(nq,) every joint at zero, or without rotation, the base at the origin of the world."""
         moving = [joint.motion_kind for joint in self.model.joints if joint.nq]
-        own = [number for kind in moving for number in kind.neutral]
-        return np.array([*(BASE_NEUTRAL if self.floating else ()), *own])
+        of_joints = [number for kind in moving for number in kind.neutral]
+        return np.array([*(BASE_NEUTRAL if self.floating else ()), *of_joints])
 
     @cached_property
     def _neutral(self) -> Array:
@@ -165,7 +165,7 @@ def _frozen(numbers: Sequence[float]) -> Array:
 
 
 class _Slices(dict[str, slice]):
-    """Slices by name, with an error that says why a joint has none."""
+    """Slices by name, with an error that explains why a joint has none."""
 
     def __init__(self, slices: Mapping[str, slice], model: Model) -> None:
         super().__init__(slices)

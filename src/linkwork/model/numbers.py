@@ -2,7 +2,7 @@
 
 A part compares, hashes and prints by its numbers, and compiled code is kept under them. So an
 integer, a NumPy scalar or an array of no dimension becomes a float when the part is made, and
-everything that is no real number is refused.
+everything that is not a real number is rejected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Triple: TypeAlias = tuple[float, float, float]
 
 
 def number(value: object, what: str) -> float:
-    """Take one real number as a float, infinite or NaN included, or say that it is none.
+    """Return one real number as a float, infinity and NaN included, or raise.
 
     Args:
         value: an int, a float, or any other real number, such as a NumPy scalar or 0-d array.
@@ -45,25 +45,25 @@ def number(value: object, what: str) -> float:
 
 
 def finite(value: object, what: str) -> float:
-    """Take one finite real number as a float, or say what is wrong with it."""
-    taken = number(value, what)
-    if not math.isfinite(taken):
-        raise model_error(f"{what} {taken} is not finite")
-    return taken
+    """Return one finite real number as a float, or raise."""
+    converted = number(value, what)
+    if not math.isfinite(converted):
+        raise model_error(f"{what} {converted} is not finite")
+    return converted
 
 
 def finite_numbers(values: object, count: int, what: str) -> tuple[float, ...]:
-    """Take so many finite real numbers as floats, or say what is wrong with them."""
+    """Return `count` finite real numbers as floats, or raise."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
         raise model_error(f"{what}: expected a list of {count} numbers, got {shown(values)}")
     if isinstance(values, np.ndarray) and values.ndim == 0:
         raise model_error(f"{what}: expected a list of {count} numbers, got {values[()]!r}")
-    taken = tuple(number(value, what) for value in values)
-    if len(taken) != count:
-        raise model_error(f"{what}: expected {count} numbers, got {len(taken)}")
-    if not all(map(math.isfinite, taken)):
-        raise model_error(f"{what}: {taken} is not finite")
-    return taken
+    converted = tuple(number(value, what) for value in values)
+    if len(converted) != count:
+        raise model_error(f"{what}: expected {count} numbers, got {len(converted)}")
+    if not all(map(math.isfinite, converted)):
+        raise model_error(f"{what}: {converted} is not finite")
+    return converted
 
 
 def triple(values: object, what: str) -> Triple:

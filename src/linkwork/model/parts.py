@@ -30,7 +30,7 @@ from linkwork.model.joints import KINDS, JointKind
 from linkwork.model.numbers import Triple, finite, instance, number, settle, text, triple
 from linkwork.model.pose import IDENTITY, Pose
 
-# A `Joint` refuses an axis whose norm is further than this from 1; `unit_vector` makes one.
+# A `Joint` rejects an axis whose norm differs from 1 by more than this; `unit_vector` scales one.
 UNIT_TOLERANCE = 1e-12
 # An axis whose norm differs from 1 by no more than this is not scaled: scaling would only round it.
 UNIT_NORM_ROUNDING = 1e-15
@@ -185,7 +185,7 @@ def unit_vector(axis: Iterable[float]) -> Triple:
 
 
 def check_name(what: str, name: object, location: SourceLocation | None = None) -> str:
-    """Take the name of a part as a Python str, or refuse what cannot be one."""
+    """Return the name of a part as a Python str, or raise."""
     if not isinstance(name, str):
         raise model_error(f"the name of a {what} must be a str, got {name!r}", location=location)
     if not name.strip():

@@ -22,7 +22,7 @@ from linkwork.spatial.source import quat, se3, so3
 # Entries of a rotation within this of -1, 0 or 1 are set to that number: sines and cosines of
 # written angles such as 1.5707963267948966 differ from it by rounding only.
 ROUNDING_NOISE = 1e-15
-# A matrix R with an entry of R R^T - 1 beyond this is refused as no rotation.
+# A matrix R with an entry of R R^T - 1 beyond this is rejected: it is not a rotation.
 NOT_A_ROTATION = 1e-6
 
 

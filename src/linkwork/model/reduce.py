@@ -1,6 +1,6 @@
 """Simpler copies of models: joints locked, links lumped, another root. `Model` documents them.
 
-Total mass, centre of mass, and the motion of the joints that are left stay the same.
+They keep the total mass, the center of mass, and the motion of the remaining joints.
 """
 
 from __future__ import annotations
@@ -145,13 +145,13 @@ def _lock_position(
     joint: Joint, positions: Mapping[str, ArrayLike], follower: Follower | None
 ) -> Array:
     leader = follower.leader if follower else joint.name
-    given = as_floats(
+    theta_given = as_floats(
         positions.get(leader, joint.motion_kind.neutral), f"joint {leader!r}: position"
     )
-    theta = position(joint, given.reshape(1) if given.ndim == 0 else given)
+    theta = position(joint, theta_given.reshape(1) if theta_given.ndim == 0 else theta_given)
     if theta.ndim > 1:
-        wanted = f"({joint.motion_kind.nq},)"
-        raise ShapeError(f"joint {leader!r}: position: expected {wanted}, got {theta.shape}")
+        expected = f"({joint.motion_kind.nq},)"
+        raise ShapeError(f"joint {leader!r}: position: expected {expected}, got {theta.shape}")
     if not np.isfinite(theta).all():
         raise model_error(f"position {theta.tolist()} is not finite", f"joint {leader!r}")
     if follower:

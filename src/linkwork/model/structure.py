@@ -1,4 +1,4 @@
-"""Do links, joints and frames make one robot? All reasons why they do not, at once.
+"""Validity of the structure of a robot: reports all reasons why its parts are not one robot.
 
 The links and joints must form a connected graph; it may have closed loops. Walks are iterative, so
 that the recursion limit of Python bounds no chain of links.
@@ -19,7 +19,7 @@ def structure_findings(
     frames: Sequence[Frame],
     constraints: Sequence[Constraint] = (),
 ) -> list[Finding]:
-    """All reasons why these parts are no robot; empty if they are one."""
+    """All reasons why these parts are not a robot; empty if they are."""
     frame_names = {part.name for part in (*links, *frames)}
     return [
         *part_findings(links, joints, frames),
@@ -75,11 +75,11 @@ def joined(names: Sequence[str], arrow: str) -> str:
 def _duplicates(what: str, parts: Iterable[Link | Joint | Frame]) -> Iterator[Finding]:
     first: dict[str, Link | Joint | Frame] = {}
     for part in parts:
-        known = first.get(part.name)
-        if known is None:
+        earlier = first.get(part.name)
+        if earlier is None:
             first[part.name] = part
         else:
-            first_use = f"; first used at {known.location.short}" if known.location else ""
+            first_use = f"; first used at {earlier.location.short}" if earlier.location else ""
             text = f"this name is taken{first_use}"
             yield Finding("error", f"{what} {part.name!r}", text, part.location)
 

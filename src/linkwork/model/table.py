@@ -24,7 +24,9 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[str] = frozenset()  # columns to be aligned to the right
-    n_naming: int = 1  # so many columns at the start name the row, and head every block
+    n_naming: int = (
+        1  # number of leading columns that name the row; they are repeated in every block
+    )
 
 
 def as_text(table: Table, width: int | None = None) -> str:
@@ -61,8 +63,8 @@ def _blocks(table: Table, width: int | None) -> Iterator[tuple[list[int], list[i
     block: list[int] = []
     for column in range(table.n_naming, len(widths)):
         widths[column] = min(widths[column], max(NARROWEST, room))
-        taken = sum(widths[other] + len(GAP) for other in block)
-        if block and taken + widths[column] > room:
+        used_width = sum(widths[other] + len(GAP) for other in block)
+        if block and used_width + widths[column] > room:
             yield [*naming, *block], widths
             block = []
         block.append(column)

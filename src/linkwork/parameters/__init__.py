@@ -1,9 +1,9 @@
-"""Numbers of a robot as inputs of its functions.
+"""Model parameters: properties of a robot that are inputs of its functions instead of constants.
 
 kd = lw.KinDyn(model, parameters=[lw.parameters.Payload("tool0"), lw.parameters.Gravity()])
-kd.parameters                     # which number is what
-p = kd.parameter_values()         # those of the model
-kd.mass_matrix(q, parameters=p)   # with derivatives by "parameters"
+kd.parameters                     # the names of the parameters, and their slices of the vector
+p = kd.parameter_values()         # the values of the model
+kd.mass_matrix(q, parameters=p)   # differentiable with respect to "parameters"
 """
 
 from linkwork.parameters.descriptions import DensityMultiplier as DensityMultiplier

@@ -1,7 +1,7 @@
-"""Which numbers of a robot are inputs: one frozen description for each.
+"""Descriptions of parameters: which properties of a robot are inputs.
 
-A description says how many numbers it stands for, which they are in the model, and what becomes of
-the robot when they are others.
+A description states how many values it has, what they are in the model, and how other values change
+the robot.
 """
 
 from __future__ import annotations
@@ -16,52 +16,61 @@ from linkwork.model.model import Model
 from linkwork.model.numbers import settle, text
 from linkwork.model.pose import Pose
 from linkwork.parameters import shapes
-from linkwork.parameters.variation import Variation, inertia_of, moved, placement_of
+from linkwork.parameters.variation import (
+    Variation,
+    inertia_from_values,
+    moved,
+    placement_from_values,
+)
 from linkwork.spatial.blocks import Scalar
 from linkwork.spatial.source import quat
 
-TEN = "mass, mass times CoM (3), tensor xx, xy, xz, yy, yz, zz about the origin"
-SEVEN = "position (3) [m], quaternion wxyz (4)"
+INERTIA_MEANING = "mass, mass times CoM (3), tensor xx, xy, xz, yy, yz, zz about the origin"
+POSE_MEANING = "position (3) [m], quaternion wxyz (4)"
 
-Numbers = Sequence[Scalar]
+Values = Sequence[Scalar]
 Claims = Mapping[tuple[str, str], str]
-"""By what is changed and of which part: the group of descriptions that may change it together."""
+"""(property, part) -> the group of descriptions that may change it together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Some numbers of a robot that are inputs."""
+    """A named slice of the parameter vector."""
 
     name: str  # such as "payload.tool0"
-    values: tuple[float, ...]  # those of the model
-    meaning: str
-    is_pose: bool = False  # whether it is a position and a unit quaternion
+    values: tuple[float, ...]  # in the model
+    meaning: str  # of the values, with their units
+    is_pose: bool = False  # whether the values are a position and a unit quaternion
 
     @property
     def size(self) -> int:
-        """How many numbers they are."""
+        """The number of values."""
         return len(self.values)
 
 
 @dataclass(frozen=True)
 class Parameter(ABC):
-    """Some numbers of a robot that are inputs of its functions."""
+    """A property of a robot that is an input of its functions."""
 
     @abstractmethod
     def entries(self, model: Model) -> tuple[Entry, ...]:
-        """The numbers, as the model has them; names that it does not have are refused."""
+        """The entries of the parameter vector, with the values of the model.
+
+        Raises:
+            NameNotFoundError: the model has no such part.
+        """
 
     @abstractmethod
     def claims(self, model: Model) -> Claims:
-        """What the numbers change."""
+        """The properties of the robot that this parameter changes."""
 
     @abstractmethod
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        """Put numbers, for each entry, in place of those of the model."""
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        """Store the values of each entry in `into`."""
 
 
 @dataclass(frozen=True)
-class _OfLink(Parameter):
+class _LinkParameter(Parameter):
     link: str
 
     def __post_init__(self) -> None:
@@ -69,7 +78,7 @@ class _OfLink(Parameter):
 
 
 @dataclass(frozen=True)
-class _OfJoint(Parameter):
+class _JointParameter(Parameter):
     joint: str
 
     def __post_init__(self) -> None:
@@ -77,27 +86,27 @@ class _OfJoint(Parameter):
 
 
 @dataclass(frozen=True)
-class LinkInertia(_OfLink):
+class LinkInertia(_LinkParameter):
     """The ten inertial parameters of a link, about its origin in its axes.
 
-    They are those of the link in `KinDyn.inertial_parameters`: mass, mass times centre of mass (3),
-    and the tensor's xx, xy, xz, yy, yz, zz.
+    They are the same as in `KinDyn.inertial_parameters`: mass, mass times center of mass (3), and
+    the tensor's xx, xy, xz, yy, yz, zz.
     """
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
-        own = model.link(self.link).inertia.parameters().tolist()
-        return (Entry(f"inertia.{self.link}", tuple(own), TEN),)
+        values = model.link(self.link).inertia.parameters().tolist()
+        return (Entry(f"inertia.{self.link}", tuple(values), INERTIA_MEANING),)
 
     def claims(self, model: Model) -> Claims:
         return {("inertia of link", self.link): "inertia"}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        into.inertias[self.link] = inertia_of(numbers[0])
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        into.inertias[self.link] = inertia_from_values(values[0])
 
 
 @dataclass(frozen=True)
-class DensityMultiplier(_OfLink):
-    """A factor of a link's mass and inertia; its centre of mass stays. 1 is the model."""
+class DensityMultiplier(_LinkParameter):
+    """A factor of a link's mass and inertia tensor, 1 in the model; the center of mass stays."""
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
         model.link_index(self.link)
@@ -106,18 +115,18 @@ class DensityMultiplier(_OfLink):
     def claims(self, model: Model) -> Claims:
         return {("inertia of link", self.link): "density multiplier"}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        own = inertia_of(model.link(self.link).inertia.parameters().tolist())
-        into.inertias[self.link] = own.times(numbers[0][0])
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        inertia = inertia_from_values(model.link(self.link).inertia.parameters().tolist())
+        into.inertias[self.link] = inertia.times(values[0][0])
 
 
 @dataclass(frozen=True)
-class LinkLength(_OfLink):
-    """A factor of the length of a link that is a solid, as in adam.parametric. 1 is the model.
+class LinkLength(_LinkParameter):
+    """A factor of the length of a link that is a solid, as in adam.parametric; 1 in the model.
 
-    The link's first visual is the solid: a box, cylinder or sphere, homogeneous. See
-    `parameters.shapes` for what moves. The inertia of the link becomes that of the solid, with the
-    mass of the model (or the density of `LinkDensity`).
+    The solid is the link's first visual, assumed to be a homogeneous box, cylinder or sphere.
+    `parameters.shapes` describes how its joints move. The inertia of the link becomes that of the
+    solid, with the density of the model (or of `LinkDensity`).
 
     Args:
         link: its name.
@@ -135,16 +144,17 @@ class LinkLength(_OfLink):
         poses = {("pose of joint", name): group for name in joints}
         return {("inertia of link", self.link): group, **poses}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        into.lengths[self.link] = numbers[0][0]
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        into.lengths[self.link] = values[0][0]
         shapes.vary(model, self.link, into, self.solid)
 
 
 @dataclass(frozen=True)
-class LinkDensity(_OfLink):
+class LinkDensity(_LinkParameter):
     """The density [kg/m^3] of a link that is a solid, as in adam.parametric.
 
-    The solid is that of `LinkLength`. In the model, it is the link's mass over the solid's volume.
+    The solid is that of `LinkLength`. The value of the model is the link's mass divided by the
+    volume of the solid.
 
     Args:
         link: its name.
@@ -153,27 +163,28 @@ class LinkDensity(_OfLink):
     solid: ClassVar[type[shapes.Solid]] = shapes.Solid
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
-        own = shapes.original_density(model.link(self.link))
-        return (Entry(f"density.{self.link}", (own,), "density of its shape [kg/m^3]"),)
+        density = shapes.original_density(model.link(self.link))
+        return (Entry(f"density.{self.link}", (density,), "density of its shape [kg/m^3]"),)
 
     def claims(self, model: Model) -> Claims:
         return {("inertia of link", self.link): self.solid.__name__}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        into.densities[self.link] = numbers[0][0]
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        into.densities[self.link] = values[0][0]
         shapes.vary(model, self.link, into, self.solid)
 
 
 @dataclass(frozen=True)
 class Payload(Parameter):
-    """The inertia of a load that is fixed to a link or frame; none in the model.
+    """The inertia of a load that is fixed to a link or frame; zero in the model.
 
     Args:
-        frame: link or frame that carries it. Its ten numbers (as of `LinkInertia`) are about the
-            origin and in the axes of this frame.
-        mount: whether the pose of the load in the frame is an input too, of 7 numbers: position
-            (3), quaternion wxyz (4). The ten numbers are then those in the load's own axes.
-        name: in place of the frame's, for several payloads on one frame.
+        frame: link or frame that carries the load. The ten inertial parameters (as of
+            `LinkInertia`) are about the origin and in the axes of this frame.
+        mount: whether the pose of the load in the frame is an input too: position (3), quaternion
+            wxyz (4). The ten inertial parameters are then in the frame of the load.
+        name: replaces the frame's name in the names of the parameters; needed for several payloads
+            on one frame.
     """
 
     frame: str
@@ -188,82 +199,84 @@ class Payload(Parameter):
     def entries(self, model: Model) -> tuple[Entry, ...]:
         model.frame_index(self.frame)
         name = self.name or self.frame
-        load = Entry(f"payload.{name}", (0.0,) * 10, TEN)
+        load = Entry(f"payload.{name}", (0.0,) * 10, INERTIA_MEANING)
         pose = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
-        return (load, Entry(f"mount.{name}", pose, SEVEN, True)) if self.mount else (load,)
+        return (load, Entry(f"mount.{name}", pose, POSE_MEANING, True)) if self.mount else (load,)
 
     def claims(self, model: Model) -> Claims:
         return {}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        load = inertia_of(numbers[0])
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        load = inertia_from_values(values[0])
         if self.mount:
-            load = moved(load, placement_of(numbers[1]))
+            load = moved(load, placement_from_values(values[1]))
         into.payloads.append((self.frame, load))
 
 
 @dataclass(frozen=True)
-class JointNumber(_OfJoint):
-    """A number of a joint's own dynamics."""
+class JointDynamicsParameter(_JointParameter):
+    """A coefficient of the dynamics of a joint; its value is that attribute of the joint."""
 
-    of: ClassVar[Literal["damping", "friction", "armature"]]
+    attribute: ClassVar[Literal["damping", "friction", "armature"]]
     unit: ClassVar[str]
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
         joint = model.joint(self.joint)
         if joint.is_fixed:
-            raise ArgumentError(f"joint {self.joint!r} is fixed, so it has no {self.of}")
-        return (Entry(f"{self.of}.{self.joint}", (getattr(joint, self.of),), self.unit),)
+            raise ArgumentError(f"joint {self.joint!r} is fixed, so it has no {self.attribute}")
+        return (
+            Entry(f"{self.attribute}.{self.joint}", (getattr(joint, self.attribute),), self.unit),
+        )
 
     def claims(self, model: Model) -> Claims:
-        return {(f"{self.of} of joint", self.joint): self.of}
+        return {(f"{self.attribute} of joint", self.joint): self.attribute}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        into.joint_numbers[self.joint, self.of] = numbers[0][0]
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        into.joint_dynamics[self.joint, self.attribute] = values[0][0]
 
 
 @dataclass(frozen=True)
-class JointDamping(JointNumber):
-    """The viscous friction of a joint [N m s/rad] or [N s/m]; for `joint_dynamics=True`."""
+class JointDamping(JointDynamicsParameter):
+    """The viscous friction of a joint [N m s/rad] or [N s/m]; needs `joint_dynamics=True`."""
 
-    of = "damping"
+    attribute = "damping"
     unit = "[N m s/rad] or [N s/m]"
 
 
 @dataclass(frozen=True)
-class JointFriction(JointNumber):
-    """The Coulomb friction of a joint [N m] or [N]; for `joint_dynamics=True`."""
+class JointFriction(JointDynamicsParameter):
+    """The Coulomb friction of a joint [N m] or [N]; needs `joint_dynamics=True`."""
 
-    of = "friction"
+    attribute = "friction"
     unit = "[N m] or [N]"
 
 
 @dataclass(frozen=True)
-class JointArmature(JointNumber):
-    """The rotor inertia of a joint [kg m^2] or [kg]; for `joint_dynamics=True`."""
+class JointArmature(JointDynamicsParameter):
+    """The rotor inertia of a joint [kg m^2] or [kg]; needs `joint_dynamics=True`."""
 
-    of = "armature"
+    attribute = "armature"
     unit = "[kg m^2] or [kg]"
 
 
 @dataclass(frozen=True)
-class JointPose(_OfJoint):
-    """Where a joint sits on its first link, first_H_joint: position (3), quaternion wxyz (4)."""
+class JointPose(_JointParameter):
+    """Pose of a joint in its first link, first_H_joint: position (3), quaternion wxyz (4)."""
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
         pose = model.joint(self.joint).first_H_joint
-        return (Entry(f"joint_pose.{self.joint}", seven(pose), SEVEN, True),)
+        return (Entry(f"joint_pose.{self.joint}", pose_values(pose), POSE_MEANING, True),)
 
     def claims(self, model: Model) -> Claims:
         return {("pose of joint", self.joint): "pose"}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        into.joint_poses[self.joint] = placement_of(numbers[0])
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        into.joint_poses[self.joint] = placement_from_values(values[0])
 
 
 @dataclass(frozen=True)
 class FramePose(Parameter):
-    """Where an additional frame sits on its link: position (3), quaternion wxyz (4)."""
+    """Pose of an additional frame in its link: position (3), quaternion wxyz (4)."""
 
     frame: str
 
@@ -273,22 +286,24 @@ class FramePose(Parameter):
     def entries(self, model: Model) -> tuple[Entry, ...]:
         frame = model.frame(self.frame)
         if self.frame in model.link_names:
-            text = f"{self.frame!r} is a link, whose frame does not move on it"
-            raise ArgumentError(f"{text}; JointPose moves the joint that holds it")
-        return (Entry(f"frame_pose.{self.frame}", seven(frame.link_H_frame), SEVEN, True),)
+            message = f"{self.frame!r} is a link, and its frame is fixed to it"
+            raise ArgumentError(f"{message}; JointPose moves the joint that carries the link")
+        return (
+            Entry(f"frame_pose.{self.frame}", pose_values(frame.link_H_frame), POSE_MEANING, True),
+        )
 
     def claims(self, model: Model) -> Claims:
         return {("pose of frame", self.frame): "pose"}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        into.frame_poses[self.frame] = placement_of(numbers[0])
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        into.frame_poses[self.frame] = placement_from_values(values[0])
 
 
 @dataclass(frozen=True)
 class Gravity(Parameter):
-    """The acceleration of free fall in the world [m/s^2], (3,); that of the `KinDyn` if not given.
+    """The acceleration of free fall in the world [m/s^2], (3,).
 
-    A call that gives `gravity=` uses that instead.
+    Its nominal value is the gravity of the `KinDyn`. `gravity=` in a call overrides it.
     """
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
@@ -297,11 +312,11 @@ class Gravity(Parameter):
     def claims(self, model: Model) -> Claims:
         return {}
 
-    def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
-        x, y, z = numbers[0]
+    def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
+        x, y, z = values[0]
         into.gravity.append((x, y, z))
 
 
-def seven(pose: Pose) -> tuple[float, ...]:
+def pose_values(pose: Pose) -> tuple[float, ...]:
     """Position and quaternion wxyz of a pose."""
     return (*pose.xyz, *quat.from_rotation(pose.matrix()[:3, :3]).tolist())

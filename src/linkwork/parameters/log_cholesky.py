@@ -1,7 +1,7 @@
-"""Inertial parameters that no optimizer can make unphysical: the log-Cholesky parametrization.
+"""Log-Cholesky parametrization: every vector theta describes a physically possible inertia.
 
 The second moments of mass of a body in homogeneous coordinates are positive definite, so they have
-a Cholesky factor with positive diagonal. Ten numbers without bounds make every such factor:
+a Cholesky factor with positive diagonal. Ten unbounded parameters describe every such factor:
 
     theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3)
 
@@ -10,7 +10,7 @@ a Cholesky factor with positive diagonal. Ten numbers without bounds make every 
                                                              [0,       0,       exp(d3), t3]
                                                              [0,       0,       0,       1 ]]
 
-alpha has half the logarithm of the mass, and t is the center of mass [m]. (Rucker, Wensing 2022,
+alpha is half the logarithm of the mass, and t is the center of mass [m]. (Rucker, Wensing 2022,
 "Smooth parameterization of rigid-body inertia".)
 """
 
@@ -25,17 +25,17 @@ from linkwork.errors import ShapeError, ValueRangeError
 
 
 def log_cholesky(theta: ArrayLike) -> Array:
-    """Ten inertial parameters from ten numbers without bounds; the body is always physical.
+    """Inertial parameters of a body from its log-Cholesky parameters; they are always physical.
 
     Args:
-        theta: (..., 10) alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3; of numbers, or of values
-            that are being traced inside `linkwork.compile`.
+        theta: (..., 10) alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3. May be traced inside
+            `linkwork.compile`.
 
     Returns:
         (..., 10) m, m c, and the tensor's xx, xy, xz, yy, yz, zz about the origin, as
         `parameters.LinkInertia` and `parameters.Payload` take them.
     """
-    alpha, d1, d2, d3, s12, s23, s13, x, y, z = _ten(theta, "theta")
+    alpha, d1, d2, d3, s12, s23, s13, x, y, z = _ten_columns(theta, "theta")
     mass = np.exp(2.0 * alpha)
     u1, u2, u3 = np.exp(d1), np.exp(d2), np.exp(d3)
     # second moments per mass: L L^T + t t^T
@@ -50,7 +50,7 @@ def log_cholesky(theta: ArrayLike) -> Array:
 
 
 def log_cholesky_inverse(parameters: ArrayLike) -> Array:
-    """The ten numbers without bounds of a body with volume; undoes `log_cholesky`.
+    """Log-Cholesky parameters of a body with volume, the inverse of `log_cholesky`.
 
     Args:
         parameters: (..., 10) m, m c, and the tensor's xx, xy, xz, yy, yz, zz about the origin.
@@ -61,7 +61,7 @@ def log_cholesky_inverse(parameters: ArrayLike) -> Array:
     Raises:
         ValueRangeError: a body has no mass or no volume, or is not physical.
     """
-    mass, hx, hy, hz, ixx, ixy, ixz, iyy, iyz, izz = _ten(parameters, "parameters")
+    mass, hx, hy, hz, ixx, ixy, ixz, iyy, iyz, izz = _ten_columns(parameters, "parameters")
     traced = is_traced(parameters)
     if not traced:
         _check("has no mass", mass > 0.0)
@@ -77,20 +77,20 @@ def log_cholesky_inverse(parameters: ArrayLike) -> Array:
         s12 = (xy - s13 * s23) / u2
         u1 = np.sqrt(xx - s12 * s12 - s13 * s13)
     if not traced:
-        _check("has no volume, or is no physical body", (u1 > 0.0) & (u2 > 0.0) & (u3 > 0.0))
-    found = [0.5 * np.log(mass), np.log(u1), np.log(u2), np.log(u3), s12, s23, s13, x, y, z]
-    return as_array(stack(found))
+        _check("has no volume or is not physical", (u1 > 0.0) & (u2 > 0.0) & (u3 > 0.0))
+    theta = [0.5 * np.log(mass), np.log(u1), np.log(u2), np.log(u3), s12, s23, s13, x, y, z]
+    return as_array(stack(theta))
 
 
-def _ten(numbers: ArrayLike, what: str) -> list[Array]:
-    array = as_array(numbers, what)
+def _ten_columns(value: ArrayLike, name: str) -> list[Array]:
+    array = as_array(value, name)
     if array.ndim < 1 or array.shape[-1] != 10:
-        raise ShapeError(f"{what}: expected (..., 10), got {array.shape}")
+        raise ShapeError(f"{name}: expected (..., 10), got {array.shape}")
     return [array[..., k] for k in range(10)]
 
 
-def _check(why: str, good: Array) -> None:
-    if not np.all(good):
-        row = int(np.argmin(np.ravel(good)))
-        where = f" (row {row})" if np.size(good) > 1 else ""
-        raise ValueRangeError(f"parameters: the body {why}{where}")
+def _check(reason: str, valid: Array) -> None:
+    if not np.all(valid):
+        row = int(np.argmin(np.ravel(valid)))
+        where = f" (row {row})" if np.size(valid) > 1 else ""
+        raise ValueRangeError(f"parameters: the body {reason}{where}")

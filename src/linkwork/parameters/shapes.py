@@ -1,6 +1,6 @@
-"""A link as a homogeneous solid whose length and density are inputs, as adam.parametric has it.
+"""A link as a homogeneous solid whose length and density are inputs, as in adam.parametric.
 
-The first visual of the link is the solid: a box, cylinder or sphere. A multiplier scales its size
+The solid is the first visual of the link: a box, cylinder or sphere. A multiplier scales its size
 along z (of a sphere, the radius). The end of the solid near the link's origin stays where it is,
 and joints that the link carries move along z with the other end:
 
@@ -26,7 +26,7 @@ from linkwork.spatial.blocks import ZERO, Scalar, Sym, Vec
 
 @dataclass(frozen=True, slots=True)
 class Solid:
-    """The solid of a link."""
+    """The solid of a link, and its pose in the link."""
 
     geometry: Box | Cylinder | Sphere
     xyz: tuple[float, float, float]
@@ -46,28 +46,28 @@ class Solid:
 
     @property
     def principal_length(self) -> float:
-        """The size along the z axis of the link; of a sphere the radius, as adam has it."""
+        """The size along the z axis of the link; of a sphere the radius, as in adam."""
         match self.geometry:
             case Box(size=size):
                 return size[2]
             case Cylinder(radius=radius, length=length):
-                return 2.0 * radius if self._lies else length
+                return 2.0 * radius if self._is_lying else length
             case Sphere(radius=radius):
                 return radius
 
     @property
-    def _lies(self) -> bool:
-        """Whether a cylinder lies across the link's z axis, by the angles that adam looks at."""
+    def _is_lying(self) -> bool:
+        """Whether a cylinder lies across the link's z axis, by the angles that adam checks."""
         return self.rpy[0] < 0.0 or self.rpy[1] > 0.0
 
     def growth(self, multiplier: Scalar) -> Scalar:
-        """How much longer the principal length is at a multiple of the length [m]."""
-        if isinstance(self.geometry, Cylinder) and self._lies:
+        """The change of the principal length at a multiple of the length [m]."""
+        if isinstance(self.geometry, Cylinder) and self._is_lying:
             return 0.0
         return self.principal_length * (multiplier - 1.0)
 
     def moments(self, multiplier: Scalar, mass: Scalar) -> Sym:
-        """Inertia tensor about the solid's center in its own axes."""
+        """Inertia tensor about the solid's center, in the axes of the solid."""
         match self.geometry:
             case Box(size=(x, y, height)):
                 z = height * multiplier
@@ -107,14 +107,14 @@ def solid_of(link: Link, kind: type[Solid] = Solid) -> Solid:
     shape = link.visuals[0] if link.visuals else None
     if shape is None or not isinstance(shape.geometry, (Box, Cylinder, Sphere)):
         got = "no visual" if shape is None else f"a {type(shape.geometry).__name__}"
-        text = f"link {link.name!r}: length and density are of a Box, Cylinder or Sphere as the"
-        raise ArgumentError(f"{text} first visual, got {got}")
+        message = f"link {link.name!r}: parameters of length and density need a Box, Cylinder or"
+        raise ArgumentError(f"{message} Sphere as the first visual of the link, got {got}")
     pose = shape.link_H_shape
     return kind(shape.geometry, pose.xyz, pose.rpy, constant_placement(pose))
 
 
 def original_density(link: Link) -> float:
-    """Mass of a link over the volume of its solid [kg/m^3]."""
+    """Mass of a link divided by the volume of its solid [kg/m^3]."""
     volume = solid_of(link).volume(1.0)
     if not volume > 0.0:
         raise ArgumentError(f"link {link.name!r}: its first visual has no volume")
@@ -122,14 +122,14 @@ def original_density(link: Link) -> float:
 
 
 def vary(model: Model, name: str, into: Variation, kind: type[Solid] = Solid) -> None:
-    """Set the inertia of a link, and the poses of the joints on it, by its length and density."""
+    """Set the inertia of a link and the poses of its joints from its length and density."""
     link = model.link(name)
     solid = solid_of(link, kind)
     multiplier: Scalar = into.lengths.get(name, 1.0)
     density: Scalar = into.densities.get(name, original_density(link))
     mass = density * solid.volume(multiplier)
-    alone = RigidInertia(mass, ZERO, solid.moments(multiplier, mass))
-    into.inertias[name] = moved(alone, (solid.placement[0], solid.center(multiplier)))
+    inertia = RigidInertia(mass, ZERO, solid.moments(multiplier, mass))
+    into.inertias[name] = moved(inertia, (solid.placement[0], solid.center(multiplier)))
     if name not in into.lengths:
         return
     for joint in model.joints:

@@ -1,9 +1,9 @@
-"""The skeleton of a robot some of whose constants are inputs of functions.
+"""The skeleton of a robot with parameters: some of its constants are inputs.
 
-Frames of bodies stand where they stand in the skeleton of the model, on the joints that hold the
-bodies, and move along with joints whose pose is an input. Constants stay constants, also in what
-is partly an input: regrouping (see `mechanics.skeleton`) is for the constant part of an inertia.
-What is an input stays with its own body, and is not carried across a joint whose pose is an input.
+Frames     body frames are placed as in the skeleton of the model: on the joints that carry the
+           bodies. They move with joints whose pose is an input
+Inertias   the constant part of an inertia is regrouped as in `mechanics.skeleton`, but not across
+           a joint whose pose is an input. The part that is an input stays with its body
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from linkwork.parameters.variation import (
     Variation,
     composed,
     constant_placement,
-    inertia_of,
+    inertia_from_values,
     inverted,
     matrix_placement,
     moved,
@@ -41,7 +41,7 @@ _ROUNDING = 1e-12  # of a product of poses, relative to the size of a robot
 
 @dataclass(frozen=True)
 class ParametricSkeleton:
-    """A robot seen from its base, and the frames that its bodies have as constants of the model."""
+    """Builds skeletons of one robot for different values of its parameters."""
 
     tree: Tree
     layout: Layout
@@ -49,7 +49,7 @@ class ParametricSkeleton:
 
     @cached_property
     def frames(self) -> BodyFrames:
-        """Of the bodies."""
+        """The body frames of the model."""
         return body_frames(self.tree)
 
     @cached_property
@@ -63,9 +63,9 @@ class ParametricSkeleton:
             return self.constant
         if not _moves(variation):
             return self._with_inertias(variation, self.constant.frames, frozenset())
-        walked = _Walk(self, variation)
-        frames = tuple(walked.frames())
-        mounts = {k: walked.mount(k) for k in range(1, len(self.tree.parents))}
+        placements = _Placements(self, variation)
+        frames = tuple(placements.frames())
+        mounts = {k: placements.mount(k) for k in range(1, len(self.tree.parents))}
         moved_joints = {
             k for k, mount in mounts.items() if mount is not self.constant.bodies[k].mount
         }
@@ -82,7 +82,7 @@ class ParametricSkeleton:
         frames: tuple[tuple[int, Mat, Vec], ...],
         moved_joints: Iterable[int],
     ) -> Skeleton:
-        """Constant inertias regrouped, and each inertia that is an input added to its body."""
+        """Regroup the constant inertias, and add each inertia that is an input to its body."""
         model = self.tree.model
         names = {
             link
@@ -95,11 +95,11 @@ class ParametricSkeleton:
         links: dict[int, RigidInertia] = {}
         for k, link in enumerate(model.links):
             if link.name in names:
-                own = variation.inertias.get(link.name)
-                own = own or inertia_of(link.inertia.parameters().tolist())
-                links[k] = own
+                inertia = variation.inertias.get(link.name)
+                inertia = inertia or inertia_from_values(link.inertia.parameters().tolist())
+                links[k] = inertia
                 body, *pose = frames[k]
-                added.setdefault(body, []).append(moved(own, (pose[0], pose[1])))
+                added.setdefault(body, []).append(moved(inertia, (pose[0], pose[1])))
         for name, load in variation.payloads:
             body, R, p = frames[model.frame_index(name)]
             added.setdefault(body, []).append(moved(load, (R, p)))
@@ -138,9 +138,9 @@ class ParametricSkeleton:
         model = self.tree.model
         host = model.frame(frame)
         k = model.link_index(host.link)
-        own = links.get(k) or inertia_of(model.links[k].inertia.parameters().tolist())
+        inertia = links.get(k) or inertia_from_values(model.links[k].inertia.parameters().tolist())
         pose = variation.frame_poses.get(frame) or constant_placement(host.link_H_frame)
-        links[k] = own.plus(moved(load, pose))
+        links[k] = inertia.plus(moved(load, pose))
 
 
 def _moves(variation: Variation) -> bool:
@@ -154,14 +154,18 @@ def _with(body: Body, loads: Iterable[RigidInertia]) -> Body:
     return replace(body, inertia=inertia)
 
 
-class _Walk:
-    """Where links and joints are in their bodies, as the tree has it, with poses as inputs."""
+class _Placements:
+    """Poses of links and joints in their bodies, with poses that are inputs.
+
+    `old` is the frame of a body in the tree, `new` its frame in the skeleton.
+    """
 
     def __init__(self, robot: ParametricSkeleton, variation: Variation) -> None:
         self._robot, self._variation = robot, variation
         tree, model = robot.tree, robot.tree.model
         self._link: dict[str, tuple[int, Placement]] = {}  # body, and old_H_link
-        self._hung: list[tuple[Placement, Placement]] = [(_AT_ORIGIN, _AT_ORIGIN)]
+        # by body: parent's old_H_joint, and joint_H_old
+        self._joints: list[tuple[Placement, Placement]] = [(_AT_ORIGIN, _AT_ORIGIN)]
         base = model.frame(tree.base)
         for visit in walk(model, base.link):
             if visit.joint is None:
@@ -172,7 +176,7 @@ class _Walk:
         self._joint_H_new = fixed
         self._old_H_new = [
             composed(inverted(joint_H_body), pose)
-            for (_, joint_H_body), pose in zip(self._hung, fixed, strict=True)
+            for (_, joint_H_body), pose in zip(self._joints, fixed, strict=True)
         ]
 
     def _cross(self, joint: Joint, body: int, old_H_link: Placement, beyond: str) -> None:
@@ -185,15 +189,15 @@ class _Walk:
         if joint.is_fixed:
             self._link[beyond] = body, composed(old_H_joint, joint_H_second)
             return
-        self._hung.append((old_H_joint, joint_H_second))
-        self._link[beyond] = len(self._hung) - 1, _AT_ORIGIN
+        self._joints.append((old_H_joint, joint_H_second))
+        self._link[beyond] = len(self._joints) - 1, _AT_ORIGIN
 
     def _frame_pose(self, name: str) -> Placement:
         frame = self._robot.tree.model.frame(name)
         return self._variation.frame_poses.get(name) or constant_placement(frame.link_H_frame)
 
     def frames(self) -> Iterable[tuple[int, Mat, Vec]]:
-        """Of all frames the body, and the pose in its new frame."""
+        """For each frame of the model: its body, and its pose in the new frame of that body."""
         model = self._robot.tree.model
         for name, constant in zip(model.frame_names, self._robot.constant.frames, strict=True):
             body, old_H_link = self._link[model.frame(name).link]
@@ -202,11 +206,11 @@ class _Walk:
             yield body, _snapped_rotation(R, constant[1]), _snapped_position(p, constant[2])
 
     def mount(self, body: int) -> Mount:
-        """The mount of a body; that of the model if no input enters."""
+        """The mount of a body; that of the model if it does not depend on inputs."""
         parent = self._robot.tree.parents[body]
         mount = self._robot.constant.bodies[body].mount
         assert mount is not None
-        parent_H_joint, _ = self._hung[body]
+        parent_H_joint, _ = self._joints[body]
         pose = composed(inverted(self._old_H_new[parent]), parent_H_joint)
         R, p = composed(pose, self._joint_H_new[body])
         constant_R, constant_p = matrix_placement(self._robot.frames.mounts[body])
@@ -226,18 +230,18 @@ def _is_constant(placement: Placement, constant: Placement) -> bool:
 
 
 def _equals(value: Scalar, constant: Scalar) -> bool:
-    """Whether a scalar is a constant, and that of the model to rounding."""
+    """Whether a scalar is a constant, and equal to that of the model up to rounding."""
     if not isinstance(value, float):
         return False
     return abs(value - constant) <= _ROUNDING * (1.0 + abs(constant))
 
 
 def _snapped_rotation(R: Mat, constant: Mat) -> Mat:
-    """A rotation; the one of the model, which is free of rounding noise, if it is constant."""
+    """Replace a constant rotation by that of the model, which is free of rounding errors."""
     return constant if _is_constant((R, ZERO), (constant, ZERO)) else R
 
 
 def _snapped_position(p: Vec, constant: Vec) -> Vec:
-    """A position; where it is constant, coordinates of the model, free of rounding noise."""
+    """Replace constant coordinates by those of the model, which are free of rounding errors."""
     x, y, z = (b if _equals(a, b) else a for a, b in zip(p, constant, strict=True))
     return (x, y, z)

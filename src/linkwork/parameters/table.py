@@ -1,4 +1,4 @@
-"""All numbers of a robot that are inputs: one vector, and where each of them stands in it."""
+"""The parameter vector of a robot: all of its parameters, and the slice of each."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import ArrayLike
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, FrozenError, ShapeError, name_not_found, shown
 from linkwork.model.model import Model
-from linkwork.parameters.descriptions import Entry, Gravity, JointNumber, Parameter
+from linkwork.parameters.descriptions import Entry, Gravity, JointDynamicsParameter, Parameter
 from linkwork.parameters.variation import Variation
 from linkwork.spatial.blocks import Scalar
 
 
 class ParameterTable(Mapping[str, slice]):
-    """Where each parameter stands in the vector `parameters`, by name.
+    """The slice of each parameter in the vector `parameters`, by name.
 
-    It prints as a table. Two are equal if their descriptions are. `KinDyn(model, parameters=table)`
-    takes it as the list of its descriptions.
+    It prints as a table. Two tables are equal if their descriptions are. `KinDyn(model,
+    parameters=table)` accepts it in place of the list of its descriptions.
     """
 
     __slots__ = ("_entries", "_model", "_slices", "descriptions", "size")
@@ -38,30 +38,30 @@ class ParameterTable(Mapping[str, slice]):
         parameters: Iterable[Parameter],
         gravity: tuple[float, float, float] = (0.0, 0.0, 0.0),
     ) -> None:
-        """See which numbers of a model are parameters.
+        """Assign a slice of the vector to each parameter.
 
         Args:
             model: the robot.
-            parameters: descriptions, in the order their numbers shall have.
-            gravity: value of the parameter `Gravity` if it is not given.
+            parameters: descriptions, in the order of the vector.
+            gravity: nominal value of the parameter `Gravity`.
         """
-        found = tuple(_descriptions(parameters))
+        descriptions = tuple(_descriptions(parameters))
         entries: list[Entry] = []
-        for one in found:
-            own = one.entries(model)
-            entries += (
-                [replace(e, values=gravity) for e in own] if isinstance(one, Gravity) else own
-            )
+        for description in descriptions:
+            added = description.entries(model)
+            if isinstance(description, Gravity):
+                added = tuple(replace(entry, values=gravity) for entry in added)
+            entries += added
         slices: dict[str, slice] = {}
         size = 0
         for entry in entries:
             if entry.name in slices:
                 hint = "; give one of them a name" if entry.name.startswith("payload.") else ""
-                raise ArgumentError(f"parameters: {entry.name!r} is there twice{hint}")
+                raise ArgumentError(f"parameters: {entry.name!r} appears twice{hint}")
             slices[entry.name] = slice(size, size + entry.size)
             size += entry.size
-        _refuse_shared(model, found)
-        values = tuple(entries), found, model, slices, size
+        _reject_conflicts(model, descriptions)
+        values = tuple(entries), descriptions, model, slices, size
         for name, value in zip(
             ("_entries", "descriptions", "_model", "_slices", "size"), values, strict=True
         ):
@@ -101,85 +101,86 @@ class ParameterTable(Mapping[str, slice]):
         if not self._entries:
             return "no parameters"
         rows = [
-            (entry.name, f"{at.start}:{at.stop}", entry.meaning)
-            for entry, at in zip(self._entries, self._slices.values(), strict=True)
+            (entry.name, f"{span.start}:{span.stop}", entry.meaning)
+            for entry, span in zip(self._entries, self._slices.values(), strict=True)
         ]
         widths = [max(len(row[k]) for row in rows) for k in range(2)]
         return "\n".join(
-            f"{name:<{widths[0]}}  {at:>{widths[1]}}  {meaning}" for name, at, meaning in rows
+            f"{name:<{widths[0]}}  {span:>{widths[1]}}  {meaning}" for name, span, meaning in rows
         )
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The parameters in order, with their numbers in the model."""
+        """The parameters in the order of the vector, with their values in the model."""
         return self._entries
 
     def owner(self, index: int) -> str:
-        """The name of the parameter that an index in the vector belongs to."""
-        return next(name for name, at in self._slices.items() if at.start <= index < at.stop)
+        """The name of the parameter that contains an index of the vector."""
+        return next(name for name, span in self._slices.items() if span.start <= index < span.stop)
 
     def vector(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
-        """(..., size) the numbers of the model, with some of them given by name."""
-        own = np.array([x for entry in self._entries for x in entry.values], dtype=np.float64)
-        given: dict[str, Array] = {}
+        """(..., size) the values of the model, except for those given by name."""
+        nominal = np.array([x for entry in self._entries for x in entry.values], dtype=np.float64)
+        replacements: dict[str, Array] = {}
         for name, value in (values or {}).items():
-            at, array = self[name], as_array(value, name)
-            size = at.stop - at.start
+            span, array = self[name], as_array(value, name)
+            size = span.stop - span.start
             if size == 1 and array.shape[-1:] != (1,):
                 array = array[..., None]
             if array.shape[-1:] != (size,):
                 raise ShapeError(f"{name}: expected (..., {size}), got {np.shape(value)}")
-            given[name] = array
-        batch = np.broadcast_shapes(*(array.shape[:-1] for array in given.values()))
-        vector = np.broadcast_to(own, (*batch, self.size)).copy()
-        for name, array in given.items():
+            replacements[name] = array
+        batch = np.broadcast_shapes(*(array.shape[:-1] for array in replacements.values()))
+        vector = np.broadcast_to(nominal, (*batch, self.size)).copy()
+        for name, array in replacements.items():
             vector[..., self[name]] = array
         return vector
 
-    def refuse_joint_numbers(self) -> None:
-        """Refuse parameters that do nothing where joints themselves add nothing to the dynamics."""
-        for one in self.descriptions:
-            if isinstance(one, JointNumber):
-                text = f"parameters: the {one.of} of joint {one.joint!r} enters with"
-                raise ArgumentError(f"{text} joint_dynamics=True only")
+    def reject_joint_dynamics(self) -> None:
+        """Reject parameters of joint dynamics, which have no effect without `joint_dynamics`."""
+        for description in self.descriptions:
+            if isinstance(description, JointDynamicsParameter):
+                name = f"the {description.attribute} of joint {description.joint!r}"
+                raise ArgumentError(f"parameters: {name} has no effect without joint_dynamics=True")
 
-    def variation(self, numbers: Any) -> Variation:
-        """What becomes of the robot with these numbers."""
+    def variation(self, vector: Any) -> Variation:
+        """The changes to the robot for a parameter vector."""
         into = Variation()
-        rest: list[Scalar] = list(numbers)
-        for one in self.descriptions:
-            own: list[list[Scalar]] = []
-            for entry in one.entries(self._model):
-                own.append(rest[: entry.size])
-                rest = rest[entry.size :]
-            one.vary(self._model, own, into)
+        remaining: list[Scalar] = list(vector)
+        for description in self.descriptions:
+            values: list[list[Scalar]] = []
+            for entry in description.entries(self._model):
+                values.append(remaining[: entry.size])
+                remaining = remaining[entry.size :]
+            description.vary(self._model, values, into)
         return into
 
 
-def _descriptions(given: Any) -> Iterable[Parameter]:
-    if isinstance(given, ParameterTable):
-        return given.descriptions
-    if isinstance(given, Parameter):
-        text = f"parameters: expected a list of them, got {shown(given)} alone"
-        raise ArgumentError(f"{text}; write [{type(given).__name__}(...)]")
+def _descriptions(parameters: Any) -> Iterable[Parameter]:
+    """The argument `parameters` of a `KinDyn` as a list of descriptions."""
+    if isinstance(parameters, ParameterTable):
+        return parameters.descriptions
+    if isinstance(parameters, Parameter):
+        message = f"parameters: expected a list, got a single {shown(parameters)}"
+        raise ArgumentError(f"{message}; write [{type(parameters).__name__}(...)]")
     try:
-        found: list[Any] = list(given)
+        descriptions: list[Any] = list(parameters)
     except TypeError:
-        text = f"parameters: expected a list of descriptions, got {shown(given)}"
-        raise ArgumentError(text) from None
-    for one in found:
-        if not isinstance(one, Parameter):
-            text = "parameters: expected descriptions such as lw.parameters.Payload('tool0')"
-            raise ArgumentError(f"{text}, got {shown(one)}")
-    return found
+        message = f"parameters: expected a list of descriptions, got {shown(parameters)}"
+        raise ArgumentError(message) from None
+    for description in descriptions:
+        if not isinstance(description, Parameter):
+            message = "parameters: expected descriptions such as lw.parameters.Payload('tool0')"
+            raise ArgumentError(f"{message}, got {shown(description)}")
+    return descriptions
 
 
-def _refuse_shared(model: Model, descriptions: Iterable[Parameter]) -> None:
-    """Refuse two descriptions that would change the same numbers of the robot."""
-    known: dict[tuple[str, str], tuple[str, Parameter]] = {}
-    for one in descriptions:
-        for what, group in one.claims(model).items():
-            other = known.setdefault(what, (group, one))
-            if other[0] != group:
-                text = f"{type(other[1]).__name__} and {type(one).__name__} both change"
-                raise ArgumentError(f"parameters: {text} the {what[0]} {what[1]!r}")
+def _reject_conflicts(model: Model, descriptions: Iterable[Parameter]) -> None:
+    """Reject two descriptions that would change the same property of the robot."""
+    claimed: dict[tuple[str, str], tuple[str, Parameter]] = {}
+    for description in descriptions:
+        for claim, group in description.claims(model).items():
+            other_group, other = claimed.setdefault(claim, (group, description))
+            if other_group != group:
+                names = f"{type(other).__name__} and {type(description).__name__}"
+                raise ArgumentError(f"parameters: {names} both change the {claim[0]} {claim[1]!r}")

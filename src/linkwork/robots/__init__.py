@@ -1,4 +1,4 @@
-"""Small robots written for linkwork: good for trying things out, and for tests.
+"""Small bundled robots for experiments and tests.
 
 pendulum, double_pendulum, cartpole, quadrotor, arm, quadruped, humanoid
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from linkwork.errors import NameNotFoundError, nearest, shown
 from linkwork.io.load import load as load_file
-from linkwork.io.named_robots import FOLDER, REAL_ROBOTS, bundled_names, named_robot
+from linkwork.io.named_robots import FOLDER, REAL_ROBOTS_HINT, bundled_names, named_robot
 from linkwork.model.model import Model
 
 
@@ -19,23 +19,23 @@ def names() -> tuple[str, ...]:
 
 
 def path(name: str) -> Path:
-    """The file of a robot, by a name that `linkwork.load` takes; bundled ones come first.
+    """The file of a robot, for any name that `linkwork.load` accepts; bundled robots come first.
 
     Raises:
-        NameNotFoundError: there is no robot of this name.
-        SourceError: the robot is known, but its file was not downloaded yet.
+        NameNotFoundError: there is no robot with this name.
+        SourceError: the robot is known, but its file is not downloaded.
     """
     if name in names():
         return FOLDER / f"{name}.urdf"
-    found = named_robot(name) if isinstance(name, str) else None
-    if found is None:
+    file = named_robot(name) if isinstance(name, str) else None
+    if file is None:
         hint = nearest(name, names())
-        real = "" if hint.startswith("did you mean") else f"; {REAL_ROBOTS}"
+        real = "" if hint.startswith("did you mean") else f"; {REAL_ROBOTS_HINT}"
         raise NameNotFoundError(f"no robot named {shown(name)}; {hint}{real}")
-    return found.path
+    return file.path
 
 
 def load(name: str) -> Model:
-    """Load a robot by its name, also if there is a file of that name."""
+    """Load a robot by its name, even if a file with that name exists."""
     file = path(name)
     return load_file(file if name in names() else name)

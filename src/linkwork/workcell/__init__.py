@@ -1,1 +1,1 @@
-"""Workcells: robots, objects and frames in one world, and states of it as values."""
+"""Workcells: robots, objects and frames in one world, and immutable states of them."""

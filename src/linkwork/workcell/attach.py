@@ -1,7 +1,4 @@
-"""States with other numbers, poses or attachments; `WorkCell` documents what they do.
-
-Everything is computed and checked before the new state is made, so what fails changes nothing.
-"""
+"""Modified copies of states: other values, poses or attachments. `WorkCell` documents them."""
 
 from __future__ import annotations
 
@@ -25,95 +22,94 @@ if TYPE_CHECKING:
 
 
 def with_values(cell: WorkCell, state: State, frame: str, values: ArrayLike) -> State:
-    """A state with other numbers of a frame."""
+    """The state with other values of a frame."""
     layout = cell.check_state(state).layout
     index = layout.frame(frame)
     slot = layout.slots[index]
     if not slot.size:
-        why = "is fixed" if slot.kind == "fixed" else "depends on another joint"
-        raise StateError(f"frame {frame!r} has no numbers in a state: it {why}")
-    given = as_array(values, frame)
-    if given.ndim == 0 and slot.size == 1:
-        given = given[None]
+        reason = "is fixed" if slot.kind == "fixed" else "depends on another joint"
+        raise StateError(f"frame {frame!r} has no values in a state: it {reason}")
+    array = as_array(values, frame)
+    if array.ndim == 0 and slot.size == 1:
+        array = array[None]
     columns = np.arange(slot.size) + layout.offsets[index]
-    return replaced(state, columns, layout.norms_in(columns), given, frame)
+    return replaced(state, columns, layout.norms_in(columns), array, frame)
 
 
 def replaced(
     state: State,
     columns: Array,
     norms: Sequence[tuple[int, int, str]],
-    given: ArrayLike,
-    what: str,
+    new_values: ArrayLike,
+    name: str,
 ) -> State:
-    """A state with other numbers in some columns.
+    """The state with other values in some columns.
 
     Args:
-        state: one or a batch.
-        columns: (n,) of its numbers.
-        norms: those of the layout's unit norms that are among the columns.
-        given: (..., n) their numbers; batch axes are broadcast against those of the state.
-        what: they are, for messages.
+        state: a state or a batch of states.
+        columns: (n,) columns of its values.
+        norms: the layout's unit norms in these columns.
+        new_values: (..., n); batch axes are broadcast against those of the state.
+        name: name of the values in messages.
     """
-    numbers = as_array(given, what)
-    if numbers.ndim == 0 or numbers.shape[-1] != len(columns):
-        raise ShapeError(f"{what}: expected (..., {len(columns)}), got {numbers.shape}")
-    if not np.isfinite(numbers).all():
-        raise ValueRangeError(f"{what}: a number is not finite")
+    array = as_array(new_values, name)
+    if array.ndim == 0 or array.shape[-1] != len(columns):
+        raise ShapeError(f"{name}: expected (..., {len(columns)}), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueRangeError(f"{name}: a value is not finite")
     parents = state.parents
-    if numbers.shape[:-1] == state.batch_shape:
+    if array.shape[:-1] == state.batch_shape:
         values = state.values.copy()
     else:
-        batch = joint_batch(state.batch_shape, numbers.shape[:-1], what)
+        batch = joint_batch(state.batch_shape, array.shape[:-1], name)
         values = np.empty((*batch, state.layout.n_values))
         values[...] = state.values
         parents = np.broadcast_to(parents, (*batch, parents.shape[-1]))
-    values[..., columns] = numbers
-    for offset, count, name in norms:
-        normalize(values[..., offset : offset + count], name)
+    values[..., columns] = array
+    for offset, count, description in norms:
+        normalize(values[..., offset : offset + count], description)
     return State.trusted(state.layout, values, parents)
 
 
 def with_pose(
     cell: WorkCell, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None
 ) -> State:
-    """A state in which a movable frame has another pose."""
-    _need_movable(cell, state, frame)
+    """The state with another pose of a movable frame."""
+    _check_movable(cell, state, frame)
     matrix = as_matrix(pose)
     if reference is not None:
         cell.frame_index(reference)
         batch = joint_batch(state.batch_shape, matrix.shape[:-2], "pose")
-        spread = state.broadcast(*batch)
-        if reference == frame or frame in _carriers(cell, spread, reference):
-            raise StateError(
-                f"the pose of {frame!r} cannot be given in {reference!r}, which it carries"
-            )
-        matrix = _on_parent(
+        states = state.broadcast(*batch)
+        if reference == frame or frame in _carriers(cell, states, reference):
+            message = f"the pose of {frame!r} cannot be relative to {reference!r}"
+            raise StateError(f"{message}, because {frame!r} carries {reference!r}")
+        matrix = _parent_H_frame(
             cell,
-            spread,
+            states,
             frame,
-            fk.world_H_frames(cell, (reference,), spread)[..., 0, :, :] @ matrix,
+            fk.world_H_frames(cell, (reference,), states)[..., 0, :, :] @ matrix,
         )
     return with_values(cell, state, frame, poses_to_xyz_wxyz(matrix))
 
 
 def attached(cell: WorkCell, state: State, frame: str, parent: str | Sequence[str]) -> State:
-    """A state in which a frame sits on another one."""
+    """The state with a frame attached to another one."""
     layout = cell.check_state(state).layout
     index = layout.frame(frame)
     if not layout.slots[index].attachable:
-        what = "the root of the cell" if index == 0 else "not attachable"
-        raise StateError(f"frame {frame!r} cannot be attached: it is {what}")
+        reason = "the root of the cell" if index == 0 else "not attachable"
+        raise StateError(f"frame {frame!r} cannot be attached: it is {reason}")
     targets = _targets(cell, state, parent)
     parents = np.broadcast_to(state.parents, (*state.batch_shape, len(layout.attachable))).copy()
     parents[..., layout.column[index]] = targets
-    _refuse_cycles(state, index, targets)
+    _reject_cycles(state, index, targets)
     return State.trusted(layout, state.values, parents)
 
 
 def gripped(cell: WorkCell, state: State, frame: str, gripper: str | Sequence[str]) -> State:
-    """A state in which a frame sits on another one, without having moved in the world."""
-    _need_movable(cell, state, frame)
+    """The state with a frame attached to another one, with the same pose in the world."""
+    _check_movable(cell, state, frame)
     after = attached(cell, state, frame, gripper)
     span = cell.layout.span(cell.layout.frame(frame))
     column = cell.layout.column[cell.layout.frame(frame)]
@@ -123,27 +119,27 @@ def gripped(cell: WorkCell, state: State, frame: str, gripper: str | Sequence[st
         poses = fk.FKTable(cell, state).world_H_frames
         world_H_gripper = _chosen(poses, after.parents[..., column])
         gripper_H_frame = se3.inverse(world_H_gripper) @ poses[..., cell.layout.frame(frame), :, :]
-    numbers = poses_to_xyz_wxyz(gripper_H_frame)
-    stays = after.parents[..., column] == state.parents[..., column]
-    if stays.any():  # there is nothing to compute, nor to round
-        numbers = np.where(stays[..., None], state.values[..., span], numbers)
+    xyz_wxyz = poses_to_xyz_wxyz(gripper_H_frame)
+    is_unchanged = after.parents[..., column] == state.parents[..., column]
+    if is_unchanged.any():  # keep the exact values
+        xyz_wxyz = np.where(is_unchanged[..., None], state.values[..., span], xyz_wxyz)
     values = after.values.copy()
-    values[..., span] = numbers
+    values[..., span] = xyz_wxyz
     return State.trusted(cell.layout, values, after.parents)
 
 
 def _chosen(poses: Array, frames: Array) -> Array:
-    """(..., 4, 4) pose of one frame in each row, of (..., frames, 4, 4)."""
+    """(..., 4, 4) select one frame per row from poses (..., frames, 4, 4)."""
     return np.take_along_axis(poses, frames[..., None, None, None], axis=-3)[..., 0, :, :]
 
 
-def joint_batch(one: tuple[int, ...], other: tuple[int, ...], what: str) -> tuple[int, ...]:
-    """The batch axes of a state and of something given for it."""
+def joint_batch(batch: tuple[int, ...], other: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Broadcast the batch axes of a state with those of an argument."""
     try:
-        return np.broadcast_shapes(one, other)
+        return np.broadcast_shapes(batch, other)
     except ValueError:
-        text = f"{what}: a batch {other} does not fit the batch {one} of the state"
-        raise ShapeError(text) from None
+        message = f"{name}: the batch {other} does not broadcast with the batch {batch}"
+        raise ShapeError(f"{message} of the state") from None
 
 
 def _targets(cell: WorkCell, state: State, parent: str | Sequence[str]) -> Array:
@@ -154,46 +150,46 @@ def _targets(cell: WorkCell, state: State, parent: str | Sequence[str]) -> Array
         names = np.array(parent, dtype=object)
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"parent: expected a frame or one for each row, got {shown(parent)}"
+            f"parent: expected the name of a frame, or one per row, got {shown(parent)}"
         ) from None
     if names.ndim == 0:
         cell.layout.frame(parent)  # type: ignore[arg-type]  # raises
     if names.shape != state.batch_shape:
-        text = f"parent: expected one frame, or an array {state.batch_shape} of them"
-        raise ShapeError(f"{text}, got {names.shape}")
+        message = f"parent: expected one frame, or an array {state.batch_shape} of them"
+        raise ShapeError(f"{message}, got {names.shape}")
     indices = [cell.layout.frame(name) for name in names.reshape(-1).tolist()]
     return np.array(indices, dtype=np.int32).reshape(names.shape)
 
 
-def _refuse_cycles(state: State, frame: int, targets: Array) -> None:
-    """Refuse parents that the frame itself carries, in any row."""
+def _reject_cycles(state: State, frame: int, targets: Array) -> None:
+    """Reject parents that the frame carries, in any row."""
     roots, columns = state.layout.part_roots, state.layout.columns
-    if not state.batch_shape:  # many times faster than by NumPy
-        one = int(roots[targets])
-        while one:
-            if one == frame:
-                raise _circle(state.layout, frame, int(targets))
-            one = int(roots[state.parents[columns[one]]])
+    if not state.batch_shape:  # a loop over integers is faster than NumPy
+        root = int(roots[targets])
+        while root:
+            if root == frame:
+                raise _cycle_error(state.layout, frame, int(targets))
+            root = int(roots[state.parents[columns[root]]])
         return
-    here = np.broadcast_to(roots[targets], state.batch_shape)
-    while here.any():
-        if (here == frame).any():
-            target = np.broadcast_to(targets, here.shape)[here == frame].reshape(-1)[0]
-            raise _circle(state.layout, frame, int(target))
-        above = np.take_along_axis(state.parents, columns[here][..., None], axis=-1)[..., 0]
-        here = np.where(here > 0, roots[above], 0)
+    current = np.broadcast_to(roots[targets], state.batch_shape)
+    while current.any():
+        if (current == frame).any():
+            target = np.broadcast_to(targets, current.shape)[current == frame].reshape(-1)[0]
+            raise _cycle_error(state.layout, frame, int(target))
+        parents = np.take_along_axis(state.parents, columns[current][..., None], axis=-1)[..., 0]
+        current = np.where(current > 0, roots[parents], 0)
 
 
-def _circle(layout: StateLayout, frame: int, target: int) -> StateError:
-    name, on = layout.slots[frame].name, layout.slots[target].name
+def _cycle_error(layout: StateLayout, frame: int, target: int) -> StateError:
+    name, parent = layout.slots[frame].name, layout.slots[target].name
     if target == frame:
         return StateError(f"frame {name!r} cannot be attached to itself")
-    text = f"frame {name!r} cannot be attached to {on!r}"
-    return StateError(f"{text}: {on!r} sits on it, directly or through other frames")
+    message = f"frame {name!r} cannot be attached to {parent!r}"
+    return StateError(f"{message}, because {name!r} carries {parent!r}")
 
 
 def _carriers(cell: WorkCell, state: State, frame: str) -> set[str]:
-    """All frames that carry a frame, in any row."""
+    """All frames that carry a frame in any row."""
     from linkwork.workcell.paths import carriers
 
     rows = np.unique(flat_rows(state.parents), axis=0)
@@ -202,14 +198,14 @@ def _carriers(cell: WorkCell, state: State, frame: str) -> set[str]:
     return {names[k] for row in rows for k in carriers(cell.layout, index, row)}
 
 
-def _need_movable(cell: WorkCell, state: State, frame: str) -> None:
+def _check_movable(cell: WorkCell, state: State, frame: str) -> None:
     slot = cell.check_state(state).layout.slots[cell.layout.frame(frame)]
     if slot.kind != "movable":
         raise StateError(f"frame {frame!r} is not movable: its pose is not part of a state")
 
 
-def _on_parent(cell: WorkCell, state: State, frame: str, world_H_frame: Array) -> Array:
-    """parent_H_frame of a frame that shall be somewhere in the world."""
+def _parent_H_frame(cell: WorkCell, state: State, frame: str, world_H_frame: Array) -> Array:
+    """parent_H_frame of a frame with this pose in the world."""
     layout, index = cell.layout, cell.layout.frame(frame)
     if not layout.slots[index].attachable:
         parent = cell.frames[layout.slots[index].parent].name
@@ -220,25 +216,25 @@ def _on_parent(cell: WorkCell, state: State, frame: str, world_H_frame: Array) -
     return se3.inverse(world_H_parent) @ world_H_frame
 
 
-def as_matrix(pose: Pose | ArrayLike, what: str = "pose") -> Array:
-    """A pose, or an array of them, as (..., 4, 4); an error if it is none."""
+def as_matrix(pose: Pose | ArrayLike, name: str = "pose") -> Array:
+    """Convert a pose or an array of poses to (..., 4, 4), and check it."""
     if isinstance(pose, Pose):
         return pose.matrix()
-    matrix = np.asarray(as_array(pose, what, (4, 4)), dtype=np.float64)
+    matrix = np.asarray(as_array(pose, name, (4, 4)), dtype=np.float64)
     R = matrix[..., :3, :3]
     if not np.isfinite(matrix).all():
-        raise ValueRangeError(f"{what}: an entry is not finite")
+        raise ValueRangeError(f"{name}: an entry is not finite")
     if matrix.size and not (matrix[..., 3, :] == [0, 0, 0, 1]).all():
-        raise ValueRangeError(f"{what}: the last row of a pose is [0, 0, 0, 1]")
+        raise ValueRangeError(f"{name}: the last row of a pose must be [0, 0, 0, 1]")
     if matrix.size and np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max() > NOT_A_ROTATION:
-        raise ValueRangeError(f"{what}: the axes are not orthonormal")
+        raise ValueRangeError(f"{name}: the axes are not orthonormal")
     if matrix.size and np.linalg.det(R).min() < 0:
-        raise ValueRangeError(f"{what}: the axes are left-handed")
+        raise ValueRangeError(f"{name}: the axes are left-handed")
     return matrix
 
 
 def poses_to_xyz_wxyz(matrix: Array) -> Array:
     """(..., 7) position and quaternion wxyz of poses."""
-    if matrix.ndim == 2:  # many times faster than by NumPy
+    if matrix.ndim == 2:  # faster than NumPy for a single pose
         return np.array(pose_to_xyz_wxyz(*matrix[:3].ravel().tolist()))
     return np.concatenate([matrix[..., :3, 3], quat.from_rotation(matrix[..., :3, :3])], axis=-1)

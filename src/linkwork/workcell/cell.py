@@ -1,4 +1,4 @@
-"""The workcell: robots, objects and frames in one world, as data without any state.
+"""The workcell: robots, objects and frames in one world, without any state.
 
     cell = WorkCell("bench").with_frame("table", parent_H_frame=Pose((0.0, 0.0, 0.8)))
     cell = cell.with_robot("arm", model, parent="table")
@@ -6,8 +6,8 @@
     state = cell.grip(cell.state(), "box", "arm.tool")
     cell.world_H_frame("box", state)
 
-A cell never changes: editing gives another one. Whatever moves is in a `State`. So a cell can be
-used by many threads, and states can be kept, compared and sent.
+A cell is immutable: editing returns another cell. Everything that moves is in a `State`. So threads
+can share a cell, and states can be stored, compared and sent.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WorkCell(Editing):
-    """Frames in a tree whose root is WORLD, and devices over them."""
+    """A tree of frames with the root WORLD, and devices that consist of these frames."""
 
     name: str
     frames: tuple[CellFrame, ...] = (ROOT,)  # WORLD first
@@ -57,7 +57,7 @@ class WorkCell(Editing):
             raise ModelError(findings)
 
     def extended(self, frame: CellFrame) -> WorkCell:
-        """A cell with a further frame that fits it; what is here already is not checked again."""
+        """The cell with an additional valid frame; nothing is checked again."""
         cell = object.__new__(type(self))
         fields = {"name": self.name, "frames": (*self.frames, frame), "devices": self.devices}
         cell.__dict__.update(fields, layout=self.layout.extended(frame))
@@ -70,17 +70,17 @@ class WorkCell(Editing):
         ]
         return f"<WorkCell {self.name!r}: {', '.join(counts)}>"
 
-    def __reduce__(self) -> tuple[object, ...]:  # without what is computed from them
+    def __reduce__(self) -> tuple[object, ...]:  # without cached values
         return type(self), (self.name, self.frames, self.devices)
 
     @cached_property
     def layout(self) -> StateLayout:
-        """Where the numbers of each frame stand in a state."""
+        """The layout of states: the slice of each frame."""
         return layout_of(self.name, self.frames)
 
     @cached_property
     def frame_names(self) -> tuple[str, ...]:
-        """Names of all frames, WORLD first; their order is that of the indices."""
+        """Names of all frames in the order of their indices, WORLD first."""
         return tuple(frame.name for frame in self.frames)
 
     @cached_property
@@ -89,7 +89,7 @@ class WorkCell(Editing):
         return tuple(device.name for device in self.devices)
 
     def frame(self, name: str) -> CellFrame:
-        """The frame of this name."""
+        """The frame with this name."""
         return self.frames[self.layout.frame(name)]
 
     def frame_index(self, name: str) -> int:
@@ -97,47 +97,46 @@ class WorkCell(Editing):
         return self.layout.frame(name)
 
     def device(self, name: str) -> Device:
-        """The device of this name, bound to this cell."""
-        known = self._bound
+        """The device with this name, for computations in this cell."""
         try:
-            return known[name]
+            return self._device_cache[name]
         except (KeyError, TypeError):
             pass
         for spec in self.devices:
             if spec.name == name:
-                from linkwork.workcell.device import bound
+                from linkwork.workcell.device import bind_device
 
-                return known.setdefault(name, bound(self, spec))
+                return self._device_cache.setdefault(name, bind_device(self, spec))
         raise name_not_found("device", name, self.device_names)
 
     # States.
 
     def state(self, values: Mapping[str, ArrayLike] | None = None) -> State:
-        """The default state, or one that differs from it.
+        """The default state, except for the given values.
 
         Args:
-            values: q by the name of a device, poses (4, 4) by the name of a movable frame,
-                positions by the name of a joint frame.
+            values: q by the name of a device, poses (4, 4) by the name of a movable frame, or
+                joint positions by the name of a joint frame.
         """
         state = self._default
-        for name, given in (values or {}).items():
+        for name, value in (values or {}).items():
             if name in self.device_names:
-                state = self.device(name).set_q(state, given)
+                state = self.device(name).set_q(state, value)
             elif self.frame(name).movable:
-                state = self.set_pose(state, name, given)
+                state = self.set_pose(state, name, value)
             else:
-                state = self.set_values(state, name, given)
+                state = self.set_values(state, name, value)
         return state
 
     def check_state(self, state: State) -> State:
-        """The state itself, or an error that says why it is no state of this cell."""
+        """Return the state, or raise a StateError if it does not belong to this cell."""
         return check_state(self.layout, state)
 
     def upgrade(self, state: State) -> State:
-        """Bring a state of an older structure of this cell over, by the names of the frames.
+        """Convert a state of an earlier structure of this cell, by the names of the frames.
 
-        Frames that are new have their default values, and those that are gone are left out; what
-        was attached to them sits on WORLD.
+        New frames have their default values, and removed frames are ignored; frames that were
+        attached to them become attached to WORLD.
 
         Raises:
             StateError: the state is of another cell, or a frame has changed its kind.
@@ -145,54 +144,54 @@ class WorkCell(Editing):
         return upgraded_state(self, state)
 
     def values(self, frame: str, state: State) -> Array:
-        """(..., size) the numbers of a joint or movable frame in a state."""
+        """(..., size) the values of a joint frame or movable frame in a state."""
         index = self.layout.frame(frame)
         return self.check_state(state).values[..., self.layout.span(index)]
 
     def set_values(self, state: State, frame: str, values: ArrayLike) -> State:
-        """A state with other numbers of a joint or movable frame, (..., size)."""
+        """The state with other values (..., size) of a joint frame or movable frame."""
         return attach.with_values(self, state, frame, values)
 
     def set_pose(
         self, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None = None
     ) -> State:
-        """A state in which a movable frame is elsewhere.
+        """The state with another pose of a movable frame.
 
         Args:
-            state: one or a batch.
+            state: a state or a batch of states.
             frame: a movable frame.
             pose: reference_H_frame, a `Pose` or (..., 4, 4).
-            reference: the frame that the pose is in; the frame's own parent if not given.
+            reference: the frame that the pose is relative to; default the parent of the frame.
         """
         return attach.with_pose(self, state, frame, pose, reference)
 
     # Attaching.
 
     def attach(self, state: State, frame: str, parent: str | Sequence[str]) -> State:
-        """A state in which a frame sits on another; its pose there stays what it was.
+        """The state with a frame attached to another one; parent_H_frame does not change.
 
         Args:
-            state: one or a batch.
+            state: a state or a batch of states.
             frame: an attachable frame.
-            parent: any frame that does not sit on it; for a batch also one name for each row.
+            parent: any frame that `frame` does not carry; for a batch also one name per row.
 
         Raises:
-            StateError: the frame is not attachable, or would sit on itself.
+            StateError: the frame is not attachable, or the attachments would form a cycle.
         """
         return attach.attached(self, state, frame, parent)
 
     def grip(self, state: State, frame: str, gripper: str | Sequence[str]) -> State:
-        """A state in which a frame sits on another without having moved in the world.
+        """The state with a frame attached to another one; its pose in the world does not change.
 
         Args:
-            state: one or a batch.
+            state: a state or a batch of states.
             frame: a movable and attachable frame.
             gripper: as the `parent` of `attach`.
         """
         return attach.gripped(self, state, frame, gripper)
 
     def release(self, state: State, frame: str, parent: str = WORLD) -> State:
-        """A state in which a gripped frame sits on WORLD, or another, without having moved."""
+        """The state with a frame attached to WORLD or another parent; its world pose is kept."""
         return attach.gripped(self, state, frame, parent)
 
     # Kinematics.
@@ -200,13 +199,13 @@ class WorkCell(Editing):
     def fk(
         self, state: State, *, threads: int | None = None, out: Array | FKTable | None = None
     ) -> FKTable:
-        """World poses of all frames, computed at once; `table[name]` is (..., 4, 4).
+        """World poses of all frames; `table[name]` is (..., 4, 4).
 
         Args:
-            state: one or a batch.
-            threads: the most to use for a large batch; as many as there are cores if not given.
-            out: (..., frames, 4, 4) to write to, or a table that is not needed any more, whose
-                memory is used again; a new array if not given.
+            state: a state or a batch of states.
+            threads: the maximum number of threads for a large batch; default the number of cores.
+            out: array (..., frames, 4, 4) for the result, or a table that is no longer needed,
+                whose memory is reused; default a new array.
         """
         return fk.FKTable(self, state, threads=threads, out=out)
 
@@ -223,13 +222,13 @@ class WorkCell(Editing):
         return fk.frame_H_frame(self, a, b, state)
 
     def parent_H_frame(self, frame: str, state: State) -> Array:
-        """(..., 4, 4) pose of a frame on the frame that it sits on."""
+        """(..., 4, 4) pose of a frame in its parent."""
         return fk.parent_H_frame(self, frame, state)
 
     def fk_range(self, a: str, b: str, state: State) -> FKRange:
-        """The path between two frames in a state; `path(other_state)` gives a_H_b.
+        """The path between two frames in a state; `path(other_state)` returns a_H_b.
 
-        It refuses states in which frames on the path are attached elsewhere.
+        It rejects states with other attachments on the path.
         """
         return paths.FKRange(self, a, b, state)
 
@@ -247,31 +246,31 @@ class WorkCell(Editing):
         restarts: int = 64,
         seed: int = 0,
     ) -> CellIkResult:
-        """States in which frames are at their targets; only devices that carry them move.
+        """Compute states in which frames reach their targets; only devices that carry them move.
 
         Args:
-            state: one or a batch; the search starts there. Batch axes of the state and of the
-                targets broadcast.
+            state: a state or a batch of states, the start of the search. Batch axes of the state
+                and of the targets are broadcast.
             targets: by frame, a pose, as `Pose` or (..., 4, 4), or a position (..., 3). The frame
                 may be any that a device moves: its tool, or an object that it has gripped.
-            reference: the frame that targets are in, which these devices must not move.
-            device: name of the device that moves. If not given, each frame is moved by the device
-                that carries it; of several, the one whose joints all the others have too.
+            reference: the frame that targets are relative to, which these devices must not move.
+            device: name of the device that moves. By default, each frame is moved by the device
+                that carries it; of several, by the one whose joints all of them contain.
             hold: joint frames that keep their position.
             limits: whether joints stay within their limits.
-            tolerance, max_iterations, restarts, seed: as of `linkwork.ik`.
+            tolerance, max_iterations, restarts, seed: as in `linkwork.ik`.
 
         Returns:
-            The new state or states, and the errors; every other device, pose and attachment is as
-            it was.
+            The new state or states, and the errors. All other devices, poses and attachments are
+            unchanged.
 
         Raises:
             NameNotFoundError: there is no such frame or device.
-            ArgumentError: no device moves a frame, or several do and none was named; the device is
-                a cart or a movable frame; a device moves the reference.
+            ArgumentError: no device moves a frame, or several do and `device` is missing; the
+                device is a cart or a movable frame; a device moves the reference.
 
-        A position as target of a frame that is not at the origin of a link, such as a gripped
-        object, has functions compiled for that grasp; a pose has not.
+        If the target of a frame that is not the origin of a link, such as a gripped object, is a
+        position, functions are compiled for each grasp; for a pose they are not.
         """
         from linkwork.workcell.ik import cell_ik
 
@@ -296,15 +295,15 @@ class WorkCell(Editing):
         gravity: ArrayLike = (0.0, 0.0, -9.80665),
         joint_dynamics: bool = False,
     ) -> CellDynamics:
-        """The dynamics of a device as functions of a state, with all that it carries there.
+        """The dynamics of a device as functions of a state, including all objects it carries.
 
         Args:
             device: its name.
-            carriers: frames of the device whose bodies may carry something; its ends if not given.
-                A state in which another link carries something is computed by slower functions,
-                with a payload on every link, which are compiled when that happens first.
+            carriers: frames of the device whose bodies may carry objects; default its ends. For
+                states in which another link carries an object, slower functions with a payload on
+                every link are compiled on first use.
             gravity: acceleration of free fall in the world [m/s^2].
-            joint_dynamics: whether armature, damping and friction of the joints enter.
+            joint_dynamics: whether to include armature, damping and friction of the joints.
         """
         from linkwork.workcell.dynamics import CellDynamics
 
@@ -315,41 +314,41 @@ class WorkCell(Editing):
     # Structure.
 
     def parent(self, frame: str, state: State) -> str | None:
-        """The frame that a frame sits on in a state; None for WORLD."""
+        """The parent of a frame in a state; None for WORLD."""
         return paths.parent_of(self, frame, state)
 
     def children(self, frame: str, state: State) -> tuple[str, ...]:
-        """The frames that sit on a frame: those that always do, then attached ones."""
+        """The children of a frame in a state: first the static ones, then attached frames."""
         return paths.children_of(self, frame, state)
 
     def chain(self, a: str, b: str, state: State) -> tuple[str, ...]:
-        """Frames on the way from a up to the nearest common frame and down to b, both included."""
+        """Frames on the path from a up to the nearest common frame and down to b, inclusive."""
         return paths.chain(self, a, b, state)
 
     def frames_below(self, frame: str, state: State) -> tuple[str, ...]:
-        """A frame and all that it carries in a state, each before what sits on it."""
+        """A frame and all frames that it carries in a state, parents before children."""
         return paths.frames_below(self, frame, state)
 
     def static_groups(self, state: State, root: str = WORLD) -> tuple[tuple[str, ...], ...]:
-        """Groups of frames that no joint, movable or attachable frame separates."""
+        """Groups of frames that are fixed to each other in every state."""
         return paths.static_groups(self, state, root)
 
     def tree(self, state: State, root: str = WORLD) -> str:
-        """The tree of frames as text, with the position of each in the world."""
+        """The tree of frames as a string, with the position of each frame in the world."""
         return paths.tree_text(self, state, root)
 
     @cached_property
     def _default(self) -> State:
         index = self.layout.index
-        values = [number for frame in self.frames if frame.size for number in frame.home]
+        values = [value for frame in self.frames if frame.size for value in frame.home]
         parents = [index[str(f.default_parent)] for f in self.frames if f.attachable]
         return State(self.layout, values, np.array(parents, dtype=np.int32))
 
     @cached_property
-    def _bound(self) -> dict[str, Device]:
+    def _device_cache(self) -> dict[str, Device]:
         return {}
 
     @cached_property
     def steps(self) -> fk.Steps:
-        """What computes world poses; see `fk`."""
+        """The compiled steps of forward kinematics; see `fk`."""
         return fk.steps_of(self)

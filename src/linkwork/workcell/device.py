@@ -1,15 +1,15 @@
-"""Devices of a cell: their part of a state, bounds, poses and Jacobians.
+"""Devices of a cell: their coordinates in a state, bounds, poses and Jacobians.
 
     arm = cell.device("arm")
     state = arm.set_q(state, q)
     arm.base_H_end(state)       # (..., 4, 4)
     arm.base_J_end(state)       # (..., 6, nv)
 
-q      (..., nq) the numbers of its joints, in its order
-nu     (..., nv) their velocities, as of the joint kinds; of a movable frame the [linear; angular]
-       velocity of its origin, along the axes of its parent
-J      (..., 6, nv) velocity of a frame relative to the base: linear first, along the axes of the
-       base, at the origin of the frame
+q      (..., nq) positions of its joints, in its order
+nu     (..., nv) their velocities, as defined by the joint kinds; for a movable frame the [linear;
+       angular] velocity of its origin, in the axes of its parent
+J      (..., 6, nv) Jacobian of the [linear; angular] velocity of a frame relative to the base: at
+       the origin of the frame, in the axes of the base
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 
 class Device:
-    """A device of a cell; `cell.device(name)` gives it."""
+    """A device of a cell; `cell.device(name)` returns it."""
 
     def __init__(self, cell: WorkCell, spec: DeviceSpec) -> None:
         self.cell, self.spec = cell, spec
         self.name, self.base, self.end, self.ends = spec.name, spec.base, spec.end, spec.all_ends()
         frames = {frame.name: frame for frame in cell.frames}
         devices = {device.name: device for device in cell.devices}
-        self.joint_names = spec.driven(frames, devices)  # frames whose numbers are q
+        self.joint_names = spec.driven(frames, devices)  # frames whose values are q
         self._frames = [cell.layout.frame(name) for name in self.joint_names]
         sizes = [cell.layout.slots[k].size for k in self._frames]
         starts = [cell.layout.offsets[k] for k in self._frames]
@@ -62,97 +62,97 @@ class Device:
         return f"<{kind} {self.name!r} of {cell!r}: {self.base!r} to {self.end!r}, nq {self.nq}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return bound, (self.cell, self.spec)
+        return bind_device, (self.cell, self.spec)
 
-    # Its part of a state.
+    # Coordinates in a state.
 
     def get_q(self, state: State) -> Array:
         """(..., nq) positions of its joints."""
         return self.cell.check_state(state).values[..., self._columns]
 
     def set_q(self, state: State, q: ArrayLike) -> State:
-        """A state with other positions of its joints; batch axes of state and q are broadcast."""
+        """The state with other positions of its joints; batch axes are broadcast."""
         self.cell.check_state(state)
         return replaced(state, self._columns, self._norms, q, f"q of {self.name!r}")
 
     def path(self, state: State, q: ArrayLike) -> State:
         """A batch of states, one for each row of a path (N, nq)."""
-        given = as_array(q, f"path of {self.name!r}")
-        if given.ndim < 2:
-            text = f"path of {self.name!r}: expected (N, {self.nq})"
-            raise ShapeError(f"{text}, got {given.shape}")
-        return self.set_q(state, given)
+        array = as_array(q, f"path of {self.name!r}")
+        if array.ndim < 2:
+            message = f"path of {self.name!r}: expected (N, {self.nq})"
+            raise ShapeError(f"{message}, got {array.shape}")
+        return self.set_q(state, array)
 
     # Bounds.
 
     @cached_property
     def lower(self) -> Array:
-        """(nq,) lower bounds of q; -inf where there is none."""
+        """(nq,) lower bounds of q; -inf for unbounded entries."""
         return self._bounds("lower", -inf)
 
     @cached_property
     def upper(self) -> Array:
-        """(nq,) upper bounds of q; inf where there is none."""
+        """(nq,) upper bounds of q; inf for unbounded entries."""
         return self._bounds("upper", inf)
 
     @cached_property
     def velocity_limits(self) -> Array:
-        """(nv,) largest speeds, either way; inf where there is none."""
-        return self._largest(lambda motion: motion.limits.velocity)
+        """(nv,) limits of the magnitude of velocities; inf if there is none."""
+        return self._magnitude_limits(lambda motion: motion.limits.velocity)
 
     @cached_property
     def acceleration_limits(self) -> Array:
-        """(nv,) largest accelerations, either way; inf where there is none."""
-        return self._largest(lambda motion: motion.acceleration)
+        """(nv,) limits of the magnitude of accelerations; inf if there is none."""
+        return self._magnitude_limits(lambda motion: motion.acceleration)
 
     @cached_property
     def effort_limits(self) -> Array:
-        """(nv,) largest torques or forces, either way; inf where there is none."""
-        return self._largest(lambda motion: motion.limits.effort)
+        """(nv,) limits of the magnitude of torques or forces; inf if there is none."""
+        return self._magnitude_limits(lambda motion: motion.limits.effort)
 
     def in_bounds(self, q: ArrayLike | State, tolerance: float = 0.0) -> Array:
         """(...) whether q, or the device's q in a state, is within the bounds."""
         if isinstance(q, State):
-            given = self.get_q(q)
+            positions = self.get_q(q)
         else:
-            given = as_array(q, f"q of {self.name!r}", (self.nq,))
+            positions = as_array(q, f"q of {self.name!r}", (self.nq,))
         if not tolerance >= 0:
-            raise ArgumentError(f"tolerance: expected 0 or more, got {tolerance!r}")
-        inside = (given >= self.lower - tolerance) & (given <= self.upper + tolerance)
+            raise ArgumentError(f"tolerance: expected a number >= 0, got {tolerance!r}")
+        inside = (positions >= self.lower - tolerance) & (positions <= self.upper + tolerance)
         return np.asarray(inside.all(axis=-1))
 
-    def _bounds(self, name: str, none: float) -> Array:
-        found: list[float] = []
+    def _bounds(self, name: str, default: float) -> Array:
+        bounds: list[float] = []
         for k in self._frames:
             frame = self.cell.frames[k]
-            one = frame.motion is not None and frame.size == 1
-            found += [
-                getattr(frame.motion.limits, name) if one and frame.motion else none
-            ] * frame.size
-        return _frozen(found)
+            if frame.motion and frame.size == 1:
+                bounds.append(getattr(frame.motion.limits, name))
+            else:
+                bounds += [default] * frame.size
+        return _read_only(bounds)
 
-    def _largest(self, of: jacobians.OfMotion) -> Array:
-        found: list[float] = []
+    def _magnitude_limits(self, limit: jacobians.MotionLimit) -> Array:
+        limits: list[float] = []
         for k in self._frames:
             frame = self.cell.frames[k]
-            found += [of(frame.motion) if frame.motion else inf] * frame.velocity_size
-        return _frozen(found)
+            limits += [limit(frame.motion) if frame.motion else inf] * frame.velocity_size
+        return _read_only(limits)
 
     # Kinematics.
 
     @cached_property
     def twists(self) -> dict[int, tuple[jacobians.Twist, ...]]:
-        """What its coordinates add to velocities, by the index of the frame they move."""
+        """The twists of its coordinates, by the index of the frame that they move."""
         return jacobians.twists_of(self)
 
     @cached_property
-    def kept_columns(self) -> dict[tuple[tuple[int, ...], ...], jacobians.DeviceColumns]:
-        """What its Jacobians are made of, by frames and attachments."""
+    def column_cache(self) -> dict[tuple[tuple[int, ...], ...], jacobians.DeviceColumns]:
+        """Columns of its Jacobians, by frames and attachments."""
         return {}
 
     @cached_property
-    def kept_robots(self) -> dict[bytes, tuple[DeviceModel, KinDyn]]:
-        """Robots that inverse kinematics solves for, by where locked frames are."""
+    def robot_cache(self) -> dict[bytes, tuple[DeviceModel, KinDyn]]:
+        """Robots for inverse kinematics, by the poses of locked frames."""
         return {}
 
     def ik(
@@ -161,12 +161,12 @@ class Device:
         targets: Mapping[str, Pose | ArrayLike] | Pose | ArrayLike,
         **options: Any,
     ) -> CellIkResult:
-        """States in which frames are at their targets, moved by this device.
+        """Compute states in which this device moves frames to their targets.
 
         Args:
-            state: one or a batch; where to start.
-            targets: by frame, a pose or a position; or the target of its end.
-            options: as of `WorkCell.ik`.
+            state: a state or a batch of states, the start of the search.
+            targets: by frame, a pose or a position; or only the target of its end.
+            options: as in `WorkCell.ik`.
         """
         by_frame = targets if isinstance(targets, Mapping) else {self.end: targets}
         return self.cell.ik(state, by_frame, device=self.name, **options)
@@ -188,48 +188,48 @@ class Device:
         return self.base_J_frame(self.end, state)
 
     def base_J_ends(self, state: State) -> Array:
-        """(..., 6 n, nv) Jacobians of all its ends, one below the other."""
+        """(..., 6 n, nv) stacked Jacobians of all its ends."""
         return self.base_J_frames(self.ends, state)
 
     def base_J_frame(self, frame: str, state: State) -> Array:
-        """(..., 6, nv) Jacobian of any frame; of one that it does not move, zero."""
+        """(..., 6, nv) Jacobian of any frame; zero if the device does not move it."""
         return jacobians.base_J_frames(self, (frame,), state)[..., 0, :, :]
 
     def base_J_frames(self, frames: Sequence[str], state: State) -> Array:
-        """(..., 6 n, nv) Jacobians of several frames, one below the other."""
-        found = jacobians.base_J_frames(self, tuple(frames), state)
-        return found.reshape(*found.shape[:-3], 6 * found.shape[-3], self.nv)
+        """(..., 6 n, nv) stacked Jacobians of several frames."""
+        J = jacobians.base_J_frames(self, tuple(frames), state)
+        return J.reshape(*J.shape[:-3], 6 * J.shape[-3], self.nv)
 
 
 class Cart(Device):
     """A cart on two wheels that roll without slipping.
 
-    Its Jacobians are those of motion over the ground, in the axes of the cart.
+    Its Jacobians are those of the motion relative to the ground, in the axes of the cart.
     """
 
     spec: MobileDevice
 
     def set_pose(self, state: State, pose: Pose | ArrayLike, reference: str | None = None) -> State:
-        """A state in which the cart stands elsewhere; its wheels do not turn."""
+        """The state with another pose of the cart; the angles of its wheels do not change."""
         return self.cell.set_pose(state, self.base, pose, reference)
 
-    def roll(self, state: State, turns: ArrayLike) -> State:
-        """A state after the wheels have turned by (..., 2) angles [rad], both evenly.
+    def roll(self, state: State, angles: ArrayLike) -> State:
+        """The state after the wheels have rotated by angles (..., 2) [rad] at constant speeds.
 
-        The cart moves along the arc of a circle in its own x-y plane.
+        The cart moves along a circular arc in its x-y plane.
         """
-        turned = as_array(turns, "turns")
-        if turned.ndim == 0 or turned.shape[-1] != 2:
-            raise ShapeError(f"turns: expected (..., 2), got {turned.shape}")
-        joint_batch(state.batch_shape, turned.shape[:-1], "turns")
-        twist = (self._rolling() @ turned[..., None])[..., 0]
+        wheel_angles = as_array(angles, "angles")
+        if wheel_angles.ndim == 0 or wheel_angles.shape[-1] != 2:
+            raise ShapeError(f"angles: expected (..., 2), got {wheel_angles.shape}")
+        joint_batch(state.batch_shape, wheel_angles.shape[:-1], "angles")
+        twist = (self._rolling() @ wheel_angles[..., None])[..., 0]
         parent_H_base = self.cell.parent_H_frame(self.base, state)
-        after = self.set_q(state, self.get_q(state) + turned)
+        after = self.set_q(state, self.get_q(state) + wheel_angles)
         return self.cell.set_pose(after, self.base, parent_H_base @ se3.exp(twist))
 
     def base_J_frame(self, frame: str, state: State) -> Array:
-        """(..., 6, 2) velocity of a frame over the ground per speed of the wheels."""
-        own = super().base_J_frame(frame, state)
+        """(..., 6, 2) Jacobian of the velocity of a frame relative to the ground."""
+        relative = super().base_J_frame(frame, state)
         rolling = self._rolling()
         base_H_frame = self.base_H_frame(frame, state)
         carried = self._carries(frame, state)[..., None, None]
@@ -237,10 +237,10 @@ class Cart(Device):
         spin = np.cross(rolling[3:].T, arm[..., None, :]).swapaxes(-1, -2)
         linear = rolling[:3] + spin
         ground = np.concatenate([linear, np.broadcast_to(rolling[3:], linear.shape)], axis=-2)
-        return own + ground * carried
+        return relative + ground * carried
 
     def base_J_frames(self, frames: tuple[str, ...] | list[str], state: State) -> Array:  # type: ignore[override]
-        """(..., 6 n, 2) Jacobians of several frames, one below the other."""
+        """(..., 6 n, 2) stacked Jacobians of several frames."""
         return np.concatenate([self.base_J_frame(frame, state) for frame in frames], axis=-2)
 
     def _carries(self, frame: str, state: State) -> Array:
@@ -252,17 +252,17 @@ class Cart(Device):
         return np.array(carried, dtype=bool)[which].reshape(state.batch_shape)
 
     def _rolling(self) -> Array:
-        """(6, 2) velocity of the cart per speed of the left and the right wheel."""
+        """(6, 2) Jacobian of the velocity of the cart with respect to the wheel speeds."""
         r, track = self.spec.radius, self.spec.track
         return np.array([[r / 2, r / 2], *[[0.0, 0.0]] * 4, [-r / track, r / track]])
 
 
-def bound(cell: WorkCell, spec: DeviceSpec) -> Device:
-    """A device bound to its cell."""
+def bind_device(cell: WorkCell, spec: DeviceSpec) -> Device:
+    """The device of a cell for its description."""
     return Cart(cell, spec) if isinstance(spec, MobileDevice) else Device(cell, spec)
 
 
-def _frozen(numbers: Sequence[float]) -> Array:
-    array = np.array(numbers, dtype=np.float64)
+def _read_only(values: Sequence[float]) -> Array:
+    array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array

@@ -1,14 +1,15 @@
-"""Devices as data: which joints of a workcell belong together, between which frames.
+"""Descriptions of devices: groups of joints of a workcell with a base and an end frame.
 
-`cell.with_device(...)` adds one, `cell.device(name)` gives it bound to the cell: see `device`.
+`cell.with_device(...)` adds a device, and `cell.device(name)` returns a `device.Device` that
+computes.
 
     SerialDevice      the joints on the path between two frames
-    TreeDevice        those between a base and several ends, in the order of first visit
-    JointDevice       any joints, in the order given
+    TreeDevice        the joints between a base and several ends, in the order of the first visit
+    JointDevice       any joints, in the given order
     CompositeDevice   several devices as one, q in their order
     MobileDevice      a cart on two wheels
     FreeDevice        a movable frame: q is its position and quaternion wxyz
-    RobotDevice       a Model that was placed in the cell; `with_robot` makes it
+    RobotDevice       a Model that `with_robot` has placed in the cell
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Devices: TypeAlias = "Mapping[str, DeviceSpec]"
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """What all devices have."""
+    """Base class of all descriptions of devices."""
 
     name: str
     base: str
@@ -48,21 +49,21 @@ class DeviceSpec:
         return (self.end,)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return path_joints(frames, self.base, (self.end,))
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames it names."""
+        """The frames that it refers to."""
         return (self.base, *self.all_ends())
 
     def findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
-        """What is wrong with it in a cell."""
+        """Errors of the device in a cell."""
         missing = False
         for name in self.frame_names():
             if name not in frames:
                 missing = True
-                what = f"frame {name!r} is not there; {nearest(name, frames)}"
-                yield Finding("error", f"device {self.name!r}", what)
+                message = f"frame {name!r} does not exist; {nearest(name, frames)}"
+                yield Finding("error", f"device {self.name!r}", message)
         if not missing:
             yield from self._more_findings(frames, devices)
 
@@ -72,7 +73,7 @@ class DeviceSpec:
 
 @dataclass(frozen=True)
 class SerialDevice(DeviceSpec):
-    """The active joints on the path from a base frame to an end frame that it carries."""
+    """The active joints on the path from a base frame to an end frame below it."""
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
         yield from _off_the_base(self, frames)
@@ -80,16 +81,16 @@ class SerialDevice(DeviceSpec):
 
 @dataclass(frozen=True)
 class TreeDevice(DeviceSpec):
-    """The active joints on the paths from a base frame to several ends that it carries."""
+    """The active joints on the paths from a base frame to several ends below it."""
 
     end: str = ""
     ends: tuple[str, ...] = ()
 
     def __init__(self, name: str, base: str, ends: Iterable[str]) -> None:
-        given = (ends,) if isinstance(ends, str) else tuple(ends)
-        if not given:
-            raise model_error("a tree device needs an end", f"device {name!r}")
-        settle(self, name=name, base=base, end=given[0], ends=given)
+        names = (ends,) if isinstance(ends, str) else tuple(ends)
+        if not names:
+            raise model_error("a tree device needs at least one end", f"device {name!r}")
+        settle(self, name=name, base=base, end=names[0], ends=names)
         self.__post_init__()
 
     def all_ends(self) -> tuple[str, ...]:
@@ -100,7 +101,7 @@ class TreeDevice(DeviceSpec):
         return type(self), (self.name, self.base, self.ends)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return path_joints(frames, self.base, self.ends)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -109,7 +110,7 @@ class TreeDevice(DeviceSpec):
 
 @dataclass(frozen=True)
 class JointDevice(DeviceSpec):
-    """Any joint frames or movable frames, in the order given."""
+    """Any joint frames or movable frames, in the given order."""
 
     joints: tuple[str, ...] = ()
 
@@ -118,11 +119,11 @@ class JointDevice(DeviceSpec):
         settle(self, joints=tuple(text(name, "joint") for name in self.joints))
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return self.joints
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames it names."""
+        """The frames that it refers to."""
         return (*super().frame_names(), *self.joints)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -131,7 +132,7 @@ class JointDevice(DeviceSpec):
 
 @dataclass(frozen=True)
 class CompositeDevice(DeviceSpec):
-    """Several devices as one; q is theirs, one after the other."""
+    """Several devices as one; q is the concatenation of theirs."""
 
     parts: tuple[str, ...] = ()
     more_ends: tuple[str, ...] = ()
@@ -146,27 +147,26 @@ class CompositeDevice(DeviceSpec):
         return (self.end, *self.more_ends)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return tuple(j for name in self.parts for j in devices[name].driven(frames, devices))
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
         element = f"device {self.name!r}"
         earlier = list(devices)[: list(devices).index(self.name)]
-        good = True
-        for name in self.parts:
-            if name not in earlier:
-                good = False
-                hint = nearest(name, earlier)
-                yield Finding("error", element, f"no device {name!r} was added before it; {hint}")
-        if good:
-            yield from _named_twice(self, self.driven(frames, devices))
+        missing = [name for name in self.parts if name not in earlier]
+        for name in missing:
+            hint = nearest(name, earlier)
+            yield Finding("error", element, f"no device {name!r} was added before it; {hint}")
+        if not missing:
+            yield from _duplicates(self, self.driven(frames, devices))
 
 
 @dataclass(frozen=True)
 class MobileDevice(DeviceSpec):
-    """A cart on two wheels that do not slip. q holds the angles of the left and right wheel.
+    """A cart on two wheels that do not slip. q has the angles of the left and right wheel.
 
-    The cart is the movable frame `base`: x forward, y to the left, its origin between the wheels.
+    The cart is the movable frame `base`: x forward, y to the left, with its origin between the
+    wheels.
     """
 
     end: str = ""
@@ -182,15 +182,15 @@ class MobileDevice(DeviceSpec):
         for name in ("radius", "track"):
             value = finite(getattr(self, name), name)
             if value <= 0:
-                raise model_error(f"{name}: expected more than 0, got {value:g}")
+                raise model_error(f"{name}: expected a number > 0, got {value:g}")
             settle(self, **{name: value})
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return (self.left, self.right)
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames it names."""
+        """The frames that it refers to."""
         return (*super().frame_names(), self.left, self.right)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -199,8 +199,9 @@ class MobileDevice(DeviceSpec):
             yield Finding("error", element, f"frame {self.base!r} is not movable")
         for wheel in (self.left, self.right):
             if frames[wheel].size != 1:
-                yield Finding("error", element, f"wheel {wheel!r} is no joint of one coordinate")
-        yield from _named_twice(self, (self.left, self.right))
+                message = f"wheel {wheel!r} is not a joint with one coordinate"
+                yield Finding("error", element, message)
+        yield from _duplicates(self, (self.left, self.right))
 
 
 @dataclass(frozen=True)
@@ -208,78 +209,76 @@ class FreeDevice(DeviceSpec):
     """A movable frame as a device: q = [position (3), quaternion wxyz (4)] in its parent."""
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return (self.end,)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
         if not frames[self.end].movable:
-            text_ = f"frame {self.end!r} is not movable"
-            yield Finding("error", f"device {self.name!r}", text_)
+            message = f"frame {self.end!r} is not movable"
+            yield Finding("error", f"device {self.name!r}", message)
 
 
 @dataclass(frozen=True)
 class RobotDevice(DeviceSpec):
-    """A Model placed in the cell: link `x` of it is the frame `<name>.x`; q is that of a KinDyn."""
+    """A Model in the cell: its link `x` is the frame `<name>.x`, and q is that of its KinDyn."""
 
     model: Model
-    base_link: str  # link, or frame of the model, that was placed
+    base_link: str  # link or frame of the model that is the base
     floating: bool  # whether q starts with position and quaternion of the base
-    joints: tuple[str, ...]  # frames whose numbers are q, in the order of a KinDyn's
+    joints: tuple[str, ...]  # frames whose values are q, in the order of the KinDyn
 
     def _settle(self) -> None:
         super()._settle()
         instance(self.model, Model, "model")
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return self.joints
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames it names."""
+        """The frames that it refers to."""
         return (*super().frame_names(), *map(self.frame, self.model.frame_names))
 
     def frame(self, name: str) -> str:
-        """Name in the cell of a link or frame of the model."""
+        """Name of a link or frame of the model in the cell."""
         return f"{self.name}.{name}"
 
 
 def path_joints(frames: Frames, base: str, ends: Sequence[str]) -> tuple[str, ...]:
-    """Active joints with coordinates between a base and some ends, each once, base first."""
-    found: dict[str, None] = {}
+    """Active joints with coordinates between a base and ends, without duplicates, base first."""
+    joints: dict[str, None] = {}
     for end in ends:
         path: list[str] = []
-        here: str | None = end
-        while here is not None and here != base:
-            path.append(here)
-            here = frames[here].parent
+        current: str | None = end
+        while current is not None and current != base:
+            path.append(current)
+            current = frames[current].parent
         for name in reversed(path):
             motion = frames[name].motion
             if motion and motion.active and frames[name].size:
-                found[name] = None
-    return tuple(found)
+                joints[name] = None
+    return tuple(joints)
 
 
 def _off_the_base(device: DeviceSpec, frames: Frames) -> Iterator[Finding]:
     for end in device.all_ends():
-        here: str | None = end
-        while here is not None and here != device.base:
-            here = frames[here].parent
-        if here is None:
-            what = f"its base {device.base!r} does not carry its end {end!r}"
-            yield Finding("error", f"device {device.name!r}", what)
+        current: str | None = end
+        while current is not None and current != device.base:
+            current = frames[current].parent
+        if current is None:
+            message = f"its base {device.base!r} does not carry its end {end!r}"
+            yield Finding("error", f"device {device.name!r}", message)
 
 
 def _not_driven(device: DeviceSpec, names: Sequence[str], frames: Frames) -> Iterator[Finding]:
     for name in names:
         if not frames[name].size:
-            depends = frames[name].motion is not None
-            why = "depends on another joint" if depends else "is fixed"
-            what = f"frame {name!r} has no coordinate of its own: it {why}"
-            yield Finding("error", f"device {device.name!r}", what)
-    yield from _named_twice(device, names)
+            reason = "depends on another joint" if frames[name].motion else "is fixed"
+            message = f"frame {name!r} has no independent coordinates: it {reason}"
+            yield Finding("error", f"device {device.name!r}", message)
+    yield from _duplicates(device, names)
 
 
-def _named_twice(device: DeviceSpec, names: Sequence[str]) -> Iterator[Finding]:
+def _duplicates(device: DeviceSpec, names: Sequence[str]) -> Iterator[Finding]:
     for name in dict.fromkeys(name for name in names if list(names).count(name) > 1):
-        what = f"joint {name!r} is there twice"
-        yield Finding("error", f"device {device.name!r}", what)
+        yield Finding("error", f"device {device.name!r}", f"joint {name!r} appears twice")

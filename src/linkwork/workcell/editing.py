@@ -1,4 +1,4 @@
-"""How workcells are edited: each method returns another cell, and leaves this one as it is."""
+"""Editing of workcells: each method returns a new cell."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from linkwork.spatial.source import quat
 from linkwork.workcell.check import leader_findings
 from linkwork.workcell.devices import DeviceSpec, RobotDevice
 from linkwork.workcell.parts import WORLD, CellFrame, Motion
-from linkwork.workcell.robots import Placement, placed
+from linkwork.workcell.robots import Placement, place_robot
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
     from linkwork.workcell.state import State
 
-_OF_MOTION = {field.name for field in fields(Motion)}
-_OF_FRAME = {field.name for field in fields(CellFrame)}
+_MOTION_FIELDS = {field.name for field in fields(Motion)}
+_FRAME_FIELDS = {field.name for field in fields(CellFrame)}
 
 
 class Editing:
-    """The methods of a `WorkCell` that give another one."""
+    """The methods of a `WorkCell` that return a modified cell."""
 
     def with_frame(
         self,
@@ -56,23 +56,24 @@ class Editing:
         collisions: Iterable[Shape] = (),
         properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     ) -> WorkCell:
-        """A further frame.
+        """Add a frame.
 
         Args:
-            name: used by no other frame.
-            parent: the frame that it sits on; of an attachable frame, by default.
-            parent_H_frame: its pose there, as `Pose` or (4, 4); of a movable frame, by default.
-            movable: whether its pose on its parent is part of the state.
-            attachable: whether the frame that it sits on is part of the state.
-            inertia: of the body that is fixed to it, in its axes.
+            name: unique name.
+            parent: its parent; of an attachable frame, in the default state.
+            parent_H_frame: its pose in the parent, as `Pose` or (4, 4); of a movable frame, in the
+                default state.
+            movable: whether its pose in its parent is part of the state.
+            attachable: whether its parent is part of the state.
+            inertia: inertia of the body that is fixed to it, in its axes.
             visuals, collisions: shapes that are fixed to it.
-            properties: texts by name, kept as they are.
+            properties: additional strings by name.
 
         Raises:
             NameNotFoundError: there is no such parent.
-            ModelError: the name is empty or taken.
+            ModelError: the name is empty or in use.
         """
-        cell = self._with_room_for(name, parent)
+        cell = self._checked_cell(name, parent)
         with concerning(f"frame {name!r}"):
             home = _pose_home(parent_H_frame) if movable else ()
             pose = as_pose(parent_H_frame, "parent_H_frame")
@@ -110,23 +111,23 @@ class Editing:
         collisions: Iterable[Shape] = (),
         properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     ) -> WorkCell:
-        """A frame that a joint moves: parent_H_frame @ M(theta) is its pose on its parent.
+        """Add a joint frame: its pose in its parent is parent_H_frame @ M(theta).
 
         Args:
-            name: used by no other frame.
+            name: unique name.
             kind: one of linkwork.model.joints.KINDS, such as revolute or prismatic.
-            parent: the frame that the joint sits on.
-            parent_H_frame: pose of the frame on its parent at theta = 0, as `Pose` or (4, 4).
-            axis: in the frame, of any length but zero.
-            pitch: of a helical joint, its advance per radian [m/rad].
-            limits: bounds of the position, largest speed and effort.
-            acceleration: the largest, either way [rad/s^2] or [m/s^2].
+            parent: its parent.
+            parent_H_frame: pose of the frame in its parent at theta = 0, as `Pose` or (4, 4).
+            axis: axis in the frame; any nonzero length.
+            pitch: advance of a helical joint per radian [m/rad].
+            limits: limits of position, velocity and effort.
+            acceleration: limit of the magnitude of the acceleration [rad/s^2] or [m/s^2].
             depends: the joint frame this one depends on, with a factor and an offset.
-            active: False for a joint that serial and tree devices leave out.
-            home: its position in the default state; its neutral position if not given.
-            attachable, inertia, visuals, collisions, properties: as of `with_frame`.
+            active: False to exclude the joint from serial and tree devices.
+            home: position in the default state; default the neutral position.
+            attachable, inertia, visuals, collisions, properties: as in `with_frame`.
         """
-        cell = self._with_room_for(name, parent)
+        cell = self._checked_cell(name, parent)
         with concerning(f"frame {name!r}"):
             motion = Motion(
                 kind=kind,
@@ -140,7 +141,8 @@ class Editing:
             pose = as_pose(parent_H_frame, "parent_H_frame")
             start = () if home is None else tuple(as_floats(home, "home").reshape(-1).tolist())
         if home is not None and depends:
-            raise model_error("home: a joint that depends on another has none", f"frame {name!r}")
+            message = "home: a joint that depends on another has no home position"
+            raise model_error(message, f"frame {name!r}")
         frame = CellFrame(
             name=name,
             parent=parent,
@@ -170,20 +172,20 @@ class Editing:
         attachable: bool = False,
         end: str | None = None,
     ) -> WorkCell:
-        """A robot: its links and frames as frames `<name>.<link>`, and a device of this name.
+        """Add a robot: its links and frames become frames `<name>.<link>`, and it is a device.
 
         Args:
-            name: of the device, and prefix of the frames; the same model may be placed again under
-                another name.
+            name: name of the device, and prefix of the frames; a model may be added several times
+                with different names.
             model: the robot.
-            parent: the frame that its base sits on.
-            parent_H_base: pose of the base there, as `Pose` or (4, 4).
-            base: link or frame of the model that is placed; its default base if not given.
+            parent: parent of its base.
+            parent_H_base: pose of the base in the parent, as `Pose` or (4, 4).
+            base: link or frame of the model that is the base; default its default base.
             floating: whether the pose of the base is part of the state; q of the device then starts
-                with its position and quaternion, as that of a `KinDyn` does.
-            attachable: whether the frame that the base sits on is part of the state.
-            end: link or frame of the model that is the end of the device; if not given, the link
-                that is furthest from the base along the last branch.
+                with its position and quaternion, as in `KinDyn`.
+            attachable: whether the parent of the base is part of the state.
+            end: link or frame of the model that is the end of the device; default the last link of
+                the last branch.
         """
         cell = _cell(self)
         check_name("device", name)
@@ -199,40 +201,39 @@ class Editing:
             attachable=bool(attachable),
             end=end,
         )
-        frames, device = placed(model, placement)
-        taken = [frame.name for frame in frames if frame.name in cell.layout.index]
-        if taken or name in cell.device_names:
-            what = f"frames {listed(taken)}" if taken else f"device {name!r}"
-            raise model_error(f"the cell has {what} already; take another name", f"robot {name!r}")
+        frames, device = place_robot(model, placement)
+        existing = [frame.name for frame in frames if frame.name in cell.layout.index]
+        if existing or name in cell.device_names:
+            parts = f"frames {listed(existing)}" if existing else f"device {name!r}"
+            message = f"the cell already has {parts}; use another name"
+            raise model_error(message, f"robot {name!r}")
         return replace(cell, frames=(*cell.frames, *frames), devices=(*cell.devices, device))
 
     def with_device(self, device: DeviceSpec) -> WorkCell:
-        """A further device: a SerialDevice, TreeDevice, JointDevice and so on."""
+        """Add a device: a SerialDevice, TreeDevice, JointDevice and so on."""
         if not isinstance(device, DeviceSpec):
             raise ArgumentError(
                 f"device: expected a device such as SerialDevice, got {shown(device)}"
             )
         if isinstance(device, RobotDevice):
-            raise ArgumentError("device: a robot is added with its frames, by `with_robot`")
+            raise ArgumentError("device: use `with_robot` to add a robot with its frames")
         cell = _cell(self)
         return replace(cell, devices=(*cell.devices, device))
 
     def with_changed(self, name: str, **changes: Any) -> WorkCell:
-        """Other fields of a frame: parent_H_frame, inertia, visuals, limits, home and so on.
+        """Change fields of a frame: parent_H_frame, inertia, visuals, limits, home and so on.
 
-        States stay valid as long as neither its kind nor its parent changes.
+        States remain valid unless its kind or its parent changes.
         """
         cell = _cell(self)
         index = cell.layout.frame(name)
         frame = cell.frames[index]
         if name == WORLD:
             raise model_error("the root of the cell cannot be changed", f"frame {WORLD!r}")
-        known = _OF_FRAME | (_OF_MOTION if frame.motion else set()) - {"name"}
-        for given in changes:
-            if given not in known:
-                raise ArgumentError(
-                    f"frame {name!r} has no field {given!r}; {nearest(given, known)}"
-                )
+        allowed = _FRAME_FIELDS | (_MOTION_FIELDS if frame.motion else set()) - {"name"}
+        for key in changes:
+            if key not in allowed:
+                raise ArgumentError(f"frame {name!r} has no field {key!r}; {nearest(key, allowed)}")
         with concerning(f"frame {name!r}"):
             if "parent_H_frame" in changes:
                 if frame.movable and "home" not in changes:
@@ -243,16 +244,18 @@ class Editing:
             if "properties" in changes:
                 changes["properties"] = _as_properties(changes["properties"])
             if {"kind", "movable", "depends"} & changes.keys():
-                changes.setdefault("home", ())  # other numbers than before
-            moving = {key: changes.pop(key) for key in list(changes) if key in _OF_MOTION}
-            if moving and frame.motion:
-                changes["motion"] = replace(frame.motion, **moving)
+                changes.setdefault("home", ())  # the old values have another meaning
+            motion_changes = {
+                key: changes.pop(key) for key in list(changes) if key in _MOTION_FIELDS
+            }
+            if motion_changes and frame.motion:
+                changes["motion"] = replace(frame.motion, **motion_changes)
         frames = list(cell.frames)
         frames[index] = replace(frame, **changes)
         return replace(cell, frames=tuple(frames))
 
     def with_default(self, state: State) -> WorkCell:
-        """Another default state: what `cell.state()` gives."""
+        """Change the default state, which `cell.state()` returns."""
         cell = _cell(self)
         cell.check_state(state)
         if state.batch_shape:
@@ -268,37 +271,37 @@ class Editing:
         return replace(cell, frames=tuple(frames))
 
     def without(self, name: str) -> WorkCell:
-        """Without a frame. Attachable frames that sit on it by default sit on WORLD then.
+        """Remove a frame. Frames that are attached to it by default become attached to WORLD.
 
         Raises:
-            ModelError: other frames are fixed to it, a joint depends on it, or a device needs it.
+            ModelError: other frames are fixed to it, a joint depends on it, or a device uses it.
         """
         cell = _cell(self)
         cell.layout.frame(name)
-        return _removed(cell, [name])
+        return _remove(cell, [name])
 
     def without_device(self, name: str) -> WorkCell:
-        """Without a device; its frames stay."""
+        """Remove a device, but not its frames."""
         cell = _cell(self)
         if name not in cell.device_names:
             raise name_not_found("device", name, cell.device_names)
         return replace(cell, devices=tuple(d for d in cell.devices if d.name != name))
 
     def without_robot(self, name: str) -> WorkCell:
-        """Without a robot that was placed, its device and all its frames."""
+        """Remove a robot: its device and all its frames."""
         cell = _cell(self)
         robots = {d.name: d for d in cell.devices if isinstance(d, RobotDevice)}
         if name not in robots:
             raise name_not_found("robot", name, robots)
-        own = [robots[name].frame(frame) for frame in robots[name].model.frame_names]
-        return _removed(cell.without_device(name), own)
+        frames = [robots[name].frame(frame) for frame in robots[name].model.frame_names]
+        return _remove(cell.without_device(name), frames)
 
-    def _with_room_for(self, name: str, parent: str) -> WorkCell:
-        """This cell, if it has the parent of a further frame, and no frame of its name."""
+    def _checked_cell(self, name: str, parent: str) -> WorkCell:
+        """This cell, after a check of the name and the parent of a new frame."""
         cell = _cell(self)
         check_name("frame", name)
         if name in cell.layout.index:
-            raise model_error("this name is taken", f"frame {name!r}")
+            raise model_error("this name is in use", f"frame {name!r}")
         cell.layout.frame(parent)
         return cell
 
@@ -310,60 +313,62 @@ def _cell(editing: Editing) -> WorkCell:
 def _as_properties(
     properties: Mapping[str, str] | Iterable[tuple[str, str]],
 ) -> tuple[tuple[str, str], ...]:
-    """Texts by name as pairs."""
+    """Convert properties to (name, value) pairs."""
     pairs = properties.items() if isinstance(properties, Mapping) else properties
     return tuple((str(name), str(value)) for name, value in pairs)
 
 
-def _removed(cell: WorkCell, names: Iterable[str]) -> WorkCell:
-    gone = dict.fromkeys(names)
-    if WORLD in gone:
+def _remove(cell: WorkCell, names: Iterable[str]) -> WorkCell:
+    removed = dict.fromkeys(names)
+    if WORLD in removed:
         raise model_error("the root of the cell cannot be removed", f"frame {WORLD!r}")
-    left = [frame for frame in cell.frames if frame.name not in gone]
+    remaining = [frame for frame in cell.frames if frame.name not in removed]
     findings: list[Finding] = []
-    for name in gone:
+    for name in removed:
         element = f"frame {name!r}"
-        fixed = [f.name for f in left if f.parent == name and not f.attachable]
-        if fixed:
-            text = f"other frames sit on it: {listed(fixed)}; remove them first"
+        children = [f.name for f in remaining if f.parent == name and not f.attachable]
+        if children:
+            text = f"it is the parent of other frames: {listed(children)}; remove them first"
             findings.append(Finding("error", element, text))
-        led = [
-            f.name for f in left if f.motion and f.motion.depends and f.motion.depends.joint == name
+        followers = [
+            f.name
+            for f in remaining
+            if f.motion and f.motion.depends and f.motion.depends.joint == name
         ]
-        if led:
-            text = f"joints depend on it: {listed(led)}; remove them first"
+        if followers:
+            text = f"joints depend on it: {listed(followers)}; remove them first"
             findings.append(Finding("error", element, text))
-        using = [d.name for d in cell.devices if name in _needs(cell, d)]
-        if using:
-            text = f"devices need it: {listed(using)}; remove them first"
+        devices = [d.name for d in cell.devices if name in _used_frames(cell, d)]
+        if devices:
+            text = f"devices use it: {listed(devices)}; remove them first"
             findings.append(Finding("error", element, text))
     if findings:
         raise ModelError(findings)
-    frames = [_fallen(frame, gone) for frame in left]
+    frames = [_reattached(frame, removed) for frame in remaining]
     return replace(cell, frames=tuple(frames))
 
 
-def _fallen(frame: CellFrame, gone: Mapping[str, None]) -> CellFrame:
-    """An attachable frame whose parent is gone sits on WORLD."""
-    parent = WORLD if frame.parent in gone else frame.parent
-    home = WORLD if frame.default_parent in gone else frame.default_parent
+def _reattached(frame: CellFrame, removed: Mapping[str, None]) -> CellFrame:
+    """Attach an attachable frame to WORLD if its parent was removed."""
+    parent = WORLD if frame.parent in removed else frame.parent
+    home = WORLD if frame.default_parent in removed else frame.default_parent
     home_parent = None if home == parent else home
     if (parent, home_parent) == (frame.parent, frame.home_parent):
         return frame
     return replace(frame, parent=parent, home_parent=home_parent)
 
 
-def _needs(cell: WorkCell, device: DeviceSpec) -> set[str]:
+def _used_frames(cell: WorkCell, device: DeviceSpec) -> set[str]:
     frames = {frame.name: frame for frame in cell.frames}
     devices = {other.name: other for other in cell.devices}
     return {*device.frame_names(), *device.driven(frames, devices)}
 
 
 def _pose_home(pose: Pose | ArrayLike) -> tuple[float, ...]:
-    """Position and quaternion of a pose, from its matrix where one is given."""
+    """Position and quaternion of a pose given as a matrix; empty for a `Pose`."""
     if isinstance(pose, Pose):
         return ()
-    as_pose(pose, "parent_H_frame")  # refuses what is no pose
+    as_pose(pose, "parent_H_frame")  # raises if it is not a pose
     matrix = np.asarray(pose, dtype=np.float64)
     wxyz = quat.from_rotation(matrix[:3, :3])
     return (*matrix[:3, 3].tolist(), *wxyz.tolist())

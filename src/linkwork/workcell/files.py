@@ -1,4 +1,4 @@
-"""Workcells in files: RobWork's XML, read and written.
+"""Loading and writing of workcells as RobWork's XML.
 
 cell = load_workcell("scene.wc.xml")
 text = dump_workcell(cell)          # load_workcell(text) == cell
@@ -39,31 +39,32 @@ def load_workcell(
     """Load a workcell from RobWork's XML; a dynamic workcell with its masses and inertias.
 
     Args:
-        source: path of a file, its text, or the name of a bundled cell: pick_and_place, two_arms,
-            mobile_manipulator.
-        strict: whether to refuse what is legal but doubtful, instead of warning.
-        include_dirs: folders that included files and robots may be read from, besides the folder
-            of the file and the package around it.
-        package_dirs: folders in which the packages of `package://` names lie.
+        source: path of a file, its content as a string, or the name of a bundled cell:
+            pick_and_place, two_arms, mobile_manipulator.
+        strict: whether warnings are errors.
+        include_dirs: folders of included files and robots, in addition to the folder of the file
+            and the package that contains it.
+        package_dirs: folders that contain the packages of `package://` names.
 
     Returns:
-        the cell; frames keep the order of the file, except that parents come before children.
+        The cell; frames are in the order of the file, except that parents come before children.
 
     Raises:
         MissingFileError: there is no such file.
         SourceError: the file cannot be read.
-        ParseError: it is no workcell; the message lists all reasons, each with its file and line.
+        ParseError: the file does not describe a valid workcell; the message lists all errors, each
+            with its file and line.
 
     Warns:
-        LinkworkWarning: once per call, with everything that is doubtful or not read.
+        LinkworkWarning: once per call, with everything that is doubtful or ignored.
     """
-    text = _source(source)
-    reading = read_workcell(text, include_dirs=include_dirs, package_dirs=package_dirs)
-    doubts = [finding for finding in reading.findings if finding.severity == "warning"]
-    if reading.cell is None or (strict and doubts):
+    document = _source(source)
+    reading = read_workcell(document, include_dirs=include_dirs, package_dirs=package_dirs)
+    warnings = [finding for finding in reading.findings if finding.severity == "warning"]
+    if reading.cell is None or (strict and warnings):
         errors = [finding for finding in reading.findings if finding.severity != "note"]
         raise ParseError(sorted(errors, key=lambda f: f.severity))
-    warn_of(doubts)
+    warn_of(warnings)
     return reading.cell
 
 
@@ -72,20 +73,21 @@ def dump_workcell(
 ) -> str:
     """Write a workcell as RobWork's XML.
 
-    Devices whose frames stand together become SerialDevice, TreeDevice and MobileDevice elements,
-    as RobWork reads them. What RobWork has no words for is written in linkwork's: inertias in
-    properties, robots and other devices in elements of their own. docs/from_robwork.md lists them.
+    Devices whose frames are consecutive become SerialDevice, TreeDevice and MobileDevice elements,
+    which RobWork can read. Everything that RobWork cannot express is written as extensions:
+    inertias as properties, robots and other devices as additional elements. docs/from_robwork.md
+    lists them.
 
     Args:
         cell: the workcell.
-        path: the file to write; none if only the text is wanted.
+        path: the file to write; None to only return its content.
         robwork: whether RobWork must be able to read the file.
 
     Returns:
-        the text; reading it gives an equal cell.
+        The content of the file; reading it returns an equal cell.
 
     Raises:
-        ModelError: no file can describe the cell, or, if `robwork`, none that RobWork can read;
+        ModelError: the format cannot express the cell, or, with `robwork`, RobWork cannot read it;
             the message lists all reasons.
 
     Warns:
@@ -97,14 +99,14 @@ def dump_workcell(
         text, joints, elements = write_workcell(cell, devices=devices)
         if _reads_back(text, cell):
             if robwork and (joints or elements):
-                beyond = [replace(finding, severity="error") for finding in (*joints, *elements)]
-                raise ModelError(beyond)
+                errors = [replace(finding, severity="error") for finding in (*joints, *elements)]
+                raise ModelError(errors)
             warn_of(joints)
             if path is not None:
                 Path(path).write_text(text, encoding="utf-8")
             return text
-    what = "its file would not read back as the same cell; a robot's frames that were changed, or "
-    raise model_error(what + "names that XML cannot hold, are the usual reason", cell.name)
+    message = "the file does not read back as the same cell; usual reasons are changed frames of a"
+    raise model_error(f"{message} robot, and names that XML cannot express", cell.name)
 
 
 def _reads_back(text: str, cell: WorkCell) -> bool:
@@ -115,7 +117,7 @@ def _reads_back(text: str, cell: WorkCell) -> bool:
 
 
 def _source(source: str | bytes | PathLike[str]) -> Source:
-    """A file or text, or a bundled cell by its name."""
+    """Read a file, a string, or a bundled cell by its name."""
     if not isinstance(source, str):
         return read_source(source)
     if source in bundled_cells() and not Path(source).exists():
@@ -126,5 +128,5 @@ def _source(source: str | bytes | PathLike[str]) -> Source:
         if Path(source).name != source or "." in source:
             raise
         hint = nearest(source, bundled_cells())
-        text = f"no file and no bundled workcell named {shown(source)}; {hint}"
-        raise MissingFileError(text) from None
+        message = f"no file and no bundled workcell named {shown(source)}; {hint}"
+        raise MissingFileError(message) from None

@@ -1,7 +1,7 @@
-"""Forward kinematics: world poses of all frames or some, of one state or a batch.
+"""Forward kinematics: world poses of all or some frames, for a state or a batch of states.
 
-The C extension computes them by `steps`, without anything compiled for the cell: a structure or an
-attachment that was never seen before costs nothing. Where there is no extension, NumPy computes.
+The C extension computes them from the arrays of `steps`. Nothing is compiled for a cell, so new
+structures and attachments take no extra time. Without the extension, NumPy computes the poses.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from linkwork.workcell.state import State, flat_rows
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
 
-Steps: TypeAlias = Any  # `Poses` of the C extension; None where NumPy computes
+Steps: TypeAlias = Any  # `Poses` of the C extension; None if NumPy computes the poses
 _IN_WORLD = -1  # the reference frame of world poses
 
 _WARNING = (
-    "linkwork was installed without its C extension, or with an older one, so NumPy computes the"
-    " poses of workcells, 100 times slower; install a C compiler and linkwork again, or a wheel"
+    "the C extension of linkwork is missing or outdated, so NumPy computes the poses of workcells,"
+    " which is 100 times slower; install a wheel, or a C compiler and linkwork again"
 )
 
 
 class FKTable:
-    """World poses of all frames in one state or a batch of them, computed once.
+    """World poses of all frames in a state or a batch of states.
 
     table["box"]             (..., 4, 4) pose of a frame in the world
-    table.world_H_frames     (..., frames, 4, 4) all of them, in the order of `cell.frame_names`
+    table.world_H_frames     (..., frames, 4, 4) all poses, in the order of `cell.frame_names`
 
-    The arrays are read-only, unless they were given as `out`.
+    The arrays are read-only, unless they were passed as `out`.
     """
 
     __slots__ = ("_written", "cell", "state", "world_H_frames")
@@ -54,18 +54,18 @@ class FKTable:
 
         Args:
             cell: the workcell.
-            state: one or a batch.
-            threads: the most to use for a large batch; as many as there are cores if not given.
-            out: (..., frames, 4, 4) to write to, or a table that is not needed any more, whose
-                memory is used again; a new array if not given.
+            state: a state or a batch of states.
+            threads: the maximum number of threads for a large batch; default the number of cores.
+            out: array (..., frames, 4, 4) for the result, or a table that is no longer needed,
+                whose memory is reused; default a new array.
         """
         self.cell, self.state = cell, cell.check_state(state)
-        given = out._written if isinstance(out, FKTable) else out
-        if given is not None:
-            _check_out(given, (*state.batch_shape, len(cell.frames), 4, 4))
-        self._written = poses_of(cell, state, None, out=given, threads=threads)
+        buffer = out._written if isinstance(out, FKTable) else out
+        if buffer is not None:
+            _check_out(buffer, (*state.batch_shape, len(cell.frames), 4, 4))
+        self._written = poses_of(cell, state, None, out=buffer, threads=threads)
         self.world_H_frames = self._written
-        if given is None or isinstance(out, FKTable):
+        if buffer is None or isinstance(out, FKTable):
             self.world_H_frames = self._written.view()
             self.world_H_frames.flags.writeable = False
 
@@ -92,7 +92,7 @@ def frame_H_frame(cell: WorkCell, a: str, b: str, state: State) -> Array:
 
 
 def parent_H_frame(cell: WorkCell, frame: str, state: State) -> Array:
-    """(..., 4, 4) pose of a frame on the frame that it sits on."""
+    """(..., 4, 4) pose of a frame in its parent."""
     index = cell.layout.frame(frame)
     return local_pose(cell, index, cell.check_state(state).values)
 
@@ -100,28 +100,28 @@ def parent_H_frame(cell: WorkCell, frame: str, state: State) -> Array:
 def _some_poses(cell: WorkCell, frames: Sequence[str], state: State, reference: int) -> Array:
     indices = [cell.layout.frame(name) for name in frames]
     cell.check_state(state)
-    wanted = list(dict.fromkeys(indices))  # each once
-    found = poses_of(cell, state, np.array(wanted, dtype=np.int32), reference)
-    if len(wanted) == len(indices):
-        return found
-    return found[..., [wanted.index(k) for k in indices], :, :]
+    frame_indices = list(dict.fromkeys(indices))  # without duplicates
+    poses = poses_of(cell, state, np.array(frame_indices, dtype=np.int32), reference)
+    if len(frame_indices) == len(indices):
+        return poses
+    return poses[..., [frame_indices.index(k) for k in indices], :, :]
 
 
 def poses_of(
     cell: WorkCell,
     state: State,
-    wanted: Array | None,
+    frame_indices: Array | None,
     reference: int = _IN_WORLD,
     *,
     out: Array | None = None,
     threads: int | None = None,
 ) -> Array:
-    """(..., n, 4, 4) poses of frames by index, each at most once; of all in the world if None."""
+    """(..., n, 4, 4) poses of frames by unique indices; None for all frames in the world."""
     steps = cell.steps
     if threads is not None:
         threads = thread_number(threads)
     if steps is None:
-        return _by_numpy(cell, state, wanted, reference, out)
+        return _by_numpy(cell, state, frame_indices, reference, out)
     values, parents = state.values, state.parents
     if not values.flags.c_contiguous and any(values.strides[:-1]):
         values = np.ascontiguousarray(values)
@@ -129,24 +129,26 @@ def poses_of(
         parents = np.ascontiguousarray(parents)
     batch = values.shape[:-1]
     if len(batch) <= steps.MOST_AXES:
-        return steps.run(values, parents, wanted, reference, out, threads)
-    n = len(cell.frames) if wanted is None else len(wanted)
-    given = None if out is None else out.reshape(-1, n, 4, 4)  # a view: it is in C order
-    found = steps.run(flat_rows(values), flat_rows(parents), wanted, reference, given, threads)
-    return in_batch(found, batch) if out is None else out
+        return steps.run(values, parents, frame_indices, reference, out, threads)
+    n = len(cell.frames) if frame_indices is None else len(frame_indices)
+    buffer = None if out is None else out.reshape(-1, n, 4, 4)  # a view, because of C order
+    poses = steps.run(
+        flat_rows(values), flat_rows(parents), frame_indices, reference, buffer, threads
+    )
+    return in_batch(poses, batch) if out is None else out
 
 
 def in_batch(array: Array, batch: tuple[int, ...]) -> Array:
-    """(rows, ...) as (*batch, ...)."""
+    """Reshape (rows, ...) to (*batch, ...)."""
     try:
         return array.reshape(*batch, *array.shape[1:])
     except ValueError:
-        text = f"states with {len(batch)} batch axes: poses and Jacobians have 3 more"
-        raise ShapeError(f"{text}, which are more than NumPy's arrays can have") from None
+        text = f"the state has {len(batch)} batch axes; poses and Jacobians have 3 more"
+        raise ShapeError(f"{text}, which exceeds the limit of NumPy") from None
 
 
 def steps_of(cell: WorkCell) -> Steps:
-    """What the C extension computes the poses of a cell with; None if NumPy has to."""
+    """Build the input of the C extension for a cell; None if NumPy must compute the poses."""
     poses: Any = _extension()
     if poses is None:
         return None
@@ -159,8 +161,8 @@ def steps_of(cell: WorkCell) -> Steps:
         text = f"joint kind {kind!r}, of frame {frame!r}, declares no factors"
         warn_once(
             f"factors of {kind}",
-            f"{text}, so NumPy computes the poses of this workcell, 100 times slower;"
-            " write the method `factors` of the kind",
+            f"{text}, so NumPy computes the poses of this workcell, which is 100 times slower;"
+            " implement the method `factors` of the kind",
         )
         return None
 
@@ -174,37 +176,37 @@ def _extension() -> Any:
 
 
 def _by_numpy(
-    cell: WorkCell, state: State, wanted: Array | None, reference: int, out: Array | None
+    cell: WorkCell, state: State, frame_indices: Array | None, reference: int, out: Array | None
 ) -> Array:
-    found = all_poses(cell, state)
-    if wanted is not None:
-        reference_H_world = se3.inverse(found[..., max(reference, 0), :, :])
-        found = reference_H_world[..., None, :, :] @ found[..., wanted, :, :]
+    poses = all_poses(cell, state)
+    if frame_indices is not None:
+        reference_H_world = se3.inverse(poses[..., max(reference, 0), :, :])
+        poses = reference_H_world[..., None, :, :] @ poses[..., frame_indices, :, :]
     if out is None:
-        return found
-    out[...] = found
+        return poses
+    out[...] = poses
     return out
 
 
 def all_poses(cell: WorkCell, state: State) -> Array:
-    """(..., frames, 4, 4) world poses by NumPy."""
+    """(..., frames, 4, 4) world poses, computed by NumPy."""
     layout = cell.layout
     n, values = len(layout.slots), flat_rows(state.values)
     local = np.empty((len(values), n, 4, 4))
     for k in range(n):
         local[:, k] = local_pose(cell, k, values)
-    above = np.tile(np.array([slot.parent for slot in layout.slots]), (len(values), 1))
+    parent_indices = np.tile(np.array([slot.parent for slot in layout.slots]), (len(values), 1))
     if layout.attachable:
-        above[:, list(layout.attachable)] = flat_rows(state.parents)
+        parent_indices[:, list(layout.attachable)] = flat_rows(state.parents)
     world = np.empty_like(local)
     done = np.zeros((len(values), n), dtype=bool)
     world[:, 0], done[:, 0] = np.eye(4), True
     rows = np.arange(len(values))
     while not done.all():
         for k in range(1, n):
-            ready = ~done[:, k] & done[rows, above[:, k]]
+            ready = ~done[:, k] & done[rows, parent_indices[:, k]]
             if ready.any():
-                world[ready, k] = world[rows[ready], above[ready, k]] @ local[ready, k]
+                world[ready, k] = world[rows[ready], parent_indices[ready, k]] @ local[ready, k]
                 done[ready, k] = True
     return in_batch(world, state.batch_shape)
 
@@ -216,4 +218,4 @@ def _check_out(out: Array, shape: tuple[int, ...]) -> None:
     if out.shape != shape:
         raise ShapeError(f"out: expected {shape}, got {out.shape}")
     if not (out.flags.c_contiguous and out.flags.writeable and out.flags.aligned):
-        raise ArgumentError("out: expected an array in C order that can be written to")
+        raise ArgumentError("out: expected a writeable, aligned array in C order")

@@ -1,7 +1,7 @@
-"""Where the numbers of each frame stand in a state, and which frames can be attached.
+"""The layout of a state: the slice of each frame, and the attachable frames.
 
-The layout is all that a state needs to know of its cell. Its digest tells states of one structure
-from all others: names, kinds and static parents of the frames; poses, limits and shapes may change.
+A state refers to the layout of its cell, not to the cell. The digest of the layout identifies the
+structure: names, kinds and static parents of the frames, but not poses, limits and shapes.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from linkwork.workcell.parts import CellFrame
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a state knows of one frame."""
+    """One frame in the layout of a state."""
 
     name: str
     kind: str  # fixed, movable, or the kind of a joint
-    size: int  # how many numbers it has in a state
+    size: int  # number of its values in a state
     parent: int  # index of its static parent; -1 of an attachable frame, and of WORLD
     attachable: bool
 
     @property
     def joint_kind(self) -> JointKind:
-        """The kind of joint that its coordinates belong to."""
+        """The joint kind of its coordinates."""
         return KINDS["floating" if self.kind == "movable" else self.kind]
 
 
 @dataclass(frozen=True)
 class StateLayout:
-    """Slices of a state's numbers by frame."""
+    """The slices of state values by frame."""
 
     cell: str  # name of the workcell
     slots: tuple[Slot, ...]  # of all frames, WORLD first
 
-    def __reduce__(self) -> tuple[object, ...]:  # without what is computed from them
+    def __reduce__(self) -> tuple[object, ...]:  # without cached values
         return type(self), (self.cell, self.slots)
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the structure."""
+        """Digest of the structure."""
         text = repr((self.cell, self.slots))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -58,13 +58,13 @@ class StateLayout:
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Where the numbers of each frame begin."""
+        """Index of the first value of each frame."""
         ends = np.cumsum([0, *(slot.size for slot in self.slots)])
         return tuple(ends[:-1].tolist())
 
     @cached_property
     def n_values(self) -> int:
-        """How many numbers a state has."""
+        """The number of values of a state."""
         return sum(slot.size for slot in self.slots)
 
     @cached_property
@@ -74,19 +74,19 @@ class StateLayout:
 
     @cached_property
     def column(self) -> Mapping[int, int]:
-        """Where the parent of an attachable frame stands in a state's parents, by its index."""
+        """Column of each attachable frame in a state's parents, by the index of the frame."""
         return {frame: k for k, frame in enumerate(self.attachable)}
 
     @cached_property
     def columns(self) -> Array:
-        """(frames,) where the parent of an attachable frame stands in a state's parents; else 0."""
-        found = np.zeros(len(self.slots), dtype=np.int32)
-        found[list(self.attachable)] = np.arange(len(self.attachable))
-        return found
+        """(frames,) column of each attachable frame in a state's parents; 0 for other frames."""
+        columns = np.zeros(len(self.slots), dtype=np.int32)
+        columns[list(self.attachable)] = np.arange(len(self.attachable))
+        return columns
 
     @cached_property
     def unit_norms(self) -> tuple[tuple[int, int, str], ...]:
-        """(offset, count, what) of each quaternion or (cos, sin) pair among the numbers."""
+        """(offset, count, description) of each quaternion or (cos, sin) pair in the values."""
         return tuple(
             (offset + part.start, part.count, f"the {part.name} of {slot.name!r}")
             for slot, offset in zip(self.slots, self.offsets, strict=True)
@@ -107,7 +107,7 @@ class StateLayout:
         return roots
 
     def extended(self, frame: CellFrame) -> StateLayout:
-        """The layout with a further frame at the end."""
+        """The layout with an additional frame at the end."""
         layout = StateLayout(self.cell, (*self.slots, slot_of(frame, self.index)))
         layout.__dict__["index"] = {**self.index, frame.name: len(self.slots)}
         return layout
@@ -118,32 +118,32 @@ class StateLayout:
             return self.index[name]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
         except (KeyError, TypeError):
             pass
-        full = [known for known in self.index if known.endswith(f".{name}")]
-        if full:
-            text = f"no frame named {shown(name)}; did you mean {' or '.join(map(repr, full[:3]))}?"
-            raise NameNotFoundError(text)
+        full_names = [frame for frame in self.index if frame.endswith(f".{name}")]
+        if full_names:
+            hint = f"did you mean {' or '.join(map(repr, full_names[:3]))}?"
+            raise NameNotFoundError(f"no frame named {shown(name)}; {hint}")
         raise name_not_found("frame", name, self.index)
 
     def norms_in(self, columns: Array) -> tuple[tuple[int, int, str], ...]:
-        """Those of `unit_norms` that some of a state's numbers belong to."""
+        """The entries of `unit_norms` that are in some columns of the values."""
         chosen = set(columns.tolist())
         return tuple(unit for unit in self.unit_norms if unit[0] in chosen)
 
     def span(self, frame: int) -> slice:
-        """Slice of a state's numbers that belongs to a frame."""
+        """Slice of a frame in the values of a state."""
         offset = self.offsets[frame]
         return slice(offset, offset + self.slots[frame].size)
 
 
 def layout_of(cell: str, frames: Iterable[CellFrame]) -> StateLayout:
-    """The layout of the states of some frames."""
+    """The layout of the states of a cell with these frames."""
     frames = tuple(frames)
     index = {frame.name: k for k, frame in enumerate(frames)}
     return StateLayout(cell, tuple(slot_of(frame, index) for frame in frames))
 
 
 def slot_of(frame: CellFrame, index: Mapping[str, int]) -> Slot:
-    """What a state knows of a frame; `index` is that of all frames by name."""
+    """The slot of a frame; `index` has the indices of all frames by name."""
     is_root = frame.attachable or frame.parent is None
     return Slot(
         name=frame.name,

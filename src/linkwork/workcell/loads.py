@@ -1,14 +1,13 @@
-"""What the bodies of a device carry in a state: gripped objects, and what sits on them.
+"""Loads of the bodies of a device in a state: gripped objects, and everything on them.
 
-A frame with inertia that is no part of the device is carried by the first frame of the device on
-its way to WORLD, if there is one: fixed to it, attached to it, or on other frames that are. Joints
-on that way that the device does not drive are where they are in the state, and taken for locked.
+A frame with inertia that is not part of the device is carried by the first frame of the device on
+its path to WORLD, if there is one. Joints on that path that the device does not move are locked at
+their position in the state.
 
-The ten numbers of such a frame are brought to the body from frame to frame. Rows of a batch with
-the same attachments are computed together; the way of each frame is found once for each row of
-attachments, and kept.
+The ten inertial parameters of such a frame are transformed to the body from frame to frame. Rows of
+a batch with equal attachments are computed together; the paths for given attachments are cached.
 
-`Payloads` makes what is carried an input of the functions of the robot, as parameters.
+`Payloads` passes the loads to the functions of the robot as parameters.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ if TYPE_CHECKING:
 
 
 Totals = dict[int, Array]
-"""By body: (rows, 10) numbers of all that it carries, in the axes of the body."""
+"""By body: (rows, 10) inertial parameters of its total load, in the axes of the body."""
 
-FEW_GROUPS = 16  # so many rows of attachments are taken one by one
-MOST_KEPT = 256  # rows of attachments whose ways are kept, and sums for each of them
+MAX_PLAIN_GROUPS = 16  # above this, attachments that do not affect the loads are ignored
+CACHE_SIZE = 256  # number of cached plans, and of cached sums per plan
 
 
 @dataclass(frozen=True)
 class Step:
-    """From the axes of one frame to those of a frame that carries it."""
+    """The transform from a frame to a frame that carries it."""
 
-    frame: int  # whose pose on its parent depends on the state; -1 for none
-    columns: slice  # its numbers, if it is a movable frame
-    pose: Array  # (4, 4) of that parent in the axes of what carries it
+    frame: int  # the frame whose pose in its parent depends on the state; -1 for none
+    columns: slice  # its state values, if it is movable
+    pose: Array  # (4, 4) of that parent in the carrying frame
 
     @cached_property
     def mount(self) -> Array:
@@ -58,27 +57,27 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Carried:
+class CarriedFrame:
     """A frame with inertia that a body carries."""
 
     body: int
-    numbers: Array  # (10,) in its own axes
+    parameters: Array  # (10,) inertial parameters in the axes of the frame
     steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that the bodies carry where frames are attached in one way."""
+    """All frames that the bodies carry, for given attachments."""
 
-    carried: tuple[Carried, ...]
-    columns: Any  # numbers of a state that enter: a slice or an array of indices
+    carried: tuple[CarriedFrame, ...]
+    columns: Any  # state values that affect the loads: a slice or an array of indices
     movable: tuple[slice, ...]  # those of movable frames
     others: Any  # those of joints, as `columns`
-    sums: dict[bytes, Any] = field(default_factory=dict[bytes, Any])  # by those numbers
+    sums: dict[bytes, Any] = field(default_factory=dict[bytes, Any])  # cache by these values
 
 
 class Loads:
-    """Finds and adds up what the bodies of a device carry."""
+    """Finds and sums the loads of the bodies of a device."""
 
     def __init__(
         self,
@@ -86,26 +85,26 @@ class Loads:
         frames: Mapping[int, tuple[int, Array]],
         more: Collection[int] = (),
     ) -> None:
-        """Look at which frames can be carried.
+        """Determine which frames can be carried.
 
         Args:
             cell: the workcell.
-            frames: by the index of each frame of the device: the number of its body, and its pose
-                (4, 4) there.
-            more: frames of the device whose poses on their bodies depend on the state; what sits
-                on them is brought to the next of `frames` that carries them.
+            frames: by index of each frame of the device: its body, and its pose (4, 4) there.
+            more: frames of the device whose poses in their bodies depend on the state; their loads
+                are transformed to the nearest of `frames` that carries them.
         """
         self._cell, self._frames = cell, frames
         self._plans: dict[bytes, Plan] = {}
         layout = cell.layout
         n = len(layout.slots)
-        self._is_carried = np.zeros(n, dtype=bool)  # by a body, in every state
-        self._column = np.full(n, -1, dtype=np.int32)  # of what it is attached by; -1 on WORLD
+        self._is_carried = np.zeros(n, dtype=bool)  # whether a body carries it in every state
+        # column of the attachable frame that carries it; -1 if WORLD does
+        self._column = np.full(n, -1, dtype=np.int32)
         for k in range(n):
-            here, root = k, int(layout.part_roots[k])
-            while here not in frames and here not in (root, 0):
-                here = layout.slots[here].parent
-            self._is_carried[k] = here in frames
+            current, root = k, int(layout.part_roots[k])
+            while current not in frames and current not in (root, 0):
+                current = layout.slots[current].parent
+            self._is_carried[k] = current in frames
             self._column[k] = layout.column[root] if root else -1
         self._sources = [
             (k, frame.inertia.parameters())
@@ -116,107 +115,108 @@ class Loads:
         ]
 
     def plan(self, parents: Array) -> Plan:
-        """What is carried with the attachments (n_attachable,) of one state."""
+        """The plan for the attachments (n_attachable,) of one state."""
         key = parents.tobytes()
         plan = self._plans.get(key)
         if plan is None:
-            if len(self._plans) >= MOST_KEPT:
+            if len(self._plans) >= CACHE_SIZE:
                 self._plans = {}
-            plan = self._plans[key] = self._made(parents)
+            plan = self._plans[key] = self._build_plan(parents)
         return plan
 
     def groups(self, parents: Array) -> list[tuple[Array, Array]]:
-        """Rows (rows, n_attachable) of attachments with the same frames carried in the same way.
+        """Group rows of attachments (rows, n_attachable) that have equal plans.
 
         Returns:
-            For each group its attachments, and its rows. If there are many ways of attaching, what
-            no body carries is -1 there, so that groups differ in what is carried only.
+            The attachments and the rows of each group. If there are many different attachments,
+            those of frames that no body carries are -1, so that they do not split groups.
         """
         columns = np.flatnonzero((parents != parents[0]).any(axis=0))
         distinct, of_row = _distinct(parents[:, columns])
-        if len(distinct) > FEW_GROUPS:
+        if len(distinct) > MAX_PLAIN_GROUPS:
             parents = np.where(self._are_carried(parents), parents, -1)
             columns = np.flatnonzero((parents != parents[0]).any(axis=0))
             distinct, of_row = _distinct(parents[:, columns])
         order = np.argsort(of_row, kind="stable")
         starts = np.searchsorted(of_row[order], np.arange(len(distinct) + 1))
-        found: list[tuple[Array, Array]] = []
+        result: list[tuple[Array, Array]] = []
         for k, row in enumerate(distinct):
-            full = parents[0].copy()
-            full[columns] = row
-            found.append((full, order[starts[k] : starts[k + 1]]))
-        return found
+            attachments = parents[0].copy()
+            attachments[columns] = row
+            result.append((attachments, order[starts[k] : starts[k + 1]]))
+        return result
 
     def _are_carried(self, parents: Array) -> Array:
-        """(rows, n_attachable) whether some body carries each attachable frame."""
-        is_carried, above = self._is_carried[parents], self._column[parents]
+        """(rows, n_attachable) whether a body carries each attachable frame."""
+        is_carried, parent_columns = self._is_carried[parents], self._column[parents]
         rows = np.arange(len(parents))[:, None]
-        waits = ~is_carried & (above >= 0)
-        while waits.any():  # on other attachable frames: are those carried?
-            onward = np.where(waits, above, 0)
-            found, further = is_carried[rows, onward], above[rows, onward]
-            is_carried, above = is_carried | (waits & found), np.where(waits, further, above)
-            waits = ~is_carried & (above >= 0)
+        pending = ~is_carried & (parent_columns >= 0)
+        while pending.any():  # frames attached to other attachable frames
+            targets = np.where(pending, parent_columns, 0)
+            target_carried, next_columns = is_carried[rows, targets], parent_columns[rows, targets]
+            is_carried = is_carried | (pending & target_carried)
+            parent_columns = np.where(pending, next_columns, parent_columns)
+            pending = ~is_carried & (parent_columns >= 0)
         return is_carried
 
     def totals(self, plan: Plan, values: Array, rows: Array | None = None) -> Totals:
-        """What each body carries, for some rows of numbers (rows, n_values), all of one plan."""
-        found: Totals = {}
-        for one in plan.carried:
-            numbers = one.numbers
-            for step in one.steps:
-                numbers = self._brought(step, numbers, values, rows)
-            known = found.get(one.body)
-            found[one.body] = numbers if known is None else known + numbers
-        return found
+        """The load of each body, for rows of state values (rows, n_values) with the same plan."""
+        totals: Totals = {}
+        for carried in plan.carried:
+            parameters = carried.parameters
+            for step in carried.steps:
+                parameters = self._transform(step, parameters, values, rows)
+            previous = totals.get(carried.body)
+            totals[carried.body] = parameters if previous is None else previous + parameters
+        return totals
 
     def are_same(self, plan: Plan, values: Array) -> bool:
-        """Whether all rows of numbers (rows, n_values) give the same sums."""
-        if any(_differ()(values[:, span], values[0, span]).any() for span in plan.movable):
+        """Whether all rows of state values (rows, n_values) have the same loads."""
+        if any(_row_difference()(values[:, span], values[0, span]).any() for span in plan.movable):
             return False
         others = values[:, plan.others]
         return bool((others == others[0]).all())
 
-    def _brought(self, step: Step, numbers: Array, values: Array, rows: Array | None) -> Array:
-        """(..., 10) numbers of a frame, in the axes of what carries it."""
+    def _transform(self, step: Step, parameters: Array, values: Array, rows: Array | None) -> Array:
+        """(..., 10) inertial parameters after one step."""
         if step.frame < 0:
-            return inertia.transform(step.pose, numbers)
+            return inertia.transform(step.pose, parameters)
         if step.columns.stop:
-            own = values[:, step.columns] if rows is None else values[rows, step.columns]
-            return _carried_by()(numbers, own, step.mount)
+            frame_values = values[:, step.columns] if rows is None else values[rows, step.columns]
+            return _movable_transform()(parameters, frame_values, step.mount)
         chosen = values if rows is None else values[rows]
         pose = step.pose @ local_pose(self._cell, step.frame, chosen)
-        return inertia.transform(pose, numbers)
+        return inertia.transform(pose, parameters)
 
-    def _made(self, parents: Array) -> Plan:
-        carried: list[Carried] = []
+    def _build_plan(self, parents: Array) -> Plan:
+        carried: list[CarriedFrame] = []
         columns: set[int] = set()
         movable: set[tuple[int, int]] = set()
-        for source, numbers in self._sources:
-            way = self._way(source, parents)
-            if way is not None:
-                body, steps = way
-                carried.append(Carried(body, numbers, tuple(steps)))
+        for source, parameters in self._sources:
+            path = self._path_to_body(source, parents)
+            if path is not None:
+                body, steps = path
+                carried.append(CarriedFrame(body, parameters, tuple(steps)))
                 for step in steps:
-                    columns.update(self._entering(step))
+                    columns.update(self._columns_of_step(step))
                     if step.columns.stop:
                         movable.add((step.columns.start, step.columns.stop))
         spans = tuple(slice(*span) for span in sorted(movable))
         others = columns.difference(*(range(*span) for span in movable))
         return Plan(tuple(carried), columns_of(sorted(columns)), spans, columns_of(sorted(others)))
 
-    def _way(self, frame: int, parents: Array) -> tuple[int, list[Step]] | None:
-        """The body that carries a frame, and the steps to it; None if no body does."""
+    def _path_to_body(self, frame: int, parents: Array) -> tuple[int, list[Step]] | None:
+        """The body that carries a frame, and the steps to it; None if there is no such body."""
         layout = self._cell.layout
         steps: list[Step] = []
-        pose, moving = np.eye(4), -1  # constant poses since the last frame that moves
+        pose, moving = np.eye(4), -1  # product of constant poses since the last moving frame
         while frame not in self._frames:
-            own = self._cell.frames[frame]
-            if own.movable or own.motion:
+            cell_frame = self._cell.frames[frame]
+            if cell_frame.movable or cell_frame.motion:
                 steps.append(self._step(moving, pose))
                 pose, moving = np.eye(4), frame
             else:
-                pose = own.parent_H_frame.matrix() @ pose
+                pose = cell_frame.parent_H_frame.matrix() @ pose
             frame = parent_index(layout, frame, parents)
             if frame < 0:
                 return None
@@ -228,8 +228,8 @@ class Loads:
         is_movable = frame >= 0 and self._cell.frames[frame].movable
         return Step(frame, self._cell.layout.span(frame) if is_movable else slice(0, 0), pose)
 
-    def _entering(self, step: Step) -> list[int]:
-        """Which numbers of a state enter a step."""
+    def _columns_of_step(self, step: Step) -> list[int]:
+        """The state values that a step depends on."""
         if step.frame < 0:
             return []
         leader, _, _ = leader_of(self._cell, self._cell.frames[step.frame])
@@ -238,23 +238,23 @@ class Loads:
 
 
 def _distinct(rows: Array) -> tuple[Array, Array]:
-    """The distinct rows of integers, and which of them each row is."""
+    """The distinct rows of integers, and the index of each row among them."""
     if not rows.shape[1] or not len(rows):
         return rows[:1], np.zeros(len(rows), dtype=np.intp)
-    size = int(rows.max()) + 2  # -1 stands for none
-    if size ** rows.shape[1] < 2**62:  # one number for each row
+    size = int(rows.max()) + 2  # entries are -1 or more
+    if size ** rows.shape[1] < 2**62:  # a row fits into one integer
         packed = rows[:, 0].astype(np.int64)
         for column in rows.T[1:]:
             packed = packed * size + column
     else:
-        whole = np.dtype((np.void, rows.itemsize * rows.shape[1]))
-        packed = np.ascontiguousarray(rows).view(whole).ravel()
+        row_type = np.dtype((np.void, rows.itemsize * rows.shape[1]))
+        packed = np.ascontiguousarray(rows).view(row_type).ravel()
     _, first, of_row = np.unique(packed, return_index=True, return_inverse=True)
     return rows[first], of_row
 
 
 def columns_of(columns: list[int]) -> Any:
-    """Columns of an array: a slice, if they are in one piece and so need no copy."""
+    """An index for columns of an array: a slice, which needs no copy, if they are contiguous."""
     if columns == list(range(columns[0], columns[0] + len(columns)) if columns else []):
         return slice(columns[0], columns[-1] + 1) if columns else slice(0, 0)
     return np.array(columns, dtype=np.intp)
@@ -265,40 +265,40 @@ def _is_identity(pose: Array) -> bool:
 
 
 @cache
-def _carried_by() -> Any:
-    """The compiled step of a movable frame: ten numbers on it, on what its parent is mounted on."""
+def _movable_transform() -> Any:
+    """The compiled step of a movable frame: transform inertial parameters by mount @ pose."""
 
-    @compile_function(numbers=(10,), at=(7,), mount=(3, 4))
-    def carried_by(numbers: Array, at: Array, mount: Array) -> Array:
-        pose = se3.pose(quat.to_rotation(at[3:]), at[:3])
-        last = np.array([[0.0, 0.0, 0.0, 1.0]])
-        return inertia_source.transform(np.concatenate([mount, last]) @ pose, numbers)
+    @compile_function(parameters=(10,), xyz_wxyz=(7,), mount=(3, 4))
+    def movable_transform(parameters: Array, xyz_wxyz: Array, mount: Array) -> Array:
+        pose = se3.pose(quat.to_rotation(xyz_wxyz[3:]), xyz_wxyz[:3])
+        last_row = np.array([[0.0, 0.0, 0.0, 1.0]])
+        return inertia_source.transform(np.concatenate([mount, last_row]) @ pose, parameters)
 
-    return carried_by
+    return movable_transform
 
 
 @cache
-def _differ() -> Any:
-    """Compiled: 0 for rows of numbers of a movable frame that are a given row, else not 0."""
+def _row_difference() -> Any:
+    """The compiled 1-norm of the difference of the values of a movable frame to the first row."""
 
-    @compile_function(at=(7,), first=(7,))
-    def differ(at: Array, first: Array) -> Array:
-        return abs(at - first).sum()
+    @compile_function(xyz_wxyz=(7,), first=(7,))
+    def row_difference(xyz_wxyz: Array, first: Array) -> Array:
+        return abs(xyz_wxyz - first).sum()
 
-    return differ
+    return row_difference
 
 
 def prepare() -> None:
-    """Have the functions ready that states are computed with, so that gripping compiles nothing."""
+    """Compile the functions of this module, so that gripping compiles nothing."""
     pose = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    _carried_by()(np.zeros(10), pose, np.eye(3, 4))
-    _differ()(pose, pose)
+    _movable_transform()(np.zeros(10), pose, np.eye(3, 4))
+    _row_difference()(pose, pose)
 
 
 def warmup() -> None:
-    """Wait until their fast code is in use."""
-    _carried_by().warmup()
-    _differ().warmup()
+    """Wait for their optimized code."""
+    _movable_transform().warmup()
+    _row_difference().warmup()
 
 
 class Payloads:
@@ -307,102 +307,105 @@ class Payloads:
     def __init__(
         self, loads: Loads, plain: KinDyn, slots: dict[int, str], more: Sequence[Parameter]
     ) -> None:
-        """Take the robot without payloads.
+        """Create the robot with payloads.
 
         Args:
-            loads: says what its bodies carry.
-            plain: the robot.
-            slots: by body that may carry something: the link whose payload that is.
-            more: further parameters, after the payloads; zero where nobody sets them.
+            loads: computes the loads of its bodies.
+            plain: the robot without payloads.
+            slots: by body that may carry objects: the link of the payload.
+            more: additional parameters after the payloads; their default is zero.
         """
         self._loads, self._plain, self._slots, self._more = loads, plain, slots, more
         self.kd = self._with_payloads(slots)
         prepare()
 
     def of(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
-        """The robot that computes a state, and its parameters, (n,) or (..., n)."""
+        """The robot for a state, and its parameters, (n,) or (..., n)."""
         if parents.ndim == 1:
-            return self._of_one(parents, values)
+            return self._of_state(parents, values)
         is_empty = 0 in parents.shape[:-1]
-        if is_empty or not any(parents.strides[:-1]):  # or all rows are the same one in memory
-            return self._of_shared(parents, values)
+        if is_empty or not any(parents.strides[:-1]):  # all rows are the same memory
+            return self._of_equal_attachments(parents, values)
         return self._of_rows(parents, values)
 
-    def _of_one(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
-        """The robot, and (n,) parameters, of one state; kept for the same attachments and poses."""
+    def _of_state(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
+        """The robot and its parameters (n,) for one state, cached by attachments and poses."""
         plan = self._loads.plan(parents)
         key = values[plan.columns].tobytes()
-        known = plan.sums.get(key)
-        if known is None:
+        cached = plan.sums.get(key)
+        if cached is None:
             kd, slots, totals = self._sums(plan, values[None])
-            known = kd, self._numbers(kd, slots, totals, 1)[0]
-            known[1].flags.writeable = False
-            if len(plan.sums) >= MOST_KEPT:
+            cached = kd, self._parameter_rows(kd, slots, totals, 1)[0]
+            cached[1].flags.writeable = False
+            if len(plan.sums) >= CACHE_SIZE:
                 plan.sums.clear()
-            plan.sums[key] = known
-        return known
+            plan.sums[key] = cached
+        return cached
 
-    def _of_shared(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
-        """The same for a batch with the same attachments in all rows; (n,) or (..., n)."""
+    def _of_equal_attachments(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
+        """The same for a batch with equal attachments in all rows; (n,) or (..., n)."""
         batch, values = values.shape[:-1], flat_rows(values)
         if not len(values):
             return self.kd, self.kd.parameter_values()
         row = flat_rows(parents)[0]
         plan = self._loads.plan(row)
         if self._loads.are_same(plan, values):
-            return self._of_one(row, values[0])
+            return self._of_state(row, values[0])
         kd, slots, totals = self._sums(plan, values)
-        return kd, self._numbers(kd, slots, totals, len(values)).reshape(*batch, -1)
+        return kd, self._parameter_rows(kd, slots, totals, len(values)).reshape(*batch, -1)
 
     def _of_rows(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
-        """The same for a batch whose rows may differ in their attachments; (..., n)."""
+        """The same for a batch with different attachments; (..., n)."""
         batch, n = values.shape[:-1], values.shape[-1]
         values = flat_rows(values)
         groups = self._loads.groups(flat_rows(parents))
         if len(groups) == 1:
             row = np.broadcast_to(groups[0][0], (*batch, parents.shape[-1]))
-            return self._of_shared(row, values.reshape(*batch, n))
-        parts = [(self._sums(self._loads.plan(row), values, at), at) for row, at in groups]
+            return self._of_equal_attachments(row, values.reshape(*batch, n))
+        parts = [(self._sums(self._loads.plan(row), values, rows), rows) for row, rows in groups]
         kd, slots = next(
-            (own[:2] for own, _ in parts if own[0] is not self.kd), (self.kd, self._slots)
+            (sums[:2] for sums, _ in parts if sums[0] is not self.kd),
+            (self.kd, self._slots),
         )
-        numbers = np.zeros((len(values), kd.parameters.size))
-        for (_, _, totals), at in parts:
+        parameters = np.zeros((len(values), kd.parameters.size))
+        for (_, _, totals), rows in parts:
             if totals:
-                numbers[at] = self._numbers(kd, slots, totals, len(at))
-        return kd, numbers.reshape(*batch, -1)
+                parameters[rows] = self._parameter_rows(kd, slots, totals, len(rows))
+        return kd, parameters.reshape(*batch, -1)
 
     def _sums(
         self, plan: Plan, values: Array, rows: Array | None = None
     ) -> tuple[KinDyn, dict[int, str], Totals]:
-        """The robot that has all payloads of a plan, and what its bodies carry."""
-        found = self._loads.totals(plan, values, rows)
+        """The robot with all payloads of a plan, its slots, and the loads of its bodies."""
+        totals = self._loads.totals(plan, values, rows)
         if not self._plain.floating:
-            found.pop(0, None)  # what sits on a base that is fixed does not move
-        if found.keys() <= self._slots.keys():
-            return self.kd, self._slots, found
-        return *self._general, found
+            totals.pop(0, None)  # loads of a fixed base do not move
+        if totals.keys() <= self._slots.keys():
+            return self.kd, self._slots, totals
+        return *self._general, totals
 
-    def _numbers(self, kd: KinDyn, slots: dict[int, str], totals: Totals, rows: int) -> Array:
+    def _parameter_rows(
+        self, kd: KinDyn, slots: dict[int, str], totals: Totals, rows: int
+    ) -> Array:
         """(rows, n) the parameters of a robot with payloads."""
-        numbers = np.zeros((rows, kd.parameters.size))
+        parameters = np.zeros((rows, kd.parameters.size))
         for body, total in totals.items():
-            numbers[:, kd.parameters[f"payload.{slots[body]}"]] = total
-        return numbers
+            parameters[:, kd.parameters[f"payload.{slots[body]}"]] = total
+        return parameters
 
     @cached_property
     def _general(self) -> tuple[KinDyn, dict[int, str]]:
-        """The robot with a payload on every body, for what the carriers do not carry."""
+        """The robot with a payload on every body, for loads of bodies without a slot."""
         bodies = range(0 if self._plain.floating else 1, len(self._plain.tree.links))
         slots = {body: self._plain.tree.links[body][0] for body in bodies}
         return self._with_payloads(slots), slots
 
     def _with_payloads(self, slots: dict[int, str]) -> KinDyn:
-        listed = [Payload(link) for link in slots.values()]
-        return _shared(self._plain.replace(parameters=[*listed, *self._more]))
+        payloads = [Payload(link) for link in slots.values()]
+        return _shared(self._plain.replace(parameters=[*payloads, *self._more]))
 
 
 @lru_cache(maxsize=32)
 def _shared(kd: KinDyn) -> KinDyn:
-    """One robot for all that are equal: another cell with the same arm compiles nothing anew."""
+    """The same object for equal robots, so that other cells with the same arm compile nothing."""
     return kd

@@ -1,12 +1,12 @@
-"""Frames of a workcell: frozen data, without any state.
+"""Frames of a workcell: immutable data, without any state.
 
-A frame sits on its parent, which is another frame of the cell; the root is WORLD. By kind:
+The parent of a frame is another frame of the cell; the root is WORLD. By kind:
 
     fixed      parent_H_frame is constant
     movable    parent_H_frame is in the state: position (3) and quaternion wxyz (4)
     a joint    parent_H_frame(theta) = parent_H_joint @ M(theta) @ joint_H_frame, theta in the state
 
-A frame of any kind may be attachable: then the state says which frame it sits on, too.
+A frame of any kind may be attachable: then its parent is in the state, too.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ WORLD = "WORLD"
 """Name of the root of every workcell."""
 
 NORM_TOLERANCE = 1e-3
-"""A quaternion or (cos, sin) pair whose norm is further than this from 1 is refused."""
+"""A quaternion or (cos, sin) pair whose norm differs from 1 by more is rejected."""
 
 NORM_NOISE = 4e-16
-"""A norm that differs from 1 by no more is 1 to rounding, and nothing is scaled."""
+"""A norm that differs from 1 by no more is not normalized."""
 
 _MOVABLE = KINDS["floating"]  # a movable frame has the coordinates of a floating joint
 
@@ -53,23 +53,23 @@ class Motion:
     kind: str  # one of linkwork.model.joints.KINDS
     axis: Triple = (0.0, 0.0, 1.0)  # unit vector in the joint frame
     pitch: float = 0.0  # of a helical joint: advance along the axis per radian [m/rad]
-    joint_H_frame: Pose = IDENTITY  # where the frame sits on the moving side
+    joint_H_frame: Pose = IDENTITY  # of the frame on the moving side
     backwards: bool = False  # whether the frame is on the fixed side, moved by M^-1
     limits: Limits = NO_LIMITS
-    acceleration: float = inf  # largest, either way [rad/s^2] or [m/s^2]
+    acceleration: float = inf  # limit of its magnitude [rad/s^2] or [m/s^2]
     depends: Mimic | None = None  # theta = multiplier theta_other + offset; names a joint frame
     active: bool = True  # False of a joint that devices do not drive
-    joint: str = ""  # name of the joint in the robot that it comes from, if any
+    joint: str = ""  # name of the joint in the robot model, if any
 
     def __post_init__(self) -> None:
         settle(self, kind=text(self.kind, "kind"), axis=triple(self.axis, "axis"))
         if self.kind not in KINDS or self.kind == "fixed":
-            known = [name for name in KINDS if name != "fixed"]
-            raise model_error(f"unknown kind {self.kind!r} of a joint; {nearest(self.kind, known)}")
+            kinds = [name for name in KINDS if name != "fixed"]
+            raise model_error(f"unknown joint kind {self.kind!r}; {nearest(self.kind, kinds)}")
         settle(self, pitch=number(self.pitch, "pitch"), joint=text(self.joint, "joint"))
         acceleration = number(self.acceleration, "acceleration")
         if math.isnan(acceleration) or acceleration < 0:
-            raise model_error(f"acceleration: expected 0 or more, got {acceleration:g}")
+            raise model_error(f"acceleration: expected a number >= 0, got {acceleration:g}")
         settle(self, acceleration=acceleration)
         instance(self.joint_H_frame, Pose, "joint_H_frame")
         instance(self.limits, Limits, "limits")
@@ -78,19 +78,19 @@ class Motion:
         if self.depends is not None:
             instance(self.depends, Mimic, "depends")
             if self.motion_kind.nq != 1:
-                text_ = f"a {self.kind} joint cannot depend on another"
-                raise model_error(f"{text_}; only joints with one coordinate can")
+                message = f"a {self.kind} joint cannot depend on another"
+                raise model_error(f"{message}; only joints with one coordinate can")
         if self.motion_kind.nv != 1 and self.limits != NO_LIMITS:
             raise model_error(f"a {self.kind} joint has no limits, got {self.limits}")
 
     @property
     def motion_kind(self) -> JointKind:
-        """The kind itself, which knows how the joint moves."""
+        """The joint kind object."""
         return KINDS[self.kind]
 
     @property
     def constants(self) -> Axis:
-        """What the formulas of the kind compute with."""
+        """The axis and pitch, as the formulas of the kind need them."""
         return Axis(self.axis, self.pitch)
 
 
@@ -99,17 +99,17 @@ class CellFrame:
     """A frame of a workcell."""
 
     name: str
-    parent: str | None  # None of WORLD only
-    parent_H_frame: Pose = IDENTITY  # of a joint: parent_H_joint; of a movable frame: by default
+    parent: str | None  # None only for WORLD
+    parent_H_frame: Pose = IDENTITY  # for a joint: parent_H_joint; for a movable frame: the default
     movable: bool = False
     attachable: bool = False
-    motion: Motion | None = None  # of a joint frame
-    home: tuple[float, ...] = ()  # its numbers in the default state
-    home_parent: str | None = None  # of an attachable frame, in the default state; None: `parent`
-    inertia: Inertia = NO_INERTIA  # of what is fixed to it, in its axes
+    motion: Motion | None = None  # for a joint frame
+    home: tuple[float, ...] = ()  # its values in the default state
+    home_parent: str | None = None  # of an attachable frame in the default state; None: `parent`
+    inertia: Inertia = NO_INERTIA  # of the body that is fixed to it, in its axes
     visuals: tuple[Shape, ...] = ()
     collisions: tuple[Shape, ...] = ()
-    properties: tuple[tuple[str, str], ...] = ()  # whatever a file says besides
+    properties: tuple[tuple[str, str], ...] = ()  # additional (name, value) pairs of a file
     location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -126,9 +126,9 @@ class CellFrame:
             if self.motion is not None:
                 instance(self.motion, Motion, "motion")
             if self.movable and self.motion:
-                raise model_error("a joint frame cannot be movable; it moves by its joint")
+                raise model_error("a joint frame cannot be movable")
             if self.parent == self.name:
-                raise model_error("a frame cannot be its own parent")
+                raise model_error("a frame cannot be its parent")
             if self.home_parent is not None and not self.attachable:
                 raise model_error("home_parent: only an attachable frame has one")
             settle(self, home=self._checked_home())
@@ -137,8 +137,12 @@ class CellFrame:
         if not self.size:
             return ()
         if not self.home:
-            return xyz_wxyz_of(self.parent_H_frame) if self.movable else self.own_kind.neutral
-        return unit_numbers(self.own_kind, finite_numbers(self.home, self.size, "home"))
+            return (
+                xyz_wxyz_of(self.parent_H_frame) if self.movable else self.coordinate_kind.neutral
+            )
+        return normalized_coordinates(
+            self.coordinate_kind, finite_numbers(self.home, self.size, "home")
+        )
 
     @property
     def kind(self) -> str:
@@ -147,25 +151,25 @@ class CellFrame:
 
     @property
     def default_parent(self) -> str | None:
-        """The frame that it sits on in the default state."""
+        """The parent in the default state."""
         return self.parent if self.home_parent is None else self.home_parent
 
     @property
-    def own_kind(self) -> JointKind:
-        """The kind of joint whose coordinates the frame has in a state."""
+    def coordinate_kind(self) -> JointKind:
+        """The joint kind of the frame's coordinates in a state."""
         return self.motion.motion_kind if self.motion else _MOVABLE
 
     @property
     def size(self) -> int:
-        """How many numbers of a state are the frame's own."""
+        """The number of the frame's values in a state."""
         if self.motion:
             return 0 if self.motion.depends else self.motion.motion_kind.nq
         return _MOVABLE.nq if self.movable else 0
 
     @property
     def velocity_size(self) -> int:
-        """How many velocity coordinates belong to them."""
-        return self.own_kind.nv if self.size else 0
+        """The number of the frame's velocity coordinates."""
+        return self.coordinate_kind.nv if self.size else 0
 
 
 ROOT = CellFrame(name=WORLD, parent=None)
@@ -199,7 +203,7 @@ def pose_to_xyz_wxyz(  # noqa: PLR0917 - the entries of a pose
     zz: float,
     pz: float,
 ) -> tuple[float, ...]:
-    """Position and quaternion wxyz of the entries of one pose; as `quat.from_rotation` has it."""
+    """Position and quaternion wxyz of the entries of one pose, as in `quat.from_rotation`."""
     rows = (
         (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
         (zy - yz, 1 + xx - yy - zz, yx + xy, xz + zx),
@@ -208,24 +212,28 @@ def pose_to_xyz_wxyz(  # noqa: PLR0917 - the entries of a pose
     )
     best = max(range(4), key=lambda k: rows[k][k])
     norm = math.copysign(math.hypot(*rows[best]), rows[best][0])
-    return (px, py, pz, *(number / norm for number in rows[best]))
+    return (px, py, pz, *(entry / norm for entry in rows[best]))
 
 
-def unit_numbers(kind: JointKind, theta: Iterable[float]) -> tuple[float, ...]:
-    """Coordinates with their quaternion or (cos, sin) scaled to norm 1, or an error."""
-    numbers = list(theta)
+def normalized_coordinates(kind: JointKind, theta: Iterable[float]) -> tuple[float, ...]:
+    """Normalize the quaternion or (cos, sin) pair in coordinates, or raise an error."""
+    coordinates = list(theta)
     for part in kind.unit_norm:
-        at = slice(part.start, part.start + part.count)
-        norm = math.hypot(*numbers[at])
+        span = slice(part.start, part.start + part.count)
+        norm = math.hypot(*coordinates[span])
         if not abs(norm - 1) <= NORM_TOLERANCE:
             raise model_error(f"the {part.name} has norm {norm:.6g}, not 1")
         if abs(norm - 1) > NORM_NOISE:
-            numbers[at] = [number / norm for number in numbers[at]]
-    return tuple(numbers)
+            coordinates[span] = [entry / norm for entry in coordinates[span]]
+    return tuple(coordinates)
 
 
 def leader_of(cell: WorkCell, frame: CellFrame) -> tuple[int, float, float]:
-    """The joint frame whose number moves a frame: its index, and theta = factor number + offset."""
+    """The independent joint frame that moves a frame, and theta = factor * theta_leader + offset.
+
+    Returns:
+        Its index, the factor and the offset; index, 1 and 0 of the frame if it is independent.
+    """
     factor, offset = 1.0, 0.0
     while frame.motion and frame.motion.depends:
         depends = frame.motion.depends
@@ -236,18 +244,18 @@ def leader_of(cell: WorkCell, frame: CellFrame) -> tuple[int, float, float]:
 
 
 def local_pose(cell: WorkCell, index: int, values: Array) -> Array:
-    """(..., 4, 4) pose of a frame on its parent.
+    """(..., 4, 4) pose of a frame in its parent.
 
     Args:
         cell: the workcell.
-        index: of the frame.
-        values: (..., n_values) the numbers of states.
+        index: index of the frame.
+        values: (..., n_values) state values.
     """
     frame = cell.frames[index]
     batch = values.shape[:-1]
     if frame.movable:
-        numbers = values[..., cell.layout.span(index)]
-        return se3.pose(quat.to_rotation(numbers[..., 3:]), numbers[..., :3])
+        xyz_wxyz = values[..., cell.layout.span(index)]
+        return se3.pose(quat.to_rotation(xyz_wxyz[..., 3:]), xyz_wxyz[..., :3])
     fixed = frame.parent_H_frame.matrix()
     if not frame.motion:
         return np.array(np.broadcast_to(fixed, (*batch, 4, 4)))

@@ -1,4 +1,4 @@
-"""Paths between frames, what carries what, and the tree as text."""
+"""Structure of a cell in a state: parents, children, paths, and the tree as a string."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ if TYPE_CHECKING:
 
 
 def parent_index(layout: StateLayout, frame: int, parents: Array) -> int:
-    """Index of the frame that a frame sits on, -1 for WORLD; `parents` is a row of a state."""
+    """Index of the parent of a frame, -1 for WORLD; `parents` is one row of a state."""
     if layout.slots[frame].attachable:
         return int(parents[layout.column[frame]])
     return layout.slots[frame].parent
 
 
 def carriers(layout: StateLayout, frame: int, parents: Array) -> list[int]:
-    """All frames that carry a frame: its parent, that one's parent, up to WORLD."""
-    found: list[int] = []
+    """All frames that carry a frame: its parent, the parent of that one, and so on to WORLD."""
+    result: list[int] = []
     while (frame := parent_index(layout, frame, parents)) >= 0:
-        found.append(frame)
-    return found
+        result.append(frame)
+    return result
 
 
 def attachments_above(layout: StateLayout, frame: int, trees: Array) -> Array:
-    """(rows, depth) parents of the attachable frames that carry a frame, or are it, going upwards.
+    """(rows, depth) parents of the attachable frames from a frame upward, including the frame.
 
     Args:
-        layout: of the states.
+        layout: layout of the states.
         frame: index of the frame.
-        trees: (rows, n_attachable) parents in states; WORLD stands for no more.
+        trees: (rows, n_attachable) parents in states. Shorter rows of the result end with WORLD.
     """
     roots, columns, rows = layout.part_roots, layout.columns, np.arange(len(trees))
-    here = np.full(len(trees), roots[frame])
-    found: list[Array] = []
-    while here.any():
-        above = np.where(here > 0, trees[rows, columns[here]], 0)
-        found.append(above)
-        here = roots[above]
-    return np.stack(found, axis=-1) if found else np.zeros((len(trees), 0), dtype=np.int32)
+    current = np.full(len(trees), roots[frame])
+    result: list[Array] = []
+    while current.any():
+        parents = np.where(current > 0, trees[rows, columns[current]], 0)
+        result.append(parents)
+        current = roots[parents]
+    return np.stack(result, axis=-1) if result else np.zeros((len(trees), 0), dtype=np.int32)
 
 
 def attachments_of(layout: StateLayout, frame: int, row: Array) -> tuple[int, ...]:
-    """The same of one row."""
+    """As `attachments_above`, for one row."""
     roots, columns = layout.part_roots, layout.columns
-    here, found = roots[frame], []
-    while here:
-        above = row[columns[here]]
-        found.append(int(above))
-        here = roots[above]
-    return tuple(found)
+    current, result = roots[frame], []
+    while current:
+        parents = row[columns[current]]
+        result.append(int(parents))
+        current = roots[parents]
+    return tuple(result)
 
 
 def path_between(
@@ -73,23 +73,23 @@ def path_between(
     return up, common, down[::-1]
 
 
-def one_row(cell: WorkCell, state: State, rows: tuple[int, ...] = ()) -> Array:
-    """The attachments of a state, which must be the same in all rows of a batch."""
+def one_row(cell: WorkCell, state: State, columns: tuple[int, ...] = ()) -> Array:
+    """The attachments of a state; rows of a batch must agree in `columns`, by default in all."""
     parents = cell.check_state(state).parents
     if not state.batch_shape:
         return parents
     flat = flat_rows(parents)
     if not len(flat):
         return cell.state().parents
-    chosen = flat[:, list(rows)] if rows else flat
+    chosen = flat[:, list(columns)] if columns else flat
     if (chosen != chosen[0]).any():
-        text = "the rows of this batch of states differ in their attachments"
-        raise ArgumentError(f"{text}; ask for one row, such as state[0]")
+        message = "the states of this batch have different attachments"
+        raise ArgumentError(f"{message}; pass a single state, such as state[0]")
     return flat[0]
 
 
 def parent_of(cell: WorkCell, frame: str, state: State) -> str | None:
-    """The frame that a frame sits on."""
+    """The parent of a frame."""
     index = cell.layout.frame(frame)
     if not cell.layout.slots[index].attachable:
         cell.check_state(state)
@@ -99,24 +99,24 @@ def parent_of(cell: WorkCell, frame: str, state: State) -> str | None:
 
 
 def children_of(cell: WorkCell, frame: str, state: State) -> tuple[str, ...]:
-    """Frames that always sit on a frame, then attached ones."""
+    """The children of a frame: first the static ones, then attached frames."""
     index = cell.layout.frame(frame)
     row = one_row(cell, state)
     return tuple(cell.frame_names[k] for k in _children(cell.layout, row)[index])
 
 
 def _children(layout: StateLayout, parents: Array) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in layout.slots]
+    result: list[list[int]] = [[] for _ in layout.slots]
     for k, slot in enumerate(layout.slots):
         if slot.parent >= 0:
-            found[slot.parent].append(k)
+            result[slot.parent].append(k)
     for k in layout.attachable:
-        found[int(parents[layout.column[k]])].append(k)
-    return found
+        result[int(parents[layout.column[k]])].append(k)
+    return result
 
 
 def chain(cell: WorkCell, a: str, b: str, state: State) -> tuple[str, ...]:
-    """Frames on the way from one frame to another, both included."""
+    """Frames on the path from one frame to another, inclusive."""
     layout = cell.layout
     ends = layout.frame(a), layout.frame(b)
     up, common, down = path_between(layout, *ends, one_row(cell, state))
@@ -124,20 +124,20 @@ def chain(cell: WorkCell, a: str, b: str, state: State) -> tuple[str, ...]:
 
 
 def frames_below(cell: WorkCell, frame: str, state: State) -> tuple[str, ...]:
-    """A frame and all that it carries, depth first."""
+    """A frame and all frames that it carries, depth first."""
     root = cell.layout.frame(frame)
     return tuple(cell.frame_names[k] for k, _ in _walk(cell, state, root))
 
 
 def _walk(cell: WorkCell, state: State, root: int) -> list[tuple[int, int]]:
-    """(frame, depth) of a frame and all that it carries, depth first."""
+    """(frame, depth) of a frame and all frames that it carries, depth first."""
     below = _children(cell.layout, one_row(cell, state))
-    waiting, found = [(root, 0)], []
-    while waiting:
-        here, depth = waiting.pop()
-        found.append((here, depth))
-        waiting += [(child, depth + 1) for child in reversed(below[here])]
-    return found
+    pending, result = [(root, 0)], []
+    while pending:
+        current, depth = pending.pop()
+        result.append((current, depth))
+        pending += [(child, depth + 1) for child in reversed(below[current])]
+    return result
 
 
 def static_groups(cell: WorkCell, state: State, root: str) -> tuple[tuple[str, ...], ...]:
@@ -158,21 +158,21 @@ def static_groups(cell: WorkCell, state: State, root: str) -> tuple[tuple[str, .
 
 
 def tree_text(cell: WorkCell, state: State, root: str) -> str:
-    """One line for each frame, indented by its depth, with its position in the world."""
+    """One line per frame, indented by its depth, with its position in the world."""
     if cell.check_state(state).batch_shape:
-        raise ArgumentError("state: a tree is printed of a single state, such as state[0]")
+        raise ArgumentError("state: expected a single state, such as state[0], got a batch")
     table = fk.FKTable(cell, state).world_H_frames
     lines: list[str] = []
     for k, depth in _walk(cell, state, cell.layout.frame(root)):
-        position = ", ".join(f"{number:.6g}" for number in (table[k, :3, 3] + 0.0).tolist())
+        position = ", ".join(f"{entry:.6g}" for entry in (table[k, :3, 3] + 0.0).tolist())
         lines.append(f"{' ' * depth}{cell.frame_names[k]} at ({position})")
     return "\n".join(lines)
 
 
 class FKRange:
-    """The path between two frames, found once; calling it with a state gives a_H_b.
+    """The path between two frames; calling it with a state returns a_H_b.
 
-    A state in which a frame on the path is attached elsewhere is refused.
+    States with other attachments on the path are rejected.
     """
 
     def __init__(self, cell: WorkCell, a: str, b: str, state: State) -> None:
@@ -185,7 +185,7 @@ class FKRange:
         self.frames = tuple(cell.frame_names[k] for k in (*up, common, *down))
         self.attachments = {cell.frame_names[k]: parent_name(cell, k, row) for k in frames}
         self._columns = [layout.column[k] for k in frames]
-        self._wanted = row[self._columns]
+        self._parents = row[self._columns]
 
     def __repr__(self) -> str:
         return (
@@ -195,18 +195,20 @@ class FKRange:
     def __call__(self, state: State) -> Array:
         """(..., 4, 4) pose a_H_b in a state whose attachments on the path are the same."""
         self.cell.check_state(state)
-        found = state.parents[..., self._columns]
-        if self._columns and (found != self._wanted).any():
-            flat = found.reshape(-1, len(self._columns))
-            k = int(np.argwhere((flat != self._wanted).any(axis=0))[0][0])
-            other = flat[flat[:, k] != self._wanted[k], k][0]
+        parents = state.parents[..., self._columns]
+        if self._columns and (parents != self._parents).any():
+            flat = parents.reshape(-1, len(self._columns))
+            k = int(np.argwhere((flat != self._parents).any(axis=0))[0][0])
+            other = flat[flat[:, k] != self._parents[k], k][0]
             name = list(self.attachments)[k]
-            text = f"frame {name!r} sits on {self.cell.frame_names[other]!r} in this state"
-            text += f", not on {self.attachments[name]!r} as on this path"
-            raise StateError(f"{text}; make another one with cell.fk_range")
+            message = (
+                f"frame {name!r} is attached to {self.cell.frame_names[other]!r} in this state"
+            )
+            message += f", but to {self.attachments[name]!r} on this path"
+            raise StateError(f"{message}; call cell.fk_range for this state")
         return fk.frame_H_frame(self.cell, self.a, self.b, state)
 
 
 def parent_name(cell: WorkCell, frame: int, row: Array) -> str:
-    """Name of the frame that another sits on."""
+    """Name of the parent of a frame; WORLD for WORLD."""
     return cell.frame_names[parent_index(cell.layout, frame, row)] if frame else WORLD

@@ -1,8 +1,8 @@
-"""Placing a Model in a workcell: links and frames become frames of the cell.
+"""Conversion of a Model to frames of a workcell.
 
-Link `x` of a robot that is placed as `arm` becomes the frame `arm.x`. It is a joint frame on the
-link that carries it, seen from the base, or a fixed one where the joint is fixed. A joint that is
-read from `second` to `first` moves its frame by the inverse motion.
+Link `x` of a robot named `arm` becomes the frame `arm.x`. It is a joint frame, or a fixed frame if
+the joint is fixed; its parent is the adjacent link nearer to the base. If that is the `second` link
+of the joint, the frame moves by the inverse motion.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linkwork.workcell.parts import CellFrame, Motion
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a robot is put, and how."""
+    """The options of `with_robot`."""
 
     name: str
     parent: str
@@ -31,52 +31,55 @@ class Placement:
     attachable: bool
     end: str | None  # link or frame of the model; the last link if None
 
-    def frame(self, own: str) -> str:
-        """Name in the cell of a link or frame of the robot."""
-        return f"{self.name}.{own}"
+    def frame(self, name: str) -> str:
+        """Name of a link or frame of the robot in the cell."""
+        return f"{self.name}.{name}"
 
 
-def placed(model: Model, place: Placement) -> tuple[list[CellFrame], RobotDevice]:
-    """The frames of a robot in a cell, and its device; `with_robot` says what they mean."""
+def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], RobotDevice]:
+    """The frames of a robot in a cell, and its device; `with_robot` documents them."""
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-    base = model.default_base if place.base is None else place.base
+    base = model.default_base if placement.base is None else placement.base
     root = model.frame(base)
-    end = None if place.end is None else model.frame(place.end).name
+    end = None if placement.end is None else model.frame(placement.end).name
     visits = list(walk(model, root.link))
     moves = {visit.joint.name: visit.link for visit in visits if visit.joint}
-    frames = [*_link_frames(model, place, base, visits, moves), *_more_frames(model, place, base)]
-    frames[0] = replace(frames[0], movable=place.floating, attachable=place.attachable)
+    frames = [
+        *_link_frames(model, placement, base, visits, moves),
+        *_more_frames(model, placement, base),
+    ]
+    frames[0] = replace(frames[0], movable=placement.floating, attachable=placement.attachable)
     first = frames[0].name
-    driven = [place.frame(moves[joint.name]) for joint in model.joints if joint.nq]
+    driven = [placement.frame(moves[joint.name]) for joint in model.joints if joint.nq]
     device = RobotDevice(
-        name=place.name,
-        base=place.parent if place.floating else first,
-        end=place.frame(visits[-1].link if end is None else end),
+        name=placement.name,
+        base=placement.parent if placement.floating else first,
+        end=placement.frame(visits[-1].link if end is None else end),
         model=model,
         base_link=base,
-        floating=place.floating,
-        joints=tuple([first, *driven] if place.floating else driven),
+        floating=placement.floating,
+        joints=tuple([first, *driven] if placement.floating else driven),
     )
     return frames, device
 
 
 def _link_frames(
-    model: Model, place: Placement, base: str, visits: list[Visit], moves: Mapping[str, str]
+    model: Model, placement: Placement, base: str, visits: list[Visit], moves: Mapping[str, str]
 ) -> Iterator[CellFrame]:
-    """The base, and a frame for each link."""
+    """The frame of the base if it is not a link, and a frame for each link."""
     root = model.frame(base)
-    parent, pose = place.parent, place.parent_H_base
-    if root.name != root.link:  # the base is a further frame, and carries its link
-        yield CellFrame(name=place.frame(base), parent=parent, parent_H_frame=pose)
-        parent, pose = place.frame(base), inverted(root.link_H_frame)
+    parent, pose = placement.parent, placement.parent_H_base
+    if root.name != root.link:  # the base is an additional frame, which carries its link
+        yield CellFrame(name=placement.frame(base), parent=parent, parent_H_frame=pose)
+        parent, pose = placement.frame(base), inverted(root.link_H_frame)
     for visit in visits:
         link, motion = model.link(visit.link), None
         if visit.joint is not None:
-            parent = place.frame(str(visit.parent))
-            pose, motion = _joint_frame(visit.joint, visit.link, place, moves)
+            parent = placement.frame(str(visit.parent))
+            pose, motion = _joint_frame(visit.joint, visit.link, placement, moves)
         yield CellFrame(
-            name=place.frame(visit.link),
+            name=placement.frame(visit.link),
             parent=parent,
             parent_H_frame=pose,
             motion=motion,
@@ -87,21 +90,21 @@ def _link_frames(
         )
 
 
-def _more_frames(model: Model, place: Placement, base: str) -> Iterator[CellFrame]:
+def _more_frames(model: Model, placement: Placement, base: str) -> Iterator[CellFrame]:
     for frame in model.frames:
         if frame.name != base:
             yield CellFrame(
-                name=place.frame(frame.name),
-                parent=place.frame(frame.link),
+                name=placement.frame(frame.name),
+                parent=placement.frame(frame.link),
                 parent_H_frame=frame.link_H_frame,
                 location=frame.location,
             )
 
 
 def _joint_frame(
-    joint: Joint, beyond: str, place: Placement, moves: Mapping[str, str]
+    joint: Joint, beyond: str, placement: Placement, moves: Mapping[str, str]
 ) -> tuple[Pose, Motion | None]:
-    """Where a joint sits on the link before it, and how it moves the link beyond it."""
+    """Pose of a joint in the link before it, and how it moves the link after it."""
     before, after = joint.first_H_joint, joint.joint_H_second
     backwards = joint.first == beyond
     if backwards:
@@ -110,7 +113,7 @@ def _joint_frame(
         return composed(before, after), None
     mimic = joint.mimic
     depends = mimic and Mimic(
-        joint=place.frame(moves[mimic.joint]), multiplier=mimic.multiplier, offset=mimic.offset
+        joint=placement.frame(moves[mimic.joint]), multiplier=mimic.multiplier, offset=mimic.offset
     )
     return before, Motion(
         kind=joint.kind,

@@ -1,8 +1,8 @@
-"""The steps by which the C extension computes the poses of all frames (csrc/poses.c).
+"""The steps of forward kinematics for the C extension (csrc/poses.c).
 
-The pose of a frame on its parent is a product of factors: constant poses, rotations about an axis,
-displacements, quaternions. Constants are multiplied into their neighbours, and what is left becomes
-one step, rarely two or three. Frames that WORLD carries without any joint between are constant.
+The pose of a frame in its parent is a product of factors: constant poses, rotations about an axis,
+translations, quaternions. Constants are multiplied into their neighbors; the remaining factors
+become one step, rarely two or three. Frames that are fixed to WORLD have constant world poses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from linkwork.workcell.parts import CellFrame, leader_of
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
 
-_extension: Any = import_module("linkwork.workcell._poses")  # without it, nobody needs steps
+_extension: Any = import_module("linkwork.workcell._poses")  # steps are only for this extension
 _LINEAR: int = _extension.LINEAR_POSE
 _ROTATION: int = _extension.ROTATION_POSE
 _FREE: int = _extension.FREE_POSE
@@ -32,16 +32,16 @@ _ATTACHED: int = _extension.ATTACHED
 
 
 class NoFactorsError(Exception):
-    """A frame whose kind of joint declares no factors; NumPy computes cells that have it."""
+    """A joint kind without factors, so that NumPy must compute the poses of the cell."""
 
 
 @dataclass
 class Factor:
-    """A pose that depends on the state: C0 + sum of numbers times C1, C2, ...; or a quaternion."""
+    """A pose as a function of the state: C0 + sum of values times C1, C2, ...; or a quaternion."""
 
     op: int
-    argument: int = 0  # first number of the state; of a turn, index of the angle
-    poses: list[Array] = field(default_factory=list[Any])  # (4, 4) each; the later ones no poses
+    argument: int = 0  # index of its first value in the state; for a rotation, of the angle
+    poses: list[Array] = field(default_factory=list[Any])  # C0, C1, ..., (4, 4) each
     inverse: bool = False
 
     def times(self, constant: Array) -> None:
@@ -54,7 +54,7 @@ class Factor:
 
 
 class StepBuilder:
-    """Collects steps, constants and angles."""
+    """Collects steps, constants and angles of a cell."""
 
     def __init__(self, cell: WorkCell) -> None:
         layout = cell.layout
@@ -69,23 +69,23 @@ class StepBuilder:
         for k, root in enumerate(layout.part_roots.tolist()):
             parts[root].append(k)
         self.part_of = np.zeros(self.n_frames, dtype=np.int32)
-        for number, (root, frames) in enumerate(parts.items()):
+        for part, (root, frames) in enumerate(parts.items()):
             self.starts.append(len(self.steps))
-            self.part_of[frames] = number
+            self.part_of[frames] = part
             for k in self._parents_first(root, frames):
-                self._add(k, number)
+                self._add(k, part)
         self.starts.append(len(self.steps))
 
     def _parents_first(self, root: int, frames: Sequence[int]) -> list[int]:
-        """The frames of a part, each after the one that it sits on."""
+        """The frames of a part, parents before children."""
         slots = self._cell.layout.slots
         below: dict[int, list[int]] = {k: [] for k in frames}
         for k in frames:
             if k != root:
                 below[slots[k].parent].append(k)
         order = [root]
-        for here in order:  # breadth first: what is side by side need not wait for each other
-            order += below[here]
+        for parent in order:  # breadth first: siblings do not depend on each other
+            order += below[parent]
         return order
 
     def _add(self, k: int, part: int) -> None:
@@ -95,14 +95,13 @@ class StepBuilder:
             return
         parent = _ATTACHED - (part - 1) if slot.attachable else slot.parent
         factors = _merged(self._factors(frame, k))
-        on_world = not slot.attachable and slot.parent in self._world
-        if on_world:
-            before, parent = self._world[slot.parent], _ROOTED
-            factors = _merged([Factor(_LINEAR, poses=[before]), *factors])
+        if not slot.attachable and slot.parent in self._world:
+            world_H_parent, parent = self._world[slot.parent], _ROOTED
+            factors = _merged([Factor(_LINEAR, poses=[world_H_parent]), *factors])
             if len(factors) == 1 and _is_constant(factors[0]):
                 self._world[k] = factors[0].poses[0]
-        for number, factor in enumerate(factors):
-            is_last = number == len(factors) - 1
+        for index, factor in enumerate(factors):
+            is_last = index == len(factors) - 1
             out = k if is_last else self._slots
             self._slots += not is_last
             self._step(factor, parent, out)
@@ -113,15 +112,15 @@ class StepBuilder:
         start = 12 * len(self.constants)
         self.constants += [pose[:3].reshape(-1) for pose in factor.poses]
         argument = factor.argument
-        if factor.op == _ROTATION:  # four cosines, then their sines
+        if factor.op == _ROTATION:  # in blocks of four cosines and four sines
             argument = 8 * (argument // 4) + argument % 4
         self.steps.append((factor.op, parent, slot, start, argument, terms))
 
     def _factors(self, frame: CellFrame, k: int) -> list[Factor]:
-        """What the pose of a frame on its parent is the product of."""
-        at = self._cell.layout.offsets[k]
+        """The factors of the pose of a frame in its parent."""
+        value_index = self._cell.layout.offsets[k]
         if frame.movable:
-            return [Factor(_FREE, at)]
+            return [Factor(_FREE, value_index)]
         mount = Factor(_LINEAR, poses=[frame.parent_H_frame.matrix()])
         if not frame.motion:
             return [mount]
@@ -131,39 +130,39 @@ class StepBuilder:
         return [mount, *moved, Factor(_LINEAR, poses=[frame.motion.joint_H_frame.matrix()])]
 
     def _motion(self, frame: CellFrame) -> list[Factor]:
-        """M(theta) of a joint, in factors each of which has a simple inverse."""
+        """The factors of M(theta) of a joint, each of which has a simple inverse."""
         motion = frame.motion
         assert motion
         leader, factor, offset = leader_of(self._cell, frame)
-        at = self._cell.layout.offsets[leader]
+        value_index = self._cell.layout.offsets[leader]
         parts = motion.motion_kind.factors(motion.constants)
         if parts is None:
             raise NoFactorsError(frame.name, motion.kind)
-        return [self._factor(part, at + part.start, factor, offset) for part in parts]
+        return [self._factor(part, value_index + part.start, factor, offset) for part in parts]
 
-    def _factor(self, part: KindFactor, at: int, factor: float, offset: float) -> Factor:
-        """A factor of a kind, with theta = factor number + offset of a joint that depends."""
+    def _factor(self, part: KindFactor, value_index: int, factor: float, offset: float) -> Factor:
+        """A factor of a joint kind, with theta = factor * value + offset for dependent joints."""
         axes = [np.array(axis, dtype=np.float64) for axis in part.axes]
         match part.motion:
             case "rotation":
-                index = self.angles.setdefault((at, factor, offset), len(self.angles))
+                index = self.angles.setdefault((value_index, factor, offset), len(self.angles))
                 return Factor(_ROTATION, index, _about(axes[0]))
             case "cos_sin":
-                return Factor(_LINEAR, at, _about(axes[0]))
+                return Factor(_LINEAR, value_index, _about(axes[0]))
             case "translation":
                 start = sum((offset * axis for axis in axes), np.zeros(3))
-                return _slide(at, [factor * axis for axis in axes], start)
+                return _slide(value_index, [factor * axis for axis in axes], start)
             case "quaternion":
-                return Factor(_QUATERNION, at)
+                return Factor(_QUATERNION, value_index)
 
     def arrays(self) -> tuple[Any, ...]:
-        """What the constructor of the C type takes."""
+        """The arguments of the constructor of the C type."""
         layout = self._cell.layout
         padded = -(-len(self.angles) // 4) * 4
         angle_at = np.zeros(padded, dtype=np.int32)
         factors = np.zeros((2, padded))
-        for k, (at, factor, offset) in enumerate(self.angles):
-            angle_at[k], factors[0, k], factors[1, k] = at, factor, offset
+        for k, (value_index, factor, offset) in enumerate(self.angles):
+            angle_at[k], factors[0, k], factors[1, k] = value_index, factor, offset
         constants = np.concatenate(self.constants) if self.constants else np.zeros(0)
         sizes = (self.n_frames, self._slots, layout.n_values, len(layout.attachable))
         return (
@@ -190,17 +189,17 @@ def _about(axis: Array) -> list[Array]:
     return poses
 
 
-def _slide(at: int, axes: Sequence[Array], offset: Array | float = 0.0) -> Factor:
-    """A displacement along axes by numbers of the state."""
+def _slide(value_index: int, axes: Sequence[Array], offset: Array | float = 0.0) -> Factor:
+    """A translation along axes by values of the state."""
     poses = [np.eye(4), *(np.zeros((4, 4)) for _ in axes)]
     poses[0][:3, 3] = offset
     for pose, axis in zip(poses[1:], axes, strict=True):
         pose[:3, 3] = axis
-    return Factor(_LINEAR, at, poses)
+    return Factor(_LINEAR, value_index, poses)
 
 
 def _inverse(factor: Factor) -> Factor:
-    """The inverse of a factor that no constant was multiplied into."""
+    """The inverse of a factor before constants are multiplied into it."""
     if factor.op == _QUATERNION:
         return Factor(_QUATERNION, factor.argument, inverse=True)
     poses = [pose.copy() for pose in factor.poses]
@@ -214,18 +213,20 @@ def _inverse(factor: Factor) -> Factor:
 
 
 def _merged(factors: Sequence[Factor]) -> list[Factor]:
-    """The same product with constants multiplied into their neighbours, and none that is 1."""
-    found: list[Factor] = []
+    """The same product with constants multiplied into their neighbors, without identities."""
+    result: list[Factor] = []
     for factor in factors:
-        if _is_constant(factor) and found and found[-1].poses:
-            found[-1].times(factor.poses[0])
-        elif found and _is_constant(found[-1]) and factor.poses:
-            factor.after(found.pop().poses[0])
-            found.append(factor)
+        if _is_constant(factor) and result and result[-1].poses:
+            result[-1].times(factor.poses[0])
+        elif result and _is_constant(result[-1]) and factor.poses:
+            factor.after(result.pop().poses[0])
+            result.append(factor)
         else:
-            found.append(factor)
-    several = [f for f in found if not (_is_constant(f) and np.array_equal(f.poses[0], np.eye(4)))]
-    return several or found[:1]
+            result.append(factor)
+    nontrivial = [
+        f for f in result if not (_is_constant(f) and np.array_equal(f.poses[0], np.eye(4)))
+    ]
+    return nontrivial or result[:1]
 
 
 def _is_constant(factor: Factor) -> bool:

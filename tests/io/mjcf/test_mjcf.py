@@ -1,4 +1,4 @@
-"""MJCF read by way of MuJoCo: what becomes of each fact."""
+"""Conversion of MJCF elements to links, joints, frames and shapes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def mjcf(body: str, more: str = "") -> str:
 
 
 def quietly(body: str, more: str = "", **options: bool) -> Model:
-    """Read without a word, or the test fails: warnings are errors here."""
+    """Load without warnings, which are errors in tests."""
     return lw.load(mjcf(body, more), **options)
 
 
 @pytest.mark.parametrize("suffix", ["xml", "mjcf", "urdf", "txt"])
-def test_the_first_element_says_what_a_file_is_whatever_its_name(tmp_path: Path, suffix: str):
+def test_root_element_decides_the_format_not_the_file_name(tmp_path: Path, suffix: str):
     file = tmp_path / f"lamp.{suffix}"
     file.write_text(f'<?xml version="1.0"?>\n<!-- <robot> -->\n{mjcf(ARM)}')
 
@@ -50,16 +50,16 @@ def test_the_first_element_says_what_a_file_is_whatever_its_name(tmp_path: Path,
         ("", False),
     ],
 )
-def test_mjcf_is_known_by_its_first_element(text: str, verdict: bool):
+def test_mjcf_is_detected_by_its_root_element(text: str, verdict: bool):
     assert is_mjcf(Source("<text>", text, None)) is verdict
 
 
-def test_urdf_that_speaks_to_mujoco_is_still_urdf():
+def test_urdf_with_an_element_for_mujoco_is_urdf():
     text = '<robot name="r"><mujoco><compiler angle="radian"/></mujoco><link name="a"/></robot>'
     assert lw.load(text).link_names == ("a",)
 
 
-def test_robot_without_a_name_is_called_as_its_file(tmp_path: Path):
+def test_robot_without_a_name_has_the_name_of_its_file(tmp_path: Path):
     file = tmp_path / "lamp.xml"
     file.write_text(mjcf(ARM))
 
@@ -75,7 +75,7 @@ def test_one_free_top_level_body_is_the_root():
     assert [(j.name, j.kind) for j in model.joints] == [("b_fixed", "fixed")]
 
 
-def test_bodies_of_the_world_hang_on_a_link_called_world():
+def test_parent_of_top_level_bodies_is_the_link_world():
     model = quietly(
         f'{ARM}<body name="cup"><joint type="free"/>{BALL}</body><body name="wall" pos="1 2 3"/>'
     )
@@ -103,7 +103,7 @@ def test_several_joints_of_a_body_have_massless_links_between_them():
     assert (z.first_H_joint.xyz, z.joint_H_second.xyz) == ((0, 0, 1), (0, 0, -1))
 
 
-def test_parts_without_names_get_some_and_no_two_alike():
+def test_unnamed_parts_get_unique_names():
     model = quietly(
         f"<body><joint/>{BALL}<site/><site/><body name='body1_joint'><joint name='body1_joint'/>"
         f"{BALL}<site name='body1_joint'/></body><body name='body1_site0'/></body>"
@@ -126,7 +126,7 @@ def test_sites_are_frames():
     assert frame.link_H_frame.rpy == pytest.approx((0, 0, pi / 2), abs=1e-15)
 
 
-def test_facts_of_a_joint():
+def test_joint_has_the_properties_of_the_file():
     (joint,) = quietly(
         '<body name="a"><joint name="j" axis="0 3 4" range="-30 60" ref="30" damping="1"'
         f' frictionloss="2" armature="3" actuatorfrcrange="-7 5"/>{BALL}</body>'
@@ -138,17 +138,17 @@ def test_facts_of_a_joint():
     assert (joint.limits.effort, joint.limits.velocity) == (7, inf)
 
 
-def test_range_counts_only_if_the_joint_is_limited():
+def test_range_applies_only_to_limited_joints():
     text = f'<joint limited="false" range="-1 1"/>{BALL}'
     assert quietly(f'<body name="a">{text}</body>').joints[0].limits == Limits()
 
 
-def test_range_of_a_ball_joint_is_no_limit_here():
+def test_range_of_a_ball_joint_is_ignored():
     (joint,) = quietly(f'<body><joint type="ball" range="0 50"/>{BALL}</body>').joints
     assert (joint.kind, joint.limits) == ("spherical", Limits())
 
 
-def test_inertia_is_that_of_mujocos_principal_axes():
+def test_inertia_has_mujocos_principal_axes():
     text = '<inertial pos="1 2 3" mass="2" fullinertia="3 4 5 .1 .2 .3"/>'
     link = quietly(f'<body name="a"><joint/>{text}</body>').link("a")
 
@@ -180,7 +180,7 @@ def test_geoms_become_shapes():
     assert box.link_H_shape == Pose(xyz=(1, 0, 0))
 
 
-def test_material_colours_a_geom():
+def test_material_sets_the_color_of_a_geom():
     more = '<asset><material name="red" rgba="1 0 0 1"/></asset>'
     geom = '<geom size=".1" material="red"/>'
     (shape,) = quietly(f'<body name="a"><joint/>{geom}</body>', more).link("a").visuals
@@ -189,8 +189,8 @@ def test_material_colours_a_geom():
     assert (shape.material.name, shape.material.rgba) == ("red", (1, 0, 0, 1))
 
 
-def test_mesh_lies_where_its_own_points_lie(tmp_path: Path):
-    """MuJoCo moves points to the centre of mass; the pose here takes that back."""
+def test_pose_of_a_mesh_is_that_of_the_points_in_its_file(tmp_path: Path):
+    """MuJoCo moves the points to the center of mass; the pose of the shape compensates for it."""
     points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3], [1, 2, 3]])
     faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 4), (1, 4, 3), (2, 3, 4)]
     lines = [f"v {x} {y} {z}" for x, y, z in points]
@@ -215,6 +215,6 @@ def test_mesh_lies_where_its_own_points_lie(tmp_path: Path):
     assert Path(mesh.path).samefile(tmp_path / "parts/rock.obj")
     assert mesh.scale == (2, 2, 2)
     pose = shape.link_H_shape.matrix()
-    here = (points * 2) @ pose[:3, :3].T + pose[:3, 3]
+    current = (points * 2) @ pose[:3, :3].T + pose[:3, 3]
     there = mj.mesh_vert @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0]
-    assert np.abs(np.sort(here, axis=0) - np.sort(there, axis=0)).max() < 1e-5  # float32 points
+    assert np.abs(np.sort(current, axis=0) - np.sort(there, axis=0)).max() < 1e-5  # float32 points

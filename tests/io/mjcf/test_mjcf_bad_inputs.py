@@ -1,4 +1,4 @@
-"""MJCF that cannot be read: refused in MuJoCo's words, with the file and the line it names."""
+"""Invalid MJCF files: rejected with MuJoCo's message, the file and the line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.messages import assert_facts
-from tests.support.urdf_files import refusal
+from tests.support.urdf_files import error_message
 
 import linkwork as lw
 from linkwork import SourceError
@@ -57,23 +57,23 @@ def mjcf(body: str, more: str = "") -> str:
         ("<mujoco", "<text>:1: MuJoCo: XML parse error"),
     ],
 )
-def test_file_that_makes_no_robot_is_refused_in_mujocos_words(text: str, reason: str):
-    assert refusal(text).startswith(reason)
+def test_invalid_file_is_rejected_with_mujocos_message(text: str, reason: str):
+    assert error_message(text).startswith(reason)
 
 
-def test_refusal_names_the_file(tmp_path: Path):
+def test_error_names_the_file(tmp_path: Path):
     file = tmp_path / "bad.xml"
     file.write_text("<mujoco>\n\n<worldbody><bodi/></worldbody></mujoco>")
 
-    assert refusal(file).startswith(f"{file}:3: MuJoCo: XML Error: Schema violation")
+    assert error_message(file).startswith(f"{file}:3: MuJoCo: XML Error: Schema violation")
 
 
-def test_missing_file_is_missing_whatever_its_kind(tmp_path: Path):
+def test_missing_mjcf_file_is_a_missing_file(tmp_path: Path):
     with pytest.raises(SourceError, match=r"no file '.*robot\.mjcf'"):
         lw.load(tmp_path / "robot.mjcf")
 
 
-def test_without_the_package_the_error_says_how_to_get_it(monkeypatch):
+def test_error_without_the_package_states_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
 
     with pytest.raises(MissingPackageError) as caught:
@@ -94,15 +94,15 @@ PART = "<mujocoinclude><worldbody/></mujocoinclude>"
 A_PART = "<mujocoinclude>.*MJCF.*includes it"
 
 
-def test_a_file_for_including_is_told_from_a_model(tmp_path: Path):
-    assert_facts(refusal(PART), f"<text>:1: {A_PART}")
+def test_included_file_is_distinguished_from_a_model(tmp_path: Path):
+    assert_facts(error_message(PART), f"<text>:1: {A_PART}")
     part = tmp_path / "parts" / "arm.xml"
     part.parent.mkdir()
     part.write_text(f"<!-- an arm -->\n{PART}")
-    assert_facts(refusal(part), f"{re.escape(str(part))}:1: {A_PART}")
+    assert_facts(error_message(part), f"{re.escape(str(part))}:1: {A_PART}")
 
 
-def test_a_file_for_including_names_the_files_that_include_it(tmp_path: Path):
+def test_error_for_an_included_file_names_files_that_include_it(tmp_path: Path):
     part = tmp_path / "parts" / "arm.xml"
     part.parent.mkdir()
     part.write_text(PART)
@@ -112,22 +112,22 @@ def test_a_file_for_including_names_the_files_that_include_it(tmp_path: Path):
     (tmp_path / "else.xml").write_text("<mujoco><include file='forearm.xml'/></mujoco>")
     (tmp_path / "folder.xml").mkdir()
     where, *files = (re.escape(str(path)) for path in (part, other, scene))
-    assert_facts(refusal(part), f"{where}:1: {A_PART}: {files[0]} or {files[1]}$")
+    assert_facts(error_message(part), f"{where}:1: {A_PART}: {files[0]} or {files[1]}$")
 
 
-def test_a_model_without_bodies_names_the_files_that_include_it(tmp_path: Path):
+def test_error_for_a_model_without_bodies_names_files_that_include_it(tmp_path: Path):
     part, scene = tmp_path / "visual.xml", tmp_path / "scene.xml"
     part.write_text("<mujoco><visual/></mujoco>")
     facts = f"{re.escape(str(part))}:1: .*no bodies"
-    assert_facts(refusal(part), f"{facts}$")
+    assert_facts(error_message(part), f"{facts}$")
     scene.write_text(mjcf(ARM, '<include file="visual.xml"/>'))
-    assert_facts(refusal(part), f"{facts}.*{re.escape(str(scene))}$")
+    assert_facts(error_message(part), f"{facts}.*{re.escape(str(scene))}$")
     assert lw.load(scene).joint_names == ("hinge",)
 
 
 @pytest.mark.parametrize("where", ["text", "file", "included", "in the copies of a copy"])
-def test_a_model_of_too_many_copies_is_rejected_before_mujoco_makes_them(tmp_path: Path, where):
-    """MuJoCo would take hours."""
+def test_model_with_too_many_copies_is_rejected_before_mujoco_reads_it(tmp_path: Path, where):
+    """MuJoCo would need hours."""
     many = f'<replicate count="1000"><replicate count="1000000"><body>{BALL}</body></replicate>'
     text = mjcf(f"{many}</replicate>")
     (tmp_path / "part.xml").write_text(text)
@@ -157,12 +157,12 @@ def test_a_model_of_too_many_copies_is_rejected_before_mujoco_makes_them(tmp_pat
         ('<worldbody><flexcomp count="999 999 999" type="grid"/></worldbody>', 10_000),
     ],
 )
-def test_sizes_beyond_all_reason_are_rejected_before_mujoco_allocates_them(more, limit):
+def test_excessive_sizes_are_rejected_before_mujoco_allocates_them(more, limit):
     with pytest.raises(lw.ParseError, match=str(limit)):
         lw.load(mjcf(ARM, more))
 
 
-def test_some_copies_are_loaded():
+def test_model_with_some_copies_is_loaded():
     model = lw.load(
         mjcf(f'<body><replicate count="5"><body><joint/>{BALL}</body></replicate></body>')
     )

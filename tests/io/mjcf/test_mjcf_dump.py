@@ -1,4 +1,4 @@
-"""MJCF that linkwork writes: MuJoCo loads it and computes what linkwork does."""
+"""MJCF written by linkwork: MuJoCo loads it and computes the same as linkwork."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.mujoco import Both, compiled
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
-from linkwork.io.load import repaired
+from linkwork.io.load import repair_inertias
 from linkwork.io.mjcf.writer import write_mjcf
 from linkwork.model.differences import differences
 
@@ -39,7 +39,7 @@ BALL = lw.solid_sphere(1.0, 0.1, (0.1, 0.2, 0.3))
 
 
 def both(model: lw.Model, **options) -> Both:
-    """The model in linkwork, and in MuJoCo by way of the text, in one state."""
+    """The model in linkwork, and in MuJoCo from the written MJCF, in the same state."""
     written = write_mjcf(model, meshes=False, **options)
     floating = "<freejoint" in written.text
     kd = lw.KinDyn(model, floating=floating, representation="body")
@@ -81,10 +81,10 @@ def test_mujoco_agrees_on_bundled_robots(name):
 @pytest.mark.parametrize("path", REAL, ids=label)
 def test_mujoco_agrees_on_real_robots(path):
     assert len(REAL) == 7
-    agree(both(repaired(load_quietly(path))[0]))
+    agree(both(repair_inertias(load_quietly(path))[0]))
 
 
-def test_a_base_that_is_fixed_has_no_free_joint():
+def test_fixed_base_has_no_free_joint():
     pair = both(lw.robots.load("arm"), floating=False)
 
     assert pair.mj.nv == 9  # 8 joints and the dependent one
@@ -93,20 +93,20 @@ def test_a_base_that_is_fixed_has_no_free_joint():
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "spherical"])
 @pytest.mark.parametrize("tail", [lw.Pose(), lw.Pose((0.3, 0.1, -0.2))], ids=["at origin", "away"])
-def test_each_kind_of_joint_moves_as_in_mujoco(kind, tail):
+def test_mujoco_agrees_on_each_joint_kind(kind, tail):
     axis = (0.6, 0.0, 0.8)
     moving = joint("a", kind, "world", "b", axis=axis, joint_H_second=tail)
     agree(both(chain(moving, joint("c", "revolute", "b", "d", joint_H_second=tail))))
 
 
-def test_a_link_off_its_joint_and_turned_keeps_its_frame():
+def test_link_with_an_offset_from_its_joint_keeps_its_frame():
     tail = lw.Pose((0.3, 0.1, -0.2), (0.5, 0.2, -0.9))
     agree(
         both(chain(joint("a", "revolute", "world", "b", axis=(0, 0.6, 0.8), joint_H_second=tail)))
     )
 
 
-def test_a_joint_that_points_to_the_base_moves_the_other_way():
+def test_joint_toward_the_base_is_reversed():
     inward = joint("c", "revolute", "d", "b", axis=(0.6, 0, 0.8), joint_H_second=lw.Pose((1, 2, 3)))
     agree(both(chain(joint("a", "prismatic", "world", "b"), inward)))
 
@@ -117,8 +117,8 @@ def test_several_free_bodies_in_the_world():
 
 
 @pytest.mark.parametrize("kind", ["universal", "planar"])
-def test_joints_of_several_axes_are_written_as_several(kind):
-    """Poses and energies agree where the several joints stand as the one does."""
+def test_joints_with_several_axes_are_written_as_several_joints(kind):
+    """Poses and energies agree at equal positions of the joints."""
     model = chain(joint("a", kind, "world", "b", axis=(0.0, 0.6, 0.8)))
     with pytest.warns(lw.LinkworkWarning, match=f"{kind}.*two"):
         mj = compiled(lw.dump_mjcf(model))
@@ -135,14 +135,14 @@ def test_joints_of_several_axes_are_written_as_several(kind):
 
 
 @pytest.mark.parametrize("name", ["arm", "quadruped", "cartpole"])
-def test_a_robot_comes_back_from_mjcf(name):
-    """What MuJoCo has no words for is taken away before; all else is the same to rounding."""
+def test_robot_is_read_back_from_mjcf(name):
+    """Everything that MuJoCo supports is equal up to rounding; the remainder is removed before."""
     model = lw.robots.load(name)
     slow = [replace(j, limits=replace(j.limits, velocity=inf)) for j in model.joints]
     model = replace(model, joints=tuple(slow))
     again = lw.load(quietly(model))
 
-    found = [d for d in differences(model, again, 1e-12) if d.what != "name"]
+    result = [d for d in differences(model, again, 1e-12) if d.what != "name"]
     # a fixed joint has no name in MJCF, and the centre of mass of nothing no place
     fixed = {j.name for j in model.joints if j.is_fixed} | {
         j.name for j in again.joints if j.is_fixed
@@ -150,7 +150,7 @@ def test_a_robot_comes_back_from_mjcf(name):
     light = {link.name for link in model.links if not link.inertia.mass}
     left = [
         str(d)
-        for d in found
+        for d in result
         if not any(repr(name) in d.element for name in fixed)
         and not (d.what.startswith("centre of mass") and any(repr(n) in d.element for n in light))
     ]
@@ -160,7 +160,7 @@ def test_a_robot_comes_back_from_mjcf(name):
     assert sorted(shapes[0]) == sorted(shapes[1])
 
 
-def test_mjcf_becomes_urdf_and_a_robot_again():
+def test_mjcf_is_converted_to_urdf_and_read_back():
     text = """<mujoco><worldbody><body name="a" pos="0 0 1"><joint name="h" pos="0 .1 0"/>
     <joint name="s" type="slide" axis="1 0 0" range="-1 2"/><geom size=".1" mass="2"/>
     <body name="b" pos="0 .2 0"><joint name="k" axis="0 1 0" armature=".1" damping=".3"/>
@@ -198,14 +198,14 @@ def test_frames_become_sites_and_limits_ranges():
     assert_close(again.frame("tip").link_H_frame.matrix(), model.frames[0].link_H_frame.matrix())
 
 
-def test_dependent_joints_depend_again_when_read():
+def test_dependent_joints_are_read_back():
     again = lw.load(quietly(lw.robots.load("arm")))
 
     mimic = lw.robots.load("arm").joint("right_finger_slide").mimic
     assert again.joint("right_finger_slide").mimic == mimic
 
 
-def test_massless_links_that_move_get_the_least_mujoco_takes_and_it_is_told():
+def test_massless_moving_links_get_the_smallest_inertia_with_a_warning():
     model = chain(joint("a", "revolute", "world", "b"), joint("c", "revolute", "b", "d"))
     model = model.with_inertia("b", lw.Inertia())
 
@@ -213,7 +213,7 @@ def test_massless_links_that_move_get_the_least_mujoco_takes_and_it_is_told():
     agree(both(model))
 
 
-def test_what_is_welded_to_a_massless_link_is_mass_enough():
+def test_links_fixed_to_a_massless_link_are_sufficient_inertia():
     model = chain(joint("a", "revolute", "world", "b"), joint("c", "fixed", "b", "d"))
     assert lost(model.with_inertia("b", lw.Inertia())) == []
 
@@ -222,15 +222,15 @@ def test_what_is_welded_to_a_massless_link_is_mass_enough():
     ("limits", "text"),
     [
         (lw.Limits(velocity=1.0), "left out: .*velocity.*: a$"),
-        (lw.Limits(lower=0.0), "limits of one side.*: a$"),
+        (lw.Limits(lower=0.0), "limits on one side.*: a$"),
         (lw.Limits(effort=0.0), "an effort limit of 0.*1e-300: a$"),
         (
             lw.Limits(lower=0.0, upper=0.0),
-            "limits.*no room.*: a$",
+            "equal limits.*: a$",
         ),
     ],
 )
-def test_limits_that_mujoco_has_not_are_told_of(limits, text):
+def test_limits_that_mujoco_does_not_have_are_warnings(limits, text):
     model = chain(joint("a", "revolute", "world", "b", limits=limits))
     again = lw.load(quietly(model)).joint("a").limits
 
@@ -240,7 +240,7 @@ def test_limits_that_mujoco_has_not_are_told_of(limits, text):
         assert kept == pytest.approx(getattr(limits, bound), abs=1e-300) or abs(kept) == 1e10
 
 
-def test_another_order_of_joints_is_told_of():
+def test_different_order_of_joints_is_a_warning():
     star = [joint("a", "revolute", "world", "b"), joint("c", "revolute", "world", "d")]
     model = chain(*star, joint("e", "revolute", "b", "f"))
 
@@ -276,20 +276,20 @@ def test_another_order_of_joints_is_told_of():
     ],
     ids=["helical", "floating", "world", "unphysical", "control character"],
 )
-def test_what_mujoco_cannot_hold_is_refused(model, text):
+def test_model_that_mujoco_cannot_express_is_rejected(model, text):
     with pytest.raises(lw.ModelError, match=text):
         lw.dump_mjcf(model)
 
 
-def test_moments_on_the_edge_of_the_triangle_inequality_are_taken():
+def test_moments_at_the_triangle_inequality_are_accepted():
     plate = lw.Inertia(1.0, (0, 0, 0), (0.1, 0, 0, 0.2, 0, 0.1 + 0.2 + 1e-9))
     model = chain(joint("a", "revolute", "world", "b")).with_inertia("b", plate)
 
-    assert "rounded down" in lost(model)[0]
+    assert "reduced" in lost(model)[0]
     assert_close(compiled(quietly(model)).body("b").inertia, [0.1, 0.2, 0.3], 1e-8)
 
 
-def test_shapes_are_read_again(tmp_path):
+def test_shapes_are_read_back(tmp_path):
     mesh = tmp_path / "tetra.obj"
     mesh.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
     red, at = lw.Material("red", (1.0, 0.0, 0.0, 1.0)), lw.Pose((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
@@ -311,7 +311,7 @@ def test_shapes_are_read_again(tmp_path):
         assert_close(shape.link_H_shape.matrix(), at.matrix(), 1e-6)  # a mesh is in floats
 
 
-def test_meshes_that_mujoco_cannot_open_are_told_of(tmp_path):
+def test_meshes_that_mujoco_cannot_open_are_warnings(tmp_path):
     meshes = {
         "package://x/a.dae": str(tmp_path / "a.dae"),
         "b.stl": None,
@@ -319,14 +319,14 @@ def test_meshes_that_mujoco_cannot_open_are_told_of(tmp_path):
     shapes = [lw.Shape(lw.Mesh(name, path=path)) for name, path in meshes.items()]
     model = lw.Model(name="r", links=(lw.Link(name="a", inertia=BALL, visuals=tuple(shapes)),))
 
-    told = lost(model)
-    assert re.search(r"cannot read \(\.stl, \.obj, \.msh\): package://x/a\.dae", told[0])
-    assert_facts(told[1], r"left out: .*not found: b\.stl$")
-    assert_facts(lost(model, meshes=False), ["left out.*meshes: a$"])
+    messages = lost(model)
+    assert re.search(r"cannot read .*\.stl, \.obj, \.msh.*: package://x/a\.dae", messages[0])
+    assert_facts(messages[1], r"left out: .*not found: b\.stl$")
+    assert_facts(lost(model, meshes=False), ["left out: meshes.*: a$"])
     compiled(quietly(model))
 
 
-def test_the_file_is_written(tmp_path):
+def test_file_is_written(tmp_path):
     path = tmp_path / "r.xml"
     model = lw.Model(name="r", links=(lw.Link(name="a", inertia=BALL),))
 

@@ -1,4 +1,4 @@
-"""Workcell files that are refused: each with its message, its file and its line."""
+"""Invalid workcell files, with the message, file and line of each error."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def message(text: str | bytes | Path, **options: object) -> str:
     return str(caught.value)
 
 
-def says(facts: str, told: str) -> bool:
-    """Whether the message holds these facts, in this order."""
-    return re.search(facts, told, re.DOTALL) is not None
+def says(facts: str, messages: str) -> bool:
+    """Whether the message contains these facts in this order."""
+    return re.search(facts, messages, re.DOTALL) is not None
 
 
 def cell(inside: str) -> str:
@@ -48,7 +48,7 @@ NOT_CELLS = {
 
 
 @pytest.mark.parametrize("text", NOT_CELLS)
-def test_what_is_no_cell_is_refused(text):
+def test_documents_that_are_not_cells_are_rejected(text):
     assert says(NOT_CELLS[text], message(text))
 
 
@@ -56,10 +56,8 @@ FRAMES = {
     '<Frame refframe="WORLD"/>': "^<text>:2: <Frame>.*'name'",
     '<Frame name=" "/>': "^<text>:2: frame ' ': .*empty 'name'",
     '<Frame name="WORLD"><Pos>0 0 1</Pos></Frame>': "no pose",
-    '<Frame name="a"/><Frame name="WORLD" refframe="a"/>': "no other frame",
-    '<Frame name="a"/>\n<Frame name="a" refframe="a"/>': (
-        "^<text>:3: frame 'a': .*taken.*<text>:2"
-    ),
+    '<Frame name="a"/><Frame name="WORLD" refframe="a"/>': "root of every cell",
+    '<Frame name="a"/>\n<Frame name="a" refframe="a"/>': ("^<text>:3: frame 'a': .*use.*<text>:2"),
     '<Frame name="tray"/><Frame name="b" refframe="tary"/>': ("frame 'b': .*'tary'.*'tray'"),
     '<Frame name="a" refframe="b"/><Frame name="b" refframe="a"/>': ("frame 'a': .*a -> b -> a"),
     '<Frame name="a" refframe="a"/>': "a -> a",
@@ -72,7 +70,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("text", FRAMES)
-def test_frames_that_make_no_tree_are_refused(text):
+def test_frames_that_do_not_form_a_tree_are_rejected(text):
     assert says(FRAMES[text], message(cell(text)))
 
 
@@ -90,7 +88,7 @@ INSIDE = {
     "<Transform>1 0 0</Transform>": r"Transform: .*\b12\b.*\b3\b",
     "<Transform>1 0 0 0 0 1 0 0 0 0 2 0</Transform>": "columns.*rotation",
     "<Transform>1 0 0 0 0 1 0 0 0 0 -1 0</Transform>": "columns.*rotation",
-    "<Pos>0 0 0</Pos><Transform>1 0 0 0 0 1 0 0 0 0 1 0</Transform>": "one of the two",
+    "<Pos>0 0 0</Pos><Transform>1 0 0 0 0 1 0 0 0 0 1 0</Transform>": "expected one",
     '<Drawable name="x"><Box x="1" y="1"/></Drawable>': "<Box>.*'z'",
     '<Drawable name="x"><Sphere radius="-1"/></Drawable>': "Sphere radius: -1",
     '<Drawable name="x" colmodel="On"/>': "Drawable colmodel: .*'On'",
@@ -102,7 +100,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("text", INSIDE)
-def test_numbers_and_shapes_that_are_wrong_are_refused(text):
+def test_invalid_numbers_and_shapes_are_rejected(text):
     assert says(INSIDE[text], message(box(text)))
 
 
@@ -115,7 +113,7 @@ DEVICES = {
     '<Joint name="J" type="Revolute"><PosLimit min="9"/></Joint>': "<PosLimit>.*'max'",
     '<Joint name="J" type="Revolute"><VelLimit max="-1"/></Joint>': "VelLimit: max -1",
     '<Joint name="J" type="Revolute"><VelLimit max="1"/><VelLimit max="1"/></Joint>': (
-        "<Joint>.*2 <VelLimit>.*each coordinate"
+        "<Joint>.*2 <VelLimit>.*per coordinate"
     ),
     '<Joint name="J" type="Revolute"><Depend on="K" gain="1" offset="0"/></Joint>': (
         "joint 'J': .*'K'"
@@ -124,7 +122,7 @@ DEVICES = {
         "joint 'J': .*'B'"
     ),
     '<Joint name="J" type="Revolute"><Depend on="J" gain="1" offset="0"/></Joint>': (
-        r"each other: d\.J"
+        r"cycle.*d\.J"
     ),
     '<Joint name="J" type="Universal"><Depend on="J" gain="1" offset="0"/></Joint>': (
         "Universal.*depend"
@@ -136,7 +134,7 @@ DEVICES = {
     '<DHJoint name="J" alpha="0" a="0" d="0" offset="0" type="dh"/>': "DHJoint type: .*'dh'",
     '<DHJoint name="J" alpha="x" a="0" d="0" offset="0"/>': "DHJoint alpha: 'x'",
     '<PosLimit refjoint="X" min="0" max="1"/>': "joint.*'X'",
-    '<PosLimit refjoint="B" min="0" max="1"/>': "'B'.*no joint",
+    '<PosLimit refjoint="B" min="0" max="1"/>': "'B'.*not a joint",
     '<PosLimit min="0" max="1"/>': "<PosLimit>.*'refjoint'",
     '<Q name="Home">1 2</Q>': r"device 'd': Q 'Home': .*\b0\b.*\b2\b",
     '<Q name="Home">1</Q><Q name="Home">1</Q>': "several <Q>.*'Home'",
@@ -144,13 +142,13 @@ DEVICES = {
 
 
 @pytest.mark.parametrize("text", DEVICES)
-def test_joints_and_limits_that_are_wrong_are_refused(text):
+def test_invalid_joints_and_limits_are_rejected(text):
     assert says(DEVICES[text], message(arm(text)))
 
 
 WHOLE_DEVICES = {
     '<SerialDevice name="d"/>': "device 'd': <SerialDevice>.*frames",
-    f'<SerialDevice name="d">{JOINT}/></SerialDevice>' * 2: r"'d\.B'.*taken",
+    f'<SerialDevice name="d">{JOINT}/></SerialDevice>' * 2: r"'d\.B'.*use",
     '<ParallelDevice name="d"/>': "ParallelDevice.*loops",
     '<MobileDevice name="d"/>': "<MobileDevice>.*'basename'",
     '<MobileDevice name="d" basename="b"><AxelWidth>0</AxelWidth><LeftWheel name="l"/>'
@@ -170,11 +168,11 @@ WHOLE_DEVICES = {
 
 
 @pytest.mark.parametrize("text", WHOLE_DEVICES)
-def test_devices_that_are_wrong_are_refused(text):
+def test_invalid_devices_are_rejected(text):
     assert says(WHOLE_DEVICES[text], message(cell(text)))
 
 
-def test_all_errors_are_told_at_once_with_their_lines():
+def test_all_errors_are_reported_at_once_with_their_lines():
     text = """<WorkCell name="c">
     <Frame name="a" refframe="nowhere">
       <Pos>1 2</Pos>
@@ -190,7 +188,7 @@ def test_all_errors_are_told_at_once_with_their_lines():
     assert says(f"<text>:6: joint 'J': .*'Bend'.*{known}", kind)
 
 
-def test_what_is_doubtful_is_refused_if_strict():
+def test_warnings_are_errors_if_strict():
     text = cell('<CollisionSetup file="x"/>')
 
     assert "<CollisionSetup>" in message(text, strict=True)
@@ -198,8 +196,8 @@ def test_what_is_doubtful_is_refused_if_strict():
 
 INCLUDED = {
     "missing.xml": r"'missing\.xml'.*no file",
-    "../outside.xml": r"outside\.xml'.*outside of the folders",
-    "/etc/passwd": "'/etc/passwd'.*outside of the folders",
+    "../outside.xml": r"outside\.xml'.*outside of the allowed folders",
+    "/etc/passwd": "'/etc/passwd'.*outside of the allowed folders",
     "main.xml": r"cycle.*main\.xml -> main\.xml",
     "bad.xml": r"bad\.xml:2: ",
     "bomb.xml": r"bomb\.xml:1: ",
@@ -209,7 +207,7 @@ INCLUDED = {
 
 
 @pytest.mark.parametrize("name", INCLUDED)
-def test_files_that_may_not_be_included_are_refused(name, tmp_path: Path):
+def test_includes_outside_of_allowed_folders_are_rejected(name, tmp_path: Path):
     folder = tmp_path / "cells"
     folder.mkdir()
     (tmp_path / "outside.xml").write_text('<Frame name="x"/>')
@@ -223,7 +221,7 @@ def test_files_that_may_not_be_included_are_refused(name, tmp_path: Path):
     assert says(INCLUDED[name], message(main))
 
 
-def test_folders_that_the_caller_allows_may_be_included_from(tmp_path: Path):
+def test_include_dirs_allow_further_folders(tmp_path: Path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "outside.xml").write_text('<Frame name="x"/>')
     main = tmp_path / "cells" / "main.xml"
@@ -256,8 +254,8 @@ READING = {
 
 @pytest.mark.parametrize("name", READING)
 @pytest.mark.parametrize("secret", ["../secret.xml", "ABSOLUTE", "link.xml"])
-def test_robots_of_a_cell_read_no_files_of_other_folders(name, secret, tmp_path: Path):
-    """Neither by xacro, which could evaluate anything, nor by what MuJoCo includes."""
+def test_robots_of_a_cell_cannot_read_other_folders(name, secret, tmp_path: Path):
+    """Neither by xacro, which can evaluate Python, nor by includes of MuJoCo."""
     pytest.importorskip("mujoco")
     folder = tmp_path / "cells"
     folder.mkdir()
@@ -279,7 +277,7 @@ def test_robots_of_a_cell_read_no_files_of_other_folders(name, secret, tmp_path:
     text = message(main)
 
     assert "hidden_value" not in text
-    assert "xacro is not expanded" in text or "secret.xml' lies outside" in text
+    assert "xacro is disabled" in text or "secret.xml' is outside" in text
 
 
 def test_a_robot_inside_a_cell_is_not_expanded_by_xacro(tmp_path: Path):
@@ -288,7 +286,7 @@ def test_a_robot_inside_a_cell_is_not_expanded_by_xacro(tmp_path: Path):
 
     text = message(cell(f'<Robot name="r">{robot}</Robot>'))
 
-    assert "xacro is not expanded" in text
+    assert "xacro is disabled" in text
     assert "hidden_value" not in text
 
 
@@ -306,7 +304,7 @@ def test_robots_of_a_cell_may_include_files_of_its_folders(tmp_path: Path):
     assert "r.b" in lw.load_workcell(main, include_dirs=tmp_path).frame_names
 
 
-def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path):
+def test_symbolic_link_out_of_the_folder_is_not_followed(tmp_path: Path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "secret.xml").write_text('<Frame name="x"/>')
     (tmp_path / "cells" / "link.xml").symlink_to(tmp_path / "secret.xml")
@@ -316,27 +314,27 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path):
     assert says(r"secret\.xml'.*outside", message(main))
 
 
-def test_a_cycle_of_files_is_told_with_its_files(tmp_path: Path):
+def test_include_cycle_is_reported_with_its_files(tmp_path: Path):
     (tmp_path / "a.xml").write_text('<WorkCell name="c"><Include file="b.xml"/></WorkCell>')
     (tmp_path / "b.xml").write_text('<Include file="a.xml"/>')
 
     assert says(r"b\.xml:1: .*a\.xml -> b\.xml -> a\.xml", message(tmp_path / "a.xml"))
 
 
-def test_a_text_includes_nothing_without_a_folder():
-    assert says("'a.xml'.*folder", message(cell('<Include file="a.xml"/>')))
+def test_string_cannot_include_files_without_include_dirs():
+    assert says("'a.xml'.*path", message(cell('<Include file="a.xml"/>')))
 
 
-def test_definitions_that_use_each_other_are_refused():
+def test_definition_cycles_are_rejected():
     text = '<Define id="a"><Use id="b"/></Define><Define id="b"><Use id="a"/></Define><Use id="a"/>'
 
     assert "a -> b -> a" in message(cell(text))
     assert "'z'" in message(cell('<Use id="z"/>'))
 
 
-def test_definitions_that_multiply_without_bound_are_refused(monkeypatch):
-    """Eleven layers of ten would be 10^11 elements; reading stops at the limit."""
-    monkeypatch.setattr(workcell_include, "MOST_ELEMENTS", 3_000)
+def test_exponential_definitions_are_rejected(monkeypatch):
+    """Eleven layers of ten are 10^11 elements; reading stops at the limit."""
+    monkeypatch.setattr(workcell_include, "MAX_ELEMENTS", 3_000)
     uses = [f'<Use id="d{k}"/>' * 10 for k in range(11)]
     layers = [f'<Define id="d{k + 1}">{inside}</Define>' for k, inside in enumerate(uses)]
     text = '<Define id="d0"><Drawable name="x"/></Define>' + "".join(layers)
@@ -344,8 +342,8 @@ def test_definitions_that_multiply_without_bound_are_refused(monkeypatch):
     assert "3000 elements" in message(cell(text + '<Frame name="a"><Use id="d11"/></Frame>'))
 
 
-def test_a_cell_of_very_many_files_is_refused(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(workcell_include, "MOST_FILES", 5)
+def test_cell_with_too_many_files_is_rejected(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(workcell_include, "MAX_FILES", 5)
     (tmp_path / "empty.xml").write_text(" ")
     main = tmp_path / "main.xml"
     main.write_text(cell('<Include file="empty.xml"/>' * 9))
@@ -353,19 +351,19 @@ def test_a_cell_of_very_many_files_is_refused(tmp_path: Path, monkeypatch):
     assert says(r"main\.xml:2: .*\b5 files", message(main))
 
 
-def test_elements_inside_each_other_without_bound_are_refused():
+def test_too_deeply_nested_elements_are_rejected():
     text = "<SerialChain>" * 150 + "</SerialChain>" * 150
 
     assert "nested" in message(cell(text))
 
 
-def test_a_missing_file_says_what_is_bundled():
+def test_error_for_a_missing_file_suggests_bundled_cells():
     known = "mobile_manipulator, pick_and_place, two_arms"
     assert says(f"'kitchen'.*{known}", message("kitchen"))
     assert "no file 'kitchen.xml'" in message("kitchen.xml")
 
 
 @pytest.mark.parametrize("text", ['<WorkCell name="c"/>', '<SerialDevice name="d"/>'])
-def test_a_workcell_that_is_loaded_as_a_robot_is_told_how_to_load_it(text):
+def test_error_for_a_workcell_loaded_as_a_robot_has_a_hint(text):
     with pytest.raises(lw.ParseError, match=r"RobWork.*load_workcell"):
         lw.load(text)

@@ -1,4 +1,4 @@
-"""Dynamic workcells of RobWork: masses, inertias and force limits of the frames of a workcell."""
+"""Dynamic workcells: masses, inertias and force limits of the frames of a workcell."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def loaded(folder, inside, tag="DynamicWorkcell"):
 
 
 @pytest.mark.parametrize("tag", ["DynamicWorkcell", "DynamicWorkCell"])
-def test_masses_and_inertias_are_those_of_the_frames(folder, tag):
+def test_masses_and_inertias_are_assigned_to_frames(folder, tag):
     cell = loaded(folder, f'{BODIES}<Include file="arm.dwc.xml"/>', tag)
 
     assert cell.name == "scene"
@@ -75,8 +75,8 @@ def _arm():
     return builder.build()
 
 
-def test_an_estimated_inertia_is_that_of_homogeneous_solids(folder):
-    """Two equal balls: the mass is shared, and the axis between them has no lever."""
+def test_estimated_inertia_is_that_of_homogeneous_solids(folder):
+    """Two equal spheres share the mass; the axis through both has no parallel-axis term."""
     inertia = loaded(folder, BODIES).frame("pair").inertia
 
     ball = 0.4 * 1 * 0.1**2
@@ -85,7 +85,7 @@ def test_an_estimated_inertia_is_that_of_homogeneous_solids(folder):
     np.testing.assert_allclose(inertia.matrix(), expected, atol=1e-15)
 
 
-def test_what_cannot_be_estimated_or_is_not_read_is_named(folder):
+def test_ignored_elements_and_shapes_are_warnings(folder):
     inside = """<Gravity>0 0 -9.8</Gravity><PDDeviceController name="c" device="arm"/>
     <RigidBody frame="mesh"><Mass>3</Mass><EstimateInertia/><COG>0 1 0</COG>
     <Associate object="box"/></RigidBody>"""
@@ -112,20 +112,20 @@ WRONG = {
     body("<Mass>-1</Mass>", AT_ORIGIN, "<Inertia>1 1 1</Inertia>"): "mass -1",
     body(ONE, AT_ORIGIN, "<Inertia>1 1</Inertia>"): r"\b9\b.*\b2\b",
     body(ONE, AT_ORIGIN, "<Inertia>1 2 0 0 1 0 0 0 1</Inertia>"): "symmetric",
-    f'<RigidDevice device="arm">{LIMIT}</RigidDevice>': r"'arm\.Base'.*no joint",
+    f'<RigidDevice device="arm">{LIMIT}</RigidDevice>': r"'arm\.Base'.*not a joint",
     f'<RigidDevice device="arm">{LINK}</RigidDevice>': r"'arm\.J9'",
 }
 
 
 @pytest.mark.parametrize(("inside", "text"), WRONG.items())
-def test_bodies_that_are_wrong_are_refused_with_their_line(folder, inside, text):
+def test_invalid_bodies_are_rejected_with_their_line(folder, inside, text):
     with pytest.raises(lw.ParseError) as caught:
         loaded(folder, inside)
     assert re.search(text, str(caught.value), re.DOTALL)
     assert "scene.dwc.xml:3" in str(caught.value)
 
 
-def test_the_workcell_is_read_from_allowed_folders_only(folder):
+def test_workcell_is_read_from_allowed_folders_only(folder):
     (folder / "sub").mkdir()
     path = folder / "sub" / "s.dwc.xml"
     path.write_text("<DynamicWorkcell workcell='../scene.wc.xml'/>")

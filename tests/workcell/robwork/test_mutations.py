@@ -1,6 +1,6 @@
-"""Workcell files with random damage: a cell or a LinkworkError comes out, and nothing else.
+"""Randomly damaged workcell files: the result is a cell or a LinkworkError.
 
-LINKWORK_FUZZ_EXAMPLES sets how many files are tried; the default is small and always the same.
+LINKWORK_FUZZ_EXAMPLES sets the number of files; the default is small and reproducible.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ CELL_WORDS = [
 
 
 def rename_reference(root: Element, a: int, b: int, word: str) -> None:
-    """Let an element refer to some other frame, joint or definition."""
+    """Let an element refer to another frame, joint or definition."""
     names = ("refframe", "refjoint", "on", "id", "base", "file")
-    found = [(e, n) for e in elements(root) for n in names if e.get(n) is not None]
+    result = [(e, n) for e in elements(root) for n in names if e.get(n) is not None]
     known = [e.get("name", "") for e in elements(root)] or [word]
-    if found:
-        element, name = pick(found, a)
+    if result:
+        element, name = pick(result, a)
         element.set(name, pick(known, b))
 
 
@@ -116,7 +116,7 @@ fuzz = settings(
 
 
 def outcome(source: bytes | str) -> lw.WorkCell | None:
-    """The cell, or None if the source is refused; any other exception or warning passes on."""
+    """The cell, or None if the source is rejected; other exceptions and warnings propagate."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", LinkworkWarning)
@@ -134,7 +134,7 @@ def mutated(changes: list[tuple[Mutation, int, int, str]]) -> bytes:
 
 
 def check(cell: lw.WorkCell) -> None:
-    """What is loaded can be used, written and read again."""
+    """Check that a loaded cell can be used, written and read back."""
     assert cell.fk(cell.state())["WORLD"].shape == (4, 4)
     try:
         with warnings.catch_warnings():
@@ -145,7 +145,7 @@ def check(cell: lw.WorkCell) -> None:
     assert outcome(text) == cell
 
 
-def test_the_undamaged_cell_loads():
+def test_undamaged_cell_loads():
     cell = outcome(RICH)
 
     assert cell is not None
@@ -155,7 +155,7 @@ def test_the_undamaged_cell_loads():
 
 @fuzz
 @given(steps)
-def test_a_cell_with_changed_elements_is_a_cell_or_an_error(changes):
+def test_changed_elements_are_a_cell_or_an_error(changes):
     cell = outcome(mutated(changes))
 
     if cell is not None:
@@ -164,7 +164,7 @@ def test_a_cell_with_changed_elements_is_a_cell_or_an_error(changes):
 
 @fuzz
 @given(damage)
-def test_a_cell_with_damaged_bytes_is_a_cell_or_an_error(changes):
+def test_damaged_bytes_are_a_cell_or_an_error(changes):
     cell = outcome(damaged(RICH, changes))
 
     if cell is not None:

@@ -1,4 +1,4 @@
-"""Workcells written as RobWork's XML and read again are the same, digit for digit."""
+"""Workcells that are written as RobWork's XML and read back are equal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def random_pose(rng: np.random.Generator) -> lw.Pose:
 
 
 def random_cell(seed: int) -> lw.WorkCell:
-    """All kinds of frames, joints and devices, with numbers of all digits."""
+    """All kinds of frames, joints and devices, with values of full precision."""
     rng = np.random.default_rng(seed)
     cell = lw.WorkCell(f"cell {seed}")
     kinds = ("revolute", "prismatic", "universal", "spherical", "helical", "floating")
@@ -70,7 +70,7 @@ def test_random_cells_read_back(seed):
         assert again(cell) == cell
 
 
-def test_a_cell_with_robots_devices_and_another_default_state_reads_back():
+def test_cell_with_robots_devices_and_another_default_state_reads_back():
     cell = lw.load_workcell("pick_and_place")
     cell = cell.with_robot("dog", lw.robots.load("quadruped"), floating=True, attachable=True)
     cell = cell.with_robot("arm2", lw.robots.load("arm"), parent="tray", base="tool")
@@ -100,13 +100,13 @@ HAND = """<WorkCell name="c"><Frame name="wrist"/><TreeDevice name="hand"><Frame
         (HAND, {"TreeDevice": 1}),
     ],
 )
-def test_devices_are_written_as_robwork_reads_them(source, elements):
+def test_devices_are_written_as_robworks_elements(source, elements):
     cell = lw.load_workcell(source)
 
     text = lw.dump_workcell(cell)
 
-    found = {tag: text.count(f"<{tag} ") for tag in ("SerialDevice", "TreeDevice", "MobileDevice")}
-    assert {tag: n for tag, n in found.items() if n} == elements
+    result = {tag: text.count(f"<{tag} ") for tag in ("SerialDevice", "TreeDevice", "MobileDevice")}
+    assert {tag: n for tag, n in result.items() if n} == elements
     assert "<Robot" not in text
     assert "<Device" not in text
     assert "linkwork." not in text.replace("linkwork.link", "")
@@ -114,7 +114,7 @@ def test_devices_are_written_as_robwork_reads_them(source, elements):
 
 
 @pytest.mark.parametrize("change", ["moved", "renamed", "elsewhere"])
-def test_devices_that_do_not_fit_robworks_elements_read_back_too(change):
+def test_devices_without_robworks_elements_read_back(change):
     cell = lw.load_workcell(HAND)
     match change:
         case "moved":
@@ -130,7 +130,7 @@ def test_devices_that_do_not_fit_robworks_elements_read_back_too(change):
     assert again(cell) == cell
 
 
-def test_a_file_is_written_where_asked(tmp_path: Path):
+def test_file_is_written(tmp_path: Path):
     cell = lw.load_workcell("two_arms")
 
     text = lw.dump_workcell(cell, tmp_path / "out.xml")
@@ -139,7 +139,7 @@ def test_a_file_is_written_where_asked(tmp_path: Path):
     assert lw.load_workcell(tmp_path / "out.xml") == cell
 
 
-def test_what_no_file_can_say_is_refused():
+def test_cell_that_the_format_cannot_express_is_rejected():
     cell = lw.WorkCell("c").with_robot("arm", lw.robots.load("arm"))
     changed = cell.with_changed("arm.tool", properties={"a": "b"})
 
@@ -150,7 +150,7 @@ def test_what_no_file_can_say_is_refused():
 
 
 def device_cell(seed: int, kind: str) -> lw.WorkCell:
-    """A device of joints about any axes, with limits of all sorts, on a frame of another device."""
+    """A device of joints with any axes and kinds of limits, on a frame of another device."""
     rng = np.random.default_rng(seed)
     cell = lw.load_workcell(HAND) if kind == "on a hand" else lw.WorkCell("c")
     parent = "hand.tip2" if kind == "on a hand" else "WORLD"
@@ -158,7 +158,7 @@ def device_cell(seed: int, kind: str) -> lw.WorkCell:
     cell = cell.with_frame("arm.base", "mount", random_pose(rng))
     limits = [lw.Limits(lower=-1.0), lw.Limits(lower=-1, upper=2e7), lw.Limits(upper=2, lower=-2)]
     for k in range(6):
-        parent, own = cell.frame_names[-1], lw.Limits(velocity=1.5, effort=9.0)
+        parent, velocity_limits = cell.frame_names[-1], lw.Limits(velocity=1.5, effort=9.0)
         depends = lw.Mimic(joint="arm.j1", multiplier=-0.5, offset=0.1) if k in (3, 4) else None
         cell = cell.with_joint(
             f"arm.j{k}",
@@ -166,7 +166,7 @@ def device_cell(seed: int, kind: str) -> lw.WorkCell:
             parent,
             random_pose(rng) if k else lw.Pose(),
             axis=(0, 0, 1) if k in (0, 4) else rng.normal(size=3),
-            limits=own if k > 2 else limits[k],
+            limits=velocity_limits if k > 2 else limits[k],
             depends=depends,
             active=k != 5,
         )
@@ -180,8 +180,8 @@ def device_cell(seed: int, kind: str) -> lw.WorkCell:
 
 @pytest.mark.parametrize("kind", ["serial", "tree", "on a hand"])
 @pytest.mark.parametrize("seed", range(4))
-def test_robwork_reads_joints_about_any_axis_as_the_same_motion(kind, seed, rng):
-    """A helper joint about z, and a frame on it, stand for a joint that RobWork has no type for."""
+def test_robwork_reads_joints_with_any_axis_as_the_same_motion(kind, seed, rng):
+    """A helper joint about z and a frame on it replace a joint that RobWork does not have."""
     cell = device_cell(seed, kind)
     text = lw.dump_workcell(cell, robwork=True)
 
@@ -196,7 +196,7 @@ def test_robwork_reads_bundled_cells(name, rng):
 
 
 def assert_same_in_robwork(cell: lw.WorkCell, text: str, rng: np.random.Generator) -> None:
-    """Frames are in the same places, and devices have the same joints."""
+    """Frames have the same poses, and devices have the same joints."""
     there = read_as_robwork(text)
     state = cell.state()
     for device in map(cell.device, cell.device_names):
@@ -211,7 +211,7 @@ def assert_same_in_robwork(cell: lw.WorkCell, text: str, rng: np.random.Generato
         assert sorted(joints) == sorted(cell.device(name).joint_names)
 
 
-def test_a_first_frame_that_is_not_on_world_comes_after_one_that_is():
+def test_helper_precedes_a_first_frame_that_is_not_on_world():
     cell = lw.load_workcell("mobile_manipulator")
     names = [n for n in cell.frame_names if n.startswith("cart.")]
     bare = lw.WorkCell("c", (cell.frames[0], *map(cell.frame, names)), cell.devices[:1])
@@ -223,7 +223,7 @@ def test_a_first_frame_that_is_not_on_world_comes_after_one_that_is():
     assert there.frames["camera"].parent == "cart.Top"
 
 
-def test_joints_that_robwork_cannot_read_are_named():
+def test_joints_that_robwork_cannot_read_are_warnings():
     cell = lw.WorkCell("c").with_frame("d.b").with_joint("d.j", "helical", "d.b", pitch=0.1)
     cell = cell.with_frame("d.e", "d.j").with_device(lw.SerialDevice("d", "d.b", "d.e"))
     with pytest.warns(lw.LinkworkWarning, match=r"'d\.j': RobWork.*helical"):

@@ -16,19 +16,23 @@ analytic; C and J^T f are short, and differentiated as programs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 from linkwork.algorithms.constraints.dynamics import (
     Metric,
     Setting,
     System,
+    actuated_of,
     layout_of,
     rows_at,
     solve_accelerations,
     system_of,
+    unactuated_of,
 )
 from linkwork.algorithms.constraints.equations import Row
-from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse, transposed_product
+from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse, gram, transposed_product
 from linkwork.algorithms.derivatives.inverse_dynamics import (
     inverse_dynamics_derivatives as tree_derivatives,
 )
@@ -38,10 +42,12 @@ from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.algorithms.kinematics.jacobians import jacobian
 from linkwork.algorithms.kinematics.manifold import velocity_kinematics
 from linkwork.engine.symbolic.elimination import SparseRow
+from linkwork.engine.symbolic.node import Expr
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
-from linkwork.mechanics.skeleton import Skeleton
+from linkwork.mechanics.skeleton import Body, Mount, Skeleton
 from linkwork.model.joints.derivatives import derivatives
+from linkwork.model.joints.kind import Axis
 from linkwork.spatial.blocks import Scalar, Vec, is_zero, minus, plus, times, total
 
 
@@ -133,11 +139,13 @@ def impact_derivatives(
     )
     meeting = [plus(v, times(restitution[0], old)) for v, old in zip(after, nu, strict=True)]
 
-    def equations(q: Scalars, meeting: Scalars, impulses: Scalars) -> list[Scalar]:
+    def equations(
+        skeleton: Skeleton, q: Scalars, meeting: Scalars, impulses: Scalars
+    ) -> list[Scalar]:
         moving = rows_at(skeleton, q, meeting, velocity=velocity)
         return [*(row.rate for row in moving), *_pull(moving, impulses, len(meeting))]
 
-    [by_coordinates] = derivatives(equations, q, meeting, impulses, wrt=[0])
+    [by_coordinates] = _partials(equations, skeleton, q, meeting, impulses, wrt=[0])
     by_q, m = _in_tangent(by_coordinates, skeleton, q, velocity), len(rows)
     after_q, impulses_q = solver.columns(_difference(M_q, by_q[m:]), by_q[:m])
     # w.r.t. nu, with the change of velocity for a: dF = 0, dC = (1 + restitution) J
@@ -152,6 +160,94 @@ def impact_derivatives(
     return after_q, after_nu, impulses_q, impulses_nu
 
 
+def inverse_dynamics_derivatives(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None = None,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix, Matrix]:
+    """(n, nv) derivatives of the torques w.r.t. q, nu, nu_dot; (m, nv) those of the forces.
+
+    With A the columns of J of the coordinates without actuator, transposed, forces = A^T y and
+    A A^T y = needed there; so  A A^T dy = d needed - d(A A^T) y,  d forces = A^T dy + dA^T y.
+    """
+    layout = layout_of(skeleton)
+    setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
+    actuated, unactuated = actuated_of(layout), unactuated_of(layout)
+    needed = tree_inverse_dynamics(skeleton, q, nu, nu_dot, **setting._asdict())
+    by_inputs = tree_derivatives(skeleton, q, nu, nu_dot, **setting._asdict())
+    jacobian_rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
+    A = _columns_of(jacobian_rows, unactuated)
+    inverse = PseudoInverse(gram(A, A))
+    y, _ = inverse.solve([needed[k] for k in unactuated])
+    m, nv = len(jacobian_rows), layout.nv
+    forces = _dense(transposed_product(A, y), m)
+
+    def geometry(skeleton: Skeleton, q: Scalars, y: Scalars, forces: Scalars) -> list[Scalar]:
+        rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
+        A = _columns_of(rows, unactuated)
+        by_y = _dense(transposed_product(A, y), m)
+        return [
+            *(total(*(times(x, by_y[i]) for i, x in column.items())) for column in A),
+            *by_y,
+            *_dense(transposed_product(rows, forces), nv),
+        ]
+
+    n = len(unactuated)
+    zero: Matrix = [[0.0] * nv for _ in range(n + m + nv)]
+    by_q = zero
+    if n:
+        [by_coordinates] = _partials(geometry, skeleton, q, y, forces, wrt=[0])
+        by_q = _in_tangent(by_coordinates, skeleton, q, velocity)
+    torques: list[Matrix] = []
+    of_forces: list[Matrix] = []
+    matrix = inverse.inverse()
+    for of_needed, of_geometry in zip(by_inputs, (by_q, zero, zero), strict=True):
+        changes = [
+            _inverse_column(
+                ([row[k] for row in of_needed], [row[k] for row in of_geometry]),
+                (A, matrix, jacobian_rows),
+                (actuated, unactuated),
+            )
+            for k in range(nv)
+        ]
+        of_torques, of_these = zip(*changes, strict=True)
+        torques.append(_transposed(of_torques))
+        of_forces.append(_transposed(of_these))
+    return (*torques, *of_forces)  # pyright: ignore[reportReturnType]
+
+
+def _inverse_column(
+    changes: tuple[Scalars, Scalars],
+    system: tuple[list[SparseRow], Matrix, list[SparseRow]],
+    coordinates: tuple[Sequence[int], Sequence[int]],
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Changes of torques and forces, from those of the needed forces and of the geometry."""
+    (needed, geometry), (A, matrix, rows), (actuated, unactuated) = changes, system, coordinates
+    n, m = len(unactuated), len(rows)
+    right = [minus(needed[k], geometry[i]) for i, k in enumerate(unactuated)]
+    dy = [total(*map(times, row, right)) for row in matrix]
+    through = _dense(transposed_product(A, dy), m)
+    forces = [plus(x, geometry[n + i]) for i, x in enumerate(through)]
+    provided = _dense(transposed_product(rows, forces), len(needed))
+    torques = [minus(minus(needed[k], geometry[n + m + k]), provided[k]) for k in actuated]
+    return torques, forces
+
+
+def _columns_of(rows: Sequence[SparseRow], columns: Sequence[int]) -> list[SparseRow]:
+    """Columns of a matrix, each by the indices of its rows."""
+    return [{i: row[k] for i, row in enumerate(rows) if k in row} for k in columns]
+
+
+def _dense(row: SparseRow, n: int) -> list[Scalar]:
+    return [row.get(k, 0.0) for k in range(n)]
+
+
 def _constraint_derivatives(
     skeleton: Skeleton,
     state: tuple[Scalars, Scalars, Scalars],
@@ -162,21 +258,63 @@ def _constraint_derivatives(
     k_p, k_d = layout_of(skeleton).gains
     nv = len(state[1])
 
-    def equations(q: Scalars, nu: Scalars, nu_dot: Scalars, forces: Scalars) -> list[Scalar]:
+    def equations(
+        skeleton: Skeleton, q: Scalars, nu: Scalars, nu_dot: Scalars, forces: Scalars
+    ) -> list[Scalar]:
         rows = rows_at(skeleton, q, nu, nu_dot, velocity=velocity)
         stabilized = [total(row.bias, times(k_p, row.error), times(k_d, row.rate)) for row in rows]
         return stabilized + _pull(rows, forces, nv)
 
     q, m = state[0], len(forces)
-    by_coordinates, by_nu = derivatives(equations, *state, forces, wrt=[0, 1])
+    by_coordinates, by_nu = _partials(equations, skeleton, *state, forces, wrt=[0, 1])
     by_q = _in_tangent(by_coordinates, skeleton, q, velocity)
     return by_q[:m], by_nu[:m], by_q[m:]
 
 
 def _pull(rows: Sequence[Row], forces: Scalars, nv: int) -> list[Scalar]:
     """(nv,) J^T forces."""
-    pulled = transposed_product([row.jacobian for row in rows], forces)
-    return [pulled.get(k, 0.0) for k in range(nv)]
+    return _dense(transposed_product([row.jacobian for row in rows], forces), nv)
+
+
+def _partials(
+    function: Callable[..., Sequence[Scalar]],
+    skeleton: Skeleton,
+    *arguments: Scalars,
+    wrt: Sequence[int],
+) -> list[Matrix]:
+    """Derivatives of `function(skeleton, *arguments)` with respect to some of the arguments.
+
+    Parameters of the robot are expressions of the caller; they become one more argument.
+    """
+    parameters: dict[int, Expr] = {}
+    _mapped(skeleton.bodies, lambda x: parameters.setdefault(id(x), x))
+    _mapped(skeleton.frames, lambda x: parameters.setdefault(id(x), x))
+
+    def of_scalars(*vectors: Scalars) -> Sequence[Scalar]:
+        *others, values = vectors
+        by_id = dict(zip(parameters, values, strict=False))
+        robot = skeleton
+        if parameters:
+            bodies = _mapped(skeleton.bodies, lambda x: by_id[id(x)])
+            frames = _mapped(skeleton.frames, lambda x: by_id[id(x)])
+            robot = replace(skeleton, bodies=bodies, frames=frames)
+        return function(robot, *others)
+
+    last = list(parameters.values()) or [0.0]
+    return derivatives(of_scalars, *arguments, last, wrt=wrt)
+
+
+def _mapped(value: Any, new: Callable[[Expr], Any]) -> Any:
+    """Nested tuples and dataclasses with every expression replaced."""
+    if isinstance(value, Expr):
+        return new(value)
+    if type(value) is tuple:
+        return tuple(_mapped(part, new) for part in value)
+    if isinstance(value, (Body, Mount, Axis)):
+        return replace(
+            value, **{one.name: _mapped(getattr(value, one.name), new) for one in fields(value)}
+        )
+    return value
 
 
 def _in_tangent(rows: Matrix, skeleton: Skeleton, q: Scalars, velocity: Representation) -> Matrix:
@@ -200,51 +338,72 @@ class _Solver:
         self._system = system
         self.pseudo_inverse = PseudoInverse(system.delassus)
         self._inverse = self.pseudo_inverse.inverse()
+        # G^+ X: forces per unit of acceleration, by columns of W
+        self._forces = [transposed_product(system.X, row) for row in self._inverse]
 
     def columns(self, F: Matrix, C: Matrix) -> tuple[Matrix, Matrix]:
         """(nv, n) da and (m, n) df, from dF (nv, n) and dC (m, n)."""
-        nv, m = len(self._system.factor.order), len(C)
-        n = len(F[0])
-        a, f = [[0.0] * n for _ in range(nv)], [[0.0] * n for _ in range(m)]
-        for k in range(n):
-            changes = self._column([row[k] for row in F], [row[k] for row in C])
-            for matrix, column in zip((a, f), changes, strict=True):
-                for row, value in zip(matrix, column, strict=True):
-                    row[k] = value
-        return a, f
+        changes = [
+            self._column([row[k] for row in F], [row[k] for row in C]) for k in range(len(F[0]))
+        ]
+        accelerations, forces = zip(*changes, strict=True)
+        return _transposed(accelerations), _transposed(forces)
 
     def _column(self, F: Scalars, C: Scalars) -> tuple[list[Scalar], list[Scalar]]:
         if all(map(is_zero, (*F, *C))):
             return [0.0] * len(F), [0.0] * len(C)
-        factor, X = self._system.factor, self._system.X
-        u = factor.inward(F)
-        z = {c: times(x, factor.inverse_pivots[c]) for c, x in u.items() if not is_zero(x)}
-        r = [minus(_dot(row, z), c) for row, c in zip(X, C, strict=True)]
-        f = [total(*map(times, row, r)) for row in self._inverse]
+        factor = self._system.factor
+        z = {
+            c: times(x, factor.inverse_pivots[c])
+            for c, x in factor.inward(F).items()
+            if not is_zero(x)
+        }
+        f = [
+            minus(_dot(row, z), total(*map(times, inverse, C)))
+            for row, inverse in zip(self._forces, self._inverse, strict=True)
+        ]
         response = self._system.response(f)
-        columns = sorted({*z, *response})
-        moved = {c: minus(response.get(c, 0.0), z.get(c, 0.0)) for c in columns}
+        moved = {c: minus(response.get(c, 0.0), z.get(c, 0.0)) for c in sorted({*z, *response})}
         return factor.outward(moved), f
 
     def by_force(self) -> tuple[Matrix, Matrix]:
-        """(nv, nv) M^-1 - M^-1 J^T G^+ J M^-1, and (m, nv) -G^+ J M^-1: with dF = -1."""
-        system, m = self._system, len(self._system.rows)
-        units = [[1.0 if i == k else 0.0 for i in range(m)] for k in range(m)]
-        Y = [system.factor.outward(system.response(unit)) for unit in units]  # rows of J M^-1
-        nv = len(system.factor.order)
-        f = [
-            [
-                minus(0.0, total(*(times(g, y[k]) for g, y in zip(row, Y, strict=True))))
-                for k in range(nv)
-            ]
-            for row in self._inverse
+        """(nv, nv) M^-1 - M^-1 J^T G^+ J M^-1, and (m, nv) -G^+ J M^-1: with dF = -1.
+
+        The first is W B W^T with B = D^-1 - D^-1 X^T G^+ X D^-1, where B differs from D^-1 only in
+        the columns that constraints act on.
+        """
+        factor = self._system.factor
+        order, pivots = factor.order, factor.inverse_pivots
+        scaled = [{c: times(x, pivots[c]) for c, x in row.items()} for row in self._forces]
+        B = [
+            {
+                c: minus(0.0, x)
+                for c, x in transposed_product(scaled, _column_of(self._system.scaled, k)).items()
+            }
+            for k in range(len(order))
         ]
-        a = system.factor.inverse()
-        for i in range(nv):
+        for k, row in enumerate(B):
+            row[k] = plus(row.get(k, 0.0), pivots[k])
+        rows = [row | {k: 1.0} for k, row in enumerate(factor.W)]
+        nv, m = len(order), len(scaled)
+        a: Matrix = [[0.0] * nv for _ in range(nv)]
+        f: Matrix = [[0.0] * nv for _ in range(m)]
+        for i, row in enumerate(rows):
+            moved = transposed_product([B[c] for c in row], list(row.values()))  # W_i B
             for j in range(i + 1):
-                entry = total(a[i][j], *(times(y[i], row[j]) for y, row in zip(Y, f, strict=True)))
-                a[i][j] = a[j][i] = entry
+                entry = _dot(rows[j], moved)
+                a[order[i]][order[j]] = a[order[j]][order[i]] = entry
+            for k in range(m):
+                f[k][order[i]] = minus(0.0, _dot(scaled[k], row))
         return a, f
+
+
+def _column_of(rows: Sequence[SparseRow], k: int) -> list[Scalar]:
+    return [row.get(k, 0.0) for row in rows]
+
+
+def _transposed(rows: Sequence[Sequence[Scalar]]) -> Matrix:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _dot(row: SparseRow, vector: SparseRow) -> Scalar:

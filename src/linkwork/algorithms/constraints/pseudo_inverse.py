@@ -26,6 +26,7 @@ MU = 1e-8
 # A row that is zero gets this fraction of the largest-scale regularization instead of none.
 FLOOR = 1e-8
 STEPS = 4  # error (MU * condition)^(STEPS + 1): 1e-10 for a condition of 1e6
+INVERSE_STEPS = 2  # of the matrix, which derivatives use
 
 
 class PseudoInverse:
@@ -47,14 +48,14 @@ class PseudoInverse:
     def _reciprocal(self, pivot: Scalar, row: int) -> Scalar:
         return 0.0 if self.is_zero[row] else 1.0 / pivot
 
-    def solve(self, r: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    def solve(self, r: Sequence[Scalar], steps: int = STEPS) -> tuple[list[Scalar], list[Scalar]]:
         """The solution of least norm, and the part of r that nothing explains."""
         step = self._solve(r)
         x = list(step)
-        for _ in range(STEPS):
+        for _ in range(steps):
             step = self._solve([times(u, d) for u, d in zip(self.U, step, strict=True)])
             x = [plus(a, b) for a, b in zip(x, step, strict=True)]
-        x = [minus(a, times(STEPS + 1.0, b)) for a, b in zip(x, step, strict=True)]
+        x = [minus(a, times(steps + 1.0, b)) for a, b in zip(x, step, strict=True)]
         unexplained = [times(u, d) for u, d in zip(self.U, step, strict=True)]
         for k in range(self.n):
             if self.is_zero[k]:
@@ -63,9 +64,8 @@ class PseudoInverse:
 
     def inverse(self) -> Matrix:
         """(n, n) the pseudo-inverse of G."""
-        columns = [
-            self.solve([1.0 if i == k else 0.0 for i in range(self.n)])[0] for k in range(self.n)
-        ]
+        units = [[1.0 if i == k else 0.0 for i in range(self.n)] for k in range(self.n)]
+        columns = [self.solve(unit, INVERSE_STEPS)[0] for unit in units]
         return [[columns[max(i, j)][min(i, j)] for j in range(self.n)] for i in range(self.n)]
 
     def _solve(self, r: Sequence[Scalar]) -> list[Scalar]:

@@ -155,7 +155,7 @@ def _robot_in_motion(
     *,
     in_world: bool = False,
 ) -> _RobotInMotion:
-    """The robot's motion without that of its base's origin; in the axes of the world, if asked."""
+    """The robot's motion without that of its base's origin; optionally in the axes of the world."""
     base = base_of(skeleton.layout, q, velocity)
     bodies = Bodies(skeleton, base, q, {})
     w, u = base.twist(nu)[1], base.acceleration(nu, nu_dot, ZERO)[1]

@@ -116,12 +116,12 @@ def forward_dynamics(
     first = 6 if layout.floating else 0
     joint_bias = [bias.joint.get(k, 0.0) for k in range(layout.nv)]
     joint_bias = with_joint_dynamics(joint_bias, joint_dynamics, nu, None)
-    left = [minus(tau[k], joint_bias[k]) if k >= first else 0.0 for k in range(layout.nv)]
+    driving = [minus(tau[k], joint_bias[k]) if k >= first else 0.0 for k in range(layout.nv)]
     push = None
     if layout.floating:
         force, moment = base.wrench_in(tau)
         push = sub(force, bias.base_force), sub(moment, bias.base_moment)
-    (a, u), joint_accelerations = accelerations(skeleton, joints, left, push, joint_dynamics)
+    (a, u), joint_accelerations = accelerations(skeleton, joints, driving, push, joint_dynamics)
     start: list[Scalar] = []
     if layout.floating:
         linear, angular = base.derivative(nu, a, u)
@@ -163,7 +163,7 @@ def accelerations(
         ]
         joint = _solve_joint(pose, inertia[number], push[number], torques, rotors=rotors)
         solved[number] = joint
-        left = without_joint(
+        remaining = without_joint(
             inertia[number],
             pose.columns,
             joint.U,
@@ -171,7 +171,7 @@ def accelerations(
             is_free=all(map(is_zero, rotors)),
         )
         share = combined(_times(joint.inverse, joint.torque), joint.U, push[number])
-        inertia[parent] = inertia[parent].plus(pose.articulated_inward(left))
+        inertia[parent] = inertia[parent].plus(pose.articulated_inward(remaining))
         push[parent] = twist_add(push[parent], pose.inward(*share))
     base = ZERO_TWIST
     if base_wrench is not None:

@@ -152,18 +152,18 @@ def _solved(
     inertia = {number: body.inertia.articulated() for number, body in enumerate(skeleton.bodies)}
     coordinates: dict[int, list[_Coordinate]] = {number: [] for number in joints}
     for number in reversed(joints):
-        pose, left = joints[number], inertia[number]
+        pose, remaining = joints[number], inertia[number]
         for k, column in reversed([*zip(pose.mount.nu_indices, pose.columns, strict=True)]):
             rotor = joint_dynamics[k].armature if k in joint_dynamics else 0.0
-            F, N = U = left.wrench(*column)
+            F, N = U = remaining.wrench(*column)
             pivot = plus(power(U, column), rotor)
             owner = f"joint {pose.mount.joint.name!r}"
             inverse = reciprocal(pivot, owner, summands(column, inertia[number]))
             row = scale(inverse, F), scale(inverse, N)
             coordinates[number].insert(0, _Coordinate(k, column, row, inverse, is_zero(rotor)))
-            left = without_joint(left, [column], [U], [[inverse]], is_free=is_zero(rotor))
+            remaining = without_joint(remaining, [column], [U], [[inverse]], is_free=is_zero(rotor))
         parent = skeleton.bodies[number].parent
-        inertia[parent] = inertia[parent].plus(pose.articulated_inward(left))
+        inertia[parent] = inertia[parent].plus(pose.articulated_inward(remaining))
     return coordinates, inertia[0]
 
 

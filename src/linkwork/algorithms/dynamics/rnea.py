@@ -303,11 +303,11 @@ def _less_external(
     skeleton: Skeleton, acting: dict[int, Twist], external: Mapping[int, Twist]
 ) -> dict[int, Twist]:
     """Wrenches that bodies need, less the external wrenches on their frames."""
-    left = dict(acting)
+    remaining = dict(acting)
     for index, wrench in external.items():
         body = skeleton.frames[index][0]
-        left[body] = twist_sub(left[body], wrench)
-    return left
+        remaining[body] = twist_sub(remaining[body], wrench)
+    return remaining
 
 
 def _in_order(skeleton: Skeleton, base: Base, forces: Forces) -> list[Scalar]:

@@ -220,7 +220,7 @@ def _with_linear(arm: Matrix, rates: Matrix) -> Matrix:
 
 
 def _block_diagonal(blocks: Sequence[Matrix], width: int) -> Matrix:
-    """Rows of a matrix with these blocks, one beside and below the other."""
+    """Rows of the block-diagonal matrix of these blocks."""
     rows: Matrix = []
     start = 0
     for block in blocks:

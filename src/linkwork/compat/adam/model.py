@@ -38,7 +38,7 @@ from linkwork.errors import (
 )
 from linkwork.io.load import load
 from linkwork.io.mjcf.names import Names, names_of
-from linkwork.io.mjcf.package import given_name, import_mujoco
+from linkwork.io.mjcf.package import import_mujoco, name_in_file
 from linkwork.io.mjcf.reader import is_mjcf
 from linkwork.io.urdf.writer import dump_urdf
 from linkwork.io.xml.parse import parse_xml
@@ -326,7 +326,7 @@ def _adam_names_of(mj_model: Any) -> Names:
     names = names_of(mj_model)
 
     def named(kind: str, count: int) -> tuple[str, ...]:
-        return tuple(given_name(mj_model, kind, i) or f"{kind}_{i}" for i in range(count))
+        return tuple(name_in_file(mj_model, kind, i) or f"{kind}_{i}" for i in range(count))
 
     bodies = named("body", mj_model.nbody)
     parents = [bodies[parent] for parent in mj_model.body_parentid.tolist()]
@@ -383,7 +383,7 @@ def _from_mujoco(mj_model: Any) -> AdamModel:
     outside = [  # sites of the world, and sites with the name of a body
         name
         for site, (name, body) in enumerate(zip(names.sites, mj_model.site_bodyid, strict=True))
-        if not body or name != (given_name(mj_model, "site", site) or f"site_{site}")
+        if not body or name != (name_in_file(mj_model, "site", site) or f"site_{site}")
     ]
     link = tops[0]
     while link in above:

@@ -290,14 +290,14 @@ def with_sensor_frames(model: Model, source: str | bytes | PathLike[str]) -> Mod
         if visit.joint
     }
     sensors = [
-        Part(part.element, f"sensor {part.text('name')!r}", report)
+        Part(part.element, f"sensor {part.attribute('name')!r}", report)
         for part in robot.children("sensor")
     ]
     frames = [
-        (sensor.needed_text("name"), *_sensor_mount(sensor, kind, model, outer))
+        (sensor.required_attribute("name"), *_sensor_mount(sensor, kind, model, outer))
         for kind in _SENSORS
         for sensor in sensors
-        if sensor.text("type") == kind and (kind != _FORCE_TORQUE or sensor.child(kind))
+        if sensor.attribute("type") == kind and (kind != _FORCE_TORQUE or sensor.child(kind))
     ]
     if report.n_errors:
         raise ParseError(report.findings)
@@ -312,8 +312,8 @@ def _sensor_mount(
 ) -> tuple[str, Pose]:
     """Link and pose of a sensor; reports an error if its joint or link does not exist."""
     what = "joint" if kind == _FORCE_TORQUE else "link"
-    parent = sensor.needed_child("parent")
-    name = parent.needed_text(what) if parent else ""
+    parent = sensor.required_child("parent")
+    name = parent.required_attribute(what) if parent else ""
     if name not in (outer if what == "joint" else model.frame_names):
         sensor.error(f"there is no {what} {name!r}")
         return "", IDENTITY

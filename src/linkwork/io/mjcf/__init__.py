@@ -1,1 +1,1 @@
-"""Reading and writing MJCF; MuJoCo's own compiler parses it."""
+"""Reading and writing MJCF; MuJoCo parses and compiles it."""

@@ -1,8 +1,8 @@
-"""Files that an MJCF file names, and files that include it.
+"""Checks of MJCF files before MuJoCo reads them: included files, copies and memory.
 
-MuJoCo opens what a model includes by itself, wherever it lies, and repeats parts of it as often as
-it says. So both are checked before MuJoCo sees the file: where it looks for a file depends on its
-version and on settings of all files together, so every place where it could look is checked.
+MuJoCo opens the files that a model refers to, in any folder, and creates any number of copies of
+its elements. Where MuJoCo searches for a file depends on its version and on settings in all files,
+so every possible path is checked.
 """
 
 from __future__ import annotations
@@ -17,112 +17,112 @@ from typing import TYPE_CHECKING
 
 from linkwork.errors import MOST_LISTED, ParseError
 from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import LARGEST_FILE, Source, shown_path, text_error
+from linkwork.io.xml.source import MAX_FILE_SIZE, Source, shown_path, source_parse_error
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-MOST_FILES = 1_000  # of MJCF, included by one model
-MOST_PLACES = 1_000_000  # where files that it names could be
-# Copies of parts of a model. MuJoCo's time grows with their square: 8,000 bodies take 7 s, and
+MAX_FILES = 1_000  # MJCF files that one model includes
+MAX_PATHS = 1_000_000  # possible paths of the files that it refers to
+# Copies of elements of a model. MuJoCo's time grows quadratically: 8,000 bodies take 7 s, and
 # 200,000 take more than ten minutes.
-MOST_COPIES = 10_000
-MOST_CELLS = 100_000_000  # of a height field or a texture
+MAX_COPIES = 10_000
+MAX_CELLS = 100_000_000  # of a height field or a texture
 
-_MODELS = ("include", "model")  # elements that name files of MJCF
-_INSERTED = ("include", "attach")
+_MODEL_ELEMENTS = ("include", "model")  # refer to MJCF files
+_INSERTING = ("include", "attach")
 _REPEATING = ("replicate", "composite", "flexcomp")
-# By element: attributes whose product MuJoCo allocates; and those of <size>, each by itself.
+# By element: attributes whose product is the size that MuJoCo allocates.
 _GRIDS = {"hfield": ("nrow", "ncol"), "texture": ("width", "height")}
-_WORTH_A_LOOK = re.compile(rf"<({'|'.join((*_MODELS, *_REPEATING, *_GRIDS, 'size'))})\b")
+_NEEDS_CHECK = re.compile(rf"<({'|'.join((*_MODEL_ELEMENTS, *_REPEATING, *_GRIDS, 'size'))})\b")
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.DOTALL)
 
-# The search for files that include a given one is for a hint in a message only, so it stays short:
-MOST_SEARCHED = 100  # files of a folder
-MOST_SEARCHED_IN = 1 << 20  # characters of each file
+# Limits of the search for files that include a given file, which is only for a hint in a message.
+MAX_SEARCHED_FILES = 100  # per folder
+MAX_SEARCHED_CHARACTERS = 1 << 20  # per file
 
 
 @dataclass(slots=True)
-class _Names:
-    """What the files of a model say about further files."""
+class _FileReferences:
+    """The files that the files of a model refer to. Dicts are ordered sets."""
 
-    # As keys, each once: folders of the files of MJCF, and what they say.
-    folders: dict[Path, None] = field(default_factory=dict)
-    prefixes: dict[str, None] = field(default_factory=lambda: {"": None})
-    models: dict[str, None] = field(default_factory=dict)  # further files of MJCF
-    others: dict[str, None] = field(default_factory=dict)  # meshes, textures and the like
-    copies: int = 1  # of a further file, if parts are included again and again
+    folders: dict[Path, None] = field(default_factory=dict)  # of the MJCF files
+    prefixes: dict[str, None] = field(default_factory=lambda: {"": None})  # such as `meshdir`
+    models: dict[str, None] = field(default_factory=dict)  # MJCF files
+    others: dict[str, None] = field(default_factory=dict)  # meshes, textures and similar files
+    copies: int = 1  # upper bound of how often a file is inserted
 
     def add(self, root: Element, folder: Path) -> None:
-        """Take what one file says."""
+        """Add the references of one file."""
         self.folders[folder] = None
         for element in root.iter():
-            if element.tag in _INSERTED:
+            if element.tag in _INSERTING:
                 self.copies *= _copies_around(element)
             for name, value in element.attrib.items():
                 text = str(value)
                 if name in _FOLDERS:
                     self.prefixes[text] = None
                 elif str(name).startswith("file"):
-                    (self.models if element.tag in _MODELS else self.others)[text] = None
+                    (self.models if element.tag in _MODEL_ELEMENTS else self.others)[text] = None
 
     def paths(self, source: Source, names: Collection[str]) -> Iterator[Path]:
-        """Every place where files of these names are; MuJoCo can leave out their folders."""
-        if len(self.folders) * len(self.prefixes) * len(names) > MOST_PLACES:
-            raise text_error(source.name, "the model names too many files and folders")
+        """Existing files of these names in all folders; MuJoCo may strip the folder of a name."""
+        if len(self.folders) * len(self.prefixes) * len(names) > MAX_PATHS:
+            message = "the model refers to too many files and folders"
+            raise source_parse_error(source.name, message)
         for folder, prefix, name in product(self.folders, self.prefixes, names):
             for text in {name, re.split(r"[/\\]", name)[-1]} - {""}:
                 try:
                     path = (folder / prefix / text).resolve()
-                    is_there = path.exists() and not path.is_dir()
+                    exists = path.exists() and not path.is_dir()
                 except (
                     OSError,
                     ValueError,
                     RuntimeError,
-                ) as error:  # a NUL byte, a circle of links
-                    reason = f"cannot look for {text!r}: {error}"
-                    raise text_error(source.name, reason) from None
-                if is_there:
-                    _check_place(source, path)
+                ) as error:  # a NUL byte, or a cycle of symbolic links
+                    message = f"cannot search for {text!r}: {error}"
+                    raise source_parse_error(source.name, message) from None
+                if exists:
+                    _check_allowed(source, path)
                     yield path
 
 
 def check_files(source: Source) -> None:
-    """Reject a model that names files outside of its `roots`, or that asks for too much memory.
+    """Reject a model that refers to files outside of its `roots`, or needs too much memory.
 
-    Without `roots`, any file may be read, and files that are not XML are left to MuJoCo.
+    Without `roots`, any file may be read, and errors in XML are left to MuJoCo.
 
     Raises:
-        ParseError: there is such a file, or an element asks for more than the limits above.
+        ParseError: there is such a file, or an element exceeds the limits above.
     """
-    if source.roots is None and not _WORTH_A_LOOK.search(source.text):
+    if source.roots is None and not _NEEDS_CHECK.search(source.text):
         return
-    names, seen = _Names(), set[Path]()
-    waiting = {source.path.resolve() if source.path else Path()}
-    while waiting:
-        path = waiting.pop()
+    references, seen = _FileReferences(), set[Path]()
+    pending = {source.path.resolve() if source.path else Path()}
+    while pending:
+        path = pending.pop()
         seen.add(path)
-        if len(seen) > MOST_FILES:
-            raise text_error(source.name, f"the model includes more than {MOST_FILES} files")
-        root = _parsed(source, path)
+        if len(seen) > MAX_FILES:
+            raise source_parse_error(source.name, f"the model includes more than {MAX_FILES} files")
+        root = _parse(source, path)
         if root is not None:
-            _check_copies(source, root, names.copies)
+            _check_copies(source, root, references.copies)
             _check_sizes(source, root)
-            names.add(root, path.parent)
-            waiting |= set(names.paths(source, names.models)) - seen
+            references.add(root, path.parent)
+            pending |= set(references.paths(source, references.models)) - seen
     if source.roots is not None:
-        for _ in names.paths(source, names.others):  # each is checked
+        for _ in references.paths(source, references.others):  # the iteration checks each path
             pass
 
 
-def _parsed(source: Source, path: Path) -> Element | None:
-    """A file of the model as MuJoCo reads it: in UTF-8, whatever it declares."""
+def _parse(source: Source, path: Path) -> Element | None:
+    """Parse a file of the model as MuJoCo does: as UTF-8, ignoring the declared encoding."""
     try:
         if source.path is None and path == Path():
             text = source.text
-        elif not path.is_file() or path.stat().st_size > LARGEST_FILE:
-            raise text_error(source.name, f"{shown_path(path)} is too large, or not a file")
+        elif not path.is_file() or path.stat().st_size > MAX_FILE_SIZE:
+            raise source_parse_error(source.name, f"{shown_path(path)} is too large, or not a file")
         else:
             text = path.read_bytes().decode("utf-8-sig")
         return parse_xml(Source(source.name, _DECLARATION.sub("", text, count=1), path)).root
@@ -131,15 +131,16 @@ def _parsed(source: Source, path: Path) -> Element | None:
             return None
         if isinstance(error, ParseError):
             raise
-        raise text_error(source.name, f"cannot read {shown_path(path)}: {error}") from None
+        raise source_parse_error(source.name, f"cannot read {shown_path(path)}: {error}") from None
 
 
-def _check_copies(source: Source, root: Element, outside: int) -> None:
-    """Check how many copies the elements of a file ask for, if the file is inserted so often."""
-    inside = sum(_count(element) * _copies_around(element) for element in root.iter(*_REPEATING))
-    if inside * outside > MOST_COPIES:
-        text = f"<{'>, <'.join(_REPEATING)}> make {inside * outside} copies of elements"
-        raise text_error(source.name, f"{text}; at most {MOST_COPIES} are allowed")
+def _check_copies(source: Source, root: Element, file_copies: int) -> None:
+    """Check the number of copies of elements in a file that is inserted `file_copies` times."""
+    copies = sum(_count(element) * _copies_around(element) for element in root.iter(*_REPEATING))
+    copies *= file_copies
+    if copies > MAX_COPIES:
+        message = f"<{'>, <'.join(_REPEATING)}> create {copies} copies of elements"
+        raise source_parse_error(source.name, f"{message}; at most {MAX_COPIES} are allowed")
 
 
 def _copies_around(element: Element) -> int:
@@ -147,51 +148,53 @@ def _copies_around(element: Element) -> int:
 
 
 def _check_sizes(source: Source, root: Element) -> None:
-    """Check what is allocated because a number says so."""
+    """Check sizes of memory that attributes state directly."""
     for element in root.iter("size"):
         for name in map(str, element.attrib):
-            if name.startswith(("nkey", "nuser_")) and _count(element, name) > MOST_COPIES:
-                text = f"<size {name}={element.get(name)!r}>: at most {MOST_COPIES} are allowed"
-                raise text_error(source.name, text)
+            if name.startswith(("nkey", "nuser_")) and _count(element, name) > MAX_COPIES:
+                text = f"<size {name}={element.get(name)!r}>: at most {MAX_COPIES} are allowed"
+                raise source_parse_error(source.name, text)
     for element in root.iter(*_GRIDS):
         cells = prod(_count(element, name) for name in _GRIDS[element.tag])
-        if cells > MOST_CELLS:
-            text = f"<{element.tag}> of {cells} cells; at most {MOST_CELLS} are allowed"
-            raise text_error(source.name, text)
+        if cells > MAX_CELLS:
+            text = f"<{element.tag}> of {cells} cells; at most {MAX_CELLS} are allowed"
+            raise source_parse_error(source.name, text)
 
 
 def _count(element: Element, name: str = "count") -> int:
-    """The product of the numbers of an attribute; 1 if MuJoCo has to say what is wrong with it."""
+    """The product of the numbers of an attribute; 1 if it is invalid, which MuJoCo reports."""
     try:
         return prod(max(int(float(word)), 1) for word in str(element.get(name, "1")).split())
     except (ValueError, OverflowError):
         return 1
 
 
-def _check_place(source: Source, path: Path) -> None:
+def _check_allowed(source: Source, path: Path) -> None:
     if source.roots is None or any(path.is_relative_to(root) for root in source.roots):
         return
-    text = f"{shown_path(path)} lies outside of the folders that files may be read from"
-    raise text_error(source.name, f"{text}; give include_dirs to allow others")
+    message = f"{shown_path(path)} is outside of the allowed folders"
+    raise source_parse_error(source.name, f"{message}; pass include_dirs to allow others")
 
 
 def included_by(path: Path | None) -> str:
-    """Files beside a file, or one folder above, that include it; as `: a.xml or b.xml`."""
+    """Files in the same folder or its parent that include a file, as `: a.xml or b.xml`."""
     if path is None:
         return ""
     folders = (path.parent, path.parent.parent)
-    files = [file for folder in folders for file in sorted(folder.glob("*.xml"))[:MOST_SEARCHED]]
+    files = [
+        file for folder in folders for file in sorted(folder.glob("*.xml"))[:MAX_SEARCHED_FILES]
+    ]
     include = re.compile(rf"<include\s[^>]*[\"'/\\]{re.escape(path.name)}[\"']")
     names = [str(file) for file in files if include.search(_start_of(file))]
     return f": {' or '.join(names[:MOST_LISTED])}" if names else ""
 
 
 def _start_of(file: Path) -> str:
-    """The first part of a text file; nothing if it cannot be read."""
+    """The first part of a file; empty if it cannot be read."""
     try:
-        if not file.is_file():  # a pipe might never end
+        if not file.is_file():  # a pipe may be endless
             return ""
         with file.open(errors="replace") as text:
-            return text.read(MOST_SEARCHED_IN)
+            return text.read(MAX_SEARCHED_CHARACTERS)
     except OSError:
         return ""

@@ -1,19 +1,19 @@
-"""From a compiled MuJoCo model to links, joints, frames and shapes.
+"""Conversion of a compiled MuJoCo model to links, joints, frames and shapes.
 
-World      the link `world`, on which the top-level bodies hang. If there is just one of them, and
-           it moves freely, there is no such link: that body is the robot's floating base
+World      the link `world` is the parent of the top-level bodies. If there is only one, with a free
+           joint, there is no such link: that body is the robot's floating base
 Joints     MuJoCo moves a body by each of its joints, one after the other, about the joint's anchor:
 
                parent_H_body = body_pos, body_quat, then T(p1) M1 T(-p1) T(p2) M2 T(-p2) ...
 
-           Each factor is one joint here, with a massless link after each but the last
+           Each M becomes one joint, with a massless link after each but the last
 Position   theta = qpos - qpos0 for hinges and slides, so limits are shifted by qpos0 too
 Visual     geoms that MuJoCo's viewer draws by default: the groups 0, 1 and 2
-Collision  geoms that can touch something: contype or conaffinity is not 0
-Meshes     MuJoCo moves the points of a mesh to its center and principal axes; the pose here is that
-           of the points in the file
-Left out   planes, height fields, ellipsoids and signed distances, for which there is no shape here,
-           and meshes that are part of the model instead of a file
+Collision  geoms with contacts: contype or conaffinity is not 0
+Meshes     MuJoCo moves the points of a mesh to its center and principal axes; the pose of the shape
+           is that of the points in the file
+Ignored    planes, height fields, ellipsoids and signed distance fields, for which there is no
+           shape, and meshes without a file
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, concerning, model_error
 from linkwork.io.mjcf.names import Names, names_of
-from linkwork.io.mjcf.package import MjModel, given_name, is_disabled, kind_of, name_in_enum
-from linkwork.io.mjcf.unsupported import equality_mimics, left_out
+from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of, name_in_enum, name_in_file
+from linkwork.io.mjcf.unsupported import equality_mimics, unsupported_findings
 from linkwork.model.geometry import (
     Box,
     Capsule,
@@ -57,23 +57,23 @@ def read_mjmodel(
     folder: str | None = None,
     names: Names | None = None,
 ) -> tuple[Model, tuple[Finding, ...]]:
-    """Read a compiled model: the robot, and what MuJoCo knows of it but linkwork does not.
+    """Convert a compiled model to a robot, with findings about unsupported elements.
 
     Args:
         mj: a `mujoco.MjModel`.
         mimic: whether linear joint equalities make joints depend on others.
-        name: of the robot; the one in the model if not given.
-        folder: where files that the model names lie.
-        names: of all parts; those of `names_of` if not given.
+        name: name of the robot; default that of the model.
+        folder: folder of the files that the model refers to.
+        names: names of all parts; default those of `names_of`.
 
     Raises:
-        ModelError: there is no body besides the world.
+        ModelError: there is no body except the world.
     """
     if mj.nbody <= 1:
         raise model_error(NO_BODIES)
     names = names or names_of(mj)
     base = floating_body(mj)
-    followers, unclear = (
+    followers, unsupported = (
         equality_mimics(mj, names) if mimic and not is_disabled(mj, "equality") else ({}, [])
     )
     shapes = shapes_of(mj, folder)
@@ -98,11 +98,11 @@ def read_mjmodel(
             if body in present
         ),
     )
-    return model, (*unclear, *left_out(mj, names, base))
+    return model, (*unsupported, *unsupported_findings(mj, names, base))
 
 
 def floating_body(mj: MjModel) -> int | None:
-    """The one top-level body if it moves freely; None if there are several, or it does not."""
+    """The only top-level body if it has a free joint, else None."""
     top = np.flatnonzero(mj.body_parentid[1:] == 0) + 1
     if len(top) != 1 or mj.body_jntnum[top[0]] == 0:
         return None
@@ -111,7 +111,7 @@ def floating_body(mj: MjModel) -> int | None:
 
 
 def pose_of(xyz: Array, wxyz: Array) -> Pose:
-    """A pose as MuJoCo writes it, position and quaternion."""
+    """Convert a position and a quaternion of MuJoCo to a pose."""
     return as_pose(se3.pose(quat.to_rotation(quat.normalize(wxyz)), xyz))
 
 
@@ -121,7 +121,7 @@ def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
     rotation = quat.to_rotation(quat.normalize(mj.body_iquat[body]))
     tensor = (rotation * mj.body_inertia[body]) @ rotation.T
     with concerning(f"link {name!r}"):
-        own = Link(
+        body_link = Link(
             name=name,
             inertia=Inertia(
                 float(mj.body_mass[body]),
@@ -133,12 +133,13 @@ def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
         )
     start = int(mj.body_jntadr[body])
     ids = range(start, start + int(mj.body_jntnum[body]))
-    return [*(Link(name=names.between[joint]) for joint in ids if joint in names.between), own]
+    between = [Link(name=names.between[joint]) for joint in ids if joint in names.between]
+    return [*between, body_link]
 
 
 def _joints(mj: MjModel, names: Names, body: int, followers: dict[int, Mimic]) -> list[Joint]:
-    """The joints of a body in order, or a fixed one if it has none."""
-    here = names.bodies[int(mj.body_parentid[body])]
+    """The joints of a body in order, or a fixed joint if it has none."""
+    previous = names.bodies[int(mj.body_parentid[body])]
     mount = pose_of(mj.body_pos[body], mj.body_quat[body])
     count = int(mj.body_jntnum[body])
     if count == 0:
@@ -146,7 +147,7 @@ def _joints(mj: MjModel, names: Names, body: int, followers: dict[int, Mimic]) -
             Joint(
                 name=names.fixed[body],
                 kind="fixed",
-                first=here,
+                first=previous,
                 second=names.bodies[body],
                 first_H_joint=mount,
             )
@@ -155,9 +156,9 @@ def _joints(mj: MjModel, names: Names, body: int, followers: dict[int, Mimic]) -
     start = int(mj.body_jntadr[body])
     for joint in range(start, start + count):
         after = names.between.get(joint, names.bodies[body])
-        moving = _joint(mj, names, joint, (here, after), mount)
+        moving = _joint(mj, names, joint, (previous, after), mount)
         chain.append(replace(moving, mimic=followers.get(joint)))
-        here, mount = after, IDENTITY
+        previous, mount = after, IDENTITY
     return chain
 
 
@@ -190,10 +191,10 @@ def _joint(
 
 
 def _mounts(mj: MjModel, joint: int, kind: str, mount: Pose) -> tuple[Pose, Pose]:
-    """Where the joint sits on what is before it, and where what comes after sits on the joint.
+    """first_H_joint and joint_H_second.
 
-    The pose of a free body is that in the world, and a slide moves all points alike, so for these
-    two the anchor means nothing.
+    The anchor is ignored for two kinds: the pose of a free body is that in the world, and a slide
+    moves all points equally.
     """
     if kind == "floating":
         return IDENTITY, IDENTITY
@@ -220,28 +221,28 @@ def _limits(mj: MjModel, joint: int, kind: str) -> Limits:
     return Limits(lower=lower, upper=upper, effort=float(effort))
 
 
-DRAWN_GROUPS = 3  # MuJoCo's viewer starts with the groups below this one shown
-DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)  # of a geom; a material takes its place
-DIGITS = 6  # MuJoCo keeps colours in single precision
+VISIBLE_GROUPS = 3  # MuJoCo's viewer shows the groups below this one by default
+DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)  # of a geom; a material overrides it
+DIGITS = 6  # MuJoCo stores colors in single precision
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Shapes by the number of the body they belong to."""
+    """Shapes by the id of their body."""
 
     visuals: Mapping[int, tuple[Shape, ...]]
     collisions: Mapping[int, tuple[Shape, ...]]
 
 
 def shapes_of(mj: MjModel, folder: str | None) -> Shapes:
-    """Read the geoms; meshes lie in `folder` if their names are relative."""
+    """Read the geoms; relative paths of meshes start at `folder`."""
     visuals: dict[int, tuple[Shape, ...]] = {}
     collisions: dict[int, tuple[Shape, ...]] = {}
     for geom, body in enumerate(mj.geom_bodyid.tolist()):
         shape = _shape(mj, geom, folder)
         if shape is None:
             continue
-        if mj.geom_group[geom] < DRAWN_GROUPS:
+        if mj.geom_group[geom] < VISIBLE_GROUPS:
             visuals[body] = (*visuals.get(body, ()), shape)
         if mj.geom_contype[geom] or mj.geom_conaffinity[geom]:
             collisions[body] = (*collisions.get(body, ()), shape)
@@ -260,7 +261,7 @@ def _shape(mj: MjModel, geom: int, folder: str | None) -> Shape | None:
     return Shape(
         geometry=geometry,
         link_H_shape=as_pose(pose),
-        name=given_name(mj, "geom", geom),
+        name=name_in_file(mj, "geom", geom),
         material=_material(mj, geom),
     )
 
@@ -293,10 +294,12 @@ def _mesh(mj: MjModel, mesh: int, folder: str | None) -> Mesh | None:
 
 
 def _material(mj: MjModel, geom: int) -> Material:
-    number = int(mj.geom_matid[geom])
-    name = given_name(mj, "material", number) if number >= 0 else ""
-    own = _rgba(mj.geom_rgba[geom])
-    return Material(name, own if number < 0 or own != DEFAULT_RGBA else _rgba(mj.mat_rgba[number]))
+    material = int(mj.geom_matid[geom])
+    name = name_in_file(mj, "material", material) if material >= 0 else ""
+    rgba = _rgba(mj.geom_rgba[geom])
+    if material >= 0 and rgba == DEFAULT_RGBA:
+        rgba = _rgba(mj.mat_rgba[material])
+    return Material(name, rgba)
 
 
 def _rgba(values: Array) -> tuple[float, float, float, float]:

@@ -1,4 +1,4 @@
-"""The package `mujoco`, which is optional and imported on first use, and what is asked of it."""
+"""Access to the optional package `mujoco`, which is imported on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KIND_OF = {
 
 
 def import_mujoco() -> Any:
-    """The package `mujoco`, or an error that says how to get it."""
+    """Import `mujoco`, or raise an error that states how to install it."""
     try:
         return import_module("mujoco")
     except ImportError as error:
@@ -26,25 +26,25 @@ def import_mujoco() -> Any:
 
 
 def need_mjmodel(value: object) -> None:
-    """Refuse what is no compiled model of MuJoCo."""
+    """Reject a value that is not a compiled model of MuJoCo."""
     if not isinstance(value, import_mujoco().MjModel):
         raise ArgumentError(f"mj_model: expected a mujoco.MjModel, got {shown(value)}")
 
 
 def name_in_enum(enum: str, value: int) -> str:
-    """What MuJoCo calls a value of one of its enumerations, such as `mjJNT_HINGE` of `mjtJoint`."""
+    """The name of a value of a MuJoCo enumeration, such as `mjJNT_HINGE` of `mjtJoint`."""
     return getattr(import_mujoco(), enum)(int(value)).name
 
 
 def kind_of(mj: MjModel, joint: int) -> str:
-    """The kind of joint that one of MuJoCo's is in linkwork."""
+    """The joint kind in linkwork of a MuJoCo joint."""
     return KIND_OF[name_in_enum("mjtJoint", mj.jnt_type[joint])]
 
 
-def given_name(mj: MjModel, kind: str, number: int) -> str:
-    """The name that the file gives a part, such as a `body` or `joint`; or an empty text."""
+def name_in_file(mj: MjModel, kind: str, index: int) -> str:
+    """The name in the file of a part, such as a `body` or `joint`; empty if it has none."""
     mujoco = import_mujoco()
-    name = mujoco.mj_id2name(mj, mujoco.mju_str2Type(kind), number)
+    name = mujoco.mj_id2name(mj, mujoco.mju_str2Type(kind), index)
     return name if name and name.strip() else ""
 
 
@@ -56,7 +56,7 @@ _WIDER_FLAGS = {
 
 
 def is_disabled(mj: MjModel, flag: str) -> bool:
-    """Whether `<option><flag>` disables something, such as `damper`, itself or by a wider flag."""
+    """Whether `<option><flag>` disables a flag such as `damper`, directly or by a wider flag."""
     bits = import_mujoco().mjtDisableBit
     names = [name for name in (flag, _WIDER_FLAGS.get(flag)) if name]
     mask = sum(int(getattr(bits, f"mjDSBL_{name.upper()}", 0)) for name in names)

@@ -1,13 +1,13 @@
-"""Joints and shapes as MJCF elements of the body that they belong to.
+"""Writers of joints and shapes as MJCF elements of their body.
 
 Joints      revolute, revolute_cos_sin -> hinge; prismatic -> slide; spherical -> ball;
             floating -> free; universal -> two hinges; planar -> two slides and a hinge
-Dependent   `<equality><joint polycoef="offset multiplier 0 0 0">`: in MuJoCo the joint moves by
-            itself, and a soft constraint pulls it to where it belongs
-Limits      `range`, and `actuatorfrcrange` for the effort; MuJoCo has no limits of velocity
-Shapes      visual ones in group 2, which touch nothing; collision shapes in group 3
-Meshes      named by their path on this machine, since MuJoCo opens them and knows no packages; it
-            reads binary STL, OBJ and MSH
+Dependent   `<equality><joint polycoef="offset multiplier 0 0 0">`: in MuJoCo the joint has a
+            separate degree of freedom, and a soft constraint couples it to its leader
+Limits      `range`, and `actuatorfrcrange` for the effort; MuJoCo has no velocity limits
+Shapes      visual shapes in group 2, without contacts; collision shapes in group 3
+Meshes      by absolute path, because MuJoCo opens them and has no packages; it reads binary STL,
+            OBJ and MSH
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, model_error
-from linkwork.io.xml.write import add, number_text
+from linkwork.io.xml.write import add, format_numbers
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.model.joints import plane_basis
 from linkwork.model.model import Model
@@ -33,57 +33,57 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 
-UNBOUNDED = 1e10  # MuJoCo's mjMAXVAL; stands for infinity where the other bound is finite
-SMALLEST = 1e-300  # stands for 0 where MuJoCo takes 0 for no limit
+UNBOUNDED = 1e10  # MuJoCo's mjMAXVAL; replaces infinity if the other bound is finite
+ZERO_EFFORT = 1e-300  # replaces an effort limit of 0, which means "no limit" in MuJoCo
 
-_Part = tuple[str, str, Array]  # what is put behind the name, type, axis in the joint's frame
+_MujocoJoint = tuple[str, str, Array]  # suffix of the name, type, axis in the joint's frame
 
 
 class JointWriter:
-    """Writes joints; `order` lists them as MuJoCo numbers them, `doubts` what is to be said."""
+    """Writes joints; `order` lists them in MuJoCo's order."""
 
     def __init__(self, model: Model, is_world: Callable[[str], bool]) -> None:
         self.model = model
         self.order: list[str] = []
         self._is_world = is_world
-        self._taken = set(model.joint_names)
-        self._parts: dict[str, str] = {}  # by joint of one coordinate: its name in the file
-        self.doubts = Doubts()
+        self._used_names = set(model.joint_names)
+        self._names_in_file: dict[str, str] = {}  # of joints with one coordinate
+        self.warnings = GroupedWarnings()
 
     def base_name(self) -> str:
-        """A name for the free joint of the floating base, which no other joint has."""
-        return self._fresh("floating_base")
+        """A unique name for the free joint of the floating base."""
+        return self._unique_name("floating_base")
 
     def write(self, body: Element, joint: Joint, child: str) -> None:
-        """Add the joints of a body."""
+        """Add the MuJoCo joints of a joint to a body."""
         if joint.is_fixed:
             return
         self.order.append(joint.name)
         if joint.kind == "floating":
             self._write_free(body, joint, child)
             return
-        child_H_joint, sign = self._seen_from(joint, child)
-        parts = _parts(joint)
-        for suffix, kind, axis in parts:
-            name = self._fresh(f"{joint.name}{suffix}") if suffix else joint.name
-            if len(parts) == 1:
-                self._parts[joint.name] = name
-            seen = sign * (child_H_joint[:3, :3] @ axis)
-            at = child_H_joint[:3, 3] if kind != "slide" else np.zeros(3)
+        child_H_joint, sign = self._child_H_joint(joint, child)
+        mujoco_joints = _mujoco_joints(joint)
+        for suffix, kind, axis in mujoco_joints:
+            name = self._unique_name(f"{joint.name}{suffix}") if suffix else joint.name
+            if len(mujoco_joints) == 1:
+                self._names_in_file[joint.name] = name
+            child_axis = sign * (child_H_joint[:3, :3] @ axis)
+            anchor = child_H_joint[:3, 3] if kind != "slide" else np.zeros(3)
             add(
                 body,
                 "joint",
                 name=name,
                 type=kind,
-                pos=number_text(*(at + 0.0)) if at.any() else None,
-                axis=number_text(*(seen + 0.0)) if kind != "ball" else None,
+                pos=format_numbers(*(anchor + 0.0)) if anchor.any() else None,
+                axis=format_numbers(*(child_axis + 0.0)) if kind != "ball" else None,
                 **self._limits(joint),
                 **_dynamics(joint),
             )
-        self._tell_about(joint, child_H_joint)
+        self._warn_about(joint, child_H_joint)
 
     def write_equalities(self, top: Element) -> None:
-        """Add what makes joints depend on others."""
+        """Add the equalities of dependent joints."""
         dependent = [joint for joint in self.model.joints if joint.mimic]
         if not dependent:
             return
@@ -91,82 +91,86 @@ class JointWriter:
         for joint in dependent:
             mimic = joint.mimic
             assert mimic
-            leader = self._parts[mimic.joint]
-            numbers = number_text(mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0)
-            name = self._parts[joint.name]
-            add(equality, "joint", joint1=name, joint2=leader, polycoef=numbers)
-            text = "MuJoCo moves dependent joints freely, and a soft constraint pulls them along"
-            self.doubts.add(text, joint.name)
+            leader = self._names_in_file[mimic.joint]
+            polynomial = format_numbers(mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0)
+            name = self._names_in_file[joint.name]
+            add(equality, "joint", joint1=name, joint2=leader, polycoef=polynomial)
+            text = "in MuJoCo, a soft constraint couples dependent joints to their leaders"
+            self.warnings.add(text, joint.name)
 
     def _write_free(self, body: Element, joint: Joint, child: str) -> None:
-        """A free joint, whose coordinates are those of the body in the world."""
+        """Add a free joint, whose coordinates are the pose of the body in the world."""
         parent = joint.first if joint.second == child else joint.second
         if not self._is_world(parent) or joint.second != child:
-            text = f"MuJoCo lets bodies float in the world only, and this one floats on {parent!r}"
+            text = (
+                f"in MuJoCo, bodies can float only in the world, but this one floats on {parent!r}"
+            )
             raise model_error(text, f"joint {joint.name!r}", joint.location)
         mounts = joint.first_H_joint.matrix(), joint.joint_H_second.matrix()
         if any(not np.array_equal(mount, np.eye(4)) for mount in mounts):
-            self.doubts.add("its coordinates are the pose of the link in the world", joint.name)
+            self.warnings.add("its coordinates are the pose of the link in the world", joint.name)
         add(body, "joint", name=joint.name, type="free", **_dynamics(joint))
         if joint.armature:
-            self.doubts.add(
+            self.warnings.add(
                 "armature acts along the axes of the world in MuJoCo, not of the body", joint.name
             )
 
-    def _seen_from(self, joint: Joint, child: str) -> tuple[Array, float]:
-        """Pose of the joint in the link that it moves, and the sign of its axis seen from there."""
+    def _child_H_joint(self, joint: Joint, child: str) -> tuple[Array, float]:
+        """Pose of the joint in the link that it moves, and the sign of its axis there."""
         if joint.second == child:
             return np.asarray(se3.inverse(joint.joint_H_second.matrix())), 1.0
         if not joint.motion_kind.inverse_is_opposite:
-            text = f"a {joint.kind} joint cannot be turned around with the same coordinates"
+            text = f"a {joint.kind} joint cannot be reversed with the same coordinates"
             raise model_error(text, f"joint {joint.name!r}", joint.location)
         return joint.first_H_joint.matrix(), -1.0
 
     def _limits(self, joint: Joint) -> dict[str, str | None]:
         limits = joint.limits
-        given: dict[str, str | None] = {}
+        attributes: dict[str, str | None] = {}
         if isfinite(limits.velocity):
-            self.doubts.add("left out: limits of velocity, which MuJoCo does not have", joint.name)
+            self.warnings.add("left out: velocity limits, which MuJoCo does not have", joint.name)
         if isfinite(limits.effort):
-            effort = max(abs(limits.effort), SMALLEST)
-            given["actuatorfrcrange"] = number_text(-effort, effort)
-            if effort == SMALLEST:
-                self.doubts.add(f"an effort limit of 0 is written as {SMALLEST:g}", joint.name)
+            effort = max(abs(limits.effort), ZERO_EFFORT)
+            attributes["actuatorfrcrange"] = format_numbers(-effort, effort)
+            if effort == ZERO_EFFORT:
+                self.warnings.add(f"an effort limit of 0 is written as {ZERO_EFFORT:g}", joint.name)
         if isfinite(limits.lower) or isfinite(limits.upper):
             lower, upper = max(limits.lower, -UNBOUNDED), min(limits.upper, UNBOUNDED)
             if lower >= upper:
                 upper = nextafter(lower, inf)
-                self.doubts.add(
-                    "limits that leave no room are one step of a float apart", joint.name
+                self.warnings.add(
+                    "equal limits are written as adjacent floating-point numbers", joint.name
                 )
-            given["range"] = number_text(lower, upper)
+            attributes["range"] = format_numbers(lower, upper)
             if not (isfinite(limits.lower) and isfinite(limits.upper)):
-                text = f"limits of one side only have {UNBOUNDED:g} on the other"
-                self.doubts.add(text, joint.name)
-        return given
+                text = f"limits on one side only have {UNBOUNDED:g} on the other"
+                self.warnings.add(text, joint.name)
+        return attributes
 
-    def _tell_about(self, joint: Joint, child_H_joint: Array) -> None:
+    def _warn_about(self, joint: Joint, child_H_joint: Array) -> None:
         if joint.kind == "revolute_cos_sin":
-            self.doubts.add("the position is the angle, not its cosine and sine", joint.name)
+            self.warnings.add("the position is the angle, not its cosine and sine", joint.name)
         if joint.kind == "universal":
-            self.doubts.add("a universal joint is written as two hinges", joint.name)
+            self.warnings.add("a universal joint is written as two hinges", joint.name)
         if joint.kind == "planar":
-            text = "a planar joint is written as two slides and a hinge; velocities are along fixed"
-            self.doubts.add(f"{text} axes instead of the moving ones", joint.name)
+            text = (
+                "a planar joint is written as two slides and a hinge; linear velocities are along"
+            )
+            self.warnings.add(f"{text} fixed instead of moving axes", joint.name)
         if joint.kind == "spherical" and not np.array_equal(child_H_joint[:3, :3], np.eye(3)):
-            self.doubts.add(
-                "the quaternion is in the axes of the link, not of the joint", joint.name
+            self.warnings.add(
+                "the quaternion is relative to the axes of the link, not of the joint", joint.name
             )
 
-    def _fresh(self, name: str) -> str:
-        while name in self._taken:
+    def _unique_name(self, name: str) -> str:
+        while name in self._used_names:
             name += "_"
-        self._taken.add(name)
+        self._used_names.add(name)
         return name
 
 
-def _parts(joint: Joint) -> list[_Part]:
-    """MuJoCo's joints for one of linkwork's, one after the other."""
+def _mujoco_joints(joint: Joint) -> list[_MujocoJoint]:
+    """The chain of MuJoCo joints that replaces a joint."""
     axis = np.array(joint.axis)
     across = plane_basis(axis).T
     match joint.kind:
@@ -189,7 +193,7 @@ def _parts(joint: Joint) -> list[_Part]:
 def _dynamics(joint: Joint) -> dict[str, str | None]:
     names = {"damping": "damping", "friction": "frictionloss", "armature": "armature"}
     return {
-        theirs: number_text(value)
+        theirs: format_numbers(value)
         for ours, theirs in names.items()
         if (value := getattr(joint, ours))
     }
@@ -208,14 +212,14 @@ class ShapeWriter:
             geoms = add(defaults, "default", class_=name)
             add(geoms, "geom", group=group, contype=touches, conaffinity=touches)
         self._assets = add(top, "asset")
-        self._wanted = meshes
+        self._with_meshes = meshes
         self._meshes: dict[tuple[str, tuple[float, float, float]], str] = {}
         self._materials: dict[str, tuple[float, float, float, float] | None] = {}
         self._names: set[str] = set()
-        self.doubts = Doubts()
+        self.warnings = GroupedWarnings()
 
     def write(self, body: Element, link: Link) -> None:
-        """Add the shapes of a link."""
+        """Add the shapes of a link to a body."""
         for kind, shapes in ((VISUAL, link.visuals), (COLLISION, link.collisions)):
             for shape in shapes:
                 self._write_geom(body, link, shape, kind)
@@ -225,15 +229,15 @@ class ShapeWriter:
         if geometry is None:
             return
         pose = shape.link_H_shape
-        turned = any(pose.rpy)
+        is_rotated = any(pose.rpy)
         add(
             body,
             "geom",
             name=self._name(shape.name, link),
             class_=kind,
             **geometry,
-            pos=number_text(*pose.xyz) if pose != IDENTITY else None,
-            quat=number_text(*quat.from_rotation(pose.matrix()[:3, :3])) if turned else None,
+            pos=format_numbers(*pose.xyz) if pose != IDENTITY else None,
+            quat=format_numbers(*quat.from_rotation(pose.matrix()[:3, :3])) if is_rotated else None,
             **self._material(shape.material, link),
         )
 
@@ -250,49 +254,48 @@ class ShapeWriter:
             case Capsule(radius, length):
                 sizes, kind = (radius, length / 2), "capsule"
         if min(sizes) <= 0:
-            self.doubts.add("left out: shapes without size, which MuJoCo refuses", link.name)
+            self.warnings.add("left out: shapes without size, which MuJoCo rejects", link.name)
             return None
-        return {"type": kind, "size": number_text(*sizes)}
+        return {"type": kind, "size": format_numbers(*sizes)}
 
     def _mesh(self, mesh: Mesh, link: Link) -> dict[str, str | None] | None:
-        if not self._wanted:
-            self.doubts.add("left out, as asked: meshes", link.name)
+        if not self._with_meshes:
+            self.warnings.add("left out: meshes, because of meshes=False", link.name)
             return None
         if mesh.path is None:
-            self.doubts.add("left out: meshes that were not found", mesh.filename)
+            self.warnings.add("left out: meshes that were not found", mesh.filename)
             return None
         if Path(mesh.path).suffix.lower() not in MESH_FILES:
-            kinds = ", ".join(MESH_FILES)
-            self.doubts.add(
-                f"left out: meshes of a kind that MuJoCo cannot read ({kinds})", mesh.filename
-            )
+            formats = ", ".join(MESH_FILES)
+            text = f"left out: meshes in formats that MuJoCo cannot read (it reads {formats})"
+            self.warnings.add(text, mesh.filename)
             return None
-        known = mesh.path, mesh.scale
-        if known not in self._meshes:
+        key = mesh.path, mesh.scale
+        if key not in self._meshes:
             name = Path(mesh.path).stem
             while name in self._meshes.values():
                 name += "_"
-            self._meshes[known] = name
-            scaled = number_text(*mesh.scale) if mesh.scale != (1.0, 1.0, 1.0) else None
+            self._meshes[key] = name
+            scaled = format_numbers(*mesh.scale) if mesh.scale != (1.0, 1.0, 1.0) else None
             add(self._assets, "mesh", name=name, file=mesh.path, scale=scaled)
-        return {"type": "mesh", "mesh": self._meshes[known]}
+        return {"type": "mesh", "mesh": self._meshes[key]}
 
     def _material(self, material: Material | None, link: Link) -> dict[str, str | None]:
         if material is None:
             return {}
         if material.texture:
-            self.doubts.add("left out: textures", link.name)
-        rgba = None if material.rgba is None else number_text(*material.rgba)
+            self.warnings.add("left out: textures", link.name)
+        rgba = None if material.rgba is None else format_numbers(*material.rgba)
         if not material.name:
             return {"rgba": rgba}
         if material.name not in self._materials:
             self._materials[material.name] = material.rgba
             add(self._assets, "material", name=material.name, rgba=rgba)
-        own = material.rgba != self._materials[material.name]
-        return {"material": material.name, "rgba": rgba if own else None}
+        differs = material.rgba != self._materials[material.name]
+        return {"material": material.name, "rgba": rgba if differs else None}
 
     def _name(self, name: str, link: Link) -> str | None:
-        """A name that no other geom has, as MuJoCo wants it."""
+        """A unique name of a geom, as MuJoCo requires."""
         if not name:
             return None
         unique, number = name, 2
@@ -300,24 +303,26 @@ class ShapeWriter:
             unique, number = f"{name}_{number}", number + 1
         self._names.add(unique)
         if unique != name:
-            self.doubts.add("shapes of one name have numbers behind it", link.name)
+            self.warnings.add(
+                "a number is appended to names of shapes that are not unique", link.name
+            )
         return unique
 
 
-class Doubts:
-    """Warnings that may concern many parts of a robot, each with the names of all of them."""
+class GroupedWarnings:
+    """Warnings that are merged if they have the same text, with the names of all their parts."""
 
     def __init__(self) -> None:
         self._names: dict[str, list[str]] = {}  # by text
 
     def add(self, text: str, name: str) -> None:
-        """Say something about a part."""
+        """Add a warning about a part."""
         names = self._names.setdefault(text, [])
         if name not in names:
             names.append(name)
 
     @property
     def findings(self) -> list[Finding]:
-        """Each text once."""
+        """One finding for each text."""
         texts = self._names.items()
         return [Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts]

@@ -1,7 +1,7 @@
-"""Elements of a URDF file, read strictly: what is wrong is noted, and reading goes on.
+"""Strict reading of XML elements: errors are recorded, and reading continues.
 
-A `Part` is an element together with the link or joint it belongs to. Its readers return a harmless
-value after noting an error; a file with errors never becomes a model, so that value goes nowhere.
+A `Part` is an element together with the link or joint it belongs to. After an error, its readers
+return a default value; it is never used, because a file with errors does not become a model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from linkwork.errors import MOST_LISTED, Finding, Severity, SourceLocation, nearest, shown
+from linkwork.errors import MOST_LISTED, Finding, Severity, SourceLocation, Topic, nearest, shown
 from linkwork.io.xml.parse import tag_of
 from linkwork.model.pose import Triple
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _XML_SPACE = re.compile(r"[ \t\r\n]+")
-# Larger numbers are refused: no robot has them, and products of a few up to this are finite.
+# Larger numbers are rejected: no robot has them, and products of a few smaller ones are finite.
 LARGEST = 1e60
-DUPLICATE_REPAIRED = "duplicate element repaired"  # how a finding about it starts
 
 
 class Report:
@@ -30,9 +29,9 @@ class Report:
 
     Args:
         file: the name of the file in messages.
-        lines: the line on which an element starts, where the parser does not know it.
-        repair: whether the first of several elements is used where the format allows one; None
-            where the reader has no such option.
+        lines: the line on which an element starts, if it differs from lxml's `sourceline`.
+        repair: whether to use the first of several elements where the format allows only one; None
+            if the reader has no such option.
     """
 
     def __init__(
@@ -44,9 +43,16 @@ class Report:
         self.n_errors = 0
         self.findings: list[Finding] = []
 
-    def add(self, severity: Severity, element: Element, owner: str, text: str) -> None:
+    def add(
+        self,
+        severity: Severity,
+        element: Element,
+        owner: str,
+        text: str,
+        topic: Topic | None = None,
+    ) -> None:
         """Add a finding about an element of the file."""
-        self.extend([Finding(severity, owner, text, self.location(element))])
+        self.extend([Finding(severity, owner, text, self.location(element), topic)])
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Add findings."""
@@ -55,12 +61,12 @@ class Report:
             self.n_errors += finding.severity == "error"
 
     def location(self, element: Element) -> SourceLocation:
-        """Where an element starts."""
+        """The line on which an element starts."""
         return SourceLocation(self.file, self._lines.get(element, element.sourceline or 1))
 
 
 class Part:
-    """An element, the link or joint it belongs to, and the report that takes its findings."""
+    """An element, the link or joint it belongs to, and the report that collects its findings."""
 
     def __init__(self, element: Element, owner: str, report: Report) -> None:
         self.element = element
@@ -74,16 +80,16 @@ class Part:
 
     @property
     def location(self) -> SourceLocation:
-        """Where the element starts."""
+        """The line on which the element starts."""
         return self.report.location(self.element)
 
     def error(self, text: str) -> None:
-        """Note something that makes the file unreadable."""
+        """Record an error: the file does not become a model."""
         self.report.add("error", self.element, self.owner, text)
 
-    def warning(self, text: str) -> None:
-        """Note something doubtful."""
-        self.report.add("warning", self.element, self.owner, text)
+    def warning(self, text: str, topic: Topic | None = None) -> None:
+        """Record a warning."""
+        self.report.add("warning", self.element, self.owner, text, topic)
 
     @property
     def child_tags(self) -> Collection[str]:
@@ -91,21 +97,21 @@ class Part:
         return self._elements.keys()
 
     def note(self, text: str) -> None:
-        """Note something worth knowing."""
+        """Record a note."""
         self.report.add("note", self.element, self.owner, text)
 
     def children(self, tag: str) -> Iterator[Part]:
-        """All direct children of this name."""
+        """All direct children with this name."""
         for element in self._elements.get(tag, ()):
             yield Part(element, self.owner, self.report)
 
     def child(self, tag: str, *, several: Severity = "error") -> Part | None:
-        """The one direct child of this name, if there is one.
+        """The direct child with this name, or None.
 
         Args:
             tag: the name.
-            several: the severity of more than one. As a warning, or where the report repairs, the
-                first one is used, as other programs do.
+            several: the severity of more than one such child. With a warning, or if the report
+                repairs, the first one is used, as in other programs.
         """
         parts = list(self.children(tag))
         if len(parts) > 1:
@@ -113,7 +119,8 @@ class Part:
             more = ", ..." if len(parts) > MOST_LISTED else ""
             text = f"<{self.tag}> has {len(parts)} <{tag}>, on lines {lines}{more}"
             if several == "error" and self.report.repair:
-                parts[1].warning(f"{DUPLICATE_REPAIRED}: {text}; the first one is used")
+                message = f"duplicate element repaired: {text}; the first one is used"
+                parts[1].warning(message, "repair")
             elif several == "warning":
                 parts[1].warning(f"{text}; the first one is used")
             else:
@@ -121,38 +128,38 @@ class Part:
                 parts[1].error(f"{text}; expected one{hint}")
         return parts[0] if parts else None
 
-    def needed_child(self, tag: str) -> Part | None:
-        """The one direct child of this name; it is an error if there is none."""
+    def required_child(self, tag: str) -> Part | None:
+        """The direct child with this name; it is an error if there is none."""
         part = self.child(tag)
         if part is None:
             near = get_close_matches(tag, self._elements, n=1, cutoff=0.7)
-            hint = f"; is <{near[0]}> meant to be it?" if near else ""
+            hint = f"; did you mean <{tag}> by <{near[0]}>?" if near else ""
             self.error(f"<{self.tag}> has no <{tag}>{hint}")
         return part
 
-    def text(self, attribute: str) -> str | None:
-        """An attribute as it stands, or nothing."""
-        return self.element.get(attribute)
+    def attribute(self, name: str) -> str | None:
+        """An attribute as a string, or None."""
+        return self.element.get(name)
 
-    def needed_text(self, attribute: str) -> str:
-        """An attribute that must be there and not be empty."""
-        value = self.text(attribute)
+    def required_attribute(self, name: str) -> str:
+        """An attribute that must exist and not be empty."""
+        value = self.attribute(name)
         if value is None:
-            self._miss(attribute)
+            self._report_missing(name)
         elif not value.strip():
-            self.error(f"<{self.tag}> has an empty {attribute!r}")
-        elif is_xacro(value):
-            self.error(xacro_text(f"{attribute}={shown(value)}"))
+            self.error(f"<{self.tag}> has an empty {name!r}")
+        elif has_xacro(value):
+            self.error(xacro_message(f"{name}={shown(value)}"))
         return value or ""
 
     def number(self, attribute: str, default: float | None = None) -> float:
-        """An attribute that is one number; an error if it is missing and there is no default."""
+        """An attribute with one number; it is an error if it is missing without a default."""
         return self.numbers(attribute, 1, None if default is None else (default,))[0]
 
     def triple(
         self, attribute: str, default: Triple | None = None, *, largest: float = LARGEST
     ) -> Triple:
-        """An attribute that is three numbers."""
+        """An attribute with three numbers."""
         x, y, z = self.numbers(attribute, 3, default, largest=largest)
         return (x, y, z)
 
@@ -164,11 +171,11 @@ class Part:
         *,
         largest: float = LARGEST,
     ) -> tuple[float, ...]:
-        """An attribute that is a given count of numbers between blanks, tabs or line breaks."""
-        value = self.text(attribute)
+        """An attribute with `count` numbers, separated by white space."""
+        value = self.attribute(attribute)
         if value is None:
             if default is None:
-                self._miss(attribute)
+                self._report_missing(attribute)
             return tuple(default or (0.0,) * count)
         valid = self.numbers_in(value, attribute, count, largest=largest)
         return valid if valid is not None else tuple(default or (0.0,) * count)
@@ -176,32 +183,32 @@ class Part:
     def numbers_in(
         self, value: str, label: str, count: int, *, largest: float = LARGEST
     ) -> tuple[float, ...] | None:
-        """The numbers of a text, or nothing, with the error noted under a label."""
+        """The numbers in a string, or None after an error, which names the label."""
         words = value.split() if value.isascii() else [w for w in _XML_SPACE.split(value) if w]
-        what = f"{self.tag} {label}".strip()
-        if is_xacro(value):
-            self.error(xacro_text(f"{label or self.tag}={shown(value)}"))
+        subject = f"{self.tag} {label}".strip()
+        if has_xacro(value):
+            self.error(xacro_message(f"{label or self.tag}={shown(value)}"))
         elif len(words) != count:
             plural = "" if count == 1 else "s"
             self.error(
-                f"{what}: expected {count} number{plural}, got {len(words)} in {shown(value)}"
+                f"{subject}: expected {count} number{plural}, got {len(words)} in {shown(value)}"
             )
         else:
-            numbers = [self._number(what, word, largest) for word in words]
+            numbers = [self._number(subject, word, largest) for word in words]
             valid = tuple(number for number in numbers if number is not None)
             if len(valid) == count:
                 return valid
         return None
 
-    def note_unknown(
+    def warn_unknown(
         self, children: Collection[str], attributes: Collection[str], *, strict: bool = False
     ) -> None:
-        """Warn of children that are not known, and of attributes that look like misspelt ones.
+        """Warn about unknown children, and about attributes that look misspelled.
 
         Args:
-            children: the known ones; elements of a namespace are known to others and passed over.
-            attributes: the known ones.
-            strict: warn of every unknown attribute, not only of one close to a known one.
+            children: the known children; elements with a namespace are ignored.
+            attributes: the known attributes.
+            strict: warn about every unknown attribute, not only about those close to a known one.
         """
         self._known_attributes = attributes
         for tag, elements in self._elements.items():
@@ -211,19 +218,19 @@ class Part:
         for name in map(str, self.element.attrib):
             if name in attributes or ":" in name:
                 continue
-            if strict or _looks_misspelt(name, attributes):
+            if strict or _looks_misspelled(name, attributes):
                 hint = nearest(name.lower(), attributes)
                 self.warning(f"<{self.tag}> has an unknown attribute {name!r}; {hint}")
-        self._note_stray_text()
+        self._warn_stray_text()
 
     def _unknown_child(self, element: Element, tag: str, children: Collection[str]) -> None:
-        lost = lost_part(element)
-        if lost is not None:
-            around = tag if lost is not element else self.tag
-            where = "in a namespace" if ":" in tag_of(lost) else f"inside <{around}>"
-            name = tag_of(lost).lstrip(":")
-            text = f"a <{name}> stands {where}; it must stand directly inside <robot>"
-            self.report.add("error", lost, self.owner, text)
+        misplaced = misplaced_part(element)
+        if misplaced is not None:
+            around = tag if misplaced is not element else self.tag
+            where = "in a namespace" if ":" in tag_of(misplaced) else f"inside <{around}>"
+            name = tag_of(misplaced).lstrip(":")
+            text = f"a <{name}> is {where}; it must be directly inside <robot>"
+            self.report.add("error", misplaced, self.owner, text)
             return
         if ":" in tag:
             return
@@ -232,23 +239,23 @@ class Part:
         text = f"unknown element <{tag}> in <{self.tag}> is ignored{hint}"
         self.report.add("warning", element, self.owner, text)
 
-    def _note_stray_text(self) -> None:
+    def _warn_stray_text(self) -> None:
         texts = [(self.element, self.element.text), *((e, e.tail) for e in self.element)]
         for before, text in texts:
             if text and not text.isspace():
-                said = f"text {shown(text.strip())} in <{self.tag}> is ignored"
-                self.report.add("warning", before, self.owner, said)
+                message = f"text {shown(text.strip())} in <{self.tag}> is ignored"
+                self.report.add("warning", before, self.owner, message)
 
-    def _miss(self, attribute: str) -> None:
+    def _report_missing(self, attribute: str) -> None:
         others = [
             name for name in map(str, self.element.attrib) if name not in self._known_attributes
         ]
         near = get_close_matches(attribute, others, n=1, cutoff=0.6)
-        hint = f"; is {near[0]!r} meant to be it?" if near else ""
+        hint = f"; did you mean {attribute!r} by {near[0]!r}?" if near else ""
         self.error(f"<{self.tag}> has no {attribute!r}{hint}")
 
-    def _number(self, what: str, word: str, largest: float) -> float | None:
-        """A decimal number, the same in every locale; or nothing, with the error noted."""
+    def _number(self, subject: str, word: str, largest: float) -> float | None:
+        """Parse a decimal number independently of the locale; None after an error."""
         if _DECIMAL.fullmatch(word):
             number = float(word)
             if abs(number) <= largest:
@@ -258,17 +265,17 @@ class Part:
             problem = "is not finite"
         else:
             problem = "is not a decimal number"
-        self.error(f"{what}: {shown(word)} {problem}")
+        self.error(f"{subject}: {shown(word)} {problem}")
         return None
 
 
-def _looks_misspelt(name: str, known: Collection[str]) -> bool:
+def _looks_misspelled(name: str, known: Collection[str]) -> bool:
     similar = [other for other in known if abs(len(other) - len(name)) <= 2]
     return bool(get_close_matches(name.lower(), similar, n=1, cutoff=0.6))
 
 
-def lost_part(element: Element) -> Element | None:
-    """A link or joint in an element that is not read, which would be lost without a word."""
+def misplaced_part(element: Element) -> Element | None:
+    """A link or joint inside an element that is not read, so that it would be lost silently."""
     if tag_of(element) in ("link", "joint", ":link", ":joint"):
         return element
     for inner in element.iterdescendants():
@@ -277,11 +284,12 @@ def lost_part(element: Element) -> Element | None:
     return None
 
 
-def is_xacro(value: str) -> bool:
-    """Whether a value holds an expression that xacro should have replaced."""
+def has_xacro(value: str) -> bool:
+    """Whether a value contains an expression that xacro should have replaced."""
     return "${" in value or "$(" in value
 
 
-def xacro_text(what: str) -> str:
-    """The message for what xacro should have replaced."""
-    return f"{what} looks like xacro; expand the file first, as in `xacro robot.xacro > robot.urdf`"
+def xacro_message(subject: str) -> str:
+    """The message for an expression that xacro should have replaced."""
+    hint = "expand the file first, as in `xacro robot.xacro > robot.urdf`"
+    return f"{subject} looks like xacro; {hint}"

@@ -7,14 +7,14 @@ from dataclasses import replace
 from math import inf
 
 from linkwork.errors import ModelError, nearest, shown
-from linkwork.io.urdf.elements import Part, Report, is_xacro
+from linkwork.io.urdf.elements import Part, Report, has_xacro
 from linkwork.io.urdf.links import FINITE, read_origin
 from linkwork.model.joints import KINDS
 from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit_vector
 from linkwork.model.pose import Triple
 
 URDF_TYPES = ("continuous", "fixed", "floating", "planar", "prismatic", "revolute")
-# Types that URDF does not have, and the kinds they are read as. linkwork writes them too.
+# Joint types that are not part of URDF, and their kinds in linkwork, which also writes them.
 EXTENSION_TYPES = {
     "spherical": "spherical",
     "ball": "spherical",
@@ -24,26 +24,26 @@ EXTENSION_TYPES = {
 }
 # Types whose position is bounded by `lower` and `upper`.
 BOUNDED_TYPES = ("revolute", "prismatic", "helical")
-# The magnitude from which a limit means "none". `dump_urdf` writes it for infinity, because urdfdom
-# rejects a joint without limits.
+# Limits of at least this magnitude mean "unlimited". `dump_urdf` writes it for infinity, because
+# urdfdom rejects a joint without limits.
 UNLIMITED = 1e30
 DEFAULT_AXIS: Triple = (1.0, 0.0, 0.0)
-# An axis whose norm is further than this from 1 is scaled with a finding that says so; closer ones
-# are rounded unit vectors, such as 0.707 0.707 0.
+# Scaling an axis to unit length is reported if its norm differs from 1 by more than this. Closer
+# ones are rounded unit vectors, such as 0.707 0.707 0.
 UNIT_NOTICE = 1e-3
-# Limits of angles beyond two turns, up to two turns in degrees, may be degrees by mistake. Larger
-# ones, such as 1e16, are how some files write that there is none.
-TURNS, DEGREES = 4 * math.pi, 720.0
+# Angle limits between two revolutions in radians and two revolutions in degrees may be degrees by
+# mistake. Larger ones, such as 1e16, mean "unlimited" in some files.
+MAX_PLAUSIBLE_ANGLE, MAX_DEGREES = 4 * math.pi, 720.0
 
-KNOWN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
+ELEMENTS = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
 OTHERS_JOINT = ("calibration", "safety_controller", "gazebo", "sensor", "hardwareInterface")
 
 
 def read_joint(part: Part, *, mimic: bool) -> Joint | None:
-    """Read a `<joint>`; nothing if it does not say which links it joins."""
-    part.note_unknown((*KNOWN, *OTHERS_JOINT), ("name", "type"))
+    """Read a `<joint>`; None if its name or one of its links is missing."""
+    part.warn_unknown((*ELEMENTS, *OTHERS_JOINT), ("name", "type"))
     errors = part.report.n_errors
-    name = part.text("name") or ""
+    name = part.attribute("name") or ""
     kind = _read_type(part)
     parent, child = _read_end(part, "parent"), _read_end(part, "child")
     origin = read_origin(part)
@@ -55,12 +55,14 @@ def read_joint(part: Part, *, mimic: bool) -> Joint | None:
         part.error(f"cycle: {parent} -> {child}")
     if not (name and parent and child and parent != child):
         return None
-    stand_in = Joint(name=name, kind="revolute", first=parent, second=child, location=part.location)
+    placeholder = Joint(
+        name=name, kind="revolute", first=parent, second=child, location=part.location
+    )
     if part.report.n_errors > errors:
-        return stand_in  # enough to check the graph, and who mimics whom
+        return placeholder  # enough to check the graph and the mimics
     try:
         return replace(
-            stand_in,
+            placeholder,
             kind=kind,
             first_H_joint=origin,
             axis=axis,
@@ -73,18 +75,18 @@ def read_joint(part: Part, *, mimic: bool) -> Joint | None:
         )
     except ModelError as error:
         part.report.extend(error.findings)
-        return stand_in
+        return placeholder
 
 
 def _read_type(part: Part) -> str:
-    kind = part.needed_text("type")
+    kind = part.required_attribute("type")
     if kind == "continuous":
         return "revolute"
     if kind in URDF_TYPES:
         return kind
     if kind in EXTENSION_TYPES:
         return EXTENSION_TYPES[kind]
-    if kind.strip() and not is_xacro(kind):
+    if kind.strip() and not has_xacro(kind):
         known = (*URDF_TYPES, *EXTENSION_TYPES)
         hint = nearest(kind.lower(), known)
         part.error(f"unknown type {shown(kind)}; {hint}")
@@ -92,76 +94,78 @@ def _read_type(part: Part) -> str:
 
 
 def _read_end(part: Part, tag: str) -> str:
-    end = part.needed_child(tag)
+    end = part.required_child(tag)
     if end is None:
         return ""
-    end.note_unknown((), ("link",), strict=True)
-    return end.needed_text("link")
+    end.warn_unknown((), ("link",), strict=True)
+    return end.required_attribute("link")
 
 
 def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
-    """The axis, and the pitch of a helical joint; an axis that means nothing is not kept."""
+    """The axis, and the pitch of a helical joint; defaults for a joint kind without an axis."""
     axis = part.child("axis")
-    numbers = DEFAULT_AXIS
+    xyz = DEFAULT_AXIS
     pitch = 0.0
     if not KINDS[kind].has_axis:
         if axis:
-            _note_unused_axis(axis, kind)
+            _warn_unused_axis(axis, kind)
         return (0.0, 0.0, 1.0), 0.0
     if axis:
-        axis.note_unknown((), ("xyz", "pitch"), strict=True)
-        numbers = axis.triple("xyz", DEFAULT_AXIS, largest=FINITE)
-        if axis.text("xyz") is None:
+        axis.warn_unknown((), ("xyz", "pitch"), strict=True)
+        xyz = axis.triple("xyz", DEFAULT_AXIS, largest=FINITE)
+        if axis.attribute("xyz") is None:
             axis.warning("<axis> has no 'xyz'; 1 0 0 is assumed")
         pitch = axis.number("pitch", 0.0)
     try:
-        direction = unit_vector(numbers)
+        direction = unit_vector(xyz)
     except ModelError as error:
         (axis or part).error(error.findings[0].text)
         return DEFAULT_AXIS, pitch
-    length = math.hypot(*numbers)
+    length = math.hypot(*xyz)
     if axis and abs(length - 1) > UNIT_NOTICE:
-        axis.warning(f"axis {list(numbers)} has length {length:.6g}; it is scaled to length 1")
+        axis.warning(f"axis {list(xyz)} has length {length:.6g}; it is scaled to length 1")
     return direction, pitch
 
 
-def _note_unused_axis(axis: Part, kind: str) -> None:
-    """Warn of what is wrong with the axis of a joint that has none: it changes nothing."""
-    aside = Report(axis.report.file, {})
-    Part(axis.element, axis.owner, aside).triple("xyz", DEFAULT_AXIS, largest=FINITE)
-    for finding in aside.findings:
+def _warn_unused_axis(axis: Part, kind: str) -> None:
+    """Warn about errors in the axis of a joint kind that has none."""
+    report = Report(axis.report.file, {})
+    Part(axis.element, axis.owner, report).triple("xyz", DEFAULT_AXIS, largest=FINITE)
+    for finding in report.findings:
         axis.warning(f"{finding.text}; ignored, as a {kind} joint has no axis")
 
 
 def _read_limits(part: Part, kind: str) -> Limits:
     limit = part.child("limit")
-    bounded = part.text("type") in BOUNDED_TYPES
+    bounded = part.attribute("type") in BOUNDED_TYPES
     if limit is None:
         if bounded:
-            part.warning("no <limit>; the joint is taken as unlimited")
+            part.warning("no <limit>; the joint is unlimited")
         return NO_LIMITS
-    limit.note_unknown((), ("lower", "upper", "effort", "velocity"))
+    limit.warn_unknown((), ("lower", "upper", "effort", "velocity"))
     values = {name: _limit(limit, name, inf) for name in ("effort", "velocity")}
     lower, upper = _limit(limit, "lower", 0.0), _limit(limit, "upper", 0.0)
     if KINDS[kind].nv != 1:
         return NO_LIMITS
-    missing = [name for name in ("effort", "velocity") if limit.text(name) is None]
+    missing = [name for name in ("effort", "velocity") if limit.attribute(name) is None]
     if missing:
-        limit.warning(f"<limit> has no {' and no '.join(map(repr, missing))}; taken as unlimited")
+        names = " and no ".join(map(repr, missing))
+        limit.warning(f"<limit> has no {names}; assumed unlimited")
     if not bounded:
         return Limits(**values)
-    given = [name for name in ("lower", "upper") if limit.text(name) is not None]
-    if not given:
-        limit.warning("<limit> has no 'lower' and no 'upper'; taken as unlimited")
+    present = [name for name in ("lower", "upper") if limit.attribute(name) is not None]
+    if not present:
+        limit.warning("<limit> has no 'lower' and no 'upper'; the position is unlimited")
         return Limits(**values)
-    if len(given) == 1:
-        other = "upper" if given == ["lower"] else "lower"
+    if len(present) == 1:
+        other = "upper" if present == ["lower"] else "lower"
         limit.warning(f"<limit> has no {other!r}; it is 0, the default of URDF")
     if lower > upper:
         limit.error(f"limit lower {lower:g} is above upper {upper:g}")
         return NO_LIMITS
-    if kind == "revolute" and TURNS < max(abs(lower), abs(upper)) <= DEGREES:
-        limit.note(f"limits {lower:g} and {upper:g} are in radians; are they meant in degrees?")
+    if kind == "revolute" and MAX_PLAUSIBLE_ANGLE < max(abs(lower), abs(upper)) <= MAX_DEGREES:
+        message = f"limits {lower:g} and {upper:g} are radians; they may be degrees by mistake"
+        limit.note(message)
     return Limits(lower=lower, upper=upper, **values)
 
 
@@ -176,7 +180,7 @@ def _read_dynamics(part: Part) -> tuple[float, ...]:
     if dynamics is None:
         return 0.0, 0.0, 0.0
     names = ("damping", "friction", "armature")
-    dynamics.note_unknown((), names)
+    dynamics.warn_unknown((), names)
     return tuple(dynamics.number(name, 0.0) for name in names)
 
 
@@ -184,10 +188,10 @@ def _read_mimic(part: Part) -> Mimic | None:
     mimic = part.child("mimic")
     if mimic is None:
         return None
-    mimic.note_unknown((), ("joint", "multiplier", "offset"), strict=True)
-    leader = mimic.needed_text("joint")
+    mimic.warn_unknown((), ("joint", "multiplier", "offset"), strict=True)
+    leader = mimic.required_attribute("joint")
     multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
-    if part.text("type") == "fixed":
+    if part.attribute("type") == "fixed":
         mimic.warning("a fixed joint cannot mimic another; <mimic> is ignored")
         return None
     return Mimic(joint=leader, multiplier=multiplier, offset=offset)

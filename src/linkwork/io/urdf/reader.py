@@ -1,8 +1,8 @@
-"""URDF files. What is wrong in a file is reported with its line, all at once; nothing is guessed.
+"""Reader of URDF files. All errors in a file are reported at once, each with its line.
 
 Order      links and joints keep the order of the file
-Joints     `first` is the parent, `second` the child, and the joint sits at the child's origin
-Passed over   transmissions, sensors, plugins, calibration, and what other programs add
+Joints     `first` is the parent, `second` the child, whose origin is on the joint
+Ignored    transmissions, sensors, plugins, calibration, and extensions of other programs
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, listed, shown
 from linkwork.io.meshes import Folders, MeshFinder
-from linkwork.io.urdf.elements import Part, Report, is_xacro, xacro_text
+from linkwork.io.urdf.elements import Part, Report, has_xacro, xacro_message
 from linkwork.io.urdf.joints import read_joint
 from linkwork.io.urdf.links import read_link, read_material
 from linkwork.io.xml.parse import namespace_of, parse_xml, tag_of
@@ -27,15 +27,15 @@ SRDF_ELEMENTS = (
     *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint"),
     *("passive_joint", "disable_default_collisions", "link_sphere_approximation"),
 )
-# Elements that other programs put into robots. They say nothing about kinematics or dynamics.
+# Elements of robots for other programs, without information about kinematics or dynamics.
 OTHERS_ROBOT = (
     *("gazebo", "transmission", "sensor", "ros2_control", "mujoco", "simulated_robot", "plugin"),
     *SRDF_ELEMENTS,
     *("frame", "actuator", "static", "self_collide"),
 )
-REFERRING = ("transmission", "ros2_control")  # refer to joints by name, also to missing ones
+REFERRING = ("transmission", "ros2_control")  # may refer to joints that do not exist
 OTHER_FORMATS = {
-    "sdf": "an SDF file: convert it to URDF first, or look for the URDF that most robots have, too",
+    "sdf": "an SDF file: use the URDF of the robot if there is one, or convert the file to URDF",
     "COLLADA": "a COLLADA mesh, not a robot",
     **dict.fromkeys(
         (
@@ -54,16 +54,16 @@ OTHER_FORMATS = {
 def read_urdf(
     source: Source, *, mimic: bool = True, package_dirs: Folders = (), repair: bool = False
 ) -> Reading:
-    """Read a URDF text.
+    """Read a URDF document.
 
     Args:
-        source: the text.
-        mimic: whether joints that mimic others depend on them, or are free.
-        package_dirs: folders in which the packages of `package://` names lie.
-        repair: whether the first of several elements is used where one is allowed.
+        source: the document.
+        mimic: whether joints that mimic others depend on them; if not, they move independently.
+        package_dirs: folders that contain the packages of `package://` names.
+        repair: whether to use the first of several elements where only one is allowed.
 
     Raises:
-        ParseError: the text is not XML.
+        ParseError: the document is not XML.
     """
     document = parse_xml(source)
     report = Report(source.name, document.lines, repair=repair)
@@ -88,117 +88,119 @@ class _Parts:
 
 
 def _is_urdf(robot: Part, source: Source) -> bool:
-    """Whether it is worth reading on; if not, the one reason is noted."""
+    """Whether the document is URDF; if not, record the reason."""
     if robot.tag != "robot":
         hint = f"; this is {OTHER_FORMATS[robot.tag]}" if robot.tag in OTHER_FORMATS else ""
         namespace = namespace_of(robot.element)
         hint = f" in the namespace {shown(namespace)}" if namespace else hint
-        robot.error(f"expected <robot> at the top, found <{robot.tag.lstrip(':')}>{hint}")
+        robot.error(f"expected <robot> as the root, got <{robot.tag.lstrip(':')}>{hint}")
         return False
     for element in robot.element.iter() if "xacro" in source.text else ():
         tag = tag_of(element)
         if tag.startswith("xacro:") or namespace_of(element).endswith("/wiki/xacro"):
-            advice = f"{xacro_text(f'<{tag}>')}, or have linkwork do so: pip install xacro"
-            robot.report.add("error", element, "", advice)
+            message = f"{xacro_message(f'<{tag}>')}, or install xacro: pip install xacro"
+            robot.report.add("error", element, "", message)
             return False
     return True
 
 
 def _check_robot(robot: Part) -> None:
-    robot.note_unknown(("link", "joint", "material", *OTHERS_ROBOT), ("name", "version"))
-    _note_passed_over(robot)
-    version = robot.text("version")
+    robot.warn_unknown(("link", "joint", "material", *OTHERS_ROBOT), ("name", "version"))
+    _warn_ignored_parts(robot)
+    version = robot.attribute("version")
     if version is not None and version.split(".")[0].strip() != "1":
-        robot.warning(f"version {version!r} of URDF is not known; read as version 1")
+        robot.warning(f"unknown URDF version {version!r}; read as version 1")
 
 
-def _note_passed_over(robot: Part) -> None:
-    """Warn of links and joints inside elements that are not read, unless they only name one.
+def _warn_ignored_parts(robot: Part) -> None:
+    """Warn about links and joints inside elements that are not read.
 
-    Groups, sensors and plugins refer to links and joints by elements of the same name, so only
-    names that the robot does not have tell of something that is lost.
+    Groups, sensors and plugins also refer to links and joints of the robot by elements `<link>` and
+    `<joint>`, so only names that the robot does not have are reported.
     """
-    known = {tag: {part.text("name") for part in robot.children(tag)} for tag in ("link", "joint")}
+    names = {
+        tag: {part.attribute("name") for part in robot.children(tag)} for tag in ("link", "joint")
+    }
     for other in (tag for tag in OTHERS_ROBOT if tag not in REFERRING):
         for part in robot.children(other):
             for element in part.element.iterdescendants("link", "joint"):
                 tag, name = tag_of(element), element.get("name")
-                if name and name not in known[tag]:
+                if name and name not in names[tag]:
                     text = f"a <{tag}> inside <{other}> is not read"
                     robot.report.add("warning", element, f"{tag} {shown(name)}", text)
 
 
 def _name(robot: Part, source: Source) -> str:
-    name = robot.text("name")
-    if name and is_xacro(name):
-        robot.error(xacro_text(f"name={shown(name)}"))
+    name = robot.attribute("name")
+    if name and has_xacro(name):
+        robot.error(xacro_message(f"name={shown(name)}"))
     if name and name.strip():
         return name
-    instead = source.path.stem if source.path else "robot"
-    robot.warning(f"<robot> has no name; it is called {instead!r}")
-    return instead
+    default = source.path.stem if source.path else "robot"
+    robot.warning(f"<robot> has no name; {default!r} is used")
+    return default
 
 
 def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
     materials = _read_materials(robot)
     links = [read_link(part, materials, meshes) for part in _named(robot, "link")]
     joints = [read_joint(part, mimic=mimic) for part in _named(robot, "joint")]
-    known = [joint for joint in joints if joint is not None]
+    valid = [joint for joint in joints if joint is not None]
     n_links, n_joints = (sum(1 for _ in robot.children(tag)) for tag in ("link", "joint"))
     if n_links == 0:
         is_srdf = any(tag in SRDF_ELEMENTS for tag in robot.child_tags)
-        hint = "; this is an SRDF file, which belongs to a URDF: load that one" if is_srdf else ""
+        hint = "; this is an SRDF file: load the URDF that it belongs to" if is_srdf else ""
         robot.error(f"the robot has no links{hint}")
         return _Parts((), ())
-    known = _with_resolved_leaders(known, robot.report)
-    unread = {part.text("name") or "" for part in robot.children("joint")}
-    unread -= {joint.name for joint in known}
-    robot.report.extend(part_findings(links, known, (), unread))
-    if n_links == len(links) and n_joints == len(known):  # else the graph has unknown pieces
-        robot.report.extend(_root_findings(links, known))
-    return _Parts(tuple(links), tuple(known))
+    valid = _with_resolved_leaders(valid, robot.report)
+    unread = {part.attribute("name") or "" for part in robot.children("joint")}
+    unread -= {joint.name for joint in valid}
+    robot.report.extend(part_findings(links, valid, (), unread))
+    if n_links == len(links) and n_joints == len(valid):  # else the graph is incomplete
+        robot.report.extend(_root_findings(links, valid))
+    return _Parts(tuple(links), tuple(valid))
 
 
 def _read_materials(robot: Part) -> dict[str, Material]:
-    """Materials by name: those of the robot, then those that visuals define on the way."""
+    """Materials by name: those of the robot, then those that visuals define."""
     materials: dict[str, Material] = {}
     for part in robot.children("material"):
-        look = read_material(part, {})
-        if look.name and materials.setdefault(look.name, look) != look:
-            part.warning(f"material {shown(look.name)} is defined twice; the first one is used")
+        material = read_material(part, {})
+        if material.name and materials.setdefault(material.name, material) != material:
+            part.warning(f"material {shown(material.name)} is defined twice; the first is used")
     for link in robot.children("link"):
         for visual in link.children("visual"):
             for part in visual.children("material"):
-                aside = Report(robot.report.file, {})  # what is wrong is noted with the visual
-                look = read_material(Part(part.element, "", aside), {})
-                if look.name and (look.rgba or look.texture) and not aside.n_errors:
-                    materials.setdefault(look.name, look)
+                report = Report(robot.report.file, {})  # `read_shape` reports the findings
+                material = read_material(Part(part.element, "", report), {})
+                if material.name and (material.rgba or material.texture) and not report.n_errors:
+                    materials.setdefault(material.name, material)
     return materials
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
-    """The links or joints, each with its name to report about it; those without one are errors."""
+    """The links or joints, each as the owner of its findings; a missing name is an error."""
     for part in robot.children(tag):
-        name = part.needed_text("name")
+        name = part.required_attribute("name")
         if name.strip():
             yield Part(part.element, f"{tag} {shown(name)}", robot.report)
 
 
 def _with_resolved_leaders(joints: Sequence[Joint], report: Report) -> list[Joint]:
-    """Complete leaders without their prefix: `l_thumb_2` that mimics `thumb_1` means `l_thumb_1`.
+    """Add missing prefixes to leaders: `l_thumb_2` that mimics `thumb_1` means `l_thumb_1`.
 
-    It happens where a part was written once and put into a robot twice. Only an exact and single
-    match is taken, and reported.
+    Such files reuse a part with different prefixes. A leader is replaced, with a warning, only if
+    exactly one prefix matches.
     """
     names = {joint.name for joint in joints}
     resolved: list[Joint] = []
     for joint in joints:
-        wanted = joint.mimic.joint if joint.mimic else None
-        if joint.mimic and wanted not in names:
-            matches = [prefix for prefix in _prefixes(joint.name) if f"{prefix}{wanted}" in names]
+        named = joint.mimic.joint if joint.mimic else None
+        if joint.mimic and named not in names:
+            matches = [prefix for prefix in _prefixes(joint.name) if f"{prefix}{named}" in names]
             if len(matches) == 1:
-                leader = f"{matches[0]}{wanted}"
-                text = f"mimics joint {wanted!r}, which does not exist; read as {leader!r}"
+                leader = f"{matches[0]}{named}"
+                text = f"mimics joint {named!r}, which does not exist; read as {leader!r}"
                 report.extend([Finding("warning", f"joint {joint.name!r}", text, joint.location)])
                 joint = replace(joint, mimic=replace(joint.mimic, joint=leader))  # noqa: PLW2901
         resolved.append(joint)
@@ -206,10 +208,10 @@ def _with_resolved_leaders(joints: Sequence[Joint], report: Report) -> list[Join
 
 
 def _prefixes(name: str) -> list[str]:
-    """What may stand before the name of a part: everything up to a separator."""
+    """The prefixes of a name that end with a separator."""
     if len(name) > LONGEST_NAME:
         return []
-    return [name[: at + 1] for at, letter in enumerate(name) if letter in "_-./:"]
+    return [name[: index + 1] for index, letter in enumerate(name) if letter in "_-./:"]
 
 
 LOOP_HINT = (
@@ -219,11 +221,11 @@ LOOP_HINT = (
 
 
 def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Why the links do not hang on one root, in the terms of parents and children.
+    """Errors of the tree of parents and children: several parents, cycles, several roots.
 
-    This is more than a `Model` asks for: a tree of links, in which joints point either way.
+    A `Model` is less strict: its joints may point in either direction.
     """
-    known = {link.name for link in links}
+    link_names = {link.name for link in links}
     parents: dict[str, list[Joint]] = {}
     for joint in joints:
         parents.setdefault(joint.second, []).append(joint)
@@ -240,12 +242,10 @@ def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[F
         joint = parent_of[cycle[0]]
         yield Finding("error", f"joint {joint.name!r}", text, joint.location)
     roots = [link for link in links if link.name not in parents]
-    ends_known = all({joint.first, joint.second} <= known for joint in joints)
-    if len(roots) > 1 and ends_known and len(known) == len(links):
+    ends_exist = all({joint.first, joint.second} <= link_names for joint in joints)
+    if len(roots) > 1 and ends_exist and len(link_names) == len(links):
         names = listed([f"{shown(link.name)} ({_short(link)})" for link in roots])
-        text = (
-            f"{len(roots)} links are the child of no joint, but only one can be the root: {names}"
-        )
+        text = f"expected one root, but {len(roots)} links are not the child of a joint: {names}"
         yield Finding("error", "", text, roots[1].location)
 
 
@@ -254,16 +254,18 @@ def _short(part: Link | Joint) -> str:
 
 
 def _with_marked_frames(model: Model, robot: Part) -> Model:
-    """Turn bare links that linkwork wrote for additional frames back into frames."""
+    """Convert empty links that linkwork wrote for additional frames back to frames."""
     marked = {
-        part.text("name") for part in robot.children("link") if part.text("linkwork") == "frame"
+        part.attribute("name")
+        for part in robot.children("link")
+        if part.attribute("linkwork") == "frame"
     }
     if not marked:
         return model
     mounts = {
         joint.second: joint
         for joint in model.joints
-        if joint.second in marked and joint.kind == "fixed" and _is_bare_leaf(model, joint.second)
+        if joint.second in marked and joint.kind == "fixed" and _is_empty_leaf(model, joint.second)
     }
     frames = [
         Frame(
@@ -279,6 +281,6 @@ def _with_marked_frames(model: Model, robot: Part) -> Model:
     )
 
 
-def _is_bare_leaf(model: Model, name: str) -> bool:
+def _is_empty_leaf(model: Model, name: str) -> bool:
     link = model.link(name)
     return link == Link(name=name) and len(model.neighbors(name)) == 1

@@ -1,9 +1,9 @@
-"""Write a robot as URDF. Reading the text again returns an equal model, digit for digit.
+"""Writer of URDF files. Reading the file again returns an equal model, without loss of precision.
 
-In URDF, the origin of a child link is on the joint that holds it, and every joint points away from
-the root. A model read from URDF has this form; `Model.rerooted` brings any other into it.
+In URDF, the origin of a child link is on the joint that carries it, and every joint points away
+from the root. A model read from URDF has this form; `Model.rerooted` converts any other model.
 
-The text obeys urdfdom, the parser of ROS and Pinocchio:
+The file follows the rules of urdfdom, the parser of ROS and Pinocchio:
 
     <limit>      complete for revolute and prismatic joints; UNLIMITED stands for infinity
     <dynamics>   has damping or friction
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from linkwork.errors import Finding, ModelError, listed, warn_of
 from linkwork.io.urdf.joints import BOUNDED_TYPES, UNLIMITED, URDF_TYPES
 from linkwork.io.urdf.links import MOMENTS
-from linkwork.io.xml.write import add, document_text, number_text, top_element, write_text
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
@@ -35,18 +35,18 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
     """Write a robot as URDF.
 
     Args:
-        model: the robot. Additional frames become bare links on fixed joints, marked so that
+        model: the robot. Additional frames become empty links on fixed joints, marked so that
             linkwork reads them as frames again.
-        path: the file to write; none if only the text is wanted.
+        path: the file to write; None to only return its content.
 
     Returns:
-        the text.
+        The content of the file.
 
     Raises:
-        ModelError: URDF cannot express the robot as it is; `rerooted` makes it fit.
+        ModelError: URDF cannot express the robot; `rerooted` returns one that it can express.
 
     Warns:
-        LinkworkWarning: the robot has joints that only linkwork reads.
+        LinkworkWarning: the robot has joints that only linkwork can read.
     """
     text = urdf_text(model)
     warn_of(extension_findings(model))
@@ -54,12 +54,12 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
 
 
 def urdf_text(model: Model) -> str:
-    """The text of `dump_urdf`, without its warning."""
+    """The content of a URDF file, as `dump_urdf` without warnings."""
     return document_text(robot_element(model))
 
 
 def robot_element(model: Model) -> Element:
-    """A robot as a `<robot>` element of URDF."""
+    """The `<robot>` element of a robot."""
     _reject_other_forms(model)
     version = "1.1" if _has_capsules(model) else None
     robot = top_element("robot", name=model.name, version=version)
@@ -75,14 +75,13 @@ def robot_element(model: Model) -> Element:
 
 
 def extension_findings(model: Model) -> list[Finding]:
-    """Warnings about joints that URDF does not have: other programs cannot read the file."""
+    """A warning about joints that are not part of URDF: other programs cannot read the file."""
     extensions = {joint.name: joint.kind for joint in model.joints if joint.kind not in URDF_TYPES}
     if not extensions:
         return []
     kinds = listed(sorted(set(extensions.values())))
-    text = f"URDF has no joints of kind {kinds}; only linkwork reads this file"
-    text = f"{text}: {listed(list(extensions))}"
-    return [Finding("warning", "", text)]
+    reason = f"URDF has no joints of kind {kinds}, so only linkwork can read this file"
+    return [Finding("warning", "", f"{reason}: {listed(list(extensions))}")]
 
 
 def _has_capsules(model: Model) -> bool:
@@ -98,8 +97,8 @@ def _reject_other_forms(model: Model) -> None:
     findings: list[Finding] = []
     for joint in model.joints:
         if joint.joint_H_second != IDENTITY or joint.second in seconds | {model.default_base}:
-            text = f"URDF wants link {joint.second!r} to hang on this joint by its origin; "
-            text += "model.rerooted() moves the origins of links so that they do"
+            text = f"in URDF, the origin of link {joint.second!r} must be on this joint; "
+            text += "model.rerooted() moves the origins of the links"
             findings.append(Finding("error", f"joint {joint.name!r}", text, joint.location))
         seconds.add(joint.second)
     if findings:
@@ -107,20 +106,21 @@ def _reject_other_forms(model: Model) -> None:
 
 
 def _limits(joint: Joint, kind: str) -> dict[str, str]:
-    """The attributes of `<limit>`; none if the joint needs no such element."""
+    """The attributes of `<limit>`; empty if the joint needs no such element."""
     values = {name: getattr(joint.limits, name) for name in ("effort", "velocity")}
     if kind in BOUNDED_TYPES:
         values = {"lower": joint.limits.lower, "upper": joint.limits.upper, **values}
     elif not any(map(isfinite, values.values())):
         return {}
     return {
-        name: number_text(max(-UNLIMITED, min(value, UNLIMITED))) for name, value in values.items()
+        name: format_numbers(max(-UNLIMITED, min(value, UNLIMITED)))
+        for name, value in values.items()
     }
 
 
 def _write_origin(parent: Element, pose: Pose) -> None:
     if pose != IDENTITY:
-        add(parent, "origin", xyz=number_text(*pose.xyz), rpy=number_text(*pose.rpy))
+        add(parent, "origin", xyz=format_numbers(*pose.xyz), rpy=format_numbers(*pose.rpy))
 
 
 def write_link(robot: Element, link: Link) -> None:
@@ -136,9 +136,9 @@ def write_link(robot: Element, link: Link) -> None:
 def _write_inertial(link: Element, inertia: Inertia) -> None:
     element = add(link, "inertial")
     _write_origin(element, Pose(inertia.com))
-    add(element, "mass", value=number_text(inertia.mass))
+    add(element, "mass", value=format_numbers(inertia.mass))
     moments = {
-        name: number_text(value) for name, value in zip(MOMENTS, inertia.tensor, strict=True)
+        name: format_numbers(value) for name, value in zip(MOMENTS, inertia.tensor, strict=True)
     }
     add(element, "inertia", **moments)
 
@@ -149,20 +149,20 @@ def _write_shape(link: Element, tag: str, shape: Shape) -> None:
     geometry = add(element, "geometry")
     match shape.geometry:
         case Box(size):
-            add(geometry, "box", size=number_text(*size))
+            add(geometry, "box", size=format_numbers(*size))
         case Cylinder(radius, length):
-            add(geometry, "cylinder", radius=number_text(radius), length=number_text(length))
+            add(geometry, "cylinder", radius=format_numbers(radius), length=format_numbers(length))
         case Capsule(radius, length):
-            add(geometry, "capsule", radius=number_text(radius), length=number_text(length))
+            add(geometry, "capsule", radius=format_numbers(radius), length=format_numbers(length))
         case Sphere(radius):
-            add(geometry, "sphere", radius=number_text(radius))
+            add(geometry, "sphere", radius=format_numbers(radius))
         case Mesh(filename, scale):
-            scaled = number_text(*scale) if scale != (1.0, 1.0, 1.0) else None
+            scaled = format_numbers(*scale) if scale != (1.0, 1.0, 1.0) else None
             add(geometry, "mesh", filename=filename, scale=scaled)
     if shape.material:
         material = add(element, "material", name=shape.material.name)
         if shape.material.rgba:
-            add(material, "color", rgba=number_text(*shape.material.rgba))
+            add(material, "color", rgba=format_numbers(*shape.material.rgba))
         if shape.material.texture:
             add(material, "texture", filename=shape.material.texture)
 
@@ -175,29 +175,32 @@ def _write_joint(robot: Element, joint: Joint) -> None:
     add(element, "parent", link=joint.first)
     add(element, "child", link=joint.second)
     if joint.motion_kind.has_axis:
-        pitch = number_text(joint.pitch) if joint.pitch else None
-        add(element, "axis", xyz=number_text(*joint.axis), pitch=pitch)
+        pitch = format_numbers(joint.pitch) if joint.pitch else None
+        add(element, "axis", xyz=format_numbers(*joint.axis), pitch=pitch)
     if limits := _limits(joint, kind):
         add(element, "limit", **limits)
     if joint.damping or joint.friction or joint.armature:
         values = {"damping": joint.damping, "friction": joint.friction, "armature": joint.armature}
-        nonzero = {name: number_text(value) for name, value in values.items() if value}
+        nonzero = {name: format_numbers(value) for name, value in values.items() if value}
         add(element, "dynamics", **{"damping": "0", **nonzero})
     if joint.mimic:
         mimic = joint.mimic
-        numbers = {"multiplier": number_text(mimic.multiplier), "offset": number_text(mimic.offset)}
-        add(element, "mimic", joint=mimic.joint, **numbers)
+        coefficients = {
+            "multiplier": format_numbers(mimic.multiplier),
+            "offset": format_numbers(mimic.offset),
+        }
+        add(element, "mimic", joint=mimic.joint, **coefficients)
 
 
 def _mount_names(model: Model) -> list[str]:
-    """Names for the fixed joints of frames, which no other joint has."""
-    taken = set(model.joint_names)
+    """Unique names for the fixed joints of frames."""
+    used = set(model.joint_names)
     names: list[str] = []
     for frame in model.frames:
         name = f"{frame.name}_mount"
-        while name in taken:
+        while name in used:
             name += "_"
-        taken.add(name)
+        used.add(name)
         names.append(name)
     return names
 

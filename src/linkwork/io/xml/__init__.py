@@ -1,1 +1,1 @@
-"""Text sources, and XML that is read without trust and written without loss."""
+"""Input of documents, safe parsing of XML, and writing of XML without loss of precision."""

@@ -1,4 +1,4 @@
-"""XML with line numbers, read without trust: no entities, no DTD, no network, no deep nesting."""
+"""Safe parsing of XML with line numbers: no entities, no DTD, no network, no deep nesting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, ParseError, SourceLocation
-from linkwork.io.xml.source import Source, text_error
+from linkwork.io.xml.source import Source, source_parse_error
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _UNDEFINED_PREFIX = "NS_ERR_UNDEFINED_NAMESPACE"
 _DOUBLE_HYPHEN = "ERR_HYPHEN_IN_COMMENT"
 _START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.DOTALL)
-_NOT_A_BREAK = re.compile(r"[^\n]")
+_NOT_NEWLINE = re.compile(r"[^\n]")
 _COMMENT = re.compile(r"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed text: its top element, the line on which each element starts, and warnings."""
+    """A parsed document: its root, the line on which each element starts, and warnings."""
 
     root: Element
     lines: dict[Element, int]
@@ -29,25 +29,25 @@ class Document:
 
 
 def parse_xml(source: Source) -> Document:
-    """Parse a text; comments and processing instructions are left out.
+    """Parse a document, without comments and processing instructions.
 
     Raises:
-        ParseError: the text is empty, not well formed, or declares entities.
+        ParseError: the document is empty, not well-formed, or declares entities.
     """
     if not source.text.strip():
-        raise text_error(source.name, "empty document")
+        raise source_parse_error(source.name, "empty document")
     nul = source.text.find("\0")
     if nul >= 0:
-        raise text_error(source.name, "NUL byte", source.text.count("\n", 0, nul) + 1)
-    _refuse_declarations(source)
+        raise source_parse_error(source.name, "NUL byte", source.text.count("\n", 0, nul) + 1)
+    _reject_declarations(source)
     root, findings = _parse(source)
-    if _declares(root):  # what the scan above did not see
-        raise text_error(source.name, _DECLARES)
+    if _has_declarations(root):  # in case the scan above missed them
+        raise source_parse_error(source.name, _DECLARATIONS_MESSAGE)
     return Document(root, _lines(root, source.text), findings)
 
 
 def tag_of(element: Element) -> str:
-    """Name of an element; one from a namespace keeps a colon."""
+    """Name of an element; `prefix:name` if it has a namespace."""
     tag = element.tag
     return f"{element.prefix or ''}:{tag.rpartition('}')[2]}" if tag[0] == "{" else tag
 
@@ -58,7 +58,7 @@ def namespace_of(element: Element) -> str:
 
 
 def _lines(root: Element, text: str) -> dict[Element, int]:
-    """The line on which the tag of each element starts; lxml knows where it ends."""
+    """The line on which the tag of each element starts; lxml has the line where it ends."""
     elements = iter(root.iter())
     lines: dict[Element, int] = {}
     line = 1
@@ -73,7 +73,7 @@ def _lines(root: Element, text: str) -> dict[Element, int]:
             if element is None:
                 break
             lines[element] = line
-            line += token.count("\n")  # a tag whose name stands on the next line
+            line += token.count("\n")  # a tag whose name is on the next line
     return lines
 
 
@@ -97,14 +97,14 @@ def _parse(source: Source) -> tuple[Element, list[Finding]]:
         data = source.text.encode("utf-8")
     except UnicodeEncodeError as error:
         line = source.text.count("\n", 0, error.start) + 1
-        raise text_error(source.name, "half a surrogate pair is no character", line) from None
+        raise source_parse_error(source.name, "unpaired surrogate character", line) from None
     strict = parser(recover=False)
     try:
         return etree.fromstring(data, strict), []
     except etree.XMLSyntaxError as error:
         entries = [e for e in strict.error_log if e.type_name != _UNDEFINED_PREFIX]
         if entries and entries[0].type_name == _DOUBLE_HYPHEN:
-            text = "'--' inside a comment, which XML does not allow; the comment is passed over"
+            text = "'--' inside a comment, which XML does not allow; the comment is ignored"
             finding = Finding("warning", "", text, SourceLocation(source.name, entries[0].line))
             root, findings = _parse(replace(source, text=_without_comments(source.text)))
             return root, [finding, *findings]
@@ -116,68 +116,69 @@ def _parse(source: Source) -> tuple[Element, list[Finding]]:
 
 
 def _without_comments(text: str) -> str:
-    """A text whose comments are blank, on the same lines."""
+    """Replace comments by blanks, so that lines stay the same."""
 
     def blank(match: re.Match[str]) -> str:
         comment = match.group(1)
-        return match.group() if comment is None else "<!--" + _NOT_A_BREAK.sub(" ", comment) + "-->"
+        return match.group() if comment is None else "<!--" + _NOT_NEWLINE.sub(" ", comment) + "-->"
 
     return _COMMENT.sub(blank, text)
 
 
 def _syntax_error(source: Source, error: Any) -> ParseError:
-    """The error for what lxml has against a text: an exception, or an entry of its log."""
+    """Convert an error of lxml: an exception, or an entry of its log."""
     message, line = str(getattr(error, "message", error)), getattr(error, "line", 1) or 1
     column = getattr(error, "column", 0)
     reason = re.sub(r", line \d+, column \d+.*$", "", message, flags=re.DOTALL).strip()
     if "xcessive depth" in reason:
-        return text_error(source.name, "elements are nested too deep", line)
+        return source_parse_error(source.name, "elements are nested too deeply", line)
     if source.text.lstrip()[:1] != "<":
-        reason = f"the text starts with {source.text.lstrip()[:20]!r}"
-    return text_error(source.name, f"not well-formed XML (column {column}): {reason}", line)
+        reason = f"the document starts with {source.text.lstrip()[:20]!r}"
+    return source_parse_error(source.name, f"not well-formed XML (column {column}): {reason}", line)
 
 
-_DECLARES = "a DOCTYPE that declares entities is refused"
+_DECLARATIONS_MESSAGE = "a DOCTYPE with declarations is not allowed; remove the entities"
 
 
-def _refuse_declarations(source: Source) -> None:
-    """Refuse a DOCTYPE that declares anything: entities can grow without bound or name files."""
-    text, at = source.text, 0
+def _reject_declarations(source: Source) -> None:
+    """Reject a DOCTYPE with declarations: entities can grow without bound or read files."""
+    text, position = source.text, 0
     while True:
-        at = _space_end(text, at)
-        if text.startswith("<!--", at):
-            at = _after(text, "-->", at)
-        elif text.startswith("<?", at):
-            at = _after(text, "?>", at)
+        position = _skip_space(text, position)
+        if text.startswith("<!--", position):
+            position = _skip_past(text, "-->", position)
+        elif text.startswith("<?", position):
+            position = _skip_past(text, "?>", position)
         else:
             break
-    if text[at : at + 9].upper() != "<!DOCTYPE":
+    if text[position : position + 9].upper() != "<!DOCTYPE":
         return
     quote = ""
-    for letter in text[at:]:
+    for letter in text[position:]:
         if quote:
             quote = "" if letter == quote else quote
         elif letter in "\"'":
             quote = letter
         elif letter == "[":
-            raise text_error(source.name, _DECLARES, text.count("\n", 0, at) + 1)
+            line = text.count("\n", 0, position) + 1
+            raise source_parse_error(source.name, _DECLARATIONS_MESSAGE, line)
         elif letter == ">":
             return
 
 
-def _declares(root: Element) -> bool:
+def _has_declarations(root: Element) -> bool:
     dtd: Any = root.getroottree().docinfo.internalDTD
     if dtd is None:
         return False
     return any(True for _ in dtd.iterentities()) or any(True for _ in dtd.iterelements())
 
 
-def _space_end(text: str, start: int) -> int:
+def _skip_space(text: str, start: int) -> int:
     while start < len(text) and text[start].isspace():
         start += 1
     return start
 
 
-def _after(text: str, mark: str, start: int) -> int:
+def _skip_past(text: str, mark: str, start: int) -> int:
     end = text.find(mark, start)
     return len(text) if end < 0 else end + len(mark)

@@ -1,4 +1,4 @@
-"""Writing XML: elements with the attributes that are given, numbers without loss."""
+"""Writing of XML: elements with optional attributes, numbers without loss of precision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def top_element(tag: str, **attributes: str | None) -> Element:
-    """A top element with the attributes that are not None."""
+    """Create a root element with the attributes that are not None."""
     from lxml import etree
 
     top = etree.Element(tag)
@@ -25,7 +25,7 @@ def add(parent: Element, tag: str, **attributes: str | None) -> Element:
     """Add an element with the attributes that are not None.
 
     Raises:
-        ModelError: XML has no way to write a character of an attribute.
+        ModelError: an attribute has a character that XML does not allow.
     """
     from lxml import etree
 
@@ -34,13 +34,13 @@ def add(parent: Element, tag: str, **attributes: str | None) -> Element:
     return added
 
 
-def number_text(*numbers: float) -> str:
-    """Numbers in the fewest digits that read back as the same floats."""
+def format_numbers(*numbers: float) -> str:
+    """Format numbers in the fewest digits that read back as the same floats."""
     return " ".join(repr(float(number)).removesuffix(".0") for number in numbers)
 
 
 def document_text(top: Element) -> str:
-    """An element as the text of a file, indented."""
+    """The content of an XML file with this root element, indented."""
     from lxml import etree
 
     etree.indent(top, space="  ")
@@ -49,7 +49,7 @@ def document_text(top: Element) -> str:
 
 
 def write_text(text: str, path: str | PathLike[str] | None) -> str:
-    """Write a text to a file, unless there is none; returns the text."""
+    """Write to a file, unless the path is None; return the text."""
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
@@ -60,8 +60,8 @@ def _set(target: Element, attributes: dict[str, str | None]) -> None:
         if value is None:
             continue
         try:
-            # `class` and the like are words of Python, so they are given as `class_`
+            # names that are Python keywords have an underscore, such as `class_`
             target.set(name.removesuffix("_"), value)
         except ValueError:  # a control character
-            text = f"{name} {shown(value)} holds a character that XML cannot write"
-            raise model_error(text, f"<{target.tag}>") from None
+            message = f"{name} {shown(value)} contains a character that XML does not allow"
+            raise model_error(message, f"<{target.tag}>") from None

@@ -1,4 +1,4 @@
-"""Kinds of joints by name. `kind` says what a kind is and how to add one.
+"""Kinds of joints by name. `kind` defines what a kind is and how to add one.
 
 kind               theta                        nu
 fixed              -                            -

@@ -6,7 +6,7 @@ A joint has a fixed side and a moving side, which coincide at the neutral positi
     pose              M(theta), pose of the moving side in the fixed side
     subspace          S(theta): the velocity of the moving side is S nu, in its own axes
     subspace_rate     S_dot at (theta, nu): the bias acceleration is S_dot nu
-    bias_jacobian     derivative of S_dot nu by the tangent of theta
+    bias_jacobian     derivative of S_dot nu in the tangent space of theta
     position_jacobian J(theta): theta_dot = J nu, and its left inverse
     moved, between    theta after one second at constant nu, and the way back
     unit_norm         parts of theta that have norm 1
@@ -15,10 +15,10 @@ A joint has a fixed side and a moving side, which coincide at the neutral positi
 
 and what M always is: whether it rotates, whether it shifts the origin, what it is about the
 opposite axis. Everything is written once, on the scalars of `spatial.blocks`: floats, expressions
-being traced, or columns of a batch. Algorithms ask the kind and never which kind it is.
+being traced, or columns of a batch. Algorithms call the kind and never check which kind it is.
 
-Derivatives by theta are by the tangent: along theta_dot = J e for each unit e of nu. Those that a
-kind does not write in closed form are found from its other formulas.
+Derivatives with respect to theta are taken in its tangent space: along theta_dot = J e for each
+unit vector e of nu. Those without a closed form are derived from the other formulas of the kind.
 
 To add a kind, write one class, and put one object of it into `KINDS`.
 """
@@ -201,9 +201,9 @@ class JointKind(ABC):
     def moved_derivatives(
         self, theta: Sequence[Scalar], step: Sequence[Scalar]
     ) -> tuple[Rows, Rows]:
-        """Rows (nv, nv) of the derivatives of `moved` by theta and by the step.
+        """Rows (nv, nv) of the derivatives of `moved` with respect to theta and the step.
 
-        A change of what is reached is measured by the tangent there.
+        Changes of the result are measured in the tangent space there.
         """
         if type(self).moved is JointKind.moved:
             return identity(self.nv), identity(self.nv)
@@ -215,7 +215,7 @@ class JointKind(ABC):
     def between_derivatives(
         self, start: Sequence[Scalar], end: Sequence[Scalar]
     ) -> tuple[Rows, Rows]:
-        """Rows (nv, nv) of the derivatives of `between` by start and by end."""
+        """Rows (nv, nv) of the derivatives of `between` with respect to start and end."""
         if type(self).between is JointKind.between:
             return identity(self.nv, -1.0), identity(self.nv)
         by_start, by_end = derivatives(self.between, start, end)

@@ -1,5 +1,5 @@
-/* Rows of a `Poses`: the order in which a row computes its frames, their poses, and Jacobians.
- * What computes poses is compiled for two kinds of processors.
+/* Rows of a `Poses`: the order of the steps of a row, poses, and Jacobians.
+ * The code for poses is compiled for two kinds of processors.
  */
 #include "poses.h"
 
@@ -10,23 +10,23 @@
 #define HAS_WIDE_POSES 0
 #endif
 
-#define LARGE_ANGLE 1e5    /* larger ones are left to the C library [rad] */
+#define LARGE_ANGLE 1e5    /* [rad]; sines and cosines of larger angles are from the C library */
 
-typedef struct {              /* a step, with where its parent and its result are in the rows */
+typedef struct {              /* a step, with the offsets of its parent and its result */
     npy_int32 op, parent, slot, constant, argument, terms, out, unused;
 } PlannedStep;
 
-typedef struct {              /* what a thread works on */
+typedef struct {              /* the working memory of a thread */
     const double *values;
     const npy_int32 *parents;
     double *world, *cos_sin, *out;
-    PlannedStep *plan;        /* the steps of all parts, in an order that fits the attachments */
-    npy_int32 *n_planned;     /* how many there are; 0 before the first row */
-    npy_int32 *planned_for;   /* parents that the plan is for: a copy, so that what was checked stays */
+    PlannedStep *plan;        /* the steps of all parts, in an order that the attachments allow */
+    npy_int32 *n_planned;     /* their number; 0 before the first row */
+    npy_int32 *planned_for;   /* parents of the plan: a copy that cannot change after the check */
     npy_int32 *order;         /* the parts in the order of the plan, WORLD first */
-    npy_int32 *position;      /* of each part in that order */
-    npy_int32 *root_at;       /* step that attaches each part; -1 if it is not needed */
-    char *angle_is_needed;    /* for each group of four angles */
+    npy_int32 *position;      /* index of each part in that order */
+    npy_int32 *root_at;       /* index of the step that attaches each part; -1 if it is not needed */
+    char *angle_is_needed;    /* by group of four angles */
 } Rows;
 
 size_t rows_bytes(const Poses *self)
@@ -37,7 +37,7 @@ size_t rows_bytes(const Poses *self)
                     + (1 + 4 * n_parts) * sizeof(npy_int32) + n_angles / 4);
 }
 
-/* Where what a thread works on is in its memory. */
+/* Partition the memory of a thread. */
 static Rows rows_in(const Poses *self, char *block)
 {
     Rows row = {0};
@@ -55,7 +55,7 @@ static Rows rows_in(const Poses *self, char *block)
     return row;
 }
 
-/* Put the parts in order, each after the one that it is attached to; 0 if that cannot be. */
+/* Sort the parts, each after the one that it is attached to; 0 if there is an attachment cycle. */
 static int order_parts(const Poses *self, Rows *row)
 {
     for (int k = 1; k < self->n_parts; k++) row->position[k] = -1;
@@ -67,7 +67,7 @@ static int order_parts(const Poses *self, Rows *row)
             if (parent < 0 || parent >= self->n_frames) return 0;
             if (row->position[self->part_of[parent]] >= 0) break;
         }
-        if (j == self->n_parts) return 0;  /* parts that sit on each other */
+        if (j == self->n_parts) return 0;  /* attachment cycle */
         npy_int32 part = row->order[j];
         row->order[j] = row->order[i];
         row->order[i] = part;
@@ -76,7 +76,7 @@ static int order_parts(const Poses *self, Rows *row)
     return 1;
 }
 
-/* Plan the steps of a row, without those that are not needed; 0 if it is attached in a circle. */
+/* Plan the steps that a row needs; 0 if there is an attachment cycle. */
 static int make_plan(const PoseJob *job, Rows *row)
 {
     const Poses *self = job->poses;
@@ -105,7 +105,7 @@ static int make_plan(const PoseJob *job, Rows *row)
     return 1;
 }
 
-/* Make the plan fit a row: mostly the order stays, and only parents change. */
+/* Update the plan for a row; in most cases, only parents change, not the order. */
 static int keep_plan(const PoseJob *job, Rows *row)
 {
     const Poses *self = job->poses;
@@ -123,7 +123,7 @@ static int keep_plan(const PoseJob *job, Rows *row)
     return 1;
 }
 
-/* Mark what some frames need in states of one tree; 0 if parents are out of range. */
+/* Mark the slots that some frames depend on, for equal attachments; 0 if parents are out of range. */
 int mark_needed(const PoseJob *job, char *is_needed)
 {
     const Poses *self = job->poses;
@@ -131,7 +131,7 @@ int mark_needed(const PoseJob *job, char *is_needed)
     npy_intp n = job->n_out, m = job->n_columns;
     memset(is_needed, 0, (size_t)self->n_slots);
     for (npy_intp k = 0; k <= n + 2 * m; k++) {
-        npy_int32 slot = k < n ? job->wanted[k] : k == n ? (npy_int32)job->reference
+        npy_int32 slot = k < n ? job->frames[k] : k == n ? (npy_int32)job->reference
             : k <= n + m ? job->columns[k - n - 1].axes : job->columns[k - n - m - 1].origin;
         while (slot >= 0 && !is_needed[slot]) {
             is_needed[slot] = 1;
@@ -154,7 +154,7 @@ static void rotate_back(const double *m, const double *v, double *to)
     for (int i = 0; i < 3; i++) to[i] = m[i] * v[0] + m[4 + i] * v[1] + m[8 + i] * v[2];
 }
 
-/* (6, nv) Jacobian of each wanted frame, at its origin and along the axes of the reference frame. */
+/* (6, nv) Jacobian of each requested frame, at its origin and in the axes of the reference frame. */
 static void write_jacobians(const PoseJob *job, const Rows *row)
 {
     const double *base = row->world + 12 * job->reference;
@@ -163,7 +163,7 @@ static void write_jacobians(const PoseJob *job, const Rows *row)
         const PoseColumn *column = &job->columns[k];
         const double *axes = row->world + 12 * (npy_intp)column->axes;
         const double *origin = row->world + 12 * (npy_intp)column->origin;
-        const double *target = row->world + 12 * (npy_intp)job->wanted[column->target];
+        const double *target = row->world + 12 * (npy_intp)job->frames[column->target];
         double v[3], w[3], arm[3], along[3], about[3];
         rotate(axes, job->twists + 6 * k, v);
         rotate(axes, job->twists + 6 * k + 3, w);

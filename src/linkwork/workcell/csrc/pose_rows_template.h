@@ -3,9 +3,9 @@
  *   POSE(name)   the name of a function of this kind
  *   WIDE         defined if there are 256-bit vectors and fused multiply-adds
  *
- * A pose is three rows of four numbers, so that  a_H_c = a_H_b b_H_c  is, for each row of a_H_b, three
- * products of a number with a row of b_H_c, and a position. No lane is left unused, and no row of a
- * batch has to know what the others are attached to.
+ * A pose is stored as three rows of four doubles. So each row of  a_H_c = a_H_b b_H_c  is the sum of
+ * three products of a scalar with a row of b_H_c, and a position. All lanes are used, and the rows of a
+ * batch may have different attachments.
  */
 
 #ifdef WIDE
@@ -51,8 +51,8 @@ static inline ROW POSE(fma)(ROW a, ROW b, ROW c)
 
 #ifdef WIDE
 
-/* Sine and cosine of four angles, as of codegen/llvm/sincos.py: reduced by a multiple of pi/2 in three parts,
-   then one polynomial each. */
+/* Sine and cosine of four angles, as in codegen/llvm/sincos.py: reduction by a multiple of pi/2 in three
+   parts, then one polynomial each. */
 TARGET static inline void POSE(sincos4)(__m256d x, double *to)
 {
     const __m256d magic = SPLAT(6755399441055744.0), one = SPLAT(1.0);
@@ -89,7 +89,7 @@ TARGET static inline void POSE(sincos4)(__m256d x, double *to)
 
 #endif
 
-/* Cosines and sines of the angles of a row: four cosines, then their sines, and so on. */
+/* Cosines and sines of the angles of a row, in blocks of four cosines and their four sines. */
 TARGET static inline void POSE(cos_sin)(const Poses *self, const Rows *row)
 {
     for (int k = 0; k < self->n_angles; k += 4) {
@@ -114,7 +114,7 @@ TARGET static inline void POSE(cos_sin)(const Poses *self, const Rows *row)
     }
 }
 
-/* Multiply a pose, three rows, by another one from the left. */
+/* Multiply a pose, given by its three rows, by another one from the left. */
 TARGET static inline void POSE(compose)(const double *m, ROW *a, ROW *b, ROW *d)
 {
     ROW p = ONLY_LAST(ROW_AT(m)), q = ONLY_LAST(ROW_AT(m + 4)), r = ONLY_LAST(ROW_AT(m + 8));
@@ -170,8 +170,8 @@ TARGET static inline void POSE(steps)(const PoseJob *job, const Rows *row)
             b = ROW_AT(c + 4);
             d = ROW_AT(c + 8);
             if (step->op == ROTATION_POSE) {
-                const double *turn = row->cos_sin + step->argument;
-                ROW cosine = SPLAT(turn[0]), sine = SPLAT(turn[4]);
+                const double *cos_sin = row->cos_sin + step->argument;
+                ROW cosine = SPLAT(cos_sin[0]), sine = SPLAT(cos_sin[4]);
                 a = FMA(sine, ROW_AT(c + 24), FMA(cosine, ROW_AT(c + 12), a));
                 b = FMA(sine, ROW_AT(c + 28), FMA(cosine, ROW_AT(c + 16), b));
                 d = FMA(sine, ROW_AT(c + 32), FMA(cosine, ROW_AT(c + 20), d));
@@ -196,10 +196,10 @@ TARGET static inline void POSE(steps)(const PoseJob *job, const Rows *row)
     }
 }
 
-/* Write the wanted frames one after the other, in the world or in the reference frame.
+/* Write the poses of the requested frames, relative to the world or the reference frame.
 
-   Non-temporal stores of 32 bytes need addresses that are multiples of 32. Where the output starts 16
-   bytes off, each store takes the end of one row of a pose and the start of the next. */
+   Non-temporal stores of 32 bytes need addresses that are multiples of 32. If the output is only aligned
+   to 16 bytes, each store writes the end of one row of a pose and the start of the next. */
 TARGET static inline void POSE(write_all)(const PoseJob *job, const Rows *row)
 {
     double inverse[12];
@@ -215,7 +215,7 @@ TARGET static inline void POSE(write_all)(const PoseJob *job, const Rows *row)
         }
     }
     for (npy_intp k = 0; k < job->n_out; k++) {
-        const double *world = row->world + 12 * (job->wanted ? (npy_intp)job->wanted[k] : k);
+        const double *world = row->world + 12 * (job->frames ? (npy_intp)job->frames[k] : k);
         ROW a = ROW_AT(world), b = ROW_AT(world + 4), d = ROW_AT(world + 8);
         double *out = row->out + 16 * k;
         if (job->reference >= 0) POSE(compose)(inverse, &a, &b, &d);

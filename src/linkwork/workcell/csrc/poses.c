@@ -1,30 +1,30 @@
 /* The type `Poses`: poses of all frames of a workcell in the world, for any attachments.
  *
- * Frames are computed by steps, each of which gives the pose of one frame, or of a frame between two,
- * on its parent as a combination of constant poses, and from it the pose in the world:
+ * Frames are computed by steps. A step computes the pose of a frame, or of an intermediate frame, in its
+ * parent as a combination of constant poses, and then its pose in the world:
  *
  *   LINEAR_POSE       C0 + v0 C1 + v1 C2 + ...   v: entries of the state; C0 alone is a fixed frame
  *   ROTATION_POSE     C0 + cos C1 + sin C2       of the angle  factor v + offset
  *   FREE_POSE         position and quaternion
  *   QUATERNION_POSE   quaternion, or its inverse
  *
- * Steps are grouped into parts: what WORLD carries in every state, and what each attachable frame
- * carries in every state. Within a part each step comes after that of its parent. Parts are computed
- * in the order of what they are attached to, which may differ from row to row.
+ * Steps are grouped into parts: the frames that WORLD carries in every state, and those that each
+ * attachable frame carries in every state. Within a part, each step comes after that of its parent. A
+ * part is computed after the part that it is attached to; this order may differ from row to row.
  *
- * Nothing is compiled for a cell, so a new cell or attachment costs nothing. States with more than
- * MOST_AXES batch axes are left to Python, which calls with one axis for all.
+ * Nothing is compiled for a cell, so a new cell or attachment takes no extra time. For states with more
+ * than MOST_AXES batch axes, Python flattens the batch first.
  */
 #define LINKWORK_IMPORTS_NUMPY
 #include "poses.h"
 
 #define POSE_CHUNK 256     /* rows of a chunk */
-#define POSE_WORK 20.0     /* vector operations for a frame, about */
+#define POSE_WORK 20.0     /* approximate number of vector operations per frame */
 
 static const CApi *api;    /* threads and result arrays of the extension `_call` */
 
 /* Rows of an array (..., size) with at most MOST_AXES batch axes: their number, and the bytes from one to
-   the next; 0 if it does not fit. */
+   the next; returns 0 if the array is not supported. */
 static int read_pose_rows(PyObject *value, int type, npy_intp size, npy_intp *rows, npy_intp *step)
 {
     PyArrayObject *array = (PyArrayObject *)value;
@@ -43,15 +43,16 @@ static int read_pose_rows(PyObject *value, int type, npy_intp size, npy_intp *ro
     return count == 0 || (is_shared ? is_row : PyArray_IS_C_CONTIGUOUS(array));
 }
 
-/* Whether rows of parents are one for each row of values, or one for all. */
+/* Whether there is one row of parents for each row of values, or one for all. */
 static int parents_fit(npy_intp rows, npy_intp parent_rows, npy_intp parent_step)
 {
     return parent_rows == rows || (parent_rows == 1 && parent_step == 0);
 }
 
-/* The array to write to, (..., n, height, width) with the batch axes of values that `read_pose_rows` has
-   checked: new, or a new reference to the one that is given; NULL, maybe without an error, if not. */
-static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_intp n,
+/* The output array (..., n, height, width) with the batch axes of values that `read_pose_rows` has
+   checked: a new array, or a new reference to `argument` unless it is None; NULL, possibly without an
+   exception, on failure. */
+static PyArrayObject *pose_output(PyObject *argument, PyArrayObject *values, npy_intp n,
                                   npy_intp height, npy_intp width)
 {
     npy_intp shape[MOST_AXES + 3];
@@ -60,14 +61,14 @@ static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_in
     shape[axes] = n;
     shape[axes + 1] = height;
     shape[axes + 2] = width;
-    if (given == Py_None) return (PyArrayObject *)api->new_array(axes + 3, shape, NPY_DOUBLE);
-    PyArrayObject *out = (PyArrayObject *)given;
-    if (!PyArray_Check(given) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out)
+    if (argument == Py_None) return (PyArrayObject *)api->new_array(axes + 3, shape, NPY_DOUBLE);
+    PyArrayObject *out = (PyArrayObject *)argument;
+    if (!PyArray_Check(argument) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out)
         || PyArray_NDIM(out) != axes + 3)
         return NULL;
     for (int i = 0; i < axes + 3; i++)
         if (PyArray_DIM(out, i) != shape[i]) return NULL;
-    return (PyArrayObject *)Py_NewRef(given);
+    return (PyArrayObject *)Py_NewRef(argument);
 }
 
 /* Compute all rows; returns the status. */
@@ -77,8 +78,8 @@ static int run_poses(PoseJob *job, npy_intp rows, int threads)
     return api->run_rows(pose_chunk, job, rows, POSE_CHUNK, work, job->poses->block_bytes, threads);
 }
 
-/* The frames that are wanted, each once, or NULL for all; 0 if they do not fit. */
-static int read_wanted(const Poses *self, PyObject *value, PoseJob *job, npy_int32 *out_at)
+/* Read the requested frames without duplicates, or None for all; 0 if they are invalid. */
+static int read_frames(const Poses *self, PyObject *value, PoseJob *job, npy_int32 *out_at)
 {
     PyArrayObject *array = (PyArrayObject *)value;
     job->n_out = self->n_frames;
@@ -88,10 +89,10 @@ static int read_wanted(const Poses *self, PyObject *value, PoseJob *job, npy_int
         || !PyArray_ISCARRAY_RO(array))
         return 0;
     job->n_out = PyArray_DIM(array, 0);
-    job->wanted = PyArray_DATA(array);
+    job->frames = PyArray_DATA(array);
     for (int k = 0; k < self->n_frames; k++) out_at[k] = -1;
     for (npy_intp k = 0; k < job->n_out; k++) {
-        npy_int32 frame = job->wanted[k];
+        npy_int32 frame = job->frames[k];
         if (frame < 0 || frame >= self->n_frames || out_at[frame] >= 0) return 0;
         out_at[frame] = (npy_int32)k;
     }
@@ -101,12 +102,12 @@ static int read_wanted(const Poses *self, PyObject *value, PoseJob *job, npy_int
 static PyObject *reject_arguments(void)
 {
     if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "run: arguments that do not fit the frames");
+        PyErr_SetString(PyExc_ValueError, "the arguments do not match the frames");
     return NULL;
 }
 
-/* run(values, parents, wanted, reference, out, threads): poses of all frames, or of those wanted, in
-   the world (-1) or a reference frame. */
+/* run(values, parents, frames, reference, out, threads): poses of all frames, or of those in `frames`,
+   relative to the world (-1) or a reference frame. */
 static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     const Poses *self = (Poses *)object;
@@ -129,7 +130,7 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     if (!out_at) return PyErr_NoMemory();
     char *is_needed = (char *)(out_at + self->n_frames);
     PyArrayObject *out = NULL;
-    if (read_wanted(self, args[2], &job, out_at))
+    if (read_frames(self, args[2], &job, out_at))
         out = pose_output(args[4], (PyArrayObject *)args[0], job.n_out, 4, 4);
     int status = out ? DONE : BAD_PARENTS;
     if (out && rows > 0) {
@@ -138,9 +139,9 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
         job.out_at = out_at;
         if (has_wide_registers && (size_t)PyArray_NBYTES(out) > STREAMED_BYTES)
             job.streamed = (uintptr_t)job.out % 32 == 0 ? 32 : (uintptr_t)job.out % 16 == 0 ? 16 : 0;
-        /* stores across poses need those that follow each other */
+        /* stores across the boundary of two poses need both of them */
         job.is_late = job.reference >= 0 || job.streamed == 16;
-        if (job.wanted && (rows == 1 || job.parent_step == 0)) {
+        if (job.frames && (rows == 1 || job.parent_step == 0)) {
             if (!mark_needed(&job, is_needed)) status = BAD_PARENTS;
             job.is_needed = is_needed;
         }
@@ -153,7 +154,7 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     return status == INTERRUPTED ? NULL : reject_arguments();
 }
 
-/* Whether a value is an array of this type, in C order, of shape (n,), or (n, width) if a width is given. */
+/* Whether a value is an array of this type, in C order, of shape (n,), or (n, width) if width > 0. */
 static int is_pose_array(PyObject *value, int type, npy_intp width)
 {
     PyArrayObject *array = (PyArrayObject *)value;
@@ -161,8 +162,8 @@ static int is_pose_array(PyObject *value, int type, npy_intp width)
         && PyArray_NDIM(array) == (width ? 2 : 1) && (!width || PyArray_DIM(array, 1) == width);
 }
 
-/* jacobians(values, parents, base, wanted, columns, twists, nv, threads): (..., n, 6, nv), for one row of
-   parents that all rows share. */
+/* jacobians(values, parents, base, frames, columns, twists, nv, threads): (..., n, 6, nv), for the same
+   parents in all rows. */
 static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     const Poses *self = (Poses *)object;
@@ -183,14 +184,14 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
         return reject_arguments();
     job.values = PyArray_BYTES((PyArrayObject *)args[0]);
     job.parents = PyArray_BYTES((PyArrayObject *)args[1]);
-    job.wanted = PyArray_DATA((PyArrayObject *)args[3]);
+    job.frames = PyArray_DATA((PyArrayObject *)args[3]);
     job.n_out = PyArray_DIM((PyArrayObject *)args[3], 0);
     job.columns = PyArray_DATA((PyArrayObject *)args[4]);
     job.n_columns = PyArray_DIM((PyArrayObject *)args[4], 0);
     job.twists = PyArray_DATA((PyArrayObject *)args[5]);
     job.is_late = 1;
     for (npy_intp k = 0; k < job.n_out; k++)
-        if (job.wanted[k] < 0 || job.wanted[k] >= self->n_frames) return reject_arguments();
+        if (job.frames[k] < 0 || job.frames[k] >= self->n_frames) return reject_arguments();
     for (npy_intp k = 0; k < job.n_columns; k++) {
         const PoseColumn *column = &job.columns[k];
         if (column->target < 0 || column->target >= job.n_out || column->axes < 0
@@ -219,7 +220,7 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
     return status == INTERRUPTED ? NULL : reject_arguments();
 }
 
-/* Copy a one-dimensional array; 0 if it is not one of this type. */
+/* Copy an array of `count` entries; 0 if its type or size differs. */
 static int copy_array(PyObject *value, int type, void *to, npy_intp count)
 {
     PyArrayObject *array = (PyArrayObject *)value;
@@ -230,7 +231,7 @@ static int copy_array(PyObject *value, int type, void *to, npy_intp count)
     return 1;
 }
 
-/* Whether all steps stay within their arrays, and each comes after that of its parent in its part. */
+/* Whether the indices of all steps are in range, and each step comes after its parent in its part. */
 static int steps_fit(const Poses *self, npy_intp n_constants)
 {
     if (self->part_starts[0] != 0 || self->part_starts[self->n_parts] != self->n_steps) return 0;
@@ -247,11 +248,11 @@ static int steps_fit(const Poses *self, npy_intp n_constants)
             const PoseStep *step = &self->steps[s];
             npy_intp poses = step->op == LINEAR_POSE ? 1 + (npy_intp)step->terms
                 : step->op == ROTATION_POSE ? 3 : 0;
-            npy_intp numbers = step->op == LINEAR_POSE ? step->terms
+            npy_intp values = step->op == LINEAR_POSE ? step->terms
                 : step->op == FREE_POSE ? 7 : step->op == QUATERNION_POSE ? 4 : 0;
             if (step->op < 0 || step->op > QUATERNION_POSE || step->terms < 0 || step->constant < 0
                 || step->argument < 0 || step->constant + 12 * poses > n_constants
-                || (numbers && step->argument + numbers > self->n_values)
+                || (values && step->argument + values > self->n_values)
                 || (step->op == ROTATION_POSE
                     && (self->n_values < 1 || step->argument >= 2 * self->n_angles - 4))
                 || step->slot < 0 || step->slot >= self->n_slots || self->step_of[step->slot] >= 0)
@@ -280,8 +281,8 @@ static int poses_init(PyObject *object, PyObject *args, PyObject *kwargs)
                           &PyArray_Type, &angle_at, &PyArray_Type, &angles, &PyArray_Type,
                           &constants))
         return -1;
-    if (self->memory || kwargs) {  /* checked now: `__index__` of arguments runs any code */
-        PyErr_SetString(PyExc_RuntimeError, "Poses are made once, of arrays in order");
+    if (self->memory || kwargs) {  /* checked after parsing, because `__index__` may run any code */
+        PyErr_SetString(PyExc_RuntimeError, "Poses can be initialized once, without keywords");
         return -1;
     }
     npy_intp n_steps = PyArray_SIZE((PyArrayObject *)steps) / 6;
@@ -328,7 +329,7 @@ static int poses_init(PyObject *object, PyObject *args, PyObject *kwargs)
     self->memory = memory;
     return 0;
 rejected:
-    PyErr_SetString(PyExc_ValueError, "steps that do not fit each other");
+    PyErr_SetString(PyExc_ValueError, "the steps are inconsistent");
     return -1;
 }
 
@@ -342,9 +343,9 @@ static void poses_dealloc(PyObject *object)
 
 static PyMethodDef poses_methods[] = {
     {"run", (PyCFunction)(void (*)(void))poses_run, METH_FASTCALL,
-     "run(values, parents, wanted, reference, out, threads): poses of frames, (..., n, 4, 4)."},
+     "run(values, parents, frames, reference, out, threads): poses of frames, (..., n, 4, 4)."},
     {"jacobians", (PyCFunction)(void (*)(void))poses_jacobians, METH_FASTCALL,
-     "jacobians(values, parents, base, wanted, columns, twists, nv, threads): (..., n, 6, nv)."},
+     "jacobians(values, parents, base, frames, columns, twists, nv, threads): (..., n, 6, nv)."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -382,9 +383,9 @@ static int execute(PyObject *module)
     PyObject *type = PyType_FromModuleAndSpec(module, &poses_spec, NULL);
     if (!type) return -1;
     int status = PyModule_AddObjectRef(module, "Poses", type);
-    PyObject *most = PyLong_FromLong(MOST_AXES);  /* where Python has only the object */
-    if (status == 0) status = most ? PyObject_SetAttrString(type, "MOST_AXES", most) : -1;
-    Py_XDECREF(most);
+    PyObject *max_axes = PyLong_FromLong(MOST_AXES);
+    if (status == 0) status = max_axes ? PyObject_SetAttrString(type, "MOST_AXES", max_axes) : -1;
+    Py_XDECREF(max_axes);
     Py_DECREF(type);
     return status;
 }

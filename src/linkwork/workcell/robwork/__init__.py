@@ -1,1 +1,1 @@
-"""Reading and writing RobWork's workcell files."""
+"""Reading and writing of RobWork's workcell files."""

@@ -1,8 +1,8 @@
-"""Devices of a workcell file: their frames, in chains or trees, and their home configuration.
+"""Reader of devices in a workcell file: their frames, in chains or trees, and home configuration.
 
-In a device, a frame sits on the frame before it unless it says otherwise; in a SerialDevice it
-always does. The first frame is the base. It sits on the last frame of the workcell before the
-device, whatever it says. Where the first frame is a joint, the base is the frame that carries it.
+In a device, the default parent of a frame is the frame before it; in a SerialDevice it is always
+the parent. The first frame is the base. Its parent is always the last frame of the workcell before
+the device. If the first frame is a joint, the base is the parent of that joint.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from linkwork.model.pose import Pose
 from linkwork.workcell.devices import DeviceSpec, MobileDevice, SerialDevice, TreeDevice
 from linkwork.workcell.parts import WORLD, CellFrame, Motion
 from linkwork.workcell.robwork.collect import Collected, Pending, Scope, full_name
-from linkwork.workcell.robwork.elements import BEYOND_KINEMATICS, CellPart
+from linkwork.workcell.robwork.elements import IGNORED_ELEMENTS, CellPart
 from linkwork.workcell.robwork.extensions import read_configuration
 from linkwork.workcell.robwork.joints import LIMITS, MODELS, read_limit
 
 DEVICES = ("SerialDevice", "TreeDevice", "ParallelDevice", "MobileDevice")
 FRAMES = ("Frame", "Joint", "DHJoint")
-_OF_MOBILE = ("AxelWidth", "LeftWheel", "RightWheel")
-_BODY = (*FRAMES, *MODELS, *LIMITS, "SerialChain", "Q", *BEYOND_KINEMATICS)
+_MOBILE_ELEMENTS = ("AxelWidth", "LeftWheel", "RightWheel")
+_BODY = (*FRAMES, *MODELS, *LIMITS, "SerialChain", "Q", *IGNORED_ELEMENTS)
 HOME = "Home"
 
 
@@ -32,7 +32,7 @@ class _Device:
 
     cell: Collected
     part: CellPart
-    on: str  # full name of the frame that its base sits on
+    parent: str  # full name of the parent of its base
     frames: list[str] = field(default_factory=list)  # full names, in the order of the file
     ends: list[str] = field(default_factory=list)
     home: tuple[float, ...] | None = None
@@ -42,22 +42,22 @@ class _Device:
         return self.part.tag == "SerialDevice"
 
 
-def read_device(cell: Collected, part: CellPart, on: str) -> None:
+def read_device(cell: Collected, part: CellPart, parent: str) -> None:
     """Read a device element and add its frames and itself to a cell."""
     part = part.name("device")
-    name = part.needed_text("name")
+    name = part.required_attribute("name")
     if part.tag == "ParallelDevice":
         part.error(
-            "a ParallelDevice closes loops between its chains, which linkwork's workcells do not "
-            "have; write one chain as a SerialDevice, or a TreeDevice without the junctions"
+            "a ParallelDevice has closed loops, which workcells do not support; "
+            "write one chain as a SerialDevice, or a TreeDevice without the junctions"
         )
         return
     mobile = part.tag == "MobileDevice"
-    extra = _OF_MOBILE if mobile else ()
-    part.note_unknown((*_BODY, *extra), ("name", *(("basename",) if mobile else ())), strict=True)
+    extra = _MOBILE_ELEMENTS if mobile else ()
+    part.warn_unknown((*_BODY, *extra), ("name", *(("basename",) if mobile else ())), strict=True)
     if not name.strip():
         return
-    device = _Device(cell, part, on)
+    device = _Device(cell, part, parent)
     if mobile:
         _read_mobile(device, name)
         return
@@ -67,11 +67,9 @@ def read_device(cell: Collected, part: CellPart, on: str) -> None:
         return
     base, first = device.frames[0], cell.pending[device.frames[0]].content
     if isinstance(first, CellFrame) and first.motion is not None:
-        base = on
-        text = f"begins with the joint {first.name!r}, so its base is {on!r}, which carries it; "
-        part.warning(
-            f"{text}RobWork takes the joint for the base, and its pose as if it were fixed"
-        )
+        base = parent
+        text = f"the first frame is the joint {first.name!r}, so the base is its parent {base!r}"
+        part.warning(f"{text}; in RobWork, the joint is the base, and is fixed")
     ends = device.ends if part.tag == "TreeDevice" and device.ends else [device.frames[-1]]
     if device.serial:
         _add(device, SerialDevice(name, base, ends[0]))
@@ -85,14 +83,14 @@ def _add(device: _Device, spec: DeviceSpec) -> None:
 
 
 def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
-    """Read what stands in a device or a chain, in order."""
+    """Read the elements of a device or a chain, in order."""
     for child in part.parts():
         if child.tag in FRAMES:
             _read_frame(device, child, scope)
         elif child.tag == "SerialChain":
             chain = child.name("chain")
-            chain.note_unknown(_BODY, ("name",), strict=True)
-            name = chain.needed_text("name")
+            chain.warn_unknown(_BODY, ("name",), strict=True)
+            name = chain.required_attribute("name")
             if name.strip():
                 _read_body(device, chain, (*scope, name))
         elif child.tag in MODELS:
@@ -103,66 +101,65 @@ def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
             _read_home(device, child)
         elif child.tag == "Property":
             device.cell.add_property(child, scope, None)
-        elif child.tag in BEYOND_KINEMATICS:
-            child.pass_over()
+        elif child.tag in IGNORED_ELEMENTS:
+            child.ignore()
 
 
 def _read_frame(device: _Device, part: CellPart, scope: Scope) -> None:
-    ref = part.text("refframe")
-    before = device.frames[-1] if device.frames else device.on
+    ref = part.attribute("refframe")
+    previous = device.frames[-1] if device.frames else device.parent
     first = not device.frames and device.part.tag != "MobileDevice"
     if ref is not None and (first or device.serial):
-        if full_name(ref, scope) != before and ref != before:
-            why = "the base of a device" if first else "a frame of a SerialDevice"
-            on = "the last frame of the workcell before it" if first else "the frame before it"
+        if full_name(ref, scope) != previous and ref != previous:
+            kind = "the base of a device" if first else "a frame of a SerialDevice"
+            rule = "the last frame of the workcell before it" if first else "the frame before it"
             part.name("frame").warning(
-                f"refframe {shown(ref)} is ignored: {why} sits on {on}, {before!r}"
+                f"refframe {shown(ref)} is ignored: the parent of {kind} is {rule}, {previous!r}"
             )
         ref = None
-    name = device.cell.add_frame(part, scope, ref or None, before)
+    name = device.cell.add_frame(part, scope, ref or None, previous)
     if name is not None:
         device.frames.append(name)
-        if part.text("type") == "EndEffector":
+        if part.attribute("type") == "EndEffector":
             device.ends.append(name)
 
 
 def _read_home(device: _Device, part: CellPart) -> None:
-    name = part.needed_text("name")
-    numbers = read_configuration(part)
+    name = part.required_attribute("name")
+    configuration = read_configuration(part)
     if name != HOME:
-        device.cell.report.pass_over(part.element, f"<Q> other than {HOME!r}")
+        device.cell.report.ignore(part.element, f"<Q> other than {HOME!r}")
     elif device.home is not None:
         part.error(f"<{device.part.tag}> has several <Q> named {HOME!r}")
     else:
-        device.home = numbers
+        device.home = configuration
 
 
 def _read_mobile(device: _Device, name: str) -> None:
-    """Read a cart on two wheels: a movable frame on WORLD, two joints, and what sits on them."""
+    """Read a cart on two wheels: a movable frame on WORLD, two joints, and further frames."""
     cell, part = device.cell, device.part
-    base = part.needed_text("basename")
-    width_part = part.one("AxelWidth") if part.needed_child("AxelWidth") else None
-    wheels = [part.needed_child(tag) for tag in ("LeftWheel", "RightWheel")]
-    names = [wheel.needed_text("name") if wheel else "" for wheel in wheels]
+    base = part.required_attribute("basename")
+    width_part = part.one("AxelWidth") if part.required_child("AxelWidth") else None
+    wheels = [part.required_child(tag) for tag in ("LeftWheel", "RightWheel")]
+    names = [wheel.required_attribute("name") if wheel else "" for wheel in wheels]
     width = width_part.content_numbers(1) if width_part else None
     if not base.strip() or not all(map(str.strip, names)) or width is None:
         return
     if width[0] <= 0:
-        part.error(f"AxelWidth: expected more than 0, got {width[0]:g}")
+        part.error(f"AxelWidth: expected a number > 0, got {width[0]:g}")
         return
-    own = [full_name(one, (name,)) for one in (base, *names)]
-    cart, left, right = own
+    cart, left, right = (full_name(local_name, (name,)) for local_name in (base, *names))
     for frame in mobile_frames(cart, left, right, width[0]):
-        placed = replace(frame, location=part.location)
-        cell.add(Pending(placed, part, (name,), None, str(frame.parent)))
-    device.on = cart
+        located = replace(frame, location=part.location)
+        cell.add(Pending(located, part, (name,), None, str(frame.parent)))
+    device.parent = cart
     _read_body(device, part, (name,))
     end = device.frames[-1] if device.frames else cart
     _add(device, MobileDevice(name, cart, end, left, right, track=width[0]))
 
 
 def mobile_frames(base: str, left: str, right: str, width: float) -> list[CellFrame]:
-    """The frames of a cart: itself, on WORLD, and its wheels, which turn about its y axis."""
+    """The frames of a cart: itself, on WORLD, and its wheels, which rotate about its y axis."""
     cart = CellFrame(name=base, parent=WORLD, movable=True, attachable=True)
     wheels = [
         CellFrame(

@@ -1,4 +1,4 @@
-"""RobWork's dynamic workcells (`.dwc.xml`): masses, inertias and force limits of a workcell.
+"""Reader of dynamic workcells (`.dwc.xml`): masses, inertias and force limits of a workcell.
 
     <DynamicWorkCell workcell="scene.wc.xml">
       <RigidBody frame="box"> <Mass>, <COG>, <Inertia> or <EstimateInertia/> </RigidBody>
@@ -8,9 +8,9 @@
     </DynamicWorkCell>
 
 Mass      [kg]; COG [m] in the axes of the frame
-Inertia   [kg m^2] about the COG, along the axes of the frame: 3 numbers of the diagonal, or 9
-Estimate  a homogeneous solid of the collision shapes that are boxes, spheres and cylinders
-Not read  gravity, materials, contacts, sensors, controllers; masses of fixed and kinematic bodies
+Inertia   [kg m^2] about the COG, in the axes of the frame: 3 diagonal entries, or 9 entries
+Estimate  a homogeneous solid of the boxes, spheres and cylinders of the collision shapes
+Ignored   gravity, materials, contacts, sensors, controllers; masses of fixed and kinematic bodies
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from linkwork.model.inertia import (
     solid_sphere,
 )
 from linkwork.workcell.parts import CellFrame
-from linkwork.workcell.robwork.collect import Collected, Referring
+from linkwork.workcell.robwork.collect import Collected, DeferredChange
 from linkwork.workcell.robwork.devices import DEVICES
 from linkwork.workcell.robwork.elements import CellPart
 
 DYNAMIC = ("DynamicWorkCell", "DynamicWorkcell")
-INCLUDED = "IncludeData"  # the top element of files that a dynamic workcell includes
+INCLUDED = "IncludeData"  # the root element of files that a dynamic workcell includes
 _BODIES = {"RigidBody": "frame", "RigidBase": "frame"}
 _LINKS = {"Link": "object", "RigidJoint": "joint", "KinematicJoint": "joint"}
 _BASES = ("FixedBase", "KinematicBase", "RefBase", "FixedBody", "KinematicBody")  # without mass
-_OF_DEVICE = ("RigidDevice", "KinematicDevice")
+_DEVICE_ELEMENTS = ("RigidDevice", "KinematicDevice")
 _START = re.compile(r"<([^\s/>!?]+)((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>")
-_BEFORE = {"<!--": "-->", "<?": "?>", "<!": ">"}  # what may stand before the first element
+_PROLOG = {"<!--": "-->", "<?": "?>", "<!": ">"}  # start and end of what may precede the root
 _WORKCELL = re.compile(r"\sworkcell\s*=\s*(\"[^\"]*\"|'[^']*')")
 
 
 def with_workcell(source: Source) -> Source:
-    """A dynamic workcell that includes the workcell it names; any other source as it is.
+    """Add an `<Include>` of its workcell to a dynamic workcell; other documents are unchanged.
 
-    So the rules for included files hold for the workcell, too. Lines stay what they are.
+    So the rules for included files also apply to the workcell. Line numbers do not change.
     """
-    text, at = source.text, _first_element(source.text)
-    match = _START.match(text, at)
+    text = source.text
+    match = _START.match(text, _root_position(text))
     named = _WORKCELL.search(match[2]) if match and match[1] in DYNAMIC else None
     if match is None or named is None:
         return source
@@ -64,22 +64,22 @@ def with_workcell(source: Source) -> Source:
     return replace(source, text=f"{start}>{include}{end}")
 
 
-def _first_element(text: str) -> int:
-    """Where the first element starts, after comments and declarations."""
-    at = 0
+def _root_position(text: str) -> int:
+    """Position of the root element, after comments and declarations."""
+    position = 0
     while True:
-        while text[at : at + 1].isspace():
-            at += 1
-        mark = next((mark for mark in _BEFORE if text.startswith(mark, at)), None)
-        end = text.find(_BEFORE[mark], at) if mark else -1
+        while text[position : position + 1].isspace():
+            position += 1
+        mark = next((mark for mark in _PROLOG if text.startswith(mark, position)), None)
+        end = text.find(_PROLOG[mark], position) if mark else -1
         if mark is None or end < 0:
-            return at
-        at = end + len(_BEFORE[mark])
+            return position
+        position = end + len(_PROLOG[mark])
 
 
 def workcell_of(top: CellPart) -> CellPart:
-    """The workcell, or device, that a dynamic workcell is about; itself with an error if none."""
-    top.needed_text("workcell")
+    """The workcell or device of a dynamic workcell; after an error, the element itself."""
+    top.required_attribute("workcell")
     for part in top.parts():
         if part.tag == "WorkCell" or part.tag in DEVICES:
             return part
@@ -89,49 +89,49 @@ def workcell_of(top: CellPart) -> CellPart:
 
 
 def read_dynamics(cell: Collected, top: CellPart) -> None:
-    """Read bodies and devices of a dynamic workcell, to be applied to the frames of a cell."""
+    """Read bodies and devices of a dynamic workcell as changes of frames."""
     for part in top.parts():
         if part.tag == INCLUDED:
             read_dynamics(cell, part)
         elif part.tag in _BODIES:
             _add_body(cell, part, _BODIES[part.tag], "")
-        elif part.tag in _OF_DEVICE:
+        elif part.tag in _DEVICE_ELEMENTS:
             _read_device(cell, part)
         elif part.tag not in ("WorkCell", *DEVICES, *_BASES):
-            cell.report.pass_over(part.element, f"<{part.tag}> of a dynamic workcell")
+            cell.report.ignore(part.element, f"<{part.tag}> of a dynamic workcell")
 
 
 def _read_device(cell: Collected, part: CellPart) -> None:
-    device = part.needed_text("device")
+    device = part.required_attribute("device")
     for child in part.parts():
         if child.tag in _BODIES or child.tag in _LINKS:
             attribute = (_BODIES | _LINKS)[child.tag]
-            if child.text(attribute) is None and child.text("object") is not None:
+            if child.attribute(attribute) is None and child.attribute("object") is not None:
                 attribute = "object"
             _add_body(cell, child, attribute, f"{device}.")
         elif child.tag == "ForceLimit":
             _add_force_limit(cell, child, f"{device}.")
         elif child.tag not in _BASES:
-            cell.report.pass_over(child.element, f"<{child.tag}> of a <{part.tag}>")
+            cell.report.ignore(child.element, f"<{child.tag}> of a <{part.tag}>")
 
 
 def _add_force_limit(cell: Collected, part: CellPart, prefix: str) -> None:
-    joint = prefix + part.needed_text("joint")
+    joint = prefix + part.required_attribute("joint")
     limit = part.numbers_in(part.content("joint"), "", 1)
 
     def apply(frame: CellFrame) -> CellFrame:
         if frame.motion is None or limit is None:
-            part.error(f"{joint!r} is no joint")
+            part.error(f"{joint!r} is not a joint")
             return frame
         limits = replace(frame.motion.limits, effort=limit[0])
         return replace(frame, motion=replace(frame.motion, limits=limits))
 
     if limit is not None:
-        cell.referring.append(Referring(part, (), joint, apply))
+        cell.deferred.append(DeferredChange(part, (), joint, apply))
 
 
 def _add_body(cell: Collected, part: CellPart, attribute: str, prefix: str) -> None:
-    name = part.needed_text(attribute)
+    name = part.required_attribute(attribute)
     if not name:
         return
     part = part.owned_by(f"body {prefix + name!r}")
@@ -140,11 +140,11 @@ def _add_body(cell: Collected, part: CellPart, attribute: str, prefix: str) -> N
     def apply(frame: CellFrame) -> CellFrame:
         return replace(frame, inertia=inertia(frame) or frame.inertia)
 
-    cell.referring.append(Referring(part, (), prefix + name, apply))
+    cell.deferred.append(DeferredChange(part, (), prefix + name, apply))
 
 
 def _read_inertia(part: CellPart) -> Callable[[CellFrame], Inertia | None]:
-    """The inertia of a body, as a function of its frame, whose shapes it may be estimated from."""
+    """The inertia of a body as a function of its frame, whose shapes may define it."""
     mass_part, cog_part, tensor_part = (part.one(tag) for tag in ("Mass", "COG", "Inertia"))
     estimate = part.one("EstimateInertia")
     if mass_part is None:
@@ -157,8 +157,8 @@ def _read_inertia(part: CellPart) -> Callable[[CellFrame], Inertia | None]:
         part.error(f"<{part.tag}> has neither <EstimateInertia/> nor both <COG> and <Inertia>")
     for child in part.parts() if estimate else ():
         if child.tag == "Associate":
-            part.report.pass_over(
-                child.element, "<Associate>, whose shapes RobWork estimates with,"
+            part.report.ignore(
+                child.element, "<Associate>, whose shapes RobWork uses for the estimate,"
             )
     if mass is None:
         return lambda frame: None
@@ -185,24 +185,24 @@ def _read_tensor(part: CellPart) -> tuple[float, float, float, float, float, flo
 def _estimated(
     part: CellPart, frame: CellFrame, mass: float, com: tuple[float, float, float] | None
 ) -> Inertia:
-    """A homogeneous solid of the collision shapes of a frame; a point where there are none."""
+    """The inertia of a homogeneous solid of a frame's collision shapes; else of a point mass."""
     shapes = frame.collisions or frame.visuals
-    known = [(shape, volume) for shape in shapes if (volume := _volume(shape.geometry))]
-    if len(known) < len(shapes) or not known:
-        what = "no shapes" if not shapes else "shapes other than boxes, spheres and cylinders"
-        kind = "they are left out" if known else "a point mass is used"
-        part.warning(f"<EstimateInertia/>: frame {frame.name!r} has {what}; {kind}")
-    total = sum(volume for _, volume in known)
+    solids = [(shape, volume) for shape in shapes if (volume := _volume(shape.geometry))]
+    if len(solids) < len(shapes) or not solids:
+        reason = "no shapes" if not shapes else "shapes other than boxes, spheres and cylinders"
+        result = "they are ignored" if solids else "a point mass is used"
+        part.warning(f"<EstimateInertia/>: frame {frame.name!r} has {reason}; {result}")
+    total = sum(volume for _, volume in solids)
     inertia = NO_INERTIA
-    for shape, volume in known:
+    for shape, volume in solids:
         inertia = combined(inertia, _solid(shape, mass * volume / total))
-    if not known:
+    if not solids:
         inertia = Inertia(mass)
     return inertia if com is None else replace(inertia, com=com)
 
 
 def _volume(geometry: Geometry) -> float:
-    """The volume of a solid [m^3]; 0 of a shape that none is known of."""
+    """The volume of a box, sphere or cylinder [m^3]; 0 for other shapes."""
     match geometry:
         case Box((x, y, z)):
             return x * y * z
@@ -218,11 +218,11 @@ def _solid(shape: Shape, mass: float) -> Inertia:
     """The inertia of a homogeneous shape, in the axes of its frame."""
     match shape.geometry:
         case Box(size):
-            own = solid_box(mass, size)
+            inertia = solid_box(mass, size)
         case Sphere(radius):
-            own = solid_sphere(mass, radius)
+            inertia = solid_sphere(mass, radius)
         case Cylinder(radius, length):
-            own = solid_cylinder(mass, radius, length)
+            inertia = solid_cylinder(mass, radius, length)
         case _:
             raise TypeError(shape.geometry)
-    return moved(own, shape.link_H_shape)
+    return moved(inertia, shape.link_H_shape)

@@ -1,4 +1,4 @@
-"""Elements of a workcell file: numbers in their texts, poses, and what is beyond kinematics."""
+"""Elements of a workcell file: their content, poses, and elements that are ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.errors import Finding, ModelError, SourceLocation, counted, nearest
-from linkwork.io.degrees import radians_of
+from linkwork.io.degrees import radians_from_degrees
 from linkwork.io.urdf.elements import LARGEST, Part, Report
 from linkwork.io.xml.parse import tag_of
 from linkwork.model.numbers import Triple
@@ -17,16 +17,16 @@ from linkwork.model.pose import IDENTITY, Pose, as_pose
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-# Larger angles are refused [degrees]: the digits of such a number say nothing about it modulo 360.
+# Larger angles are rejected [degrees]: they are too imprecise modulo 360.
 LARGEST_DEGREES = 1e8
-# An entry of R R^T - 1 up to the first is rounding, up to the second a matrix of few digits.
+# An entry of R R^T - 1 up to the first is rounding; up to the second, R has few digits.
 ROUNDED, INACCURATE = 1e-6, 2e-2
 
-# Elements that say nothing about kinematics, and what each is about.
-BEYOND_KINEMATICS: Mapping[str, str] = {
+# Elements without information about kinematics, with their descriptions.
+IGNORED_ELEMENTS: Mapping[str, str] = {
     "Property": "properties for the user",
-    "CollisionSetup": "which frames are tested for collisions",
-    "ProximitySetup": "which frames are tested for collisions",
+    "CollisionSetup": "frames to check for collisions",
+    "ProximitySetup": "frames to check for collisions",
     "Calibration": "a calibration file",
     "Camera": "a camera",
 }
@@ -38,33 +38,35 @@ class CellReport(Report):
     def __init__(self, file: str) -> None:
         super().__init__(file, {})
         self._locations: dict[Element, SourceLocation] = {}
-        self._passed_over: dict[str, list[SourceLocation]] = {}
+        self._ignored: dict[str, list[SourceLocation]] = {}
 
     def add_locations(self, file: str, lines: Mapping[Element, int]) -> None:
-        """Remember where the elements of one file stand."""
+        """Store the lines of the elements of one file."""
         self._locations.update(
             {element: SourceLocation(file, line) for element, line in lines.items()}
         )
 
     def copy_locations(self, original: Element, copied: Element) -> None:
-        """A copy of an element, and all in it, stand where the original does."""
+        """Use the lines of an element and its descendants for a copy of it."""
         for old, new in zip(original.iter(), copied.iter(), strict=True):
             self._locations[new] = self.location(old)
 
     def location(self, element: Element) -> SourceLocation:
-        """Where an element starts."""
-        known = self._locations.get(element)
-        return known if known is not None else SourceLocation(self.file, element.sourceline or 1)
+        """The file and line where an element starts."""
+        location = self._locations.get(element)
+        return (
+            location if location is not None else SourceLocation(self.file, element.sourceline or 1)
+        )
 
-    def pass_over(self, element: Element, what: str) -> None:
-        """Note that an element is not read, to be told once for all of its kind."""
-        self._passed_over.setdefault(what, []).append(self.location(element))
+    def ignore(self, element: Element, description: str) -> None:
+        """Record an ignored element; `report_ignored` warns once per description."""
+        self._ignored.setdefault(description, []).append(self.location(element))
 
-    def tell_passed_over(self) -> None:
-        """One warning for each kind of element that was not read."""
-        for what, places in self._passed_over.items():
-            times = f", {counted(len(places), 'time')}" if len(places) > 1 else ""
-            self.extend([Finding("warning", "", f"{what} is not read{times}", places[0])])
+    def report_ignored(self) -> None:
+        """Add one warning for each kind of ignored elements."""
+        for description, locations in self._ignored.items():
+            times = f", {counted(len(locations), 'time')}" if len(locations) > 1 else ""
+            self.extend([Finding("warning", "", f"{description} is ignored{times}", locations[0])])
 
 
 class CellPart(Part):
@@ -82,78 +84,81 @@ class CellPart(Part):
             yield CellPart(element, self.owner, self.report)
 
     def one(self, tag: str) -> CellPart | None:
-        """The one direct child of this name, if there is one; more than one is an error."""
+        """The direct child with this name, or None; more than one is an error."""
         part = self.child(tag)
         return CellPart(part.element, self.owner, self.report) if part else None
 
     def owned_by(self, owner: str) -> CellPart:
-        """The same element, as a piece of something else."""
+        """The same element with another owner of its findings."""
         return CellPart(self.element, owner, self.report)
 
     def name(self, kind: str) -> CellPart:
-        """The same element as the owner of its findings: `frame 'box'`."""
-        return self.owned_by(f"{kind} {self.text('name')!r}" if self.text("name") else self.owner)
+        """The same element as the owner of its findings, such as `frame 'box'`."""
+        return self.owned_by(
+            f"{kind} {self.attribute('name')!r}" if self.attribute("name") else self.owner
+        )
 
-    def pass_over(self) -> None:
-        """Note that the element says nothing about kinematics."""
-        self.report.pass_over(self.element, f"<{self.tag}> ({BEYOND_KINEMATICS[self.tag]})")
+    def ignore(self) -> None:
+        """Record that the element is ignored."""
+        self.report.ignore(self.element, f"<{self.tag}> ({IGNORED_ELEMENTS[self.tag]})")
 
     def check(self, children: Collection[str], attributes: Collection[str]) -> None:
-        """Warn of unknown children and attributes, and note those beyond kinematics."""
-        self.note_unknown((*children, *BEYOND_KINEMATICS), attributes, strict=True)
+        """Warn about unknown children and attributes, and record ignored children."""
+        self.warn_unknown((*children, *IGNORED_ELEMENTS), attributes, strict=True)
         for part in self.parts():
-            if part.tag in BEYOND_KINEMATICS and part.tag != "Property":
-                part.pass_over()
+            if part.tag in IGNORED_ELEMENTS and part.tag != "Property":
+                part.ignore()
 
     def content(self, *attributes: str) -> str:
-        """The text of an element that holds nothing but text."""
-        self.note_attributes(*attributes)
+        """The text of an element without children."""
+        self.warn_unknown_attributes(*attributes)
         for inner in self.element:
             text = f"unknown element <{tag_of(inner)}> in <{self.tag}> is ignored"
             self.report.add("warning", inner, self.owner, text)
         return "".join([self.element.text or "", *(inner.tail or "" for inner in self.element)])
 
-    def note_attributes(self, *known: str) -> None:
-        """Warn of attributes that are not known, of an element that holds a text."""
+    def warn_unknown_attributes(self, *allowed: str) -> None:
+        """Warn about attributes that are not allowed."""
         for name in map(str, self.element.attrib):
-            if ":" not in name and name not in known:
-                hint = nearest(name, known) if known else "it has none"
+            if ":" not in name and name not in allowed:
+                hint = nearest(name, allowed) if allowed else "it has none"
                 self.warning(f"<{self.tag}> has an unknown attribute {name!r}; {hint}")
 
     def content_numbers(self, count: int, *, largest: float = LARGEST) -> tuple[float, ...] | None:
-        """The text of an element that holds so many numbers; nothing if it does not."""
+        """The `count` numbers in the text of an element; None after an error."""
         return self.numbers_in(self.content(), "", count, largest=largest)
 
     def angle(self, attribute: str, default: float | None = None) -> float:
-        """An attribute that is an angle in degrees, as radians."""
+        """An attribute with an angle in degrees, converted to radians."""
         degrees = self.numbers(
             attribute, 1, None if default is None else (default,), largest=LARGEST_DEGREES
         )[0]
-        word = (self.text(attribute) or "").strip()
-        exact = bool(word) and _is(word, degrees)
-        return radians_of(word) if exact else radians_of(degrees)
+        text = (self.attribute(attribute) or "").strip()
+        is_valid = bool(text) and _is(text, degrees)  # the string has all digits
+        return radians_from_degrees(text) if is_valid else radians_from_degrees(degrees)
 
-    def choice(self, attribute: str, known: Collection[str], default: str) -> str:
-        """An attribute that is one of a few words."""
-        value = self.text(attribute)
+    def choice(self, attribute: str, allowed: Collection[str], default: str) -> str:
+        """An attribute with one of several allowed values."""
+        value = self.attribute(attribute)
         if value is None:
             return default
-        if value not in known:
-            self.error(f"{self.tag} {attribute}: unknown word {value!r}; {nearest(value, known)}")
+        if value not in allowed:
+            hint = nearest(value, allowed)
+            self.error(f"{self.tag} {attribute}: unknown value {value!r}; {hint}")
             return default
         return value
 
 
-def _is(word: str, number: float) -> bool:
+def _is(text: str, number: float) -> bool:
     try:
-        return float(word) == number
+        return float(text) == number
     except ValueError:
         return False
 
 
 def is_linkwork_property(part: Part) -> bool:
-    """Whether a `<Property>` is one that linkwork writes and reads."""
-    return part.tag == "Property" and (part.text("name") or "").startswith("linkwork.")
+    """Whether an element is a `<Property>` of linkwork."""
+    return part.tag == "Property" and (part.attribute("name") or "").startswith("linkwork.")
 
 
 def read_pose(part: CellPart) -> Pose:
@@ -161,7 +166,7 @@ def read_pose(part: CellPart) -> Pose:
     transform, pos, rpy = part.one("Transform"), part.one("Pos"), part.one("RPY")
     if transform:
         if pos or rpy:
-            transform.error("<Transform> stands beside <Pos> or <RPY>; one of the two is wanted")
+            transform.error("both <Transform> and <Pos> or <RPY> are present; expected one of them")
             return IDENTITY
         return _read_transform(transform)
     xyz = pos.content_numbers(3) if pos and not _is_empty(pos) else None
@@ -170,11 +175,11 @@ def read_pose(part: CellPart) -> Pose:
 
 
 def _is_empty(part: CellPart) -> bool:
-    """Whether an element holds nothing, which means zero."""
+    """Whether an element is empty, which is read as zero."""
     if len(part.element) or (part.element.text or "").strip():
         return False
     part.warning(f"<{part.tag}> is empty; it is read as 0 0 0")
-    part.note_attributes()
+    part.warn_unknown_attributes()
     return True
 
 
@@ -183,16 +188,16 @@ def _triple(numbers: tuple[float, ...] | None) -> Triple:
 
 
 def _read_rpy(part: CellPart) -> Triple:
-    """Three angles in degrees: about z, then the new y, then the new x."""
+    """Read three angles in degrees: about z, the rotated y, and the rotated x."""
     text = part.content()
     if part.numbers_in(text, "", 3, largest=LARGEST_DEGREES) is None:
         return (0.0, 0.0, 0.0)
-    z, y, x = map(radians_of, text.split())
+    z, y, x = map(radians_from_degrees, text.split())
     return (x, y, z)
 
 
 def _read_transform(part: CellPart) -> Pose:
-    """Three rows of a homogeneous matrix."""
+    """Read three rows of a homogeneous matrix."""
     numbers = part.content_numbers(12)
     if numbers is None:
         return IDENTITY
@@ -201,12 +206,12 @@ def _read_transform(part: CellPart) -> Pose:
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.abs(rotation @ rotation.T - np.eye(3)).max())
     if not error <= INACCURATE or np.linalg.det(rotation) < 0:
-        part.error("Transform: the first three columns are no rotation")
+        part.error("Transform: the first three columns are not a rotation")
         return IDENTITY
     if error > ROUNDED:
         part.warning(
-            f"Transform: the first three columns are a rotation to {error:.1g} only; the nearest "
-            "rotation is used"
+            f"Transform: the first three columns differ from a rotation by {error:.1g}; "
+            "the nearest rotation is used"
         )
     u, _, v = np.linalg.svd(rotation)
     if error > 1e-15:

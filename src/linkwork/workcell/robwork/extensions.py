@@ -1,18 +1,18 @@
-"""What linkwork says in workcell files and RobWork has no words for.
+"""Extensions of the workcell format, for information that RobWork cannot express.
 
-In properties, which RobWork keeps and passes over:
+Properties, which RobWork ignores:
 
-    linkwork.link     a `<link>` of URDF: inertia and further shapes of the frame
-    linkwork.effort   largest torque or force of a joint [N m] or [N]
-    linkwork.home     numbers of the frame in the default state [m], quaternion wxyz or [rad]
-    linkwork.parent   the frame that an attachable frame sits on in the default state
-    linkwork.motion   how a joint moves, see `read_motion`; also of a frame on a helper
-    linkwork.helper   the frame is there for RobWork alone, and no frame of the cell
+    linkwork.link     a `<link>` of URDF: inertia and additional shapes of the frame
+    linkwork.effort   limit of the torque or force of a joint [N m] or [N]
+    linkwork.home     values of the frame in the default state [m], quaternion wxyz or [rad]
+    linkwork.parent   the parent of an attachable frame in the default state
+    linkwork.motion   the motion of a joint, see `read_motion`; also for a frame on a helper
+    linkwork.helper   the frame exists only for RobWork, and is not a frame of the cell
 
-In elements, which RobWork refuses:
+Elements, which RobWork rejects:
 
-    Robot    a robot of its own: a URDF file by name, or `<robot>` itself
-    Device   a device over frames that are defined elsewhere
+    Robot    a robot: the name of a URDF file, or a `<robot>` inside
+    Device   a device with frames that are defined elsewhere
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from linkwork.workcell.parts import CellFrame, Motion
 from linkwork.workcell.robots import Placement
 from linkwork.workcell.robwork.elements import CellPart, read_pose
 from linkwork.workcell.robwork.include import allowed_file
-from linkwork.workcell.robwork.shapes import PLACED, CellMeshes
+from linkwork.workcell.robwork.shapes import POSE_ELEMENTS, CellMeshes
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
@@ -62,9 +62,9 @@ DEVICE_KINDS: dict[str, Callable[..., DeviceSpec]] = {
 
 
 def read_linkwork_property(part: CellPart, meshes: CellMeshes) -> Change:
-    """Read a `<Property>` of linkwork; what it changes in the frame it belongs to."""
-    part.note_attributes("name")
-    name = (part.text("name") or "").removeprefix(PREFIX)
+    """Read a `<Property>` of linkwork as a change of its frame."""
+    part.warn_unknown_attributes("name")
+    name = (part.attribute("name") or "").removeprefix(PREFIX)
     if name not in _READERS:
         part.error(f"unknown property {shown(PREFIX + name)}; {nearest(name, _READERS)}")
         return _unchanged
@@ -76,11 +76,11 @@ def _unchanged(frame: CellFrame) -> CellFrame:
 
 
 def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
-    element = part.needed_child("link")
+    element = part.required_child("link")
     if element is None:
         return _unchanged
-    if not (element.text("name") or "").strip():
-        element.element.set("name", "link")  # the frame has a name
+    if not (element.attribute("name") or "").strip():
+        element.element.set("name", "link")  # required by `read_link`, but not used
     link = read_link(Part(element.element, part.owner, part.report), {}, meshes.finder(part))
 
     def change(frame: CellFrame) -> CellFrame:
@@ -100,7 +100,7 @@ def _read_effort(part: CellPart, meshes: CellMeshes) -> Change:
 
     def change(frame: CellFrame) -> CellFrame:
         if frame.motion is None or frame.motion.kind not in ("revolute", "prismatic"):
-            part.error("linkwork.effort: the frame is no joint of one coordinate")
+            part.error("linkwork.effort: the frame is not a joint with one coordinate")
             return frame
         if numbers is None:
             return frame
@@ -115,7 +115,7 @@ def _read_home(part: CellPart, meshes: CellMeshes) -> Change:
     text = part.element.text or ""
 
     def change(frame: CellFrame) -> CellFrame:
-        size = frame.own_kind.nq if frame.movable or frame.motion else 0
+        size = frame.coordinate_kind.nq if frame.movable or frame.motion else 0
         numbers = part.numbers_in(text, "linkwork.home", size)
         return frame if numbers is None else replace(frame, home=numbers)
 
@@ -130,14 +130,14 @@ def _read_parent(part: CellPart, meshes: CellMeshes) -> Change:
 
 def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
     del meshes
-    element = part.needed_child("motion")
+    element = part.required_child("motion")
     motion = read_motion(element) if element else None
     mount = element.child("mount") if element else None
     pose = read_origin(mount) if mount else None
 
     def change(frame: CellFrame) -> CellFrame:
         if (frame.motion is None) != (pose is not None) or frame.movable:
-            part.error("linkwork.motion: expected in a <Joint>, or with a <mount> in a fixed frame")
+            part.error("linkwork.motion: expected a <Joint>, or a <mount> in a fixed frame")
             return frame
         if motion is None:
             return frame
@@ -149,33 +149,33 @@ def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
 
 def _read_helper(part: CellPart, meshes: CellMeshes) -> Change:
     del part, meshes
-    return _unchanged  # the frame is left out, see `Collected`
+    return _unchanged  # `Collected` removes the frame
 
 
 def read_motion(part: Part) -> Motion | None:
-    """Read a `<motion>`: kind, axis, pitch and so on, in linkwork's terms and in radians."""
+    """Read a `<motion>`: the fields of `Motion`, in radians."""
     names = ("kind", "axis", "pitch", "backwards", "active", "joint", "acceleration")
-    part.note_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
+    part.warn_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
     errors = part.report.n_errors
-    kind = part.needed_text("kind")
+    kind = part.required_attribute("kind")
     if kind not in KINDS or kind == "fixed":
-        known = [name for name in KINDS if name != "fixed"]
-        part.error(f"unknown kind {shown(kind)} of a joint; {nearest(kind, known)}")
+        kinds = [name for name in KINDS if name != "fixed"]
+        part.error(f"unknown joint kind {shown(kind)}; {nearest(kind, kinds)}")
         return None
     axis = part.triple("axis", (0.0, 0.0, 1.0))
     if not any(axis):
-        part.error("axis is zero, so it has no direction")
+        part.error("axis is zero")
     limit, depends = part.child("limit"), part.child("depends")
     bounds = {"lower": -inf, "upper": inf, "velocity": inf, "effort": inf}
     if limit:
-        limit.note_unknown((), tuple(bounds), strict=True)
+        limit.warn_unknown((), tuple(bounds), strict=True)
         bounds = {name: limit.number(name, value) for name, value in bounds.items()}
         if bounds["lower"] > bounds["upper"]:
             limit.error("limit lower is above upper")
     follows = None
     if depends:
-        depends.note_unknown((), ("on", "gain", "offset"), strict=True)
-        on, gain = depends.needed_text("on"), depends.number("gain")
+        depends.warn_unknown((), ("on", "gain", "offset"), strict=True)
+        on, gain = depends.required_attribute("on"), depends.number("gain")
         follows = Mimic(joint=on, multiplier=gain, offset=depends.number("offset")) if on else None
     origin = read_origin(part)
     if part.report.n_errors > errors:
@@ -191,7 +191,7 @@ def read_motion(part: Part) -> Motion | None:
             active=_is_true(part, "active", default=True),
             joint_H_frame=origin,
             backwards=_is_true(part, "backwards", default=False),
-            joint=part.text("joint") or "",
+            joint=part.attribute("joint") or "",
         )
     except ModelError as error:
         part.error(error.findings[0].text)
@@ -199,17 +199,17 @@ def read_motion(part: Part) -> Motion | None:
 
 
 def _is_true(part: Part, attribute: str, *, default: bool) -> bool:
-    value = part.text(attribute)
+    value = part.attribute(attribute)
     if value not in (None, "true", "false"):
         part.error(f"{part.tag} {attribute}: expected true or false, got {shown(value)}")
     return default if value is None else value == "true"
 
 
 class PlacedRobot(NamedTuple):
-    """A robot of a `<Robot>` element."""
+    """The robot of a `<Robot>` element."""
 
     model: Model
-    placement: Placement  # its parent is not known yet
+    placement: Placement  # its parent is not resolved yet
     home: tuple[float, ...] | None
 
     @property
@@ -221,14 +221,14 @@ class PlacedRobot(NamedTuple):
 def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRobot | None:
     """Read a `<Robot>`: a pose, and the URDF of a robot, in a file or inside the element."""
     attributes = ("name", "refframe", "file", "base", "end", "floating", "daf")
-    part.check((*PLACED, "robot", "Q"), attributes)
+    part.check((*POSE_ELEMENTS, "robot", "Q"), attributes)
     pose = read_pose(part)
     model = _read_model(part, meshes)
     home = part.one("Q")
     if model is None:
         return None
     for attribute in ("base", "end"):
-        link = part.text(attribute)
+        link = part.attribute(attribute)
         if link is not None and link not in model.frame_names:
             part.error(
                 f"{attribute}: no frame named {shown(link)}; {nearest(link, model.frame_names)}"
@@ -238,8 +238,8 @@ def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRo
         name=name,
         parent="",
         parent_H_base=pose,
-        base=part.text("base"),
-        end=part.text("end"),
+        base=part.attribute("base"),
+        end=part.attribute("end"),
         floating=part.choice("floating", ("true", "false"), "false") == "true",
         attachable=part.choice("daf", ("true", "false"), "false") == "true",
     )
@@ -247,15 +247,15 @@ def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRo
 
 
 def read_configuration(part: CellPart) -> tuple[float, ...] | None:
-    """Read a `<Q>`: any count of numbers, in radians and metres."""
+    """Read a `<Q>`: any number of values, in radians and meters."""
     text = part.content("name")
     return part.numbers_in(text, "", len(text.split())) if text.strip() else ()
 
 
 def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
-    inline, file = part.one("robot"), part.text("file")
+    inline, file = part.one("robot"), part.attribute("file")
     if (inline is None) == (not file):
-        part.error("<Robot> wants a 'file', or a <robot> inside, and not both")
+        part.error("<Robot> needs either a 'file' or a <robot> inside")
         return None
     path = allowed_file(part, file, meshes.roots, meshes.folder(part)) if file else None
     if inline is None and path is None:
@@ -272,7 +272,7 @@ def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
 
 
 def _inline(part: CellPart) -> Source:
-    """A `<robot>` inside a file as a text of its own, on the same lines."""
+    """A `<robot>` element as a separate document, with the same line numbers."""
     from lxml import etree
 
     element: Element = part.element
@@ -281,12 +281,12 @@ def _inline(part: CellPart) -> Source:
 
 
 def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:
-    """Read a `<Device>`: its kind, base, ends, and the joints or devices that it is made of."""
-    part.note_unknown(("End", "Of"), ("name", "kind", "base", "radius", "track"), strict=True)
+    """Read a `<Device>`: its kind, base, ends, and the joints or devices it consists of."""
+    part.warn_unknown(("End", "Of"), ("name", "kind", "base", "radius", "track"), strict=True)
     kind = part.choice("kind", DEVICE_KINDS, "serial")
-    base = part.needed_text("base")
+    base = part.required_attribute("base")
     named = {
-        tag: tuple(child.needed_text("name") for child in part.children(tag))
+        tag: tuple(child.required_attribute("name") for child in part.children(tag))
         for tag in ("End", "Of")
     }
     if not named["End"]:
@@ -296,7 +296,7 @@ def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:
     (end, *more_ends), of = named["End"], named["Of"]
     sizes = part.number("radius", 1.0), part.number("track", 1.0)
     if kind == "mobile" and len(of) != 2:
-        part.error(f"a mobile device has two wheels, got {len(of)}")
+        part.error(f"a mobile device: expected two wheels, got {len(of)}")
         return None
     more: dict[str, tuple[Any, ...]] = {
         "joint": (of,),

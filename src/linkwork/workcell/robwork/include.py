@@ -1,11 +1,11 @@
-"""`<Include>`, `<Define>` and `<Use>` of workcell files: replaced by what they stand for.
+"""Expansion of `<Include>`, `<Define>` and `<Use>` in workcell files.
 
     <Include file="arm.xml"/>      the elements of another file, relative to this one
-    <Define id="a"> ... </Define>  elements for use further down in this file
+    <Define id="a"> ... </Define>  elements that can be used later in this file
     <Use id="a"/>                  a copy of them
 
-An included file may hold several elements side by side. Only files inside the allowed folders are
-opened: the folder of the first file, or the package around it, and those that the caller gives.
+An included file may have several root elements. Only files in allowed folders are opened: the
+folder of the first file, or the package that contains it, and `include_dirs`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwork.errors import ArgumentError, ParseError, SourceError, nearest, shown
-from linkwork.io.meshes import Folders, root_around
+from linkwork.io.meshes import Folders, package_root
 from linkwork.io.xml.parse import Document, parse_xml, tag_of
 from linkwork.io.xml.source import Source, read_source, shown_path
 from linkwork.workcell.robwork.elements import CellPart, CellReport
@@ -27,77 +27,77 @@ from linkwork.workcell.robwork.elements import CellPart, CellReport
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-# Includes and uses can multiply: a cell that grows beyond these is refused.
-MOST_ELEMENTS = 100_000
-MOST_FILES = 1_000
-DEEPEST = 100  # elements inside each other
+# Limits, because nested includes and uses can grow exponentially.
+MAX_ELEMENTS = 100_000
+MAX_FILES = 1_000
+MAX_DEPTH = 100  # of nested elements
 
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where in a cell an element stands: in which files and definitions, and how deep."""
+    """The files and definitions that contain an element, and its depth."""
 
-    folder: Path | None  # of the file; None for a text, which lies nowhere
+    folder: Path | None  # of the file; None for a string
     files: tuple[Path, ...] = ()  # from the first one to this one
     uses: tuple[str, ...] = ()  # the definitions that are being copied
-    defined: dict[str, Element] = field(default_factory=dict)  # in this file, so far
+    defined: dict[str, Element] = field(default_factory=dict)  # definitions of this file so far
     depth: int = 0
 
 
 @dataclass(slots=True)
-class _Work:
-    """The report, the allowed folders, and how much was read so far."""
+class _Expansion:
+    """The report, the allowed folders, and the number of files and elements so far."""
 
     report: CellReport
     roots: tuple[Path, ...]
     n_files: int = 1
     n_elements: int = 0
-    refused: bool = False
+    aborted: bool = False
 
     def grow(self, element: Element) -> bool:
-        """Whether an element, with all in it, still fits; if not, this is said once."""
+        """Count an element with its descendants; False if there are too many elements."""
         self.n_elements += sum(1 for _ in element.iter())
-        if self.n_elements > MOST_ELEMENTS:
-            self.refuse(element, f"the cell has more than {MOST_ELEMENTS} elements")
-        return not self.refused
+        if self.n_elements > MAX_ELEMENTS:
+            self.abort(element, f"the cell has more than {MAX_ELEMENTS} elements")
+        return not self.aborted
 
-    def refuse(self, element: Element, text: str) -> None:
-        """Say why nothing more is read."""
-        if not self.refused:
+    def abort(self, element: Element, text: str) -> None:
+        """Stop the expansion, and report the reason once."""
+        if not self.aborted:
             self.report.add("error", element, "", text)
-        self.refused = True
+        self.aborted = True
 
 
-def expanded(source: Source, include_dirs: Folders = ()) -> tuple[Element, CellReport]:
-    """Parse a file, and replace every `<Include>` and `<Use>` by what it stands for.
+def expand_includes(source: Source, include_dirs: Folders = ()) -> tuple[Element, CellReport]:
+    """Parse a document, and replace every `<Include>` and `<Use>` by its elements.
 
     Returns:
-        the top element, and the report, which knows the file and line of every element.
+        The root element, and the report, which has the file and line of every element.
 
     Raises:
-        ParseError: the text is not XML, or grows without bound.
+        ParseError: the document is not XML, or exceeds the limits above.
     """
     document = parse_xml(source)
     report = CellReport(source.name)
     report.add_locations(source.name, document.lines)
     report.extend(document.findings)
     path = source.path.resolve() if source.path else None
-    work = _Work(report, allowed_roots(path, include_dirs))
-    if work.grow(document.root):
+    expansion = _Expansion(report, allowed_roots(path, include_dirs))
+    if expansion.grow(document.root):
         scope = _Scope(path.parent if path else None, (path,) if path else ())
-        _expand(work, document.root, scope)
-    if work.refused:
+        _expand(expansion, document.root, scope)
+    if expansion.aborted:
         raise ParseError([finding for finding in report.findings if finding.severity == "error"])
     return document.root, report
 
 
 def allowed_roots(path: Path | None, include_dirs: Folders) -> tuple[Path, ...]:
-    """The folders that files may be read from: that of the first file, and those given."""
+    """The allowed folders: that of the first file or its package, and `include_dirs`."""
     if include_dirs is None or isinstance(include_dirs, (str, PathLike)):
         include_dirs = () if include_dirs is None else (include_dirs,)
-    folders: list[Path] = [Path(root_around(str(path.parent)))] if path else []
+    folders: list[Path] = [Path(package_root(str(path.parent)))] if path else []
     for folder in include_dirs:
         name = fspath(folder) if isinstance(folder, (str, PathLike)) else None
         if not isinstance(name, str):
@@ -106,31 +106,33 @@ def allowed_roots(path: Path | None, include_dirs: Folders) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folders))
 
 
-def _expand(work: _Work, parent: Element, scope: _Scope) -> None:
-    """Replace what stands for something else inside an element."""
-    if scope.depth > DEEPEST:
-        work.refuse(parent, "elements are nested too deep")
+def _expand(expansion: _Expansion, parent: Element, scope: _Scope) -> None:
+    """Expand the children of an element."""
+    if scope.depth > MAX_DEPTH:
+        expansion.abort(parent, "elements are nested too deeply")
     for child in list(parent):
-        if work.refused:
+        if expansion.aborted:
             return
         tag = tag_of(child)
         if tag == "Include":
-            _insert(work, child, _included(work, child, scope))
+            _insert(expansion, child, _included(expansion, child, scope))
         elif tag == "Use":
-            _insert(work, child, _used(work, child, scope))
+            _insert(expansion, child, _used(expansion, child, scope))
         elif tag == "Define":
-            _define(work, child, scope)
+            _define(expansion, child, scope)
         else:
-            _expand(work, child, replace(scope, depth=scope.depth + 1))
+            _expand(expansion, child, replace(scope, depth=scope.depth + 1))
 
 
-def _insert(work: _Work, child: Element, found: tuple[Element, _Scope] | None) -> None:
-    """Put the elements of a holder, once expanded, in the place of an element."""
-    if found is not None:
-        holder, scope = found
-        _expand(work, holder, replace(scope, depth=scope.depth + 1))
+def _insert(
+    expansion: _Expansion, child: Element, replacement: tuple[Element, _Scope] | None
+) -> None:
+    """Replace an element by the expanded children of a holder."""
+    if replacement is not None:
+        holder, scope = replacement
+        _expand(expansion, holder, replace(scope, depth=scope.depth + 1))
         if (holder.text or "").strip():
-            work.report.add("warning", child, "", f"text {shown(holder.text)} is ignored")
+            expansion.report.add("warning", child, "", f"text {shown(holder.text)} is ignored")
         for inner in list(holder):
             child.addprevious(inner)
     _remove(child)
@@ -142,63 +144,65 @@ def _remove(element: Element) -> None:
         parent.remove(element)
 
 
-def _define(work: _Work, element: Element, scope: _Scope) -> None:
-    part = CellPart(element, "", work.report)
-    part.note_unknown(tuple(part.child_tags), ("id",), strict=True)
-    name = part.needed_text("id")
+def _define(expansion: _Expansion, element: Element, scope: _Scope) -> None:
+    part = CellPart(element, "", expansion.report)
+    part.warn_unknown(tuple(part.child_tags), ("id",), strict=True)
+    name = part.required_attribute("id")
     if name:
         scope.defined[name] = element
     _remove(element)
 
 
-def _used(work: _Work, element: Element, scope: _Scope) -> tuple[Element, _Scope] | None:
-    """A copy of what was defined under a name."""
-    part = CellPart(element, "", work.report)
-    part.note_unknown((), ("id",), strict=True)
-    name = part.needed_text("id")
+def _used(expansion: _Expansion, element: Element, scope: _Scope) -> tuple[Element, _Scope] | None:
+    """A copy of a definition, in a holder."""
+    part = CellPart(element, "", expansion.report)
+    part.warn_unknown((), ("id",), strict=True)
+    name = part.required_attribute("id")
     if not name:
         return None
     if name not in scope.defined:
-        part.error(f"nothing is defined as {shown(name)} here; {nearest(name, scope.defined)}")
+        part.error(f"no definition named {shown(name)}; {nearest(name, scope.defined)}")
         return None
     if name in scope.uses:
         part.error(f"definition cycle: {' -> '.join([*scope.uses, name])}")
         return None
     original = scope.defined[name]
-    if not work.grow(original):
+    if not expansion.grow(original):
         return None
     copied = deepcopy(original)
-    work.report.copy_locations(original, copied)
+    expansion.report.copy_locations(original, copied)
     return copied, replace(scope, uses=(*scope.uses, name))
 
 
-def _included(work: _Work, element: Element, scope: _Scope) -> tuple[Element, _Scope] | None:
+def _included(
+    expansion: _Expansion, element: Element, scope: _Scope
+) -> tuple[Element, _Scope] | None:
     """The elements of another file, in a holder."""
-    part = CellPart(element, "", work.report)
-    part.note_unknown((), ("file",), strict=True)
-    name = part.needed_text("file")
-    path = allowed_file(part, name, work.roots, scope.folder) if name else None
+    part = CellPart(element, "", expansion.report)
+    part.warn_unknown((), ("file",), strict=True)
+    name = part.required_attribute("file")
+    path = allowed_file(part, name, expansion.roots, scope.folder) if name else None
     if path is None:
         return None
     if path in scope.files:
         names = [file.name for file in (*scope.files[scope.files.index(path) :], path)]
         part.error(f"include cycle: {' -> '.join(names)}")
         return None
-    work.n_files += 1
-    if work.n_files > MOST_FILES:
-        work.refuse(element, f"the cell includes more than {MOST_FILES} files")
+    expansion.n_files += 1
+    if expansion.n_files > MAX_FILES:
+        expansion.abort(element, f"the cell includes more than {MAX_FILES} files")
         return None
     document = _fragment(part, path)
     if document is None:
         return None
-    work.report.add_locations(str(path), document.lines)
-    work.report.extend(document.findings)
+    expansion.report.add_locations(str(path), document.lines)
+    expansion.report.extend(document.findings)
     inner = _Scope(path.parent, (*scope.files, path), depth=scope.depth)
-    return (document.root, inner) if work.grow(document.root) else None
+    return (document.root, inner) if expansion.grow(document.root) else None
 
 
 def _fragment(part: CellPart, path: Path) -> Document | None:
-    """A file that may hold several elements side by side, in one holder."""
+    """Parse a file that may have several root elements, into one holder."""
     try:
         source = read_source(path)
         declared = _DECLARATION.match(source.text)
@@ -206,7 +210,7 @@ def _fragment(part: CellPart, path: Path) -> Document | None:
         body = "\n" * source.text.count("\n", 0, start) + source.text[start:]
         return parse_xml(Source(source.name, f"<Included>{body}</Included>", path))
     except SourceError as error:
-        part.error(f"cannot include {shown(part.text('file'))}: {error}")
+        part.error(f"cannot include {shown(part.attribute('file'))}: {error}")
     except ParseError as error:
         part.report.extend(error.findings)
     return None
@@ -215,25 +219,25 @@ def _fragment(part: CellPart, path: Path) -> Document | None:
 def allowed_file(
     part: CellPart, name: str, roots: Collection[Path], folder: Path | None
 ) -> Path | None:
-    """The path of a file that an element names, relative to a folder, if it may be opened."""
+    """The path of a file relative to a folder, if it is in an allowed folder; else an error."""
     if folder is None and not roots:
         part.error(
-            f"cannot read {shown(name)}: a text lies in no folder; load the file by its path, "
-            "or give include_dirs"
+            f"cannot resolve the relative path {shown(name)}: the input is a string, not a file; "
+            "load the file by its path, or pass include_dirs"
         )
         return None
     folders = [folder] if folder else list(roots)
     try:
         paths = [(folder / name).resolve() for folder in folders]
         allowed = [path for path in paths if any(path.is_relative_to(root) for root in roots)]
-        found = [path for path in allowed if path.is_file()]
-    except (OSError, ValueError, RuntimeError) as error:  # a NUL byte, or links in a circle
+        existing = [path for path in allowed if path.is_file()]
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL byte, or a cycle of links
         part.error(f"cannot read {shown(name)}: {error}")
         return None
     if not allowed:
         part.error(
-            f"{shown_path(paths[0])} lies outside of the folders that files may be read from; "
+            f"{shown_path(paths[0])} is outside of the allowed folders; "
             f"allow its folder: load_workcell(..., include_dirs=[{str(paths[0].parent)!r}])"
         )
         return None
-    return (found or allowed)[0]
+    return (existing or allowed)[0]

@@ -1,10 +1,11 @@
-"""RobWork's workcell files. What is wrong is reported with file and line, all at once.
+"""Reader of RobWork's workcell files. All errors are reported at once, with file and line.
 
 Units     RPY, the angles of DHJoint, and limits of revolute joints are in degrees; Q in radians
 RPY       three angles a b c: Rz(a) Ry(b) Rx(c), so the first is about z
 Names     frame `f` of a device `d` is `d.f`
 Parents   `refframe` in a workcell, WORLD without it; see `devices` for devices
-Kept      frames, joints, devices, shapes, properties of frames; the rest is told of, once per kind
+Read      frames, joints, devices, shapes, properties of frames; one warning per kind of other
+          elements
 Masses    from dynamic workcells, see `dynamic`
 """
 
@@ -19,7 +20,7 @@ from linkwork.io.xml.parse import namespace_of
 from linkwork.io.xml.source import Source
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.parts import WORLD, CellFrame
-from linkwork.workcell.robots import placed
+from linkwork.workcell.robots import place_robot
 from linkwork.workcell.robwork.collect import Collected, Pending, resolve, robot_frames
 from linkwork.workcell.robwork.devices import DEVICES, FRAMES, read_device
 from linkwork.workcell.robwork.dynamic import (
@@ -29,22 +30,22 @@ from linkwork.workcell.robwork.dynamic import (
     with_workcell,
     workcell_of,
 )
-from linkwork.workcell.robwork.elements import BEYOND_KINEMATICS, CellPart, is_linkwork_property
+from linkwork.workcell.robwork.elements import IGNORED_ELEMENTS, CellPart, is_linkwork_property
 from linkwork.workcell.robwork.extensions import (
     PlacedRobot,
     read_linkwork_device,
     read_placed_robot,
 )
-from linkwork.workcell.robwork.include import allowed_roots, expanded
+from linkwork.workcell.robwork.include import allowed_roots, expand_includes
 from linkwork.workcell.robwork.joints import LIMITS, MODELS
 from linkwork.workcell.robwork.shapes import CellMeshes
 
 _EXTENSIONS = ("Robot", "Device")
-_KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_EXTENSIONS, *BEYOND_KINEMATICS)
+_KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_EXTENSIONS, *IGNORED_ELEMENTS)
 
 
 class CellReading(NamedTuple):
-    """What came out of a file: a workcell unless there were errors, and all findings."""
+    """The result of reading a file: the workcell, or None if there are errors, and all findings."""
 
     cell: WorkCell | None
     findings: tuple[Finding, ...]
@@ -53,17 +54,17 @@ class CellReading(NamedTuple):
 def read_workcell(
     source: Source, *, include_dirs: Folders = (), package_dirs: Folders = ()
 ) -> CellReading:
-    """Read a workcell, a dynamic workcell, or a device, which makes a workcell of its own.
+    """Read a workcell, a dynamic workcell, or a device, which becomes a workcell.
 
     Args:
-        source: the text.
-        include_dirs: folders that files may be included from, besides that of the file.
-        package_dirs: folders in which the packages of `package://` names lie.
+        source: the document.
+        include_dirs: folders of included files, in addition to that of the file.
+        package_dirs: folders that contain the packages of `package://` names.
 
     Raises:
-        ParseError: the text is not XML.
+        ParseError: the document is not XML.
     """
-    root, report = expanded(with_workcell(source), include_dirs)
+    root, report = expand_includes(with_workcell(source), include_dirs)
     top = CellPart(root, "", report)
     dynamic = top if top.tag in DYNAMIC else None
     if dynamic is not None:
@@ -71,76 +72,76 @@ def read_workcell(
     path = source.path.resolve() if source.path else None
     roots = allowed_roots(path, include_dirs)
     cell = Collected(report, CellMeshes(source, package_dirs, roots))
-    name = top.text("name") or ""
+    name = top.attribute("name") or ""
     if top.tag == "WorkCell":
         name = _name(top, source)
         _read_cell(cell, top)
     elif top.tag in DEVICES:
         read_device(cell, top, WORLD)
     elif dynamic is None:
-        _refuse(top)
+        _report_wrong_root(top)
     if dynamic is not None:
         read_dynamics(cell, dynamic)
-    workcell = _built(cell, name)
-    report.tell_passed_over()
+    workcell = _build(cell, name)
+    report.report_ignored()
     return CellReading(None if report.n_errors else workcell, tuple(report.findings))
 
 
-def _refuse(top: CellPart) -> None:
-    known = ("WorkCell", *DEVICES)
+def _report_wrong_root(top: CellPart) -> None:
+    roots = ("WorkCell", *DEVICES)
     namespace = namespace_of(top.element)
     hint = f" in the namespace {shown(namespace)}" if namespace else ""
     if top.tag == "robot":
-        hint = "; this is URDF: load it as a robot, and place it in a cell"
+        hint = "; this is URDF: load it as a robot, and add it with cell.with_robot"
     elif top.tag == INCLUDED:
         hint = "; this is a part of a dynamic workcell: load the file that includes it"
     elif not hint:
-        hint = f"; {nearest(top.tag, known)}"
-    top.error(f"expected <WorkCell> at the top, found <{top.tag.lstrip(':')}>{hint}")
+        hint = f"; {nearest(top.tag, roots)}"
+    top.error(f"expected <WorkCell> as the root, got <{top.tag.lstrip(':')}>{hint}")
 
 
 def _name(top: CellPart, source: Source) -> str:
-    name = top.text("name")
+    name = top.attribute("name")
     if name and name.strip():
         return name
-    instead = source.path.name.split(".")[0] if source.path else "workcell"
-    instead = instead.strip() or "workcell"
-    top.warning(f"<WorkCell> has no name; it is called {instead!r}")
-    return instead
+    default = source.path.name.split(".")[0] if source.path else "workcell"
+    default = default.strip() or "workcell"
+    top.warning(f"<WorkCell> has no name; {default!r} is used")
+    return default
 
 
 def _read_cell(cell: Collected, top: CellPart) -> None:
-    """Read what stands in a workcell, in order."""
-    top.note_unknown(_KNOWN, ("name",), strict=True)
-    last = WORLD  # full name of the last frame that is in no device
+    """Read the elements of a workcell, in order."""
+    top.warn_unknown(_KNOWN, ("name",), strict=True)
+    last = WORLD  # full name of the last frame outside of devices
     for part in top.parts():
         if part.tag in FRAMES:
-            ref = part.text("refframe")
+            ref = part.attribute("refframe")
             cell.note_first(part)
             if name := cell.add_frame(part, (), ref or None, WORLD):
                 if ref is None and last != WORLD and name in cell.pending:
-                    cell.on_world.append(cell.pending[name])
+                    cell.implicit_on_world.append(cell.pending[name])
                 last = name
         elif part.tag in DEVICES:
             read_device(cell, part, last)
         elif part.tag in MODELS:
             cell.add_model(part, (), None)
         elif part.tag in LIMITS:
-            part.error(f"<{part.tag}> stands outside of a device")
+            part.error(f"<{part.tag}> is outside of a device")
         elif part.tag in _EXTENSIONS:
             _read_robot_or_device(cell, part, last)
         elif is_linkwork_property(part):
-            part.error("a <Property> of linkwork stands outside of a frame")
+            part.error("a <Property> of linkwork is outside of a frame")
         elif part.tag == "Property":
             cell.add_property(part, (), None)
-        elif part.tag in BEYOND_KINEMATICS:
-            part.pass_over()
+        elif part.tag in IGNORED_ELEMENTS:
+            part.ignore()
 
 
 def _read_robot_or_device(cell: Collected, part: CellPart, last: str) -> None:
     """Read a `<Robot>` or a `<Device>`."""
     part = part.name("robot" if part.tag == "Robot" else "device")
-    name = part.needed_text("name")
+    name = part.required_attribute("name")
     if not name.strip():
         return
     if part.tag == "Device":
@@ -150,13 +151,13 @@ def _read_robot_or_device(cell: Collected, part: CellPart, last: str) -> None:
         return
     robot = read_placed_robot(part, name, cell.meshes)
     if robot is not None:
-        cell.add(Pending(robot, part, (), part.text("refframe") or None, last))
+        cell.add(Pending(robot, part, (), part.attribute("refframe") or None, last))
         if robot.home is not None:
             cell.homes[name] = robot.home
 
 
-def _built(cell: Collected, name: str) -> WorkCell | None:
-    """The workcell of what was read; None if there are errors, which are reported."""
+def _build(cell: Collected, name: str) -> WorkCell | None:
+    """Build the workcell; None if there are errors, which are reported."""
     if cell.report.n_errors:
         return None
     contents = resolve(cell)
@@ -170,8 +171,8 @@ def _built(cell: Collected, name: str) -> WorkCell | None:
     try:
         for content in contents:
             if isinstance(content, PlacedRobot):
-                own_frames, devices[content.name] = placed(content.model, content.placement)
-                frames += own_frames
+                added, devices[content.name] = place_robot(content.model, content.placement)
+                frames += added
             else:
                 frames.append(content)
         specs = tuple(device for device in devices.values() if device is not None)
@@ -182,7 +183,7 @@ def _built(cell: Collected, name: str) -> WorkCell | None:
 
 
 def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
-    """A cell in whose default state devices are where their files say."""
+    """The cell with the home positions of devices from the file as default state."""
     frames = {frame.name: frame for frame in workcell.frames}
     for name, home in cell.homes.items():
         device = workcell.device(name)
@@ -191,16 +192,16 @@ def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
             location = cell.device_parts[name].location
             cell.report.extend([Finding("error", f"device {name!r}", text, location)])
             continue
-        at = 0
+        start = 0
         for joint in device.joint_names:
             size = frames[joint].size
-            frames[joint] = replace(frames[joint], home=home[at : at + size])
-            at += size
+            frames[joint] = replace(frames[joint], home=home[start : start + size])
+            start += size
     return replace(workcell, frames=tuple(frames.values())) if cell.homes else workcell
 
 
 def _check_devices(cell: Collected) -> None:
-    """Are the frames there that `<Device>` elements name?"""
+    """Report frames of `<Device>` elements that do not exist."""
     frames = {WORLD, *cell.pending, *robot_frames(cell)}
     for device in filter(None, cell.devices.values()):
         for name in device.frame_names():

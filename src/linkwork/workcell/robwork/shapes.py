@@ -1,4 +1,4 @@
-"""Geometry of a workcell file: `<Drawable>` and `<CollisionModel>`."""
+"""Reader of the geometry in a workcell file: `<Drawable>` and `<CollisionModel>`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from linkwork.io.xml.source import Source
 from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.workcell.robwork.elements import CellPart, read_pose
 
-PLACED = ("Pos", "RPY", "Transform")
-# Endings that a name of a geometry file may leave out, in the order in which they are tried.
+POSE_ELEMENTS = ("Pos", "RPY", "Transform")
+# Endings that the name of a geometry file may omit, in the order of the search.
 MESH_ENDINGS = (
     "",
     ".stl",
@@ -27,13 +27,12 @@ MESH_ENDINGS = (
     ".ply",
     ".tri",
 )
-# Shapes that linkwork has no form for.
-NOT_KEPT = ("Plane", "Cone", "Tube", "Custom")
-RESOLUTION = "level"  # of a mesh that approximates a round shape; linkwork keeps the shape itself
+UNSUPPORTED_SHAPES = ("Plane", "Cone", "Tube", "Custom")
+RESOLUTION = "level"  # of a mesh that approximates a round shape; not used
 
 
 class CellMeshes:
-    """Finds the geometry files that the files of one workcell name."""
+    """Finds the geometry files that the files of one workcell refer to."""
 
     def __init__(self, source: Source, package_dirs: Folders, roots: tuple[Path, ...]) -> None:
         self._first = source.path
@@ -42,7 +41,7 @@ class CellMeshes:
         self._finders: dict[str, MeshFinder] = {}
 
     def finder(self, part: CellPart) -> MeshFinder:
-        """Finds files beside the one that an element stands in."""
+        """The finder for files relative to the file of an element."""
         file = part.location.file
         if file not in self._finders:
             path = Path(file) if self._first is not None else None
@@ -50,26 +49,28 @@ class CellMeshes:
         return self._finders[file]
 
     def folder(self, part: CellPart) -> Path | None:
-        """The folder of the file that an element stands in; None for a text."""
+        """The folder of the file of an element; None for a string."""
         return Path(part.location.file).resolve().parent if self._first is not None else None
 
     def mesh(self, part: CellPart, filename: str) -> Mesh:
-        """A mesh, by a name relative to the file that the element stands in."""
+        """The mesh with a name relative to the file of the element."""
         finder = self.finder(part)
         searched: list[str] = []
         path: str | None = None
         for ending in MESH_ENDINGS:
-            found = finder.find(filename + ending)
-            searched += found.searched
-            if found.path is not None:
-                path = found.path
+            lookup = finder.find(filename + ending)
+            searched += lookup.searched
+            if lookup.path is not None:
+                path = lookup.path
                 break
         return Mesh(
-            self._from_first_file(part.location.file, filename), path=path, searched=tuple(searched)
+            self._relative_to_first(part.location.file, filename),
+            path=path,
+            searched=tuple(searched),
         )
 
-    def _from_first_file(self, file: str, filename: str) -> str:
-        """The name as the first file would write it."""
+    def _relative_to_first(self, file: str, filename: str) -> str:
+        """The name relative to the first file."""
         if self._first is None or "://" in filename or Path(filename).is_absolute():
             return filename
         folder = os.path.relpath(Path(file).resolve().parent, self._first.resolve().parent)
@@ -78,7 +79,7 @@ class CellMeshes:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Shapes of a frame: what is drawn, and what is tested for collisions."""
+    """Visual and collision shapes of a frame."""
 
     visuals: tuple[Shape, ...] = ()
     collisions: tuple[Shape, ...] = ()
@@ -88,20 +89,20 @@ class Shapes:
 
 
 def read_shapes(part: CellPart, meshes: CellMeshes) -> Shapes:
-    """Read a `<Drawable>` or a `<CollisionModel>`: a pose, a colour, and any number of shapes."""
-    drawn = part.tag == "Drawable"
-    attributes = ("name", "refframe", *(("colmodel",) if drawn else ()))
-    part.check((*PLACED, "RGB", *_GEOMETRIES, *NOT_KEPT), attributes)
+    """Read a `<Drawable>` or a `<CollisionModel>`: a pose, a color, and any number of shapes."""
+    is_visual = part.tag == "Drawable"
+    attributes = ("name", "refframe", *(("colmodel",) if is_visual else ()))
+    part.check((*POSE_ELEMENTS, "RGB", *_GEOMETRIES, *UNSUPPORTED_SHAPES), attributes)
     pose = read_pose(part)
     material = _read_color(part)
-    collides = not drawn or part.choice("colmodel", ("Enabled", "Disabled"), "Enabled") == "Enabled"
+    collision = part.choice("colmodel", ("Enabled", "Disabled"), "Enabled") if is_visual else ""
     shapes = tuple(
-        Shape(geometry, pose, part.text("name") or "", material)
+        Shape(geometry, pose, part.attribute("name") or "", material)
         for child in part.parts()
         if (geometry := _read_geometry(child, meshes)) is not None
     )
     bare = tuple(replace(shape, material=None) for shape in shapes)
-    return Shapes(shapes if drawn else (), bare if collides else ())
+    return Shapes(shapes if is_visual else (), () if collision == "Disabled" else bare)
 
 
 def _read_color(part: CellPart) -> Material | None:
@@ -109,17 +110,17 @@ def _read_color(part: CellPart) -> Material | None:
     if color is None:
         return None
     text = color.content()
-    numbers = color.numbers_in(text, "", 4 if len(text.split()) == 4 else 3)
-    if numbers is None:
+    rgb = color.numbers_in(text, "", 4 if len(text.split()) == 4 else 3)
+    if rgb is None:
         return None
-    if not all(0 <= number <= 1 for number in numbers):
-        color.warning(f"RGB: {list(numbers)} is not within 0 to 1")
-    return Material(rgba=(numbers[0], numbers[1], numbers[2], (*numbers, 1.0)[3]))
+    if not all(0 <= number <= 1 for number in rgb):
+        color.warning(f"RGB: {list(rgb)} has values outside of 0 to 1")
+    return Material(rgba=(rgb[0], rgb[1], rgb[2], (*rgb, 1.0)[3]))
 
 
 def _read_geometry(part: CellPart, meshes: CellMeshes) -> Geometry | None:
-    if part.tag in NOT_KEPT:
-        part.report.pass_over(part.element, f"the shape <{part.tag}>")
+    if part.tag in UNSUPPORTED_SHAPES:
+        part.report.ignore(part.element, f"the shape <{part.tag}>")
         return None
     reader = _GEOMETRIES.get(part.tag)
     return reader(part, meshes) if reader else None
@@ -134,25 +135,25 @@ def _length(part: CellPart, attribute: str) -> float:
 
 def _box(part: CellPart, meshes: CellMeshes) -> Box:
     del meshes
-    part.note_unknown((), ("x", "y", "z"), strict=True)
+    part.warn_unknown((), ("x", "y", "z"), strict=True)
     return Box((_length(part, "x"), _length(part, "y"), _length(part, "z")))
 
 
 def _sphere(part: CellPart, meshes: CellMeshes) -> Sphere:
     del meshes
-    part.note_unknown((), ("radius", RESOLUTION), strict=True)
+    part.warn_unknown((), ("radius", RESOLUTION), strict=True)
     return Sphere(_length(part, "radius"))
 
 
 def _cylinder(part: CellPart, meshes: CellMeshes) -> Cylinder:
     del meshes
-    part.note_unknown((), ("radius", "z", RESOLUTION), strict=True)
+    part.warn_unknown((), ("radius", "z", RESOLUTION), strict=True)
     return Cylinder(_length(part, "radius"), _length(part, "z"))
 
 
 def _polytope(part: CellPart, meshes: CellMeshes) -> Mesh | None:
-    part.note_unknown((), ("file",), strict=True)
-    name = part.needed_text("file")
+    part.warn_unknown((), ("file",), strict=True)
+    name = part.required_attribute("file")
     return meshes.mesh(part, name) if name.strip() else None
 
 

@@ -1,9 +1,10 @@
-"""Write a workcell as RobWork's XML. Reading the text again gives an equal workcell.
+"""Writer of workcells as RobWork's XML. Reading the file returns an equal workcell.
 
-Devices become the elements of RobWork where their frames fit: in a row for a SerialDevice, in one
-block for a TreeDevice or a MobileDevice. What RobWork has no words for is written in linkwork's,
-see `extensions`. Helpers are frames for RobWork alone, which linkwork passes over: joints about
-the z axis, and a first frame on WORLD, where RobWork puts the first frame of a workcell.
+Devices become RobWork's elements if their frames allow it: a chain of consecutive frames for a
+SerialDevice, consecutive frames for a TreeDevice or a MobileDevice. Everything that RobWork cannot
+express is written as extensions, see `extensions`. Helpers are frames that exist only for RobWork,
+and that linkwork ignores: joints about the z axis, and a first frame on WORLD, because RobWork
+ignores the parent of the first frame of a workcell.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from linkwork.errors import Finding
 from linkwork.io.urdf.writer import robot_element
-from linkwork.io.xml.write import add, document_text, number_text, top_element
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.devices import (
     CompositeDevice,
@@ -44,66 +45,68 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 
-class Written(NamedTuple):
+class WorkcellOutput(NamedTuple):
     """A workcell as XML."""
 
     text: str
     joints: tuple[Finding, ...]  # joints that RobWork cannot read, as warnings
-    elements: tuple[Finding, ...]  # robots, devices and joints in places where it cannot
+    elements: tuple[Finding, ...]  # robots, devices, and joints outside of devices, as errors
 
 
-def write_workcell(cell: WorkCell, *, devices: bool = True) -> Written:
-    """A workcell as XML.
+def write_workcell(cell: WorkCell, *, devices: bool = True) -> WorkcellOutput:
+    """Write a workcell as XML.
 
     Args:
         cell: the workcell.
-        devices: whether devices become elements of RobWork where they can; else all are written in
-            linkwork's words.
+        devices: whether devices become RobWork's elements where possible; if not, all devices are
+            written as extensions.
     """
     top = top_element("WorkCell", name=cell.name)
     write_extras(top, cell.frames[0], refframe=WORLD)
     writer = _Writer(top, cell, devices)
     writer.write()
-    return Written(document_text(top), tuple(writer.beyond_joints), tuple(writer.beyond))
+    return WorkcellOutput(
+        document_text(top), tuple(writer.unsupported_joints), tuple(writer.unsupported_elements)
+    )
 
 
 class _Writer:
-    """Writes frames, robots and devices in an order that keeps theirs."""
+    """Writes frames, robots and devices, and preserves their order."""
 
     def __init__(self, top: Element, cell: WorkCell, blocks: bool) -> None:
         self.top = top
         self.cell = cell
         self.nodes = _nodes(cell)
         self.blocks = blocks
-        self.last = WORLD  # the last frame that is in no device
-        self.beyond: list[Finding] = []  # elements that RobWork cannot read
-        self.beyond_joints: list[Finding] = []
-        self.has_first = False  # whether a <Frame> stands directly in the workcell
+        self.last = WORLD  # the last frame outside of devices
+        self.unsupported_elements: list[Finding] = []  # elements that RobWork cannot read
+        self.unsupported_joints: list[Finding] = []
+        self.has_first = False  # whether there is a <Frame> directly in the workcell
         names = {WORLD, *(node.name for node in self.nodes)}
-        self.first = _free_name("linkwork.first", names)
+        self.first = _unique_name("linkwork.first", names)
         self.helpers = {
-            node.name: _free_name(f"{node.name}.joint", names)
+            node.name: _unique_name(f"{node.name}.joint", names)
             for node in self.nodes
             if isinstance(node, CellFrame) and needs_helper(node)
         }
 
     def write(self) -> None:
-        """Write all nodes, and the devices in between and after them."""
-        at = 0
-        waiting = list(self.cell.devices)
-        while at < len(self.nodes):
-            node = self.nodes[at]
-            device = next((d for d in waiting if self._starts_at(node, d)), None)
-            block = self._block(device, at) if device else ()
+        """Write all nodes, and the devices between and after them."""
+        index = 0
+        pending = list(self.cell.devices)
+        while index < len(self.nodes):
+            node = self.nodes[index]
+            device = next((d for d in pending if self._starts_at(node, d)), None)
+            block = self._block(device, index) if device else ()
             if device and block:
                 self._write_block(device, block)
-                waiting.remove(device)
-                at += len(block)
+                pending.remove(device)
+                index += len(block)
                 continue
             if isinstance(node, RobotDevice):
-                before = [d.name for d in waiting].index(node.name)
-                self._write_devices(waiting[:before])
-                del waiting[: before + 1]
+                before = [d.name for d in pending].index(node.name)
+                self._write_devices(pending[:before])
+                del pending[: before + 1]
                 self._write_robot(node)
             else:
                 self._write_first(node)
@@ -111,20 +114,20 @@ class _Writer:
                 if node.motion is not None:
                     self._note(f"frame {node.name!r}", "a <Joint> outside of a device")
                 self.last = node.name
-            at += 1
-        self._write_devices(waiting)
+            index += 1
+        self._write_devices(pending)
 
     def _starts_at(self, node: CellFrame | RobotDevice, device: DeviceSpec) -> bool:
-        """Whether an element of RobWork for a device could start with a node."""
+        """Whether RobWork's element for a device could start with a node."""
         return self.blocks and not isinstance(device, RobotDevice) and device.base == node.name
 
     def _write_first(self, frame: CellFrame) -> None:
-        """Write a frame on WORLD where the first frame of the workcell is none."""
+        """Write a helper on WORLD before the first frame of the workcell if it needs one."""
         helper = self.helpers.get(frame.name)
         is_frame = frame.motion is None or helper is not None
         if is_frame and not self.has_first and (frame.parent != WORLD or helper):
             element = add(self.top, "Frame", name=self.first, refframe=WORLD)
-            text = f"for RobWork, which puts the first frame of a workcell on {WORLD}"
+            text = f"for RobWork, where the parent of the first frame of a workcell is {WORLD}"
             add_property(element, HELPER_PROPERTY, text)
         self.has_first |= is_frame
 
@@ -137,13 +140,13 @@ class _Writer:
         *,
         end: bool = False,
     ) -> None:
-        """Write a frame; names in an element of a device are without the prefix of the device."""
+        """Write a frame; in the element of a device, names are without the prefix."""
         helper, joint = self.helpers.get(frame.name), frame.motion
         leader = self.helpers.get(joint.depends.joint) if joint and joint.depends else None
         if joint and helper is None and (frame.attachable or robwork_type(joint) is None):
             kind = f"{'attachable ' if frame.attachable else ''}{joint.kind}"
-            text = f"RobWork cannot read this {kind} joint, axis {number_text(*joint.axis)}"
-            self.beyond_joints.append(Finding("warning", f"frame {frame.name!r}", text))
+            text = f"RobWork cannot read this {kind} joint, axis {format_numbers(*joint.axis)}"
+            self.unsupported_joints.append(Finding("warning", f"frame {frame.name!r}", text))
         write_frame(
             parent,
             with_local_leader(frame, prefix),
@@ -154,12 +157,12 @@ class _Writer:
         )
 
     def _note(self, element: str, text: str) -> None:
-        self.beyond.append(Finding("error", element, f"RobWork cannot read {text}"))
+        self.unsupported_elements.append(Finding("error", element, f"RobWork cannot read {text}"))
 
-    def _block(self, device: DeviceSpec, at: int) -> tuple[CellFrame, ...]:
-        """The frames of a device that can stand in an element of RobWork, from its base on."""
+    def _block(self, device: DeviceSpec, index: int) -> tuple[CellFrame, ...]:
+        """The frames of RobWork's element for a device, from its base on; empty if impossible."""
         block: dict[str, CellFrame] = {}
-        for node in self.nodes[at:]:
+        for node in self.nodes[index:]:
             if not isinstance(node, CellFrame) or not node.name.startswith(f"{device.name}."):
                 break
             if block and node.parent not in block:
@@ -171,7 +174,7 @@ class _Writer:
         return frames if frames and self._fits(device, frames) else ()
 
     def _fits(self, device: DeviceSpec, frames: Sequence[CellFrame]) -> bool:
-        """Whether an element of RobWork with these frames says all about a device."""
+        """Whether RobWork's element with these frames describes a device completely."""
         match device:
             case SerialDevice():
                 return self._fits_serial(device, frames)
@@ -200,23 +203,23 @@ class _Writer:
         mobile = isinstance(device, MobileDevice)
         if mobile:
             element.set("basename", local[frames[0].name])
-            add(element, "AxelWidth").text = number_text(device.track)
+            add(element, "AxelWidth").text = format_numbers(device.track)
             for wheel, frame in zip(("LeftWheel", "RightWheel"), frames[1:3], strict=True):
                 add(element, wheel, name=local[frame.name])
         driven = device.driven({frame.name: frame for frame in self.cell.frames}, {})
         for frame in frames[3:] if mobile else frames:
-            own = replace(frame, home=()) if frame.name in driven else frame
-            first = isinstance(device, SerialDevice) or frame is frames[0]
-            ref = None if first else local[str(frame.parent)]
+            without_home = replace(frame, home=()) if frame.name in driven else frame
+            is_implicit = isinstance(device, SerialDevice) or frame is frames[0]
+            ref = None if is_implicit else local[str(frame.parent)]
             end = isinstance(device, TreeDevice) and _is_end(device, frame)
-            self._write_frame(element, own, (local[frame.name], ref), prefix, end=end)
+            self._write_frame(element, without_home, (local[frame.name], ref), prefix, end=end)
         for frame in frames[:3] if mobile else ():
             bare = CellFrame(name=frame.name, parent=None)
             shapes = replace(bare, visuals=frame.visuals, collisions=frame.collisions)
             write_extras(element, shapes, refframe=local[frame.name])
-        home = [number for name in driven for number in self.cell.frame(name).home]
+        home = [value for name in driven for value in self.cell.frame(name).home]
         if any(home):
-            add(element, "Q", name="Home").text = number_text(*home)
+            add(element, "Q", name="Home").text = format_numbers(*home)
 
     def _write_robot(self, robot: RobotDevice) -> None:
         self._note(f"robot {robot.name!r}", "a <Robot>")
@@ -235,8 +238,8 @@ class _Writer:
         element.append(robot_element(robot.model))
         joints = [self.cell.frame(name) for name in robot.joints]
         if any(explicit_home(joint) for joint in joints):
-            home = [number for joint in joints for number in joint.home]
-            add(element, "Q", name="Home").text = number_text(*home)
+            home = [value for joint in joints for value in joint.home]
+            add(element, "Q", name="Home").text = format_numbers(*home)
 
     def _write_devices(self, devices: Iterable[DeviceSpec]) -> None:
         kinds = {cls: kind for kind, cls in DEVICE_KINDS.items()}
@@ -248,8 +251,8 @@ class _Writer:
             consists_of: tuple[str, ...] = ()
             match device:
                 case MobileDevice():
-                    element.set("radius", number_text(device.radius))
-                    element.set("track", number_text(device.track))
+                    element.set("radius", format_numbers(device.radius))
+                    element.set("track", format_numbers(device.track))
                     consists_of = (device.left, device.right)
                 case JointDevice():
                     consists_of = device.joints
@@ -264,7 +267,7 @@ class _Writer:
 
 
 def _nodes(cell: WorkCell) -> tuple[CellFrame | RobotDevice, ...]:
-    """The frames of a cell in their order, with a robot in the place of its first frame."""
+    """The frames of a cell in their order; a robot replaces its frames, at the first of them."""
     robots = [device for device in cell.devices if isinstance(device, RobotDevice)]
     owner = {robot.frame(name): robot for robot in robots for name in robot.model.frame_names}
     nodes: list[CellFrame | RobotDevice] = []
@@ -283,21 +286,21 @@ def _fits_mobile(device: MobileDevice, frames: Sequence[CellFrame]) -> bool:
     if len(frames) < 3 or device.radius != 1:
         return False
     cart, left, right = (frame.name for frame in frames[:3])
-    plain = mobile_frames(cart, left, right, device.track)
-    own = [replace(frame, visuals=(), collisions=(), home=()) for frame in frames[:3]]
+    expected = mobile_frames(cart, left, right, device.track)
+    plain = [replace(frame, visuals=(), collisions=(), home=()) for frame in frames[:3]]
     end = frames[-1].name if len(frames) > 3 else cart
-    named = (device.left, device.right, device.end) == (left, right, end)
-    return named and own == plain and not explicit_home(frames[0])
+    has_names = (device.left, device.right, device.end) == (left, right, end)
+    return has_names and plain == expected and not explicit_home(frames[0])
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    """A name that no frame has, which is taken from now on."""
-    while name in taken:
+def _unique_name(name: str, used: set[str]) -> str:
+    """A name that is not in use; it is added to those in use."""
+    while name in used:
         name += "_"
-    taken.add(name)
+    used.add(name)
     return name
 
 
 def _is_end(device: TreeDevice, frame: CellFrame) -> bool:
-    """Whether a frame is an end of a device that can be marked as one."""
+    """Whether a frame can be marked as an end of a device."""
     return frame.name in device.ends and frame.motion is None and not frame.movable

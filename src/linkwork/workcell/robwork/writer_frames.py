@@ -1,4 +1,4 @@
-"""Write frames of a workcell: poses, joints, limits, shapes, and linkwork's own properties."""
+"""Writer of frames of a workcell: poses, joints, limits, shapes, and linkwork's properties."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.io.degrees import degrees_text
 from linkwork.io.urdf.writer import write_link
-from linkwork.io.xml.write import add, number_text
+from linkwork.io.xml.write import add, format_numbers
 from linkwork.model.geometry import Box, Cylinder, Material, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import KINDS
@@ -19,17 +19,17 @@ from linkwork.model.parts import NO_LIMITS, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.workcell.parts import CellFrame, Motion
 from linkwork.workcell.robwork.extensions import HELPER_PROPERTY
-from linkwork.workcell.robwork.joints import JOINT_TYPES, MOTION_PROPERTY, OWN_TYPE
+from linkwork.workcell.robwork.joints import JOINT_TYPES, LINKWORK_TYPE, MOTION_PROPERTY
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-_HELPED = ("revolute", "prismatic")
+_KINDS_WITH_HELPER = ("revolute", "prismatic")
 _LARGEST = 1e6  # limits beyond this [rad] are not written in degrees
 
 
 def with_local_leader(frame: CellFrame, prefix: str) -> CellFrame:
-    """A joint of a device that names the joint it depends on without the device."""
+    """The frame with the name of its leader relative to the device."""
     if frame.motion is None or frame.motion.depends is None:
         return frame
     depends = frame.motion.depends
@@ -38,7 +38,7 @@ def with_local_leader(frame: CellFrame, prefix: str) -> CellFrame:
 
 
 def explicit_home(frame: CellFrame) -> tuple[float, ...]:
-    """The numbers of a frame in the default state, if the file must say them."""
+    """The values of a frame in the default state; empty if they need not be written."""
     return () if replace(frame, home=()).home == frame.home else frame.home
 
 
@@ -50,12 +50,12 @@ def add_property(frame: Element, name: str, text: str | None = None) -> Element:
 
 
 def write_pose(parent: Element, pose: Pose, *, always: bool = False) -> None:
-    """Add `<RPY>` and `<Pos>`; if not always, unless the pose is the identity."""
+    """Add `<RPY>` and `<Pos>`; an identity is written only with `always`."""
     if pose == IDENTITY and not always:
         return
     x, y, z = pose.rpy
     add(parent, "RPY").text = " ".join(map(degrees_text, (z, y, x)))
-    add(parent, "Pos").text = number_text(*pose.xyz)
+    add(parent, "Pos").text = format_numbers(*pose.xyz)
 
 
 def write_frame(
@@ -71,13 +71,13 @@ def write_frame(
     """Add a frame or joint.
 
     Args:
-        parent: the element that it stands in.
-        frame: what to write.
-        name: of the frame in that element.
-        refframe: the frame that it sits on, if it is to be named.
+        parent: the element to add it to.
+        frame: the frame.
+        name: name of the frame in that element.
+        refframe: name of its parent, if it must be written.
         end: whether it is marked as an end of a TreeDevice.
-        helper: name of the joint to write before it, for one that `needs_helper`.
-        leader: the joint that it depends on, as RobWork knows it, if that is another's helper.
+        helper: name of the joint to write before it, if it `needs_helper`.
+        leader: name of its leader in RobWork, if that is a helper.
     """
     joint, daf = frame.motion, "true" if frame.attachable else None
     if joint is None:
@@ -87,17 +87,17 @@ def write_frame(
     elif helper is not None:
         element = _write_with_helper(parent, frame, (name, refframe, helper), leader)
     else:
-        kind = robwork_type(joint) or OWN_TYPE
+        kind = robwork_type(joint) or LINKWORK_TYPE
         element = _joint_element(parent, frame, (name, refframe), kind, frame.parent_H_frame)
-        if kind != OWN_TYPE:
+        if kind != LINKWORK_TYPE:
             _write_limits(element, joint, leader)
-        if kind == OWN_TYPE or leader is not None or not _is_plain(joint):
+        if kind == LINKWORK_TYPE or leader is not None or not _is_plain(joint):
             _write_motion(add_property(element, MOTION_PROPERTY), joint)
     write_extras(element, frame)
 
 
 def robwork_type(joint: Motion) -> str | None:
-    """The type of a joint in RobWork, about whose axis it moves; None if there is none."""
+    """The type of a joint in RobWork with the same motion; None if there is none."""
     if joint.joint_H_frame != IDENTITY or joint.backwards:
         return None
     for name, motions in JOINT_TYPES.items():
@@ -107,12 +107,12 @@ def robwork_type(joint: Motion) -> str | None:
 
 
 def needs_helper(frame: CellFrame) -> bool:
-    """Whether RobWork reads a joint as two frames: its own joint about z, and a frame on it.
+    """Whether a joint is written for RobWork as two frames: a joint about z, and a frame on it.
 
-    For a revolute or prismatic joint about another axis, or with a pose behind it.
+    This applies to revolute and prismatic joints with another axis, or with a pose after the joint.
     """
     joint = frame.motion
-    if joint is None or joint.kind not in _HELPED or frame.attachable:
+    if joint is None or joint.kind not in _KINDS_WITH_HELPER or frame.attachable:
         return False
     return robwork_type(joint) is None
 
@@ -120,9 +120,9 @@ def needs_helper(frame: CellFrame) -> bool:
 def _joint_element(
     parent: Element, frame: CellFrame, names: tuple[str, str | None], kind: str, pose: Pose
 ) -> Element:
-    """Add a `<Joint>` and its pose, without which RobWork takes `<PosLimit` for `<Pos`."""
+    """Add a `<Joint>` and its pose; without `<Pos>`, RobWork reads `<PosLimit>` as `<Pos>`."""
     name, refframe = names
-    passive = frame.motion is not None and not frame.motion.active and kind != OWN_TYPE
+    passive = frame.motion is not None and not frame.motion.active and kind != LINKWORK_TYPE
     element = add(
         parent,
         "Joint",
@@ -139,7 +139,7 @@ def _joint_element(
 def _write_with_helper(
     parent: Element, frame: CellFrame, names: tuple[str, str | None, str], leader: str | None
 ) -> Element:
-    """Add a joint about z that linkwork passes over, and the frame on it, which says how it moves.
+    """Add a joint about z, which linkwork ignores, and the frame on it with the actual motion.
 
     P M(axis) J = (P R) M(z) (R^-1 J), with R z = axis; M^-1 is M about the opposite axis.
     """
@@ -162,36 +162,43 @@ def _write_with_helper(
 
 
 def _is_plain(joint: Motion) -> bool:
-    """Whether the elements of RobWork say all about a joint that has a type there."""
+    """Whether RobWork's elements describe a joint with a RobWork type completely."""
     limits = joint.limits
-    bounded = isfinite(limits.lower) and isfinite(limits.upper)
-    free = (limits.lower, limits.upper) == (NO_LIMITS.lower, NO_LIMITS.upper)
-    small = not bounded or max(-limits.lower, limits.upper) <= _LARGEST
-    limited = KINDS[joint.kind].nv == 1 or isinf(joint.acceleration)
-    return (free or bounded) and small and limited and not joint.joint
+    is_bounded = isfinite(limits.lower) and isfinite(limits.upper)
+    is_free = (limits.lower, limits.upper) == (NO_LIMITS.lower, NO_LIMITS.upper)
+    is_small = not is_bounded or max(-limits.lower, limits.upper) <= _LARGEST
+    has_limits = KINDS[joint.kind].nv == 1 or isinf(joint.acceleration)
+    return (is_free or is_bounded) and is_small and has_limits and not joint.joint
 
 
 def _write_limits(element: Element, joint: Motion, leader: str | None) -> None:
-    """Add the limits of a joint as RobWork has them: of one coordinate, both bounds or none."""
+    """Add the limits of a joint with one coordinate; RobWork needs both bounds or none."""
     if KINDS[joint.kind].nv != 1:
         return
     limits = joint.limits
-    angular = joint.kind == "revolute"
+    is_angular = joint.kind == "revolute"
 
-    def unit(number: float) -> str:
-        return degrees_text(number) if angular else number_text(number)
+    def in_file_units(value: float) -> str:
+        return degrees_text(value) if is_angular else format_numbers(value)
 
     if isfinite(limits.lower) and isfinite(limits.upper):
-        add(element, "PosLimit", min=unit(limits.lower), max=unit(limits.upper))
+        bounds = {"min": in_file_units(limits.lower), "max": in_file_units(limits.upper)}
+        add(element, "PosLimit", **bounds)
     if isfinite(limits.velocity):
-        add(element, "VelLimit", max=unit(limits.velocity))
+        add(element, "VelLimit", max=in_file_units(limits.velocity))
     if isfinite(joint.acceleration):
-        add(element, "AccLimit", max=unit(joint.acceleration))
+        add(element, "AccLimit", max=in_file_units(joint.acceleration))
     if joint.depends:
         on, gain, offset = joint.depends.joint, joint.depends.multiplier, joint.depends.offset
-        add(element, "Depend", on=leader or on, gain=number_text(gain), offset=number_text(offset))
+        add(
+            element,
+            "Depend",
+            on=leader or on,
+            gain=format_numbers(gain),
+            offset=format_numbers(offset),
+        )
     if isfinite(limits.effort):
-        add_property(element, "linkwork.effort", number_text(limits.effort))
+        add_property(element, "linkwork.effort", format_numbers(limits.effort))
 
 
 def _write_motion(parent: Element, joint: Motion, mount: Pose | None = None) -> None:
@@ -199,63 +206,66 @@ def _write_motion(parent: Element, joint: Motion, mount: Pose | None = None) -> 
         parent,
         "motion",
         kind=joint.kind,
-        axis=number_text(*joint.axis),
-        pitch=number_text(joint.pitch) if joint.pitch else None,
+        axis=format_numbers(*joint.axis),
+        pitch=format_numbers(joint.pitch) if joint.pitch else None,
         backwards="true" if joint.backwards else None,
         active=None if joint.active else "false",
         joint=joint.joint or None,
-        acceleration=number_text(joint.acceleration) if isfinite(joint.acceleration) else None,
+        acceleration=format_numbers(joint.acceleration) if isfinite(joint.acceleration) else None,
     )
     if joint.joint_H_frame != IDENTITY:
         pose = joint.joint_H_frame
-        add(element, "origin", xyz=number_text(*pose.xyz), rpy=number_text(*pose.rpy))
+        add(element, "origin", xyz=format_numbers(*pose.xyz), rpy=format_numbers(*pose.rpy))
     if mount is not None:
-        origin = {"xyz": number_text(*mount.xyz), "rpy": number_text(*mount.rpy)}
+        origin = {"xyz": format_numbers(*mount.xyz), "rpy": format_numbers(*mount.rpy)}
         add(add(element, "mount"), "origin", **origin)
     names = ("lower", "upper", "velocity", "effort")
     limits = {name: getattr(joint.limits, name) for name in names}
-    written = {name: number_text(value) for name, value in limits.items() if isfinite(value)}
-    if written:
-        add(element, "limit", **written)
+    finite = {name: format_numbers(value) for name, value in limits.items() if isfinite(value)}
+    if finite:
+        add(element, "limit", **finite)
     if joint.depends:
         on, gain, offset = joint.depends.joint, joint.depends.multiplier, joint.depends.offset
-        add(element, "depends", on=on, gain=number_text(gain), offset=number_text(offset))
+        add(element, "depends", on=on, gain=format_numbers(gain), offset=format_numbers(offset))
 
 
 def write_extras(element: Element, frame: CellFrame, refframe: str | None = None) -> None:
-    """Shapes, inertia, properties and the default state of a frame."""
-    named = {"refframe": refframe}
+    """Add the shapes, inertia, properties and default state of a frame."""
+    reference = {"refframe": refframe}
     bare = tuple(replace(shape, material=None) for shape in frame.visuals)
     simple = all(map(_is_simple, (*frame.visuals, *frame.collisions)))
     simple = simple and all(shape.material is None for shape in frame.collisions)
-    both = frame.collisions == bare
+    are_equal = frame.collisions == bare
     for shape in frame.visuals if simple else ():
-        colmodel = None if both else "Disabled"
-        _write_shape(add(element, "Drawable", name=shape.name, **named, colmodel=colmodel), shape)
-    for shape in frame.collisions if simple and not both else ():
-        _write_shape(add(element, "CollisionModel", name=shape.name, **named), shape)
+        colmodel = None if are_equal else "Disabled"
+        drawable = add(element, "Drawable", name=shape.name, **reference, colmodel=colmodel)
+        _write_shape(drawable, shape)
+    for shape in frame.collisions if simple and not are_equal else ():
+        _write_shape(add(element, "CollisionModel", name=shape.name, **reference), shape)
     if frame.inertia != NO_INERTIA or not simple:
         shapes = () if simple else (frame.visuals, frame.collisions)
         visuals, collisions = shapes or ((), ())
         link = Link(name=frame.name, inertia=frame.inertia, visuals=visuals, collisions=collisions)
         write_link(add_property(element, "linkwork.link"), link)
     for name, value in frame.properties:
-        add(element, "Property", name=name, **named).text = value
+        add(element, "Property", name=name, **reference).text = value
     if home := explicit_home(frame):
-        add_property(element, "linkwork.home", number_text(*home))
+        add_property(element, "linkwork.home", format_numbers(*home))
     if frame.home_parent is not None:
         add_property(element, "linkwork.parent", frame.home_parent)
 
 
 def _is_simple(shape: Shape) -> bool:
-    """Whether RobWork has the geometry and the colour of a shape."""
-    look = shape.material
-    plain_look = look is None or (look.rgba is not None and look == Material(rgba=look.rgba))
+    """Whether RobWork can express the geometry and the color of a shape."""
+    material = shape.material
+    has_only_color = material is None or (
+        material.rgba is not None and material == Material(rgba=material.rgba)
+    )
     match shape.geometry:
         case Mesh():
-            return plain_look and shape.geometry.scale == (1.0, 1.0, 1.0)
+            return has_only_color and shape.geometry.scale == (1.0, 1.0, 1.0)
         case Box() | Sphere() | Cylinder():
-            return plain_look
+            return has_only_color
         case _:
             return False
 
@@ -264,14 +274,14 @@ def _write_shape(element: Element, shape: Shape) -> None:
     write_pose(element, shape.link_H_shape)
     if shape.material and shape.material.rgba:
         *color, alpha = shape.material.rgba
-        add(element, "RGB").text = number_text(*color, *([] if alpha == 1 else [alpha]))
+        add(element, "RGB").text = format_numbers(*color, *([] if alpha == 1 else [alpha]))
     match shape.geometry:
         case Box((x, y, z)):
-            add(element, "Box", x=number_text(x), y=number_text(y), z=number_text(z))
+            add(element, "Box", x=format_numbers(x), y=format_numbers(y), z=format_numbers(z))
         case Sphere(radius):
-            add(element, "Sphere", radius=number_text(radius))
+            add(element, "Sphere", radius=format_numbers(radius))
         case Cylinder(radius, length):
-            add(element, "Cylinder", radius=number_text(radius), z=number_text(length))
+            add(element, "Cylinder", radius=format_numbers(radius), z=format_numbers(length))
         case Mesh(filename):
             add(element, "Polytope", file=filename)
         case _:

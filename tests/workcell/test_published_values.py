@@ -1,4 +1,4 @@
-"""Numbers that RobWork's own tests and examples state, and closed forms from books."""
+"""Values from RobWork's tests and examples, and closed forms from textbooks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IDENTITY = lw.Pose()
 
 
 def craig(alpha: float, a: float, d: float) -> np.ndarray:
-    """Pose of a joint on the one before it, by its Denavit-Hartenberg numbers as Craig has them."""
+    """Pose of a joint in the previous one, by Craig's Denavit-Hartenberg parameters."""
     c, s = np.cos(alpha), np.sin(alpha)
     return np.array([[1, 0, 0, a], [0, c, -s, -s * d], [0, s, c, c * d], [0, 0, 0, 1]])
 
@@ -27,7 +27,7 @@ def chain_of(rows, tool=IDENTITY, mount=IDENTITY) -> lw.WorkCell:
     return cell.with_device(lw.SerialDevice("arm", "base", "tool"))
 
 
-def test_the_puma_560_has_its_closed_form():
+def test_puma_560_agrees_with_its_closed_form():
     """Craig, Introduction to Robotics, section 3.7."""
     a2, d3, a3, d4 = 0.4318, -1.15005, 0.0203, -0.4318
     rows = [(0, 0, 0), (-TURN, 0, 0), (0, a2, d3), (-TURN, a3, d4), (TURN, 0, 0), (-TURN, 0, 0)]
@@ -50,7 +50,7 @@ def test_the_puma_560_has_its_closed_form():
     np.testing.assert_allclose(H[:, :3, 0].T, x_axis, atol=1e-14)
 
 
-def test_the_kr16_is_where_robworks_tests_have_it():
+def test_kr16_agrees_with_robworks_tests():
     s = np.sqrt(0.5)
     rows = [
         *[(0, 0, 0), (TURN, 0.26, 0), (0, 0.68, 0)],
@@ -77,7 +77,7 @@ Device at (0, 0, 0)
         TCP at (-0.955356, 0.107485, 0.161679)"""
 
 
-def test_the_tree_of_robworks_example_is_printed_with_its_positions():
+def test_tree_of_robworks_example_is_printed_with_positions():
     cell, parent = lw.WorkCell("workcell").with_frame("Device"), "Device"
     home = (0.98, 1.503, -1.521, -0.76, -0.237, -0.895, 0.0)
     where = [(0, 0, 0), (0, 0, 0.1), (0.5, 0, 0), (0, 0, 0), (0.5, 0, 0), (0, 0, 0), (0.1, 0, 0)]
@@ -121,7 +121,7 @@ def _with(cell, child, parent):
     return cell.with_frame(f"f{child}", on, movable=movable, attachable=attachable)
 
 
-def test_chains_add_up():
+def test_chains_are_concatenated():
     cell, parent = lw.WorkCell("chain"), "WORLD"
     for k in (1, 2, 3):
         cell = cell.with_frame(f"l{k}", parent, lw.Pose((k, k + 1, k + 2)))

@@ -1,4 +1,4 @@
-"""From bytes to elements: encodings, declarations, entities, line numbers."""
+"""Parsing of XML: encodings, declarations, entities, line numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.messages import assert_facts
-from tests.support.urdf_files import GOOD, before_end, changed, loaded, refusal
+from tests.support.urdf_files import GOOD, before_end, changed, error_message, loaded
 
 UMLAUT = GOOD.replace('"lamp"', '"Lämpchen"')
 BROKEN = changed('<mass value="2"/>', '<mass value="?"/>')  # on line 6
@@ -36,14 +36,14 @@ def declared(encoding: str, text: str = UMLAUT) -> str:
     ],
     ids=lambda data: data[:24].decode("latin-1"),
 )
-def test_bytes_are_decoded_by_their_mark_or_declaration(data):
-    model, said = loaded(data)
+def test_bytes_are_decoded_by_their_byte_order_mark_or_declaration(data):
+    model, messages = loaded(data)
 
     assert model.name in ("Lämpchen", "lamp")
-    assert said == []
+    assert messages == []
 
 
-def test_file_is_decoded_as_bytes_are(tmp_path: Path):
+def test_file_is_decoded_like_bytes(tmp_path: Path):
     file = tmp_path / "lamp.urdf"
     file.write_bytes(declared("iso-8859-1").encode("latin-1"))
 
@@ -51,32 +51,32 @@ def test_file_is_decoded_as_bytes_are(tmp_path: Path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "klingon", "rot13"])
-def test_declared_encoding_of_a_text_means_nothing(encoding):
-    """A str is decoded already."""
+def test_declared_encoding_of_a_string_is_ignored(encoding):
+    """A str is already decoded."""
     assert loaded(declared(encoding))[0].name == "Lämpchen"
 
 
-def test_latin_1_that_calls_itself_utf_8_is_refused():
-    said = refusal(declared("utf-8").encode("latin-1"))
-    assert_facts(said, "<text>:2: .*0xe4.*utf-8")
+def test_latin_1_declared_as_utf_8_is_rejected():
+    message = error_message(declared("utf-8").encode("latin-1"))
+    assert_facts(message, "<text>:2: .*0xe4.*utf-8")
 
 
-def test_latin_1_without_declaration_is_refused():
-    assert_facts(refusal(UMLAUT.encode("latin-1")), "<text>:1: .*0xe4.*utf-8")
+def test_latin_1_without_declaration_is_rejected():
+    assert_facts(error_message(UMLAUT.encode("latin-1")), "<text>:1: .*0xe4.*utf-8")
 
 
-def test_utf_16_without_a_mark_is_refused():
-    assert refusal(GOOD.encode("utf-16-le")) == "<text>:1: NUL byte"
-    assert refusal(GOOD.encode("utf-16-be")) == "<text>:1: NUL byte"
+def test_utf_16_without_a_mark_is_rejected():
+    assert error_message(GOOD.encode("utf-16-le")) == "<text>:1: NUL byte"
+    assert error_message(GOOD.encode("utf-16-be")) == "<text>:1: NUL byte"
 
 
-def test_utf_16_that_stops_in_the_middle_is_refused():
-    assert re.match(r"<text>:\d+: .*utf-16", refusal(UMLAUT.encode("utf-16")[:-1]))
+def test_truncated_utf_16_is_rejected():
+    assert re.match(r"<text>:\d+: .*utf-16", error_message(UMLAUT.encode("utf-16")[:-1]))
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "cp037"])
-def test_plain_letters_that_call_themselves_something_wide_are_refused(encoding):
-    assert refusal(declared(encoding, GOOD).encode("ascii")).startswith("<text>:")
+def test_ascii_declared_as_a_wide_encoding_is_rejected(encoding):
+    assert error_message(declared(encoding, GOOD).encode("ascii")).startswith("<text>:")
 
 
 @pytest.mark.parametrize(
@@ -100,29 +100,29 @@ def test_plain_letters_that_call_themselves_something_wide_are_refused(encoding)
         "aliases",
     ],
 )
-def test_codec_that_is_no_character_set_is_unknown(encoding):
-    said = refusal(declared(encoding, GOOD).encode())
-    assert_facts(said, f"<text>:1: .*encoding {re.escape(repr(encoding))}")
+def test_codec_that_is_not_a_character_set_is_rejected(encoding):
+    message = error_message(declared(encoding, GOOD).encode())
+    assert_facts(message, f"<text>:1: .*encoding {re.escape(repr(encoding))}")
 
 
-def test_half_a_surrogate_pair_is_refused():
-    said = refusal(changed('<link name="base"/>', '<link name="\ud800"/>'))
-    assert_facts(said, "<text>:2: .*surrogate")
+def test_unpaired_surrogate_is_rejected():
+    message = error_message(changed('<link name="base"/>', '<link name="\ud800"/>'))
+    assert_facts(message, "<text>:2: .*surrogate")
 
 
 @pytest.mark.parametrize("letter", ["\x01", "\x1b", "\ufffe", "&#1;", "&#0;", "&#xD800;"])
-def test_letter_that_xml_forbids_is_refused_on_its_line(letter):
-    message = refusal(changed('<link name="base"/>', f'<link name="{letter}"/>'))
+def test_invalid_xml_character_is_rejected_with_its_line(letter):
+    message = error_message(changed('<link name="base"/>', f'<link name="{letter}"/>'))
 
     assert_facts(message, r"<text>:2: .*XML.*column \d")
 
 
-def test_name_may_hold_line_breaks_and_quotes_and_is_shown_in_one_line():
+def test_name_with_line_breaks_and_quotes_is_shown_in_one_line():
     name = 'a\n"b"\t<c>'
     written = "a&#10;&quot;b&quot;&#9;&lt;c&gt;"
 
     assert loaded(GOOD.replace('"arm"', f'"{written}"'))[0].link_names == ("base", name)
-    message = refusal(BROKEN.replace('"arm"', f'"{written}"'))
+    message = error_message(BROKEN.replace('"arm"', f'"{written}"'))
     assert message.startswith(f"<text>:6: link {name!r}: mass value: '?' ")
 
 
@@ -135,7 +135,7 @@ def test_name_may_hold_line_breaks_and_quotes_and_is_shown_in_one_line():
         '<!DOCTYPE robot PUBLIC "-//x//y" "http://localhost:1/robot.dtd">',
     ],
 )
-def test_doctype_that_declares_nothing_is_passed_over_and_its_file_not_read(doctype):
+def test_doctype_without_declarations_is_ignored(doctype):
     assert loaded(f"{doctype}\n{GOOD}") == loaded(GOOD)
 
 
@@ -155,72 +155,72 @@ def test_doctype_that_declares_nothing_is_passed_over_and_its_file_not_read(doct
     ],
 )
 @pytest.mark.parametrize("form", ["str", "bytes", "utf-16"])
-def test_doctype_that_declares_anything_is_refused_however_it_is_dressed(head, form):
-    """Entities and default attributes put numbers into a file that do not stand there."""
+def test_doctype_with_declarations_is_rejected(head, form):
+    """Entities and default attributes add values that are not visible in the elements."""
     text = head + "\n" + changed('<mass value="2"/>', "<mass/>", '"lamp"', '"&x;"')
     source = {"str": text, "bytes": text.encode(), "utf-16": text.encode("utf-16")}[form]
 
-    message = refusal(source)
+    message = error_message(source)
 
     assert re.match(r"<text>:[12]: ", message)
     assert REFUSED in message or (head.startswith("\ufeff") and "not well-formed" in message)
 
 
-def test_entity_that_is_not_declared_is_refused():
-    message = refusal(changed('"lamp"', '"&x;"'))
+def test_undeclared_entity_is_rejected():
+    message = error_message(changed('"lamp"', '"&x;"'))
 
     assert_facts(message, r"<text>:1: .*XML.*column \d")
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
 @pytest.mark.parametrize("encode", [str, str.encode], ids=["text", "bytes"])
-def test_line_numbers_are_right_whatever_ends_a_line(ending, encode):
+def test_line_numbers_are_right_for_all_line_endings(ending, encode):
     text = BROKEN.replace("\n", ending)
 
-    assert_facts(refusal(encode(text)), "<text>:6: link 'arm': mass value: '[?]'")
+    assert_facts(error_message(encode(text)), "<text>:6: link 'arm': mass value: '[?]'")
 
 
 @pytest.mark.parametrize("before", ["\n", "<!--\n-->", "<?p\n?>"], ids=["blank", "comment", "PI"])
 def test_line_numbers_are_right_beyond_65535(before):
     text = changed('  <link name="base"/>', before * 70_000 + '  <link name="base"/>', text=BROKEN)
 
-    assert_facts(refusal(text), "<text>:70006: link 'arm': mass value: '[?]'")
+    assert_facts(error_message(text), "<text>:70006: link 'arm': mass value: '[?]'")
 
 
-def test_element_over_several_lines_is_named_by_its_first():
+def test_element_over_several_lines_has_the_line_of_its_start():
     text = changed('<mass value="2"/>', '<mass\n\n  value="?"\n/>')
 
-    assert_facts(refusal(text), "<text>:6: link 'arm': mass value: '[?]'")
+    assert_facts(error_message(text), "<text>:6: link 'arm': mass value: '[?]'")
 
 
 def test_line_of_a_syntax_error_is_right_beyond_65535():
     text = before_end("\n" * 70_000 + "<a></b>")
 
-    assert_facts(refusal(text), r"<text>:70020: .*XML.*column \d")
+    assert_facts(error_message(text), r"<text>:70020: .*XML.*column \d")
 
 
-def test_syntax_error_is_told_rather_than_a_prefix_that_is_not_declared():
-    message = refusal(before_end("<drake:x/>", "<a></b>"))
+def test_syntax_error_takes_precedence_over_an_undeclared_prefix():
+    message = error_message(before_end("<drake:x/>", "<a></b>"))
 
     assert_facts(message, r"<text>:21: .*XML.*column \d")
 
 
 @pytest.mark.parametrize("rest", ["junk", "<robot/>", "&", "\0"])
-def test_anything_behind_the_robot_is_refused(rest):
-    assert refusal(GOOD + rest).startswith("<text>:21: ")
+def test_content_after_the_root_is_rejected(rest):
+    assert error_message(GOOD + rest).startswith("<text>:21: ")
 
 
-def test_comment_behind_the_robot_is_passed_over():
+def test_comment_after_the_root_is_ignored():
     assert loaded(GOOD + "<!-- the end -->\n<?end?>\n") == loaded(GOOD)
 
 
-def test_attribute_given_twice_is_refused():
-    message = refusal(changed('<link name="base"/>', '<link name="base" name="b"/>'))
+def test_duplicate_attribute_is_rejected():
+    message = error_message(changed('<link name="base"/>', '<link name="base" name="b"/>'))
 
     assert_facts(message, r"<text>:2: .*XML.*column \d")
 
 
-def test_xml_declaration_in_the_middle_is_refused():
-    message = refusal('\n<?xml version="1.0"?>\n' + GOOD)
+def test_xml_declaration_after_the_start_is_rejected():
+    message = error_message('\n<?xml version="1.0"?>\n' + GOOD)
 
     assert_facts(message, r"<text>:2: .*XML.*column \d")

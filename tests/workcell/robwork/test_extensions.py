@@ -1,4 +1,4 @@
-"""What linkwork says in workcell files and RobWork has no words for."""
+"""Extensions of the workcell format."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def cell_of(inside: str) -> lw.WorkCell:
 
 
 def joint(motion: str) -> str:
-    own = f'<Property name="linkwork.motion">{motion}</Property>'
-    return f'<Joint name="j" type="linkwork">{own}</Joint>'
+    motion_property = f'<Property name="linkwork.motion">{motion}</Property>'
+    return f'<Joint name="j" type="linkwork">{motion_property}</Joint>'
 
 
 def message(inside: str) -> str:
@@ -26,7 +26,7 @@ def message(inside: str) -> str:
     return str(caught.value)
 
 
-def test_inertia_and_shapes_are_those_of_urdf():
+def test_link_property_has_inertia_and_shapes_as_in_urdf():
     text = """<Frame name="a"><Property name="linkwork.link"><link><inertial><origin xyz="1 2 3"/>
     <mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="2" iyz="0" izz="2.5"/></inertial>
     <collision><geometry><capsule radius="1" length="2"/></geometry></collision></link></Property>
@@ -38,7 +38,7 @@ def test_inertia_and_shapes_are_those_of_urdf():
     assert frame.collisions == (lw.Shape(lw.Capsule(1, 2)),)
 
 
-def test_efforts_homes_and_parents_are_kept():
+def test_efforts_homes_and_parents_are_read():
     text = """<Frame name="hand"/><SerialDevice name="d"><Frame name="B"/><Joint name="J"
     type="Revolute"><Property name="linkwork.effort">87</Property></Joint></SerialDevice>
     <Frame name="m" refframe="WORLD" type="Movable" daf="true">
@@ -52,7 +52,7 @@ def test_efforts_homes_and_parents_are_kept():
     assert cell.values("m", cell.state()).tolist() == [1, 2, 3, 0, 1, 0, 0]
 
 
-def test_the_default_state_may_come_before_what_it_depends_on():
+def test_default_state_may_precede_what_it_depends_on():
     text = """<Joint name="j" type="linkwork"><Property name="linkwork.home">0.5</Property>
     <Property name="linkwork.motion"><motion kind="revolute"/></Property></Joint>
     <Frame name="m" refframe="WORLD" type="Movable" daf="true">
@@ -66,7 +66,7 @@ def test_the_default_state_may_come_before_what_it_depends_on():
     assert cell.parent("m", cell.state()) == "late"
 
 
-def test_a_joint_moves_as_linkwork_says():
+def test_motion_property_defines_the_motion_of_a_joint():
     text = """<motion kind="helical" axis="0 0 2" pitch="0.5" active="false" acceleration="3">
     <origin xyz="1 0 0"/><limit lower="-1" effort="9"/></motion>"""
 
@@ -80,7 +80,7 @@ def test_a_joint_moves_as_linkwork_says():
     np.testing.assert_allclose(H[:3, 3], [-1, 0, np.pi / 2], atol=1e-15)
 
 
-def test_a_joint_follows_another_as_linkwork_says():
+def test_motion_property_defines_a_dependent_joint():
     text = joint('<motion kind="revolute"><depends on="lead" gain="2" offset="1"/></motion>')
     cell = cell_of(
         '<Joint name="lead" type="Revolute" refframe=""/>'
@@ -103,30 +103,30 @@ WRONG = {
         r"linkwork\.motion: .*<Joint>.*<mount>"
     ),
     '<Frame name="a"><Property name="linkwork.effort">1</Property></Frame>': (
-        r"linkwork\.effort: .*no joint"
+        r"linkwork\.effort: .*not a joint"
     ),
     '<Frame name="a"><Property name="linkwork.link"/></Frame>': "<Property>.*<link>",
     '<Frame name="a" daf="true"><Property name="linkwork.parent">x</Property></Frame>': "'x'",
     '<Property name="linkwork.home">1</Property>': "outside of a frame",
-    '<Robot name="r" file="arm.urdf"/>': r"'arm\.urdf'.*folder",
+    '<Robot name="r" file="arm.urdf"/>': r"'arm\.urdf'.*path",
     '<Robot name="r"><robot name="x"><link name="a"/><link name="b"/></robot></Robot>': "<text>:1:",
     '<Robot name="r"><robot name="x"><link name="a"/></robot></Robot>' * 2: (
-        "robot 'r': .*taken.*<text>:1"
+        "robot 'r': .*use.*<text>:1"
     ),
     '<Device name="d" kind="mobile" base="WORLD"><End name="WORLD"/></Device>': r"wheels.*\b0\b",
     '<Device name="d" kind="odd" base="WORLD"><End name="WORLD"/></Device>': "Device kind: .*'odd'",
     '<Frame name="r.a"/><Robot name="r"><robot name="x"><link name="a"/></robot></Robot>': (
-        r"'r\.a'.*taken.*<Robot>"
+        r"'r\.a'.*use.*<Robot>"
     ),
 }
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_wrong_in_linkworks_own_words_is_refused(text):
+def test_invalid_extensions_are_rejected(text):
     assert re.search(WRONG[text], message(text), re.DOTALL)
 
 
-def test_lines_of_a_robot_inside_a_file_are_those_of_the_file():
+def test_lines_of_an_inline_robot_are_those_of_the_file():
     text = """
     <Robot name="r">
       <robot name="x">
@@ -139,7 +139,7 @@ def test_lines_of_a_robot_inside_a_file_are_those_of_the_file():
     assert "<text>:5: link 'a': mass value: 'heavy'" in message(text)
 
 
-def test_a_robot_is_read_from_allowed_folders_only(tmp_path: Path):
+def test_robot_is_read_from_allowed_folders_only(tmp_path: Path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "arm.urdf").write_text(lw.dump_urdf(lw.robots.load("pendulum")))
     main = tmp_path / "cells" / "c.xml"

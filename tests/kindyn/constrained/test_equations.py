@@ -1,0 +1,142 @@
+"""Constraint equations: error, Jacobian and bias against definitions that share no code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.linkages import LINKAGES, closed, four_bar, random_linkage
+
+import linkwork as lw
+from linkwork.model.joint_motion import motion_subspace
+from linkwork.model.joints import KINDS
+
+CLOSING = [kind for kind in KINDS if KINDS[kind].closure(lw.model.joints.Axis()) is not None]
+
+
+def null_space(J):
+    _, s, vt = np.linalg.svd(J)
+    rank = int((s > 1e-9 * s.max(initial=0.0)).sum())
+    return vt[rank:].T
+
+
+@pytest.mark.parametrize("kind", CLOSING)
+@pytest.mark.parametrize("floating", [True, False])
+def test_allowed_velocities_are_those_of_the_closing_joint(kind, floating):
+    """The relative twist of its links is in the motion subspace of the joint, and nothing else."""
+    kd, q = random_linkage(3, kind, floating=floating)
+    constrained = kd.constrained()
+    assert np.abs(constrained.error(q)).max(initial=0.0) < 1e-12
+    J = constrained.jacobian(q)
+    assert J.shape == (6 - KINDS[kind].nv, kd.nv)
+    assert np.linalg.matrix_rank(J) == len(J) or kind == "floating"
+    [joint] = kd.closing_joints
+    first, second = joint.first, joint.second
+    relative = kd.replace(representation="body").relative_jacobian(first, second, q)
+    twists = relative @ null_space(J)[kd.nv - relative.shape[1] :]  # in the axes of `second`
+    theta = _theta(kd, joint, q)
+    S = motion_subspace(joint, theta, child=second)
+    unexplained = twists - S @ np.linalg.lstsq(S, twists, rcond=None)[0]
+    assert np.abs(unexplained).max(initial=0.0) < 1e-9
+
+
+def _theta(kd, joint, q):
+    """The position of the closing joint, by least squares from the pose of its links."""
+    from linkwork.model.joint_motion import motion_pose
+
+    first_H_second = np.linalg.inv(kd.transform(joint.first, q)) @ kd.transform(joint.second, q)
+    M = np.linalg.inv(joint.first_H_joint.matrix()) @ first_H_second
+    M = M @ np.linalg.inv(joint.joint_H_second.matrix())
+    kind, theta = joint.motion_kind, np.array(joint.motion_kind.neutral)
+    for _ in range(60):
+        apart = np.linalg.inv(motion_pose(joint, theta)) @ M
+        step = np.linalg.lstsq(
+            motion_subspace(
+                lw.Joint(
+                    name="j",
+                    kind=joint.kind,
+                    first="a",
+                    second="b",
+                    axis=joint.axis,
+                    pitch=joint.pitch,
+                ),
+                theta,
+                child="b",
+            ),
+            lw.spatial.se3.log(apart),
+            rcond=None,
+        )[0]
+        theta = np.array(kind.moved(theta.tolist(), step.tolist()), dtype=float)
+    np.testing.assert_allclose(motion_pose(joint, theta), M, atol=1e-9)
+    return theta
+
+
+@pytest.mark.parametrize("kind", CLOSING)
+@pytest.mark.parametrize("representation", ["mixed", "body", "inertial"])
+def test_jacobian_and_bias_are_derivatives(kind, representation):
+    kd, q = random_linkage(5, kind)
+    kd = kd.replace(representation=representation)
+    constrained = kd.constrained()
+    nu = constrained.project_velocity(q, np.random.default_rng(1).normal(size=kd.nv))
+    h = 1e-6
+    by_steps = [
+        (constrained.error(kd.integrate(q, e, h)) - constrained.error(kd.integrate(q, e, -h)))
+        / (2 * h)
+        for e in np.eye(kd.nv)
+    ]
+    J = constrained.jacobian(q)
+    np.testing.assert_allclose(J, np.array(by_steps).T.reshape(J.shape), atol=2e-8)
+    ahead, behind = (constrained.jacobian(kd.integrate(q, nu, t)) for t in (h, -h))
+    np.testing.assert_allclose(constrained.bias(q, nu), (ahead - behind) @ nu / (2 * h), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", LINKAGES)
+def test_linkages_have_their_degrees_of_freedom(name):
+    make, freedom = LINKAGES[name]
+    kd = lw.KinDyn(make(), floating=False)
+    constrained = kd.constrained()
+    q = closed(kd, 6, seed=1)
+    assert np.abs(constrained.error(q)).max() < 1e-9
+    G = constrained.independent_velocities(q)
+    assert G.shape == (6, kd.nv, freedom)
+    assert np.abs(constrained.jacobian(q) @ G).max() < 1e-8
+    M = constrained.mass_matrix(q)
+    np.testing.assert_allclose(M, np.swapaxes(G, 1, 2) @ kd.mass_matrix(q) @ G, atol=1e-9)
+
+
+def test_couplings_are_polynomials():
+    model = four_bar().with_constraint("coupling", "a", "d", coefficients=(0.1, 0.5, -0.3, 0.2))
+    kd = lw.KinDyn(model, floating=False)
+    constrained = kd.constrained()
+    q = np.array([0.3, 0.4, 0.7])
+    row = constrained.rows["a_to_d"]
+    expected = q[0] - (0.1 + 0.5 * q[2] - 0.3 * q[2] ** 2 + 0.2 * q[2] ** 3)
+    np.testing.assert_allclose(constrained.error(q)[row], expected, rtol=1e-14)
+    slope, curvature = 0.5 - 0.6 * q[2] + 0.6 * q[2] ** 2, -0.6 + 1.2 * q[2]
+    np.testing.assert_allclose(constrained.jacobian(q)[row], [[1.0, 0.0, -slope]], rtol=1e-14)
+    nu = np.array([0.2, -0.1, 0.8])
+    np.testing.assert_allclose(constrained.bias(q, nu)[row], -curvature * nu[2] ** 2, rtol=1e-13)
+
+
+def test_assembly_closes_what_can_be_closed_and_reports_the_rest():
+    kd = lw.KinDyn(four_bar(), floating=False)
+    q = np.tile(kd.random(seed=0), (3, 1))
+    q[0] += 0.1, -0.2, 0.1
+    q[2, 0] = np.nan
+    result = lw.assemble(kd, q, fixed=["a"])
+    assert result.converged.tolist() == [True, True, False]
+    assert result.failed == ("c",)
+    np.testing.assert_array_equal(result.q[:2, 0], q[:2, 0])
+    assert np.abs(result.errors[:2]).max() < 1e-10
+    # a crank that is too long for the others
+    longer = lw.KinDyn(
+        four_bar().with_constraint("point", "crank", second_xyz=(9, 0, 0)), floating=False
+    )
+    result = lw.assemble(longer, kd.neutral())
+    assert not result.converged
+    assert "crank_to_world" in result.failed
+    with pytest.raises(lw.ValueRangeError, match="crank_to_world"):
+        longer.random(seed=0)
+    with pytest.raises(lw.ValueRangeError, match="crank_to_world"):
+        longer.constrained().project_configuration(kd.neutral())
+    with pytest.raises(lw.ArgumentError, match="no closed loops"):
+        lw.assemble(lw.KinDyn(lw.load("quadruped")), np.zeros(19))

@@ -1,0 +1,61 @@
+"""Packages that only tests marked `peers` need."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+OPTIONAL = frozenset(
+    {
+        "adam",
+        "casadi",
+        "collada",
+        "dask",
+        "distributed",
+        "h5py",
+        "idyntree",
+        "importlinter",
+        "jax",
+        "liecasadi",
+        "matplotlib",
+        "mujoco",
+        "pinocchio",
+        "psutil",
+        "robot_descriptions",
+        "torch",
+        "trimesh",
+        "viser",
+        "xacro",
+        "zarr",
+    }
+)
+
+
+def is_optional(error: BaseException | None) -> bool:
+    """Whether an import failed because one of these packages is not installed."""
+    return isinstance(error, ModuleNotFoundError) and (
+        (error.name or "").partition(".")[0] in OPTIONAL
+    )
+
+
+def optional_package(name: str) -> Any:
+    """Import a package; if it is not installed, the first use of its result raises the error."""
+    try:
+        with warnings.catch_warnings():  # SWIG's deprecation warnings would crash iDynTree
+            warnings.simplefilter("ignore")
+            return import_module(name)
+    except ModuleNotFoundError as error:
+        if not is_optional(error):
+            raise
+        return _MissingPackage(error)
+
+
+class _MissingPackage:
+    """Stands for a package that is not installed."""
+
+    def __init__(self, error: ModuleNotFoundError) -> None:
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._error
