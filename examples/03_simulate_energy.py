@@ -1,9 +1,9 @@
-"""Simulate a double pendulum that nobody drives, and watch its energy.
+"""Simulate a passive double pendulum, and monitor its energy.
 
 python examples/03_simulate_energy.py [--plot]
 
-The energy of the pendulum must stay what it was. Euler's method adds to it step by step; a step of
-fourth-order Runge-Kutta, written out as a compiled function, keeps it.
+The energy of the pendulum is constant. Euler's method adds to it step by step; fourth-order
+Runge-Kutta, written as a compiled function, conserves it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 import linkwork as lw
 
-DT, STEPS = 0.002, 1500  # [s], 3 s in all
+DT, STEPS = 0.002, 1500  # time step [s], 3 s in total
 
 
 def main(plot: bool = False) -> dict[str, float]:
-    """The largest drift of the energy with two methods [J]."""
+    """Return the largest drift of the energy with two methods [J]."""
     kd = lw.KinDyn(lw.robots.load("double_pendulum"), floating=False)
     passive = np.zeros(kd.nv)
 
@@ -43,9 +43,9 @@ def main(plot: bool = False) -> dict[str, float]:
         q, nu = lw.rollout(step, start, steps=STEPS)  # (STEPS + 1, 2) each, without a Python loop
         energy = kd.kinetic_energy(q, nu) + kd.potential_energy(q)
         drifts[name], curves[name] = float(np.abs(energy - energy[0]).max()), energy
-        print(f"{name:11} drift of the energy in {DT * STEPS:.0f} s: {drifts[name]:.1e} J")
+        print(f"{name:11} energy drift in {DT * STEPS:.0f} s: {drifts[name]:.1e} J")
     swing = float(np.ptp(kd.potential_energy(q)))
-    print(f"while {swing:.1f} J go back and forth between height and motion")
+    print(f"the potential energy varies by {swing:.1f} J")
     if plot:
         show(curves)
     return drifts | {"swing": swing}

@@ -1,10 +1,10 @@
-"""Stand on one foot and lift the other: the foot on the ground becomes the base.
+"""Balance on one foot and lift the other: the foot on the ground is the base.
 
 python examples/07_balance_on_one_foot.py [--plot]
 
-Seen from the left sole, a humanoid on one foot is an arm on a fixed base: there is no contact to
-care for. With the same sole as a floating base that stays at rest, the first six rows of inverse
-dynamics are the wrench that the ground must give. Its centre of pressure must be under the sole.
+With the left sole as its base, a humanoid on one foot is an arm with a fixed base: no contact needs
+to be modeled. With the same sole as a floating base at rest, the first six rows of inverse dynamics
+are the wrench from the ground. Its center of pressure must be within the sole.
 """
 
 from __future__ import annotations
@@ -17,26 +17,28 @@ import linkwork as lw
 
 DT, SECONDS = 0.002, 2.0
 SOLE, FOOT = "l_sole", "r_sole"
-LIFT = np.array([0.10, 0.0, 0.12])  # where the other foot goes [m]
+LIFT = np.array([0.10, 0.0, 0.12])  # motion of the other foot [m]
 
 
 def start() -> tuple[lw.Model, dict[str, float]]:
-    """The robot, and joints with which the centre of mass is over the left sole."""
+    """Return the robot, and joint positions with the center of mass above the left sole."""
     robot = lw.robots.load("humanoid")
     kd = lw.KinDyn(robot, base=SOLE, floating=False)
     bent = {"hip_pitch": -0.4, "knee": 0.8, "ankle_pitch": -0.4}
     q0 = kd.q({f"{side}_{joint}": angle for side in "lr" for joint, angle in bent.items()})
     com = kd.com(q0)
-    found = lw.ik(kd, {FOOT: kd.transform(FOOT, q0)}, q0, com=[0.0, 0.0, com[2]], posture=q0)
-    assert found.converged
-    return robot, dict(zip(kd.joint_names, found.q, strict=True))
+    solution = lw.ik(kd, {FOOT: kd.transform(FOOT, q0)}, q0, com=[0.0, 0.0, com[2]], posture=q0)
+    assert solution.converged
+    return robot, dict(zip(kd.joint_names, solution.q, strict=True))
 
 
 def main(plot: bool = False) -> dict[str, float]:
-    """Lift the foot; how far the centre of pressure was from the middle of the sole [m]."""
+    """Lift the foot; return the distance of the center of pressure from that of the sole [m]."""
     robot, joints = start()
     kd = lw.KinDyn(robot, base=SOLE, floating=False)
-    ground = lw.KinDyn(robot, base=SOLE)  # the same joints, and six rows for the ground
+    ground = lw.KinDyn(
+        robot, base=SOLE, floating=True
+    )  # the same joints, and six rows for the ground wrench
     tick = kd.function(
         *("mass_matrix", "bias_force", "com", "com_jacobian", "com_bias_acceleration"),
         *(("transform", FOOT), ("jacobian", FOOT), ("bias_acceleration", FOOT)),
@@ -64,19 +66,19 @@ def main(plot: bool = False) -> dict[str, float]:
         nu = nu + DT * np.linalg.solve(M, tau - h)
         q = kd.integrate(q, nu, DT)
         path.append(kd.transform(FOOT, q)[:3, 3] - foot0)
-    most = np.abs(pressure).max(axis=0)
+    largest = np.abs(pressure).max(axis=0)
     ahead, _, up = 100 * path[-1]
-    print(f"the right foot rose by {up:.1f} cm and went {ahead:.1f} cm ahead")
-    print(f"the centre of mass moved by {1e3 * np.linalg.norm(kd.com(q) - com0):.1f} mm")
-    print(f"the centre of pressure stayed within {100 * most[0]:.1f} cm along", end=" ")
-    print(f"and {100 * most[1]:.1f} cm across the sole")
-    print(f"the ground bears {wrench[2]:.1f} N of {kd.total_mass * 9.80665:.1f} N")
+    print(f"the right foot moved {up:.1f} cm up and {ahead:.1f} cm forward")
+    print(f"the center of mass moved by {1e3 * np.linalg.norm(kd.com(q) - com0):.1f} mm")
+    print(f"the center of pressure stayed within {100 * largest[0]:.1f} cm along", end=" ")
+    print(f"and {100 * largest[1]:.1f} cm across the sole")
+    print(f"the ground force is {wrench[2]:.1f} N of {kd.total_mass * 9.80665:.1f} N")
     if plot:
         show(np.array(pressure))
     return {
         "lifted": float(path[-1][2]),
-        "along": float(most[0]),
-        "across": float(most[1]),
+        "along": float(largest[0]),
+        "across": float(largest[1]),
         "bears": float(wrench[2] / (kd.total_mass * 9.80665)),
     }
 

@@ -1,9 +1,9 @@
-"""Pick a box and place it elsewhere, in a workcell: the arm feels what it carries.
+"""Pick and place in a workcell: the dynamics of the arm include the box that it carries.
 
 python examples/10_pick_and_place.py
 
-The state of the cell (joints, what sits on what) is one value, and each step gives a new one. The
-dynamics of the arm follow it: what is gripped is part of the arm's inertia.
+The state of the cell (joints and attachments) is one immutable value; each step returns a new one.
+The dynamics of the arm depend on it: gripped objects are part of the arm's inertia.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ FROM, TO, UP = np.array([0.55, -0.15, 0.10]), np.array([0.45, 0.30, 0.10]), 0.15
 
 
 def cell() -> lw.WorkCell:
-    """An arm and a box on a table."""
-    found = lw.WorkCell("cell").with_robot("arm", lw.robots.load("arm"), end="tool")
-    return found.with_frame(
+    """Return a cell with an arm and a box."""
+    with_arm = lw.WorkCell("cell").with_robot("arm", lw.robots.load("arm"), end="tool")
+    return with_arm.with_frame(
         *("box", "WORLD", lw.Pose(tuple(FROM))), movable=True, attachable=True, inertia=BOX
     )
 
 
 def poses() -> dict[str, np.ndarray]:
-    """Where the tool goes; it looks down."""
+    """Return the poses of the tool, which points down."""
     above = np.array([0.0, 0.0, UP])
-    found = {"above": FROM + above, "at the box": FROM, "gripped": FROM, "lifted": FROM + above}
-    found |= {"carried": TO + above, "put down": TO, "released": TO}
+    positions = {"above": FROM + above, "at the box": FROM, "gripped": FROM, "lifted": FROM + above}
+    positions |= {"carried": TO + above, "put down": TO, "released": TO}
     rotation = np.diag([1.0, -1.0, -1.0, 1.0])
     return {
         name: rotation + np.outer([*position, 0.0], [0, 0, 0, 1])
-        for name, position in found.items()
+        for name, position in positions.items()
     }
 
 
 def main() -> dict[str, np.ndarray]:
-    """Pick, carry, put down; print the torque of the shoulder on the way."""
+    """Pick, carry and put down the box; print the torque of the shoulder."""
     work = cell()
     arm, dynamics = lw.KinDyn(lw.robots.load("arm"), floating=False), work.dynamics("arm")
     q = arm.q(shoulder_pitch=0.6, elbow_pitch=1.2)

@@ -1,8 +1,8 @@
-"""Find the mass, centre of mass and inertia of what an arm holds, from its torques.
+"""Identify the mass, center of mass and inertia of a payload from the torques of an arm.
 
 python examples/12_identify_payload.py [--samples N] [--noise TORQUE]
 
-Gradient descent on numbers without bounds (log-Cholesky): every iterate is a body that can exist.
+Gradient descent on unconstrained parameters (log-Cholesky): every iterate is physically consistent.
 """
 
 from __future__ import annotations
@@ -20,25 +20,23 @@ BOX = lw.solid_box(2.0, (0.1, 0.15, 0.2), com=(0.02, -0.01, 0.1))
 
 @lw.compile(theta=10, q=kd.nq, nu=kd.nv, nu_dot=kd.nv, tau=kd.nv)
 def misfit(theta, q, nu, nu_dot, tau):
-    """The squared difference between the torques of a payload and those measured."""
+    """Return the squared difference between the torques of a payload and the measured ones."""
     load = lw.parameters.log_cholesky(theta)
     difference = kd.inverse_dynamics(q, nu, nu_dot, parameters=load) - tau
     return difference @ difference
 
 
-def identified(
-    samples: int, noise: float, iterations: int = 1500
-) -> tuple[np.ndarray, list[float]]:
-    """The ten inertial parameters that fit best, and the mean misfit after each iteration."""
+def identify(samples: int, noise: float, iterations: int = 1500) -> tuple[np.ndarray, list[float]]:
+    """Return the ten best inertial parameters, and the mean misfit after each iteration."""
     rng = np.random.default_rng(0)
     q, (nu, nu_dot) = kd.random(samples, seed=1), rng.normal(size=(2, samples, kd.nv))
     tau = kd.inverse_dynamics(q, nu, nu_dot, parameters=BOX.parameters())
     tau = tau + noise * rng.normal(size=tau.shape)
-    slope = misfit.gradient("theta")
+    misfit_gradient = misfit.gradient("theta")
     theta = lw.parameters.log_cholesky_inverse(lw.solid_sphere(1.0, 0.1).parameters())
     mean, square, history = np.zeros(10), np.zeros(10), []
     for k in range(1, iterations + 1):  # Adam
-        gradient = slope(theta, q, nu, nu_dot, tau).mean(axis=0)
+        gradient = misfit_gradient(theta, q, nu, nu_dot, tau).mean(axis=0)
         mean, square = 0.9 * mean + 0.1 * gradient, 0.99 * square + 0.01 * gradient**2
         theta = theta - 0.02 * (mean / (1 - 0.9**k)) / (np.sqrt(square / (1 - 0.99**k)) + 1e-9)
         history.append(float(misfit(theta, q, nu, nu_dot, tau).mean()))
@@ -46,30 +44,33 @@ def identified(
 
 
 def deviations(samples: int, noise: float, speed: float = 1.0) -> np.ndarray:
-    """(10,) standard deviations of the parameters for a noise of the torques [N m].
+    """(10,) standard deviations of the parameters for a torque noise [N m].
 
-    Infinite for what the motion does not determine: without motion, the tensor.
+    Infinite for parameters that the motion does not determine: without motion, the tensor.
     """
     rng = np.random.default_rng(0)
     q, (nu, nu_dot) = kd.random(samples, seed=1), speed * rng.normal(size=(2, samples, kd.nv))
-    by_load = kd.function("inverse_dynamics").jacobian("parameters")
-    Y = by_load(q, nu, nu_dot, kd.parameter_values()).reshape(-1, 10)
+    regressor = kd.function("inverse_dynamics").jacobian("parameters")
+    Y = regressor(q, nu, nu_dot, kd.parameter_values()).reshape(-1, 10)
     _, s, Vt = np.linalg.svd(Y, full_matrices=False)
-    kept = s > 1e-9 * s[0]
-    is_determined = (Vt[kept] ** 2).sum(axis=0) > 1 - 1e-9
-    return np.where(is_determined, noise * np.linalg.norm(Vt[kept] / s[kept, None], axis=0), np.inf)
+    nonzero = s > 1e-9 * s[0]
+    is_determined = (Vt[nonzero] ** 2).sum(axis=0) > 1 - 1e-9
+    return np.where(
+        is_determined, noise * np.linalg.norm(Vt[nonzero] / s[nonzero, None], axis=0), np.inf
+    )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=200)
-    parser.add_argument("--noise", type=float, default=0.0, help="of the torques [N m]")
-    given = parser.parse_args()
-    found, history = identified(given.samples, given.noise)
-    sigma = deviations(given.samples, given.noise)
-    doubtful = [name for name, s, x in zip(NAMES, sigma, found, strict=True) if s > 0.1 * abs(x)]
-    if doubtful:
-        print("hardly determined by these data:", ", ".join(doubtful))
-    print(f"misfit {history[0]:.3g} at first, {history[-1]:.3g} at last")
-    print(f"mass {found[0]:.3f} kg of {BOX.mass:.3f}")
-    print(f"centre of mass {np.round(found[1:4] / found[0], 4)} of {np.array(BOX.com)} m")
+    parser.add_argument("--noise", type=float, default=0.0, help="noise of the torques [N m]")
+    args = parser.parse_args()
+    parameters, history = identify(args.samples, args.noise)
+    sigma = deviations(args.samples, args.noise)
+    poor = [name for name, s, x in zip(NAMES, sigma, parameters, strict=True) if s > 0.1 * abs(x)]
+    if poor:
+        print("poorly determined by these data:", ", ".join(poor))
+    print(f"initial misfit {history[0]:.3g}, final misfit {history[-1]:.3g}")
+    print(f"mass {parameters[0]:.3f} kg, true value {BOX.mass:.3f} kg")
+    com = np.round(parameters[1:4] / parameters[0], 4)
+    print(f"center of mass {com} m, true value {np.array(BOX.com)} m")

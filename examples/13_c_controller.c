@@ -1,4 +1,4 @@
-/* Gravity compensation in C, with a push of the tool: reads q, prints the torques of both.
+/* Gravity compensation in C, without and with a pushing tool: reads q, prints the torques.
    13_c_controller.py exports the functions, builds this program with them and runs it. */
 #include <stdio.h>
 

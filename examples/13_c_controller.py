@@ -1,9 +1,9 @@
-"""A controller in C: functions of the robot are exported, and a small C program uses them.
+"""A controller in C: export functions of a robot, and call them from a small C program.
 
 python examples/13_c_controller.py
 
-The exported C99 allocates nothing and needs only libm. It is written to a temporary folder, built
-with 13_c_controller.c by the compiler of the system (or that of the variable CC), and run.
+The exported C99 code allocates nothing and needs only libm. It is written to a temporary folder,
+built with 13_c_controller.c by the system's compiler (or that in the variable CC), and run.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ PROGRAM = Path(__file__).with_suffix(".c")
 
 
 def main() -> dict[str, np.ndarray]:
-    """Export, build, run; the torques from C and from Python."""
+    """Export, build and run; return the torques from C and from Python."""
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
-        sys.exit("no C compiler was found: install one, or name it in the variable CC")
+        sys.exit("no C compiler was found: install one, or set the variable CC")
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
     q = kd.q(shoulder_pitch=0.6, elbow_pitch=1.2)
     with TemporaryDirectory() as name:
@@ -47,18 +47,18 @@ def main() -> dict[str, np.ndarray]:
             folder / "run",
         ]
         subprocess.run(build, check=True)
-        text = "\n".join(f"{number:.17g}" for number in q)
-        ran = subprocess.run(
-            [folder / "run"], input=text, capture_output=True, text=True, check=True
+        values = "\n".join(f"{value:.17g}" for value in q)
+        result = subprocess.run(
+            [folder / "run"], input=values, capture_output=True, text=True, check=True
         )
-    in_c = np.array([line.split() for line in ran.stdout.splitlines()], dtype=float).T
+    in_c = np.array([line.split() for line in result.stdout.splitlines()], dtype=float).T
 
     gravity = kd.gravity_force(q)
     pushed = gravity + kd.jacobian("tool", q).T @ np.array([0.0, 0.0, -10.0, 0.0, 0.0, 0.0])
-    apart = np.abs(in_c - [gravity, pushed]).max()
-    print("torques to stay [N m]:", np.round(in_c[0, :4], 1) + 0.0)
-    print("with a push of 10 N:  ", np.round(in_c[1, :4], 1) + 0.0)
-    print(f"C and Python agree to 1e-12 N m: {apart < 1e-12}")
+    error = np.abs(in_c - [gravity, pushed]).max()
+    print("gravity torques [N m]:", np.round(in_c[0, :4], 1) + 0.0)
+    print("pushing with 10 N:    ", np.round(in_c[1, :4], 1) + 0.0)
+    print(f"C and Python agree to 1e-12 N m: {error < 1e-12}")
     return {"C": in_c, "Python": np.array([gravity, pushed])}
 
 

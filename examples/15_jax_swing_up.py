@@ -1,9 +1,9 @@
-"""A cart swings its pole up: forces found by gradients through a rollout, with JAX.
+"""Swing up a cartpole with JAX: forces are optimized by gradients through a rollout.
 
     python examples/15_jax_swing_up.py
 
-`forward_dynamics` and `integrate` are compiled by linkwork; JAX scans over the steps, and takes the
-gradient of the cost by all forces at once, backwards through time.
+`forward_dynamics` and `integrate` are compiled by linkwork. JAX scans over the steps and computes
+the gradient of the cost with respect to all forces, backwards through time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import linkwork.jax
 STEPS, DT = 60, 0.03  # 1.8 s
 
 kd = linkwork.jax.KinDyn(lw.robots.load("cartpole"), floating=False)
-START = jnp.array([0.0, jnp.pi]), jnp.zeros(kd.nv)  # the pole hangs down, all at rest
+START = jnp.array([0.0, jnp.pi]), jnp.zeros(kd.nv)  # the pole hangs down, at rest
 
 
 def step(state, force):
@@ -30,25 +30,25 @@ def step(state, force):
 
 
 def rollout(forces):
-    """The last state, and (STEPS, 2) positions on the way."""
+    """Return the last state, and (STEPS, 2) positions."""
     return jax.lax.scan(step, START, forces)
 
 
 def cost(forces):
-    """Up and at rest at the end, without much force."""
+    """Penalize final states other than upright and at rest, and large forces."""
     (q, nu), _ = rollout(forces)
     return 10 * jnp.sum(q**2) + jnp.sum(nu**2) + 1e-4 * jnp.sum(forces**2)
 
 
-def optimised(iterations=600, rate=0.6):
-    """Forces found by Adam's method, from a small push to begin with; and their cost."""
-    gradient = jax.value_and_grad(cost)
+def optimize(iterations=600, rate=0.6):
+    """Return forces optimized by Adam's method from a small initial force, and all costs."""
+    value_and_gradient = jax.value_and_grad(cost)
 
     def improve(carry, count):
         forces, mean, square = carry
-        value, slope = gradient(forces)
-        mean = 0.9 * mean + 0.1 * slope
-        square = 0.999 * square + 0.001 * slope**2
+        value, gradient = value_and_gradient(forces)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
         unbiased = mean / (1 - 0.9**count), square / (1 - 0.999**count)
         forces = forces - rate * unbiased[0] / (jnp.sqrt(unbiased[1]) + 1e-8)
         return (forces, mean, square), value
@@ -63,7 +63,7 @@ def optimised(iterations=600, rate=0.6):
 
 
 if __name__ == "__main__":
-    found, history = optimised()
-    (q, nu), _ = rollout(found)
-    print(f"cost {history[0]:.1f} at first, {history[-1]:.3f} in the end")
+    forces, history = optimize()
+    (q, nu), _ = rollout(forces)
+    print(f"initial cost {history[0]:.1f}, final cost {history[-1]:.3f}")
     print(f"the pole is {abs(q[1]):.3f} rad from upright, at {nu[1]:.3f} rad/s")

@@ -12,4 +12,4 @@ if __name__ == "__main__":
     wc = WorkCellLoaderFactory.load("two_arms")
     state = wc.getDefaultState()
     a, b = wc.findFrame("left.TCP"), wc.findFrame("right.TCP")
-    print("right hand at", frameToFrameTransform(a, b, state).P(), "seen from the left one")
+    print("position of the right hand in the left hand:", frameToFrameTransform(a, b, state).P())

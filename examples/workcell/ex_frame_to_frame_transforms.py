@@ -1,4 +1,4 @@
-"""Poses of one frame in another for many states that share the tree: the path is found once."""
+"""Poses of one frame in another for many states with the same tree: one path for all."""
 
 from linkwork.compat.robwork import *
 
@@ -20,4 +20,4 @@ if __name__ == "__main__":
     states = Models.getStatePath(left, path, state)
     table, hand = wc.findFrame("table"), left.getEnd()
     for aTb in frameToFrameTransforms(table, hand, state, states):
-        print("hand at", aTb.P(), "over the table")
+        print("position of the hand on the table:", aTb.P())

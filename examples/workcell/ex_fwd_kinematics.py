@@ -8,9 +8,9 @@ def fwdKinematics(device, frame, mframe, state):
     fTmf = Kinematics.frameTframe(frame, mframe, state)
     # pose of a frame in the world
     wTmf = Kinematics.worldTframe(mframe, state)
-    # together they give the pose of the first frame in the world
+    # together they define the pose of the first frame in the world
     wTf = wTmf * inverse(fTmf)
-    # an attachable frame can be gripped: it sits on the end of the device from now on
+    # an attachable frame can be gripped: it is then attached to the end of the device
     if Kinematics.isDAF(mframe):
         Kinematics.gripFrame(mframe, device.getEnd(), state)
     return wTf

@@ -1,4 +1,4 @@
-"""What a device knows of itself: frames, poses, degrees of freedom, configuration."""
+"""Properties of a device: frames, poses, degrees of freedom, configuration."""
 
 from linkwork.compat.robwork import *
 
@@ -27,7 +27,5 @@ if __name__ == "__main__":
     left = wc.findSerialDevice("left")
     base, end, bTe, bTmf, name, dof = fwdKinematicsDevice(left, wc.findMovableFrame("bar"), state)
     print(f"{name}: {dof} joints from {base.getName()} to {end.getName()}")
-    print("end at", bTe.P(), "bar at", bTmf.P(), "seen from its base")
-    print(
-        "q is", left.getQ(state), "and the Jacobian", left.baseJend(state).size2(), "columns wide"
-    )
+    print("positions in its base: end", bTe.P(), "bar", bTmf.P())
+    print("q is", left.getQ(state), "and the Jacobian has", left.baseJend(state).size2(), "columns")

@@ -1,10 +1,10 @@
-"""Gripping by hand: the item keeps its place in the world and sits on the gripper from then on."""
+"""Gripping in two steps: the item is attached to the gripper without moving in the world."""
 
 from linkwork.compat.robwork import *
 
 
 def gripMovableFrame(item, gripper, state):
-    # the pose of the item in the gripper comes first, while the item is where it was
+    # compute the pose of the item in the gripper before attaching it
     fk = FKRange(gripper, item, state)
     transform = fk.get(state)
 

@@ -1,4 +1,4 @@
-"""Whether a frame can be attached to other frames: then no frame carries it in all states."""
+"""Whether a frame can be attached to other frames: then it has no permanent parent."""
 
 from linkwork.compat.robwork import *
 

@@ -1,4 +1,4 @@
-"""linkwork for CasADi: `linkwork.casadi.KinDyn`, `linkwork.casadi.wrap`."""
+"""CasADi functions: `linkwork.casadi.KinDyn` and `linkwork.casadi.wrap`."""
 
 from linkwork.bridges.casadi.functions import KinDyn, wrap
 

@@ -1,9 +1,9 @@
-"""Robots for JAX: `KinDyn` and compiled functions of JAX arrays, with derivatives.
+"""JAX functions: `KinDyn` and compiled functions of JAX arrays, with derivatives.
 
 import linkwork.jax
 
 kd = linkwork.jax.KinDyn(linkwork.load("robot.urdf"))
-M = kd.mass_matrix(q)  # an array of JAX; works under jit, vmap, grad, scan and others
+M = kd.mass_matrix(q)  # a JAX array; works under jit, vmap, grad, scan and others
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Robots for PyTorch: `KinDyn` and compiled functions of tensors, with gradients.
+"""PyTorch functions: `KinDyn` and compiled functions of tensors, with gradients.
 
 import linkwork.torch
 
 kd = linkwork.torch.KinDyn(linkwork.load("robot.urdf"))
-M = kd.mass_matrix(q)  # a tensor, with derivatives by q
+M = kd.mass_matrix(q)  # a tensor; autograd can differentiate it with respect to q
 """
 
 from __future__ import annotations

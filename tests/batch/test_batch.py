@@ -1,4 +1,4 @@
-"""Batches on one machine: every bit, and every way to stop and to resume."""
+"""Batches on one machine: bits of the results, and all ways to stop and resume a run."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ HEAD = {"facts": {"robot": ["arm"], "functions": ["com"]}, "stamp": None, "proce
 
 
 def line(content):
-    """A line of a journal: JSON and its checksum."""
-    text = json.dumps(content)
-    return f"{text} {zlib.crc32(text.encode()):08x}\n"
+    """Return a line of a journal: JSON and its checksum."""
+    data = json.dumps(content)
+    return f"{data} {zlib.crc32(data.encode()):08x}\n"
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,8 @@ def quadruped():
 @pytest.mark.parametrize(
     ("rows", "chunk"), [(203, 17), (203, 64), (64, 64), (5, 100), (1, 1), (0, 9)]
 )
-def test_every_bit_is_that_of_one_call_for_all_rows(rows, chunk, quadruped, tmp_path):
-    """Also where chunks end within a group of rows that is computed at once."""
+def test_every_bit_agrees_with_one_call_for_all_rows(rows, chunk, quadruped, tmp_path):
+    """Also where chunks end within a group of rows that is computed together."""
     function = "forward_dynamics,jacobian:FL_foot"
     plan = make_plan(quadruped, function, tmp_path / "out.zarr", random=rows, chunk=chunk)
     report = computed(plan)
@@ -59,14 +59,14 @@ def test_every_bit_is_that_of_one_call_for_all_rows(rows, chunk, quadruped, tmp_
 
 
 def test_the_bits_of_a_row_depend_on_where_a_call_ends(quadruped):
-    """Or else the test above would show nothing."""
+    """Otherwise the test above would be trivial."""
     q, nu = quadruped.random(64, seed=0), np.ones(quadruped.nv)
     quadruped.forward_dynamics.warmup()
-    whole = quadruped.forward_dynamics(q, nu, nu)
+    complete = quadruped.forward_dynamics(q, nu, nu)
     alone = [quadruped.forward_dynamics(q[k : k + 1], nu, nu)[0] for k in range(64)]
     aligned = quadruped.forward_dynamics(q[ALIGNMENT:], nu, nu)
-    assert np.array_equal(aligned, whole[ALIGNMENT:])
-    assert not np.array_equal(alone, whole)
+    assert np.array_equal(aligned, complete[ALIGNMENT:])
+    assert not np.array_equal(alone, complete)
 
 
 def test_single_precision_and_several_results_of_one_function(tmp_path):
@@ -81,7 +81,7 @@ def test_single_precision_and_several_results_of_one_function(tmp_path):
     assert group["com"].attrs["function"] == "com"
 
 
-def test_arrays_whose_rows_have_no_numbers(tmp_path):
+def test_arrays_with_empty_rows(tmp_path):
     """A body without joints that is fixed to the world has a (0, 0) mass matrix."""
     model = lw.Model(name="stone", links=(lw.Link(name="stone"),), joints=())
     kd = lw.KinDyn(model, floating=False)
@@ -91,7 +91,7 @@ def test_arrays_whose_rows_have_no_numbers(tmp_path):
     assert computed(plan).computed == 0
 
 
-def test_a_frame_whose_name_holds_a_colon(tmp_path):
+def test_a_frame_whose_name_contains_a_colon(tmp_path):
     model = lw.robots.load("double_pendulum").renamed(links={"tip": "robot1:tip"})
     plan = make_plan(lw.KinDyn(model), "transform:robot1:tip", tmp_path / "out.zarr", random=8)
     computed(plan)
@@ -108,7 +108,7 @@ def test_states_of_a_file_of_another_type_and_order(tmp_path):
     check_all(plan)
 
 
-def test_there_are_never_too_many_chunks_unless_one_asks_for_them(tmp_path):
+def test_the_default_number_of_chunks_is_limited(tmp_path):
     few, many = (make_plan(robot(), "com", tmp_path / "out", random=n) for n in (10, 10**12))
     assert few.chunk * 3 * 8 <= 32 << 20
     assert many.n_chunks <= 100_000
@@ -119,7 +119,7 @@ def test_there_are_never_too_many_chunks_unless_one_asks_for_them(tmp_path):
 
 
 def stopped_after(plan, chunks):
-    """Run until so many chunks are done, then be interrupted."""
+    """Run until a number of chunks are done, then interrupt."""
 
     def on_chunk(report):
         if report.computed == chunks:
@@ -142,7 +142,7 @@ def test_a_finished_chunk_is_never_computed_again(tmp_path):
     assert computed(random_plan(tmp_path / "out.zarr")).computed == 0
 
 
-def test_rows_that_are_not_computed_yet_read_as_nan(tmp_path):
+def test_rows_not_computed_yet_are_nan(tmp_path):
     plan = random_plan(tmp_path / "out.zarr")
     stopped_after(plan, 4)
     rows = zarr.open_group(plan.out, mode="r")["mass_matrix"][:]
@@ -187,7 +187,7 @@ computed(random_plan(Path(sys.argv[1])))
 
 
 @pytest.mark.parametrize("moment", ["half a chunk", "before its line", "half a line"])
-def test_a_kill_at_the_worst_moment_leaves_nothing_half_done(moment, tmp_path):
+def test_a_killed_run_can_be_resumed(moment, tmp_path):
     plan = random_plan(tmp_path / "out.zarr")
     assert run_python(KILLED, plan.out, moment).returncode == -signal.SIGKILL
     before = files(plan)
@@ -201,8 +201,8 @@ def test_a_kill_at_the_worst_moment_leaves_nothing_half_done(moment, tmp_path):
     check_all(plan)
 
 
-def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(tmp_path):
-    """A small tmpfs; where it cannot be mounted, a process that may write no more than so much."""
+def test_a_full_disk_stops_the_run_and_it_can_be_resumed(tmp_path):
+    """On a small tmpfs; where it cannot be mounted, a process with a limited file size."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "none", str(disk)]
@@ -248,7 +248,7 @@ def test_two_runs_do_not_write_at_the_same_time(tmp_path):
 
     def on_chunk(report):
         if report.computed == 2:
-            with pytest.raises(lw.StateError, match="another run is writing"):
+            with pytest.raises(lw.StateError, match=r"\.journal: .*run"):
                 computed(random_plan(plan.out))
             other.append(report)
 
@@ -257,7 +257,7 @@ def test_two_runs_do_not_write_at_the_same_time(tmp_path):
     check_all(plan)
 
 
-# What was begun by another run.
+# Results of another run.
 
 
 @pytest.mark.parametrize(
@@ -268,13 +268,13 @@ def test_two_runs_do_not_write_at_the_same_time(tmp_path):
         ({"function": "com"}, "functions mass_matrix.*com"),
     ],
 )
-def test_another_plan_is_refused_with_what_differs(change, facts, tmp_path):
+def test_another_plan_raises_with_the_difference(change, facts, tmp_path):
     stopped_after(random_plan(tmp_path / "out.zarr"), 2)
     with pytest.raises(lw.StateError, match=facts):
         computed(random_plan(tmp_path / "out.zarr", **change))
 
 
-def test_another_seed_robot_precision_or_version_is_refused(tmp_path, monkeypatch):
+def test_another_seed_robot_precision_or_version_raises(tmp_path, monkeypatch):
     out = tmp_path / "out.zarr"
     computed(make_plan(robot(), "com", out, random=10))
     cases = {
@@ -297,7 +297,7 @@ def test_another_seed_robot_precision_or_version_is_refused(tmp_path, monkeypatc
         computed(make_plan(robot(), "com", out, random=10))
 
 
-def test_another_processor_is_refused_unless_it_is_allowed(tmp_path, monkeypatch):
+def test_another_processor_raises_unless_allowed(tmp_path, monkeypatch):
     plan = random_plan(tmp_path / "out.zarr")
     stopped_after(plan, 2)
     this = Local().environments().pop()
@@ -320,7 +320,7 @@ def test_a_chunk_of_another_processor_that_joins_later_does_not_count(tmp_path, 
     assert done(plan) == set()
 
 
-def test_what_is_not_ours_is_left_alone(tmp_path):
+def test_other_files_are_not_modified(tmp_path):
     out = tmp_path / "precious"
     out.mkdir()
     (out / "file").write_text("mine")
@@ -331,7 +331,7 @@ def test_what_is_not_ours_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["my notes\n", "{}", line({"facts": 1})])
-def test_a_file_that_is_not_a_journal_is_left_alone(content, tmp_path):
+def test_a_file_that_is_not_a_journal_is_not_modified(content, tmp_path):
     path = tmp_path / "out.zarr.journal"
     path.write_text(content)
     with pytest.raises(lw.StateError, match=r"out\.zarr\.journal.*--out"):
@@ -340,12 +340,12 @@ def test_a_file_that_is_not_a_journal_is_left_alone(content, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["out.zarr.journal"]
 
 
-def test_a_run_that_was_killed_before_its_first_line_starts_anew(tmp_path):
+def test_a_run_killed_before_its_first_line_starts_again(tmp_path):
     (tmp_path / "out.zarr.journal").touch()
     assert computed(random_plan(tmp_path / "out.zarr")).done == 10
 
 
-def test_states_that_were_written_to_are_compared_with_those_that_were_used(tmp_path):
+def test_changed_states_are_detected(tmp_path):
     path, out = tmp_path / "q.npy", tmp_path / "out.zarr"
     q = robot().random(200, seed=0)
     np.save(path, q)
@@ -362,12 +362,12 @@ def test_states_that_were_written_to_are_compared_with_those_that_were_used(tmp_
     np.save(path, q)
     work_plan = plan()
     message = rf"rows {changed // 20 * 20} to {changed // 20 * 20 + 19} "
-    for _ in range(2):  # nor does it help to ask again
+    for _ in range(2):  # also the second time
         with pytest.raises(lw.StateError, match=message):
             computed(work_plan)
 
 
-# Chunks that are poisoned.
+# Chunks with invalid states.
 
 
 def poisoned(tmp_path, row, column, value):
@@ -387,25 +387,25 @@ def poisoned(tmp_path, row, column, value):
         (89, 4, 7.0, ["q: ", "base quaternion", "norm 7.", "(row 89)"]),
     ],
 )
-def test_states_that_are_no_states_are_refused_by_row_and_the_others_computed(
+def test_invalid_states_are_rejected_by_row_and_other_chunks_computed(
     row, column, value, facts, tmp_path
 ):
-    """Those of the chunks beside it, too, which are computed in groups of rows that reach there."""
+    """Also the neighboring chunks, whose groups of rows overlap the invalid one."""
     plan = poisoned(tmp_path, row, column, value)
     report = computed(plan)
-    (refused,) = report.refused
-    assert all(fact in refused.refused for fact in facts), refused.refused
-    assert run.refusals(plan, report.refused).startswith("rows 60 to 89: q: ")
+    (outcome,) = report.rejected
+    assert all(fact in outcome.error for fact in facts), outcome.error
+    assert run.list_errors(plan, report.rejected).startswith("rows 60 to 89: q: ")
     assert done(plan) == {0, 1, 3}
     stored = zarr.open_group(plan.out, mode="r")["mass_matrix"][:]
     assert np.isnan(stored[60:90]).all()
 
     again = computed(plan)
-    assert (again.computed, len(again.refused)) == (0, 1)
+    assert (again.computed, len(again.rejected)) == (0, 1)
 
 
-def test_a_run_that_refuses_everything_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "MOST_REFUSED", 3)
+def test_a_run_with_many_rejected_chunks_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "MOST_REJECTED", 3)
     plan = poisoned(tmp_path, slice(None), 4, 7.0)
     with pytest.raises(lw.LinkworkError, match="3 chunks"):
         computed(plan)
@@ -415,21 +415,21 @@ def test_a_damaged_chunk_is_found_and_computed_again(tmp_path):
     plan = random_plan(tmp_path / "out.zarr")
     computed(plan)
     (port,) = plan.functions[0].arrays
-    whole = store.chunk_file(plan, port, 3)
-    data = bytearray(whole.read_bytes())
+    complete = store.chunk_file(plan, port, 3)
+    data = bytearray(complete.read_bytes())
     data[1000] ^= 1
-    whole.write_bytes(data)
+    complete.write_bytes(data)
     array = zarr.open_group(plan.out, mode="r+")["mass_matrix"]
-    array[930] = 0.0  # with a checksum that fits
+    array[930] = 0.0  # with a valid checksum
 
     report = Report(plan)
     run.verify(plan, Local(), report, sample=100)
-    found = {one.chunk: one.refused for one in report.damaged}
+    result = {one.chunk: one.error for one in report.damaged}
     assert report.verified == 10
-    assert set(found) == {3, 9}
-    assert "checksum" in found[3]
-    assert "mass_matrix" in found[9]
-    assert "row 930" in found[9]
+    assert set(result) == {3, 9}
+    assert "checksum" in result[3]
+    assert "mass_matrix" in result[9]
+    assert "row 930" in result[9]
 
     before = files(plan)
     assert done(plan) == set(range(10)) - {3, 9}
@@ -439,7 +439,7 @@ def test_a_damaged_chunk_is_found_and_computed_again(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["removed", "cut off"])
-def test_a_file_that_is_gone_or_cut_off_is_made_again(damage, tmp_path):
+def test_missing_and_truncated_files_are_computed_again(damage, tmp_path):
     plan = random_plan(tmp_path / "out.zarr")
     computed(plan)
     (port,) = plan.functions[0].arrays
@@ -450,7 +450,7 @@ def test_a_file_that_is_gone_or_cut_off_is_made_again(damage, tmp_path):
     check_all(plan)
 
 
-def test_lines_of_the_journal_that_are_damaged_do_not_count(tmp_path):
+def test_damaged_lines_of_the_journal_are_ignored(tmp_path):
     path = tmp_path / "a.journal"
     writer = Journal(path, HEAD, {})
     for chunk in range(5):
@@ -459,16 +459,16 @@ def test_lines_of_the_journal_that_are_damaged_do_not_count(tmp_path):
     lines = path.read_bytes().splitlines(keepends=True)
     lines[2] = lines[2].replace(b"1", b"7", 1)
     path.write_bytes(b"".join(lines)[:-5])
-    head, found = journal.read(path)
+    head, result = journal.read(path)
     assert head == HEAD
-    assert set(found) == {0, 2, 3}
-    again = Journal(path, head, found)
+    assert set(result) == {0, 2, 3}
+    again = Journal(path, head, result)
     again.add(9, "ff")
     again.close()
     assert set(journal.read(path)[1]) == {0, 2, 3, 9}
 
 
-def test_lines_with_a_right_checksum_and_a_wrong_content_do_not_count(tmp_path):
+def test_lines_with_wrong_content_are_ignored(tmp_path):
     path = tmp_path / "a.journal"
     contents = [HEAD, [0, "ab"], [], [1], ["2", "ab"], [3, 4], [-1, "ab"], None]
     path.write_text("".join(map(line, contents)))
@@ -493,35 +493,35 @@ def open_handles():
     return {int(path.name) for path in Path("/proc/self/fd").iterdir() if path.exists()}
 
 
-@pytest.mark.parametrize("refused", [1, 2])
-def test_a_lock_that_another_run_holds_is_told_as_such(tmp_path, monkeypatch, refused):
-    """The first lock is on the journal, the second on the file that takes its place."""
+@pytest.mark.parametrize("failing_call", [1, 2])
+def test_a_lock_held_by_another_run_raises(tmp_path, monkeypatch, failing_call):
+    """The first lock is on the journal, the second on the file that replaces it."""
     calls, opened = [], open_handles()
 
     def flock(handle, how):
         calls.append(handle)
-        if len(calls) == refused:
+        if len(calls) == failing_call:
             raise BlockingIOError
 
     monkeypatch.setattr(journal.fcntl, "flock", flock)
-    with pytest.raises(lw.StateError, match="another run is writing"):
+    with pytest.raises(lw.StateError, match=r"\.journal: .*run"):
         Journal(tmp_path / "a.journal", HEAD, {})
     assert open_handles() == opened
     assert [path.name for path in tmp_path.iterdir()] == ["a.journal"]
 
 
-def test_a_journal_that_another_run_has_written_since_is_not_overwritten(tmp_path):
+def test_a_journal_written_by_another_run_is_not_overwritten(tmp_path):
     path = tmp_path / "a.journal"
     first = Journal(path, HEAD, {})
     first.add(4, "x")
     first.close()
-    for head, known in ((HEAD, {}), ({**HEAD, "facts": {}}, {4: "x"})):
-        with pytest.raises(lw.StateError, match="another run is writing"):
-            Journal(path, head, known)
+    for head, expected in ((HEAD, {}), ({**HEAD, "facts": {}}, {4: "x"})):
+        with pytest.raises(lw.StateError, match=r"\.journal: .*run"):
+            Journal(path, head, expected)
     assert journal.read(path) == (HEAD, {4: "x"})
 
 
-def test_many_files_that_are_gone_cost_one_journal(tmp_path, monkeypatch):
+def test_many_missing_files_rewrite_the_journal_once(tmp_path, monkeypatch):
     plan = random_plan(tmp_path / "out.zarr")
     computed(plan)
     for path in plan.out.glob("*/c.*"):
@@ -530,12 +530,14 @@ def test_many_files_that_are_gone_cost_one_journal(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", lambda *paths: (written.append(paths[1]), move(*paths)))
     report = computed(plan)
     assert (report.again, report.computed) == (10, 10)
-    assert written.count(journal_path(plan)) == 2  # when it is opened, and without the chunks
+    assert (
+        written.count(journal_path(plan)) == 2
+    )  # when it is opened, and when the chunks are removed
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_all_that_a_chunk_needs_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
-    """Not only its file: the descriptions of the group and the array, and the names of all."""
+def test_all_files_of_a_chunk_are_synchronized_before_it_is_done(tmp_path, monkeypatch):
+    """Its file, the metadata of the group and the array, and the folders."""
     plan = random_plan(tmp_path / "out.zarr", rows=100)
     on_disk = []
     fsync, add = os.fsync, Journal.add
@@ -554,7 +556,7 @@ def test_all_that_a_chunk_needs_is_on_the_disk_before_it_counts(tmp_path, monkey
     assert {array / "c.0.0.0", array, plan.out, tmp_path} | described <= set(seen)
 
 
-def test_the_journal_is_beside_the_results_and_readers_see_arrays_alone(tmp_path):
+def test_the_journal_is_not_part_of_the_zarr_group(tmp_path):
     plan = random_plan(tmp_path / "out.zarr")
     computed(plan)
     assert journal_path(plan) == tmp_path / "out.zarr.journal"

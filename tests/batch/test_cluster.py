@@ -1,6 +1,6 @@
-"""Batches on a cluster: a scheduler and workers in processes of their own, over TCP.
+"""Batches on a cluster: a scheduler and workers in separate processes, over TCP.
 
-One cluster serves all tests; what a test kills it starts again.
+All tests share one cluster; a test restarts the processes that it kills.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ WORKERS = 2
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory):
-    with started(tmp_path_factory.mktemp("cluster"), WORKERS) as found:
-        yield found
+    with started(tmp_path_factory.mktemp("cluster"), WORKERS) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def plan(tmp_path):
 
 
 def interfering(count, action):
-    """What to call after each chunk: it does something once, in the middle of a run."""
+    """Return a callback that performs an action once, after a number of chunks."""
 
     def on_chunk(report):
         if report.computed == count:
@@ -52,7 +52,7 @@ def interfering(count, action):
     return on_chunk
 
 
-def test_the_bits_are_those_of_one_process(machines, plan):
+def test_the_bits_agree_with_one_process(machines, plan):
     with Cluster(machines.address) as runner:
         report = computed(plan, runner)
         check_all(plan)
@@ -62,7 +62,7 @@ def test_the_bits_are_those_of_one_process(machines, plan):
         assert runner.memory() > 0
 
 
-def test_only_the_command_hides_the_log_of_distributed_and_only_for_a_while(machines):
+def test_only_the_command_hides_the_log_of_distributed_temporarily(machines):
     logger = logging.getLogger("distributed")
     before = logger.level
     assert before != logging.CRITICAL
@@ -74,7 +74,7 @@ def test_only_the_command_hides_the_log_of_distributed_and_only_for_a_while(mach
 
 
 def test_dask_arrays_are_computed_there(machines):
-    """Also a function that a worker has never heard of, and a kernel of the same robot."""
+    """Also a function that no worker can import, and a kernel of the same robot."""
     kd = robot()
     kd.mass_matrix.warmup()
 
@@ -103,11 +103,11 @@ def test_a_worker_killed_in_the_middle_loses_nothing(machines, plan):
             report = computed(plan, runner, on_chunk=interfering(5, kill))
     finally:
         machines.start_worker()
-    assert (report.done, report.refused) == (CHUNKS, [])
+    assert (report.done, report.rejected) == (CHUNKS, [])
     check_all(plan)
 
 
-def test_a_chunk_that_is_refused_does_not_stop_the_others(machines, tmp_path):
+def test_a_rejected_chunk_does_not_stop_the_others(machines, tmp_path):
     q = robot().random(100, seed=0)
     q[77, 4] = 9.0
     np.save(tmp_path / "q.npy", q)
@@ -115,11 +115,11 @@ def test_a_chunk_that_is_refused_does_not_stop_the_others(machines, tmp_path):
     with Cluster(machines.address) as runner:
         report = computed(plan, runner)
     assert report.done == 9
-    assert [one.chunk for one in report.refused] == [7]
-    assert "(row 77)" in report.refused[0].refused
+    assert [one.chunk for one in report.rejected] == [7]
+    assert "(row 77)" in report.rejected[0].error
 
 
-def test_states_that_were_written_to_are_compared_by_the_workers(machines, tmp_path):
+def test_changed_states_are_detected_by_the_workers(machines, tmp_path):
     path = tmp_path / "q.npy"
     np.save(path, robot().random(100, seed=0))
     plan = make_plan(robot(), "com", tmp_path / "out.zarr", states=path, chunk=10)
@@ -129,7 +129,7 @@ def test_states_that_were_written_to_are_compared_by_the_workers(machines, tmp_p
         assert computed(plan, runner).computed == 0
 
 
-def test_a_worker_of_another_version_is_refused_with_both_versions(machines, plan, tmp_path):
+def test_a_worker_of_another_version_raises_with_both_versions(machines, plan, tmp_path):
     old = tmp_path / "old" / "linkwork"
     old.mkdir(parents=True)
     (old / "__init__.py").write_text("")
@@ -150,7 +150,7 @@ def test_a_worker_of_another_version_is_refused_with_both_versions(machines, pla
 
 
 def test_a_restarted_scheduler_is_found_again(machines, plan, monkeypatch):
-    """Its workers are gone with it, and with them all that was submitted."""
+    """Its workers and all submitted tasks are lost with it."""
     monkeypatch.setattr(runners, "CONNECT_LIMIT", 30.0)
 
     def restart():
@@ -170,9 +170,7 @@ def test_a_restarted_scheduler_is_found_again(machines, plan, monkeypatch):
     check_all(plan)
 
 
-def test_a_scheduler_that_stays_away_ends_the_run_and_it_goes_on_elsewhere(
-    machines, plan, monkeypatch
-):
+def test_a_lost_scheduler_ends_the_run_and_another_can_resume_it(machines, plan, monkeypatch):
     monkeypatch.setattr(runners, "CONNECT_LIMIT", 1.0)
     monkeypatch.setattr(runners, "RETURN_LIMIT", 1.0)
 
@@ -191,7 +189,7 @@ def test_a_scheduler_that_stays_away_ends_the_run_and_it_goes_on_elsewhere(
     check_all(plan)
 
 
-def test_no_scheduler_and_no_workers_are_told_within_a_limit(monkeypatch):
+def test_missing_schedulers_and_workers_raise_within_a_limit(monkeypatch):
     monkeypatch.setattr(runners, "CONNECT_LIMIT", 0.5)
     before = time.monotonic()
     with pytest.raises(
@@ -205,7 +203,7 @@ def test_no_scheduler_and_no_workers_are_told_within_a_limit(monkeypatch):
 
 
 class FailingClient:
-    """A client whose connection is fine, or looks so, and whose `submit` raises."""
+    """A client that is connected, and whose `submit` raises."""
 
     status = "running"
 
@@ -223,7 +221,7 @@ class FailingClient:
 
 @pytest.fixture
 def failing(monkeypatch):
-    """A cluster without any machines, whose pauses are noted and not waited for."""
+    """A cluster without workers that records pauses instead of waiting."""
 
     def cluster(error):
         client = FailingClient(error)
@@ -235,7 +233,7 @@ def failing(monkeypatch):
     return cluster, pauses
 
 
-def test_an_error_of_submit_that_is_no_lost_connection_ends_the_run(failing, plan):
+def test_other_errors_of_submit_end_the_run(failing, plan):
     cluster, pauses = failing
     runner, client = cluster(RuntimeError("event loop is of another thread"))
     with pytest.raises(ClusterError, match=r"tcp://10.0.0.1:8786.*event loop is of another"):
@@ -243,7 +241,7 @@ def test_an_error_of_submit_that_is_no_lost_connection_ends_the_run(failing, pla
     assert (client.submitted, pauses) == (1, [])
 
 
-def test_a_connection_that_is_lost_again_and_again_ends_the_run(failing, plan):
+def test_repeated_losses_of_the_connection_end_the_run(failing, plan):
     cluster, pauses = failing
     runner, client = cluster(OSError("reset by peer"))
     with pytest.raises(ClusterError, match=r"tcp://10.0.0.1:8786.*reset by peer"):
@@ -253,7 +251,7 @@ def test_a_connection_that_is_lost_again_and_again_ends_the_run(failing, plan):
     assert all(after > before for before, after in pairwise(pauses))
 
 
-def test_a_client_that_was_closed_meanwhile_is_a_lost_connection(failing, plan):
+def test_a_closed_client_is_a_lost_connection(failing, plan):
     cluster, pauses = failing
     runner, client = cluster(RuntimeError("closed"))
     client.status = "closed"
@@ -262,5 +260,5 @@ def test_a_client_that_was_closed_meanwhile_is_a_lost_connection(failing, plan):
     assert len(pauses) == runners.MOST_LOSSES
 
 
-def test_dask_is_not_configured_by_us():
+def test_the_configuration_of_dask_is_not_changed():
     assert dask.config.get("scheduler", None) is None

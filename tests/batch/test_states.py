@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 
 import h5py
@@ -25,7 +24,7 @@ def kd():
 
 
 @pytest.fixture(scope="module")
-def numbers(kd):
+def arrays(kd):
     rng = np.random.default_rng(0)
     return {"q": kd.random(ROWS, seed=0), "nu": rng.normal(size=(ROWS, kd.nv))}
 
@@ -51,25 +50,25 @@ def write(folder, kind, arrays, **options):
 
 
 @pytest.mark.parametrize("kind", ["npz", "h5", "zarr", "zarr 2"])
-def test_arrays_are_found_by_the_names_of_the_inputs(kind, kd, numbers, tmp_path):
-    path = write(tmp_path, kind, {**numbers, "unused": np.zeros((3, 2))})
+def test_arrays_are_found_by_the_names_of_the_inputs(kind, kd, arrays, tmp_path):
+    path = write(tmp_path, kind, {**arrays, "unused": np.zeros((3, 2))})
     states = stored_states(path, inputs(kd, "bias_force"), {})
     assert states.rows == ROWS
-    for name, array in numbers.items():
+    for name, array in arrays.items():
         assert np.array_equal(states.read(name, 13, 31), array[13:31])
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["f8", "f4", ">f8", "i4"])
-def test_one_array_is_enough_for_functions_of_one_input(order, dtype, kd, numbers, tmp_path):
-    given = numbers["q"].astype(dtype, order=order)
-    np.save(tmp_path / "q.npy", given)
+def test_functions_of_one_input_need_only_one_array(order, dtype, kd, arrays, tmp_path):
+    arguments = arrays["q"].astype(dtype, order=order)
+    np.save(tmp_path / "q.npy", arguments)
     states = stored_states(tmp_path / "q.npy", inputs(kd, "mass_matrix,com"), {})
-    assert np.array_equal(states.read("q", 3, 9), given[3:9])
+    assert np.array_equal(states.read("q", 3, 9), arguments[3:9])
 
 
-def test_a_file_larger_than_the_memory_is_not_read_as_a_whole(kd, tmp_path):
-    """A sparse file of 7.2 GB: only the rows that are asked for are read."""
+def test_a_file_larger_than_the_memory_is_read_in_parts(kd, tmp_path):
+    """A sparse file of 7.2 GB: only the requested rows are read."""
     path, shape = tmp_path / "q.npy", (10**8, kd.nq)
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(
@@ -86,16 +85,16 @@ def test_random_states_do_not_depend_on_the_range_in_which_they_are_read(kd):
     ports = inputs(kd, "integrate,inverse_dynamics")
     few, many = (RandomStates(ranges_of(kd.layout), ports, n, 7) for n in (3000, 5000))
     for port in ports:
-        whole = many.read(port.name, 0, 5000)
-        assert whole.shape == (5000, *port.shape)
+        complete = many.read(port.name, 0, 5000)
+        assert complete.shape == (5000, *port.shape)
         for start, stop in ((0, 3), (RANDOM_ROWS - 1, RANDOM_ROWS + 1), (1500, 2999), (70, 70)):
-            assert np.array_equal(few.read(port.name, start, stop), whole[start:stop])
+            assert np.array_equal(few.read(port.name, start, stop), complete[start:stop])
     assert np.allclose(np.linalg.norm(few.read("q", 0, 3000)[:, 3:7], axis=1), 1)
     assert np.abs(np.corrcoef(few.read("nu", 0, 3000).T) - np.eye(kd.nv)).max() < 0.1
 
 
 @pytest.mark.parametrize("floating", [True, False])
-def test_random_configurations_fill_the_limits_as_those_of_kindyn_do(floating):
+def test_random_configurations_cover_the_limits_as_in_kindyn(floating):
     kd = lw.KinDyn(lw.robots.load("humanoid"), floating=floating)
     q = ranges_of(kd.layout).draw(20_000, np.random.default_rng(0))
     expected = kd.random(20_000, seed=0)
@@ -115,12 +114,12 @@ def test_seeds_inputs_and_blocks_are_independent(kd):
     assert one.identity() != other.identity()
 
 
-def test_a_changed_row_or_file_is_noticed(kd, numbers, tmp_path):
+def test_a_changed_row_or_file_is_detected(kd, arrays, tmp_path):
     path = tmp_path / "q.npy"
-    np.save(path, numbers["q"])
+    np.save(path, arrays["q"])
     before = stored_states(path, inputs(kd, "com"), {})
     identity, stamp = before.identity(), before.stamp()
-    np.save(path, numbers["q"][::-1])
+    np.save(path, arrays["q"][::-1])
     after = stored_states(path.rename(tmp_path / "other.npy"), inputs(kd, "com"), {})
     assert after.identity() != identity
     assert after.stamp() != stamp
@@ -132,19 +131,19 @@ def test_a_changed_row_or_file_is_noticed(kd, numbers, tmp_path):
         (
             {"q": np.zeros((3, 8))},
             "com",
-            r"q: expected \(rows, 9\), got \(3, 8\); .*; with --fixed pos",
+            r"q: .*\(rows, 9\).*\(3, 8\).*with --fixed",
         ),
-        ({"q": np.zeros((2, 3, 9))}, "com", r"q: expected \(rows, 9\), got \(2, 3, 9\)"),
-        ({"q": np.zeros((3, 9)), "v": np.zeros((3, 8))}, "bias_force", "named 'nu'; known: q, v"),
+        ({"q": np.zeros((2, 3, 9))}, "com", r"q: .*\(rows, 9\).*\(2, 3, 9\)"),
+        ({"q": np.zeros((3, 9)), "v": np.zeros((3, 8))}, "bias_force", "'nu'.*q, v"),
         (
             {"q": np.zeros((3, 9)), "nu": np.zeros((4, 8))},
             "bias_force",
-            "arrays of different numbers of rows: q 3, nu 4",
+            "rows.*q 3, nu 4",
         ),
-        ({"q": np.zeros((3, 9), bool)}, "com", "q: expected numbers, got an array of bool"),
+        ({"q": np.zeros((3, 9), bool)}, "com", "q: .*bool"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_what_is_wanted(arrays, function, message, kd, tmp_path):
+def test_wrong_arrays_raise_with_the_expected_shape(arrays, function, message, kd, tmp_path):
     path = write(tmp_path, "npz", arrays)
     with pytest.raises(lw.LinkworkError, match=message):
         make_plan(kd, function, tmp_path / "out.zarr", states=path)
@@ -168,7 +167,7 @@ def test_files_that_cannot_be_read_are_named(name, content, message, kd, tmp_pat
     assert "\n" not in str(error.value)
 
 
-def test_an_array_that_its_file_cannot_hold_is_rejected_before_memory_is_allocated(kd, tmp_path):
+def test_an_array_larger_than_its_file_raises_before_memory_is_allocated(kd, tmp_path):
     np.save(tmp_path / "q.npy", np.zeros((3, kd.nq)))
     data = (tmp_path / "q.npy").read_bytes()
     shape = f"(3, {kd.nq}), }}".encode()
@@ -181,8 +180,8 @@ def test_an_array_that_its_file_cannot_hold_is_rejected_before_memory_is_allocat
         stored_states(path, inputs(kd, "com"), {})
 
 
-def test_rows_that_cannot_be_read_are_named(kd, numbers, tmp_path):
-    path = write(tmp_path, "zarr", numbers)
+def test_rows_that_cannot_be_read_are_named(kd, arrays, tmp_path):
+    path = write(tmp_path, "zarr", arrays)
     states = stored_states(path, inputs(kd, "com"), {})
     for chunk in (path / "q" / "c").rglob("*"):
         if chunk.is_file():
@@ -191,15 +190,14 @@ def test_rows_that_cannot_be_read_are_named(kd, numbers, tmp_path):
         states.read("q", 10, 20)
 
 
-def test_one_array_is_not_enough_for_two_inputs(kd, numbers, tmp_path):
-    np.save(tmp_path / "q.npy", numbers["q"])
-    message = re.escape("holds one array, and the functions take q, nu; give .npz, .h5 or .zarr")
-    with pytest.raises(lw.SourceError, match=message):
+def test_one_array_for_two_inputs_raises(kd, arrays, tmp_path):
+    np.save(tmp_path / "q.npy", arrays["q"])
+    with pytest.raises(lw.SourceError, match=r"q\.npy.*q, nu.*\.npz, \.h5 or \.zarr"):
         make_plan(kd, "bias_force", tmp_path / "out.zarr", states=tmp_path / "q.npy")
 
 
-@pytest.mark.parametrize("place", ["states.zarr", "states.zarr/inside", "."])
-def test_results_do_not_go_where_the_states_are(place, kd, numbers, tmp_path):
-    path = write(tmp_path, "zarr", numbers)
-    with pytest.raises(lw.ArgumentError, match="the states are read from there"):
-        make_plan(kd, "com", tmp_path / place, states=path)
+@pytest.mark.parametrize("folder", ["states.zarr", "states.zarr/inside", "."])
+def test_results_cannot_overwrite_the_states(folder, kd, arrays, tmp_path):
+    path = write(tmp_path, "zarr", arrays)
+    with pytest.raises(lw.ArgumentError, match=r"--out .*states"):
+        make_plan(kd, "com", tmp_path / folder, states=path)

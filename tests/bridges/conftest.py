@@ -1,4 +1,4 @@
-"""Tests of bridges: code that is made quickly will do, so none is made in the background."""
+"""Fixtures for the bridges: no optimized code is compiled in the background."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def _no_background(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _same_directions():
-    """PyTorch's checks of gradients draw directions at random: the same ones each time."""
+    """Seed PyTorch, whose gradient checks use random directions."""
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)

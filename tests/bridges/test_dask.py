@@ -1,4 +1,4 @@
-"""Kernels and methods of KinDyn on dask arrays: lazy, and the same numbers as on NumPy arrays."""
+"""Kernels and methods of KinDyn on dask arrays: lazy, with the same values as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def check_same(lazy, expected):
     assert np.array_equal(computed, expected)
 
 
-def test_a_method_gives_a_lazy_array_with_the_blocks_of_its_input(kd, states):
+def test_a_method_returns_a_lazy_array_with_the_blocks_of_its_input(kd, states):
     q = states[0]
     kd.mass_matrix.warmup()
-    found = kd.mass_matrix(lazily(q))
-    assert found.chunks == ((16,) * 4, (kd.nv,), (kd.nv,))
-    check_same(found, kd.mass_matrix(q))
+    result = kd.mass_matrix(lazily(q))
+    assert result.chunks == ((16,) * 4, (kd.nv,), (kd.nv,))
+    check_same(result, kd.mass_matrix(q))
 
 
 def test_nothing_is_computed_by_a_call(kd):
@@ -67,17 +67,24 @@ def test_nothing_is_computed_by_a_call(kd):
 
 
 def test_every_quantity_takes_dask_arrays(kd, states):
-    """Each by the inputs it has: shapes and types without computing, for all of them."""
+    """Shapes and types are known without computing."""
     from linkwork.bridges.methods import METHODS
 
     q, nu, other = states
-    given = {"q": q, "q_start": q, "q_end": q[::-1].copy(), "nu": nu, "nu_dot": other, "tau": other}
+    by_name = {
+        "q": q,
+        "q_start": q,
+        "q_end": q[::-1].copy(),
+        "nu": nu,
+        "nu_dot": other,
+        "tau": other,
+    }
     frames = kd.model.frame_names
     for method in METHODS.values():
         if method.name == "transforms":
             continue
         names = [frames[k % len(frames)] for k in range(len(method.frames))]
-        arguments = [given.get(name, np.full(ROWS, 0.1)) for name in method.inputs]
+        arguments = [by_name.get(name, np.full(ROWS, 0.1)) for name in method.inputs]
         wrenches = {"wrenches": {frames[0]: np.ones(6)}} if method.name == "external_force" else {}
         lazy = getattr(kd, method.name)(*names, *map(lazily, arguments), **wrenches)
         direct = getattr(kd, method.name)(*names, *[a[:2] for a in arguments], **wrenches)
@@ -103,7 +110,7 @@ def test_a_fused_function_is_computed_once_for_all_its_results(kd, states, monke
     fused = kd.function("mass_matrix", "com")
     fused.warmup()
     expected = fused(states[0])
-    monkeypatch.setattr(bridge, "threads_of_block", lambda asked: calls.append(asked) or 1)
+    monkeypatch.setattr(bridge, "threads_of_block", lambda requested: calls.append(requested) or 1)
     computed = dask.compute(*fused(lazily(states[0])))
     assert all(np.array_equal(a, b) for a, b in zip(computed, expected, strict=True))
     assert len(calls) == 4
@@ -117,30 +124,30 @@ def test_batch_axes_broadcast_as_in_numpy(kd, states, kind):
     left = q.reshape(16, 4, -1)
     right = {"row": nu[0], "list": nu[0].tolist()}.get(kind, nu[:4])
     direct = kernel(left, right)
-    given = da.from_array(right, chunks=(2, -1)) if kind == "dask" else right
-    found = kernel(da.from_array(left, chunks=(8, 4, 3)), given)
-    assert found.numblocks == (2, 2 if kind == "dask" else 1, 1)
-    check_same(found, direct)
+    arguments = da.from_array(right, chunks=(2, -1)) if kind == "dask" else right
+    result = kernel(da.from_array(left, chunks=(8, 4, 3)), arguments)
+    assert result.numblocks == (2, 2 if kind == "dask" else 1, 1)
+    check_same(result, direct)
 
 
-def test_arrays_of_numpy_are_cut_as_those_of_dask(kd, states):
+def test_numpy_arrays_are_split_like_dask_arrays(kd, states):
     q, nu, _ = states
-    found = kd.bias_force(lazily(q), nu)
-    assert found.chunks[0] == (16,) * 4
-    pieces = [task for key, task in dict(found.dask).items() if str(key[0]).startswith("array-")]
+    result = kd.bias_force(lazily(q), nu)
+    assert result.chunks[0] == (16,) * 4
+    pieces = [task for key, task in dict(result.dask).items() if str(key[0]).startswith("array-")]
     assert max(len(pickle.dumps(task)) for task in pieces) < nu.nbytes
 
 
-def test_one_row_gives_one_row(kd, states):
+def test_one_row_results_in_one_row(kd, states):
     kd.mass_matrix.warmup()
     check_same(kd.mass_matrix(da.from_array(states[0][0], chunks=3)), kd.mass_matrix(states[0][0]))
 
 
-def test_axes_of_a_row_that_are_cut_are_joined(kd, states):
+def test_blocks_within_a_row_are_merged(kd, states):
     kd.mass_matrix.warmup()
-    found = kd.mass_matrix(da.from_array(states[0], chunks=(32, 2)))
-    assert found.numblocks == (2, 1, 1)
-    check_same(found, kd.mass_matrix(states[0]))
+    result = kd.mass_matrix(da.from_array(states[0], chunks=(32, 2)))
+    assert result.numblocks == (2, 1, 1)
+    check_same(result, kd.mass_matrix(states[0]))
 
 
 def test_gravity_and_wrenches_may_be_lazy(kd, states):
@@ -160,7 +167,7 @@ def test_single_precision_stays_single(kd, states):
     check_same(single.mass_matrix(lazily(states[0])), single.mass_matrix(states[0]))
 
 
-def test_rows_of_unknown_number_are_computed(kd, states):
+def test_an_unknown_number_of_rows_is_computed(kd, states):
     q = lazily(states[0])
     chosen = kd.com(q[q[:, 0] > 0])
     assert np.isnan(chosen.shape[0])
@@ -177,11 +184,11 @@ def test_compiled_functions_and_their_derivatives():
     transformed.warmup()
     transformed.jacobian("x").warmup()
     check_same(transformed(lazily(x, 8), A), transformed(x, A))
-    slope = transformed.jacobian("x")
-    check_same(slope(lazily(x, 8), A), slope(x, A))
+    derivative = transformed.jacobian("x")
+    check_same(derivative(lazily(x, 8), A), derivative(x, A))
 
 
-# How kernels go to workers.
+# Serialization of kernels for workers.
 
 
 def test_a_compiled_function_is_sent_by_its_content_not_by_its_name(monkeypatch):
@@ -193,9 +200,9 @@ def test_a_compiled_function_is_sent_by_its_content_not_by_its_name(monkeypatch)
 
 
 def test_the_kernel_is_in_the_graph_once(kd, states):
-    """Tasks hold its name: with the robot in each of a million tasks, no scheduler could cope."""
-    (found,) = dask.optimize(kd.mass_matrix(lazily(states[0], 1)))
-    tasks = dict(found.dask)
+    """Tasks refer to it by name, so that a graph of a million tasks stays small."""
+    (result,) = dask.optimize(kd.mass_matrix(lazily(states[0], 1)))
+    tasks = dict(result.dask)
     robots = [key for key, task in tasks.items() if len(pickle.dumps(task)) > 1000]
     assert len(tasks) > ROWS
     assert len(robots) == 1
@@ -211,12 +218,12 @@ print(tokenize(kd), kd.mass_matrix(q).name, kd.mass_matrix.jacobian("q")(q).name
 """
 
 
-def test_names_are_made_from_content_and_the_same_in_every_process(kd):
+def test_names_depend_on_content_and_are_the_same_in_every_process(kd):
     run = [sys.executable, "-c", NAMES]
     printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
     q = da.zeros((4, kd.nq), chunks=2)
-    own = [tokenize(kd), kd.mass_matrix(q).name, kd.mass_matrix.jacobian("q")(q).name]
-    assert printed == own
+    expected = [tokenize(kd), kd.mass_matrix(q).name, kd.mass_matrix.jacobian("q")(q).name]
+    assert printed == expected
     others = [kd.replace(gravity=(0, 0, -1)), kd.replace(dtype=np.float32), kd.replace(check=True)]
     assert len({tokenize(one) for one in (kd, *others)}) == 4
     assert len({one.mass_matrix(q).name for one in (kd, *others)}) == 4
@@ -231,7 +238,7 @@ class Worker:
 
 
 @pytest.mark.parametrize(
-    ("cores", "asked", "environment", "expected"),
+    ("cores", "requested", "environment", "expected"),
     [
         (8, None, None, 1),
         (8, None, "3", 3),
@@ -242,8 +249,8 @@ class Worker:
         (1, None, "4", 1),
     ],
 )
-def test_threads_of_a_worker_times_those_of_linkwork_are_no_more_than_the_cores(
-    cores, asked, environment, expected, monkeypatch
+def test_threads_of_a_worker_times_those_of_linkwork_do_not_exceed_the_cores(
+    cores, requested, environment, expected, monkeypatch
 ):
     import distributed
 
@@ -252,15 +259,15 @@ def test_threads_of_a_worker_times_those_of_linkwork_are_no_more_than_the_cores(
     monkeypatch.delenv("LINKWORK_THREADS", raising=False)
     if environment:
         monkeypatch.setenv("LINKWORK_THREADS", environment)
-    assert threads_of_block(asked) == expected
+    assert threads_of_block(requested) == expected
 
 
-def test_outside_of_a_worker_a_block_has_one_thread_unless_the_call_says_otherwise(monkeypatch):
+def test_outside_of_a_worker_a_block_has_one_thread_unless_the_call_sets_threads(monkeypatch):
     monkeypatch.setenv("LINKWORK_THREADS", "4")
     assert (threads_of_block(), threads_of_block(3)) == (1, 3)
 
 
-# What is refused.
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -281,12 +288,12 @@ def test_outside_of_a_worker_a_block_has_one_thread_unless_the_call_says_otherwi
         (lambda kd, q: kd.mass_matrix(q, threads="all"), "threads: .*'all'"),
     ],
 )
-def test_what_cannot_be_computed_is_refused_at_once(kd, states, call, message):
+def test_invalid_arguments_raise_at_the_call(kd, states, call, message):
     with pytest.raises(lw.LinkworkError, match=message):
         call(kd, lazily(states[0]))
 
 
-def test_blocks_too_large_for_a_worker_get_a_warning(kd):
+def test_large_blocks_issue_a_warning(kd):
     q = da.zeros((10_000_000, kd.nq), chunks=(-1, -1))
     with pytest.warns(lw.LinkworkWarning, match=r"5\.1 GB.*262,144 rows"):
         kd.mass_matrix(q)

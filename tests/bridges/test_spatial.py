@@ -1,4 +1,4 @@
-"""The functions of `linkwork.spatial` on tensors of PyTorch and on symbols of CasADi."""
+"""The functions of `linkwork.spatial` on PyTorch tensors and CasADi symbols."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from linkwork.spatial import quat, se3, so3
 COMPILED = [
     function
     for function, (_, is_traceable) in FUNCTIONS.items()
-    if is_traceable and function not in (se3.rotation_of, se3.position_of)  # which are slices
+    if is_traceable and function not in (se3.rotation_of, se3.position_of)  # these are slices
 ]
-# Rotation vectors: any, none, tiny, and nearly half a turn.
+# Rotation vectors: arbitrary, zero, tiny, and nearly pi.
 PHI = [[0.3, -1.2, 0.7], [0.0, 0.0, 0.0], [1e-9, 0.0, -2e-9], [0.0, 3.1, 0.0]]
 
 
@@ -26,17 +26,17 @@ def arguments(function, batch=(), seed=0):
 
 
 @pytest.mark.parametrize("function", COMPILED, ids=name_of)
-def test_tensors_give_what_arrays_give_with_gradients(function):
+def test_results_on_tensors_agree_with_arrays_and_have_gradients(function):
     arrays = arguments(function, (2, 3))
     tensors = [torch.from_numpy(np.array(array)).requires_grad_() for array in arrays]
-    found, expected = function(*tensors), function(*arrays)
-    np.testing.assert_allclose(found.detach(), expected, rtol=1e-12, atol=1e-12)
+    result, expected = function(*tensors), function(*arrays)
+    np.testing.assert_allclose(result.detach(), expected, rtol=1e-12, atol=1e-12)
     single = function(*(tensor.float() for tensor in tensors))
     assert single.dtype == torch.float32
     np.testing.assert_allclose(single.detach(), expected, rtol=1e-3, atol=1e-4)
 
     weights = np.random.default_rng(1).normal(size=np.shape(expected))
-    (found * torch.from_numpy(np.asarray(weights))).sum().backward()
+    (result * torch.from_numpy(np.asarray(weights))).sum().backward()
     step, directions = 1e-6, arguments(function, (2, 3), seed=2)
     moved = [
         [
@@ -45,26 +45,26 @@ def test_tensors_give_what_arrays_give_with_gradients(function):
         ]
         for sign in (1, -1)
     ]
-    slope = np.sum(weights * (function(*moved[0]) - function(*moved[1]))) / (2 * step)
+    derivative = np.sum(weights * (function(*moved[0]) - function(*moved[1]))) / (2 * step)
     along = sum(
         float((tensor.grad.numpy() * direction).sum())
         for tensor, direction in zip(tensors, directions, strict=True)
     )
-    np.testing.assert_allclose(along, slope, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(along, derivative, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [ca.SX, ca.MX, ca.DM])
 @pytest.mark.parametrize("function", COMPILED, ids=name_of)
-def test_casadi_gives_what_arrays_give(function, kind):
+def test_results_in_casadi_agree_with_arrays(function, kind):
     arrays = arguments(function)
     matrices = [ca.DM(np.atleast_1d(array)) for array in arrays]
     if kind is ca.DM:
-        found = function(*matrices)
+        result = function(*matrices)
     else:
         symbols = [kind.sym(f"x{k}", *matrix.shape) for k, matrix in enumerate(matrices)]
-        found = ca.Function("f", symbols, [function(*symbols)])(*matrices)
+        result = ca.Function("f", symbols, [function(*symbols)])(*matrices)
     expected = np.asarray(function(*arrays))
-    np.testing.assert_allclose(found.full().reshape(expected.shape), expected, atol=1e-12)
+    np.testing.assert_allclose(result.full().reshape(expected.shape), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("phi", PHI)
@@ -86,21 +86,21 @@ def test_logarithms_and_their_derivatives_agree_with_pinocchio(phi):
         symbol = kind.sym("x", 3)
         log = so3.log(ca.mtimes(ca.DM(R), so3.exp(symbol)))
         both = ca.Function("both", [symbol], [log, ca.jacobian(log, symbol)])
-        value, slope = both(np.zeros(3))
+        value, derivative = both(np.zeros(3))
         np.testing.assert_allclose(value.full()[:, 0], pin.log3(R), atol=1e-12)
-        np.testing.assert_allclose(slope.full(), by_log, atol=1e-7)
+        np.testing.assert_allclose(derivative.full(), by_log, atol=1e-7)
 
 
-def test_transforms_of_pytorch_apply():
+def test_transforms_of_torch_func_apply():
     phi = torch.tensor(PHI[:1] * 4, dtype=torch.float64)
     identity = torch.vmap(lambda x: so3.log(so3.exp(x)))(phi)
     torch.testing.assert_close(identity, phi)
     assert torch.autograd.gradgradcheck(so3.exp, phi[:1].clone().requires_grad_())
 
 
-def test_names_and_numbers_may_be_given_as_to_numpy():
+def test_keywords_and_lists_are_accepted_as_in_numpy():
     points = torch.zeros(5, 3, dtype=torch.float64)
-    found = se3.transform_point(np.eye(4), b_point=points)
-    assert found.shape == (5, 3)
+    result = se3.transform_point(np.eye(4), b_point=points)
+    assert result.shape == (5, 3)
     with pytest.raises(ValueError, match=r"phi: .*\(\.\.\., 3\)"):
         so3.exp(torch.zeros(4))

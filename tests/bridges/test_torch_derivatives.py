@@ -8,7 +8,7 @@ from tests.support.tensors import all_joints, frames_of, inputs_of, random_like,
 import linkwork.torch
 from linkwork.bridges.methods import METHODS
 
-# of PyTorch itself, when forward mode is first used
+# raised by PyTorch when forward mode is first used
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 FRAMES = {"frame": "ball", "reference": "slider", "frames": ["ball", "trunk"]}
 
@@ -19,7 +19,7 @@ def recorded(tensors):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_first_and_second_derivatives(name):
-    """PyTorch compares them with differences, also along quaternions and (cos, sin) pairs."""
+    """PyTorch compares them with finite differences, also along quaternions and (cos, sin)."""
     frames, named = frames_of(name, FRAMES)
 
     def function(*tensors):
@@ -30,8 +30,8 @@ def test_every_method_has_first_and_second_derivatives(name):
     assert torch.autograd.gradgradcheck(function, tensors, fast_mode=True)
 
 
-def test_all_numbers_of_the_derivatives_of_forward_dynamics_are_right():
-    """In a batch, with broadcast inputs, wrenches and gravity, number by number."""
+def test_all_derivatives_of_forward_dynamics_agree_with_differences():
+    """In a batch, with broadcast inputs, wrenches and gravity, element by element."""
 
     def function(q, nu, tau, wrench, gravity):
         return robot().forward_dynamics(q, nu, tau, wrenches={"tip": wrench}, gravity=gravity)
@@ -43,17 +43,17 @@ def test_all_numbers_of_the_derivatives_of_forward_dynamics_are_right():
 
 
 def test_gradients_have_the_bits_of_the_vjp_kernel():
-    """But for quaternions: their norms are 1 up to rounding, and count."""
+    """Except for quaternions, whose norms are 1 only up to rounding."""
     q, nu = recorded(inputs_of("bias_force", (3,)))
     h = robot().bias_force(q, nu)
     cotangent = random_like(h)
-    found = torch.autograd.grad(h, (q, nu), cotangent)
+    result = torch.autograd.grad(h, (q, nu), cotangent)
     kernel = robot().numpy.bias_force.vjp("q", "nu")
-    wanted = kernel(q.detach().numpy(), nu.detach().numpy(), cotangent.numpy())
-    assert np.array_equal(found[1], wanted[1])
-    assert np.array_equal(found[0][:, :3], wanted[0][:, :3])
-    assert np.array_equal(found[0][:, 7:], wanted[0][:, 7:])
-    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-13, atol=1e-13)
+    expected = kernel(q.detach().numpy(), nu.detach().numpy(), cotangent.numpy())
+    assert np.array_equal(result[1], expected[1])
+    assert np.array_equal(result[0][:, :3], expected[0][:, :3])
+    assert np.array_equal(result[0][:, 7:], expected[0][:, 7:])
+    np.testing.assert_allclose(result[0], expected[0], rtol=1e-13, atol=1e-13)
 
 
 def test_only_inputs_that_need_a_gradient_are_differentiated():
@@ -70,7 +70,7 @@ def test_only_inputs_that_need_a_gradient_are_differentiated():
         assert kd.forward_dynamics(q, nu, tau).is_inference()
 
 
-def test_gradients_by_what_was_broadcast_are_summed():
+def test_gradients_of_broadcast_inputs_are_summed():
     q, nu = inputs_of("kinetic_energy", (2, 3))
     shared = nu[0, 0].clone().requires_grad_()
     rows = nu[:, :1].clone().requires_grad_()
@@ -85,25 +85,25 @@ def test_gradients_of_float32_are_float32():
     q, nu = recorded([tensor.float() for tensor in inputs_of("kinetic_energy", (3,))])
     robot().kinetic_energy(q, nu).sum().backward()
     assert q.grad.dtype is nu.grad.dtype is torch.float32
-    wanted = robot().mass_matrix(q.double()) @ nu.double()[..., None]
-    assert torch.allclose(nu.grad.double(), wanted[..., 0], rtol=1e-4, atol=1e-5)
+    expected = robot().mass_matrix(q.double()) @ nu.double()[..., None]
+    assert torch.allclose(nu.grad.double(), expected[..., 0], rtol=1e-4, atol=1e-5)
 
 
-def test_second_derivatives_by_a_quaternion_are_those_of_the_normalised_one():
-    """They are symmetric, and those that `hessian` of the kernel gives."""
+def test_second_derivatives_of_a_quaternion_are_those_of_the_normalized_one():
+    """They are symmetric and agree with the kernel's `hessian`."""
     q, nu = inputs_of("kinetic_energy")
     H = torch.func.hessian(robot().kinetic_energy)(q, nu)
-    wanted = robot().numpy.kinetic_energy.hessian("q")(q.numpy(), nu.numpy())
-    assert np.allclose(H, wanted, rtol=1e-10, atol=1e-10)
+    expected = robot().numpy.kinetic_energy.hessian("q")(q.numpy(), nu.numpy())
+    assert np.allclose(H, expected, rtol=1e-10, atol=1e-10)
     assert torch.allclose(H, H.T, rtol=1e-10, atol=1e-10)
-    slope = torch.func.grad(robot().kinetic_energy)(q, nu)
+    derivative = torch.func.grad(robot().kinetic_energy)(q, nu)
     assert torch.allclose(
-        H[:, 3:7] @ q[3:7], torch.cat([H.new_zeros(3), -slope[3:7], H.new_zeros(2)])
+        H[:, 3:7] @ q[3:7], torch.cat([H.new_zeros(3), -derivative[3:7], H.new_zeros(2)])
     )
 
 
 def test_gradients_at_a_drifted_quaternion_agree_with_differences():
-    """The first, which are smaller by as much as the quaternion is longer, and the second."""
+    """First derivatives, which scale with the inverse of the norm, and second derivatives."""
     q, nu = recorded(inputs_of("bias_force", (2,)))
     unit = torch.autograd.grad(robot().bias_force(q, nu).sum(), q)[0]
     with torch.no_grad():
@@ -114,12 +114,12 @@ def test_gradients_at_a_drifted_quaternion_agree_with_differences():
     assert torch.autograd.gradgradcheck(robot().bias_force, (q, nu), fast_mode=True)
 
 
-def test_a_result_that_no_cost_depends_on_adds_nothing():
+def test_an_unused_result_does_not_affect_the_gradient():
     q, nu, tau = recorded(inputs_of("inverse_dynamics_derivatives"))
     by = robot().inverse_dynamics_derivatives(q, nu, tau)
     by.nu_dot.sum().backward()
-    wanted = torch.autograd.grad(robot().mass_matrix(q).sum(), q)[0]
-    assert torch.allclose(q.grad, wanted)
+    expected = torch.autograd.grad(robot().mass_matrix(q).sum(), q)[0]
+    assert torch.allclose(q.grad, expected)
     assert not nu.grad.any()
 
 
@@ -127,8 +127,8 @@ def test_replayed_programs_have_the_same_derivatives():
     q, nu = inputs_of("kinetic_energy")
     replayed = robot(replay=True).kinetic_energy
     for transform in (torch.func.grad, torch.func.hessian):
-        mine, wanted = transform(replayed)(q, nu), transform(robot().kinetic_energy)(q, nu)
-        assert torch.allclose(mine, wanted, rtol=1e-10, atol=1e-10)
+        actual, expected = transform(replayed)(q, nu), transform(robot().kinetic_energy)(q, nu)
+        assert torch.allclose(actual, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_dual_numbers_carry_tangents():
@@ -136,31 +136,31 @@ def test_dual_numbers_carry_tangents():
     direction = random_like(nu)
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(nu, direction)
-        found = torch.autograd.forward_ad.unpack_dual(robot().velocity("tip", q, dual))
-    assert torch.allclose(found.tangent, robot().jacobian("tip", q) @ direction)
+        result = torch.autograd.forward_ad.unpack_dual(robot().velocity("tip", q, dual))
+    assert torch.allclose(result.tangent, robot().jacobian("tip", q) @ direction)
 
 
 def test_gradients_of_wrapped_derivatives_and_fused_functions():
     q, nu = recorded(inputs_of("kinetic_energy"))
     momentum = robot().kinetic_energy.gradient("nu")
-    found = torch.autograd.grad(momentum(q, nu).sum(), nu)[0]
-    assert torch.allclose(found, robot().mass_matrix(q).sum(0))
+    result = torch.autograd.grad(momentum(q, nu).sum(), nu)[0]
+    assert torch.allclose(result, robot().mass_matrix(q).sum(0))
     both = robot().function("com", "mass_matrix")
-    slopes = [torch.autograd.grad(part.sum(), q, retain_graph=True)[0] for part in both(q)]
+    derivatives = [torch.autograd.grad(part.sum(), q, retain_graph=True)[0] for part in both(q)]
     alone = [torch.autograd.grad(f(q).sum(), q)[0] for f in (robot().com, robot().mass_matrix)]
-    for mine, wanted in zip(slopes, alone, strict=True):
-        assert torch.allclose(mine, wanted)
+    for actual, expected in zip(derivatives, alone, strict=True):
+        assert torch.allclose(actual, expected)
 
 
 def test_many_cotangents_at_once():
-    """By an older vmap than that of `torch.func`."""
+    """PyTorch computes them with an older vmap than `torch.func`."""
     q, nu = recorded(inputs_of("bias_force", (3,)))
     h = robot().bias_force(q, nu)
     cotangents = torch.stack([random_like(h, seed) for seed in range(4)])
-    found = torch.autograd.grad(h, (q, nu), cotangents, retain_graph=True, is_grads_batched=True)
+    result = torch.autograd.grad(h, (q, nu), cotangents, retain_graph=True, is_grads_batched=True)
     for k, cotangent in enumerate(cotangents):
-        wanted = torch.autograd.grad(h, (q, nu), cotangent, retain_graph=True)
-        assert all(torch.equal(a[k], b) for a, b in zip(found, wanted, strict=True))
+        expected = torch.autograd.grad(h, (q, nu), cotangent, retain_graph=True)
+        assert all(torch.equal(a[k], b) for a, b in zip(result, expected, strict=True))
     rows = torch.autograd.functional.jacobian(
         lambda nu: robot().bias_force(q[0].detach(), nu), nu[0].detach(), vectorize=True
     )

@@ -1,4 +1,4 @@
-"""The example with PyTorch runs, and does what it says."""
+"""The PyTorch example reaches its goal."""
 
 import runpy
 from pathlib import Path
@@ -13,7 +13,7 @@ def test_a_policy_learns_to_balance_a_pole_through_the_dynamics():
     torch.set_num_threads(1)
     try:
         example = runpy.run_path(str(EXAMPLES / "16_torch_policy.py"))
-        policy, costs = example["trained"](15, 16)
+        policy, costs = example["train"](15, 16)
         with torch.no_grad():
             angle = example["trajectory"](policy, *example["starts"](50, seed=1))[-1, :, 1]
     finally:

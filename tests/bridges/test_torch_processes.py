@@ -13,7 +13,7 @@ import linkwork.torch
 
 
 class MassMatrices(Dataset):
-    """Computed where they are asked for."""
+    """Mass matrices, computed in the process that requests them."""
 
     def __init__(self):
         self.kd = robot()
@@ -33,9 +33,9 @@ def test_workers_of_a_data_loader_compute(start):
     data = MassMatrices()
     robot().mass_matrix(data.q)  # a thread may have been started here
     loader = DataLoader(data, batch_size=3, num_workers=1, multiprocessing_context=start)
-    found = [torch.cat(parts) for parts in zip(*loader, strict=True)]
-    assert torch.allclose(found[0], robot().mass_matrix(data.q), rtol=1e-12)
-    assert torch.allclose(found[1], robot().com(data.q), rtol=1e-12)
+    result = [torch.cat(parts) for parts in zip(*loader, strict=True)]
+    assert torch.allclose(result[0], robot().mass_matrix(data.q), rtol=1e-12)
+    assert torch.allclose(result[1], robot().com(data.q), rtol=1e-12)
 
 
 def test_everything_can_be_pickled():
@@ -73,7 +73,7 @@ except linkwork.MissingPackageError as error:
 
 
 def test_importing_the_bridge_does_not_import_the_compiler():
-    """Which takes seconds."""
+    """Importing the compiler takes seconds."""
     code = """
 import sys, torch
 before = "torch._dynamo" in sys.modules
@@ -90,12 +90,14 @@ def test_threads_may_share_a_function():
     kd = linkwork.torch.KinDyn(robot().model)
 
     def slope(k):
-        mine = q[k].clone().requires_grad_()
-        kd.bias_force(mine, nu[k]).sum().backward()
-        return mine.grad
+        actual = q[k].clone().requires_grad_()
+        kd.bias_force(actual, nu[k]).sum().backward()
+        return actual.grad
 
     with ThreadPoolExecutor(4) as pool:
-        found = torch.stack(list(pool.map(slope, range(8))))
-    wanted = torch.func.vmap(torch.func.grad(lambda q, nu: robot().bias_force(q, nu).sum()))(q, nu)
-    assert torch.allclose(found, wanted)
+        result = torch.stack(list(pool.map(slope, range(8))))
+    expected = torch.func.vmap(torch.func.grad(lambda q, nu: robot().bias_force(q, nu).sum()))(
+        q, nu
+    )
+    assert torch.allclose(result, expected)
     assert lw.torch is linkwork.torch

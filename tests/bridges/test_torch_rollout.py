@@ -11,7 +11,7 @@ from tests.support.rollouts import pendulum, spring, spring_inputs
 import linkwork as lw
 import linkwork.torch
 
-# of PyTorch itself, when forward mode is first used
+# raised by PyTorch when forward mode is first used
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 
 
@@ -30,20 +30,20 @@ def tensors(batch, steps, dtype=torch.float64):
 def test_states_have_the_bits_of_the_rollout_for_numpy(final, dtype):
     sim = linkwork.torch.wrap(lw.Rollout(spring()))
     numpy_type = np.float32 if dtype is torch.float32 else np.float64
-    own = lw.Rollout(spring(numpy_type))
+    rollout = lw.Rollout(spring(numpy_type))
     x0, controls, params = tensors((3,), 5, dtype)
 
-    found = sim(x0, controls, params=params, final=final)
-    wanted = own(
+    result = sim(x0, controls, params=params, final=final)
+    expected = rollout(
         tuple(x.numpy() for x in x0),
         tuple(u.numpy() for u in controls),
         params={name: p.numpy() for name, p in params.items()},
         final=final,
     )
 
-    for mine, array in zip(found, wanted, strict=True):
-        assert mine.dtype is dtype
-        assert np.array_equal(mine.numpy(), array)
+    for actual, array in zip(result, expected, strict=True):
+        assert actual.dtype is dtype
+        assert np.array_equal(actual.numpy(), array)
 
 
 @pytest.mark.parametrize("final", [False, True])
@@ -56,9 +56,9 @@ def test_derivatives_of_first_and_second_order(final):
 
     x0, controls, params = tensors((2,), 3)
     first = [*x0, *controls, params["mass"][0], params["stiffness"]]
-    given = [x.clone().requires_grad_() for x in first]
-    assert torch.autograd.gradcheck(function, given, fast_mode=True, check_forward_ad=True)
-    assert torch.autograd.gradgradcheck(function, given, fast_mode=True)
+    arguments = [x.clone().requires_grad_() for x in first]
+    assert torch.autograd.gradcheck(function, arguments, fast_mode=True, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(function, arguments, fast_mode=True)
 
 
 def test_transforms_and_hessians_through_time():
@@ -89,11 +89,11 @@ def test_rollouts_inside_compiled_functions():
 
     x0, controls, params = tensors((3,), 5)
     x0[0].requires_grad_()
-    found = torch.autograd.grad(cost(x0, controls, params), x0[0])[0]
+    result = torch.autograd.grad(cost(x0, controls, params), x0[0])[0]
     p, _ = sim(x0, controls, params=params)
-    wanted = torch.autograd.grad((p[..., -1, :] ** 2).sum(), x0[0])[0]
+    expected = torch.autograd.grad((p[..., -1, :] ** 2).sum(), x0[0])[0]
     torch._dynamo.reset()
-    assert torch.allclose(found, wanted, rtol=1e-12)
+    assert torch.allclose(result, expected, rtol=1e-12)
 
 
 def test_steps_without_controls_and_other_devices():
@@ -103,15 +103,15 @@ def test_steps_without_controls_and_other_devices():
 
     sim = linkwork.torch.wrap(lw.Rollout(decay))
     x0 = torch.ones(3, 2, requires_grad=True)
-    found = sim(x0, steps=2)
-    assert torch.equal(found[0, :, 0], torch.tensor([1.0, 0.5, 0.25]))
-    found[:, -1].sum().backward()
+    result = sim(x0, steps=2)
+    assert torch.equal(result[0, :, 0], torch.tensor([1.0, 0.5, 0.25]))
+    result[:, -1].sum().backward()
     assert torch.equal(x0.grad, torch.full((3, 2), 0.25))
     assert sim(x0.detach().to("meta"), steps=4).shape == (3, 5, 2)
 
 
 def test_quaternions_among_the_states():
-    """As they drift, each step normalises them; the gradient is that of the normalised ones."""
+    """Each step normalizes them; the gradient is that of the normalized quaternions."""
     kd = floater()
     step = kd.function("integrate")
     sim = linkwork.torch.wrap(lw.Rollout(step))
@@ -124,7 +124,7 @@ def test_quaternions_among_the_states():
     assert torch.autograd.gradcheck(end, (q, nu))
 
 
-def test_rollouts_can_be_pickled_and_say_what_is_wrong():
+def test_rollouts_can_be_pickled_and_raise_for_wrong_arguments():
     kernel = floater().function("integrate")
     sim = pickle.loads(pickle.dumps(linkwork.torch.wrap(lw.Rollout(kernel))))
     assert repr(sim).startswith("<TorchRollout of <Kernel integrate: q (9,), nu (8,), dt ()")

@@ -1,4 +1,4 @@
-"""Tensors in and out: the numbers are those of the kernels for NumPy."""
+"""Results on tensors agree with those on NumPy arrays."""
 
 import inspect
 import pickle
@@ -21,31 +21,33 @@ SINGLE = ("mass_matrix", "forward_dynamics", "jacobian", "integrate", "velocity_
     ("name", "dtype"),
     [(name, torch.float64) for name in METHODS] + [(name, torch.float32) for name in SINGLE],
 )
-def test_every_method_gives_the_bits_that_numpy_gets(name, dtype):
+def test_every_method_has_the_same_bits_as_in_numpy(name, dtype):
     frames, named = frames_of(name)
     tensors = [tensor.to(dtype) for tensor in inputs_of(name, (3,))]
-    own = robot().numpy.replace(dtype=np.float32) if dtype is torch.float32 else robot().numpy
+    numpy_robot = (
+        robot().numpy.replace(dtype=np.float32) if dtype is torch.float32 else robot().numpy
+    )
 
-    found = getattr(robot(), name)(*frames, *tensors, **named)
-    wanted = getattr(own, name)(*frames, *(t.numpy() for t in tensors), **named)
+    result = getattr(robot(), name)(*frames, *tensors, **named)
+    expected = getattr(numpy_robot, name)(*frames, *(t.numpy() for t in tensors), **named)
 
-    assert type(found) is (torch.Tensor if isinstance(wanted, np.ndarray) else type(wanted))
-    for mine, array in zip(listed(found), listed(wanted), strict=True):
-        assert mine.dtype is dtype
-        assert mine.numpy().dtype == array.dtype
-        assert np.array_equal(mine.numpy(), array)
+    assert type(result) is (torch.Tensor if isinstance(expected, np.ndarray) else type(expected))
+    for actual, array in zip(listed(result), listed(expected), strict=True):
+        assert actual.dtype is dtype
+        assert actual.numpy().dtype == array.dtype
+        assert np.array_equal(actual.numpy(), array)
 
 
-def test_methods_and_attributes_are_those_of_numpy():
+def test_methods_and_attributes_are_those_of_the_numpy_class():
     def names(cls):
         return {name for name in dir(cls) if not name.startswith("_")}
 
     assert names(lw.KinDyn) <= names(linkwork.torch.KinDyn) | {"dtype"}
     for name in METHODS:
-        mine = inspect.signature(getattr(robot(), name))
+        actual = inspect.signature(getattr(robot(), name))
         theirs = inspect.signature(getattr(robot().numpy, name))
-        wanted = {p for p in theirs.parameters if p not in ("out", "threads", "parameters")}
-        assert {p for p in mine.parameters if p not in ("named", "parameters")} == wanted
+        expected = {p for p in theirs.parameters if p not in ("out", "threads", "parameters")}
+        assert {p for p in actual.parameters if p not in ("named", "parameters")} == expected
         assert inspect.getdoc(getattr(robot(), name)).splitlines()[0] in inspect.getdoc(
             getattr(lw.KinDyn, name)
         )
@@ -62,7 +64,7 @@ def one_thread(monkeypatch):
 
 @pytest.mark.usefixtures("one_thread")
 def test_batches_use_no_more_threads_than_pytorch(monkeypatch):
-    """Workers of a `DataLoader` have one each; LINKWORK_THREADS goes before it."""
+    """Workers of a `DataLoader` have one each; LINKWORK_THREADS takes precedence."""
     counts = []
     function = linkwork.torch.wrap(robot().numpy.mass_matrix)
     operator = function.operator(torch.float64)
@@ -101,7 +103,7 @@ def test_rollouts_use_no_more_threads_than_pytorch(monkeypatch):
     assert counts == [1, 1]
 
 
-def test_what_is_no_array_is_that_of_the_robot():
+def test_attributes_that_are_not_arrays_are_delegated():
     kd = robot()
     assert (kd.nq, kd.nv, kd.joint_names) == (9, 8, kd.numpy.joint_names)
     assert kd.model is kd.numpy.model
@@ -119,25 +121,25 @@ def test_what_is_no_array_is_that_of_the_robot():
 
 
 def test_configurations_and_constants_are_tensors():
-    kd, own = robot(), robot().numpy
-    for found, wanted in (
-        (kd.neutral(), own.neutral()),
-        (kd.random(4, seed=3), own.random(4, seed=3)),
-        (kd.q({own.joint_names[0]: 0.3}), own.q({own.joint_names[0]: 0.3})),
-        (kd.inertial_parameters(), own.inertial_parameters()),
-        (kd.jacobian_sparsity("tip"), own.jacobian_sparsity("tip")),
+    kd, numpy_robot = robot(), robot().numpy
+    for result, expected in (
+        (kd.neutral(), numpy_robot.neutral()),
+        (kd.random(4, seed=3), numpy_robot.random(4, seed=3)),
+        (kd.q({numpy_robot.joint_names[0]: 0.3}), numpy_robot.q({numpy_robot.joint_names[0]: 0.3})),
+        (kd.inertial_parameters(), numpy_robot.inertial_parameters()),
+        (kd.jacobian_sparsity("tip"), numpy_robot.jacobian_sparsity("tip")),
         (
             kd.relative_jacobian_sparsity("base", "tip"),
-            own.relative_jacobian_sparsity("base", "tip"),
+            numpy_robot.relative_jacobian_sparsity("base", "tip"),
         ),
     ):
-        assert isinstance(found, torch.Tensor)
-        assert np.array_equal(found.numpy(), wanted)
+        assert isinstance(result, torch.Tensor)
+        assert np.array_equal(result.numpy(), expected)
     assert robot(dtype=torch.float32).neutral().dtype is torch.float32
     assert robot(dtype=np.float32) == robot(dtype=torch.float32)
 
 
-def test_memory_of_contiguous_tensors_is_read_where_it_is_and_results_are_fresh():
+def test_contiguous_tensors_are_not_copied_and_results_have_new_memory():
     q = robot().random(5, seed=0)
     M = robot().mass_matrix(q)
     before = M.clone()
@@ -150,75 +152,75 @@ def test_memory_of_contiguous_tensors_is_read_where_it_is_and_results_are_fresh(
 def test_batches_broadcast_as_in_numpy(batch):
     q, nu = inputs_of("bias_force", batch)
     one = inputs_of("bias_force", seed=5)[1]
-    found = robot().bias_force(q, one)
-    assert found.shape == (*batch, 8)
-    assert np.array_equal(found.numpy(), robot().numpy.bias_force(q.numpy(), one.numpy()))
+    result = robot().bias_force(q, one)
+    assert result.shape == (*batch, 8)
+    assert np.array_equal(result.numpy(), robot().numpy.bias_force(q.numpy(), one.numpy()))
     assert robot().kinetic_energy(q, nu).shape == batch
 
 
 def test_tensors_need_not_be_contiguous():
     q, nu = inputs_of("bias_force", (4,))
-    wanted = robot().bias_force(q, nu)
+    expected = robot().bias_force(q, nu)
     wide = torch.zeros(4, 18, dtype=torch.float64)
     wide[:, ::2] = q
-    assert torch.equal(robot().bias_force(wide[:, ::2], nu.T.contiguous().T), wanted)
-    assert torch.equal(robot().bias_force(q[:1].expand(4, 9), nu[:1])[3], wanted[0])
+    assert torch.equal(robot().bias_force(wide[:, ::2], nu.T.contiguous().T), expected)
+    assert torch.equal(robot().bias_force(q[:1].expand(4, 9), nu[:1])[3], expected[0])
 
 
-def test_a_lazily_negated_tensor_has_its_sign():
+def test_lazily_negated_tensors_are_resolved():
     q, nu = inputs_of("bias_force")
     negated = torch.complex(torch.zeros_like(nu), -nu).conj().imag
     assert negated.is_neg()
     assert torch.equal(robot().bias_force(q, negated), robot().bias_force(q, nu))
 
 
-def test_numbers_lists_and_arrays_are_constants():
+def test_floats_lists_and_arrays_are_constants():
     q, nu = inputs_of("integrate")[:2]
     dt = torch.tensor(0.25, dtype=torch.float64)
-    wanted = robot().integrate(q, nu, dt)
-    for given in (0.25, np.float32(0.25), dt.float(), torch.tensor(0.25).double()):
-        assert torch.equal(robot().integrate(q, nu, given), wanted)
-    assert torch.equal(robot().integrate(q, nu.tolist(), dt), wanted)
-    assert torch.equal(robot().integrate(q=q, nu=nu.numpy(), dt=dt), wanted)
+    expected = robot().integrate(q, nu, dt)
+    for arguments in (0.25, np.float32(0.25), dt.float(), torch.tensor(0.25).double()):
+        assert torch.equal(robot().integrate(q, nu, arguments), expected)
+    assert torch.equal(robot().integrate(q, nu.tolist(), dt), expected)
+    assert torch.equal(robot().integrate(q=q, nu=nu.numpy(), dt=dt), expected)
     assert torch.equal(robot().integrate(q, nu), robot().integrate(q, nu, 1.0))
     assert robot().com(q.tolist()).dtype is torch.float64
     assert robot(dtype=np.float32).com(q.tolist()).dtype is torch.float32
 
 
-def test_wrenches_and_gravity_are_given_by_name():
+def test_wrenches_and_gravity_are_keyword_arguments():
     q, nu, tau = inputs_of("forward_dynamics", (3,))
     wrench, gravity = torch.arange(6.0).double(), torch.tensor([0.1, 0.2, -3.0]).double()
-    found = robot().forward_dynamics(q, nu, tau=tau, wrenches={"tip": wrench}, gravity=gravity)
-    wanted = robot().numpy.forward_dynamics(
+    result = robot().forward_dynamics(q, nu, tau=tau, wrenches={"tip": wrench}, gravity=gravity)
+    expected = robot().numpy.forward_dynamics(
         *(x.numpy() for x in (q, nu, tau)),
         wrenches={"tip": wrench.numpy()},
         gravity=gravity.numpy(),
     )
-    assert np.array_equal(found.numpy(), wanted)
+    assert np.array_equal(result.numpy(), expected)
     push = robot().external_force(q, wrenches={"tip": wrench})
     assert torch.allclose(push, robot().jacobian("tip", q).mT @ wrench)
 
 
 def test_relative_jacobians_and_transforms_take_their_frames():
     q = inputs_of("com", (2,))[0]
-    kd, own = robot(), robot().numpy
+    kd, numpy_robot = robot(), robot().numpy
     options = {"origin": "base", "axes": "base"}
     assert np.array_equal(
         kd.relative_jacobian("base", "tip", q, **options).numpy(),
-        own.relative_jacobian("base", "tip", q.numpy(), **options),
+        numpy_robot.relative_jacobian("base", "tip", q.numpy(), **options),
     )
     assert kd.transforms(q).shape == (2, len(kd.model.frame_names), 4, 4)
     assert kd.transforms(q, frames=FRAMES["frames"]).shape == (2, 2, 4, 4)
 
 
-def test_fused_functions_give_tuples_and_names():
+def test_fused_functions_return_tuples_or_results_by_name():
     q, nu = inputs_of("bias_force", (3,))
     both = robot().function("mass_matrix", ("jacobian", "tip"), "bias_force")
     assert repr(both).startswith("<TorchKernel mass_matrix + jacobian(tip) + bias_force: q (9,)")
     M, J, h = both(q, nu)
-    wanted = robot().numpy.function("mass_matrix", ("jacobian", "tip"), "bias_force")
-    for mine, array in zip((M, J, h), wanted(q.numpy(), nu.numpy()), strict=True):
-        assert np.array_equal(mine.numpy(), array)
+    expected = robot().numpy.function("mass_matrix", ("jacobian", "tip"), "bias_force")
+    for actual, array in zip((M, J, h), expected(q.numpy(), nu.numpy()), strict=True):
+        assert np.array_equal(actual.numpy(), array)
     assert list(both.named(q, nu)) == ["mass_matrix", "jacobian_tip", "bias_force"]
     assert robot().function("mass_matrix", ("jacobian", "tip"), "bias_force") is both
 
@@ -236,26 +238,26 @@ def test_any_kernel_can_be_wrapped():
 
     q, nu = inputs_of("kinetic_energy")
     energy = robot().numpy.kinetic_energy
-    slopes = linkwork.torch.wrap(energy).gradient("nu")
-    assert torch.allclose(slopes(q, nu), robot().mass_matrix(q) @ nu)
+    derivatives = linkwork.torch.wrap(energy).gradient("nu")
+    assert torch.allclose(derivatives(q, nu), robot().mass_matrix(q) @ nu)
     for kind in ("jacobian", "hessian"):
         wrapped = getattr(linkwork.torch.wrap(energy), kind)("q")
-        wanted = getattr(energy, kind)("q")(q.numpy(), nu.numpy())
-        assert np.array_equal(wrapped(q, nu).numpy(), wanted)
+        expected = getattr(energy, kind)("q")(q.numpy(), nu.numpy())
+        assert np.array_equal(wrapped(q, nu).numpy(), expected)
 
 
 @pytest.mark.parametrize("name", ["forward_dynamics", "integrate", "difference", "normalize"])
 def test_programs_replayed_as_tensor_operations_agree(name):
     replayed = robot(replay=True)
     tensors = inputs_of(name, (3,))
-    found = getattr(replayed, name)(*tensors)
-    assert found.is_contiguous()
-    assert torch.allclose(found, getattr(robot(), name)(*tensors), rtol=1e-12, atol=1e-12)
+    result = getattr(replayed, name)(*tensors)
+    assert result.is_contiguous()
+    assert torch.allclose(result, getattr(robot(), name)(*tensors), rtol=1e-12, atol=1e-12)
     shared = getattr(replayed, name)(tensors[0], *(t[0] for t in tensors[1:]))
-    assert torch.allclose(shared[0], found[0], rtol=1e-12, atol=1e-12)
+    assert torch.allclose(shared[0], result[0], rtol=1e-12, atol=1e-12)
 
 
-def test_tensors_without_numbers_give_shapes(recwarn):
+def test_meta_tensors_result_in_shapes(recwarn):
     q, nu, tau = (x.to("meta") for x in inputs_of("forward_dynamics", (3, 2)))
     assert robot().forward_dynamics(q, nu, tau).shape == (3, 2, 8)
     assert robot().forward_dynamics(q, nu, tau).device.type == "meta"
@@ -270,13 +272,13 @@ def test_loops_are_replayed_on_other_devices():
 
     kernel = lw.compile(x=3, a=3)(newton)
     a = torch.rand(4, 3, dtype=torch.float64) + 0.5
-    (found,) = Replay(kernel)([torch.ones(3, dtype=torch.float64), a])
-    assert torch.allclose(found, a.sqrt(), rtol=1e-12)
-    (found,) = Replay(kernel.vjp("a"))([torch.ones(3, dtype=torch.float64), a, a])
-    assert torch.allclose(found, 0.5 * a.sqrt(), rtol=1e-12)
+    (result,) = Replay(kernel)([torch.ones(3, dtype=torch.float64), a])
+    assert torch.allclose(result, a.sqrt(), rtol=1e-12)
+    (result,) = Replay(kernel.vjp("a"))([torch.ones(3, dtype=torch.float64), a, a])
+    assert torch.allclose(result, 0.5 * a.sqrt(), rtol=1e-12)
 
 
-def test_a_drifted_quaternion_is_normalised_as_in_numpy():
+def test_a_drifted_quaternion_is_normalized_as_in_numpy():
     q, nu = inputs_of("bias_force")
     drifted = q.clone()
     drifted[3:7] *= 1 + 5e-4
@@ -284,7 +286,7 @@ def test_a_drifted_quaternion_is_normalised_as_in_numpy():
         assert torch.allclose(kd.bias_force(drifted, nu), kd.bias_force(q, nu), rtol=1e-12)
 
 
-def test_a_program_that_is_too_long_is_refused_on_other_devices(monkeypatch):
+def test_a_program_that_is_too_long_raises_on_other_devices(monkeypatch):
     kernel = floater().function("com")
     monkeypatch.setattr(kernel, "is_unrolled", False)
     with pytest.raises(lw.ArgumentError, match=r"com: .*too long.*devices"):

@@ -1,6 +1,6 @@
-"""Tests of other libraries' interfaces: fast code is made where a test waits for it by `warmup`.
+"""Fixtures for the interfaces of other libraries: optimized code is compiled only by `warmup`.
 
-Nobody else needs it, and making it in the background takes more time than the tests themselves.
+Compiling it in the background would take more time than the tests themselves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The same code runs on adam and on linkwork in adam's clothes, and agrees with iDynTree.
+"""The same code runs on adam and on linkwork's adam interface, and agrees with iDynTree.
 
 Real robots, three representations, fast motion far from the origin. adam's own tests check the same
-quantities, to 1e-5; here 1e-11 is asked of linkwork, and 1e-9 of adam.
+quantities to 1e-5; here linkwork must agree to 1e-11, and adam to 1e-9.
 
 adam 0.5 cannot read prismatic joints, so robots with such joints are compared with iDynTree only.
 """
@@ -34,7 +34,7 @@ ICUB = (
 PANDA = tuple(f"panda_joint{k}" for k in range(1, 8))
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 
-# robot, joints that move (None: all), a frame, links on which wrenches act
+# robot, moving joints (None: all), a frame, links on which wrenches act
 ROBOTS = {
     "iCubGenova04/model": (ICUB, "l_sole", ("l_lower_leg", "head")),
     "iCubGenova03/model": (None, "r_hand", ("l_foot", "chest")),
@@ -48,7 +48,7 @@ PRISMATIC = {
     "tiago_description/tiago_no_hand": (None, "arm_tool_link", ("torso_lift_link",)),
     "baxter_description/baxter": (None, "left_gripper", ("right_hand_link",)),
 }
-# whose programs take long to trace: NumPy runs the algorithms
+# robots whose programs take long to trace: NumPy runs the algorithms
 LARGE = {
     "iCubGenova03/model",
     "talos_data/talos_reduced",
@@ -80,39 +80,39 @@ def wrenches_on(links, seed=7):
     return {link: rng.uniform(-10, 10, size=6) for link in links}
 
 
-def assert_agree(found, expected, rtol):
-    """Relative to the largest entry; forces to the largest force, as they may cancel."""
+def assert_agree(actual, expected, rtol):
+    """Compare relative to the largest element; forces to the largest force, as they may cancel."""
     forces = max(np.abs(expected[name]).max() for name in FORCES)
     for name, value in expected.items():
         scale = forces if name in FORCES else max(np.abs(value).max(initial=0.0), 1e-3)
         try:
-            assert_close(found[name], value, rtol, scale=scale)
+            assert_close(actual[name], value, rtol, scale=scale)
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from None
 
 
-def check_against_idyntree(kd, case, text, representation, rtol):
-    """What adam's tests check, by code that runs on adam and on linkwork alike."""
+def check_against_idyntree(kd, case, urdf, representation, rtol):
+    """Check what adam's tests check, with code that runs on adam and on linkwork."""
     _, frame, links = case
     state = State(kd.NDoF)
     joints = list(kd.rbdalgos.model.actuated_joints)
     wrenches = wrenches_on(links)
     kd.set_frame_velocity_representation(representation)
-    idyntree = AtIDynTree(text, joints, kd.rbdalgos.root_link, state, representation)
+    idyntree = AtIDynTree(urdf, joints, kd.rbdalgos.root_link, state, representation)
 
-    found, expected = state.everything(kd, frame, wrenches), idyntree.everything(frame)
+    result, expected = state.everything(kd, frame, wrenches), idyntree.everything(frame)
 
-    found["bias_acceleration"] = found["jacobian_dot"] @ state.nu
-    assert_agree(found, expected, rtol)
+    result["bias_acceleration"] = result["jacobian_dot"] @ state.nu
+    assert_agree(result, expected, rtol)
     relative = idyntree.relative_jacobian(kd.rbdalgos.root_link, frame)
-    assert_close(found["relative_jacobian"], relative, rtol, scale=1.0)
+    assert_close(result["relative_jacobian"], relative, rtol, scale=1.0)
     mass = idyntree.kd.model().getTotalMass()
     assert_close(kd.get_total_mass(), mass, 1e-12)
     tau = np.concatenate([np.zeros(6), state.tau])
     pushed = sum(idyntree.jacobian(link).T @ wrenches[link] for link in links)
     M, h = expected["mass_matrix"], expected["bias_force"]
     for name, forces in (("aba", tau), ("aba with wrenches", tau + pushed)):
-        terms = M @ found[name], h, forces
+        terms = M @ result[name], h, forces
         scale = max(np.abs(term).max() for term in terms)
         assert_close(terms[0] + terms[1], terms[2], rtol, scale=scale)
 
@@ -123,58 +123,58 @@ def check_against_idyntree(kd, case, text, representation, rtol):
 def test_both_libraries_agree_with_idyntree(library, robot, representation):
     kd = there(robot) if library == "adam" else linkwork_kindyn(robot)
     rtol = 1e-9 if library == "adam" else 1e-11
-    text = text_of(robot, ROBOTS[robot][0])
-    check_against_idyntree(kd, ROBOTS[robot], text, representation, rtol)
+    xml = text_of(robot, ROBOTS[robot][0])
+    check_against_idyntree(kd, ROBOTS[robot], xml, representation, rtol)
 
 
 @pytest.mark.parametrize("robot", PRISMATIC)
 @each_representation
 def test_robots_with_prismatic_joints_agree_with_idyntree(robot, representation):
-    """adam forgets to turn the axis of a prismatic joint by the rotation of its origin."""
+    """adam does not rotate the axis of a prismatic joint by the rotation of its origin."""
     case = PRISMATIC[robot]
     kd = linkwork_kindyn(robot, prismatic=True)
-    text = text_of(robot, case[0])
-    check_against_idyntree(kd, case, text, representation, 1e-11)
+    xml = text_of(robot, case[0])
+    check_against_idyntree(kd, case, xml, representation, 1e-11)
 
 
 @each_robot
 @each_representation
-def test_linkwork_gives_the_numbers_of_adam(robot, representation):
-    """But for `jacobian_dot`, of which adam has the product with the velocity only."""
-    theirs, mine = there(robot), linkwork_kindyn(robot)
+def test_linkwork_agrees_with_adam(robot, representation):
+    """Except for `jacobian_dot`, of which only the product with the velocity is right in adam."""
+    theirs, actual = there(robot), linkwork_kindyn(robot)
     _, frame, links = ROBOTS[robot]
-    state, wrenches = State(mine.NDoF, seed=1), wrenches_on(links, seed=2)
-    for kd in (theirs, mine):
+    state, wrenches = State(actual.NDoF, seed=1), wrenches_on(links, seed=2)
+    for kd in (theirs, actual):
         kd.set_frame_velocity_representation(representation)
 
     expected = state.everything(theirs, frame, wrenches)
-    found = state.everything(mine, frame, wrenches)
+    result = state.everything(actual, frame, wrenches)
 
-    both = (expected, found)
+    both = (expected, result)
     products = [quantities.pop("jacobian_dot") @ state.nu for quantities in both]
     assert_close(products[1], products[0], 1e-9)
-    condition = np.linalg.cond(found["mass_matrix"])
+    condition = np.linalg.cond(result["mass_matrix"])
     for name in ("aba", "aba with wrenches"):
         accelerations = [quantities.pop(name) for quantities in both]
         assert_close(accelerations[1], accelerations[0], 1e-9 * max(1.0, condition / 1e5))
-    assert_agree(found, expected, 1e-11)
-    assert theirs.rbdalgos.model.actuated_joints == mine.rbdalgos.model.actuated_joints
+    assert_agree(result, expected, 1e-11)
+    assert theirs.rbdalgos.model.actuated_joints == actual.rbdalgos.model.actuated_joints
 
 
 @each_representation
 def test_jacobian_dot_is_the_derivative_of_the_jacobian_of_adam(representation):
-    """Along the motion, by central differences of adam's own Jacobian."""
+    """Along the motion, by central differences of adam's Jacobian."""
     robot = "ur_description/ur5_robot"
-    theirs, mine = there(robot), linkwork_kindyn(robot)
-    state, step = State(mine.NDoF), 1e-6
-    for kd in (theirs, mine):
+    theirs, actual = there(robot), linkwork_kindyn(robot)
+    state, step = State(actual.NDoF), 1e-6
+    for kd in (theirs, actual):
         kd.set_frame_velocity_representation(representation)
-    moved = [_moved(state, mine, t) for t in (step, -step)]
+    moved = [_moved(state, actual, t) for t in (step, -step)]
 
     ahead, behind = (theirs.jacobian("ee_link", H, s) for H, s in moved)
 
-    found = mine.jacobian_dot("ee_link", state.H, state.s, state.v, state.sd)
-    assert_close(found, (ahead - behind) / (2 * step), 1e-8)
+    result = actual.jacobian_dot("ee_link", state.H, state.s, state.v, state.sd)
+    assert_close(result, (ahead - behind) / (2 * step), 1e-8)
 
 
 def _moved(state, kd, t):
@@ -188,14 +188,14 @@ def _moved(state, kd, t):
 
 
 @pytest.mark.parametrize("robot", ["iCubGenova04/model", "ur_description/ur5_robot"])
-def test_batches_give_each_row_what_it_gets_alone(robot):
+def test_each_row_of_a_batch_agrees_with_a_single_call(robot):
     kd = linkwork_kindyn(robot)
     _, frame, links = ROBOTS[robot]
     state, wrenches = State(kd.NDoF, batch=(2, 3)), wrenches_on(links)
     kd.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
 
-    found = state.everything(kd, frame, wrenches)
+    result = state.everything(kd, frame, wrenches)
 
     for index in np.ndindex(2, 3):
         alone = state.row(*index).everything(kd, frame, wrenches)
-        assert_agree({name: value[index] for name, value in found.items()}, alone, 1e-12)
+        assert_agree({name: value[index] for name, value in result.items()}, alone, 1e-12)

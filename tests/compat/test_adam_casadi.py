@@ -1,4 +1,4 @@
-"""adam's CasADi class against adam's own: values, derivatives, functions."""
+"""The CasADi class compared with adam's: values, derivatives, functions."""
 
 from __future__ import annotations
 
@@ -41,47 +41,47 @@ def state(seed=0):
     return [H, *(rng.normal(size=n) for n in (5, 6, 5, 5))]
 
 
-def assert_close(found, expected, rtol=1e-9):
+def assert_close(actual, expected, rtol=1e-9):
     scale = max(1.0, np.abs(expected).max())
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found / scale, expected / scale, rtol=rtol, atol=rtol)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual / scale, expected / scale, rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("representation", Representations)
 @pytest.mark.parametrize("name", OF_ROBOT)
-def test_functions_of_the_robot_are_adams(name, representation, pair):
-    given = state()[: OF_ROBOT[name]]
+def test_functions_of_the_robot_agree_with_adam(name, representation, pair):
+    arguments = state()[: OF_ROBOT[name]]
     results = []
     for robot in pair:
         robot.set_frame_velocity_representation(representation)
         function = getattr(robot, f"{name}_fun")()
-        assert function.n_in() == len(given)
-        results.append(function(*given).full())
+        assert function.n_in() == len(arguments)
+        results.append(function(*arguments).full())
     assert_close(*results)
-    assert_close(getattr(pair[0], name)(*given).full(), results[0])
+    assert_close(getattr(pair[0], name)(*arguments).full(), results[0])
 
 
 @pytest.mark.parametrize("name", ["forward_kinematics", "jacobian", "relative_jacobian"])
-def test_functions_of_a_frame_are_adams(name, pair):
+def test_functions_of_a_frame_agree_with_adam(name, pair):
     H, s, *_ = state(1)
-    given = [s] if name == "relative_jacobian" else [H, s]
+    arguments = [s] if name == "relative_jacobian" else [H, s]
     for robot in pair:
         robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
-    ours, adams = (getattr(robot, f"{name}_fun")("l_sole")(*given).full() for robot in pair)
+    ours, adams = (getattr(robot, f"{name}_fun")("l_sole")(*arguments).full() for robot in pair)
     assert_close(ours, adams)
-    assert_close(getattr(pair[0], name)("l_sole", *given).full(), adams)
+    assert_close(getattr(pair[0], name)("l_sole", *arguments).full(), adams)
 
 
 @pytest.mark.parametrize("name", ["mass_matrix", "bias_force", "aba"])
-def test_derivatives_along_motions_are_adams(name, pair):
-    """Along joints, translations and rotations of the base; entries of H alone are no motion."""
-    given = state(2)[: OF_ROBOT[name]]
-    H = given[0]
+def test_derivatives_along_motions_agree_with_adam(name, pair):
+    """Along joints, translations and rotations of the base; other changes of H are not motions."""
+    arguments = state(2)[: OF_ROBOT[name]]
+    H = arguments[0]
     rng = np.random.default_rng(3)
-    turn = np.cross(np.eye(3), rng.normal(size=3))
+    rotation = np.cross(np.eye(3), rng.normal(size=3))
     along = np.zeros((4, 4))
-    along[:3, :3], along[:3, 3] = turn @ H[:3, :3], rng.normal(size=3)
-    symbols = [ca.SX.sym("x", *ca.DM(value).shape) for value in given]
+    along[:3, :3], along[:3, 3] = rotation @ H[:3, :3], rng.normal(size=3)
+    symbols = [ca.SX.sym("x", *ca.DM(value).shape) for value in arguments]
     results = []
     for robot in pair:
         robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
@@ -89,18 +89,18 @@ def test_derivatives_along_motions_are_adams(name, pair):
         by_pose = ca.jtimes(value, symbols[0], ca.DM(along))
         by_joints = ca.jacobian(value, symbols[1])
         derivative = ca.Function("derivative", symbols, [ca.densify(by_pose), by_joints])
-        results.append([matrix.full() for matrix in derivative(*given)])
+        results.append([matrix.full() for matrix in derivative(*arguments)])
     for ours, adams in zip(*results, strict=True):
         assert_close(ours, adams)
 
 
-def test_matrices_that_are_not_quite_rotations_give_numbers(pair):
+def test_matrices_close_to_rotations_are_accepted(pair):
     H, s, *_ = state()
     H[:3, :3] *= 1.01
     assert np.isfinite(pair[0].mass_matrix(H, s).full()).all()
 
 
-def test_symbols_numbers_and_rows_are_taken(pair):
+def test_symbols_floats_and_rows_are_accepted(pair):
     robot, (H, s, *_) = pair[0], state()
     for kind in (ca.SX, ca.MX):
         pose, joints = kind.sym("H", 4, 4), kind.sym("s", 5)
@@ -112,17 +112,17 @@ def test_symbols_numbers_and_rows_are_taken(pair):
     assert_close(poses["l_foot"].full(), robot.forward_kinematics("l_foot", H, s).full())
 
 
-def test_external_wrenches_are_those_of_numpy(pair):
+def test_external_wrenches_agree_with_numpy(pair):
     from linkwork.compat.adam import KinDynComputations as OfNumpy
 
-    given, wrenches = state(4), {"l_sole": np.arange(6.0), "root_link": np.ones(6)}
+    arguments, wrenches = state(4), {"l_sole": np.arange(6.0), "root_link": np.ones(6)}
     pair[0].set_frame_velocity_representation(Representations.BODY_FIXED_REPRESENTATION)
     numpy = OfNumpy(str(ICUB), JOINTS)
     numpy.set_frame_velocity_representation(Representations.BODY_FIXED_REPRESENTATION)
-    assert_close(pair[0].aba(*given, wrenches).full()[:, 0], numpy.aba(*given, wrenches))
+    assert_close(pair[0].aba(*arguments, wrenches).full()[:, 0], numpy.aba(*arguments, wrenches))
 
 
-def test_gravity_and_options_are_those_of_the_robot(pair):
+def test_gravity_and_options_apply_to_functions(pair):
     robot = KinDynComputations(
         str(ICUB), JOINTS, f_opts={"cse": False}, gravity=[0, 0, -1, 0, 0, 0]
     )
@@ -133,7 +133,7 @@ def test_gravity_and_options_are_those_of_the_robot(pair):
     assert_close(robot.gravity_term_fun()(H, s).full(), expected, rtol=1e-12)
 
 
-def test_bad_use_is_explained(pair):
+def test_wrong_arguments_raise_with_the_facts(pair):
     robot, (H, s, *_) = pair[0], state()
     with pytest.raises(lw.ShapeError, match=r"joint_positions: expected \(5, 1\), got \(4, 1\)"):
         robot.mass_matrix(H, s[:4])

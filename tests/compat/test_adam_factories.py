@@ -41,20 +41,20 @@ def parametric(description, links=LINKS, lengths=LENGTHS, densities=DENSITIES):
 
 
 def test_a_parametric_model_has_the_parts_of_adam(file):
-    own = Model.build(parametric(file), list(JOINTS))
+    ours = Model.build(parametric(file), list(JOINTS))
     math = adam.numpy.numpy_like.SpatialMath()
     factory = adam.parametric.model.URDFParametricModelFactory(
         file, math, list(LINKS), LENGTHS, DENSITIES
     )
     theirs = adam.model.Model.build(factory, list(JOINTS))
-    assert (own.name, own.NDoF, own.N) == (theirs.name, theirs.NDoF, theirs.N)
-    assert list(own.actuated_joints) == list(theirs.actuated_joints)
+    assert (ours.name, ours.NDoF, ours.N) == (theirs.name, theirs.NDoF, theirs.N)
+    assert list(ours.actuated_joints) == list(theirs.actuated_joints)
     for name, link in theirs.links.items():
         expected = link.spatial_inertia().array
-        np.testing.assert_allclose(own.links[name].spatial_inertia(), expected, **CLOSE)
+        np.testing.assert_allclose(ours.links[name].spatial_inertia(), expected, **CLOSE)
     for name, joint in theirs.joints.items():
         expected = joint.homogeneous(math.asarray(0.3)).array
-        np.testing.assert_allclose(own.joints[name].homogeneous(0.3), expected, **CLOSE)
+        np.testing.assert_allclose(ours.joints[name].homogeneous(0.3), expected, **CLOSE)
 
 
 def test_a_parametric_model_is_the_robot_of_the_parametric_class(file, rng):
@@ -76,7 +76,7 @@ def test_visuals_are_those_of_the_longer_solid(file):
     assert ball.radius == pytest.approx(0.099)
 
 
-def test_factories_give_the_parts_of_the_class():
+def test_factories_return_the_parts_of_the_class():
     urdf = lw.dump_urdf(lw.robots.load("quadruped"))
     factory = build_model_factory(urdf, SpatialMath())
     assert isinstance(factory, URDFModelFactory)
@@ -84,15 +84,15 @@ def test_factories_give_the_parts_of_the_class():
     model = Model.build(factory)
     assert model.actuated_joints == kd.model.actuated_joints
     assert factory.name == kd.model.name
-    for parts, own in (
+    for parts, expected in (
         (factory.get_links(), kd.model.links),
         (factory.get_frames(), kd.model.frames),
         (factory.get_joints(), kd.model.joints),
     ):
-        assert [part.name for part in parts] == list(own)
+        assert [part.name for part in parts] == list(expected)
 
 
-def test_a_model_is_seen_from_another_root():
+def test_a_model_with_another_root():
     urdf = lw.dump_urdf(lw.robots.load("quadruped"))
     model = Model.build(URDFModelFactory(urdf, SpatialMath()), root_link="FL_shank")
     assert (model.root, model.tree.root, model.tree[0].name) == ("FL_shank",) * 3
@@ -103,10 +103,10 @@ def test_a_model_is_seen_from_another_root():
 
 
 def test_a_model_of_mujoco():
-    text = """<mujoco><worldbody><body name="base"><inertial pos="0 0 0" mass="1"
+    xml = """<mujoco><worldbody><body name="base"><inertial pos="0 0 0" mass="1"
       diaginertia="1 1 1"/><body name="arm"><joint name="elbow" axis="0 0 1"/><geom size="0.1"/>
       </body></body></worldbody></mujoco>"""
-    compiled = mujoco.MjModel.from_xml_string(text)
+    compiled = mujoco.MjModel.from_xml_string(xml)
     factory = build_model_factory(compiled, SpatialMath())
     assert isinstance(factory, MujocoModelFactory)
     assert Model.build(factory).actuated_joints == ["elbow"]
@@ -116,7 +116,7 @@ def test_a_model_of_mujoco():
         MujocoModelFactory("a", SpatialMath())
 
 
-def test_bad_lists_are_explained(file):
+def test_wrong_lists_raise_with_the_facts(file):
     with pytest.raises(lw.NameNotFoundError, match=r"trnk.*trunk"):
         parametric(file, ["trnk"], [1.0], [1.0])
     with pytest.raises(lw.ShapeError, match=r"densities.*\(1,\).*\(2,\)"):
@@ -125,7 +125,7 @@ def test_bad_lists_are_explained(file):
         Model.build(parametric(file), ["hop"])
 
 
-# `SpatialMath`, with which users compute poses.
+# `SpatialMath`
 
 _rng = np.random.default_rng(0)
 X, RPY, P = _rng.normal(), _rng.normal(size=3), _rng.normal(size=3)
@@ -143,7 +143,7 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_functions_of_spatial_math_are_adams(name):
+def test_functions_of_spatial_math_agree_with_adam(name):
     result = getattr(SpatialMath(), name)(*ARGUMENTS[name])
     wrapped = [
         adam.numpy.numpy_like.SpatialMath().factory.asarray(value) for value in ARGUMENTS[name]

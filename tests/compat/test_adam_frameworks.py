@@ -1,4 +1,4 @@
-"""adam's classes for PyTorch and JAX: numbers of its NumPy class, gradients, batches."""
+"""adam's classes for PyTorch and JAX: values of the NumPy class, gradients, batches."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _double():
 
 @pytest.fixture(scope="module")
 def robots():
-    text = solids()
-    made = KinDynComputations(text, JOINTS), OfTorch(text, JOINTS, dtype=torch.float64)
-    return (*made, OfJax(text, JOINTS))
+    xml = solids()
+    both = KinDynComputations(xml, JOINTS), OfTorch(xml, JOINTS, dtype=torch.float64)
+    return (*both, OfJax(xml, JOINTS))
 
 
 def state(batch=(), seed=0):
@@ -56,72 +56,73 @@ def state(batch=(), seed=0):
     return [H, *(rng.normal(size=(*batch, n)) for n in (3, 6, 3, 3))]
 
 
-def close(found, expected, rtol=1e-12):
+def close(actual, expected, rtol=1e-12):
     expected = np.asarray(expected)
     scale = max(1.0, np.abs(expected).max())
-    assert np.shape(found) == expected.shape
-    np.testing.assert_allclose(np.asarray(found) / scale, expected / scale, rtol=rtol, atol=rtol)
+    assert np.shape(actual) == expected.shape
+    np.testing.assert_allclose(np.asarray(actual) / scale, expected / scale, rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("representation", Representations)
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_numbers_are_those_of_numpy(name, representation, robots):
+def test_quantities_agree_with_numpy(name, representation, robots):
     for robot in robots:
         robot.set_frame_velocity_representation(representation)
     for batch in ((), (3,)):
-        given = state(batch)[: ARGUMENTS[name]]
-        expected = getattr(robots[0], name)(*given)
-        close(getattr(robots[1], name)(*map(torch.from_numpy, given)), expected)
-        close(getattr(robots[2], name)(*map(jnp.asarray, given)), expected)
+        arguments = state(batch)[: ARGUMENTS[name]]
+        expected = getattr(robots[0], name)(*arguments)
+        close(getattr(robots[1], name)(*map(torch.from_numpy, arguments)), expected)
+        close(getattr(robots[2], name)(*map(jnp.asarray, arguments)), expected)
 
 
 @pytest.mark.parametrize("name", ["forward_kinematics", "jacobian", "jacobian_dot"])
-def test_numbers_of_frames_are_those_of_numpy(name, robots):
+def test_quantities_of_frames_agree_with_numpy(name, robots):
     for robot in robots:
         robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
-    given = state((2,))[: 4 if name == "jacobian_dot" else 2]
-    expected = getattr(robots[0], name)("shank", *given)
-    close(getattr(robots[1], name)("shank", *map(torch.from_numpy, given)), expected)
-    close(getattr(robots[2], name)("shank", *map(jnp.asarray, given)), expected)
-    relative = robots[0].relative_jacobian("shank", given[1])
-    close(robots[1].relative_jacobian("shank", torch.from_numpy(given[1])), relative)
-    poses = robots[1].link_poses(*map(torch.from_numpy, given[:2]))
-    close(poses["shank"], robots[0].forward_kinematics("shank", *given[:2]))
+    arguments = state((2,))[: 4 if name == "jacobian_dot" else 2]
+    expected = getattr(robots[0], name)("shank", *arguments)
+    close(getattr(robots[1], name)("shank", *map(torch.from_numpy, arguments)), expected)
+    close(getattr(robots[2], name)("shank", *map(jnp.asarray, arguments)), expected)
+    relative = robots[0].relative_jacobian("shank", arguments[1])
+    close(robots[1].relative_jacobian("shank", torch.from_numpy(arguments[1])), relative)
+    poses = robots[1].link_poses(*map(torch.from_numpy, arguments[:2]))
+    close(poses["shank"], robots[0].forward_kinematics("shank", *arguments[:2]))
 
 
 @pytest.mark.parametrize("name", ["mass_matrix", "bias_force", "aba"])
 def test_gradients_agree_with_those_of_casadi(name, robots):
-    """Of the sum of all entries, by every argument; CasADi differentiates by itself."""
-    given = state(seed=2)[: ARGUMENTS[name]]
+    """Of the sum of all elements, with respect to every argument; CasADi differentiates itself."""
+    arguments = state(seed=2)[: ARGUMENTS[name]]
     _, of_torch, of_jax = robots
     for robot in (of_torch, of_jax):
         robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
-    symbols = [ca.SX.sym("x", *ca.DM(value).shape) for value in given]
+    symbols = [ca.SX.sym("x", *ca.DM(value).shape) for value in arguments]
     total = ca.sum1(ca.sum2(getattr(OfCasadi(solids(), JOINTS), f"{name}_fun")()(*symbols)))
-    slopes = ca.Function("slopes", symbols, [ca.gradient(total, x) for x in symbols])
+    derivatives = ca.Function("slopes", symbols, [ca.gradient(total, x) for x in symbols])
     expected = [
-        np.reshape(g.full(), np.shape(v)) for g, v in zip(slopes(*given), given, strict=True)
+        np.reshape(g.full(), np.shape(v))
+        for g, v in zip(derivatives(*arguments), arguments, strict=True)
     ]
 
-    tensors = [torch.tensor(value, requires_grad=True) for value in given]
+    tensors = [torch.tensor(value, requires_grad=True) for value in arguments]
     getattr(of_torch, name)(*tensors).sum().backward()
-    by_jax = jax.grad(lambda *x: getattr(of_jax, name)(*x).sum(), argnums=range(len(given)))(
-        *map(jnp.asarray, given)
+    by_jax = jax.grad(lambda *x: getattr(of_jax, name)(*x).sum(), argnums=range(len(arguments)))(
+        *map(jnp.asarray, arguments)
     )
-    for tensor, slope, wanted in zip(tensors, by_jax, expected, strict=True):
-        close(tensor.grad, wanted, 1e-10)
-        close(slope, wanted, 1e-10)
+    for tensor, derivative, target in zip(tensors, by_jax, expected, strict=True):
+        close(tensor.grad, target, 1e-10)
+        close(derivative, target, 1e-10)
 
 
 def test_jax_functions_are_jitted_and_mapped(robots):
-    given = state((5,))[:2]
+    arguments = state((5,))[:2]
     robots[2].set_frame_velocity_representation(Representations.BODY_FIXED_REPRESENTATION)
     robots[0].set_frame_velocity_representation(Representations.BODY_FIXED_REPRESENTATION)
     mapped = jax.jit(jax.vmap(robots[2].mass_matrix))
-    close(mapped(*map(jnp.asarray, given)), robots[0].mass_matrix(*given))
+    close(mapped(*map(jnp.asarray, arguments)), robots[0].mass_matrix(*arguments))
 
 
-def test_types_and_constants_are_adams(robots):
+def test_types_and_constants_are_those_of_adam(robots):
     assert KinDynComputationsBatch is OfTorch
     H, s, *_ = state()
     single = OfTorch.from_urdf(solids(), JOINTS)
@@ -142,9 +143,9 @@ METHODS_OF_FRAMES = {"forward_kinematics": 2, "jacobian": 2, "jacobian_dot": 4}
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_results_have_the_type_of_the_class(kind):
-    """As in adam, all arguments are converted to `dtype=`, and the numbers have its precision."""
-    given = [np.round(value, 3) for value in state()]
-    given[0] = np.eye(4)
+    """As in adam, all arguments are converted to `dtype=`, and results have its precision."""
+    arguments = [np.round(value, 3) for value in state()]
+    arguments[0] = np.eye(4)
     exact = KinDynComputations(solids(), JOINTS)
     of_torch = OfTorch(solids(), JOINTS, dtype=getattr(torch, kind))
     of_jax = OfJax(solids(), JOINTS, dtype=getattr(jnp, kind))
@@ -154,10 +155,10 @@ def test_results_have_the_type_of_the_class(kind):
     for name, count in (ARGUMENTS | METHODS_OF_FRAMES).items():
         frame = frames.get(name, ())
         for other in ("float32", "float64"):
-            numbers = [value.astype(other) for value in given[:count]]
-            expected = getattr(exact, name)(*frame, *numbers)
-            tensor = getattr(of_torch, name)(*frame, *map(torch.from_numpy, numbers))
-            array = getattr(of_jax, name)(*frame, *map(jnp.asarray, numbers))
+            values = [value.astype(other) for value in arguments[:count]]
+            expected = getattr(exact, name)(*frame, *values)
+            tensor = getattr(of_torch, name)(*frame, *map(torch.from_numpy, values))
+            array = getattr(of_jax, name)(*frame, *map(jnp.asarray, values))
             assert (tensor.dtype, array.dtype) == (getattr(torch, kind), kind), name
             close(tensor, expected, 1e-12 if kind == "float64" else 1e-4)
             close(array, expected, 1e-12 if kind == "float64" else 1e-4)
@@ -181,7 +182,7 @@ def test_arguments_that_are_not_real_numbers_are_rejected(robots):
         OfJax(solids(), JOINTS, dtype=jnp.int32)
 
 
-def test_arguments_are_taken_by_name(robots, parametric):
+def test_keyword_arguments_are_accepted(robots, parametric):
     H, s, v, sd, _ = state()
     shape = dict(zip(("length_multiplier", "densities"), shape_of(), strict=True))
     close(
@@ -203,19 +204,19 @@ def test_arguments_are_taken_by_name(robots, parametric):
         numpy.mass_matrix(H, s, shape_of()[0])
 
 
-def test_usd_is_named_as_missing(robots):
+def test_usd_is_not_supported(robots):
     for call in (OfTorch.from_usd, OfTorch.from_usd_stage, robots[0].model.to_usd):
         with pytest.raises(NotImplementedError, match="USD"):
             call("robot.usd")
 
 
-def test_external_wrenches_are_those_of_numpy(robots):
+def test_external_wrenches_agree_with_numpy(robots):
     for robot in robots:
         robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
-    given, wrench = state((2,)), np.arange(6.0)
-    expected = robots[0].aba(*given, {"shank": wrench})
-    close(robots[1].aba(*map(torch.from_numpy, given), {"shank": wrench}), expected)
-    close(robots[2].aba(*map(jnp.asarray, given), {"shank": wrench}), expected)
+    arguments, wrench = state((2,)), np.arange(6.0)
+    expected = robots[0].aba(*arguments, {"shank": wrench})
+    close(robots[1].aba(*map(torch.from_numpy, arguments), {"shank": wrench}), expected)
+    close(robots[2].aba(*map(jnp.asarray, arguments), {"shank": wrench}), expected)
 
 
 # Lengths and densities as inputs.
@@ -233,21 +234,21 @@ def shape_of(seed=0):
 
 
 @pytest.mark.parametrize("name", ["mass_matrix", "CoM_position", "bias_force", "gravity_term"])
-def test_parametric_numbers_are_adams(name, parametric):
+def test_parametric_quantities_agree_with_adam(name, parametric):
     from adam.parametric.numpy import KinDynComputationsParametric as Adam
 
     adam = Adam(solids(), list(JOINTS), list(LINKS), gravity=np.array([0, 0, -9.80665, 0, 0, 0]))
     numpy, of_jax, of_torch, of_casadi = parametric
-    given = [*state()[: ARGUMENTS[name]], *shape_of()]
-    expected = getattr(adam, name)(*given)
-    close(getattr(numpy, name)(*given), expected, 1e-11)
-    close(getattr(of_jax, name)(*map(jnp.asarray, given)), expected, 1e-11)
-    close(getattr(of_torch, name)(*map(torch.from_numpy, given)), expected, 1e-11)
-    found = getattr(of_casadi, f"{name}_fun")()(*given).full()
-    close(found.reshape(expected.shape), expected, 1e-11)
+    arguments = [*state()[: ARGUMENTS[name]], *shape_of()]
+    expected = getattr(adam, name)(*arguments)
+    close(getattr(numpy, name)(*arguments), expected, 1e-11)
+    close(getattr(of_jax, name)(*map(jnp.asarray, arguments)), expected, 1e-11)
+    close(getattr(of_torch, name)(*map(torch.from_numpy, arguments)), expected, 1e-11)
+    result = getattr(of_casadi, f"{name}_fun")()(*arguments).full()
+    close(result.reshape(expected.shape), expected, 1e-11)
 
 
-def test_parametric_frames_and_masses_are_adams(parametric):
+def test_parametric_frames_and_masses_agree_with_adam(parametric):
     from adam.parametric.numpy import KinDynComputationsParametric as Adam
 
     adam = Adam(solids(), list(JOINTS), list(LINKS))
@@ -267,7 +268,7 @@ def test_parametric_frames_and_masses_are_adams(parametric):
     np.testing.assert_allclose(numpy.get_original_densities(), adam.get_original_densities())
 
 
-def test_parametric_functions_are_differentiated_by_lengths_and_densities(parametric):
+def test_parametric_derivatives_with_respect_to_lengths_and_densities(parametric):
     numpy, of_jax, of_torch, _ = parametric
     (H, s, *_), (lengths, densities) = state(), shape_of()
     step = 1e-6
@@ -282,14 +283,16 @@ def test_parametric_functions_are_differentiated_by_lengths_and_densities(parame
     tensor = torch.tensor(lengths, requires_grad=True)
     of_torch.CoM_position(H, s, tensor, densities)[2].backward()
     np.testing.assert_allclose(tensor.grad, by_length, rtol=1e-6, atol=1e-9)
-    slope = jax.grad(lambda x: of_jax.CoM_position(H, s, x, densities)[2])(jnp.asarray(lengths))
-    close(slope, tensor.grad)
+    derivative = jax.grad(lambda x: of_jax.CoM_position(H, s, x, densities)[2])(
+        jnp.asarray(lengths)
+    )
+    close(derivative, tensor.grad)
     by_mass = jax.grad(lambda x: of_jax.get_total_mass(lengths, x))(jnp.asarray(densities))
     np.testing.assert_allclose(by_mass @ densities, numpy.get_total_mass(lengths, densities))
 
 
 def test_symbols_of_a_parametric_robot_are_those_of_its_functions(parametric):
-    """As in adam, the two symbols are attributes, (k, 1) each, and enter expressions."""
+    """As in adam, the two symbols are attributes, (k, 1) each, for use in expressions."""
     numpy, *_, of_casadi = parametric
     lengths, densities = of_casadi.length_multiplier, of_casadi.densities
     assert isinstance(lengths, ca.SX)
@@ -309,7 +312,7 @@ def test_symbols_of_a_parametric_robot_are_those_of_its_functions(parametric):
     assert again.length_multiplier.shape == lengths.shape
 
 
-def test_parametric_bad_use_is_explained():
+def test_parametric_wrong_arguments_raise():
     with pytest.raises(ValueError, match="thig"):
         NumpyParametric(solids(), JOINTS, ["thig"])
     with pytest.raises(ValueError, match=r"^links_name_list: .*'thigh'"):

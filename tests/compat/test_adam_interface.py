@@ -1,4 +1,4 @@
-"""The interface of the adam view: import paths, classes, methods and arguments are adam's."""
+"""The adam interface: import paths, classes, methods and arguments are those of adam."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ import adam.core.constants; adam.core.constants.Representations
 """
 
 
-# Forgets all modules of the view after each line, so that no line depends on those before it.
+# Removes all modules of the interface after each line, so that lines are independent.
 SCRIPT = """
 import sys
 for line in sys.stdin.read().splitlines():
@@ -61,10 +61,10 @@ for line in sys.stdin.read().splitlines():
 """
 
 
-def test_imports_of_adam_work_with_linkwork_before_them():
+def test_import_paths_of_adam():
     lines = IMPORTS.strip()
-    for text in (lines, re.sub(r"\badam\b", "linkwork.compat.adam", lines)):
-        subprocess.run([sys.executable, "-c", SCRIPT], input=text, text=True, check=True)
+    for code in (lines, re.sub(r"\badam\b", "linkwork.compat.adam", lines)):
+        subprocess.run([sys.executable, "-c", SCRIPT], input=code, text=True, check=True)
 
 
 CLASSES = {
@@ -83,12 +83,12 @@ CLASSES = {
     "parametric.model": ["URDFParametricModelFactory"],
     "numpy.numpy_like": ["SpatialMath"],
 }
-OURS = {"core.rbd_algorithms": "numpy"}  # modules with another name
-PARTIAL = {"SpatialMath"}  # classes of which linkwork has the part that docs/adam.md names
-# Objects that linkwork makes from other data than adam: users get them from methods and factories.
+OURS = {"core.rbd_algorithms": "numpy"}  # modules with another name here
+PARTIAL = {"SpatialMath"}  # classes supported as far as docs/adam.md lists
+# Objects that linkwork builds from other data than adam: users get them from methods and factories.
 MADE_OTHERWISE = {"Model.__init__", "Tree.__init__", "Node.__init__", "RBDAlgorithms.__init__"}
-FROM_PARTS = {"build_joint", "build_link", "get_element_by_name"}  # of the parser's own objects
-MISSING = {  # docs/adam.md says so
+FROM_PARTS = {"build_joint", "build_link", "get_element_by_name"}  # from objects of adam's parser
+MISSING = {  # see docs/adam.md
     "Tree": {"build_tree", "get_children", "print"},
     "URDFModelFactory": FROM_PARTS,
     "MujocoModelFactory": FROM_PARTS,
@@ -105,13 +105,13 @@ LATER = {  # than adam 0.5
 
 
 def parameters(function):
-    """Name, kind and whether there is a default, without `self`."""
-    known = inspect.signature(function).parameters.values()
-    return [(p.name, p.kind, p.default is p.empty) for p in known if p.name != "self"]
+    """Return name, kind and whether there is a default of each parameter, without `self`."""
+    expected = inspect.signature(function).parameters.values()
+    return [(p.name, p.kind, p.default is p.empty) for p in expected if p.name != "self"]
 
 
 def differences(name, module):
-    """Methods of one of adam's classes that are missing here, or have other arguments."""
+    """Return methods of one of adam's classes that are missing here, or have other arguments."""
     adams = getattr(importlib.import_module(f"adam.{module}"), name)
     ours = getattr(
         importlib.import_module(f"linkwork.compat.adam.{OURS.get(module, module)}"), name
@@ -127,9 +127,9 @@ def differences(name, module):
         if not hasattr(ours, method):
             yield f"{module}: no {method}"
         elif f"{module}.{name}.{method}" not in LATER:
-            expected, found = (parameters(getattr(kind, method)) for kind in (adams, ours))
-            if expected != found:
-                yield f"{module}: {method}: {found} instead of {expected}"
+            expected, result = (parameters(getattr(kind, method)) for kind in (adams, ours))
+            if expected != result:
+                yield f"{module}: {method}: {result} instead of {expected}"
             if not (inspect.getdoc(getattr(ours, method)) or "").strip():
                 yield f"{module}: {method} has no documentation"
 
@@ -149,26 +149,26 @@ def test_methods_of_a_later_adam_take_its_arguments(path):
 
 
 def public(kind):
-    """Names of a class, those it inherits too."""
+    """Return the public names of a class, including inherited ones."""
     return {name for name in dir(kind) if not name.startswith("_")}
 
 
 def test_models_trees_links_and_joints_have_the_names_of_adam():
     kd = KinDynComputations(CHAIN)
     assert {"model", "NDoF", "root_link", "frame_velocity_representation"} <= public(kd.rbdalgos)
-    theirs, mine = adam_model(CHAIN), kd.model
-    assert public(theirs) <= public(mine)
-    assert public(theirs.tree) - public(mine.tree) == {"build_tree", "get_children", "print"}
+    theirs, actual = adam_model(CHAIN), kd.model
+    assert public(theirs) <= public(actual)
+    assert public(theirs.tree) - public(actual.tree) == {"build_tree", "get_children", "print"}
     pairs = [
-        (theirs.tree[1], mine.tree[1]),
-        (theirs.links["arm"], mine.links["arm"]),
-        (theirs.joints["turn"], mine.joints["turn"]),
-        (theirs.joints["turn"].limit, mine.joints["turn"].limit),
-        (theirs.joints["turn"].origin, mine.joints["turn"].origin),
+        (theirs.tree[1], actual.tree[1]),
+        (theirs.links["arm"], actual.links["arm"]),
+        (theirs.joints["turn"], actual.joints["turn"]),
+        (theirs.joints["turn"].limit, actual.joints["turn"].limit),
+        (theirs.joints["turn"].origin, actual.joints["turn"].origin),
     ]
-    for other, own in pairs:
-        assert public(other) - public(own) <= {"math", "build", "zero"}
-    inertial = theirs.links["arm"].inertial, mine.links["arm"].inertial
-    for other, own in (inertial, (inertial[0].inertia, inertial[1].inertia)):
-        missing = public(other) - public(own)
+    for their_part, our_part in pairs:
+        assert public(their_part) - public(our_part) <= {"math", "build", "zero"}
+    inertial = theirs.links["arm"].inertial, actual.links["arm"].inertial
+    for their_part, our_part in (inertial, (inertial[0].inertia, inertial[1].inertia)):
+        missing = public(their_part) - public(our_part)
         assert missing <= {"build", "zero", "set_mass", "set_inertia", "set_origin"}

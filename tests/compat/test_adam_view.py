@@ -1,4 +1,4 @@
-"""linkwork in adam's clothes: how it is made, what it says of the robot, shapes, errors."""
+"""linkwork's adam interface: construction, model, shapes, errors."""
 
 from __future__ import annotations
 
@@ -52,35 +52,35 @@ def test_representations_are_those_of_adam(kd):
 @pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 def test_the_model_is_that_of_adam(path):
     """Links, frames, joints, their types and limits, the root, and the order of the tree."""
-    text = readable(path.read_bytes())
-    theirs, mine = adam_model(text), quietly(read_adam_model, text)
+    xml = readable(path.read_bytes())
+    theirs, actual = adam_model(xml), quietly(read_adam_model, xml)
 
-    assert mine.actuated_joints == theirs.actuated_joints
-    assert list(mine.links) == list(theirs.links)
-    assert list(mine.frames) == list(theirs.frames)
-    assert list(mine.joints) == list(theirs.joints)
-    assert list(mine.tree.ordered_nodes_list) == theirs.tree.ordered_nodes_list
-    assert [node.name for node in mine.tree] == [node.name for node in theirs.tree]
-    assert (mine.root, mine.NDoF) == (theirs.tree.root, theirs.NDoF)
-    assert (mine.name, mine.N) == (theirs.name, theirs.N)
+    assert actual.actuated_joints == theirs.actuated_joints
+    assert list(actual.links) == list(theirs.links)
+    assert list(actual.frames) == list(theirs.frames)
+    assert list(actual.joints) == list(theirs.joints)
+    assert list(actual.tree.ordered_nodes_list) == theirs.tree.ordered_nodes_list
+    assert [node.name for node in actual.tree] == [node.name for node in theirs.tree]
+    assert (actual.root, actual.NDoF) == (theirs.tree.root, theirs.NDoF)
+    assert (actual.name, actual.N) == (theirs.name, theirs.N)
     for name, joint in theirs.joints.items():
-        own = mine.joints[name]
-        assert [own.parent, own.child, own.type] == [joint.parent, joint.child, joint.type]
-        assert own.idx == joint.idx
+        ours = actual.joints[name]
+        assert [ours.parent, ours.child, ours.type] == [joint.parent, joint.child, joint.type]
+        assert ours.idx == joint.idx
         for bound in ("lower", "upper", "effort", "velocity"):
-            assert getattr(own.limit, bound) == getattr(joint.limit, bound), name
-        assert own.origin.xyz.tolist() == joint.origin.xyz.array.tolist()
+            assert getattr(ours.limit, bound) == getattr(joint.limit, bound), name
+        assert ours.origin.xyz.tolist() == joint.origin.xyz.array.tolist()
     for name, link in theirs.links.items():
         assert_close(
-            mine.links[name].spatial_inertia(), link.spatial_inertia().array, 1e-12, scale=1e-3
+            actual.links[name].spatial_inertia(), link.spatial_inertia().array, 1e-12, scale=1e-3
         )
     chains = [
-        model.get_joints_chain(model.tree.root, list(model.links)[-1]) for model in (theirs, mine)
+        model.get_joints_chain(model.tree.root, list(model.links)[-1]) for model in (theirs, actual)
     ]
     assert [joint.name for joint in chains[0]] == [joint.name for joint in chains[1]]
 
 
-def test_the_model_tells_what_the_file_says(kd):
+def test_the_model_has_the_properties_of_the_file(kd):
     model = kd.model
     assert (model.name, model.NDoF, model.N) == ("chain", 2, 4)
     assert list(model.links) == ["base", "slider", "arm", "weightless"]
@@ -106,39 +106,39 @@ def test_joints_move_in_the_order_of_the_list_and_others_are_locked(kd, state):
     M = kd.mass_matrix(state.H, s)
     assert_close(turned.mass_matrix(state.H, s[::-1]), M[np.ix_(order, order)])
     at_zero = kd.mass_matrix(state.H, np.array([0.0, s[1]]))
-    kept = [0, 1, 2, 3, 4, 5, 7]
-    assert_close(locked.mass_matrix(state.H, s[1:]), at_zero[np.ix_(kept, kept)])
+    indices = [0, 1, 2, 3, 4, 5, 7]
+    assert_close(locked.mass_matrix(state.H, s[1:]), at_zero[np.ix_(indices, indices)])
 
 
 def test_mimic_joints_are_free():
-    text = CHAIN.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="slide"/>')
-    assert KinDynComputations(text).NDoF == 2
+    xml = CHAIN.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="slide"/>')
+    assert KinDynComputations(xml).NDoF == 2
 
 
-# Numbers.
+# Quantities.
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @pytest.mark.parametrize("root", ["base", "arm"])
-def test_a_prismatic_joint_on_a_turned_origin_agrees_with_idyntree(root, representation):
-    """In compiled code; the root may be any link, which adam 0.5 does not offer."""
+def test_a_prismatic_joint_with_a_rotated_origin_agrees_with_idyntree(root, representation):
+    """In compiled code; the root may be any link, which adam 0.5 does not support."""
     kd = KinDynComputations(CHAIN, root_link=root)
     kd.set_frame_velocity_representation(representation)
     state, wrenches = State(2), {"tip": np.arange(6.0), "slider": -np.arange(6.0)}
     idyntree = AtIDynTree(CHAIN, ["slide", "turn"], root, state, representation)
 
-    found, expected = state.everything(kd, "tip", wrenches), idyntree.everything("tip")
+    result, expected = state.everything(kd, "tip", wrenches), idyntree.everything("tip")
 
     for name, value in expected.items():
-        mine = found["jacobian_dot"] @ state.nu if name == "bias_acceleration" else found[name]
-        assert_close(mine, value, 1e-12, scale=max(1.0, np.abs(value).max()))
+        actual = result["jacobian_dot"] @ state.nu if name == "bias_acceleration" else result[name]
+        assert_close(actual, value, 1e-12, scale=max(1.0, np.abs(value).max()))
     relative = idyntree.relative_jacobian(root, "tip")
-    assert_close(found["relative_jacobian"], relative, 1e-12, scale=1.0)
+    assert_close(result["relative_jacobian"], relative, 1e-12, scale=1.0)
     tau = np.concatenate([np.zeros(6), state.tau])
     pushed = sum(idyntree.jacobian(link).T @ wrench for link, wrench in wrenches.items())
     M, h = expected["mass_matrix"], expected["bias_force"]
-    assert_close(M @ found["aba"] + h, tau, 1e-12, scale=np.abs(h).max())
-    assert_close(M @ found["aba with wrenches"] + h, tau + pushed, 1e-12, scale=np.abs(h).max())
+    assert_close(M @ result["aba"] + h, tau, 1e-12, scale=np.abs(h).max())
+    assert_close(M @ result["aba with wrenches"] + h, tau + pushed, 1e-12, scale=np.abs(h).max())
 
 
 def test_link_poses_are_those_of_all_links_without_frames(kd, state):
@@ -175,8 +175,8 @@ def test_a_robot_without_joints_is_a_body(state):
     assert_close(kd.aba(state.H, none, np.zeros(6), none, none)[:3], GRAVITY[:3])
 
 
-def test_every_rotation_is_taken_exactly(kd, state):
-    """Also half turns about any axis, at which quaternions from matrices are often poor."""
+def test_every_rotation_is_converted_exactly(kd, state):
+    """Also rotations by pi, where the conversion to quaternions is often inaccurate."""
     axes = np.vstack([np.eye(3), np.random.default_rng(0).normal(size=(20, 3))])
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
     H = np.tile(np.eye(4), (len(axes), 1, 1))
@@ -217,63 +217,62 @@ def test_it_can_be_pickled(kd, state):
     assert_close(copy.mass_matrix(state.H, state.s), kd.mass_matrix(state.H, state.s))
 
 
-# What adam has inside.
+# Internal objects of adam.
 
 
-def test_joints_and_links_compute_what_those_of_adam_do(kd):
-    text = CHAIN.replace('type="prismatic"', 'type="revolute"')  # adam 0.5 lacks prismatic ones
-    theirs, mine = adam_model(text), quietly(KinDynComputations, text).model
+def test_joints_and_links_agree_with_adam(kd):
+    xml = CHAIN.replace('type="prismatic"', 'type="revolute"')  # adam 0.5 lacks prismatic ones
+    theirs, actual = adam_model(xml), quietly(KinDynComputations, xml).model
     for name, joint in theirs.joints.items():
-        own = mine.joints[name]
+        ours = actual.joints[name]
         for q in (0.0, 0.3, [0.1, -2.0]):
             there = joint.math.asarray(np.array(q))
             batch = np.shape(q)
             expected = np.broadcast_to(joint.homogeneous(there).array, (*batch, 4, 4))
-            assert_close(own.homogeneous(q), expected, 1e-14)
+            assert_close(ours.homogeneous(q), expected, 1e-14)
             expected = np.broadcast_to(joint.spatial_transform(there).array, (*batch, 6, 6))
-            assert_close(own.spatial_transform(q).array, expected, 1e-14)
-        assert_close(own.motion_subspace(), joint.motion_subspace().array, 1e-15, scale=1.0)
+            assert_close(ours.spatial_transform(q).array, expected, 1e-14)
+        assert_close(ours.motion_subspace(), joint.motion_subspace().array, 1e-15, scale=1.0)
     for name, link in theirs.links.items():
-        own, other = mine.links[name], link.inertial
-        assert_close(own.spatial_inertia().array, link.spatial_inertia().array, 1e-14, scale=1.0)
-        assert float(own.inertial.mass.array) == float(other.mass.array)
-        assert own.inertial.origin.xyz.tolist() == other.origin.xyz.array.tolist()
+        ours, theirs_inertial = actual.links[name], link.inertial
+        assert_close(ours.spatial_inertia().array, link.spatial_inertia().array, 1e-14, scale=1.0)
+        assert float(ours.inertial.mass.array) == float(theirs_inertial.mass.array)
+        assert ours.inertial.origin.xyz.tolist() == theirs_inertial.origin.xyz.array.tolist()
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-def test_algorithms_are_those_of_adam(representation):
-    text = CHAIN.replace('type="prismatic"', 'type="revolute"')
-    theirs, mine = (
-        make(text).rbdalgos
-        for make in (adam_kindyn, lambda text: quietly(KinDynComputations, text))
+def test_algorithms_agree_with_adam(representation):
+    xml = CHAIN.replace('type="prismatic"', 'type="revolute"')
+    theirs, actual = (
+        make(xml).rbdalgos for make in (adam_kindyn, lambda xml: quietly(KinDynComputations, xml))
     )
-    theirs.frame_velocity_representation = mine.frame_velocity_representation = representation
-    assert mine.frame_velocity_representation == representation
+    theirs.frame_velocity_representation = actual.frame_velocity_representation = representation
+    assert actual.frame_velocity_representation == representation
     state, wrench = State(2), {"arm": np.arange(6.0)}
-    at, moving = (state.H, state.s), (state.H, state.s, state.v, state.sd)
+    q, moving = (state.H, state.s), (state.H, state.s, state.v, state.sd)
     calls = [
-        lambda a: a.crba(*at)[0],
-        lambda a: a.crba(*at)[1],
+        lambda a: a.crba(*q)[0],
+        lambda a: a.crba(*q)[1],
         lambda a: a.rnea(*moving, 2 * GRAVITY),
         lambda a: a.aba(*moving, state.tau, 2 * GRAVITY, wrench),
         lambda a: a.aba(*moving, state.tau, 2 * GRAVITY),
         lambda a: a.joints_jacobian("tip", state.s),
         lambda a: a.relative_jacobian("tip", state.s),
-        lambda a: a.forward_kinematics("tip", *at),
-        lambda a: a.jacobian("arm", *at),
-        lambda a: a.CoM_position(*at),
-        lambda a: a.CoM_jacobian(*at),
+        lambda a: a.forward_kinematics("tip", *q),
+        lambda a: a.jacobian("arm", *q),
+        lambda a: a.CoM_position(*q),
+        lambda a: a.CoM_jacobian(*q),
     ]
     for call in calls:
-        found, expected = call(mine).array, np.squeeze(call(theirs).array)
-        assert_close(found, expected, 1e-10, scale=max(1.0, np.abs(expected).max()))
-        assert type(found) is np.ndarray
-    assert mine.frame_velocity_representation == representation
-    assert mine.get_total_mass() == theirs.get_total_mass()
-    assert list(mine.link_poses(*at)) == list(mine.model.tree.ordered_nodes_list)
+        result, expected = call(actual).array, np.squeeze(call(theirs).array)
+        assert_close(result, expected, 1e-10, scale=max(1.0, np.abs(expected).max()))
+        assert type(result) is np.ndarray
+    assert actual.frame_velocity_representation == representation
+    assert actual.get_total_mass() == theirs.get_total_mass()
+    assert list(actual.link_poses(*q)) == list(actual.model.tree.ordered_nodes_list)
 
 
-def test_the_table_shows_who_is_joined_to_whom(kd, capsys):
+def test_the_table_lists_joints_and_their_links(kd, capsys):
     kd.model.print_table()
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     words = [[word for word in line if word not in "│┃|"] for line in lines]
@@ -282,7 +281,7 @@ def test_the_table_shows_who_is_joined_to_whom(kd, capsys):
 
 
 @pytest.mark.parametrize("joints", [["slide", "turn"], ["turn"]])
-def test_idyntree_takes_the_model(joints):
+def test_idyntree_accepts_the_model(joints):
     from linkwork.compat.adam import to_idyntree_model
 
     kd, state = KinDynComputations(CHAIN, joints), State(len(joints))
@@ -294,7 +293,7 @@ def test_idyntree_takes_the_model(joints):
 # Roots.
 
 
-def test_another_root_changes_the_base_only():
+def test_another_root_changes_only_the_base():
     kd, state = KinDynComputations(CHAIN), State(2)
     H_arm = kd.forward_kinematics("arm", state.H, state.s)
     com = kd.CoM_position(state.H, state.s)
@@ -305,7 +304,7 @@ def test_another_root_changes_the_base_only():
     assert kd.frame_velocity_representation == MIXED
 
 
-def test_the_root_can_be_set_back():
+def test_the_root_can_be_reset():
     kd = KinDynComputations(CHAIN, root_link="arm")
     assert (kd.root_link, kd.model.root) == ("arm", "arm")
     kd.set_root_link(None)
@@ -313,7 +312,7 @@ def test_the_root_can_be_set_back():
 
 
 def test_the_tree_follows_the_root():
-    """Arcs that are not on the way back to the root of the file come first, as in adam."""
+    """Arcs that are not on the path to the root of the file come first, as in adam."""
     kd, state = KinDynComputations(CHAIN), State(2)
     assert kd.model.tree.ordered_nodes_list == ("base", "slider", "arm", "weightless")
     kd.set_root_link("slider")
@@ -331,16 +330,16 @@ def test_the_tree_follows_the_root():
 
 
 def test_a_frame_cannot_be_the_root(kd):
-    text = "^root_link: 'tip' is a frame.*'arm'"
-    with pytest.raises(ValueError, match=text):
+    message = "^root_link: 'tip' is a frame.*'arm'"
+    with pytest.raises(ValueError, match=message):
         kd.set_root_link("tip")
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=message):
         KinDynComputations(CHAIN, root_link="tip")
     with pytest.raises(ValueError, match=r"'slid'.*'slider'"):
         kd.set_root_link("slid")
 
 
-# Errors. Those about what users get wrong are ValueErrors, as in adam.
+# Errors of users are ValueErrors, as in adam.
 
 
 @pytest.mark.parametrize(
@@ -354,12 +353,12 @@ def test_a_frame_cannot_be_the_root(kd):
         ((CHAIN.replace("continuous", "floating"),), ":14: .*'turn'.*floating.*joints_name_list"),
     ],
 )
-def test_invalid_descriptions_are_explained(arguments, facts):
+def test_invalid_descriptions_raise_with_the_facts(arguments, facts):
     with pytest.raises(ValueError, match=facts):
         quietly(KinDynComputations, *arguments)
 
 
-def test_invalid_arguments_are_explained(kd, state):
+def test_invalid_arguments_raise_with_the_facts(kd, state):
     with pytest.raises(ValueError, match=r"'sliders'.*'slider'"):
         kd.jacobian("sliders", state.H, state.s)
     with pytest.raises(ValueError, match=r"'tpi'.*tip"):
@@ -380,32 +379,32 @@ def test_invalid_arguments_are_explained(kd, state):
 
 
 def calls_with_a_pose(kd, state, H):
-    """Every method that takes a pose, by name."""
-    at, moving = (H, state.s), (H, state.s, state.v, state.sd)
+    """Return calls of every method with a pose, by name."""
+    q, moving = (H, state.s), (H, state.s, state.v, state.sd)
     return {
-        "forward_kinematics": lambda: kd.forward_kinematics("tip", *at),
-        "link_poses": lambda: kd.link_poses(*at),
-        "jacobian": lambda: kd.jacobian("tip", *at),
+        "forward_kinematics": lambda: kd.forward_kinematics("tip", *q),
+        "link_poses": lambda: kd.link_poses(*q),
+        "jacobian": lambda: kd.jacobian("tip", *q),
         "jacobian_dot": lambda: kd.jacobian_dot("tip", *moving),
-        "CoM_position": lambda: kd.CoM_position(*at),
-        "CoM_jacobian": lambda: kd.CoM_jacobian(*at),
-        "mass_matrix": lambda: kd.mass_matrix(*at),
-        "centroidal_momentum_matrix": lambda: kd.centroidal_momentum_matrix(*at),
+        "CoM_position": lambda: kd.CoM_position(*q),
+        "CoM_jacobian": lambda: kd.CoM_jacobian(*q),
+        "mass_matrix": lambda: kd.mass_matrix(*q),
+        "centroidal_momentum_matrix": lambda: kd.centroidal_momentum_matrix(*q),
         "bias_force": lambda: kd.bias_force(*moving),
         "coriolis_term": lambda: kd.coriolis_term(*moving),
-        "gravity_term": lambda: kd.gravity_term(*at),
+        "gravity_term": lambda: kd.gravity_term(*q),
         "aba": lambda: kd.aba(*moving, state.tau),
     }
 
 
 @pytest.mark.parametrize("spoil", [lambda H: H.T, lambda H: 1.1 * H, lambda H: H * [1, 1, -1, 1]])
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-def test_a_matrix_that_is_no_pose_is_refused(kd, state, spoil, representation):
-    """Also where the result does not depend on the pose, as body velocities make it."""
+def test_a_matrix_that_is_not_a_pose_raises(kd, state, spoil, representation):
+    """Also where the result does not depend on the pose, as with body velocities."""
     kd.set_frame_velocity_representation(representation)
-    text = "^base_transform: expected a pose"
+    message = "^base_transform: expected a pose"
     for call in calls_with_a_pose(kd, state, np.ascontiguousarray(spoil(state.H))).values():
-        with pytest.raises(ValueError, match=text):
+        with pytest.raises(ValueError, match=message):
             call()
     with pytest.raises(ValueError, match=r"\(in row 1 of 2\)$"):
         kd.mass_matrix(np.stack([state.H, spoil(state.H)]), state.s)
@@ -420,7 +419,7 @@ def test_wrenches_have_names(kd, state):
     assert_close(kd.aba(*moving, {}), kd.aba(*moving))
 
 
-def test_complex_numbers_are_refused(kd, state):
+def test_complex_numbers_raise(kd, state):
     with pytest.raises(TypeError, match=r"^joint_positions: .*complex128"):
         kd.mass_matrix(state.H, state.s + 1j)
 
@@ -454,12 +453,12 @@ READ_BY_ADAM = {
 
 
 @pytest.mark.parametrize("reason", READ_BY_ADAM)
-def test_files_that_make_no_robot_are_refused_though_adam_reads_them(reason):
-    """As docs/adam.md says."""
-    text = spoilt(*READ_BY_ADAM[reason])
-    assert adam_kindyn(text).NDoF == 2
+def test_invalid_files_raise_although_adam_reads_them(reason):
+    """See docs/adam.md."""
+    xml = spoilt(*READ_BY_ADAM[reason])
+    assert adam_kindyn(xml).NDoF == 2
     with pytest.raises(ValueError, match=reason):
-        quietly(KinDynComputations, text)
+        quietly(KinDynComputations, xml)
 
 
 def test_a_missing_file_is_not_found():
@@ -467,18 +466,18 @@ def test_a_missing_file_is_not_found():
         KinDynComputations("nowhere.urdf")
 
 
-def test_doubts_about_a_file_are_warned_of_at_the_line_of_the_caller():
+def test_warnings_about_a_file_point_to_the_line_of_the_caller():
     doubtful = CHAIN.replace('izz="0.15"', 'izz="15"')
     with pytest.warns(lw.LinkworkWarning) as caught:
         KinDynComputations(doubtful)
     assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
 
 
-def test_what_is_not_a_number_gives_what_is_not_a_number(kd, state):
+def test_nan_results_in_nan(kd, state):
     assert np.isnan(kd.mass_matrix(np.full((4, 4), np.nan), state.s)[:6, :6]).any()
 
 
-def test_a_joint_that_nothing_resists_is_named(state):
+def test_a_joint_without_inertia_raises(state):
     light = CHAIN.replace('mass value="1.5"', 'mass value="0"')
     light = light.replace(
         'ixx="0.2" ixy="0.01" ixz="0" iyy="0.2" iyz="0" izz="0.15"',

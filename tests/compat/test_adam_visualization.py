@@ -1,4 +1,4 @@
-"""adam's `Visualizer` on a page of viser: poses of links, surfaces, sliders."""
+"""adam's `Visualizer` on a viser page: poses of links, surfaces, sliders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from linkwork.compat.adam.jax import KinDynComputations as OfJax
 from linkwork.compat.adam.pytorch import KinDynComputations as OfTorch
 from linkwork.compat.adam.visualization import ModelHandle, Visualizer
 
-TEXT = """<robot name="two">
+URDF = """<robot name="two">
   <link name="base"><visual name="block"><origin xyz="0 0 0.1"/>
     <geometry><box size="0.2 0.3 0.4"/></geometry></visual></link>
   <link name="arm"><visual><geometry><cylinder radius="0.05" length="0.3"/></geometry>
@@ -38,14 +38,14 @@ def page():
 @pytest.fixture(scope="module")
 def kindyn():
     with pytest.warns(lw.LinkworkWarning):  # the links have no inertia
-        return KinDynComputations(TEXT, ["elbow"])
+        return KinDynComputations(URDF, ["elbow"])
 
 
 def node(visualizer, path):
     return visualizer.scene.get_handle_by_name(path)
 
 
-def test_links_are_shown_where_they_are(page, kindyn):
+def test_links_are_shown_at_their_poses(page, kindyn):
     robot = page.add_model(kindyn, root_name="/robot", show_frames=True)
     H = np.eye(4)
     H[:3, 3] = 1.0, 2.0, 3.0
@@ -89,7 +89,7 @@ def test_sliders_move_the_robot(page, kindyn):
     )
 
 
-def test_nodes_of_ones_own_are_added_by_name(page, kindyn):
+def test_users_nodes_are_added_by_name(page, kindyn):
     robot = page.add_model(kindyn, root_name="robot/")
     assert page.scene_path("debug/box") == "/debug/box"
     assert robot.scene_path("tool") == "/robot/tool"
@@ -102,18 +102,18 @@ def test_nodes_of_ones_own_are_added_by_name(page, kindyn):
         page.add_nothing("x")
 
 
-def test_slashes_in_names_of_links_nest_nothing(page):
-    """A node moves with the one above it, which would move the second link twice."""
+def test_slashes_in_names_of_links_do_not_nest_nodes(page):
+    """A node moves with its parent, which would move the second link twice."""
     with pytest.warns(lw.LinkworkWarning):
-        kindyn = KinDynComputations(TEXT.replace('"arm"', '"base/arm"'), ["elbow"])
+        kindyn = KinDynComputations(URDF.replace('"arm"', '"base/arm"'), ["elbow"])
     page.add_model(kindyn, root_name="/robot")
     np.testing.assert_allclose(node(page, "/robot/base%2Farm").position, [0, 0, 1])
     assert node(page, "/robot/base/arm") is None
 
 
-def test_one_page_for_several_robots_and_a_server_of_the_program(page, kindyn):
+def test_several_robots_on_one_page_and_an_existing_server(page, kindyn):
     shared = Visualizer(kindyn, server=page.server)
-    shared.close()  # the page stays, as the program opened it
+    shared.close()  # the page stays open, as it was opened by the program
     page.add_model(kindyn, root_name="/other", joint_positions=[1.0])
     assert list(page.models) == ["/other"]
     assert node(page, "/adam/base/block") is not None
@@ -121,7 +121,7 @@ def test_one_page_for_several_robots_and_a_server_of_the_program(page, kindyn):
         page.add_model(kindyn, root_name="/other")
 
 
-def test_bad_use_is_explained(page, kindyn):
+def test_wrong_arguments_raise_with_the_facts(page, kindyn):
     with pytest.raises(RuntimeError, match="add_model"):
         page.update(np.eye(4), [0.0])
     robot = page.add_model(kindyn)
@@ -134,7 +134,7 @@ def test_bad_use_is_explained(page, kindyn):
 
 
 def test_arguments_are_those_of_adam():
-    """Of the newest version; adam 0.5 has no Visualizer."""
+    """Those of the newest version; adam 0.5 has no Visualizer."""
     names = list(inspect.signature(Visualizer).parameters)
     assert names[:5] == ["kindyn", "server", "host", "port", "up_direction"]
     options = ["show_frames", "axes_length", "axes_radius", "origin_radius", "default_color"]
@@ -143,5 +143,5 @@ def test_arguments_are_those_of_adam():
     of_model = list(inspect.signature(Visualizer.add_model).parameters)
     assert of_model == ["self", "kindyn", "name", "root_name", *options, *ends]
     sliders = list(inspect.signature(ModelHandle.add_joint_sliders).parameters)
-    wanted = ["folder_name", "expand_by_default", "step", "initial_joint_positions"]
-    assert sliders == ["self", *wanted]
+    expected = ["folder_name", "expand_by_default", "step", "initial_joint_positions"]
+    assert sliders == ["self", *expected]

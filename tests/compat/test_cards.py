@@ -1,4 +1,4 @@
-"""Convention cards: complete, printed as they are, and true where the package is at hand."""
+"""Convention cards are complete, and agree with the packages that are installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from linkwork.compat.cards import LABELS, all_cards, card, page
 from linkwork.spatial import quat
 
 PAGE = Path(lw.__file__).parents[2] / "docs" / "convention_cards.md"
-QUARTER_TURN = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)])  # about z by a quarter, w x y z
+HALF_PI_ABOUT_Z = np.array(
+    [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
+)  # rotation by pi/2 about z, w x y z
 FREE_BODY = """<mujoco><worldbody><body name="b"><freejoint/>
 <inertial pos=".1 .2 .3" mass="2" fullinertia="3 4 5 .1 .2 .3"/></body></worldbody></mujoco>"""
 BODY = """<inertial><mass value="1"/>
@@ -28,7 +30,7 @@ URDF = f"""<robot name="r"><link name="a"/><link name="b">{BODY}</link><link nam
 <mimic joint="z"/></joint></robot>"""
 
 
-def test_the_page_is_written_from_the_cards():
+def test_the_page_is_generated_from_the_cards():
     assert PAGE.read_text() == page()
 
 
@@ -38,12 +40,12 @@ def test_every_table_of_the_page_has_a_header():
     assert headers == ["| subject | convention |"] * len(all_cards())
 
 
-def test_every_field_has_a_label_and_every_card_says_something():
+def test_every_field_has_a_label_and_a_value():
     for one in all_cards():
         names = [field.name for field in fields(one)]
         assert names == ["name", *LABELS]
         assert all(getattr(one, name).strip() for name in names)
-        assert not any("|" in getattr(one, name) for name in names)  # would break the page
+        assert not any("|" in getattr(one, name) for name in names)  # it would break the table
 
 
 def test_a_card_is_found_by_name_and_a_wrong_name_has_a_hint():
@@ -60,7 +62,7 @@ class TestPinocchio:
     def test_quaternions_end_with_w_and_velocities_are_body(self):
         q, v = pin.neutral(self.model), np.zeros(self.model.nv)
         assert q[:7].tolist() == [0, 0, 0, 0, 0, 0, 1]
-        q[3:7] = np.roll(QUARTER_TURN, -1)
+        q[3:7] = np.roll(HALF_PI_ABOUT_Z, -1)
         v[0] = 1.0
         data = self.model.createData()
         pin.forwardKinematics(self.model, data, q, v)
@@ -69,7 +71,7 @@ class TestPinocchio:
 
     def test_gravity_order_and_counts(self):
         assert self.model.gravity.vector.tolist() == [0, 0, -9.81, 0, 0, 0]
-        assert list(self.model.names)[2:] == ["x", "z"]  # by the alphabet; mimic is ignored
+        assert list(self.model.names)[2:] == ["x", "z"]  # alphabetical; mimic is ignored
         assert (self.model.nq, self.model.nv) == (7 + 4, 6 + 2)
         assert self.model.existFrame("c", pin.BODY)
 
@@ -80,7 +82,7 @@ class TestPinocchio:
 
     def test_an_external_force_is_in_the_frame_of_its_joint(self):
         q, v = pin.neutral(self.model), np.zeros(self.model.nv)
-        q[:7] = [1, 2, 3, *np.roll(QUARTER_TURN, -1)]
+        q[:7] = [1, 2, 3, *np.roll(HALF_PI_ABOUT_Z, -1)]
         data = self.model.createData()
         forces = [pin.Force.Zero() for _ in range(self.model.njoints)]
         forces[1] = pin.Force(np.arange(1.0, 7.0))
@@ -92,16 +94,16 @@ class TestPinocchio:
 class TestIDynTree:
     def test_quaternions_begin_with_w(self):
         rotation = idyn.Rotation.RotZ(np.pi / 2)
-        assert np.allclose(rotation.asQuaternion().toNumPy(), QUARTER_TURN)
+        assert np.allclose(rotation.asQuaternion().toNumPy(), HALF_PI_ABOUT_Z)
 
     def test_parameters_are_in_linkworks_order(self):
-        mine = lw.Inertia(2.0, (0.1, 0.2, 0.3), (10, 1, 2, 11, 3, 12))
+        actual = lw.Inertia(2.0, (0.1, 0.2, 0.3), (10, 1, 2, 11, 3, 12))
         tensor = idyn.RotationalInertia()
-        for place, number in np.ndenumerate(mine.matrix()):
-            tensor.setVal(*place, float(number))
+        for index, number in np.ndenumerate(actual.matrix()):
+            tensor.setVal(*index, float(number))
         theirs = idyn.SpatialInertia()
         theirs.fromRotationalInertiaWrtCenterOfMass(2.0, idyn.Position(0.1, 0.2, 0.3), tensor)
-        assert np.allclose(theirs.asVector().toNumPy(), mine.parameters())
+        assert np.allclose(theirs.asVector().toNumPy(), actual.parameters())
 
     def test_velocities_are_mixed_by_default(self):
         assert idyn.KinDynComputations().getFrameVelocityRepresentation() == (
@@ -144,7 +146,7 @@ class TestMuJoCo:
         assert self.model.qpos0.tolist() == [0, 0, 0, 1, 0, 0, 0]
         assert self.model.opt.gravity.tolist() == [0, 0, -9.81]
 
-    def test_free_joints_move_in_the_world_and_turn_in_the_body(self):
+    def test_free_joints_have_linear_velocity_in_the_world_and_angular_in_the_body(self):
         data = mujoco.MjData(self.model)
         data.qpos[3:] = quat.from_rotation(np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0.0]]))
         mujoco.mj_forward(self.model, data)
@@ -163,8 +165,8 @@ class TestMuJoCo:
 
     def test_inertia_is_principal_about_the_center_of_mass(self):
         tensor = np.array([[3, 0.1, 0.2], [0.1, 4, 0.3], [0.2, 0.3, 5]])
-        turn = quat.to_rotation(self.model.body_iquat[1])
-        assert np.allclose(turn @ np.diag(self.model.body_inertia[1]) @ turn.T, tensor)
+        R = quat.to_rotation(self.model.body_iquat[1])
+        assert np.allclose(R @ np.diag(self.model.body_inertia[1]) @ R.T, tensor)
         assert np.allclose(self.model.body_ipos[1], [0.1, 0.2, 0.3])
 
     def test_applied_wrenches_are_force_then_torque_at_the_center_of_mass(self):
@@ -194,7 +196,7 @@ def full_mass_matrix(model, data):
     return M
 
 
-def test_the_cards_of_these_three_name_what_was_checked():
+def test_the_three_cards_state_that_they_are_tested():
     assert card("pinocchio").quaternion == "x y z w"
     assert card("mujoco").quaternion == card("idyntree").quaternion[:7] == "w x y z"
     assert card("linkwork").regressor == card("idyntree").regressor

@@ -1,4 +1,4 @@
-"""Vectors, matrices, outputs and errors under iDynTree's names."""
+"""Vectors, matrices, outputs and errors with iDynTree's names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kd(monkeypatch):
 
 
 @BOTH
-def test_numbers_are_set_and_asked_for_one_by_one(iDynTree):
+def test_elements_are_set_and_read(iDynTree):
     gravity = iDynTree.Vector3()
     gravity.zero()
     gravity.setVal(2, -9.81)
@@ -49,7 +49,7 @@ def test_numbers_are_set_and_asked_for_one_by_one(iDynTree):
     assert matrix.toNumPy().shape == (1, 1)
 
 
-def test_the_parts_of_spatial_vectors_belong_to_them():
+def test_the_parts_of_spatial_vectors_are_views():
     twist = compat.Twist.FromPython([1, 2, 3, 4, 5, 6])
     twist.getLinearVec3()[0] = 7
 
@@ -72,7 +72,7 @@ def test_results_are_numpy_arrays(kd):
     np.testing.assert_array_equal(again, H)
 
 
-def test_a_numpy_array_is_filled_and_the_method_says_true(kd):
+def test_a_numpy_array_is_filled_and_the_method_returns_true(kd):
     n = kd.getNrOfDegreesOfFreedom()
     J = np.full((6, 6 + n), np.nan, order="F")
     H, h = np.zeros((4, 4)), np.zeros(6 + n)
@@ -86,7 +86,7 @@ def test_a_numpy_array_is_filled_and_the_method_says_true(kd):
     np.testing.assert_array_equal(h, kd.generalizedBiasForces())
 
 
-def test_arrays_of_any_size_take_the_size_they_need(kd):
+def test_arrays_of_any_size_are_resized(kd):
     M, s = compat.MatrixDynSize(), compat.VectorDynSize(3)
 
     kd.getFreeFloatingMassMatrix(M)
@@ -96,7 +96,7 @@ def test_arrays_of_any_size_take_the_size_they_need(kd):
     assert (M.shape, s.shape) == ((6 + n, 6 + n), (n,))
 
 
-def test_inertias_tell_mass_and_centre_of_mass(kd):
+def test_inertias_have_mass_and_center_of_mass(kd):
     kd.setWorldBaseTransform(compat.Transform(compat.Rotation(), [0.1, 0.2, 0.3]))
     kd.setFrameVelocityRepresentation(compat.INERTIAL_FIXED_REPRESENTATION)
     inertia = kd.getRobotLockedInertia()
@@ -122,7 +122,7 @@ def test_lists_grow_as_those_of_idyntree_do():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "text"),
+    ("call", "error", "message"),
     [
         (lambda kd: kd.getFrameIndex("hant"), ValueError, "'hant'.*'hand'"),
         (lambda kd: kd.getWorldTransform(99), lw.LinkworkError, "frame.*99"),
@@ -158,25 +158,25 @@ def test_lists_grow_as_those_of_idyntree_do():
         (lambda _: compat.Traversal().getLink(0), lw.LinkworkError, "computeFullTreeTraversal"),
     ],
 )
-def test_what_idyntree_prints_is_raised(kd, call, error, text):
-    with pytest.raises(error, match=text):
+def test_errors_that_idyntree_prints_are_raised(kd, call, error, message):
+    with pytest.raises(error, match=message):
         call(kd)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "text"),
+    ("arguments", "error", "message"),
     [
         (("wrist_roll",), lw.ArgumentError, "consideredJoints.*list"),
         ((["wrist_rol"],), lw.NameNotFoundError, "'wrist_rol'.*'wrist_roll'"),
         ((["wrist_roll"], [0.1]), lw.ArgumentError, "removedJointPositions"),
     ],
 )
-def test_robots_that_cannot_be_reduced_are_refused(arguments, error, text):
-    with pytest.raises(error, match=text):
+def test_wrong_arguments_of_reduced_models_raise(arguments, error, message):
+    with pytest.raises(error, match=message):
         compat.ModelLoader().loadReducedModelFromFullModel(loaded(), *arguments)
 
 
-def test_a_state_that_is_refused_changes_nothing(kd):
+def test_an_invalid_state_changes_nothing(kd):
     n = kd.getNrOfDegreesOfFreedom()
     kd.setRobotState(np.ones(n), np.ones(n), np.ones(3))
     with pytest.raises(lw.ShapeError):
@@ -202,26 +202,26 @@ GYROSCOPE = (
 
 def test_sensors_become_frames_as_in_idyntree():
     sensors = GYROSCOPE + "".join(map(FORCE_TORQUE.format, ("child", "parent", "sensor")))
-    found = []
+    result = []
     for iDynTree in (idyn, compat):
         loader = iDynTree.ModelLoader()
         assert loader.loadModelFromString(SENSORS.format(sensors))
         model = loader.model()
         frames = range(model.getNrOfFrames())
         poses = [model.getFrameTransform(frame) for frame in frames]
-        found.append(
+        result.append(
             (
                 [(model.getFrameName(frame), model.getFrameLink(frame)) for frame in frames],
                 np.array([pose.asHomogeneousTransform().toNumPy() for pose in poses]),
             )
         )
 
-    assert found[0][0] == found[1][0]
-    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-15)
+    assert result[0][0] == result[1][0]
+    np.testing.assert_allclose(result[0][1], result[1][1], atol=1e-15)
 
 
 @pytest.mark.parametrize(
-    ("sensor", "text"),
+    ("sensor", "message"),
     [
         (
             FORCE_TORQUE.format("child").replace('"j"', '"k"'),
@@ -231,6 +231,6 @@ def test_sensors_become_frames_as_in_idyntree():
         (GYROSCOPE.replace("1 0 0", "1 0"), "origin xyz.*3"),
     ],
 )
-def test_sensors_that_hang_nowhere_are_refused(sensor, text):
-    with pytest.raises(lw.ParseError, match=text):
+def test_sensors_without_a_parent_raise(sensor, message):
+    with pytest.raises(lw.ParseError, match=message):
         compat.ModelLoader().loadModelFromString(SENSORS.format(sensor))

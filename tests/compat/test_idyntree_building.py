@@ -1,4 +1,4 @@
-"""Joints, links and robots that are built under iDynTree's names, against iDynTree itself."""
+"""Joints, links and robots built with iDynTree's names, compared with iDynTree."""
 
 from __future__ import annotations
 
@@ -51,39 +51,39 @@ def joint_of(iDynTree, kind):
     return joint
 
 
-def numbers_of_axis(axis):
+def values_of_axis(axis):
     return np.concatenate([axis.getDirection().toNumPy(), axis.getOrigin().toNumPy()])
 
 
-def numbers_of(iDynTree, kind):
-    """Everything about the motion of a joint."""
+def values_of(iDynTree, kind):
+    """Return all values that describe the motion of a joint."""
     joint = joint_of(iDynTree, kind)
     s = np.array([0.7, 0.1, -0.5, 0.5])
     s = s / np.linalg.norm(s) if kind == "SphericalJoint" else s[: joint.getNrOfPosCoords()]
     s = iDynTree.VectorDynSize(s)
-    found = []
+    result = []
     for ends in ((0, 1), (1, 0)):
-        found.append(joint.getRestTransform(*ends).asHomogeneousTransform().toNumPy())
-        found.append(joint.getTransform(s, *ends).asHomogeneousTransform().toNumPy())
+        result.append(joint.getRestTransform(*ends).asHomogeneousTransform().toNumPy())
+        result.append(joint.getTransform(s, *ends).asHomogeneousTransform().toNumPy())
         if kind != "SphericalJoint" or ends == (1, 0):  # iDynTree's depends on its last call
-            found += [
+            result += [
                 joint.getMotionSubspaceVector(dof, *ends).toNumPy()
                 for dof in range(joint.getNrOfDOFs())
             ]
         if kind in ("RevoluteJoint", "PrismaticJoint"):
-            found.append(numbers_of_axis(joint.getAxis(ends[0])))
+            result.append(values_of_axis(joint.getAxis(ends[0])))
     if kind == "SphericalJoint":
-        found += [joint.getJointCenter(link).toNumPy() for link in (0, 1)]
-    found.append(np.array([joint.getNrOfDOFs(), joint.getNrOfPosCoords()]))
-    return found
+        result += [joint.getJointCenter(link).toNumPy() for link in (0, 1)]
+    result.append(np.array([joint.getNrOfDOFs(), joint.getNrOfPosCoords()]))
+    return result
 
 
 @pytest.mark.parametrize(
     "kind", ["FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint"]
 )
-def test_a_joint_moves_as_that_of_idyntree(kind):
-    for mine, theirs in zip(numbers_of(compat, kind), numbers_of(idyn, kind), strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+def test_a_joint_moves_as_in_idyntree(kind):
+    for actual, theirs in zip(values_of(compat, kind), values_of(idyn, kind), strict=True):
+        np.testing.assert_allclose(actual, theirs, rtol=1e-12, atol=1e-13)
 
 
 @BOTH
@@ -96,13 +96,15 @@ def test_the_axis_of_a_joint_is_set_from_either_link(iDynTree, child):
     joint.setAxis(axis, *([] if child is None else [child]))
 
     back = joint.getAxis(child or 0)
-    sign = -1 if child is None else 1  # without a link, it is that of the second in the first
-    expected = numbers_of_axis(axis) * np.array([sign] * 3 + [1] * 3)
-    np.testing.assert_allclose(numbers_of_axis(back), expected, atol=1e-14)
+    sign = (
+        -1 if child is None else 1
+    )  # without a link, it is the axis of the second link in the first
+    expected = values_of_axis(axis) * np.array([sign] * 3 + [1] * 3)
+    np.testing.assert_allclose(values_of_axis(back), expected, atol=1e-14)
 
 
 @BOTH
-def test_bounds_and_friction_are_set_and_switched_on(iDynTree):
+def test_limits_and_friction_are_set_and_enabled(iDynTree):
     joint = iDynTree.RevoluteJoint()
     before = (joint.hasPosLimits(), joint.hasEffortLimits(), joint.hasVelocityLimits())
     largest = joint.getMaxPosLimit(0)
@@ -110,7 +112,7 @@ def test_bounds_and_friction_are_set_and_switched_on(iDynTree):
     assert not joint.hasPosLimits()
     for bound in ("Pos", "Effort", "Velocity"):
         assert getattr(joint, f"enable{bound}Limits")(True)
-    assert joint.setEffortLimit(7, 3.0)  # the index does not matter for one coordinate
+    assert joint.setEffortLimit(7, 3.0)  # the index is ignored for one coordinate
     assert joint.setVelocityLimit(8, 4.0)
     assert joint.setDamping(9, 0.5)
     assert joint.setStaticFriction(10, 0.25)
@@ -134,13 +136,13 @@ def test_bounds_and_friction_are_set_and_switched_on(iDynTree):
 @pytest.mark.parametrize(
     "name", ["panda_description/panda", "iCubGenova04/model", "anymal_b_simple_description/anymal"]
 )
-def test_bounds_and_friction_of_files_are_those_of_idyntree(name):
-    """Whether the caller passes the index of a coordinate or, as many do, that of the joint."""
-    found = []
+def test_limits_and_friction_of_files_agree_with_idyntree(name):
+    """With the index of a coordinate or, as callers often pass, that of the joint."""
+    result = []
     for module in MODULES:
         model = loader_of(module, name).model()
         joints = [model.getJoint(number) for number in range(model.getNrOfDOFs())]
-        found.append(
+        result.append(
             [
                 (
                     joint.hasPosLimits() and joint.getMinPosLimit(index),
@@ -157,11 +159,11 @@ def test_bounds_and_friction_of_files_are_those_of_idyntree(name):
             ]
         )
 
-    assert found[0] == found[1]
+    assert result[0] == result[1]
 
 
 def built(iDynTree):
-    """A robot of four links, built in the three ways there are, with a frame."""
+    """Build a robot of four links in three ways, with a frame."""
     model = iDynTree.Model()
     assert model.getDefaultBaseLink() == -1
     assert model.addLink("base", link_of(iDynTree, 0)) == 0
@@ -193,8 +195,8 @@ def structure(model):
     )
 
 
-def test_a_robot_that_is_built_is_that_of_idyntree():
-    found = []
+def test_a_built_robot_agrees_with_idyntree():
+    result = []
     for iDynTree in (idyn, compat):
         model = built(iDynTree)
         kd = iDynTree.KinDynComputations()
@@ -207,17 +209,17 @@ def test_a_robot_that_is_built_is_that_of_idyntree():
         assert kd.generalizedBiasForces(h)
         assert kd.getFreeFloatingMassMatrix(M)
         assert kd.getFrameFreeFloatingJacobian("tip", J)
-        numbers = [h.baseWrench().toNumPy(), h.jointTorques().toNumPy(), M.toNumPy(), J.toNumPy()]
-        found.append((structure(model), numbers))
+        values = [h.baseWrench().toNumPy(), h.jointTorques().toNumPy(), M.toNumPy(), J.toNumPy()]
+        result.append((structure(model), values))
 
-    assert found[0][0] == found[1][0]
-    for theirs, mine in zip(found[0][1], found[1][1], strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10)
+    assert result[0][0] == result[1][0]
+    for theirs, actual in zip(result[0][1], result[1][1], strict=True):
+        np.testing.assert_allclose(actual, theirs, rtol=1e-10, atol=1e-10)
 
 
-def test_a_robot_with_a_spherical_joint_is_that_of_idyntree():
-    """Its position is a quaternion, and its velocity in the axes of the second link."""
-    found = []
+def test_a_robot_with_a_spherical_joint_agrees_with_idyntree():
+    """Its position is a quaternion, and its velocity is in the axes of the second link."""
+    result = []
     for iDynTree in (idyn, compat):
         model = iDynTree.Model()
         for name, seed in (("a", 0), ("b", 3), ("c", 6)):
@@ -237,10 +239,10 @@ def test_a_robot_with_a_spherical_joint_is_that_of_idyntree():
         assert kd.getFreeFloatingMassMatrix(M)
         pose = kd.getWorldTransform("c").asHomogeneousTransform().toNumPy()
         forces = (h.baseWrench().toNumPy(), h.jointTorques().toNumPy())
-        found.append((*forces, M.toNumPy(), pose, kd.getFrameVel("c").toNumPy()))
+        result.append((*forces, M.toNumPy(), pose, kd.getFrameVel("c").toNumPy()))
 
-    for theirs, mine in zip(*found, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-11)
+    for theirs, actual in zip(*result, strict=True):
+        np.testing.assert_allclose(actual, theirs, rtol=1e-11, atol=1e-11)
 
 
 @BOTH
@@ -271,10 +273,10 @@ def test_joints_and_links_of_a_robot_change_it(iDynTree):
 
 @BOTH
 @pytest.mark.parametrize("name", ["inertia", "getInertia"])
-def test_an_inertia_that_a_link_gives_is_that_of_the_link(iDynTree, name):
+def test_changes_to_an_inertia_change_the_link(iDynTree, name):
     model, alone = built(iDynTree), link_of(iDynTree)
     before, mass = model.getTotalMass(), model.getLink(1).getInertia().getMass()
-    link = model.getLink(1)  # iDynTree's inertia ends with its link
+    link = model.getLink(1)  # iDynTree's inertia does not outlive its link
     getattr(link, name)().fromVector(iDynTree.Vector10([5.0, 0, 0, 0, 1, 0, 0, 1, 0, 1]))
     getattr(alone, name)().zero()
 
@@ -283,7 +285,7 @@ def test_an_inertia_that_a_link_gives_is_that_of_the_link(iDynTree, name):
     assert alone.getInertia().getMass() == 0.0
 
 
-def test_the_tensor_of_an_inertia_belongs_to_it_and_is_read_only_in_a_robot():
+def test_the_tensor_of_an_inertia_is_a_view_and_read_only_in_a_robot():
     for iDynTree in (idyn, compat):
         inertia = iDynTree.SpatialInertia(1.0, iDynTree.Position(), iDynTree.RotationalInertia())
         inertia.getRotationalInertiaWrtFrameOrigin().setVal(0, 0, 7.0)
@@ -294,7 +296,7 @@ def test_the_tensor_of_an_inertia_belongs_to_it_and_is_read_only_in_a_robot():
         tensor.setVal(0, 0, 7.0)
 
 
-def test_a_change_of_the_robot_of_a_kindyncomputations_counts():
+def test_changes_to_the_robot_of_a_kindyncomputations_have_an_effect():
     kd = compat.KinDynComputations()
     kd.loadRobotModel(built(compat))
     before = kd.getFreeFloatingMassMatrix()
@@ -303,8 +305,8 @@ def test_a_change_of_the_robot_of_a_kindyncomputations_counts():
     np.testing.assert_allclose(kd.getFreeFloatingMassMatrix(), 2 * before, rtol=1e-12)
 
 
-def test_poses_along_a_walk_are_those_of_idyntree():
-    found = []
+def test_poses_along_a_traversal_agree_with_idyntree():
+    result = []
     for iDynTree in (idyn, compat):
         model = built(iDynTree)
         walk, poses = iDynTree.Traversal(), iDynTree.LinkPositions(model)
@@ -312,9 +314,9 @@ def test_poses_along_a_walk_are_those_of_idyntree():
         joints = iDynTree.VectorDynSize([0.5, -0.5])
         assert iDynTree.ForwardPositionKinematics(model, walk, pose_of(iDynTree), joints, poses)
         links = range(model.getNrOfLinks())
-        found.append([poses(link).asHomogeneousTransform().toNumPy() for link in links])
+        result.append([poses(link).asHomogeneousTransform().toNumPy() for link in links])
 
-    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(*result, rtol=1e-12, atol=1e-13)
 
 
 def test_the_rate_of_a_position_is_its_jacobian_times_the_velocity():
@@ -329,8 +331,8 @@ def test_the_rate_of_a_position_is_its_jacobian_times_the_velocity():
         R = compat.Rotation.RotationFromQuaternion(position)
         return (R * compat.GeomVector3(time * omega).exp()).asQuaternion().toNumPy()
 
-    slope = (turned(1e-6) - turned(-1e-6)) / 2e-6
-    np.testing.assert_allclose(J.toNumPy() @ omega, slope, atol=1e-9)
+    derivative = (turned(1e-6) - turned(-1e-6)) / 2e-6
+    np.testing.assert_allclose(J.toNumPy() @ omega, derivative, atol=1e-9)
     np.testing.assert_array_equal(J, written)
     assert joint_of(compat, "RevoluteJoint").getPositionDerivativeVelocityJacobian(
         np.zeros(1)
@@ -355,7 +357,7 @@ def test_a_robot_is_written_and_read_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "text"),
+    ("call", "error", "message"),
     [
         (lambda m: m.addLink("base", compat.Link()), lw.ModelError, "'base'"),
         (lambda m: m.addLink("new", 3), lw.ArgumentError, "link.*Link.*3"),
@@ -372,12 +374,12 @@ def test_a_robot_is_written_and_read_again(tmp_path):
         (lambda m: compat.Model().robot, lw.ModelError, "link"),
     ],
 )
-def test_what_cannot_be_built_is_refused(call, error, text):
-    with pytest.raises(error, match=text):
+def test_wrong_arguments_raise_with_the_facts(call, error, message):
+    with pytest.raises(error, match=message):
         call(built(compat))
 
 
-def test_a_robot_in_parts_is_not_valid():
+def test_a_robot_with_unconnected_links_is_not_valid():
     model = built(compat)
     twin = model.copy()
     twin.addLink("lonely", compat.Link())
@@ -392,8 +394,8 @@ MASSLESS = """<robot name="r">{}<joint name="j" type="fixed"><parent link="a"/>
 
 
 @BOTH
-def test_two_links_without_mass_that_hold_each_other_both_stay(iDynTree):
-    found = []
+def test_two_links_without_mass_fixed_to_each_other_are_both_kept(iDynTree):
+    result = []
     for links, joints in (
         ('<link name="a"/><link name="b"/>', ""),
         (
@@ -404,35 +406,35 @@ def test_two_links_without_mass_that_hold_each_other_both_stay(iDynTree):
         loader = iDynTree.ModelLoader()
         assert loader.loadModelFromString(MASSLESS.format(links, joints))
         model = loader.model()
-        found.append((model.getNrOfLinks(), model.getNrOfJoints(), model.getNrOfFrames()))
+        result.append((model.getNrOfLinks(), model.getNrOfJoints(), model.getNrOfFrames()))
 
-    assert found == [(2, 1, 2), (1, 0, 3)]
+    assert result == [(2, 1, 2), (1, 0, 3)]
 
 
 def names_of(loader):
     return [loader.model().getJointName(index) for index in range(loader.model().getNrOfJoints())]
 
 
-def test_the_order_of_joints_can_be_given():
+def test_the_order_of_joints_can_be_set():
     """Where iDynTree is not built with GCC, its hash table lists joints in another order."""
     robot = lw.robots.load("quadruped")
-    text, loader = lw.dump_urdf(robot), compat.ModelLoader()
-    loader.loadModelFromString(text)
+    xml, loader = lw.dump_urdf(robot), compat.ModelLoader()
+    loader.loadModelFromString(xml)
     guess = names_of(loader)
     on_base = [name for name in guess if robot.joint(name).first == robot.default_base]
     options = loader.parsingOptions()
     options.jointOrder = on_base[::-1]
     loader.setParsingOptions(options)
-    loader.loadModelFromString(text)
+    loader.loadModelFromString(xml)
 
-    found = [name for name in names_of(loader) if name in on_base]
-    assert found == on_base[::-1] != on_base
+    result = [name for name in names_of(loader) if name in on_base]
+    assert result == on_base[::-1] != on_base
     assert as_in_idyntree(robot, guess).joint_names == tuple(guess)
     with pytest.raises(lw.NameNotFoundError):
         as_in_idyntree(robot, ["no such joint"])
 
 
-def test_sensor_frames_can_be_left_out():
+def test_sensor_frames_can_be_omitted():
     options = compat.ModelParserOptions()
     assert options.addSensorFramesAsAdditionalFrames
     options.addSensorFramesAsAdditionalFrames = False

@@ -1,7 +1,7 @@
-"""Points, poses, spatial vectors and inertias under iDynTree's names, against iDynTree itself.
+"""Points, poses, spatial vectors and inertias with iDynTree's names, compared with iDynTree.
 
-The same code makes the same random values with both modules. iDynTree never ends on products it
-does not have where the right side is a vector, so those are only tried with linkwork.
+The same code creates the same random values with both modules. iDynTree hangs on products that it
+does not support if the right side is a vector, so those are only tested with linkwork.
 """
 
 from __future__ import annotations
@@ -53,57 +53,57 @@ def square(root):
 
 
 def value(iDynTree, name, seed):
-    """A random value of a class."""
-    numbers = np.random.default_rng(seed).normal(size=50)
+    """Return a random value of a class."""
+    values = np.random.default_rng(seed).normal(size=50)
     if name in MAKERS:
-        return MAKERS[name](iDynTree, numbers)
+        return MAKERS[name](iDynTree, values)
     if name == "SpatialInertia":
         inertia = iDynTree.SpatialInertia()
-        parts = (MAKERS[part](iDynTree, numbers) for part in ("Position", "RotationalInertia"))
-        inertia.fromRotationalInertiaWrtCenterOfMass(abs(float(numbers[9])), *parts)
+        parts = (MAKERS[part](iDynTree, values) for part in ("Position", "RotationalInertia"))
+        inertia.fromRotationalInertiaWrtCenterOfMass(abs(float(values[9])), *parts)
         return inertia
     vector = getattr(iDynTree, name)()
     for index in range(6):
-        vector.setVal(index, float(numbers[10 + index]))
+        vector.setVal(index, float(values[10 + index]))
     return vector
 
 
-def plain(found):
-    """The numbers of a value of either module."""
-    if isinstance(found, (float, int, bool, tuple)):
-        return np.array(found, dtype=float)
+def plain(value):
+    """Return the elements of a value of either module as an array."""
+    if isinstance(value, (float, int, bool, tuple)):
+        return np.array(value, dtype=float)
     for method in ("asHomogeneousTransform", "asMatrix"):
-        if hasattr(found, method):
-            return getattr(found, method)().toNumPy()
-    if hasattr(found, "getOrigin"):
-        return np.concatenate([found.getDirection().toNumPy(), found.getOrigin().toNumPy()])
-    return found.toNumPy()
+        if hasattr(value, method):
+            return getattr(value, method)().toNumPy()
+    if hasattr(value, "getOrigin"):
+        return np.concatenate([value.getDirection().toNumPy(), value.getOrigin().toNumPy()])
+    return value.toNumPy()
 
 
 def both(ask):
-    """What a question gives with both modules: the classes, and the numbers."""
-    theirs, mine = map(ask, MODULES)
-    np.testing.assert_allclose(plain(mine), plain(theirs), rtol=1e-11, atol=1e-12)
-    return type(mine).__name__, type(theirs).__name__
+    """Evaluate a function with both modules: return the classes and the elements."""
+    theirs, actual = map(ask, MODULES)
+    np.testing.assert_allclose(plain(actual), plain(theirs), rtol=1e-11, atol=1e-12)
+    return type(actual).__name__, type(theirs).__name__
 
 
 @pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=lambda name: name)
-def test_a_product_is_that_of_idyntree(left, right):
-    mine, theirs = both(lambda iDynTree: value(iDynTree, left, 1) * value(iDynTree, right, 2))
+def test_a_product_agrees_with_idyntree(left, right):
+    actual, theirs = both(lambda iDynTree: value(iDynTree, left, 1) * value(iDynTree, right, 2))
 
-    assert mine == theirs
+    assert actual == theirs
 
 
 @pytest.mark.parametrize(("left", "right"), BESIDES)
 def test_products_that_idyntree_has_under_another_name(left, right):
-    mine = value(compat, left, 1) * value(compat, right, 2)
+    actual = value(compat, left, 1) * value(compat, right, 2)
     theirs = BESIDES[left, right](value(idyn, left, 1), value(idyn, right, 2))
 
-    np.testing.assert_allclose(plain(mine), plain(theirs), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(plain(actual), plain(theirs), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("left", CLASSES)
-def test_every_other_product_is_refused(left):
+def test_every_other_product_raises(left):
     for right in CLASSES:
         if (left, right) in PRODUCTS or (left, right) in BESIDES:
             continue
@@ -111,7 +111,7 @@ def test_every_other_product_is_refused(left):
             value(compat, left, 1) * value(compat, right, 2)
 
 
-def test_products_with_ordinary_arrays_are_numpys_for_bare_arrays_only():
+def test_products_with_ordinary_arrays_are_numpys_only_for_plain_arrays():
     vector = compat.VectorDynSize([1.0, 2.0])
 
     assert (vector * np.array([3.0, 4.0])).tolist() == [3.0, 8.0]
@@ -126,7 +126,7 @@ def test_products_with_ordinary_arrays_are_numpys_for_bare_arrays_only():
             product()
 
 
-def test_sums_of_motions_and_forces_have_no_meaning():
+def test_sums_of_motions_and_forces_raise():
     with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench"):
         compat.Twist() + compat.Wrench()
     twist = compat.Twist()
@@ -188,7 +188,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_an_answer_is_that_of_idyntree(name):
+def test_a_method_agrees_with_idyntree(name):
     both(QUESTIONS[name])
 
 
@@ -207,7 +207,7 @@ def test_values_are_changed_in_place(iDynTree):
 
 
 @pytest.mark.parametrize("iDynTree", MODULES, ids=["iDynTree", "linkwork"])
-def test_arrays_are_made_from_lists_arrays_and_copies(iDynTree):
+def test_arrays_are_created_from_lists_arrays_and_copies(iDynTree):
     vector = iDynTree.VectorDynSize([1.0, 2.0])
     matrix = iDynTree.MatrixDynSize([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     copies = iDynTree.VectorDynSize(vector), iDynTree.MatrixDynSize(matrix)
@@ -226,9 +226,9 @@ def test_arrays_are_made_from_lists_arrays_and_copies(iDynTree):
     assert iDynTree.Matrix3x3(np.eye(3)).toNumPy().tolist() == np.eye(3).tolist()
     assert iDynTree.JointPosDoubleArray([1.0, 2.0]).toNumPy().tolist() == [1, 2]
     for name, shape in SIZES.items():
-        numbers = np.arange(float(np.prod(shape))).reshape(shape)
-        found = getattr(iDynTree, name).FromPython(numbers).toNumPy()
-        np.testing.assert_array_equal(found, numbers)
+        values = np.arange(float(np.prod(shape))).reshape(shape)
+        result = getattr(iDynTree, name).FromPython(values).toNumPy()
+        np.testing.assert_array_equal(result, values)
 
 
 SIZES = {f"Vector{n}": (n,) for n in (3, 4, 6, 10)} | {
@@ -236,7 +236,7 @@ SIZES = {f"Vector{n}": (n,) for n in (3, 4, 6, 10)} | {
 }
 
 
-def test_what_idyntree_answers_with_zero_is_raised():
+def test_indices_out_of_range_raise_where_idyntree_returns_zero():
     for call in (
         lambda: compat.Vector3().getVal(3),
         lambda: compat.Vector3().setVal(-1, 0.0),

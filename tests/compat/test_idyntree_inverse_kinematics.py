@@ -1,6 +1,6 @@
-"""`InverseKinematics`: what it finds is judged by iDynTree's own kinematics.
+"""`InverseKinematics`: its solutions are checked with iDynTree's kinematics.
 
-iDynTree's wheel on PyPI is built without IPOPT, so its own solver cannot be asked.
+iDynTree's wheel on PyPI is built without IPOPT, so its solver cannot be used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ POSITION_ONLY = compat.InverseKinematicsTreatTargetAsConstraintPositionOnly
 
 
 class Judge:
-    """A robot in iDynTree, placed as a solution says."""
+    """A robot in iDynTree at the configuration of a solution."""
 
     def __init__(self, name):
         self.kd = idyn.KinDynComputations()
@@ -67,7 +67,9 @@ def test_an_arm_reaches_a_pose_within_its_limits():
     assert ik.addFrameConstraint("panda_link0", compat.Transform.Identity())
     assert not ik.addFrameConstraint("panda_link0", compat.Transform.Identity())
     assert ik.addTarget("panda_hand", compat.Transform.Identity())
-    assert not ik.addTarget("panda_hand", compat.Transform.Identity())  # users update it then
+    assert not ik.addTarget(
+        "panda_hand", compat.Transform.Identity()
+    )  # users update the existing target
     assert ik.updateTarget("panda_hand", target)
     assert not ik.updateTarget("panda_link3", target)
     middle = compat.VectorDynSize((lower + upper) / 2)
@@ -108,17 +110,17 @@ def test_only_the_considered_joints_move():
     np.testing.assert_allclose(judge.pose("panda_hand")[:3, 3], target, atol=1e-5)
 
 
-def test_feet_stay_while_the_center_of_mass_moves_and_the_trunk_turns():
+def test_feet_stay_while_the_center_of_mass_moves_and_the_trunk_rotates():
     judge, ik = Judge(QUADRUPED), solver(QUADRUPED)
     feet = [f"{leg}_FOOT" for leg in ("FL", "FR", "HL", "HR")]
     joints = [ik.fullModel().getJointName(index) for index in range(12)]
     bent = np.array([{"HAA": 0.0, "HFE": 0.7, "KFE": -1.4}[joint[3:]] for joint in joints])
     judge.place(bent)
-    at = {foot: judge.pose(foot)[:3, 3] for foot in feet}
+    positions = {foot: judge.pose(foot)[:3, 3] for foot in feet}
     com = judge.com() + np.array([0.02, 0.01, -0.02])
     turned = compat.Rotation.RPY(0.0, 0.05, 0.1)
     for foot in feet:
-        assert ik.addFramePositionConstraint(foot, at[foot])
+        assert ik.addFramePositionConstraint(foot, positions[foot])
     assert ik.addRotationTarget("base_link", turned)
     assert ik.setCOMTarget(compat.Position(com))
     ik.setCOMAsConstraint(True)
@@ -127,7 +129,7 @@ def test_feet_stay_while_the_center_of_mass_moves_and_the_trunk_turns():
 
     judge.place_as_solved(ik)
     for foot in feet:
-        np.testing.assert_allclose(judge.pose(foot)[:3, 3], at[foot], atol=1e-5)
+        np.testing.assert_allclose(judge.pose(foot)[:3, 3], positions[foot], atol=1e-5)
     np.testing.assert_allclose(judge.com(), com, atol=1e-5)
     np.testing.assert_allclose(judge.pose("base_link")[:3, :3], turned.toNumPy(), atol=1e-5)
 
@@ -138,7 +140,7 @@ def test_a_target_may_be_missed_and_a_constraint_may_not():
     assert ik.addPositionTarget("panda_hand", [5.0, 0.0, 0.5])
     assert ik.solve()
     judge.place_as_solved(ik)
-    assert judge.pose("panda_hand")[0, 3] > 0.8  # as far as it gets
+    assert judge.pose("panda_hand")[0, 3] > 0.8  # as far as possible
 
     assert ik.setTargetResolutionMode("panda_hand", POSITION_ONLY)
     assert not ik.solve()
@@ -147,7 +149,7 @@ def test_a_target_may_be_missed_and_a_constraint_may_not():
 
 
 def test_constraints_are_kept_where_targets_exclude_them():
-    """A hand that is constrained stays, while the base, which floats, is drawn away."""
+    """A constrained hand stays, while targets move the floating base away."""
     judge, ik = Judge(PANDA), solver(PANDA)
     judge.place(np.array([0.4, -0.3, 0.2, -1.5, 0.3, 1.2, 0.6, 0.01, 0.02]))
     hand, elbow = judge.pose("panda_hand"), judge.pose("panda_link4")[:3, 3]
@@ -164,7 +166,7 @@ def test_constraints_are_kept_where_targets_exclude_them():
     assert not ik.isFrameConstraintActive("panda_link4")
 
 
-def test_limits_that_are_set_hold_and_a_posture_draws():
+def test_limits_hold_and_the_posture_has_an_effect():
     judge, ik = Judge(PANDA), solver(PANDA)
     lower, upper = limits_of(ik)
     lower[0], upper[0] = 0.5, 0.6
@@ -185,7 +187,7 @@ def test_limits_that_are_set_hold_and_a_posture_draws():
 
 
 @pytest.mark.parametrize(
-    ("call", "text"),
+    ("call", "message"),
     [
         (lambda ik: ik.addTarget("panda_hnd", np.eye(4)), "panda_hand"),
         (lambda ik: ik.setCurrentRobotConfiguration(np.eye(4), np.zeros(3)), "9.*3"),
@@ -195,6 +197,6 @@ def test_limits_that_are_set_hold_and_a_posture_draws():
         (lambda _: compat.InverseKinematics().solve(), "setModel"),
     ],
 )
-def test_what_cannot_be_solved_is_an_error(call, text):
-    with pytest.raises(lw.LinkworkError, match=text):
+def test_wrong_arguments_raise_with_the_facts(call, message):
+    with pytest.raises(lw.LinkworkError, match=message):
         call(solver(PANDA))

@@ -1,9 +1,9 @@
-"""Every method of KinDynComputations against iDynTree itself, on real robots in random states.
+"""Every method of KinDynComputations compared with iDynTree, on real robots in random states.
 
 robots             4 small ones in every case, 5 large ones in three cases each, so that each
                    representation and each kind of base occurs
 bases              the default one, a link far from it, an additional frame
-agreement          1e-10 of the largest number of each quantity
+agreement          1e-10 of the largest element of each quantity
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _without_compiling(monkeypatch):
 
 
 def both(name, state, base, velocity, **options):
-    """What the same code finds with linkwork and with iDynTree."""
+    """Return the results of the same code with linkwork and with iDynTree."""
     here, there = loader_of("linkwork", name).model(), loader_of("iDynTree", name).model()
     return (
         everything(compat, here, state, base, velocity, **options),
@@ -67,43 +67,43 @@ def both(name, state, base, velocity, **options):
 
 
 @pytest.mark.parametrize(("name", "kind", "velocity"), CASES)
-def test_every_quantity_is_that_of_idyntree(name, kind, velocity):
+def test_every_quantity_agrees_with_idyntree(name, kind, velocity):
     state = State(name, seed=velocity)
 
-    mine, theirs = both(name, state, base_of(name, kind), velocity, coriolis=kind == "default")
+    actual, theirs = both(name, state, base_of(name, kind), velocity, coriolis=kind == "default")
 
     if kind == "frame":
         mass = loader_of("iDynTree", name).model().getTotalMass()
         theirs = consistent(theirs, state, velocity, mass)
-        mine["Regressor"] = mine["Regressor"] @ mine["InertialParameters"]
+        actual["Regressor"] = actual["Regressor"] @ actual["InertialParameters"]
     if kind == "default":
-        compare_coriolis(mine, theirs, np.concatenate([state.v, state.sd]))
-    assert_same(mine, theirs)
+        compare_coriolis(actual, theirs, np.concatenate([state.v, state.sd]))
+    assert_same(actual, theirs)
 
 
-def compare_coriolis(mine, theirs, nu):
-    """Leave what iDynTree means too: its force, and its columns of the joints."""
-    Mdot = mine.pop("Mdot")
-    assert np.allclose(Mdot, mine["C"] + mine["C"].T)
+def compare_coriolis(ours, theirs, nu):
+    """Compare only the parts that are right in iDynTree: the force, and the columns of joints."""
+    Mdot = ours.pop("Mdot")
+    assert np.allclose(Mdot, ours["C"] + ours["C"].T)
     theirs.pop("Mdot")
-    for found in (mine, theirs):
-        C = found.pop("C")
-        found["C of joints"], found["C nu"] = C[:, 6:], C @ nu
+    for result in (ours, theirs):
+        C = result.pop("C")
+        result["C of joints"], result["C nu"] = C[:, 6:], C @ nu
 
 
 @pytest.mark.parametrize("name", [SMALL[0], SMALL[2]])
 @pytest.mark.parametrize("velocity", REPRESENTATIONS)
-def test_coriolis_matrices_are_those_of_idyntree_while_the_base_stands_still(name, velocity):
+def test_coriolis_matrices_agree_with_idyntree_if_the_base_does_not_move(name, velocity):
     state = State(name, seed=5, base_velocity=0.0)
 
-    mine, theirs = both(name, state, base_of(name, "default"), velocity, coriolis=True)
+    actual, theirs = both(name, state, base_of(name, "default"), velocity, coriolis=True)
 
-    assert_same(mine, theirs)
+    assert_same(actual, theirs)
 
 
 @pytest.mark.parametrize("velocity", REPRESENTATIONS)
-def test_the_third_matrix_is_the_derivative_of_the_second_though_the_base_moves(velocity):
-    """iDynTree's is not, in the base columns: its own mass matrix says so."""
+def test_the_third_matrix_is_the_derivative_of_the_second_also_if_the_base_moves(velocity):
+    """iDynTree's is wrong in the base columns, as its mass matrix shows."""
     name = SMALL[0]
     kd = compat.KinDynComputations()
     kd.loadRobotModel(loader_of("linkwork", name).model())
@@ -120,11 +120,11 @@ def test_the_third_matrix_is_the_derivative_of_the_second_though_the_base_moves(
     def mass_matrix_after(time):
         return here.mass_matrix(here.integrate(q, nu * time))
 
-    slope = (mass_matrix_after(1e-6) - mass_matrix_after(-1e-6)) / 2e-6
-    assert np.abs(slope - Mdot).max() < 1e-6 * np.abs(Mdot).max()
+    derivative = (mass_matrix_after(1e-6) - mass_matrix_after(-1e-6)) / 2e-6
+    assert np.abs(derivative - Mdot).max() < 1e-6 * np.abs(Mdot).max()
     if velocity == idyn.MIXED_REPRESENTATION:
         _, theirs = both(name, state, base_of(name, "default"), velocity, coriolis=True)
-        assert np.abs(slope - theirs["Mdot"]).max() > 0.1 * np.abs(Mdot).max()
+        assert np.abs(derivative - theirs["Mdot"]).max() > 0.1 * np.abs(Mdot).max()
 
 
 @pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
@@ -150,7 +150,7 @@ def test_a_state_without_a_base_puts_the_base_at_the_origin(iDynTree):
 
 
 @pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
-def test_parts_of_the_state_are_set_and_asked_for_one_by_one(iDynTree):
+def test_parts_of_the_state_are_set_and_read(iDynTree):
     module = "linkwork" if iDynTree is compat else "iDynTree"
     name = "iris_description/iris"
     kd, state = iDynTree.KinDynComputations(), State(name)
@@ -190,14 +190,14 @@ def test_parts_of_the_state_are_set_and_asked_for_one_by_one(iDynTree):
 
 
 def test_another_representation_keeps_the_motion():
-    """The velocity of the base is converted, as in iDynTree; positions that are set change none."""
-    name, found = "panda_description/panda", {}
+    """The base velocity is converted, as in iDynTree; setting positions does not change it."""
+    name, result = "panda_description/panda", {}
     for module, iDynTree in (("iDynTree", idyn), ("linkwork", compat)):
         kd, state = iDynTree.KinDynComputations(), State(name)
         assert kd.loadRobotModel(loader_of(module, name).model())
         nu, v = iDynTree.VectorDynSize(15), iDynTree.Twist()
         s, sd, g = iDynTree.VectorDynSize(9), iDynTree.VectorDynSize(9), iDynTree.Vector3()
-        found[module] = []
+        result[module] = []
         for first, then in permutations((0, 1, 2), 2):
             assert kd.setFrameVelocityRepresentation(first)
             assert kd.setRobotState(state.H, state.s, state.v, state.sd, state.g)
@@ -206,16 +206,16 @@ def test_another_representation_keeps_the_motion():
             np.testing.assert_allclose(kd.getCenterOfMassVelocity().toNumPy(), before, atol=1e-12)
             kd.getRobotState(iDynTree.Transform(), s, v, sd, g)
             assert kd.getModelVel(nu)
-            found[module] += [v.toNumPy(), nu.toNumPy()[:6], kd.getBaseTwist().toNumPy()]
+            result[module] += [v.toNumPy(), nu.toNumPy()[:6], kd.getBaseTwist().toNumPy()]
             assert kd.setJointPos(0.5 * state.s)
-            found[module] += [kd.getBaseTwist().toNumPy(), kd.getFrameVel("panda_hand").toNumPy()]
+            result[module] += [kd.getBaseTwist().toNumPy(), kd.getFrameVel("panda_hand").toNumPy()]
 
-    np.testing.assert_allclose(found["linkwork"], found["iDynTree"], atol=1e-12)
+    np.testing.assert_allclose(result["linkwork"], result["iDynTree"], atol=1e-12)
 
 
 @pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-def test_another_pose_of_the_base_keeps_the_numbers_of_its_velocity(iDynTree, representation):
+def test_setting_the_pose_of_the_base_keeps_its_velocity(iDynTree, representation):
     module = "linkwork" if iDynTree is compat else "iDynTree"
     name = "iris_description/iris"
     kd, state = iDynTree.KinDynComputations(), State(name)
@@ -227,11 +227,11 @@ def test_another_pose_of_the_base_keeps_the_numbers_of_its_velocity(iDynTree, re
     np.testing.assert_allclose(kd.getBaseTwist().toNumPy(), state.v, atol=1e-14)
 
 
-def test_descriptions_of_degrees_of_freedom_are_those_of_idyntree():
-    found = []
+def test_descriptions_of_degrees_of_freedom_agree_with_idyntree():
+    result = []
     for module, iDynTree in (("iDynTree", idyn), ("linkwork", compat)):
         kd = iDynTree.KinDynComputations()
         kd.loadRobotModel(loader_of(module, "panda_description/panda").model())
-        found.append((kd.getDescriptionOfDegreesOfFreedom(), kd.getFloatingBase()))
+        result.append((kd.getDescriptionOfDegreesOfFreedom(), kd.getFloatingBase()))
 
-    assert found[0] == found[1]
+    assert result[0] == result[1]

@@ -1,4 +1,4 @@
-"""Robots under iDynTree's names against iDynTree's own: all 84 real ones, whole and reduced."""
+"""Robots with iDynTree's names compared with iDynTree: 84 real robots, complete and reduced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REDUCED = {
     "allegro_hand_description/allegro_right_hand": 7,
     "iris_description/iris": 0,
 }
-UNDEFINED_MATERIAL = {  # iDynTree reads no further visuals after a material without a color
+UNDEFINED_MATERIAL = {  # iDynTree stops reading visuals after a material without a color
     "allegro_hand_description/allegro_left_hand",
     "allegro_hand_description/allegro_right_hand",
     "talos_data/talos_reduced_corrected",
@@ -27,7 +27,7 @@ UNDEFINED_MATERIAL = {  # iDynTree reads no further visuals after a material wit
 
 
 def structure(model):
-    """All names, numbers and neighbours of a robot."""
+    """Return all names, counts and neighbors of a robot."""
     links, joints, frames = model.getNrOfLinks(), model.getNrOfJoints(), model.getNrOfFrames()
     ends = [model.getJoint(joint) for joint in range(joints)]
     return {
@@ -50,7 +50,7 @@ def structure(model):
 
 
 def limits(model):
-    """Bounds of the joints that have some, by index."""
+    """Return the limits of the joints that have some, by index."""
     joints = map(model.getJoint, range(model.getNrOfDOFs()))
     return {
         joint.getIndex(): (joint.getMinPosLimit(0), joint.getMaxPosLimit(0))
@@ -60,7 +60,7 @@ def limits(model):
 
 
 def numbers(module, model):
-    """Poses of frames, inertias and mass."""
+    """Return poses of frames, inertias and mass."""
     poses = [model.getFrameTransform(frame) for frame in range(model.getNrOfFrames())]
     parameters = MODULES[module].VectorDynSize()
     assert model.getInertialParameters(parameters)
@@ -69,7 +69,7 @@ def numbers(module, model):
 
 
 def shapes(model, kind):
-    """What the visual or collision shapes are, and their poses."""
+    """Return the visual or collision shapes and their poses."""
     what, poses = [], []
     for link, members in enumerate(getattr(model, f"{kind}SolidShapes")().getLinkSolidShapes()):
         for shape in members:
@@ -91,26 +91,28 @@ def shapes(model, kind):
 
 
 def assert_same_shapes(here, there, kind, *, complete):
-    (mine, my_poses), (theirs, their_poses) = shapes(here, kind), shapes(there, kind)
+    (actual, my_poses), (theirs, their_poses) = shapes(here, kind), shapes(there, kind)
     if not complete:
-        assert len(mine) > len(theirs)
+        assert len(actual) > len(theirs)
         return
-    assert mine == theirs
+    assert actual == theirs
     np.testing.assert_allclose(my_poses, their_poses, atol=1e-11)
 
 
 def assert_same_robot(here, there, name):
     assert structure(here) == structure(there)
-    assert limits(here).items() <= limits(there).items()  # it gives some to continuous joints too
-    for mine, theirs in zip(numbers("linkwork", here), numbers("iDynTree", there), strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-11)
+    assert (
+        limits(here).items() <= limits(there).items()
+    )  # iDynTree also has limits for continuous joints
+    for actual, theirs in zip(numbers("linkwork", here), numbers("iDynTree", there), strict=True):
+        np.testing.assert_allclose(actual, theirs, rtol=1e-11, atol=1e-11)
     assert_same_shapes(here, there, "collision", complete=True)
     assert_same_shapes(here, there, "visual", complete=name not in UNDEFINED_MATERIAL)
 
 
 @pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 def test_a_robot_has_the_links_joints_and_frames_of_idyntree_in_its_order(path):
-    """Frames without mass and frames of sensors too; the order is that of its Linux packages."""
+    """Also frames without mass and frames of sensors; the order is that of its Linux packages."""
     name = label(path)
 
     here, there = loader_of("linkwork", name).model(), loader_of("iDynTree", name).model()
@@ -119,33 +121,40 @@ def test_a_robot_has_the_links_joints_and_frames_of_idyntree_in_its_order(path):
 
 @pytest.mark.parametrize(("name", "count"), REDUCED.items())
 @pytest.mark.parametrize("locked", [False, True], ids=["at zero", "at positions"])
-def test_a_reduced_robot_is_that_of_idyntree(name, count, locked):
-    """Fixed joints may stay too; the others are locked, and their links become frames."""
+def test_a_reduced_robot_agrees_with_idyntree(name, count, locked):
+    """Fixed joints may be kept; the others are locked, and their links become frames."""
     full = loader_of("iDynTree", name).model()
     rng = np.random.default_rng(4)
     names = [full.getJointName(joint) for joint in range(full.getNrOfJoints())]
-    kept = [names[place] for place in rng.permutation(len(names))[:count]]
-    at = {name: float(rng.normal()) for name in names[: full.getNrOfDOFs()] if name not in kept}
-    found = {}
+    selected = [names[index] for index in rng.permutation(len(names))[:count]]
+    positions = {
+        name: float(rng.normal()) for name in names[: full.getNrOfDOFs()] if name not in selected
+    }
+    result = {}
     for module, iDynTree in MODULES.items():
         loader = iDynTree.ModelLoader()
-        arguments = (kept, at) if locked else (kept,)
+        arguments = (selected, positions) if locked else (selected,)
         model = loader_of(module, name).model()
         assert loader.loadReducedModelFromFullModel(model, *arguments)
-        found[module] = loader.model().copy()  # iDynTree's own dies with its loader
+        result[module] = loader.model().copy()  # iDynTree's model does not outlive its loader
 
-    assert_same_robot(found["linkwork"], found["iDynTree"], name)
+    assert_same_robot(result["linkwork"], result["iDynTree"], name)
 
 
 @pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
 def test_the_ways_to_load_a_reduced_robot_agree(iDynTree):
     path = path_of("panda_description/panda")
     with open(path) as file:  # noqa: PTH123 - as users write it
-        text = file.read()
-    names, at = ["panda_joint4", "panda_joint2"], {"panda_joint1": 0.3}
+        xml = file.read()
+    names, positions = ["panda_joint4", "panda_joint2"], {"panda_joint1": 0.3}
     masses = []
-    for load, source in (("File", path), ("String", text)):
-        for arguments in ((names,), (names, at), (names, at, "urdf"), (names, "urdf")):
+    for load, source in (("File", path), ("String", xml)):
+        for arguments in (
+            (names,),
+            (names, positions),
+            (names, positions, "urdf"),
+            (names, "urdf"),
+        ):
             loader = iDynTree.ModelLoader()
             assert not loader.isValid()
             with warnings.catch_warnings():
@@ -165,11 +174,11 @@ def test_names_indices_and_frames_of_links(iDynTree):
     model = loader_of(module, "panda_description/panda").model().copy()
     link = model.getLinkIndex("panda_hand")
     tcp = model.getFrameIndex("panda_hand_tcp")
-    found = iDynTree.IndexVector()
+    result = iDynTree.IndexVector()
 
     assert model.isValid()
-    assert model.getLinkAdditionalFrames(link, found)
-    assert len(found) == 1  # what they are, iDynTree does not tell Python
+    assert model.getLinkAdditionalFrames(link, result)
+    assert len(result) == 1  # iDynTree's bindings do not expose the elements
     assert model.isLinkNameUsed("panda_hand")
     assert not model.isLinkNameUsed("panda_hand_tcp")
     assert model.isFrameNameUsed("panda_hand_tcp")
@@ -205,27 +214,27 @@ def test_inertial_parameters_can_be_changed(iDynTree):
 
 
 @pytest.mark.parametrize("name", ["iCubGenova04/model", "talos_data/talos_reduced"])
-def test_walks_visit_the_links_in_the_order_of_idyntree(name):
-    found = {}
+def test_traversals_visit_the_links_in_the_order_of_idyntree(name):
+    result = {}
     for module, iDynTree in MODULES.items():
         model, walk = loader_of(module, name).model(), iDynTree.Traversal()
         assert model.computeFullTreeTraversal(walk, model.getNrOfLinks() // 2)
-        places = range(1, walk.getNrOfVisitedLinks())
-        found[module] = (
+        indices = range(1, walk.getNrOfVisitedLinks())
+        result[module] = (
             walk.getBaseLink().getIndex(),
-            [walk.getLink(place).getIndex() for place in places],
-            [walk.getParentLink(place).getIndex() for place in places],
-            [walk.getParentJoint(place).getIndex() for place in places],
+            [walk.getLink(index).getIndex() for index in indices],
+            [walk.getParentLink(index).getIndex() for index in indices],
+            [walk.getParentJoint(index).getIndex() for index in indices],
             [walk.getTraversalIndexFromLinkIndex(link) for link in range(model.getNrOfLinks())],
             walk.getParentLinkFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
             walk.getParentJointFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
         )
 
-    assert found["linkwork"] == found["iDynTree"]
+    assert result["linkwork"] == result["iDynTree"]
 
 
-def test_joints_and_links_answer_as_those_of_idyntree():
-    found = {}
+def test_joints_and_links_agree_with_idyntree():
+    result = {}
     for module, iDynTree in MODULES.items():
         model = loader_of(module, "panda_description/panda").model()
         s = iDynTree.VectorDynSize.FromPython(0.1 * np.arange(1, model.getNrOfPosCoords() + 1))
@@ -240,14 +249,14 @@ def test_joints_and_links_answer_as_those_of_idyntree():
             model.getLink(link).getInertia().asMatrix().toNumPy()
             for link in range(model.getNrOfLinks())
         ]
-        found[module] = np.array(numbers_of_joints), np.array(inertias)
+        result[module] = np.array(numbers_of_joints), np.array(inertias)
 
-    for mine, theirs in zip(*found.values(), strict=True):
-        np.testing.assert_allclose(mine, theirs, atol=1e-13)
+    for actual, theirs in zip(*result.values(), strict=True):
+        np.testing.assert_allclose(actual, theirs, atol=1e-13)
 
 
-def test_names_are_listed_as_a_hash_table_of_gcc_lists_them():
-    """Eleven names fill no table of thirteen; thirty have made it grow twice."""
+def test_names_have_the_order_of_gccs_hash_table():
+    """Eleven names fit in a table of thirteen; with thirty it has grown twice."""
     names = [f"joint_{number}" for number in range(30)]
 
     assert sorted(table_order(names)) == sorted(names)
@@ -255,13 +264,13 @@ def test_names_are_listed_as_a_hash_table_of_gcc_lists_them():
     assert table_order(names) != names
 
 
-def test_the_same_words_of_a_robot_in_a_string_and_in_a_file_make_the_same_robot(tmp_path):
-    text = lw.dump_urdf(lw.robots.load("quadruped"))
+def test_a_string_and_a_file_define_the_same_robot(tmp_path):
+    xml = lw.dump_urdf(lw.robots.load("quadruped"))
     path = tmp_path / "quadruped.urdf"
-    path.write_text(text)
+    path.write_text(xml)
     from_file, from_text = compat.ModelLoader(), compat.ModelLoader()
     from_file.loadModelFromFile(path)
-    from_text.loadModelFromString(text)
+    from_text.loadModelFromString(xml)
 
     assert structure(from_file.model()) == structure(from_text.model())
 
@@ -291,7 +300,9 @@ def test_shapes_are_added_changed_and_removed(iDynTree):
     mesh.setScale(iDynTree.Vector3([0.1, 0.2, 0.3]))
     for shape in (sphere, cylinder, mesh):
         model.collisionSolidShapes().addSingleLinkSolidShape(0, shape)
-    model.visualSolidShapes().getLinkSolidShapes()[1][0].asBox().setY(5.0)  # it is the model's
+    model.visualSolidShapes().getLinkSolidShapes()[1][0].asBox().setY(
+        5.0
+    )  # it belongs to the model
 
     what, poses = shapes(model, "visual")
     kinds = (True, False, False, False)
@@ -322,15 +333,15 @@ def test_shapes_of_links_that_do_not_exist_are_rejected():
 @pytest.mark.parametrize("name", ["panda_description/panda", "iCubGenova04/model"])
 def test_the_degrees_of_freedom_of_a_file_are_listed(name):
     with open(path_of(name)) as file:  # noqa: PTH123 - as users write it
-        text = file.read()
-    found = []
+        xml = file.read()
+    result = []
     for iDynTree in (idyn, compat):
         from_file, from_text = iDynTree.StringVector(["old"]), iDynTree.StringVector()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lw.LinkworkWarning)
             assert iDynTree.dofsListFromURDF(path_of(name), from_file)
-            assert iDynTree.dofsListFromURDFString(text, from_text)
-        found += [list(from_file), list(from_text)]
+            assert iDynTree.dofsListFromURDFString(xml, from_text)
+        result += [list(from_file), list(from_text)]
 
-    assert found[0] == found[2]
-    assert found[1] == found[3]
+    assert result[0] == result[2]
+    assert result[1] == result[3]

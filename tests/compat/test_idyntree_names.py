@@ -1,4 +1,4 @@
-"""Names of iDynTree's classes, methods and arguments against the installed package."""
+"""Names of iDynTree's classes, methods and arguments compared with the installed package."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ ABSTRACT = {"IJoint": "FixedJoint", "SolidShape": "Sphere"}
 
 
 def methods_of(name):
-    """Public names of a class of iDynTree."""
+    """Return the public names of a class of iDynTree."""
     names = {method for method in dir(getattr(idyn, name)) if not method.startswith("_")}
     return names - ITERATORS - POINTERS - MEMORY
 
 
 def missing_of(name):
-    """Names of a class of iDynTree that are not here."""
+    """Return the names of a class of iDynTree that are not supported."""
     value = getattr(compat, ABSTRACT.get(name, name))()
     return methods_of(name) - set(dir(type(value))) - set(dir(value))
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_a_class_has_the_methods_of_idyntree_or_says_what_to_use_instead(name):
+def test_a_class_has_the_methods_of_idyntree_or_names_a_replacement(name):
     value = getattr(compat, ABSTRACT.get(name, name))()
     for method in missing_of(name):
         assert method in INSTEAD, method
@@ -47,7 +47,7 @@ def test_a_class_has_the_methods_of_idyntree_or_says_what_to_use_instead(name):
 
 @pytest.mark.parametrize("name", SHARED)
 def test_arguments_have_the_names_of_idyntree(name):
-    """Methods that C++ overloads take no keywords in iDynTree, so they may have any names here."""
+    """Overloaded methods take no keywords in iDynTree, so they may have any names here."""
     different = {}
     for method in methods_of(name) - missing_of(name):
         theirs = inspect.getattr_static(getattr(idyn, name), method)
@@ -57,22 +57,22 @@ def test_arguments_have_the_names_of_idyntree(name):
         parameters = inspect.signature(theirs).parameters.values()
         if any(parameter.kind == parameter.VAR_POSITIONAL for parameter in parameters):
             continue
-        wanted = [parameter.name for parameter in parameters if parameter.name != "self"]
-        if not wanted:
+        expected = [parameter.name for parameter in parameters if parameter.name != "self"]
+        if not expected:
             continue
-        mine = inspect.signature(getattr(getattr(compat, name), method)).parameters
-        given = [parameter for parameter in mine if parameter != "self"]
-        if given[: len(wanted)] != wanted:
-            different[method] = (wanted, given)
+        actual = inspect.signature(getattr(getattr(compat, name), method)).parameters
+        arguments = [parameter for parameter in actual if parameter != "self"]
+        if arguments[: len(expected)] != expected:
+            different[method] = (expected, arguments)
 
     assert not different
 
 
-def test_a_star_import_takes_names_of_idyntree_only():
-    taken = {}
-    exec("from linkwork.compat.idyntree import *", taken)
+def test_a_star_import_imports_only_names_of_idyntree():
+    namespace = {}
+    exec("from linkwork.compat.idyntree import *", namespace)
 
-    names = set(taken) - {"__builtins__"}
+    names = set(namespace) - {"__builtins__"}
     assert {"KinDynComputations", "Rotation", "MIXED_REPRESENTATION"} <= names
     assert all(hasattr(idyn, name) or hasattr(idyn.cvar, name) for name in names - {"cvar"})
 
@@ -82,7 +82,7 @@ def test_most_of_the_names_are_compared():
     assert sum(len(methods_of(name)) for name in SHARED) > 900
 
 
-def test_numbers_of_enums_are_those_of_idyntree():
+def test_values_of_enums_agree_with_idyntree():
     for name in NAMES:
         value = getattr(compat, name)
         if isinstance(value, int):
@@ -90,7 +90,7 @@ def test_numbers_of_enums_are_those_of_idyntree():
             assert value == theirs, name
 
 
-def test_what_is_not_here_is_an_attribute_error_that_names_it():
+def test_unsupported_names_raise_attribute_errors():
     for name in ("AttitudeMahonyFilter", "VectorDynSize__x", "nonsense_FromPython"):
         with pytest.raises(AttributeError, match=name):
             getattr(compat, name)
@@ -98,7 +98,7 @@ def test_what_is_not_here_is_an_attribute_error_that_names_it():
         compat.FreeFloatingMassMatrix  # noqa: B018 - the attribute is what is asked for
 
 
-def test_the_table_of_replacements_has_names_of_idyntree_that_are_not_here():
+def test_the_table_of_replacements_has_only_unsupported_names():
     members = {member for name in dir(idyn) for member in dir(getattr(idyn, name))}
     unknown = {name for name in INSTEAD if not hasattr(idyn, name) and name not in members}
 

@@ -1,7 +1,7 @@
-"""Code as other projects write it around iDynTree, run with both modules.
+"""Typical code of projects that use iDynTree, run with both modules.
 
-The ways of wrapping are those of simulators and learning environments: keyword arguments, flat
-static names, quaternions from elsewhere, outputs of any size, indices that are asked for first.
+Simulators and learning environments use keyword arguments, flat static names, quaternions of other
+libraries, outputs of any size, and indices.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def _without_compiling(monkeypatch):
 
 
 class Wrapper:
-    """A robot behind NumPy arrays."""
+    """A wrapper of a robot with NumPy arrays."""
 
     def __init__(self, iDynTree, representation):
         self.idt = iDynTree
         with open(path_of(ROBOT)) as file:  # noqa: PTH123 - as users write it
-            text = file.read()
+            xml = file.read()
         loader = iDynTree.ModelLoader()
-        if not loader.loadReducedModelFromString(text, JOINTS):
+        if not loader.loadReducedModelFromString(xml, JOINTS):
             raise RuntimeError
         self.kindyn = iDynTree.KinDynComputations()
         if not self.kindyn.loadRobotModel(model=loader.model()):
@@ -100,7 +100,7 @@ class Wrapper:
 
 
 @pytest.mark.parametrize("representation", [0, 1, 2])
-def test_a_wrapper_of_a_robot_finds_the_same(representation):
+def test_a_wrapper_of_a_robot_computes_the_same(representation):
     rng = np.random.default_rng(representation)
     quaternion = np.array([0.8, 0.2, -0.4, 0.4])
     quaternion /= np.linalg.norm(quaternion)
@@ -112,19 +112,19 @@ def test_a_wrapper_of_a_robot_finds_the_same(representation):
         "velocity": np.arange(6.0),
         "gravity": np.array([0.0, 0.0, -9.8]),
     }
-    found = []
+    result = []
     for iDynTree in (idyn, compat):
         wrapper = Wrapper(iDynTree, representation)
         wrapper.set_state(**state)
-        found.append(wrapper.everything())
+        result.append(wrapper.everything())
 
-    assert found[0][0] == found[1][0] == JOINTS
-    for theirs, mine in zip(found[0][1], found[1][1], strict=True):
-        np.testing.assert_allclose(mine, theirs, atol=1e-10 * max(1.0, np.abs(theirs).max()))
+    assert result[0][0] == result[1][0] == JOINTS
+    for theirs, actual in zip(result[0][1], result[1][1], strict=True):
+        np.testing.assert_allclose(actual, theirs, atol=1e-10 * max(1.0, np.abs(theirs).max()))
 
 
 @BOTH
-def test_rotations_that_were_rounded_are_taken(iDynTree):
+def test_rounded_rotations_are_accepted(iDynTree):
     kd = iDynTree.KinDynComputations()
     module = "linkwork" if iDynTree is compat else "iDynTree"
     assert kd.loadRobotModel(loader_of(module, "iris_description/iris").model())
@@ -134,11 +134,11 @@ def test_rotations_that_were_rounded_are_taken(iDynTree):
     for decimals in (6, 3):
         H = exact.round(decimals)
         assert kd.setRobotState(H, np.zeros(n), np.zeros(6), np.zeros(n), np.zeros(3))
-        found = kd.getWorldBaseTransform().asHomogeneousTransform().toNumPy()
-        np.testing.assert_allclose(found, exact, atol=10.0**-decimals)
+        result = kd.getWorldBaseTransform().asHomogeneousTransform().toNumPy()
+        np.testing.assert_allclose(result, exact, atol=10.0**-decimals)
 
 
-def test_matrices_that_are_no_rotation_are_refused():
+def test_matrices_that_are_not_rotations_raise():
     kd = compat.KinDynComputations()
     kd.loadRobotModel(loader_of("linkwork", "iris_description/iris").model())
     for H in (np.diag([1.1, 1.0, 1.0, 1.0]), np.diag([1.0, 1.0, -1.0, 1.0])):
@@ -176,7 +176,7 @@ def test_arrays_of_a_robot_have_its_sizes(iDynTree):
 
 @BOTH
 def test_power_does_not_depend_on_the_frame(iDynTree):
-    """As iDynTree's own tests of its Python geometry ask."""
+    """As in iDynTree's tests of its Python geometry."""
     rng = random.Random(0)
 
     def numbers(count):
@@ -203,7 +203,7 @@ def test_power_does_not_depend_on_the_frame(iDynTree):
 
 
 @BOTH
-def test_parts_of_a_pose_and_of_an_axis_belong_to_it(iDynTree):
+def test_parts_of_a_pose_and_of_an_axis_are_views(iDynTree):
     H = iDynTree.Transform.Identity()
     position, rotation = H.getPosition(), H.getRotation()
     H.setPosition(iDynTree.Position(1, 2, 3))
@@ -212,10 +212,10 @@ def test_parts_of_a_pose_and_of_an_axis_belong_to_it(iDynTree):
     assert rotation.getVal(0, 0) == pytest.approx(np.cos(0.5))
 
     H.getPosition().setVal(0, 7.0)
-    kept = H.getPosition().toNumPy()
+    position = H.getPosition().toNumPy()
     H.getPosition().setVal(0, 8.0)
     assert H.asHomogeneousTransform().getVal(0, 3) == 8.0
-    assert kept[0] == 7.0
+    assert position[0] == 7.0
 
     axis = iDynTree.Axis(iDynTree.Direction(0, 0, 1), iDynTree.Position(1, 2, 3))
     twin, origin = iDynTree.Axis(axis), axis.getOrigin()
@@ -226,37 +226,37 @@ def test_parts_of_a_pose_and_of_an_axis_belong_to_it(iDynTree):
 
 
 @BOTH
-def test_adding_to_a_vector_leaves_what_else_has_its_name(iDynTree):
+def test_adding_to_a_vector_keeps_other_references_unchanged(iDynTree):
     module = "linkwork" if iDynTree is compat else "iDynTree"
     wrenches = iDynTree.LinkWrenches(loader_of(module, "iris_description/iris").model())
     wrenches.zero()
     total, one = wrenches(0), iDynTree.Wrench.FromPython(np.ones(6))
     total += one
     total += one
-    place = start = iDynTree.Position(1, 2, 3)
-    place -= iDynTree.Position(1, 1, 1)
+    moved = start = iDynTree.Position(1, 2, 3)
+    moved -= iDynTree.Position(1, 1, 1)
     pose = first = iDynTree.Transform(iDynTree.Rotation.RotZ(0.3), start)
     pose *= pose
 
     assert total.toNumPy().tolist() == [2] * 6
     assert wrenches(0).toNumPy().tolist() == [0] * 6
-    assert (place.toNumPy().tolist(), start.toNumPy().tolist()) == ([0, 1, 2], [1, 2, 3])
+    assert (moved.toNumPy().tolist(), start.toNumPy().tolist()) == ([0, 1, 2], [1, 2, 3])
     assert first.getPosition().toNumPy().tolist() == [1, 2, 3]
     assert pose.getRotation().asRPY().getVal(2) == pytest.approx(0.6)
 
 
 @BOTH
-def test_a_quaternion_is_scaled_and_roll_is_zero_where_the_pitch_is_a_right_angle(iDynTree):
+def test_quaternions_are_normalized_and_roll_is_zero_at_a_pitch_of_half_pi(iDynTree):
     R = iDynTree.Rotation.RotationFromQuaternion(iDynTree.Vector4([2.0, 0, 0, 2.0]))
     np.testing.assert_allclose(R.toNumPy(), [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
 
     for sign, yaw in ((1, -0.1), (-1, 0.5)):
-        found = iDynTree.Rotation.RPY(0.3, sign * np.pi / 2, 0.2).asRPY().toNumPy()
-        np.testing.assert_allclose(found, [0, sign * np.pi / 2, yaw], atol=1e-15)
+        result = iDynTree.Rotation.RPY(0.3, sign * np.pi / 2, 0.2).asRPY().toNumPy()
+        np.testing.assert_allclose(result, [0, sign * np.pi / 2, yaw], atol=1e-15)
 
 
 @BOTH
-def test_the_robot_of_a_loader_can_be_had_before_it_is_loaded(iDynTree):
+def test_the_robot_of_a_loader_is_available_before_it_is_loaded(iDynTree):
     module = "linkwork" if iDynTree is compat else "iDynTree"
     loader, kd = iDynTree.ModelLoader(), iDynTree.KinDynComputations()
     robot, seen = loader.model(), kd.model()
@@ -273,7 +273,7 @@ def test_the_robot_of_a_loader_can_be_had_before_it_is_loaded(iDynTree):
 
 
 @BOTH
-def test_an_array_is_true_if_it_has_numbers(iDynTree):
+def test_an_array_is_true_if_it_has_elements(iDynTree):
     for kind in ("Vector3", "Position", "Twist", "Rotation", "Transform"):
         value = getattr(iDynTree, kind)()
         assert value
@@ -283,7 +283,7 @@ def test_an_array_is_true_if_it_has_numbers(iDynTree):
 
 
 def test_a_comparison_is_an_ordinary_array():
-    """So that `if a == b` raises as with NumPy's arrays."""
+    """So `if a == b` raises, as with NumPy arrays."""
     same = compat.Vector3(1, 2, 3) == compat.Vector3(1, 2, 4)
 
     assert type(same) is np.ndarray

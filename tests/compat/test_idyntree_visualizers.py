@@ -1,4 +1,4 @@
-"""The two visualizers under iDynTree's names: what is on the page, up to the browser."""
+"""The two visualizers with iDynTree's names: the objects on the page, without a browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def meshcat():
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Addresses that were opened in a browser."""
+    """Record addresses that would be opened in a browser."""
     addresses = []
     monkeypatch.setattr(visualize.webbrowser, "open", addresses.append)
     return addresses
@@ -54,7 +54,7 @@ def surfaces(scene, name, link):
 
 
 def link_poses(s, base):
-    """Poses of the links in iDynTree, by name."""
+    """Return the poses of the links in iDynTree, by name."""
     kd = idyn.KinDynComputations()
     model = loader_of("iDynTree", ROBOT).model()
     assert kd.loadRobotModel(model)
@@ -63,12 +63,15 @@ def link_poses(s, base):
     return {name: kd.getWorldTransform(name).asHomogeneousTransform().toNumPy() for name in names}
 
 
-def test_a_robot_is_drawn_where_idyntree_puts_its_links(meshcat):
+def test_a_robot_has_the_link_poses_of_idyntree(meshcat):
     s, base = np.array([0.3, -1.0, 0.8, 0.2, 0.5, -0.4]), np.eye(4)
     base[:3, :3], base[:3, 3] = Z_TO_X, [1.0, 2.0, 3.0]
     assert meshcat.load_model_from_file(path_of(ROBOT), model_name="arm", color=0.5)
     fixed = meshcat.model["arm"].getNrOfJoints() - 6
-    for joints in (s, np.concatenate([s, np.zeros(fixed)])):  # iDynTree wants the fixed ones too
+    for joints in (
+        s,
+        np.concatenate([s, np.zeros(fixed)]),
+    ):  # iDynTree also expects values for fixed joints
         meshcat.set_multibody_system_state(base[:3, 3], base[:3, :3], np.zeros(6), "arm")
         meshcat.set_multibody_system_state(
             base_position=base[:3, 3],
@@ -89,7 +92,7 @@ def test_a_robot_is_drawn_where_idyntree_puts_its_links(meshcat):
     assert meshcat.viewer.url() in meshcat.jupyter_cell()._repr_html_()
 
 
-def test_a_robot_may_hang_on_another_link_and_be_reduced(meshcat):
+def test_a_robot_with_another_base_link_and_a_reduced_robot(meshcat):
     loader = compat.ModelLoader()
     assert loader.loadReducedModelFromFile(path_of(ROBOT), ["elbow_joint"])
     assert meshcat.load_model(loader.model(), base_link="forearm_link")
@@ -126,7 +129,7 @@ def test_shapes_are_placed_scaled_hidden_and_deleted(meshcat):
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "text"),
+    ("call", "error", "message"),
     [
         (lambda m: m.set_model_color("arm", 0.5), lw.NameNotFoundError, "robot"),
         (lambda m: m.load_sphere(0.1, "robot"), lw.LinkworkError, "robot"),
@@ -150,13 +153,13 @@ def test_shapes_are_placed_scaled_hidden_and_deleted(meshcat):
         (lambda _: MeshcatVisualizer("tcp://127.0.0.1:6000"), lw.ArgumentError, "zmq_url"),
     ],
 )
-def test_what_cannot_be_shown_is_an_error(meshcat, call, error, text):
+def test_wrong_arguments_raise_with_the_facts(meshcat, call, error, message):
     meshcat.load_model(loader_of("linkwork", ROBOT).model(), model_name="robot")
-    with pytest.raises(error, match=text):
+    with pytest.raises(error, match=message):
         call(meshcat)
 
 
-def test_the_visualizer_shows_robots_as_programs_ask_for_it(visualizer, opened):
+def test_the_visualizer_shows_robots(visualizer, opened):
     options = compat.VisualizerOptions()
     options.winWidth = 1500
     assert visualizer.init(options)
@@ -196,7 +199,7 @@ def test_the_visualizer_shows_robots_as_programs_ask_for_it(visualizer, opened):
     assert not visualizer.run()
 
 
-def test_the_viewer_is_loaded_only_when_it_is_asked_for():
+def test_the_viewer_is_imported_only_when_needed():
     code = "import sys, linkwork.compat.idyntree; print('linkwork.viewer' in sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""MJCF models of every feature, read by linkwork and run by MuJoCo, in the same state."""
+"""MJCF models with every feature, read by linkwork and simulated by MuJoCo, in the same state."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ HEADS = {
 @pytest.mark.parametrize(
     "model", ["free base with limbs", "fixed bodies inside", "anchor off the origin"]
 )
-def test_options_of_the_compiler_are_what_mujoco_takes_them_for(model, head):
+def test_compiler_options_have_the_meaning_of_mujoco(model, head):
     both = Both(compiled(mjcf(MODELS[model], head)))
     both.agree_on_poses(1e-11)
     both.agree_on_jacobians(1e-11)
@@ -140,12 +140,12 @@ def test_options_of_the_compiler_are_what_mujoco_takes_them_for(model, head):
 
 
 def test_armature_is_on_the_diagonal_of_mujocos_mass_matrix():
-    text = mjcf(
+    xml = mjcf(
         f'<body name="a"><freejoint/>{BOX}<body name="b"><joint type="ball" armature=".2"/>{ROD}'
         f'<body name="c"><joint armature=".3" axis="1 0 0"/>{BOX}</body></body></body>'
     )
-    both = Both(compiled(text))
-    there = compiled(text)
+    both = Both(compiled(xml))
+    there = compiled(xml)
     M = np.zeros((there.nv, there.nv))
     data = mujoco.MjData(there)
     data.qpos[:] = both.data.qpos
@@ -158,9 +158,9 @@ def test_armature_is_on_the_diagonal_of_mujocos_mass_matrix():
     assert_close(both.map.mass_matrix(data.qpos, without), both.kd.mass_matrix(both.q), 1e-12)
 
 
-def test_dependent_joints_move_as_the_equality_says():
-    """Measured from rest in both programs, so the polynomial needs no conversion."""
-    text = mjcf(
+def test_dependent_joints_follow_the_equality():
+    """Both measure from the reference position, so the polynomial needs no conversion."""
+    xml = mjcf(
         f'<body name="a"><joint name="one" axis="0 1 0" ref="20"/>{ROD}<body name="b" pos="0 0 .4">'
         f'<joint name="two" axis="0 1 0" ref="-10"/>{ROD}<body name="c"><joint name="three" '
         f'type="slide"/>{BOX}</body></body></body>',
@@ -169,7 +169,7 @@ def test_dependent_joints_move_as_the_equality_says():
         '<equality><joint joint1="two" joint2="one" polycoef=".3 -2 0 0 0"/>'
         '<joint joint1="three" joint2="two" polycoef="0 .5 0 0 0"/></equality></mujoco>',
     )
-    both = Both(compiled(text))
+    both = Both(compiled(xml))
     assert (both.kd.nv, both.mj.nv) == (1, 3)
 
     theta = both.data.qpos - both.mj.qpos0
@@ -186,17 +186,17 @@ def test_dependent_joints_move_as_the_equality_says():
 
 
 def test_freed_joints_of_an_equality_agree_too():
-    text = mjcf(
+    xml = mjcf(
         f'<body name="a"><joint name="one"/>{BOX}<body name="b"><joint name="two"/>{BOX}</body>'
         "</body>"
     ).replace("</mujoco>", '<equality><joint joint1="two" joint2="one"/></equality></mujoco>')
-    mj = compiled(text)
+    mj = compiled(xml)
 
     assert rigid(mj).nv == 1
     Both(mj, mimic=False).agree(1e-11)
 
 
-def test_included_files_and_meshes_are_found_beside_the_file(tmp_path, monkeypatch):
+def test_included_files_and_meshes_are_found_next_to_the_file(tmp_path, monkeypatch):
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts/leg.xml").write_text(
         f'<mujocoinclude><body name="leg"><joint name="hip" axis="0 1 0"/>{ROD}</body>'
@@ -218,13 +218,13 @@ def test_included_files_and_meshes_are_found_beside_the_file(tmp_path, monkeypat
     both.agree(1e-11)
 
 
-def test_armature_and_damping_move_the_robot_as_in_mujoco_if_asked_for():
-    text = mjcf(
+def test_armature_and_damping_agree_with_mujoco_if_enabled():
+    xml = mjcf(
         f'<body name="a"><freejoint/>{BOX}<body name="b"><joint type="ball" armature=".2" '
         f'damping="2"/>{ROD}<body name="c"><joint armature=".3" damping="1"/>{BOX}</body></body>'
         "</body>"
     )
-    mj = mujoco.MjModel.from_xml_string(text)
+    mj = mujoco.MjModel.from_xml_string(xml)
     mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     kd = kindyn_from_mjmodel(mj, joint_dynamics=True)
     to, here = Conventions(kd, mj), on_numpy(kd)
@@ -241,12 +241,12 @@ def test_armature_and_damping_move_the_robot_as_in_mujoco_if_asked_for():
     assert_close(here.forward_dynamics(q, nu, tau), nu_dot, 1e-11)
 
 
-def test_armature_of_a_free_body_is_warned_of_and_the_difference_is_as_told():
-    """Forces differ by armature * (w x v), of bodies that are not the floating base."""
-    text = """<mujoco><worldbody><body name="ball"><joint name="free" type="free" armature="0.7"/>
+def test_armature_of_a_free_body_warns_and_the_difference_is_as_documented():
+    """Forces differ by armature * (w x v) for bodies that are not the floating base."""
+    xml = """<mujoco><worldbody><body name="ball"><joint name="free" type="free" armature="0.7"/>
       <geom type="box" size=".1 .2 .3" mass="2"/></body>
       <body name="post"><joint name="hinge"/><geom size=".1"/></body></worldbody></mujoco>"""
-    mj = mujoco.MjModel.from_xml_string(text)
+    mj = mujoco.MjModel.from_xml_string(xml)
     with pytest.warns(lw.LinkworkWarning, match=r"armature of free joints.*free$") as caught:
         kd = kindyn_from_mjmodel(mj, joint_dynamics=True)
     assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
@@ -265,8 +265,8 @@ def test_armature_of_a_free_body_is_warned_of_and_the_difference_is_as_told():
     assert_close(tau, expected, 1e-9, scale=np.abs(expected).max())
 
 
-def test_armature_that_means_the_same_is_not_warned_of():
-    text = """<mujoco><worldbody><body name="ball"><freejoint/><geom size=".1"/>
+def test_armature_with_the_same_meaning_does_not_warn():
+    xml = """<mujoco><worldbody><body name="ball"><freejoint/><geom size=".1"/>
       <body name="post"><joint name="hinge" armature="1"/><geom size=".1"/></body></body>
       </worldbody></mujoco>"""
-    assert kindyn_from_mjmodel(mujoco.MjModel.from_xml_string(text)).nv == 7
+    assert kindyn_from_mjmodel(mujoco.MjModel.from_xml_string(xml)).nv == 7

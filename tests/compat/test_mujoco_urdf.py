@@ -1,6 +1,6 @@
-"""Real robots there and back: URDF into linkwork, and URDF into MuJoCo into linkwork.
+"""Real robots: URDF read by linkwork, and URDF read by MuJoCo and then by linkwork.
 
-MuJoCo drops shapes here, keeps bodies that do not move, and puts the robot on a free joint.
+MuJoCo is set to drop shapes, to keep fixed bodies, and to add a free joint.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from linkwork.compat.mujoco import Conventions
 from linkwork.io.mjcf.reader import collected_warnings
 
 NOT_FOR_MUJOCO = ("visual", "collision", "transmission", "gazebo", "material", "sensor", "mimic")
-REFUSED = 24  # robots of 84 with inertias that no body has, or bodies without mass
+REJECTED = 24  # robots of 84 with unphysical inertias, or moving bodies without mass
 
 
 def on_a_free_joint(path):
-    """MuJoCo's model of a robot, or None if it refuses it."""
+    """Return MuJoCo's model of a robot, or None if MuJoCo rejects it."""
     root = etree.fromstring(path.read_bytes(), etree.XMLParser(remove_comments=True))
     for element in [e for tag in NOT_FOR_MUJOCO for e in root.iter(tag)]:
         element.getparent().remove(element)
@@ -42,7 +42,7 @@ def on_a_free_joint(path):
             return None
 
 
-REFUSED_BY_MUJOCO = {
+REJECTED_BY_MUJOCO = {
     "alex_description/alex_psyonic_hands",
     "allegro_hand_description/allegro_left_hand",
     "allegro_hand_description/allegro_right_hand",
@@ -68,11 +68,11 @@ REFUSED_BY_MUJOCO = {
     "iCubLisboa01/model",
     "iCubNancy01/model",
 }
-TAKEN = [path for path in ROBOT_FILES if label(path) not in REFUSED_BY_MUJOCO]
+ACCEPTED = [path for path in ROBOT_FILES if label(path) not in REJECTED_BY_MUJOCO]
 
 
-@pytest.mark.parametrize("path", TAKEN, ids=label)
-def test_robots_are_the_same_by_way_of_mujoco(path):
+@pytest.mark.parametrize("path", ACCEPTED, ids=label)
+def test_robots_read_through_mujoco_are_the_same(path):
     mj = on_a_free_joint(path)
     model = load_quietly(path, mimic=False)
     if "world" in model.link_names:
@@ -86,17 +86,17 @@ def test_robots_are_the_same_by_way_of_mujoco(path):
     state = to_back.q(qpos), to_back.nu(qpos, qvel)
 
     assert set(model.link_names) == set(back.model.link_names)
-    wanted = ("mass_matrix", "bias_force", ("transforms", model.link_names))
+    expected = ("mass_matrix", "bias_force", ("transforms", model.link_names))
     (M, h, poses), (M_back, h_back, poses_back) = (
-        on_numpy(kd).function(*wanted)(*pair) for kd, pair in ((there, (q, nu)), (back, state))
+        on_numpy(kd).function(*expected)(*pair) for kd, pair in ((there, (q, nu)), (back, state))
     )
     assert_close(poses_back, poses, 1e-9)
     M_mj = to_there.full_m(q, M)
     assert_close(to_back.full_m(state[0], M_back), M_mj, 1e-9)
-    found = to_back.qfrc_bias(*state, h_back, M_back)
-    assert_close(found, to_there.qfrc_bias(q, nu, h, M), 1e-9, scale=np.abs(M_mj).max())
+    result = to_back.qfrc_bias(*state, h_back, M_back)
+    assert_close(result, to_there.qfrc_bias(q, nu, h, M), 1e-9, scale=np.abs(M_mj).max())
 
 
-def test_mujoco_takes_as_many_robots_as_it_does():
-    taken = sum(on_a_free_joint(path) is not None for path in ROBOT_FILES)
-    assert len(ROBOT_FILES) - taken == REFUSED
+def test_the_number_of_robots_that_mujoco_rejects():
+    accepted = sum(on_a_free_joint(path) is not None for path in ROBOT_FILES)
+    assert len(ROBOT_FILES) - accepted == REJECTED

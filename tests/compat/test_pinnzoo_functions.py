@@ -1,4 +1,4 @@
-"""PinnZoo's functions: dynamics and kinematics against Pinocchio, derivatives by complex steps."""
+"""PinnZoo's functions compared with Pinocchio; derivatives compared with complex steps."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ each_small = pytest.mark.parametrize("name", SMALL)
 
 
 def there(zoo, x):
-    """q and v as Pinocchio has them."""
+    """Return Pinocchio's q and v."""
     state = pz.change_order(zoo, x, "nominal", "pinocchio")
     return state[: zoo.nq], state[zoo.nq :]
 
 
 @each_robot
-def test_dynamics_are_those_of_pinocchio(name, rng):
+def test_dynamics_agree_with_pinocchio(name, rng):
     zoo = model(name)
     robot = pinocchio_of(zoo)
     data = robot.createData()
@@ -42,8 +42,8 @@ def test_dynamics_are_those_of_pinocchio(name, rng):
 
 
 @each_robot
-def test_projected_derivatives_are_those_of_pinocchio(name, rng):
-    """Pinocchio differentiates by the tangent; E leads there from the numbers of q."""
+def test_projected_derivatives_agree_with_pinocchio(name, rng):
+    """Pinocchio differentiates in the tangent space; E maps it to the coordinates of q."""
     zoo = model(name)
     robot = pinocchio_of(zoo)
     data = robot.createData()
@@ -81,7 +81,7 @@ def poses_there(zoo, x):
 
 
 @each_robot
-def test_positions_and_their_velocities_are_those_of_pinocchio(name, rng):
+def test_positions_and_their_velocities_agree_with_pinocchio(name, rng):
     zoo = model(name, orientation="none")
     x, _ = unit_states(zoo, rng)
     poses, velocities = poses_there(zoo, x)
@@ -93,28 +93,28 @@ def test_positions_and_their_velocities_are_those_of_pinocchio(name, rng):
 
 @pytest.mark.parametrize("name", ["quadrotor", "branched"])
 def test_orientations_and_their_rates(name, rng):
-    """The rate of a quaternion is E omega; that of an axis-angle vector the inverse Jacobian."""
+    """Rates are E omega for quaternions, and use the inverse Jacobian for axis-angle vectors."""
     for orientation, n in (("quaternion", 7), ("axis_angle", 6)):
         zoo = model(name, orientation=orientation)
         x, _ = unit_states(zoo, rng)
         poses, velocities = poses_there(zoo, x)
-        found = zoo.kinematics(x).reshape(zoo.nc, n)
+        result = zoo.kinematics(x).reshape(zoo.nc, n)
         rates = zoo.kinematics_velocity(x).reshape(zoo.nc, n)
 
         for k, (pose, velocity) in enumerate(zip(poses, velocities, strict=True)):
             R, omega = pose[:3, :3], velocity[3:]
             if orientation == "quaternion":
-                wanted = quat.from_rotation(R)
-                rate = quat.rate_matrix(wanted) @ (R.T @ omega)
+                expected = quat.from_rotation(R)
+                rate = quat.rate_matrix(expected) @ (R.T @ omega)
             else:
-                wanted = so3.log(R)
-                rate = np.linalg.solve(so3.left_jacobian(wanted), omega)
-            close(found[k], [*pose[:3, 3], *wanted])
+                expected = so3.log(R)
+                rate = np.linalg.solve(so3.left_jacobian(expected), omega)
+            close(result[k], [*pose[:3, 3], *expected])
             close(rates[k, 3:], rate, 1e-10)
 
 
 def computed(zoo):
-    """Names of functions, their inputs and the function that gives the derivative by x."""
+    """Return names of functions, their inputs and the derivative with respect to x."""
     nv, nq = zoo.nv, zoo.nq
     return (
         ("inverse_dynamics", ("x", nv), "inverse_dynamics_deriv"),
@@ -132,24 +132,24 @@ def computed(zoo):
 
 @each_small
 @pytest.mark.parametrize("norm", [1.0, 1.7])
-def test_derivatives_by_x_are_those_of_complex_steps(name, norm, rng):
+def test_derivatives_with_respect_to_x_agree_with_complex_steps(name, norm, rng):
     """Functions are polynomials in the quaternion, so derivatives are exact at any norm."""
     zoo = model(name, orientation="none")
     x, _ = unit_states(zoo, rng)
     if zoo.is_floating():
         x[3:7] *= norm
     for function, sizes, derivative in computed(zoo):
-        given = [x, *(rng.normal(size=n) for n in sizes[1:])]
-        found = getattr(zoo, derivative)(*given)
-        (wanted,) = jacobian_by_steps(zoo.kernel(function), given, "x")
-        close(found[0] if isinstance(found, tuple) else found, wanted)
-        if isinstance(found, tuple):
+        arguments = [x, *(rng.normal(size=n) for n in sizes[1:])]
+        result = getattr(zoo, derivative)(*arguments)
+        (expected,) = jacobian_by_steps(zoo.kernel(function), arguments, "x")
+        close(result[0] if isinstance(result, tuple) else result, expected)
+        if isinstance(result, tuple):
             second = "v_dot" if function == "inverse_dynamics" else "tau"
-            close(found[1], jacobian_by_steps(zoo.kernel(function), given, second)[0])
+            close(result[1], jacobian_by_steps(zoo.kernel(function), arguments, second)[0])
 
 
 def test_jacobians_of_orientations_agree_with_other_extensions_after_projection():
-    """PinnZoo takes the root of 1 + trace(R), another function where the norm is not 1."""
+    """PinnZoo computes the root of 1 + trace(R), another function where the norm is not 1."""
     zoo = model("quadrotor", orientation="quaternion")
     x = zoo.randn_state(seed=3)
     x[3:7] = [0.8, 0.2, -0.4, 0.4]
@@ -172,7 +172,7 @@ def test_jacobians_of_orientations_agree_with_other_extensions_after_projection(
 
 
 @pytest.mark.parametrize("orientation", ["quaternion", "axis_angle"])
-def test_derivatives_of_orientations_are_those_of_complex_steps(orientation, rng):
+def test_derivatives_of_orientations_agree_with_complex_steps(orientation, rng):
     zoo = model("branched", orientation=orientation, kinematics_bodies=("a",))
     x, _ = unit_states(zoo, rng)
     force = rng.normal(size=zoo.kinematics_size())
@@ -181,8 +181,8 @@ def test_derivatives_of_orientations_are_those_of_complex_steps(orientation, rng
         ("kinematics_velocity", "kinematics_velocity_jacobian", ()),
         ("kinematics_force", "kinematics_force_jacobian", (force,)),
     ):
-        (wanted,) = jacobian_by_steps(zoo.kernel(function), [x, *more], "x")
-        close(getattr(zoo, derivative)(x, *more), wanted, 1e-9)
+        (expected,) = jacobian_by_steps(zoo.kernel(function), [x, *more], "x")
+        close(getattr(zoo, derivative)(x, *more), expected, 1e-9)
 
 
 @each_robot
@@ -197,8 +197,8 @@ def test_parts_of_the_kinematic_derivatives(name, rng):
     close(zoo.kinematics_velocity(x), J[:, : zoo.nq] @ E @ x[zoo.nq :])
 
 
-def test_the_force_of_a_body_does_the_work_of_its_velocity(rng):
-    """E^T J^T f, whose derivative kinematics_force_jacobian is."""
+def test_the_power_of_a_force_on_a_body_is_that_of_its_generalized_force(rng):
+    """The generalized force is E^T J^T f; kinematics_force_jacobian is its derivative."""
     zoo = model("branched")
     x, _ = unit_states(zoo, rng)
     force = rng.normal(size=zoo.kinematics_size())

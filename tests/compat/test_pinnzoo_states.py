@@ -1,4 +1,4 @@
-"""States, their errors, quaternions and orders as PinnZoo has them."""
+"""PinnZoo's states, their errors, quaternions and orders."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_E_T_is_a_left_inverse_of_E_and_not_its_transpose(name, rng):
     assert np.allclose(E_T, E.T) == (not zoo.is_floating())
     rates = E @ v
     if zoo.is_floating():
-        assert abs(rates[3:7] @ x[3:7]) < 1e-14  # the norm of the quaternion stays
+        assert abs(rates[3:7] @ x[3:7]) < 1e-14  # the norm of the quaternion is constant
         close(rates[:3], quat.rotate(x[3:7], v[:3]))
 
 
 @each_robot
 def test_E_is_the_rate_along_a_motion(name, rng):
-    """By steps of KinDyn.integrate, whose velocity is that of the body too."""
+    """Compared with steps of KinDyn.integrate, which also has body velocities."""
     zoo = model(name)
     x, v = unit_states(zoo, rng)
     q, h = x[: zoo.nq], 1e-6
@@ -51,13 +51,13 @@ def test_apply_and_error_are_inverses(name, size, rng):
     x, _ = unit_states(zoo, rng)
     delta = rng.normal(size=2 * zoo.nv)
     if zoo.is_floating():
-        delta[3:6] *= size / np.linalg.norm(delta[3:6])  # also more than half a turn
+        delta[3:6] *= size / np.linalg.norm(delta[3:6])  # also angles larger than pi
     y = zoo.apply_delta_x(x, delta)
 
-    found = zoo.state_error(y, x)
-    close(found, delta, 1e-12)
+    result = zoo.state_error(y, x)
+    close(result, delta, 1e-12)
     if zoo.is_floating():
-        np.testing.assert_allclose(found[3:6], delta[3:6], rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(result[3:6], delta[3:6], rtol=1e-12, atol=1e-15)
     other = zoo.randn_state(5)
     close(zoo.apply_delta_x(other, zoo.state_error(x, other)), x, 1e-12)
     assert np.abs(zoo.state_error(x, x)).max() < 1e-15
@@ -75,7 +75,7 @@ def test_error_jacobians_are_derivatives_of_the_error_and_of_its_inverse(name, r
     close(zoo.error_jacobian_T(x), by_x)
 
 
-def test_a_quaternion_and_its_negative_are_a_whole_turn_apart():
+def test_a_quaternion_and_its_negative_differ_by_2_pi():
     """The axis-angle vector is up to 2 pi long; at -1, which has no axis, it is zero."""
     q = quat.exp(np.array([0.3, -0.2, 0.5]))
     near, far = pz.quat_to_axis_angle(q), pz.quat_to_axis_angle(-q)
@@ -88,12 +88,12 @@ def test_a_quaternion_and_its_negative_are_a_whole_turn_apart():
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-13, 1e-7, 9e-4, 1.1e-3, 1.0, np.pi, 6.2])
-def test_axis_angles_come_back(angle, rng):
+def test_axis_angles_round_trip(angle, rng):
     axis = rng.normal(size=3)
     omega = angle * axis / np.linalg.norm(axis)
 
-    found = pz.quat_to_axis_angle(pz.axis_angle_to_quat(omega))
-    np.testing.assert_allclose(found, omega, rtol=1e-11, atol=1e-300)
+    result = pz.quat_to_axis_angle(pz.axis_angle_to_quat(omega))
+    np.testing.assert_allclose(result, omega, rtol=1e-11, atol=1e-300)
 
 
 def test_quaternion_matrices(rng):
@@ -111,10 +111,10 @@ def test_quaternion_matrices(rng):
     close(pz.quat_to_rot(unit) @ v, rotated[1:])
     close(pz.rot_to_quat(pz.quat_to_rot(unit)), np.sign(unit[0]) * unit)
     S = pz.skew(q[0, 1:])
-    close(pz.quat_to_rot(q[0]), np.eye(3) + 2 * q[0, 0] * S + 2 * S @ S)  # without normalising
+    close(pz.quat_to_rot(q[0]), np.eye(3) + 2 * q[0, 0] * S + 2 * S @ S)  # without normalization
 
 
-def test_states_to_begin_with():
+def test_initial_states():
     zoo, fixed = model("branched"), model("cartpole")
 
     assert zoo.zero_state().tolist() == [0, 0, 0, 1] + [0] * (zoo.nx - 4)
@@ -129,7 +129,7 @@ def test_states_to_begin_with():
     assert not pz.is_floating(fixed)
 
 
-def test_quadrupeds_begin_with_their_feet_near_the_ground():
+def test_initial_states_of_quadrupeds_have_feet_near_the_ground():
     for name in ("go1", "go2"):
         zoo = model(name)
         x = pz.init_state(zoo)
@@ -140,7 +140,7 @@ def test_quadrupeds_begin_with_their_feet_near_the_ground():
 
 
 def test_orders_of_other_programs(rng):
-    """Pinocchio and MuJoCo are asked; RigidBodyDynamics goes by the depth of joints."""
+    """Compared with Pinocchio and MuJoCo; RigidBodyDynamics orders joints by depth."""
     zoo = model("branched")
     orders = zoo.orders
     joints = {
@@ -151,7 +151,12 @@ def test_orders_of_other_programs(rng):
     simulated = mujoco.MjModel.from_xml_string(BRANCHED)
 
     assert joints["nominal"] == joints["pinocchio"] == tuple(robot.names)[2:]
-    assert orders["nominal"].config_names[7:] == ("m", "z_joint", "b", "k")  # z is the base's
+    assert orders["nominal"].config_names[7:] == (
+        "m",
+        "z_joint",
+        "b",
+        "k",
+    )  # z is a coordinate of the base
     names = [simulated.joint(k).name for k in range(simulated.njnt)]
     assert joints["mujoco"] == tuple(name for name in names if name in joints["nominal"])
     assert joints["rigidBodyDynamics"] == ("z", "m", "k", "b")
@@ -186,7 +191,7 @@ def test_changes_of_order(rng):
     assert moved.tolist() == [driven[name] for name in zoo.orders["mujoco"].torque_names]
 
 
-def test_an_order_of_ones_own():
+def test_a_user_defined_order():
     zoo = pz.Model("double_cartpole")
     names = ("pole2", "cart_to_pole", "slider_to_cart")
     zoo.orders["mine"] = pz.StateOrder(names, names)

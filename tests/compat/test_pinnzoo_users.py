@@ -1,4 +1,4 @@
-"""How people call PinnZoo's functions: the zoo, batches, numbers of any kind, mistakes."""
+"""Typical calls of PinnZoo's functions: the zoo, batches, array types, errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linkwork.compat import pinnzoo as pz
 from linkwork.compat.pinnzoo import zoo as zoo_module
 from linkwork.export.pinnzoo.state_space import StateSpace
 
-FUNCTIONS = (  # by their arguments after the model
+FUNCTIONS = (  # with their arguments after the model
     ("M_func", "x"),
     ("C_func", "x"),
     ("forward_dynamics_deriv", "x tau"),
@@ -53,21 +53,21 @@ def test_the_zoo():
 
 
 def test_the_pendulums_of_the_zoo_are_point_masses_on_rods():
-    """1 kg, 1 m, upright at zero, about x: the textbook's equations."""
+    """1 kg, 1 m, upright at zero, about x: the textbook equations."""
     angle, rate = 0.4, -1.3
     single = model("pendulum")
     close(single.M_func([angle, rate]), [[1.0]])
     close(single.C_func([angle, rate]), [-9.81 * np.sin(angle)])
     close(single.kinematics([angle, rate]), [0, -np.sin(angle), np.cos(angle)])
 
-    cart = model("cartpole")  # y of the tip is y - sin
+    cart = model("cartpole")  # the y coordinate of the tip is y - sin
     M = [[2.0, -np.cos(angle)], [-np.cos(angle), 1.0]]
     C = [np.sin(angle) * rate**2, -9.81 * np.sin(angle)]
     close(cart.M_func([0.1, angle, 2.0, rate]), M)
     close(cart.C_func([0.1, angle, 2.0, rate]), C)
 
 
-def test_the_quadrotor_hovers_and_turns():
+def test_the_quadrotor_hovers_and_rotates():
     zoo = model("quadrotor")
     B = zoo.B_func(kf=2.0)
     x = zoo.zero_state()
@@ -80,7 +80,7 @@ def test_the_quadrotor_hovers_and_turns():
         close(B[3:5, rotor], wrench[:2])
 
 
-def test_inputs_of_motors():
+def test_actuator_inputs():
     go1 = model("go1")
     assert np.array_equal(go1.B_func(), np.vstack([np.zeros((6, 12)), np.eye(12)]))
     driven = pz.Model("cartpole", actuated=["slider_to_cart"])
@@ -90,7 +90,7 @@ def test_inputs_of_motors():
 
 
 @pytest.mark.parametrize("name", ["go1", "go2"])
-def test_legs_reach_where_feet_shall_be(name, rng):
+def test_legs_reach_the_targets_of_the_feet(name, rng):
     zoo = model(name)
     x = np.array(np.broadcast_to(zoo.init_state(), (6, zoo.nx)))
     x[:, :3] += 0.1 * rng.normal(size=(6, 3))
@@ -98,10 +98,10 @@ def test_legs_reach_where_feet_shall_be(name, rng):
     x[:, 7:19] += 0.1 * rng.normal(size=(6, 12))
     feet = zoo.kinematics(x)
 
-    found = pz.inverse_kinematics(zoo, x, feet)
+    result = pz.inverse_kinematics(zoo, x, feet)
     for k in range(2):
         y = x.copy()
-        y[:, 7:19] = found[..., k]
+        y[:, 7:19] = result[..., k]
         close(zoo.kinematics(y), feet, 1e-9)
     nearest = pz.nearest_ik(zoo, x, feet, obey_limits=False)
     close(nearest, x, 1e-9)
@@ -110,7 +110,7 @@ def test_legs_reach_where_feet_shall_be(name, rng):
     assert np.isnan(zoo.inverse_kinematics(x, far)).all()
 
 
-def test_angles_are_brought_within_their_limits():
+def test_angles_are_moved_into_their_limits():
     zoo = model("go1")
     lower, upper = zoo.kd.limits.lower, zoo.kd.limits.upper
     x = zoo.zero_state()
@@ -132,42 +132,42 @@ def test_angles_are_brought_within_their_limits():
 
 @pytest.mark.parametrize(("name", "names"), FUNCTIONS)
 def test_batches_of_any_shape(name, names, rng):
-    """Every row is what it is alone, methods are the functions, and arguments broadcast."""
+    """Rows agree with single calls, methods with functions, and arguments are broadcast."""
     zoo = model("stick")
     sizes = {"tau": zoo.nv, "v_dot": zoo.nv, "force": 3, "delta_x": 2 * zoo.nv}
-    given = [
+    arguments = [
         unit_states(zoo, rng, (2, 3))[0] if one in ("x", "x0") else None for one in names.split()
     ]
     for k, one in enumerate(names.split()):
-        if given[k] is None:
-            given[k] = rng.normal(size=sizes.get(one, zoo.nx))
-    found = getattr(pz, name)(zoo, *given)
-    parts = found if isinstance(found, tuple) else (found,)
-    alone = getattr(zoo, name)(*(part[1, 2] if part.ndim == 3 else part for part in given))
+        if arguments[k] is None:
+            arguments[k] = rng.normal(size=sizes.get(one, zoo.nx))
+    result = getattr(pz, name)(zoo, *arguments)
+    parts = result if isinstance(result, tuple) else (result,)
+    alone = getattr(zoo, name)(*(part[1, 2] if part.ndim == 3 else part for part in arguments))
 
     for part, row in zip(parts, alone if isinstance(alone, tuple) else (alone,), strict=True):
         close(part[1, 2], row, 1e-13)
         assert part.shape[:2] == (2, 3)
-    empty = getattr(zoo, name)(*(part[:0] if part.ndim == 3 else part for part in given))
+    empty = getattr(zoo, name)(*(part[:0] if part.ndim == 3 else part for part in arguments))
     assert (empty[0] if isinstance(empty, tuple) else empty).shape[:2] == (0, 3)
 
 
-def test_numbers_of_any_kind(rng):
+def test_arguments_of_any_array_type(rng):
     zoo = model("stick")
     x, _ = unit_states(zoo, rng)
-    wanted = zoo.C_func(x)
+    expected = zoo.C_func(x)
 
-    close(zoo.C_func(x.tolist()), wanted)
-    close(zoo.C_func(np.repeat(x, 2)[::2]), wanted)
-    close(zoo.C_func(x.astype(np.float32)), wanted, 1e-5)
+    close(zoo.C_func(x.tolist()), expected)
+    close(zoo.C_func(np.repeat(x, 2)[::2]), expected)
+    close(zoo.C_func(x.astype(np.float32)), expected, 1e-5)
     assert zoo.C_func(x.astype(np.float32)).dtype == np.float64
     assert pz.M_func(model("cartpole"), [0, 1, 0, 0]).shape == (2, 2)
     out = np.empty(zoo.nv)
     assert zoo.kernel("C_func")(x, out=out) is out
 
 
-def test_a_quaternion_is_taken_as_it_is(rng):
-    """As in PinnZoo: what has drifted is neither normalised nor refused."""
+def test_quaternions_are_not_normalized(rng):
+    """As in PinnZoo, drifted quaternions are neither normalized nor rejected."""
     zoo = model("stick")
     x, tau = unit_states(zoo, rng)
     scaled = x.copy()
@@ -183,14 +183,14 @@ def test_a_quaternion_is_taken_as_it_is(rng):
     close(forward, [*felt, *np.zeros(zoo.nv - 3)])
 
 
-def test_robots_from_everywhere(tmp_path, rng):
-    (tmp_path / "own.urdf").write_text(BRANCHED)
-    from_file = pz.Model(tmp_path / "own.urdf", ["c"], floating=True)
+def test_robots_from_files_strings_and_models(tmp_path, rng):
+    (tmp_path / "robot.urdf").write_text(BRANCHED)
+    from_file = pz.Model(tmp_path / "robot.urdf", ["c"], floating=True)
     from_text = pz.Model(BRANCHED, ["c"], "quaternion", floating=True)
     from_model = pz.Model(lw.load(BRANCHED), ["c"], floating=True, gravity=(0, 0, -1.62))
     x, _ = unit_states(from_file, rng)
 
-    assert from_file.urdf_path == str(tmp_path / "own.urdf")
+    assert from_file.urdf_path == str(tmp_path / "robot.urdf")
     assert from_text.urdf_path is None
     assert np.array_equal(from_file.M_func(x), from_text.M_func(x))
     assert from_text.kinematics_size() == 7
@@ -212,8 +212,8 @@ def test_models_survive_pickling(rng):
     assert repr(again) == "<pinnzoo.Model 'stick': nq 8, nv 7, nu 1, kinematics of a>"
 
 
-def test_derivatives_of_more_kinds(rng):
-    """Kernels have all that kernels have."""
+def test_kernels_have_further_derivatives(rng):
+    """Kernels of a model have the methods of all kernels."""
     zoo = model("stick")
     x, tau = unit_states(zoo, rng)
     cotangent = rng.normal(size=zoo.nv)
@@ -223,7 +223,7 @@ def test_derivatives_of_more_kinds(rng):
 
 
 def test_functions_inside_a_compiled_function(rng):
-    """A step of Euler's method on the manifold, and its derivative by the state."""
+    """A step of Euler's method on the manifold, and its derivative with respect to the state."""
     zoo = model("stick")
 
     @lw.compile(x=zoo.nx, tau=zoo.nv)
@@ -232,12 +232,12 @@ def test_functions_inside_a_compiled_function(rng):
 
     x, tau = unit_states(zoo, rng, (5,))
     close(step(x, tau), zoo.apply_delta_x(x, 0.01 * zoo.dynamics(x, tau)), 1e-13)
-    (wanted,) = jacobian_by_steps(step, [x[0], tau[0]], "x")
-    close(step.jacobian("x")(x[0], tau[0]), wanted)
+    (expected,) = jacobian_by_steps(step, [x[0], tau[0]], "x")
+    close(step.jacobian("x")(x[0], tau[0]), expected)
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "text"),
+    ("call", "error", "message"),
     [
         (lambda: pz.Model("go3"), lw.NameNotFoundError, "'go3'; known: "),
         (lambda: pz.Model("cartpol"), lw.NameNotFoundError, "did you mean 'cartpole'"),
@@ -249,7 +249,7 @@ def test_functions_inside_a_compiled_function(rng):
         (
             lambda: pz.Model("arm"),
             lw.NameNotFoundError,
-            r"is Model\(linkwork.robots.load\('arm'\)\)",
+            r"Model\(linkwork.robots.load\('arm'\)\)",
         ),
         (lambda: pz.Model("no/such.urdf"), lw.MissingFileError, "no/such.urdf"),
         (lambda: pz.Model(3), lw.ArgumentError, "name of the zoo.*path.*3"),
@@ -276,12 +276,12 @@ def test_functions_inside_a_compiled_function(rng):
         ),
     ],
 )
-def test_mistakes_are_told(call, error, text):
-    with pytest.raises(error, match=text):
+def test_wrong_arguments_raise_with_the_facts(call, error, message):
+    with pytest.raises(error, match=message):
         call()
 
 
-def test_joints_of_several_coordinates_are_refused():
+def test_joints_with_several_coordinates_raise():
     robot = random_model(np.random.default_rng(4), 3, ("spherical",))
     with pytest.raises(lw.ModelError, match="spherical"):
         pz.Model(robot)
@@ -289,7 +289,7 @@ def test_joints_of_several_coordinates_are_refused():
         StateSpace(lw.KinDyn(lw.load(STICK)))
 
 
-def test_a_joint_that_moves_nothing_is_named():
+def test_a_joint_without_inertia_raises():
     tip = f'<robot name="r">{link("a")}<link name="b"/>{joint("loose", "a", "b")}</robot>'
     with pytest.warns(lw.LinkworkWarning, match="mass"):
         zoo = pz.Model(tip, floating=True)
@@ -297,7 +297,7 @@ def test_a_joint_that_moves_nothing_is_named():
         zoo.forward_dynamics(zoo.zero_state(), np.zeros(zoo.nv))
 
 
-def test_a_robot_whose_package_is_missing_says_which(monkeypatch):
+def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(zoo_module, "robots_folder", lambda: None)
     with pytest.raises(
         lw.MissingPackageError,

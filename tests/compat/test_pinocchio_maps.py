@@ -1,4 +1,4 @@
-"""q, v, a, tau, J, M and h to Pinocchio and back, and what cannot be mapped."""
+"""Maps of q, v, a, tau, J, M and h to Pinocchio and back, and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATES = [(True, velocity) for velocity in VELOCITIES] + [(False, "mixed")]
 
 
 def some_robot(seed, **options):
-    """Every kind of joint, some against the tree; the base is a link or a frame."""
+    """Return a robot with every kind of joint, some traversed backwards."""
     model = random_model(np.random.default_rng(seed), 10, mimic=False)
     base = [None, model.link_names[-1], model.frames[0].name][seed % 3]
     return lw.KinDyn(model, base=base, **options)
@@ -28,15 +28,15 @@ def some_robot(seed, **options):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("floating", "velocity"), STATES)
-def test_there_and_back_is_where_it_started(seed, floating, velocity):
+def test_maps_and_their_inverses(seed, floating, velocity):
     kd = some_robot(seed, floating=floating, representation=velocity)
     both = Both(kd, to_pinocchio(kd), seed=seed)
     maps, q, q_there, nu, v = both.maps, both.q, both.q_there, both.nu, both.v
     M, h, tau = both.here()
     J = np.random.default_rng(0).normal(size=(5, kd.nv))
 
-    def assert_back(found, expected):
-        assert_close(found, expected, rtol=1e-14, scale=max(np.abs(expected).max(), 1.0))
+    def assert_back(result, expected):
+        assert_close(result, expected, rtol=1e-14, scale=max(np.abs(expected).max(), 1.0))
 
     assert_back(maps.q_from_pinocchio(q_there), q)
     assert_back(maps.v_from_pinocchio(q_there, v), nu)
@@ -52,7 +52,7 @@ def test_there_and_back_is_where_it_started(seed, floating, velocity):
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind != "fixed"])
 @pytest.mark.parametrize("velocity", VELOCITIES)
 def test_velocities_are_rates_of_positions(kind, velocity):
-    """Pinocchio, going along v for a moment, arrives where linkwork's positions are by then."""
+    """Integrating v in Pinocchio for a short time agrees with linkwork's positions."""
     model = random_model(np.random.default_rng(5), 5, (kind, "revolute"), mimic=False)
     kd = lw.KinDyn(model, base=model.link_names[2], representation=velocity)
     pin_model, maps = to_pinocchio(kd), Conventions(kd)
@@ -76,7 +76,7 @@ def test_velocities_are_rates_of_positions(kind, velocity):
 
 
 @pytest.mark.parametrize("velocity", VELOCITIES)
-def test_frame_accelerations_are_these_of_pinocchio(velocity):
+def test_frame_accelerations_agree_with_pinocchio(velocity):
     kd = some_robot(4, representation=velocity)
     both = Both(kd, to_pinocchio(kd))
     model, data = both.pin_model, both.data
@@ -88,14 +88,14 @@ def test_frame_accelerations_are_these_of_pinocchio(velocity):
 
     for frame in kd.model.frame_names:
         index = frame_index(model, frame)
-        found = on_numpy(kd).velocity(frame, both.q, both.nu)
-        assert_close(found, pin.getFrameVelocity(model, data, index, reference).vector, 1e-13)
-        found = on_numpy(kd).acceleration(frame, both.q, both.nu, both.nu_dot)
-        assert_close(found, theirs(model, data, index, reference).vector, 1e-13)
+        result = on_numpy(kd).velocity(frame, both.q, both.nu)
+        assert_close(result, pin.getFrameVelocity(model, data, index, reference).vector, 1e-13)
+        result = on_numpy(kd).acceleration(frame, both.q, both.nu, both.nu_dot)
+        assert_close(result, theirs(model, data, index, reference).vector, 1e-13)
 
 
 @pytest.mark.parametrize("batch", BATCHES)
-def test_batches_map_as_their_rows_do(batch):
+def test_each_row_of_a_batch_agrees_with_a_single_call(batch):
     kd = some_robot(3)
     both = Both(kd, to_pinocchio(kd), batch=batch)
     maps, rng = both.maps, np.random.default_rng(1)
@@ -118,14 +118,14 @@ def test_batches_map_as_their_rows_do(batch):
     }
     for name, arguments in calls.items():
         function = getattr(maps, name)
-        whole = function(*arguments)
-        assert whole.shape[: len(batch)] == batch
+        complete = function(*arguments)
+        assert complete.shape[: len(batch)] == batch
         for row in np.ndindex(batch):
             one = function(*(argument[row] for argument in arguments))
-            assert_close(whole[row], one, rtol=1e-14, scale=max(1.0, np.abs(one).max()))
+            assert_close(complete[row], one, rtol=1e-14, scale=max(1.0, np.abs(one).max()))
 
 
-def test_one_configuration_serves_many_velocities():
+def test_one_configuration_with_many_velocities():
     kd = some_robot(0)
     q, nu = random_q(kd.layout, np.random.default_rng(0)), np.ones((3, 2, kd.nv))
 
@@ -142,8 +142,8 @@ def test_power_is_the_same_on_both_sides():
     assert np.isclose(power, tau @ both.nu, rtol=1e-13)
 
 
-def test_the_mixed_acceleration_of_a_base_that_turns_and_slides():
-    """By hand: at the identity, a = nu_dot - (w x v; 0)."""
+def test_the_mixed_acceleration_of_a_rotating_and_translating_base():
+    """In closed form: at the identity, a = nu_dot - (w x v; 0)."""
     kd = lw.KinDyn(lw.Model(name="body", links=(lw.Link(name="body"),)))
     nu = [1.0, 0, 0, 0, 0, 2.0]
 
@@ -161,7 +161,7 @@ def test_quaternions_are_xyzw_and_free_angles_cos_sin():
     assert_close(there, [1, 2, 3, -0.5, 0.5, 0.5, 0.5, 0.25, 0.5, np.sqrt(0.75)], 1e-15)
 
 
-def test_whole_turns_of_a_free_angle_are_lost():
+def test_full_rotations_of_a_continuous_joint_are_lost():
     kd = lw.KinDyn(lw.robots.load("cartpole"), floating=False)
     maps = Conventions(kd)
 
@@ -182,7 +182,7 @@ print("pinocchio" in sys.modules)
     assert done.stdout.strip() == "False"
 
 
-class TestWhatDoesNotFit:
+class TestErrors:
     def test_a_fixed_base_and_a_floating_one(self):
         kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
         with pytest.raises(ValueError, match=r"Pinocchio model floats.* is fixed"):
@@ -194,10 +194,10 @@ class TestWhatDoesNotFit:
         with pytest.raises(lw.NameNotFoundError, match=f"'{other.names[1]}'"):
             Conventions(kd, other)
 
-    def test_a_joint_that_mimics_here_only(self):
+    def test_a_joint_that_mimics_only_here(self):
         bound, free = lw.robots.load("arm"), lw.load(lw.robots.path("arm"), mimic=False)
-        text = "'right_finger_slide' mimics 'left_finger_slide'.*mimic=False.*mimic=True"
-        with pytest.raises(ValueError, match=text):
+        message = "'right_finger_slide' mimics 'left_finger_slide'.*mimic=False.*mimic=True"
+        with pytest.raises(ValueError, match=message):
             Conventions(lw.KinDyn(bound), to_pinocchio(free))
 
     def test_a_joint_of_another_kind(self):
@@ -218,6 +218,6 @@ class TestWhatDoesNotFit:
         with pytest.raises(lw.ShapeError, match=r"M: expected \(..., 1, 1\), got \(1,\)"):
             Conventions(kd).mass_matrix_from_pinocchio([1.0, 0.0], [1.0])
 
-    def test_something_else_than_a_kindyn(self):
+    def test_arguments_of_other_types(self):
         with pytest.raises(lw.ArgumentError, match=r"^kd: .*KinDyn.*'arm'"):
             Conventions("arm")

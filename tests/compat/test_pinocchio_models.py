@@ -1,4 +1,4 @@
-"""Models to Pinocchio and back: the same robot, with the same dynamics."""
+"""Conversion of models to Pinocchio and back: the same robot, with the same dynamics."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ WITH_UNBOUNDED_REVOLUTE = {"centauro_description/centauro", "quadruped_descripti
 
 
 def robots_that_mimic(count):
-    """Random robots with dependent joints that Pinocchio can have."""
-    found = []
+    """Return random robots with dependent joints that Pinocchio supports."""
+    result = []
     for seed in range(100):
         model = random_model(np.random.default_rng(seed), 10, SERIAL_KINDS)
         try:
@@ -30,10 +30,10 @@ def robots_that_mimic(count):
         except lw.ModelError:
             continue
         if any(joint.mimic for joint in model.joints):
-            found.append(model)
-        if len(found) == count:
+            result.append(model)
+        if len(result) == count:
             break
-    return found
+    return result
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -60,7 +60,7 @@ def test_dependent_joints_become_mimic_joints(model):
 
 
 def test_crba_of_pinocchio_is_wrong_for_some_trees_with_mimic_joints():
-    """Pinocchio's own RNEA says so: each column of M is RNEA's difference."""
+    """Pinocchio's RNEA shows it: each column of M is a difference of RNEA results."""
     errors = []
     for model in robots_that_mimic(20):
         kd = lw.KinDyn(model)
@@ -74,7 +74,7 @@ def test_crba_of_pinocchio_is_wrong_for_some_trees_with_mimic_joints():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_there_and_back_is_the_same_robot(seed):
+def test_a_round_trip_returns_the_same_robot(seed):
     model = random_model(np.random.default_rng(seed), 9, mimic=False)
     kd = lw.KinDyn(
         model, representation=("mixed", "body", "inertial")[seed % 3], floating=seed % 4 != 3
@@ -94,7 +94,7 @@ def pinocchio_reads(path, *, floating):
 
 @pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 def test_every_real_robot_is_the_one_that_pinocchio_reads(path):
-    """Order, frames, counts and placements, and the dynamics in Pinocchio's own reading."""
+    """Order, frames, counts and placements, and the dynamics of the model that Pinocchio reads."""
     kd = lw.KinDyn(load_quietly(path, mimic=False))
     theirs = pinocchio_reads(path, floating=True)
     theirs.gravity.linear = np.array(kd.gravity)
@@ -121,7 +121,7 @@ BOUNDS = ("PositionLimit", "VelocityLimit", "EffortLimit", "DryFrictionLimit")
 
 
 def assert_same_parts(ours, theirs, *, bounds):
-    """Joints, frames, inertias; kinds and bounds too, unless a file leaves bounds out."""
+    """Compare joints, frames and inertias; also kinds and bounds, unless a file omits bounds."""
     assert list(ours.names) == list(theirs.names)
     assert list(ours.parents) == list(theirs.parents)
     assert ours.nbodies == theirs.nbodies
@@ -142,8 +142,8 @@ def assert_same_inertias(ours, theirs):
         assert_close(a.matrix(), b.matrix(), 1e-13, scale=max(np.abs(b.matrix()).max(), 1e-12))
 
 
-def test_what_a_frame_carries_is_what_pinocchio_says():
-    """Of a force-torque sensor in an arm: the mass beyond it, that behind the fixed joint too."""
+def test_the_inertia_beyond_a_frame_agrees_with_pinocchio():
+    """For a force-torque sensor in an arm: the mass beyond it, also behind fixed joints."""
     (path,) = (path for path in ROBOT_FILES if label(path) == "iCubGenova04/model")
     theirs = pinocchio_reads(path, floating=True)
     ours = to_pinocchio(load_quietly(path, mimic=False))
@@ -153,9 +153,9 @@ def test_what_a_frame_carries_is_what_pinocchio_says():
         pin.forwardKinematics(model, data, pin.neutral(model))
         return pin.computeSupportedInertiaByFrame(model, data, model.getFrameId(frame), True)
 
-    found = carried(ours, "l_arm_ft_sensor")
-    assert found.mass == pytest.approx(1.935, abs=1e-3)
-    assert_same_inertias([found], [carried(theirs, "l_arm_ft_sensor")])
+    result = carried(ours, "l_arm_ft_sensor")
+    assert result.mass == pytest.approx(1.935, abs=1e-3)
+    assert_same_inertias([result], [carried(theirs, "l_arm_ft_sensor")])
 
 
 def test_a_configuration_can_be_sampled():
@@ -178,7 +178,7 @@ def test_an_axis_is_aligned_up_to_rounding(axis, kind, noise):
 
 
 def from_names(order, kind=None):
-    """A Pinocchio model whose joints hang on the universe, in any order."""
+    """Return a Pinocchio model whose joints are on the universe, in any order."""
     model = pin.Model()
     for name in order:
         joint = model.addJoint(0, kind or pin.JointModelRX(), pin.SE3.Random(), name)
@@ -195,8 +195,8 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_a_model_of_pinocchio_comes_back_with_its_joints_in_order(sample):
-    """Also one that no URDF would give, so that its vectors mean the same."""
+def test_a_pinocchio_model_keeps_the_order_of_its_joints(sample):
+    """Also an order that no URDF has, so that its vectors keep their meaning."""
     theirs = SAMPLES[sample]()
     floating = theirs.joints[1].shortname() == "JointModelFreeFlyer"
     kd = lw.KinDyn(from_pinocchio(theirs), floating=floating, gravity=theirs.gravity.linear)
@@ -213,8 +213,8 @@ def test_a_model_of_pinocchio_comes_back_with_its_joints_in_order(sample):
     assert_close(pin.rnea(again, again.createData(), q, v, 2 * v), expected, 1e-12)
 
 
-def test_the_centre_of_mass_of_pinocchio_leaves_out_what_hangs_on_the_universe():
-    """See docs/pinocchio.md: with a fixed base it is that of the moving links alone."""
+def test_the_center_of_mass_of_pinocchio_excludes_bodies_on_the_universe():
+    """See docs/pinocchio.md: with a fixed base it is that of the moving links only."""
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
     there, q = to_pinocchio(kd), kd.random(seed=0)
     base = kd.model.link(kd.base).inertia
@@ -226,20 +226,20 @@ def test_the_centre_of_mass_of_pinocchio_leaves_out_what_hangs_on_the_universe()
     assert_close(kd.com(q), both, 1e-12)
 
 
-def test_a_number_that_is_none_is_told_with_its_joint():
+def test_invalid_inertias_raise_with_the_name_of_the_joint():
     theirs = from_names("ab")
     theirs.inertias[2].mass = np.inf
     with pytest.raises(lw.ModelError, match=r"joint 'b': mass inf"):
         from_pinocchio(theirs)
 
 
-def test_limits_friction_damping_and_armature_come_along():
+def test_limits_friction_damping_and_armature_are_kept():
     builder = lw.ModelBuilder("one")
     builder.add_link("a", inertia=lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1)))
     builder.add_link("b", inertia=lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1)))
-    numbers = {"lower": -1, "upper": 2, "velocity": 3, "effort": 4}
+    values = {"lower": -1, "upper": 2, "velocity": 3, "effort": 4}
     more = {"damping": 5, "friction": 6, "armature": 7}
-    builder.add_joint("j", "revolute", "a", "b", **numbers, **more)
+    builder.add_joint("j", "revolute", "a", "b", **values, **more)
     model = builder.build()
 
     there = to_pinocchio(model)
@@ -252,7 +252,7 @@ def test_limits_friction_damping_and_armature_come_along():
     assert joint == model.joints[0]
 
 
-def test_armature_is_in_the_dynamics_of_both_if_joint_dynamics_are():
+def test_armature_agrees_if_joint_dynamics_are_enabled():
     model = random_model(np.random.default_rng(2), 6, ("revolute", "spherical"), mimic=False)
     joints = tuple(replace(joint, armature=0.5 + i) for i, joint in enumerate(model.joints))
     kd = lw.KinDyn(replace(model, joints=joints), joint_dynamics=True)
@@ -260,7 +260,7 @@ def test_armature_is_in_the_dynamics_of_both_if_joint_dynamics_are():
     Both(kd, to_pinocchio(kd)).assert_same(model.link_names, rtol=1e-12)
 
 
-def test_gravity_and_the_name_come_along():
+def test_gravity_and_the_name_are_kept():
     there = to_pinocchio(lw.KinDyn(lw.robots.load("arm"), gravity=(1, 2, 3)))
 
     assert there.name == "arm"
@@ -268,7 +268,7 @@ def test_gravity_and_the_name_come_along():
 
 
 @pytest.mark.parametrize("floating", [True, False])
-def test_pinocchios_own_samples_are_read(floating):
+def test_the_samples_of_pinocchio_are_read(floating):
     build = pin.buildSampleModelHumanoid if floating else pin.buildSampleModelManipulator
     theirs = build()
     kd = lw.KinDyn(from_pinocchio(theirs), floating=floating, gravity=theirs.gravity.linear)
@@ -306,8 +306,8 @@ def test_a_universal_joint_is_read_with_any_two_perpendicular_axes(first, second
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_universal_joints_go_there_and_back(seed):
-    """Some joints are read backwards, so that their axes come in the other order."""
+def test_universal_joints_round_trip(seed):
+    """Some joints are traversed backwards, so their axes are in the opposite order."""
     model = random_model(np.random.default_rng(seed), 6, ("universal",), mimic=False)
     base = [None, model.link_names[-1]][seed % 2]
     kd = lw.KinDyn(model, base=base, floating=seed % 3 != 2)
@@ -325,7 +325,7 @@ def test_universal_joints_go_there_and_back(seed):
     assert_close(taus[1], taus[0], rtol=1e-12)
 
 
-def test_a_universal_joint_with_axes_that_are_not_perpendicular_is_refused():
+def test_a_universal_joint_with_axes_that_are_not_perpendicular_raises():
     theirs = pin.Model()
     joint = pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0.6, 0.8, 0]))
     theirs.addJoint(0, joint, pin.SE3.Identity(), "wrist")
@@ -334,7 +334,7 @@ def test_a_universal_joint_with_axes_that_are_not_perpendicular_is_refused():
         from_pinocchio(theirs)
 
 
-def test_a_helical_joint_that_mimics_is_refused():
+def test_a_helical_joint_that_mimics_raises():
     builder = lw.ModelBuilder("screw")
     for name in "abc":
         builder.add_link(name)
@@ -344,7 +344,7 @@ def test_a_helical_joint_that_mimics_is_refused():
         to_pinocchio(builder.build())
 
 
-def test_a_leader_beyond_the_joint_that_mimics_it_is_refused():
+def test_a_leader_beyond_the_joint_that_mimics_it_raises():
     builder = lw.ModelBuilder("r")
     for name in "abc":
         builder.add_link(name)
@@ -354,20 +354,20 @@ def test_a_leader_beyond_the_joint_that_mimics_it_is_refused():
         to_pinocchio(builder.build())
 
 
-def test_something_else_is_no_model():
+def test_arguments_of_other_types_raise():
     with pytest.raises(lw.ArgumentError, match=r"^robot: .*'arm'"):
         to_pinocchio("arm")
     with pytest.raises(lw.ArgumentError, match=r"^pin_model: .*'arm'"):
         from_pinocchio("arm")
 
 
-def test_without_pinocchio_the_error_says_how_to_get_it(monkeypatch):
+def test_without_pinocchio_the_error_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "pinocchio", None)
     with pytest.raises(ImportError, match="pip install pin"):
         to_pinocchio(lw.robots.load("pendulum"))
 
 
-def test_branches_with_leaders_come_first_then_the_alphabet():
+def test_branches_with_leaders_come_first_then_alphabetical_order():
     builder = lw.ModelBuilder("hand")
     for name in "abcd":
         builder.add_link(name)
@@ -381,7 +381,7 @@ def test_branches_with_leaders_come_first_then_the_alphabet():
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("massless", [False, True])
 def test_counts_of_links_and_joints(fixed, massless):
-    """links + 1 = nbodies and joints + 2 = njoints hold without fixed and massless links only."""
+    """links + 1 = nbodies and joints + 2 = njoints hold only without fixed and massless links."""
     body = lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1))
     builder = lw.ModelBuilder("three")
     for name in "abc":

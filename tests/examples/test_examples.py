@@ -1,4 +1,4 @@
-"""The numbered examples run, print what their README shows, and the physics they claim is true."""
+"""The numbered examples run, print what their README shows, and have correct physics."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ HERE = [path.stem for path in NUMBERED if path.stem not in TESTED_ELSEWHERE]
 
 
 def loaded(name):
-    """The functions of an example."""
+    """Return the functions of an example."""
     return runpy.run_path(str(EXAMPLES / f"{name}.py"))
 
 
 @cache
 def ran(name):
-    """What the main function of an example returns, and what it prints; run once."""
+    """Return the result of the main function of an example, and its output; run once."""
     with patch("sys.stdout", new_callable=StringIO) as printed:
-        found = loaded(name)["main"]()
-    return found, printed.getvalue()
+        result = loaded(name)["main"]()
+    return result, printed.getvalue()
 
 
 def shown(name):
-    """What the README says that an example prints."""
-    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    match = re.search(rf"^## {name}\n.*?```text\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    """Return the output of an example in the README."""
+    message = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    match = re.search(rf"^## {name}\n.*?```text\n(.*?)```", message, re.DOTALL | re.MULTILINE)
     assert match, f"README.md does not show {name}"
     return match.group(1)
 
 
-def without_times(text):
-    return [line for line in text.splitlines() if " ms" not in line]
+def without_times(output):
+    return [line for line in output.splitlines() if " ms" not in line]
 
 
 def test_examples_are_numbered_without_gaps_and_all_are_tested():
@@ -71,27 +71,27 @@ def test_the_readme_lists_the_others_too(name):
     assert f"python examples/{name}.py" in (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
 
 
-def test_gravity_is_compensated_and_a_push_is_answered():
-    found, _ = ran("02_gravity_compensation")
-    assert found["falling"] > 10.0
-    assert found["held"] < 1e-10
-    assert found["pressed"] < 1e-10
+def test_gravity_is_compensated_and_a_push_has_a_reaction():
+    result, _ = ran("02_gravity_compensation")
+    assert result["falling"] > 10.0
+    assert result["held"] < 1e-10
+    assert result["pressed"] < 1e-10
 
 
 def test_runge_kutta_keeps_the_energy():
-    found, _ = ran("03_simulate_energy")
-    assert found["Runge-Kutta"] < 1e-5 * found["swing"]
-    assert found["Euler"] > 1e3 * found["Runge-Kutta"]
+    result, _ = ran("03_simulate_energy")
+    assert result["Runge-Kutta"] < 1e-5 * result["swing"]
+    assert result["Euler"] > 1e3 * result["Runge-Kutta"]
 
 
 def test_the_tool_follows_the_circle():
-    found, _ = ran("04_operational_space_control")
-    assert found["error"] < 2e-4
-    assert found["effort"] < 1.0
-    np.testing.assert_allclose(found["travelled"], 0.16, atol=1e-3)
+    result, _ = ran("04_operational_space_control")
+    assert result["error"] < 2e-4
+    assert result["effort"] < 1.0
+    np.testing.assert_allclose(result["traveled"], 0.16, atol=1e-3)
 
 
-def test_the_velocity_of_the_circle_is_the_slope_of_its_position():
+def test_the_velocity_of_the_circle_is_the_derivative_of_its_position():
     circle, step = loaded("04_operational_space_control")["circle"], 1e-6
     for t in (0.3, 0.9999995, 1.7):
         before, now, after = (circle(t + k * step, np.zeros(3)) for k in (-1, 0, 1))
@@ -100,23 +100,23 @@ def test_the_velocity_of_the_circle_is_the_slope_of_its_position():
 
 
 def test_poses_are_reached_within_the_limits():
-    found, _ = ran("05_inverse_kinematics")
-    assert found["error"] < 1e-6
-    assert found["rate"] > 0.99
-    assert found["within"]
-    assert found["missing"] > 0.1
+    result, _ = ran("05_inverse_kinematics")
+    assert result["error"] < 1e-6
+    assert result["rate"] > 0.99
+    assert result["within"]
+    assert result["missing"] > 0.1
 
 
-@pytest.mark.parametrize("wanted", ["1", "8"])
-def test_the_wrenches_of_the_tick_carry_the_robot_and_the_soles_bear_them(wanted):
-    found, _ = ran("06_whole_body_tick")
+@pytest.mark.parametrize("expected", ["1", "8"])
+def test_the_wrenches_balance_the_robot_and_are_admissible(expected):
+    result, _ = ran("06_whole_body_tick")
     example = loaded("06_whole_body_tick")
     kd = lw.KinDyn(lw.robots.load("humanoid"))
-    q, rest = example["standing"](kd), np.zeros(kd.nv)
-    a, wrenches, tau = np.split(found[wanted], [kd.nv, kd.nv + 12])
+    q, remaining = example["standing"](kd), np.zeros(kd.nv)
+    a, wrenches, tau = np.split(result[expected], [kd.nv, kd.nv + 12])
     wrenches = dict(zip(example["FEET"], wrenches.reshape(2, 6), strict=True))
 
-    forces = kd.inverse_dynamics(q, rest, a, wrenches=wrenches)
+    forces = kd.inverse_dynamics(q, remaining, a, wrenches=wrenches)
     np.testing.assert_allclose(forces, np.concatenate([np.zeros(6), tau]), atol=1e-8)
     for foot, wrench in wrenches.items():
         np.testing.assert_allclose(kd.jacobian(foot, q) @ a, 0.0, atol=1e-9)
@@ -129,7 +129,7 @@ def test_the_wrenches_of_the_tick_carry_the_robot_and_the_soles_bear_them(wanted
 
 
 def test_the_quadratic_program_is_optimal(rng):
-    """Every step that keeps the constraints costs more: the conditions of Karush, Kuhn, Tucker."""
+    """The Karush-Kuhn-Tucker conditions hold."""
     solve = loaded("06_whole_body_tick")["quadratic_program"]
     for _ in range(20):
         root, g = rng.normal(size=(8, 8)), 3 * rng.normal(size=8)
@@ -148,41 +148,41 @@ def test_the_quadratic_program_is_optimal(rng):
 
 
 def test_the_humanoid_balances_on_one_foot():
-    found, _ = ran("07_balance_on_one_foot")
-    assert found["lifted"] > 0.10
-    assert found["along"] < 0.07
-    assert found["across"] < 0.04
-    np.testing.assert_allclose(found["bears"], 1.0, atol=1e-2)
+    result, _ = ran("07_balance_on_one_foot")
+    assert result["lifted"] > 0.10
+    assert result["along"] < 0.07
+    assert result["across"] < 0.04
+    np.testing.assert_allclose(result["bears"], 1.0, atol=1e-2)
 
 
 def test_the_workspace_is_as_large_as_the_links_are_long():
-    found, _ = ran("08_workspace")
+    result, _ = ran("08_workspace")
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
     chain = ["shoulder", "upper_arm_base", "upper_arm", "elbow", "forearm", "wrist", "hand", "tool"]
     points = np.array([kd.transform(link, kd.neutral())[:3, 3] for link in chain])
     longest = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
-    assert 0.95 * longest < found["reach"] <= longest
-    assert 0.0 < found["volume"] < 4 / 3 * np.pi * longest**3
+    assert 0.95 * longest < result["reach"] <= longest
+    assert 0.0 < result["volume"] < 4 / 3 * np.pi * longest**3
 
 
-def test_rows_of_the_batch_are_those_of_single_calls():
-    assert ran("09_batch_of_states")[0]["apart"] < 1e-9
+def test_rows_of_the_batch_agree_with_single_calls():
+    assert ran("09_batch_of_states")[0]["error"] < 1e-9
 
 
-def test_the_payload_is_felt_as_its_weight_at_the_tool():
-    found, _ = ran("10_pick_and_place")
+def test_the_payload_acts_as_its_weight_at_the_tool():
+    result, _ = ran("10_pick_and_place")
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
     weight = np.array([0.0, 0.0, -1.5 * 9.80665, 0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(found["q gripped"], found["q at the box"])
-    felt = found["gripped"] - found["at the box"]
-    J = kd.jacobian("tool", found["q gripped"])
+    np.testing.assert_array_equal(result["q gripped"], result["q at the box"])
+    felt = result["gripped"] - result["at the box"]
+    J = kd.jacobian("tool", result["q gripped"])
     np.testing.assert_allclose(felt, -J.T @ weight, atol=1e-4)
-    np.testing.assert_allclose(found["box"], [0.45, 0.30, 0.10], atol=1e-5)
+    np.testing.assert_allclose(result["box"], [0.45, 0.30, 0.10], atol=1e-5)
 
 
-def test_the_c_program_gives_what_python_gives():
-    found, _ = ran("13_c_controller")
-    np.testing.assert_allclose(found["C"], found["Python"], atol=1e-12)
+def test_the_c_program_agrees_with_python():
+    result, _ = ran("13_c_controller")
+    np.testing.assert_allclose(result["C"], result["Python"], atol=1e-12)
 
 
 @pytest.mark.peers

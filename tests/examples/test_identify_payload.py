@@ -1,4 +1,4 @@
-"""The example that identifies a payload finds it, and stays physical."""
+"""The example identifies a payload with physically consistent parameters."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 EXAMPLE = Path(__file__).parents[2] / "examples" / "12_identify_payload.py"
 
 
-def test_the_payload_is_found():
+def test_the_payload_is_identified():
     example = runpy.run_path(str(EXAMPLE))
-    found, history = example["identified"](60, 0.01, iterations=900)
+    result, history = example["identify"](60, 0.01, iterations=900)
     box = example["BOX"].parameters()
     assert history[-1] < 1e-2 * history[0]
-    np.testing.assert_allclose(found[0], box[0], rtol=0.02)
-    np.testing.assert_allclose(found[1:4] / found[0], box[1:4] / box[0], atol=0.01)
-    tensor = found[[4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(3, 3)
+    np.testing.assert_allclose(result[0], box[0], rtol=0.02)
+    np.testing.assert_allclose(result[1:4] / result[0], box[1:4] / box[0], atol=0.01)
+    tensor = result[[4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(3, 3)
     assert (np.linalg.eigvalsh(tensor) > 0).all()
 
 
-def test_deviations_are_those_of_repeated_experiments_and_infinite_for_what_is_not_determined():
+def test_deviations_agree_with_repeated_experiments_and_may_be_infinite():
     example = runpy.run_path(str(EXAMPLE))
     kd, box = example["kd"], example["BOX"].parameters()
     sigma = example["deviations"](50, 0.1)

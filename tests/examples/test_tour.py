@@ -1,4 +1,4 @@
-"""The notebook of the tour runs, and its stored outputs are those of today."""
+"""The notebook of the tour runs, and its stored outputs are up to date."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def cells():
 
 
 def stored(cell):
-    """What a cell is shown to print, or to give."""
+    """Return the stored output of a cell."""
     texts = [out.get("text", out.get("data", {}).get("text/plain")) for out in cell["outputs"]]
-    return "".join("".join(text) for text in texts).strip()
+    return "".join("".join(message) for message in texts).strip()
 
 
 def run(source, names):
-    """What a cell prints, and the value of its last line if that is an expression."""
+    """Run a cell; return its output, and the value of its last line if it is an expression."""
     lines, value = source.splitlines(), None
     printed = StringIO()
     with redirect_stdout(printed):
@@ -36,7 +36,7 @@ def run(source, names):
     return printed.getvalue().strip() or ("" if value is None else repr(value))
 
 
-def test_every_cell_gives_what_the_notebook_shows():
+def test_every_cell_has_the_stored_output():
     names: dict[str, object] = {}
     for cell in cells():
         assert run("".join(cell["source"]), names) == stored(cell)

@@ -1,4 +1,4 @@
-"""A kind of joint that only a test has, exported to C: compiled and compared with the kernels."""
+"""A joint kind defined in a test, exported to C, compiled and compared with the kernels."""
 
 from __future__ import annotations
 

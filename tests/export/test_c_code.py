@@ -1,4 +1,4 @@
-"""The C text of programs: of a tiny one word by word, of others by what the compiled text gives."""
+"""C code of programs: a tiny one verbatim, others by the results of the compiled code."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def rows_for_every_operation(rng, n):
     return a, b, np.tile([0.0, 1.0, -0.5, 0.0], (n, 1))
 
 
-def test_the_text_of_a_tiny_program():
-    text = scalar_code(function_of(program_for(tiny, (3,), ())), DOUBLE, Names()).text
-    assert text == GOLDEN
+def test_the_code_of_a_tiny_program():
+    code = scalar_code(function_of(program_for(tiny, (3,), ())), DOUBLE, Names()).text
+    assert code == GOLDEN
 
 
 def test_every_operation_has_a_form():
@@ -76,27 +76,27 @@ def test_every_operation_has_a_form():
 
 
 @pytest.mark.parametrize("lanes", [2, 4])
-def test_every_operation_gives_what_the_program_gives(lanes, tmp_path, rng):
-    """In vectors and row by row: 11 rows leave some over."""
+def test_every_operation_agrees_with_the_program(lanes, tmp_path, rng):
+    """In vectors and row by row: 11 rows are not a multiple of the lanes."""
     program = program_for(every_operation, (4,), (4,), (4,))
     package = package_for(program, lanes=lanes)
     build(package, tmp_path)
-    given = rows_for_every_operation(rng, 11)
-    wanted = [program.run(*rows, functions=LIBM) for rows in zip(*given, strict=True)]
+    arguments = rows_for_every_operation(rng, 11)
+    expected = [program.run(*rows, functions=LIBM) for rows in zip(*arguments, strict=True)]
     for batch in (False, True):
-        (found,) = results(package, tmp_path, *given, batch=batch)
-        assert_four_ulp(found, wanted)
+        (result,) = results(package, tmp_path, *arguments, batch=batch)
+        assert_four_ulp(result, expected)
 
 
 def test_every_operation_in_single_precision(tmp_path, rng):
     program = program_for(every_operation, (4,), (4,), (4,))
     package = package_for(program, FLOAT, lanes=8)
     build(package, tmp_path, "-Wdouble-promotion")
-    given = [part.astype(np.float32) for part in rows_for_every_operation(rng, 9)]
-    wanted = [program.run(*rows, functions=LIBM) for rows in zip(*given, strict=True)]
+    arguments = [part.astype(np.float32) for part in rows_for_every_operation(rng, 9)]
+    expected = [program.run(*rows, functions=LIBM) for rows in zip(*arguments, strict=True)]
     for batch in (False, True):
-        (found,) = results(package, tmp_path, *given, batch=batch)
-        np.testing.assert_allclose(found, np.array(wanted, float), rtol=2e-6, atol=3e-7)
+        (result,) = results(package, tmp_path, *arguments, batch=batch)
+        np.testing.assert_allclose(result, np.array(expected, float), rtol=2e-6, atol=3e-7)
 
 
 STEPS = (
@@ -122,8 +122,8 @@ def random_program(seed, length):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_program_that_is_cut_gives_what_the_program_gives(seed, tmp_path, monkeypatch):
-    """Values, constants, inputs and outputs cross from part to part, unit norms included."""
+def test_a_program_split_into_parts_agrees_with_the_program(seed, tmp_path, monkeypatch):
+    """Parts share values, constants, inputs and outputs, including unit norms."""
     program = random_program(seed, 120)
     monkeypatch.setattr(functions, "LONGEST_UNCUT", 40)
     monkeypatch.setattr(functions, "LONGEST_PART", 37)
@@ -138,32 +138,32 @@ def test_a_program_that_is_cut_gives_what_the_program_gives(seed, tmp_path, monk
     (one,) = package.functions
     assert one.code.work > 2
     assert one.code.text.count("static LW_NOINLINE") > 4
-    wanted = np.array([program.run(row, functions=LIBM) for row in x], float)
+    expected = np.array([program.run(row, functions=LIBM) for row in x], float)
     for batch in (False, True):
-        (found,) = results(package, tmp_path, drifted, batch=batch)
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+        (result,) = results(package, tmp_path, drifted, batch=batch)
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_numbers_read_back_exactly(tmp_path, rng):
+def test_constants_are_written_exactly(tmp_path, rng):
     bits = rng.integers(0, 2**64, 300, dtype=np.uint64).view(np.float64)
     special = [0.0, 1.0, -1.0, 0.1, 1e22, 1e23, 5e-324, 2.2250738585072014e-308, 1.8e308]
-    numbers = np.array([*special, math.inf, -math.inf, math.nan, *bits])
-    package = package_for(trace(lambda: numbers, [], "numbers"))
+    values = np.array([*special, math.inf, -math.inf, math.nan, *bits])
+    package = package_for(trace(lambda: values, [], "numbers"))
     build(package, tmp_path)
 
-    np.testing.assert_array_equal(results(package, tmp_path)[0][0], numbers)
+    np.testing.assert_array_equal(results(package, tmp_path)[0][0], values)
 
 
-def test_single_precision_numbers_read_back_exactly(rng):
+def test_single_precision_constants_are_written_exactly(rng):
     bits = rng.integers(0, 2**32, 2000, dtype=np.uint32).view(np.float32)
-    numbers = [float(x) for x in bits if np.isfinite(x)]
-    for number in (*numbers, 0.1, 1e-45, 3.4028234e38, 1e-60):
-        text = FLOAT.literal(number).strip("()")
-        assert text.endswith("f")
-        assert np.float32(text[:-1]) == np.float32(number)
+    values = [float(x) for x in bits if np.isfinite(x)]
+    for number in (*values, 0.1, 1e-45, 3.4028234e38, 1e-60):
+        literal = FLOAT.literal(number).strip("()")
+        assert literal.endswith("f")
+        assert np.float32(literal[:-1]) == np.float32(number)
 
 
-def test_numbers_as_c_writes_them():
+def test_literals_have_the_form_of_c():
     values = (1.0, -0.1, 1e300, math.inf, -math.inf, math.nan)
     assert [DOUBLE.literal(x) for x in values] == [
         "1.0", "(-0.1)", "1e+300", "INFINITY", "(-INFINITY)", "NAN",
@@ -175,7 +175,7 @@ def test_numbers_as_c_writes_them():
 
 @pytest.mark.parametrize(("real", "limit"), [(DOUBLE, 3e-16), (FLOAT, 1.5e-7)])
 def test_sine_and_cosine_of_vectors_hold_for_all_angles(real, limit, tmp_path):
-    """Small, near multiples of pi/2, large, and beyond what the reduction takes."""
+    """Small, near multiples of pi/2, large, and beyond the range of the reduction."""
     program = program_for(lambda a: np.stack([a[0].sin(), a[0].cos()]), (1,))
     package = package_for(program, real, lanes=4)
     build(package, tmp_path)
@@ -185,19 +185,21 @@ def test_sine_and_cosine_of_vectors_hold_for_all_angles(real, limit, tmp_path):
     )
     dtype = np.float64 if real is DOUBLE else np.float32
     angles = angles.astype(dtype).astype(float)[:, None]
-    (found,) = results(package, tmp_path, angles, batch=True)
-    wanted = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    (result,) = results(package, tmp_path, angles, batch=True)
+    expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
-    assert np.abs(found - wanted).max() < limit
+    assert np.abs(result - expected).max() < limit
     tiny_ones = np.abs(angles[:, 0]) < 1e-3
-    np.testing.assert_allclose(found[tiny_ones], wanted[tiny_ones], rtol=3 * limit)
+    np.testing.assert_allclose(result[tiny_ones], expected[tiny_ones], rtol=3 * limit)
 
 
-def test_nan_and_infinity_give_nan(tmp_path):
+def test_nan_and_infinity_result_in_nan(tmp_path):
     program = program_for(lambda a: np.stack([a[0] * 2.0 + a[1], a[0] < a[1], a[0].sin()]), (2,))
     package = package_for(program, lanes=2)
     build(package, tmp_path)
-    given = [[np.nan, 1.0], [np.inf, np.nan], [1.0, 2.0]]
-    wanted = [[np.nan, 0.0, np.nan], [np.nan, 0.0, np.nan], [4.0, 1.0, math.sin(1.0)]]
+    arguments = [[np.nan, 1.0], [np.inf, np.nan], [1.0, 2.0]]
+    expected = [[np.nan, 0.0, np.nan], [np.nan, 0.0, np.nan], [4.0, 1.0, math.sin(1.0)]]
     for batch in (False, True):
-        np.testing.assert_array_equal(results(package, tmp_path, given, batch=batch)[0], wanted)
+        np.testing.assert_array_equal(
+            results(package, tmp_path, arguments, batch=batch)[0], expected
+        )

@@ -1,4 +1,4 @@
-"""Loops in exported C: what the interpreter computes, row by row and in vectors, cut or not."""
+"""Loops in exported C agree with the interpreter, by row and in vectors, split or not."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 
 
 def assert_same(program, folder, *, real=DOUBLE, lanes=4, unit_norms=()):
-    """Compare 11 rows, of which some are left over after vectors; the package."""
+    """Compare 11 rows, not a multiple of the lanes; return the package."""
     package = package_for(program, real, lanes=lanes, unit_norms=unit_norms)
     build(package, folder)
     rng = np.random.default_rng(1)
     a, b = rng.uniform(-1, 1, (11, 3)), rng.uniform(-1, 1, (11, 4))
     b /= np.linalg.norm(b, axis=1, keepdims=True)
     columns = program.run(list(a.T), list(b.T), functions=NUMPY_FUNCTIONS)
-    wanted = np.stack([np.broadcast_to(column, 11) for column in columns], axis=1)
+    expected = np.stack([np.broadcast_to(column, 11) for column in columns], axis=1)
     tolerance = 1e-9 if real is DOUBLE else 2e-3
     for batch in (False, True):
-        found = np.concatenate(results(package, folder, a, b, batch=batch), axis=1)
-        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+        result = np.concatenate(results(package, folder, a, b, batch=batch), axis=1)
+        np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
     (one,) = package.functions
     return one
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4])
-def test_loops_give_what_the_interpreter_gives(seed, tmp_path):
+def test_loops_agree_with_the_interpreter(seed, tmp_path):
     one = assert_same(loop_program(seed), tmp_path)
     assert "_loop1(" in one.code.text
     assert 0 < one.code.work < 200
@@ -41,7 +41,7 @@ def test_loops_give_what_the_interpreter_gives(seed, tmp_path):
 
 @pytest.mark.parametrize("n", [0, 1, 30])
 def test_any_number_of_iterations(n, tmp_path):
-    """Stacks of n items are in the workspace that the caller gives."""
+    """Stacks of n items are in the caller's workspace."""
     one = assert_same(loop_program(1, n=n, depth=0), tmp_path)
     assert one.code.work >= 3 * n
 
@@ -55,7 +55,7 @@ def test_loops_after_a_unit_norm(tmp_path):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_bodies_and_programs_that_are_cut(seed, tmp_path, monkeypatch):
+def test_bodies_and_programs_split_into_parts(seed, tmp_path, monkeypatch):
     program = loop_program(seed, n=4, length=40)
     monkeypatch.setattr(functions, "LONGEST_UNCUT", 40)
     monkeypatch.setattr(functions, "LONGEST_PART", 25)

@@ -1,4 +1,4 @@
-"""Single precision with corrected roundings: exact pairs, the right steps, and results in C."""
+"""Single precision with compensated rounding: exact pairs, critical steps, results in C."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def _compiled_quickly(monkeypatch):
 
 
 def in_floats(program, *inputs):
-    """(rows, size) of a program that NumPy runs in float32."""
-    given = [tuple(np.asarray(part, np.float32).T) for part in inputs]
+    """(rows, size) results of a program run by NumPy in float32."""
+    arguments = [tuple(np.asarray(part, np.float32).T) for part in inputs]
     functions = NUMPY_FUNCTIONS | {Fused.FMA: float_fma}
-    found = program.run(*given, functions=functions, constant=np.float32)
-    return np.array(np.broadcast_arrays(*found)).T.astype(float)
+    result = program.run(*arguments, functions=functions, constant=np.float32)
+    return np.array(np.broadcast_arrays(*result)).T.astype(float)
 
 
 def all_corrected(function, *shapes, unit_norms=()):
-    """A function with every step corrected, and its program as it was."""
+    """Return a function with every step corrected, and its original program."""
     program = program_for(function, *shapes)
-    own = function_of(program, unit_norms=unit_norms)
-    return compensated(own, range(len(program.steps))), program
+    uncorrected = function_of(program, unit_norms=unit_norms)
+    return compensated(uncorrected, range(len(program.steps))), program
 
 
 def floats(rng, *shape):
@@ -54,7 +54,7 @@ def floats(rng, *shape):
 
 
 def exact(program, rows):
-    """Results of each row with 60 digits."""
+    """Compute the results of each row with 60 digits."""
     with mp.workdps(60):
         each = [program.run([*map(mp.mpf, row)], functions=MPMATH, constant=mp.mpf) for row in rows]
         return np.array(each, dtype=object)
@@ -74,17 +74,17 @@ CANCELLING = {
 
 
 @pytest.mark.parametrize("name", CANCELLING)
-def test_cancelled_digits_are_kept(name, rng):
-    """Each operation on pairs, against 60 digits; plain floats are far off."""
+def test_digits_lost_by_cancellation_are_recovered(name, rng):
+    """Each operation on pairs, compared with 60 digits; plain floats are far off."""
     function = CANCELLING[name]
     corrected, program = all_corrected(lambda a: np.array([function(a)]), (3,))
     rows = floats(rng, 50, 3)
-    wanted = exact(program, rows)
+    expected = exact(program, rows)
 
     def error(one):
         return max(
             abs(float((x - y) / y))
-            for x, y in zip(in_floats(one, rows)[:, 0], wanted[:, 0], strict=True)
+            for x, y in zip(in_floats(one, rows)[:, 0], expected[:, 0], strict=True)
         )
 
     assert error(corrected.program) < 1e-6
@@ -97,7 +97,7 @@ def test_the_root_of_zero_is_zero():
         assert in_floats(corrected.program, np.array([[0.0], [-3.0]])).tolist() == [[0.0], [3.0]]
 
 
-def test_sine_and_cosine_get_the_norm_of_1(rng):
+def test_sine_and_cosine_have_unit_norm(rng):
     """The sum of their squares is 1 with more digits than a float has."""
 
     def excess(a):
@@ -108,25 +108,25 @@ def test_sine_and_cosine_get_the_norm_of_1(rng):
     rows = floats(rng, 200, 2)
 
     assert np.abs(in_floats(program, rows)[:, 0]).max() > FLOAT_DIGITS
-    found = in_floats(corrected.program, rows)
-    assert np.abs(found[:, 0]).max() < 1e-12
-    wanted = np.array([np.sin(rows[:, 0]), np.cos(rows[:, 0])]).T
-    assert np.abs(found[:, 1:] - wanted).max() < 2 * FLOAT_DIGITS
+    result = in_floats(corrected.program, rows)
+    assert np.abs(result[:, 0]).max() < 1e-12
+    expected = np.array([np.sin(rows[:, 0]), np.cos(rows[:, 0])]).T
+    assert np.abs(result[:, 1:] - expected).max() < 2 * FLOAT_DIGITS
 
 
-def test_what_was_rounded_off_an_angle_turns_it(rng):
+def test_the_rounding_error_of_an_angle_is_applied(rng):
     corrected, program = all_corrected(
         lambda a: np.array([(a[0] * 100.0 + 0.1).sin() - (a[0] * 100.0).sin()]), (1,)
     )
     rows = floats(rng, 50, 1)
-    wanted = exact(program, rows).astype(float)
+    expected = exact(program, rows).astype(float)
 
-    assert np.abs(in_floats(corrected.program, rows) - wanted).max() < 2e-7
-    assert np.abs(in_floats(program, rows) - wanted).max() > 2e-6
+    assert np.abs(in_floats(corrected.program, rows) - expected).max() < 2e-7
+    assert np.abs(in_floats(program, rows) - expected).max() > 2e-6
 
 
-def test_quaternions_get_the_norm_of_1(rng):
-    """In C, also where the norm differs from 1 by so little that it counts as rounding."""
+def test_quaternions_have_unit_norm(rng):
+    """In C, also where the norm differs from 1 only by rounding."""
     unit = (UnitNorm(0, 0, 4, "the quaternion"),)
     corrected, _ = all_corrected(
         lambda a: np.array([(a * a).sum() - 1.0, a[0]]), (4,), unit_norms=unit
@@ -137,7 +137,7 @@ def test_quaternions_get_the_norm_of_1(rng):
     assert np.abs(excess).max() < 1e-12
 
 
-def test_steps_are_chosen_by_what_their_roundings_change():
+def test_critical_steps_are_those_whose_rounding_changes_results():
     """a + 1e6 is rounded to 1/16; all others to 1e-7 or less."""
     program = program_for(lambda a: np.array([(a[0] + 1e6) - 1e6 + a[1] * a[2]]), (3,))
     rows = [np.array([[0.3, 0.4, 0.5], [0.1, 0.2, -0.7]])]
@@ -163,7 +163,7 @@ def dynamics_of(name, *, floating=True, quantity="forward_dynamics"):
     return kd, exported_functions(kd, [quantity], derivatives=False, prefix="r", names=Names())[0]
 
 
-def test_a_function_that_loses_no_digits_comes_back_as_it_is():
+def test_a_function_that_loses_no_digits_is_unchanged():
     kd, one = dynamics_of("pendulum", floating=False)
     assert compensate_rounding(kd, one) is one
 
@@ -175,7 +175,7 @@ COMPILERS += [("clang", "-std=c99")] if shutil.which("clang") else []
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_products_are_not_contracted_into_sums(compiler, tmp_path, rng):
-    """Options that let a compiler do so do no harm: it could lose what a product rounds off."""
+    """Contraction would lose the rounding errors of products, so options must not enable it."""
     function = CANCELLING["products"]
     corrected, program = all_corrected(lambda a: np.array([function(a)]), (3,))
     package = package_for(program, FLOAT, lanes=4)
@@ -185,13 +185,13 @@ def test_products_are_not_contracted_into_sums(compiler, tmp_path, rng):
     run([*compiler, *CONTRACTED, *package.sources, "lw_check.c", "-lm", "-o", "lw_check"], tmp_path)
 
     rows = floats(rng, 50, 3)
-    wanted = exact(program, rows).astype(float)
+    expected = exact(program, rows).astype(float)
     for batch in (False, True):
-        (found,) = results(package, tmp_path, rows, batch=batch)
-        assert np.abs(found / wanted - 1.0).max() < 1e-6
+        (result,) = results(package, tmp_path, rows, batch=batch)
+        assert np.abs(result / expected - 1.0).max() < 1e-6
 
 
-def test_a_robot_in_floats_is_exact_to_1e_5_at_states_it_was_not_made_for(tmp_path):
+def test_a_robot_in_floats_is_exact_to_1e_5_at_other_states(tmp_path):
     kd, plain = dynamics_of("quadrotor", quantity="mass_matrix_dot")
     one = compensate_rounding(kd, plain)
     sample = sample_of(kd, one, FLOAT, rows=300, seed=7)
@@ -200,11 +200,11 @@ def test_a_robot_in_floats_is_exact_to_1e_5_at_states_it_was_not_made_for(tmp_pa
     package = package_of(kd, [one], prefix="lw_test", real=FLOAT, names=Names(), lanes=4)
     build(package, tmp_path)
     for batch in (False, True):
-        found = results(package, tmp_path, *sample.inputs, batch=batch)
-        assert difference(found, sample.outputs) < 1e-5
+        result = results(package, tmp_path, *sample.inputs, batch=batch)
+        assert difference(result, sample.outputs) < 1e-5
 
 
-def test_the_report_tells_of_corrections_and_they_can_be_left_out(tmp_path):
+def test_the_report_lists_corrections_and_they_can_be_disabled(tmp_path):
     kd = lw.KinDyn(lw.robots.load("pendulum"), dtype=np.float32)
     functions = ["forward_dynamics", "com"]
     report = lw.export(kd, tmp_path / "a", functions)
@@ -223,7 +223,7 @@ def test_the_report_tells_of_corrections_and_they_can_be_left_out(tmp_path):
 
 @pytest.mark.peers
 def test_double_precision_may_differ_by_the_error_of_the_kernel():
-    """Which is measured with NumPy's longdouble, here against 60 digits."""
+    """It is measured with NumPy's longdouble; here it is compared with 60 digits."""
     model = load_quietly(next(path for path in ROBOT_FILES if path.name == "panda.urdf"))
     kd, one = dynamics_of(model)
     sample = sample_of(kd, one, DOUBLE, rows=10)
@@ -236,13 +236,13 @@ def test_double_precision_may_differ_by_the_error_of_the_kernel():
     q[3:7] /= np.linalg.norm(q[3:7])
     row = [q, *(part[worst] for part in sample.inputs[1:])]
     with mp.workdps(60):
-        given = [[*map(mp.mpf, part)] for part in row]
-        wanted = one.function.program.run(*given, functions=MPMATH, constant=mp.mpf)
-    error = difference([sample.outputs[0][[worst]]], [np.array([wanted], dtype=float)])
+        arguments = [[*map(mp.mpf, part)] for part in row]
+        expected = one.function.program.run(*arguments, functions=MPMATH, constant=mp.mpf)
+    error = difference([sample.outputs[0][[worst]]], [np.array([expected], dtype=float)])
     assert error == pytest.approx(errors[worst], rel=0.05)
 
 
 def test_replacing_a_program_keeps_its_ports():
     kd, one = dynamics_of("pendulum")
-    found = compensate_rounding(kd, one).function
-    assert replace(found, program=one.function.program, corrected=0) == one.function
+    result = compensate_rounding(kd, one).function
+    assert replace(result, program=one.function.program, corrected=0) == one.function

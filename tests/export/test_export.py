@@ -1,4 +1,4 @@
-"""Whole exports: what is written, that it is clean C, and that it gives what the kernels give."""
+"""Complete exports: their files are strict C, and their results agree with the kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _compiled_quickly(monkeypatch):
 
 
 def of_frames(kd):
-    """Every quantity, with the same frame where it needs some."""
+    """Return every quantity, with the same frame for all frame arguments."""
     frame, other = kd.model.frame_names[-1], kd.model.frame_names[0]
     frames = {"frame": frame, "frames": [frame, other], "reference": other}
     frames |= {"origin": frame, "axes": other}
@@ -64,7 +64,7 @@ def test_a_robot_in_both_precisions(dtype, options, tmp_path, monkeypatch):
     assert (tmp_path / "double_pendulum.h").read_text("ascii").count("_batch(size_t rows") == 3
 
 
-def test_a_norm_that_drifted_is_made_1_and_another_is_refused(tmp_path):
+def test_a_drifted_norm_is_normalized_and_a_wrong_norm_is_rejected(tmp_path):
     from tests.support.expressions import program_for
 
     program = program_for(lambda a: a * 1.0, (6,))
@@ -76,17 +76,17 @@ def test_a_norm_that_drifted_is_made_1_and_another_is_refused(tmp_path):
     far[1:5] *= 1.0011
     bad[1] = np.nan
     for batch in (False, True):
-        (found,) = results(package, tmp_path, [row, drifted, row], batch=batch)
-        np.testing.assert_array_equal(found[[0, 2]], [row, row])
-        np.testing.assert_allclose(found[1], row, rtol=1e-15)
-        (found,) = results(package, tmp_path, [row, bad, row], batch=batch)
-        assert np.isnan(found[1]).any()
+        (result,) = results(package, tmp_path, [row, drifted, row], batch=batch)
+        np.testing.assert_array_equal(result[[0, 2]], [row, row])
+        np.testing.assert_allclose(result[1], row, rtol=1e-15)
+        (result,) = results(package, tmp_path, [row, bad, row], batch=batch)
+        assert np.isnan(result[1]).any()
         with pytest.raises(LinkworkError, match="lw_test_f"):
             results(package, tmp_path, [row, row, far], batch=batch)
 
 
-def test_a_norm_in_single_precision_is_made_1_to_the_last_bit(tmp_path, rng):
-    """As the kernels do it, which have double precision for it."""
+def test_a_norm_in_single_precision_is_1_to_the_last_bit(tmp_path, rng):
+    """As in the kernels, which normalize in double precision."""
     from tests.support.expressions import program_for
 
     program = program_for(lambda a: a * 1.0, (4,))
@@ -95,18 +95,18 @@ def test_a_norm_in_single_precision_is_made_1_to_the_last_bit(tmp_path, rng):
     rows = rng.normal(size=(300, 4))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) / rng.uniform(0.9991, 1.0009, (300, 1))
     rows = rows.astype(np.float32).astype(float)
-    (found,) = results(package, tmp_path, rows)
+    (result,) = results(package, tmp_path, rows)
 
-    wanted = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    assert np.abs(found - wanted).max() < 2.0**-24
+    expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    assert np.abs(result - expected).max() < 2.0**-24
 
 
-def test_wrenches_gravity_and_any_kernel_are_functions_too(tmp_path):
+def test_kernels_with_wrenches_and_gravity_and_fused_kernels(tmp_path):
     kd = floater()
     frame = kd.model.frame_names[-1]
-    given = kd.function("inverse_dynamics", wrenches=[frame], gravity=True)
+    arguments = kd.function("inverse_dynamics", wrenches=[frame], gravity=True)
     fused = kd.function("com", ("jacobian", frame))
-    report = lw.export(kd, tmp_path, {"with_forces": given, "Both of them": fused}, prefix="r")
+    report = lw.export(kd, tmp_path, {"with_forces": arguments, "Both of them": fused}, prefix="r")
 
     assert [row.name for row in report.rows] == ["r_with_forces", "r_Both_of_them"]
     header = " ".join((tmp_path / "r.h").read_text("ascii").split())
@@ -123,7 +123,7 @@ def test_a_kernel_in_single_precision_is_compared_in_double(tmp_path):
     assert all(row.difference < 1e-15 for row in report.rows)
 
 
-def test_the_package_of_the_same_name_can_be_called(tmp_path):
+def test_the_package_is_callable(tmp_path):
     import linkwork.export as package
 
     report = package(floater(), tmp_path, ["com"], check=False)
@@ -131,25 +131,25 @@ def test_the_package_of_the_same_name_can_be_called(tmp_path):
     assert package.export is lw.export or package is lw.export
 
 
-def test_a_robot_that_cannot_move(tmp_path):
-    """It has poses and no dynamics."""
+def test_a_robot_without_moving_joints(tmp_path):
+    """It has poses but no dynamics."""
     kd = lw.KinDyn(lw.robots.load("quadrotor"), floating=False)
     report = lw.export(kd, tmp_path, ["transform:body", "com"], lanes=2)
     assert max(differences(report).values()) == 0.0
     run([CC, "-std=c99", "-fsyntax-only", *STRICT, *sorted(tmp_path.glob("*.c"))], tmp_path)
 
-    with pytest.raises(ArgumentError, match=r"mass_matrix .*cannot move"):
+    with pytest.raises(ArgumentError, match=r"mass_matrix .*no moving joints"):
         lw.export(kd, tmp_path, ["mass_matrix"])
 
 
-def test_where_there_is_no_compiler_the_report_says_so(tmp_path, monkeypatch):
+def test_without_a_compiler_the_report_states_it(tmp_path, monkeypatch):
     monkeypatch.setattr(check.shutil, "which", lambda name: None)
     report = lw.export(floater(), tmp_path, ["com"])
 
     assert report.compiler is None
-    assert report.told() == "Not compiled and not checked: there is no C compiler."
+    assert "no C compiler" in report.summary()
     assert report.rows[0].difference is None
-    assert report.told() in (tmp_path / "README.md").read_text("ascii")
+    assert report.summary() in (tmp_path / "README.md").read_text("ascii")
 
 
 def test_code_that_differs_from_the_kernel_is_not_written(tmp_path, monkeypatch):
@@ -158,9 +158,9 @@ def test_code_that_differs_from_the_kernel_is_not_written(tmp_path, monkeypatch)
     def spoiled(*args, **named):
         package = wrong(*args, **named)
         (one,) = package.functions
-        text = one.code.text.replace(" - ", " + ")
-        assert text != one.code.text
-        object.__setattr__(one, "code", type(one.code)(text, one.code.work))
+        code = one.code.text.replace(" - ", " + ")
+        assert code != one.code.text
+        object.__setattr__(one, "code", type(one.code)(code, one.code.work))
         return package
 
     monkeypatch.setattr(write, "package_of", spoiled)
@@ -169,7 +169,7 @@ def test_code_that_differs_from_the_kernel_is_not_written(tmp_path, monkeypatch)
     assert not (tmp_path / "new").exists()
 
 
-def test_files_of_others_are_not_replaced(tmp_path):
+def test_other_files_are_not_overwritten(tmp_path):
     kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
     lw.export(kd, tmp_path, ["com"], check=False)
     lw.export(kd, tmp_path, ["mass_matrix"], check=False)
@@ -179,7 +179,7 @@ def test_files_of_others_are_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("options", "message"),
     [
         ({"functions": "com"}, "functions.*list.*'com'"),
         ({"functions": []}, "functions.*at least one"),
@@ -191,13 +191,13 @@ def test_files_of_others_are_not_replaced(tmp_path):
         ({"kd": 3}, "KinDyn.*3"),
     ],
 )
-def test_wrong_arguments_are_named(options, text, tmp_path):
-    with pytest.raises(LinkworkError, match=text):
+def test_wrong_arguments_are_named(options, message, tmp_path):
+    with pytest.raises(LinkworkError, match=message):
         lw.export(options.pop("kd", floater()), tmp_path / "x", **options)
     assert not (tmp_path / "x").exists()
 
 
-def test_every_output_has_a_meaning_and_every_line_is_short(tmp_path):
+def test_every_output_is_described_and_every_line_is_short(tmp_path):
     kd = floater()
     lw.export(kd, tmp_path, of_frames(kd), prefix="r", lanes=2, check=False)
     lines = (tmp_path / "r.h").read_text("ascii").splitlines()
@@ -210,21 +210,20 @@ def test_every_output_has_a_meaning_and_every_line_is_short(tmp_path):
 
 @pytest.mark.peers
 def test_a_result_that_is_sensitive_to_rounding_may_differ_more():
-    """The mass matrix of panda is ill-conditioned if its base moves freely, and not if it does
-    not."""
+    """The mass matrix of panda is ill-conditioned only with a floating base."""
     model = load_quietly(next(path for path in ROBOT_FILES if path.name == "panda.urdf"))
     allowed = []
     for floating in (True, False):
         kd = lw.KinDyn(model, floating=floating)
-        wanted = exported_functions(
+        expected = exported_functions(
             kd, ["forward_dynamics"], derivatives=False, prefix="p", names=Names()
         )
-        allowed.append(sample_of(kd, wanted[0], DOUBLE, rows=10).allowed)
+        allowed.append(sample_of(kd, expected[0], DOUBLE, rows=10).allowed)
     assert allowed[0] > 2e-13
     assert allowed[1] == 1e-13
 
 
-def test_a_compiler_that_does_not_return_is_stopped(tmp_path, monkeypatch):
+def test_a_compiler_that_does_not_terminate_is_stopped(tmp_path, monkeypatch):
     compiler = tmp_path / "endless"
     compiler.write_text(
         '#!/bin/sh\ncase "$1" in --version) echo endless;; *) exec sleep 1000;; esac\n'

@@ -1,8 +1,8 @@
-"""Exports under every compiler that is there: strict, sanitized, as C++, and for microcontrollers.
+"""Exports with all available compilers: strict, sanitized, as C++, and for microcontrollers.
 
-GCC, under the name cc, is always needed. Clang, CMake and a cross-compiler are used where they are
-installed: each has its own tests below, which are not there otherwise. What all of them must keep
-to is also checked with GCC. `make test-embedded` needs all of them, and says how to install them.
+GCC, under the name cc, is always needed. Tests with Clang, CMake and a cross-compiler are defined
+only where these are installed. Their common requirements are also checked with GCC.
+`make test-embedded` needs all of them, and prints how to install them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from linkwork.export.requests import DEFAULT_FUNCTIONS
 
 pytestmark = pytest.mark.slow
 
-CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")  # what the example needs
+CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")  # the functions of the example
 SANITIZED = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-O0", "-g")
 C_COMPILERS = ["cc", *filter(shutil.which, ["clang"])]
 CPP_COMPILERS = ["g++", *filter(shutil.which, ["clang++"])]
 CORTEX_M4 = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
-# Compiler, its options, and what the names of its tools begin with.
+# Compiler, its options, and the prefix of the names of its tools.
 TARGETS = {
     "this machine": (CC, (), ""),
     "Cortex-M4": ("arm-none-eabi-gcc", CORTEX_M4, "arm-none-eabi-"),
@@ -36,7 +36,7 @@ LIBM = {"sinf", "cosf", "sqrtf", "atan2f", "sincosf", "fmaf"}
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    """A floating robot, cut into parts, with functions of many rows."""
+    """A floating robot, split into parts, with functions of many rows."""
     folder = tmp_path_factory.mktemp("exported")
     kd = lw.KinDyn(lw.robots.load("double_pendulum"))
     with pytest.MonkeyPatch.context() as patch:
@@ -75,15 +75,15 @@ def test_the_self_test_fails_where_a_result_is_wrong(exported, tmp_path):
 
 
 def has_sanitizers(compiler):
-    """Whether it links them: Clang has them in a package of its own."""
+    """Whether the compiler links them: for Clang they are a separate package."""
     command = [compiler, *SANITIZED, "-x", "c", "-", "-o", "/dev/null"]
-    text = b"int main(void) { return 0; }"
-    return not subprocess.run(command, input=text, capture_output=True, check=False).returncode
+    code = b"int main(void) { return 0; }"
+    return not subprocess.run(command, input=code, capture_output=True, check=False).returncode
 
 
 @pytest.mark.parametrize("compiler", ["cc", *filter(has_sanitizers, C_COMPILERS[1:])])
-def test_it_has_no_undefined_behaviour(compiler, exported, tmp_path):
-    """Sanitizers watch the self-test and the example, compiled as strictly as can be."""
+def test_it_has_no_undefined_behavior(compiler, exported, tmp_path):
+    """Sanitizers check the self-test and the example."""
     flags = ["-std=c99", *STRICT, *SANITIZED]
     for program in ("selftest", "main"):
         command = [compiler, *flags, exported / f"{program}.c", *library(exported)]
@@ -99,7 +99,7 @@ def test_it_compiles_without_a_warning(compiler, exported, tmp_path):
 
 @pytest.mark.parametrize("compiler", CPP_COMPILERS)
 def test_it_is_cpp_as_well(compiler, exported, tmp_path):
-    """Compiled as C++17 it links and runs, and so it does with C++ calling the C library."""
+    """It compiles and runs as C++17, and as a C library called from C++."""
     cpp = [compiler, "-x", "c++", "-std=c++17", *STRICT]
     run([*cpp, exported / "selftest.c", *library(exported), "-lm", "-o", "all"], tmp_path)
     for path in library(exported):
@@ -113,8 +113,8 @@ def test_it_is_cpp_as_well(compiler, exported, tmp_path):
 
 
 def test_cmake_has_all_files(exported):
-    text = (exported / "CMakeLists.txt").read_text("ascii")
-    listed = text.split("STATIC")[1].split(")")[0].split()
+    code = (exported / "CMakeLists.txt").read_text("ascii")
+    listed = code.split("STATIC")[1].split(")")[0].split()
     assert listed == sorted(listed, key=lambda name: "_batch" in name)
     assert set(listed) == {name for name in sources(exported) if name.startswith("dp_")}
 
@@ -128,7 +128,7 @@ if shutil.which("cmake"):
 
 
 def test_only_constants_are_global(exported, tmp_path):
-    """Nothing is kept between calls: no object has data that can be written."""
+    """There is no state between calls: no object has writable data."""
     for path in library(exported):
         run([CC, "-std=c99", "-c", path, "-o", "x.o"], tmp_path)
         symbols = run(["nm", "x.o"], tmp_path).split("\n")
@@ -139,8 +139,7 @@ def test_only_constants_are_global(exported, tmp_path):
 
 
 def test_no_function_calls_itself(exported):
-    """Functions call libm, and those that stand before them in the file: so there is no
-    recursion."""
+    """Functions only call libm and functions defined before them in the file."""
     for path in library(exported):
         calls = check.called_functions({path.name: path.read_text("ascii")})
         names = list(calls)
@@ -151,29 +150,29 @@ def test_no_function_calls_itself(exported):
 
 @pytest.mark.parametrize("name", [name for name, row in TARGETS.items() if shutil.which(row[0])])
 def test_single_precision_for_a_small_processor(name, tmp_path, capsys):
-    """No number becomes a double, the stack is small, and nothing but libm is called."""
+    """No value becomes a double, the stack is small, and only libm is called."""
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False, dtype=np.float32)
     report = lw.export(kd, tmp_path, DEFAULT_FUNCTIONS, check=False)
     compiler, machine, tools = TARGETS[name]
     flags = ["-std=c99", "-Os", "-Wdouble-promotion", "-Wfloat-conversion", *STRICT]
     with capsys.disabled():
         print(f"\narm for {name}, {compiler} -Os: bytes")  # noqa: T201
-        for own in (row.name for row in report.rows):
-            command = [compiler, *machine, *flags, "-fstack-usage", "-c", f"{own}.c"]
-            run([*command, "-o", f"{own}.o"], tmp_path)
-            source = {f"{own}.c": (tmp_path / f"{own}.c").read_text("ascii")}
-            stack = check.stacks_of(source, tmp_path)[own]
-            code = int(run([f"{tools}size", f"{own}.o"], tmp_path).split("\n")[1].split()[0])
-            print(f"  {own}: code {code:,}, stack {stack:,}")  # noqa: T201
+        for symbol in (row.name for row in report.rows):
+            command = [compiler, *machine, *flags, "-fstack-usage", "-c", f"{symbol}.c"]
+            run([*command, "-o", f"{symbol}.o"], tmp_path)
+            source = {f"{symbol}.c": (tmp_path / f"{symbol}.c").read_text("ascii")}
+            stack = check.stacks_of(source, tmp_path)[symbol]
+            code = int(run([f"{tools}size", f"{symbol}.o"], tmp_path).split("\n")[1].split()[0])
+            print(f"  {symbol}: code {code:,}, stack {stack:,}")  # noqa: T201
             assert stack < 2048
             assert code < 24_576
-            symbols = run([f"{tools}nm", f"{own}.o"], tmp_path).split("\n")
+            symbols = run([f"{tools}nm", f"{symbol}.o"], tmp_path).split("\n")
             used = {line.split()[-1] for line in symbols if " U " in line}
             assert used <= LIBM | {"_GLOBAL_OFFSET_TABLE_"}
 
 
 def test_the_stack_is_bounded_however_long_a_function_is(tmp_path, monkeypatch):
-    """Also without optimization, where each value of a part has a place of its own."""
+    """Also without optimization, where each value of a part is on the stack."""
     monkeypatch.setattr(check, "OPTIONS", ("-std=c99", "-O0"))
     kd = lw.KinDyn(lw.robots.load("arm"))
     report = lw.export(kd, tmp_path, ["mass_matrix", "jacobian:tool"], lanes=4)
@@ -182,7 +181,7 @@ def test_the_stack_is_bounded_however_long_a_function_is(tmp_path, monkeypatch):
     for row, limit in zip(report.rows, limits, strict=True):
         assert 0 < row.stack_bytes < limit
     monkeypatch.setattr(check, "MOST_VALUES", 20)
-    text = r"arm_jacobian_tool.*\d+ bytes.*\b160\b"
-    with pytest.raises(LinkworkError, match=text):
+    message = r"arm_jacobian_tool.*\d+ bytes.*\b160\b"
+    with pytest.raises(LinkworkError, match=message):
         lw.export(kd, tmp_path / "new", ["jacobian:tool"])
     assert not (tmp_path / "new").exists()

@@ -1,4 +1,4 @@
-"""No name of a robot can break the C that is written for it."""
+"""Names in a robot file cannot break the generated C code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOSTILE = (
 
 
 def robot(names):
-    """A chain whose links and joints have these names."""
+    """Return a chain whose links and joints have these names."""
     builder = lw.ModelBuilder(names[0])
     inertia = lw.solid_box(1.0, (0.1, 0.2, 0.3))
     builder.add_link(names[0], inertia=inertia)
@@ -55,31 +55,31 @@ def robot(names):
 
 
 @given(st.text())
-def test_a_text_in_a_comment_is_harmless_and_can_be_told_from_others(text):
-    shown = comment_text(text)
+def test_strings_in_comments_are_escaped_without_ambiguity(string):
+    shown = comment_text(string)
 
     assert re.fullmatch(r"[A-Za-z0-9 _.,:+=@^()\[\]/%-]*", shown)
     raw = re.sub(r"%([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), shown)
-    assert raw.encode("latin-1").decode("utf-8", "surrogatepass") == text
+    assert raw.encode("latin-1").decode("utf-8", "surrogatepass") == string
 
 
 @given(st.text())
-def test_a_text_in_an_identifier_has_letters_digits_and_single_underscores(text):
-    assert re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", identifier_part(text))
-    assert checked_prefix(default_prefix(text)) == default_prefix(text)
+def test_identifiers_have_letters_digits_and_single_underscores(string):
+    assert re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", identifier_part(string))
+    assert checked_prefix(default_prefix(string)) == default_prefix(string)
 
 
 @given(st.lists(st.sampled_from(["a", "A", "a_2", "a_batch", "A_Batch_2", "b"]), max_size=12))
-def test_no_two_names_are_alike_with_or_without_their_endings(wanted):
+def test_names_are_unique_with_and_without_their_endings(requested):
     names = Names()
-    made = [names.new(one, "_batch") for one in wanted]
-    every = [name.lower() for one in made for name in (one, f"{one}_batch")]
+    created = [names.new(one, "_batch") for one in requested]
+    every = [name.lower() for one in created for name in (one, f"{one}_batch")]
 
     assert len(set(every)) == len(every)
 
 
 def test_a_robot_of_hostile_names_compiles_without_a_warning(tmp_path):
-    """With trigraphs, which C99 has."""
+    """With trigraphs, which are part of C99."""
     kd = lw.KinDyn(robot(HOSTILE), floating=False)
     functions = [("transform", name) for name in HOSTILE]
     functions.append(kd.function("inverse_dynamics", wrenches=HOSTILE))
@@ -97,7 +97,7 @@ def test_a_robot_of_hostile_names_compiles_without_a_warning(tmp_path):
 
 @pytest.mark.parametrize("length", [20, 40, 48, 60, 90, 120, 400])
 def test_declarations_of_long_names_are_valid_c(length, tmp_path):
-    """Also where the first part of a declaration is longer than a line should be."""
+    """Also where the first part of a declaration is longer than a line."""
     names = [f"{letter}{'x' * (length - 1)}" for letter in "abc"]
     kd = lw.KinDyn(robot(names), floating=True)
     wrenches = kd.function("inverse_dynamics", wrenches=names)
@@ -113,21 +113,21 @@ def test_declarations_of_long_names_are_valid_c(length, tmp_path):
 
 
 @pytest.mark.parametrize("prefix", ["", "2f", "f g", "f;", "é", "f\n", "_f", "f_", "a__b", 3, None])
-def test_a_prefix_that_c_cannot_use_is_refused(prefix):
+def test_a_prefix_that_is_invalid_in_c_raises(prefix):
     with pytest.raises(ArgumentError, match="prefix") as caught:
         checked_prefix(prefix)
     assert repr(prefix) in str(caught.value)
 
 
 @pytest.mark.parametrize("prefix", ["math", "main", "selftest", "Float"])
-def test_a_prefix_that_is_the_name_of_another_file_is_refused(prefix):
+def test_a_prefix_that_is_the_name_of_another_file_raises(prefix):
     with pytest.raises(ArgumentError, match=f"prefix.*'{prefix}'"):
         checked_prefix(prefix)
     assert default_prefix(prefix) == f"robot_{prefix.lower()}"
 
 
-def test_no_function_takes_the_name_of_a_macro_or_a_type(tmp_path):
-    """Macros are in capitals, so a prefix in capitals is what could hit them."""
+def test_no_function_has_the_name_of_a_macro_or_a_type(tmp_path):
+    """Macros are in capitals, so a prefix in capitals could collide with them."""
     kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
     for prefix, name in (
         ("P", "NQ"),

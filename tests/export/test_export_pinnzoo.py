@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 def _compiled_quickly():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "OPTIONS", ("-std=c99", "-O0"))
-        patch.setattr(compiled_program, "background", Never)  # nobody waits for fast code
+        patch.setattr(compiled_program, "background", Never)  # no optimized code is needed
         yield
 
 
@@ -61,35 +61,35 @@ def pointer(array):
 
 
 def arguments(zoo, name, rng):
-    """Random arguments of a function."""
+    """Draw random arguments of a function."""
     x = zoo.randn_state(rng)
     sizes = {"v": zoo.nv, "tau": zoo.nv, "v_dot": zoo.nv, "q": zoo.nq}
     sizes["force"] = zoo.kinematics_size()
     return [x, *(rng.normal(size=sizes[one]) for one in input_names(name)[1:])]
 
 
-def in_python(zoo, name, given):
-    found = getattr(pz, name)(zoo, *given)
-    return list(found) if isinstance(found, tuple) else [found]
+def in_python(zoo, name, inputs):
+    result = getattr(pz, name)(zoo, *inputs)
+    return list(result) if isinstance(result, tuple) else [result]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_wrappers_of_plain_arrays(name, zoo, library, rng):
-    """Matrices are column after column, as in Julia."""
-    given = arguments(zoo, name, rng)
-    wanted = in_python(zoo, name, given)
-    found = [np.full(part.shape, np.nan, order="F") for part in wanted]
+    """Matrices are column-major, as in Julia."""
+    inputs = arguments(zoo, name, rng)
+    target = in_python(zoo, name, inputs)
+    result = [np.full(part.shape, np.nan, order="F") for part in target]
 
     wrapper = getattr(library, f"{name}_wrapper")
     wrapper.restype = None
-    wrapper(*map(pointer, given), *map(pointer, found))
+    wrapper(*map(pointer, inputs), *map(pointer, result))
 
-    for got, expected in zip(found, wanted, strict=True):
+    for got, expected in zip(result, target, strict=True):
         close(got, expected, 1e-12)
 
 
 def casadi_call(library, name, inputs, outputs):
-    """Call a function as CasADi's are called; None is a null pointer."""
+    """Call a function with CasADi's calling convention; None is a null pointer."""
     doubles = ctypes.POINTER(ctypes.c_double)
 
     def pointers(arrays):
@@ -101,23 +101,23 @@ def casadi_call(library, name, inputs, outputs):
 
 
 @pytest.mark.parametrize("name", ["forward_dynamics_deriv", "kinematics_force_jacobian"])
-def test_calls_as_of_casadi(name, zoo, library, rng):
+def test_casadis_calling_convention(name, zoo, library, rng):
     """A missing input is zero, and a missing output is not computed."""
     x, other = arguments(zoo, name, rng)
-    wanted = in_python(zoo, name, [x, np.zeros_like(other)])
-    for missing in range(len(wanted) + 1):
-        found = [np.full(part.shape, np.nan, order="F") for part in wanted]
-        outputs = [None if k == missing else part for k, part in enumerate(found)]
+    target = in_python(zoo, name, [x, np.zeros_like(other)])
+    for missing in range(len(target) + 1):
+        result = [np.full(part.shape, np.nan, order="F") for part in target]
+        outputs = [None if k == missing else part for k, part in enumerate(result)]
 
         assert casadi_call(library, name, [x, None], outputs) == 0
-        for k, (got, expected) in enumerate(zip(found, wanted, strict=True)):
+        for k, (got, expected) in enumerate(zip(result, target, strict=True)):
             if k == missing:
                 assert np.isnan(got).all()
             else:
                 close(got, expected, 1e-12)
 
 
-def test_shapes_and_names_as_casadi_asks_for_them(zoo, library):
+def test_shapes_and_names_as_casadi_queries_them(zoo, library):
     library.dynamics_deriv_sparsity_out.restype = ctypes.POINTER(ctypes.c_longlong)
     library.dynamics_deriv_sparsity_in.restype = ctypes.POINTER(ctypes.c_longlong)
     library.dynamics_deriv_name_in.restype = ctypes.c_char_p
@@ -133,16 +133,16 @@ def test_shapes_and_names_as_casadi_asks_for_them(zoo, library):
 
 
 def listed(library, name):
-    """A list of texts that ends in NULL."""
+    """Return a list of strings that ends in NULL."""
     function = getattr(library, f"get_{name}")
     function.restype = ctypes.POINTER(ctypes.c_char_p)
-    found, texts = [], function()
-    while texts[len(found)] is not None:
-        found.append(texts[len(found)].decode())
-    return tuple(found)
+    result, texts = [], function()
+    while texts[len(result)] is not None:
+        result.append(texts[len(result)].decode())
+    return tuple(result)
 
 
-def test_names_of_the_numbers_and_the_file(zoo, library, folder):
+def test_names_of_the_coordinates_and_the_file(zoo, library, folder):
     order = zoo.orders["nominal"]
     library.get_urdf_path.restype = ctypes.c_char_p
 
@@ -156,13 +156,13 @@ def test_names_of_the_numbers_and_the_file(zoo, library, folder):
 
 
 def test_a_model_without_bodies_has_no_kinematics(folder, rng):
-    """Its gravity is that of the KinDyn; the same wrapper.c serves both models."""
+    """Its gravity is that of the KinDyn; both models share wrapper.c."""
     library = ctypes.CDLL(str(folder / "build" / "libwithout.so"))
     zoo = model("cartpole")
-    x, found = zoo.randn_state(rng), np.empty(2)
-    library.C_func_wrapper(pointer(x), pointer(found))
+    x, result = zoo.randn_state(rng), np.empty(2)
+    library.C_func_wrapper(pointer(x), pointer(result))
 
-    close(found, zoo.C_func(x), 1e-12)
+    close(result, zoo.C_func(x), 1e-12)
     assert not hasattr(library, "kinematics_wrapper")
     assert listed(library, "kinematics_bodies") == ()
     names = {path.stem for path in (folder / "models/without/generated_code").glob("*.c")}
@@ -170,8 +170,8 @@ def test_a_model_without_bodies_has_no_kinematics(folder, rng):
 
 
 @pytest.mark.parametrize("compiler", [c for c in ("gcc", "g++", "clang") if shutil.which(c)])
-def test_compilers_have_nothing_to_say(compiler, folder, tmp_path):
-    """All files as C; some as C++, as that takes long and they are all of one kind."""
+def test_it_compiles_without_a_warning(compiler, folder, tmp_path):
+    """All files as C; only some as C++, because it takes long."""
     language = ["-x", "c++", "-std=c++17"] if compiler == "g++" else ["-std=c99"]
     code = folder / "models" / "stick" / "generated_code"
     names = ("kinematics*.c", "vector*.c") if compiler == "g++" else ("*.c",)
@@ -181,15 +181,15 @@ def test_compilers_have_nothing_to_say(compiler, folder, tmp_path):
     run([compiler, *language, *STRICT, *include, "-fsyntax-only", *sources], tmp_path)
 
 
-def test_it_has_no_undefined_behaviour(zoo, folder, tmp_path, rng):
-    """Sanitizers watch a program that calls functions."""
+def test_it_has_no_undefined_behavior(zoo, folder, tmp_path, rng):
+    """Sanitizers check a program that calls functions."""
     x, tau = arguments(zoo, "dynamics", rng)
-    numbers = ", ".join(map(repr, [*x.tolist(), *tau.tolist()]))
+    values = ", ".join(map(repr, [*x.tolist(), *tau.tolist()]))
     (tmp_path / "main.c").write_text(f"""#include "dynamics.h"
 #include "kinematics_velocity_jacobian.h"
 #include <stdio.h>
 int main(void) {{
-  static double in[] = {{{numbers}}}, out[{2 * zoo.nv}], J[{3 * zoo.nx}], *res[2] = {{out, J}};
+  static double in[] = {{{values}}}, out[{2 * zoo.nv}], J[{3 * zoo.nx}], *res[2] = {{out, J}};
   const double *arg[2] = {{in, in + {zoo.nx}}};
   if (dynamics(arg, res, 0, 0, 0) || kinematics_velocity_jacobian(arg, res + 1, 0, 0, 0)) return 1;
   for (int k = 0; k < {2 * zoo.nv}; ++k) printf("%.17g\\n", out[k]);
@@ -200,27 +200,27 @@ int main(void) {{
     flags = ["-std=c99", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"]
     run([CC, *flags, f"-I{code}", *sources, "-lm", "-o", "main"], tmp_path)
 
-    found = [float(line) for line in run(["./main"], tmp_path).split()]
-    close(found, zoo.dynamics(x, tau), 1e-12)
+    result = [float(line) for line in run(["./main"], tmp_path).split()]
+    close(result, zoo.dynamics(x, tau), 1e-12)
 
 
-def test_names_of_a_robot_cannot_break_the_c(tmp_path):
+def test_names_of_a_robot_cannot_break_the_c_code(tmp_path):
     name = '"); evil(?\\n&#228;*/'.replace('"', "&quot;")
-    text = f'<robot name="r">{link("a")}{link("b")}{joint(name, "a", "b")}</robot>'
-    zoo = pz.Model(text, [], floating=False)
+    xml = f'<robot name="r">{link("a")}{link("b")}{joint(name, "a", "b")}</robot>'
+    zoo = pz.Model(xml, [], floating=False)
     zoo.export(tmp_path, check=False)
-    code = tmp_path / "models" / "r" / "generated_code"
-    run([CC, "-shared", "-fPIC", *STRICT, code / "vector_orders.c", "-o", "names.so"], tmp_path)
+    folder = tmp_path / "models" / "r" / "generated_code"
+    run([CC, "-shared", "-fPIC", *STRICT, folder / "vector_orders.c", "-o", "names.so"], tmp_path)
 
     assert listed(ctypes.CDLL(str(tmp_path / "names.so")), "vel_order") == zoo.joint_names
     assert zoo.joint_names == ('"); evil(?\\n\u00e4*/',)
 
 
-def test_it_is_written_again_but_over_no_other_file(tmp_path):
+def test_an_export_can_be_overwritten_but_other_files_cannot(tmp_path):
     zoo = model("pendulum")
     zoo.export(tmp_path, check=False)
     report = zoo.export(tmp_path, check=False)
-    assert report.note == "it was not asked for"
+    assert report.compiler is None
     (tmp_path / "Makefile").write_text("all:\n")
     with pytest.raises(ArgumentError, match="Makefile"):
         zoo.export(tmp_path, check=False)
@@ -236,9 +236,9 @@ def test_wrong_code_is_not_written(tmp_path, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
-def test_options_that_do_not_fit_are_refused(tmp_path):
+def test_unsupported_options_raise(tmp_path):
     kd = model("pendulum").kd
-    for options, text in (
+    for options, message in (
         ({"bodies": ["pole_tip"]}, "bodies.*pinnzoo=True"),
         ({"body": []}, "'body'"),
         ({"pinnzoo": True, "lanes": 4}, "lanes.*pinnzoo=True"),
@@ -246,23 +246,23 @@ def test_options_that_do_not_fit_are_refused(tmp_path):
         ({"pinnzoo": True, "bodies": "pole_tip"}, "bodies.*list.*'pole_tip'"),
         ({"pinnzoo": True, "orientation": "rpy"}, "'none', 'quaternion', 'axis_angle'.*'rpy'"),
     ):
-        with pytest.raises(ArgumentError, match=text):
+        with pytest.raises(ArgumentError, match=message):
             lw.export(kd, tmp_path, **options)
     with pytest.raises(lw.NameNotFoundError, match=r"'pol'.*'pole'"):
         lw.export(kd, tmp_path, pinnzoo=True, actuated=["pol"], check=False)
 
 
 def test_the_command(tmp_path):
-    """A file with a floating base, and bodies."""
+    """For a file with a floating base, and bodies."""
     (tmp_path / "own.urdf").write_text(STICK)
-    given = ("export", tmp_path / "own.urdf", "-o", tmp_path, "--pinnzoo", "--no-check", "--json")
-    done = run_command(*given, "--orientation", "quaternion", "--bodies", "a, root")
+    inputs = ("export", tmp_path / "own.urdf", "-o", tmp_path, "--pinnzoo", "--no-check", "--json")
+    done = run_command(*inputs, "--orientation", "quaternion", "--bodies", "a, root")
     facts = json.loads(done.stdout)
     assert [row["name"] for row in facts["functions"]] == list(FUNCTIONS)
     code = tmp_path / "models/stick/generated_code"
     assert "res[0]  locs_out: 14" in (code / "kinematics.h").read_text()
     assert '"q_w"' in (code / "vector_orders.c").read_text()
 
-    done = run_command(*given, "--base", "root")
+    done = run_command(*inputs, "--base", "root")
     assert done.returncode == 2
     assert done.stderr == "linkwork: error: base: PinnZoo has no such option; leave it out\n"

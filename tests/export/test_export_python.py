@@ -1,4 +1,4 @@
-"""The Python module that `make python` makes of an export, in a process of its own."""
+"""The Python module that `make python` builds from an export, in a separate process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import sys
 import numpy as np
 import dp
 
-given = np.load("given.npz")
-q, nu, nu_dot = (given[name] for name in ("q", "nu", "nu_dot"))
+arrays = np.load("inputs.npz")
+q, nu, nu_dot = (arrays[name] for name in ("q", "nu", "nu_dot"))
 M, tau = np.full((5, 8, 8), np.nan), np.full((5, 8), np.nan)
 dp.mass_matrix(q, M)
 dp.inverse_dynamics(q, nu, nu_dot, tau)
-np.savez("found.npz", M=M, tau=tau)
+np.savez("results.npz", M=M, tau=tau)
 assert "ctypes" not in dp.__dict__
 print(dp.inverse_dynamics.__doc__)
 for arrays in (
@@ -32,11 +32,11 @@ for arrays in (
     except (TypeError, ValueError, BufferError) as error:
         print(error)
 """
-SAID = """\
+OUTPUT = """\
 inverse_dynamics(q, nu, nu_dot, out)
 expected 2 arrays, got 1
-out: expected 64 numbers of C type double in each of 5 rows
-q: expected 9 numbers of C type double in each of 2 rows
+out: expected 64 elements of C type double in each of 5 rows
+q: expected 9 elements of C type double in each of 2 rows
 ndarray is not C-contiguous
 ndarray is not C-contiguous
 row 0: the norm of a quaternion or (cos, sin) pair is not 1
@@ -45,7 +45,7 @@ q and out overlap
 
 
 def test_python_calls_the_compiled_functions(tmp_path, rng, monkeypatch):
-    """Also one that is cut into parts, and so has a workspace."""
+    """Also one that is split into parts and therefore has a workspace."""
     monkeypatch.setattr("linkwork.engine.codegen.c.functions.LONGEST_UNCUT", 150)
     monkeypatch.setattr("linkwork.engine.codegen.c.functions.LONGEST_PART", 150)
     kd = floater()
@@ -55,11 +55,11 @@ def test_python_calls_the_compiled_functions(tmp_path, rng, monkeypatch):
     flags = "CFLAGS=-O0 -Wall -Wextra -Wconversion -Werror"
     run(["make", "python", flags, f"PYTHON={sys.executable}"], tmp_path)
     q, nu, nu_dot = kd.random(5, seed=1), *rng.normal(size=(2, 5, kd.nv))
-    np.savez(tmp_path / "given.npz", q=q, nu=nu, nu_dot=nu_dot)
+    np.savez(tmp_path / "inputs.npz", q=q, nu=nu, nu_dot=nu_dot)
     path = {"PYTHONPATH": str(tmp_path / "python")}
 
-    assert run([sys.executable, "-c", SCRIPT], tmp_path, env=path) == SAID
-    found = np.load(tmp_path / "found.npz")
-    np.testing.assert_allclose(found["M"], kd.mass_matrix(q), rtol=1e-13, atol=1e-13)
-    wanted = kd.inverse_dynamics(q, nu, nu_dot)
-    np.testing.assert_allclose(found["tau"], wanted, rtol=1e-12, atol=1e-12)
+    assert run([sys.executable, "-c", SCRIPT], tmp_path, env=path) == OUTPUT
+    result = np.load(tmp_path / "results.npz")
+    np.testing.assert_allclose(result["M"], kd.mass_matrix(q), rtol=1e-13, atol=1e-13)
+    expected = kd.inverse_dynamics(q, nu, nu_dot)
+    np.testing.assert_allclose(result["tau"], expected, rtol=1e-12, atol=1e-12)

@@ -1,9 +1,9 @@
-"""Functions of very many states, computed chunk by chunk on one machine or on a cluster.
+"""Functions of large numbers of states, computed in chunks on one machine or on a cluster.
 
 `plan` describes the computation, and `states` reads or draws its inputs. `chunks` computes one
-chunk, and `store` keeps it in a Zarr group. `journal` records which chunks are done, so that a run
-can be stopped at any moment. `runners` computes chunks in this process or on a cluster, and `run`
-combines all of it. The command is `linkwork batch`. Its packages are those of the extra `scale`.
+chunk, and `store` writes it to a Zarr group. `journal` records which chunks are done, so that a run
+can be stopped at any time. `runners` computes chunks in this process or on a cluster, and `run`
+combines all of it. The command is `linkwork batch`. It needs the packages of the extra `scale`.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The work on one chunk: read its states, compute and write, or compute again and compare."""
+"""Operations on one chunk: compute and write it, or compute it again and compare."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class WorkerEnvironment:
     processor: str
 
     def check(self, plan: Plan) -> None:
-        """Raise if the plan was made by another version."""
+        """Raise if the plan was created by another version."""
         planned = plan.facts["linkwork"], plan.facts["sources"]
         if (self.linkwork, self.sources) != planned:
             raise version_mismatch(planned[0], self.linkwork)
 
 
 def this_environment() -> WorkerEnvironment:
-    """The environment of this process."""
+    """Return the environment of this process."""
     machine = this_machine()
     vendor, family, model = machine.name.split("|")[:3]
     name = f"{vendor} {family}/{model}, {machine.lanes} lanes, {digest_of_json(machine.name)[:8]}"
@@ -45,27 +45,27 @@ def this_environment() -> WorkerEnvironment:
 
 
 def version_mismatch(command: str, worker: str) -> LinkworkError:
-    """The error about a worker that has another version of linkwork than the command."""
+    """Return the error for a worker that has another version of linkwork than the command."""
     which = "of the same version with other sources" if command == worker else worker
-    text = f"the command is linkwork {command}, and there are workers with linkwork {which}"
-    return LinkworkError(f"{text}; install the same one on all of them")
+    message = f"the command is linkwork {command}, but there are workers with linkwork {which}"
+    return LinkworkError(f"{message}; install the same one on all of them")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of the work on a chunk."""
+    """The outcome of an operation on a chunk."""
 
     chunk: int
     digest: str  # of its states, if they are read from a file
     processor: str  # that computed it
-    refused: str = ""  # why it was not computed, or what is wrong with the stored results
+    error: str = ""  # why it was not computed, or what is wrong with the stored results
 
 
 def compute(plan: Plan, chunk: int, threads: int | None = None) -> Outcome:
     """Compute a chunk and write it; on return it is on the disk.
 
-    If a function rejects a state, the chunk is not done, and the outcome has the message. Arrays of
-    the functions before that one may already hold the rows of the chunk.
+    If a function rejects a state, the chunk is not done, and the outcome has the error message.
+    Arrays of the functions before that one may already contain the rows of the chunk.
     """
     digest, states = read_states(plan, chunk)
     arrays = _arrays(plan)
@@ -74,7 +74,7 @@ def compute(plan: Plan, chunk: int, threads: int | None = None) -> Outcome:
         for port, rows in results(plan, chunk, states, threads):
             store.write(plan, arrays[port.name], port, chunk, rows)
     except (ValueRangeError, SingularJointError, ShapeError) as error:
-        message = _with_rows_of_all(str(error), plan, chunk)
+        message = _with_global_rows(str(error), plan, chunk)
     return Outcome(chunk, digest, this_environment().processor, message)
 
 
@@ -97,16 +97,16 @@ def verify(plan: Plan, chunk: int, threads: int | None = None) -> Outcome:
 
 
 def states_digest(plan: Plan, chunk: int, threads: int | None = None) -> Outcome:
-    """Read the states of a chunk, and compute nothing."""
+    """Read the states of a chunk without computing."""
     del threads
     return Outcome(chunk, read_states(plan, chunk)[0], "")
 
 
 def read_states(plan: Plan, chunk: int) -> tuple[str, dict[str, Array]]:
-    """The digest of the states of a chunk, and the rows to compute it from, by input.
+    """Return the digest of the states of a chunk, and the rows to compute it from, by input.
 
-    Rows that only fill up a group of rows are copies of the first and the last state. The states
-    of other chunks might be rejected, which must not affect this one.
+    Rows that only complete a group of rows are copies of the first and the last state: states of
+    other chunks might be rejected, which must not affect this one.
     """
     start, stop = plan.span(chunk)
     first, last = plan.aligned_span(chunk)
@@ -122,7 +122,7 @@ def read_states(plan: Plan, chunk: int) -> tuple[str, dict[str, Array]]:
 def results(
     plan: Plan, chunk: int, states: dict[str, Array], threads: int | None
 ) -> Iterator[tuple[Port, Array]]:
-    """The rows of each array of results."""
+    """Compute the rows of each array of results."""
     this_environment().check(plan)
     start, stop = plan.span(chunk)
     first, _ = plan.aligned_span(chunk)
@@ -136,7 +136,7 @@ def results(
 
 @lru_cache(maxsize=4)
 def _compiled(plan: Plan) -> tuple[Function, ...]:
-    """The functions with their optimized code in use, so that it computes all chunks."""
+    """Return the functions with their optimized code in use, so that it computes all chunks."""
     for function in plan.functions:
         function.kernel.warmup()
     return plan.functions
@@ -148,16 +148,16 @@ def _arrays(plan: Plan) -> dict[str, Any]:
 
 
 def _bits(array: Array) -> Array:
-    """The bits of an array, to be compared: NaN equals itself, and 0 does not equal -0."""
+    """Return the bits of an array for a comparison: NaN equals itself, and 0 differs from -0."""
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
-def _with_rows_of_all(text: str, plan: Plan, chunk: int) -> str:
-    """A message about a row of the computed range, with its index among all rows instead."""
+def _with_global_rows(message: str, plan: Plan, chunk: int) -> str:
+    """Replace the index of a row in the computed range by its index among all rows."""
     first = plan.aligned_span(chunk)[0]
     start, stop = plan.span(chunk)
 
-    def row_of_all(match: re.Match[str]) -> str:
+    def global_row(match: re.Match[str]) -> str:
         return f"(row {min(max(first + int(match[1]), start), stop - 1):,})"
 
-    return re.sub(r"\(row (\d+)\)", row_of_all, text)
+    return re.sub(r"\(row (\d+)\)", global_row, message)

@@ -1,12 +1,12 @@
-"""Which chunks are done, in a file beside the results: result.zarr.journal.
+"""The journal of a run: which chunks are done, in the file result.zarr.journal.
 
 Lines    the first describes the run, as JSON; each other line is a chunk that is done, with the
-         digest of its states. Every line ends with its own checksum
+         digest of its states. Every line ends with its checksum
 Order    a line is written after the files of its chunk are on the disk. So a chunk with a line is
-         done, in whatever way the run ended. A power cut may cost the lines of the last second,
-         whose chunks are computed again; a kill costs none
-Torn     a line whose checksum is wrong does not count; a file whose first line is not a description
-         of a run is not touched
+         done, however the run ended. A power failure may lose the lines of the last second, whose
+         chunks are computed again; a kill loses none
+Torn     a line whose checksum is wrong is ignored; a file whose first line is not a description
+         of a run is not modified
 Lock     held by the run that writes; a second run is rejected, and so is one that has read the
          journal before another run wrote to it
 """
@@ -52,7 +52,7 @@ class Journal:
                 raise
 
     def add(self, chunk: int, digest: str) -> None:
-        """Count a chunk as done."""
+        """Mark a chunk as done."""
         with writing(self.path):
             self._append(json.dumps([chunk, digest]))
             if time.monotonic() > self._synchronized + SYNCHRONIZE_PERIOD:
@@ -61,7 +61,7 @@ class Journal:
         self.done[chunk] = digest
 
     def remove(self, chunks: Iterable[int]) -> None:
-        """Do not count some chunks as done any more."""
+        """Mark chunks as not done."""
         for chunk in chunks:
             self.done.pop(chunk, None)
         with writing(self.path):
@@ -74,7 +74,7 @@ class Journal:
             self._rewrite()
 
     def close(self) -> None:
-        """Bring the last lines onto the disk, and let another run write."""
+        """Write the last lines to the disk, and release the lock."""
         with contextlib.suppress(OSError):
             os.fsync(self._handle)
         with contextlib.suppress(OSError):
@@ -83,11 +83,11 @@ class Journal:
     def _append(self, text: str) -> None:
         data = _line(text)
         written = os.write(self._handle, data)
-        if written < len(data):  # a full disk takes a part; the next attempt raises
+        if written < len(data):  # a full disk accepts only a part; the next attempt raises
             os.write(self._handle, data[written:])
 
     def _rewrite(self) -> None:
-        """Write all lines to another file, and put it in the place of this one."""
+        """Write all lines to another file, and replace this one with it."""
         lines = [json.dumps(self.head), *(json.dumps(entry) for entry in self.done.items())]
         other = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
         handle = os.open(other, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
@@ -99,11 +99,11 @@ class Journal:
             other.replace(self.path)
             synchronize(self.path.parent)
         except BaseException:
-            os.close(handle)  # the file before it stays open, and locked
+            os.close(handle)  # the previous file stays open and locked
             other.unlink(missing_ok=True)
             raise
-        before, self._handle = self._handle, handle
-        os.close(before)
+        previous, self._handle = self._handle, handle
+        os.close(previous)
 
     def _lock(self, handle: int) -> None:
         if fcntl is None:
@@ -114,23 +114,23 @@ class Journal:
             raise self._busy() from None
 
     def _check_file(self) -> None:
-        """Raise if another run has replaced the file that is locked."""
+        """Raise if another run has replaced the locked file."""
         if not os.path.samestat(os.fstat(self._handle), self.path.stat()):
             raise self._busy()
 
     def _check_content(self) -> None:
-        """Raise if another run has written since the journal was read, and has ended already."""
+        """Raise if another run has written since the journal was read, and has already ended."""
         now = read(self.path)
         if now is not None and (now[0]["facts"], now[1]) != (self.head["facts"], self.done):
             raise self._busy()
 
     def _busy(self) -> StateError:
-        text = f"{escaped(str(self.path))}: another run is writing"
-        return StateError(f"{text}; wait for it, or stop it")
+        message = f"{escaped(str(self.path))}: another run is writing"
+        return StateError(f"{message}; wait for it, or stop it")
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[int, str]] | None:
-    """The first line of a journal, and the chunks that are done; None if there is no journal.
+    """Return the first line of a journal and the chunks that are done; None without a journal.
 
     Raises:
         StateError: the file is not a journal, or its first line is damaged.
@@ -143,8 +143,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[int, str]] | None:
         return None
     head, *entries = [_content(line) for line in data.split(b"\n")]
     if not _is_head(head):
-        text = f"{escaped(str(path))} is damaged, or is not a journal of `linkwork batch`"
-        raise StateError(f"{text}; give another --out, or remove it and the results")
+        message = f"{escaped(str(path))} is damaged, or is not a journal of `linkwork batch`"
+        raise StateError(f"{message}; use another --out, or remove it and the results")
     return head, {entry[0]: entry[1] for entry in entries if _is_entry(entry)}
 
 
@@ -154,7 +154,7 @@ def _line(text: str) -> bytes:
 
 
 def _content(line: bytes) -> Any:
-    """The content of a line; None if it is torn or not JSON."""
+    """Return the content of a line; None if it is torn or not JSON."""
     data, _, checksum = line.rpartition(b" ")
     if checksum != b"%08x" % zlib.crc32(data):
         return None
@@ -165,7 +165,7 @@ def _content(line: bytes) -> Any:
 
 
 def _is_head(value: Any) -> bool:
-    """Whether it describes a run: the computation, its states and the processor."""
+    """Whether a value describes a run: the computation, its states and the processor."""
     if not isinstance(value, dict):
         return False
     head: dict[str, Any] = value
@@ -174,13 +174,13 @@ def _is_head(value: Any) -> bool:
         return False
     lists = (facts.get("robot"), facts.get("functions"))
     return "stamp" in head and all(
-        isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts)
-        for texts in lists
+        isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+        for names in lists
     )
 
 
 def _is_entry(value: Any) -> bool:
-    """Whether it is the index of a chunk that is done, with the digest of its states."""
+    """Whether a value is the index of a chunk that is done, with the digest of its states."""
     return (
         isinstance(value, list) and [type(item) for item in value] == [int, str] and value[0] >= 0
     )

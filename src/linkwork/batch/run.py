@@ -1,4 +1,4 @@
-"""Run a batch from its start, or from where it was stopped, to its end; or verify its results."""
+"""Start or resume a batch, or verify its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from linkwork.batch.plan import Plan
 from linkwork.batch.runners import Runner
 from linkwork.errors import LinkworkError, StateError, escaped
 
-MOST_REFUSED = 100  # a run is stopped when this many of its chunks were rejected
+MOST_REJECTED = 100  # a run is stopped when this many of its chunks were rejected
 
 Earlier: TypeAlias = tuple[dict[str, Any], dict[int, str]]
 """The first line of the journal of an earlier run, and the digests of its chunks."""
@@ -25,13 +25,13 @@ Earlier: TypeAlias = tuple[dict[str, Any], dict[int, str]]
 
 @dataclass
 class Report:
-    """Counts of a run, for its caller."""
+    """Counts of a run."""
 
     plan: Plan
-    done: int = 0  # chunks that are done, those of earlier runs too
+    done: int = 0  # chunks that are done, including those of earlier runs
     computed: int = 0  # chunks of this run
     again: int = 0  # chunks that were done, and whose files are missing or truncated
-    refused: list[Outcome] = field(default_factory=list[Outcome])
+    rejected: list[Outcome] = field(default_factory=list[Outcome])
     verified: int = 0
     damaged: list[Outcome] = field(default_factory=list[Outcome])
 
@@ -51,8 +51,8 @@ def run(
 
     Args:
         plan: what to compute.
-        runner: what computes it.
-        report: updated after each chunk, so it is right also if the run ends with an exception.
+        runner: computes the chunks.
+        report: updated after each chunk, so it is also correct if the run ends with an exception.
         mixed: whether processors may differ, and with them the last bits of results.
         on_chunk: called after each chunk.
     """
@@ -67,16 +67,16 @@ def run(
         if journal.head["stamp"] != stamp:
             _check_states(plan, runner, journal)
             journal.change_head(stamp=stamp)
-        broken = [chunk for chunk in journal.done if not store.is_whole(plan, chunk)]
+        broken = [chunk for chunk in journal.done if not store.is_complete(plan, chunk)]
         if broken:
             journal.remove(broken)
             report.again = len(broken)
         report.done = len(journal.done)
-        left = [chunk for chunk in range(plan.n_chunks) if chunk not in journal.done]
-        for outcome in runner.run(chunks.compute, plan, left):
-            if outcome.refused:
-                report.refused.append(outcome)
-                _check_refused(report)
+        remaining = [chunk for chunk in range(plan.n_chunks) if chunk not in journal.done]
+        for outcome in runner.run(chunks.compute, plan, remaining):
+            if outcome.error:
+                report.rejected.append(outcome)
+                _check_rejected(report)
             else:
                 _check_processor(outcome, environment, mixed)
                 journal.add(outcome.chunk, outcome.digest)
@@ -97,14 +97,14 @@ def verify(
 
     Args:
         plan: what was computed.
-        runner: what computes it again; it must have the processor of the run.
+        runner: computes the chunks; it must have the same processor as the run.
         report: updated after each chunk.
-        sample: how many chunks: the first, the last, and others chosen evenly.
+        sample: number of chunks: the first, the last, and others at equal distances.
         on_chunk: called after each chunk.
     """
     earlier = earlier_run(plan)
     if earlier is None:
-        raise StateError(f"{escaped(str(plan.out))}: nothing was computed yet")
+        raise StateError(f"{escaped(str(plan.out))}: there are no results to verify yet")
     journal = _open_journal(plan, _environment(plan, runner, mixed=True), earlier, mixed=False)
     try:
         done = sorted(journal.done)
@@ -112,7 +112,7 @@ def verify(
         chosen = np.unique(np.linspace(0, len(done) - 1, count).round().astype(int))
         for outcome in runner.run(chunks.verify, plan, [done[k] for k in chosen]):
             report.verified += 1
-            if outcome.refused:
+            if outcome.error:
                 report.damaged.append(outcome)
                 journal.remove([outcome.chunk])
             if on_chunk:
@@ -122,27 +122,27 @@ def verify(
 
 
 def journal_path(plan: Plan) -> Path:
-    """Where the journal of a plan is: beside the results."""
+    """Return the path of the journal of a plan, next to the results."""
     return plan.out.with_name(f"{plan.out.name}.journal")
 
 
 def earlier_run(plan: Plan) -> Earlier | None:
-    """The journal of an earlier run of the same plan, or None if there was none.
+    """Return the journal of an earlier run of the same plan, or None if there was none.
 
     Raises:
-        StateError: files are in the way that are not of this plan.
+        StateError: there are files that do not belong to this plan.
     """
     earlier, out = journals.read(journal_path(plan)), escaped(str(plan.out))
     if earlier is None:
         if plan.out.exists():
-            text = f"{out} exists, and was not made by `linkwork batch`"
-            raise StateError(f"{text}; give another --out, or remove it")
+            message = f"{out} exists, and was not created by `linkwork batch`"
+            raise StateError(f"{message}; use another --out, or remove it")
         return None
     before = earlier[0]["facts"]
     for name, value in plan.facts.items():
         if before.get(name) != value:
-            text = f"{out} was begun with {_describe_change(name, before.get(name), value)}"
-            raise StateError(f"{text}; give another --out, or remove it and its .journal")
+            message = f"{out} was started with {_describe_change(name, before.get(name), value)}"
+            raise StateError(f"{message}; use another --out, or remove it and its .journal")
     return earlier
 
 
@@ -161,22 +161,22 @@ def _describe_change(name: str, before: Any, now: Any) -> str:
 
 
 def _environment(plan: Plan, runner: Runner, mixed: bool) -> WorkerEnvironment:
-    """The environment of the results: one version of linkwork, and one kind of processor."""
+    """Return the environment of the results: one version of linkwork, and one processor type."""
     environments = sorted(runner.environments(), key=str)
     for environment in environments:
         environment.check(plan)
     names = [environment.processor for environment in environments]
     if len(names) > 1 and not mixed:
-        text = f"the workers have different processors ({'; '.join(names)})"
-        raise LinkworkError(f"{text}, which round differently; --mixed-processors allows it")
+        message = f"the workers have different processors ({'; '.join(names)})"
+        raise LinkworkError(f"{message}, which round differently; --mixed-processors allows it")
     return environments[0]
 
 
 def _check_processor(outcome: Outcome, environment: WorkerEnvironment, mixed: bool) -> None:
-    """A worker that joined later may have another processor than those of the start."""
+    """Raise if a worker that joined later has another processor than those at the start."""
     if outcome.processor != environment.processor and not mixed:
-        text = f"a worker with another processor ({outcome.processor}) has joined"
-        raise LinkworkError(f"{text}, which may round differently; --mixed-processors allows it")
+        message = f"a worker with another processor ({outcome.processor}) has joined"
+        raise LinkworkError(f"{message}, which may round differently; --mixed-processors allows it")
 
 
 def _open_journal(
@@ -190,32 +190,32 @@ def _open_journal(
         return Journal(journal_path(plan), head, {})
     head, done = earlier
     if head["processor"] != processor and not mixed:
-        text = f"{escaped(str(plan.out))} was begun on {head['processor']}"
-        text = f"{text}, and this is {processor}, which may round differently"
-        raise LinkworkError(f"{text}; --mixed-processors goes on all the same")
+        message = f"{escaped(str(plan.out))} was started on {head['processor']}, and this is"
+        message = f"{message} {processor}, which may round differently"
+        raise LinkworkError(f"{message}; --mixed-processors allows it")
     # The stamp stays that of the earlier run: `run` compares it with the file of the states.
     return Journal(journal_path(plan), {**head, "processor": processor}, done)
 
 
 def _check_states(plan: Plan, runner: Runner, journal: Journal) -> None:
-    """Raise if a chunk that is done was computed from other states than the file has now."""
+    """Raise if a chunk that is done was computed from other states than those in the file now."""
     for outcome in runner.run(chunks.states_digest, plan, list(journal.done)):
         if outcome.digest != journal.done[outcome.chunk]:
             start, stop = plan.span(outcome.chunk)
-            text = f"{escaped(str(plan.out))}: rows {start:,} to {stop - 1:,} were computed from"
-            raise StateError(f"{text} other states than there are now; give another --out")
+            message = f"{escaped(str(plan.out))}: rows {start:,} to {stop - 1:,} were computed from"
+            raise StateError(f"{message} other states than there are now; use another --out")
 
 
-def _check_refused(report: Report) -> None:
-    if len(report.refused) >= MOST_REFUSED:
-        text = f"{len(report.refused)} chunks were refused, so the run is stopped"
-        raise LinkworkError(f"{text}\n{refusals(report.plan, report.refused)}")
+def _check_rejected(report: Report) -> None:
+    if len(report.rejected) >= MOST_REJECTED:
+        message = f"{len(report.rejected)} chunks were rejected, so the run was stopped"
+        raise LinkworkError(f"{message}\n{list_errors(report.plan, report.rejected)}")
 
 
-def refusals(plan: Plan, outcomes: Sequence[Outcome], most: int = 5) -> str:
-    """Why chunks were rejected, a line for each chunk."""
+def list_errors(plan: Plan, outcomes: Sequence[Outcome], most: int = 5) -> str:
+    """List the errors of chunks, one line for each chunk."""
     lines = [
-        f"rows {plan.span(one.chunk)[0]:,} to {plan.span(one.chunk)[1] - 1:,}: {one.refused}"
+        f"rows {plan.span(one.chunk)[0]:,} to {plan.span(one.chunk)[1] - 1:,}: {one.error}"
         for one in outcomes[:most]
     ]
     more = [f"... and {len(outcomes) - most:,} more"] if len(outcomes) > most else []

@@ -1,12 +1,12 @@
-"""Runners: what computes the chunks of a batch, this process or the workers of a cluster.
+"""Runners: this process, or the workers of a cluster, which compute the chunks of a batch.
 
 `Local` computes one chunk while it writes another one. `Cluster` uses the workers of `distributed`:
 
-Plan       goes to each worker once, as the result of a task, so that it can be computed again
-Lost       chunks of a worker that is gone are computed by others. If the scheduler is gone, chunks
-           that are not known to be done are submitted again once it is back, but not forever if
-           the connection is lost again and again
-Files      workers write their chunks themselves, so all must see the folder of the results
+Plan       sent to each worker once, as the result of a task, so that it can be recomputed
+Lost       chunks of a worker that is lost are computed by others. If the scheduler is lost,
+           unfinished chunks are submitted again once it is back; the number of lost connections
+           in a row is limited
+Files      workers write their chunks themselves, so all need access to the folder of the results
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from linkwork.errors import LinkworkError
 from linkwork.version import __version__
 
 LOCAL_CHUNKS = 2  # at a time: one is computed on all cores while the other one is written
-POLL_PERIOD = 0.02  # [s] between two queries of the chunks that are being computed
+POLL_PERIOD = 0.02  # [s] between two queries of pending chunks
 WORKERS_PERIOD = 2.0  # [s] between two queries of the workers
-AHEAD = 3  # chunks submitted for each thread of a worker
-CONNECT_LIMIT = 10.0  # [s] to reach a scheduler at first
-RETURN_LIMIT = 120.0  # [s] for a scheduler or the first worker to come back
+AHEAD = 3  # number of chunks submitted for each thread of a worker
+CONNECT_LIMIT = 10.0  # [s] for the first connection to a scheduler
+RETURN_LIMIT = 120.0  # [s] for a lost scheduler, or the first worker, to return
 WORKERS_LIMIT = 30.0  # [s] for the first worker
-MOST_LOSSES = 6  # of the connection in a row, without a chunk that was computed
-FIRST_PAUSE = 0.5  # [s] before connecting again; doubled each further time
+MOST_LOSSES = 6  # lost connections in a row without a computed chunk
+FIRST_PAUSE = 0.5  # [s] before the first reconnection; doubled for each further one
 
 Task: TypeAlias = Callable[..., Outcome]
 
@@ -48,15 +48,15 @@ class Runner(Protocol):
     """Runs a task for many chunks."""
 
     def environments(self) -> set[WorkerEnvironment]:
-        """The environments of all workers."""
+        """Return the environments of all workers."""
         ...
 
     def run(self, task: Task, plan: Plan, chunks: Iterable[int]) -> Iterator[Outcome]:
-        """Run a task for each chunk; outcomes come in any order, each as soon as it is known."""
+        """Run a task for each chunk; yield outcomes in any order, as soon as they are available."""
         ...
 
     def memory(self) -> int:
-        """Bytes of memory in use."""
+        """Return the memory in use [bytes]."""
         ...
 
 
@@ -67,15 +67,15 @@ class Local:
         self._process = optional_package("psutil").Process()
 
     def environments(self) -> set[WorkerEnvironment]:
-        """The environment of this process."""
+        """Return the environment of this process."""
         return {this_environment()}
 
     def memory(self) -> int:
-        """Bytes of memory of this process."""
+        """Return the memory of this process [bytes]."""
         return self._process.memory_info().rss
 
     def run(self, task: Task, plan: Plan, chunks: Iterable[int]) -> Iterator[Outcome]:
-        """Run a task for each chunk; after an interrupt, chunks that have begun are finished."""
+        """Run a task for each chunk; after an interrupt, finish chunks that have started."""
         waiting = iter(chunks)
         with ThreadPoolExecutor(LOCAL_CHUNKS, "linkwork batch") as pool:
             pending = {pool.submit(task, plan, chunk) for chunk in islice(waiting, LOCAL_CHUNKS)}
@@ -92,7 +92,7 @@ class Local:
 
 
 class ClusterError(LinkworkError, ConnectionError):
-    """A scheduler or workers that cannot be reached."""
+    """A scheduler or workers cannot be reached."""
 
 
 class _LostError(Exception):
@@ -100,18 +100,18 @@ class _LostError(Exception):
 
 
 class Cluster:
-    """Runs tasks on the workers of a scheduler, or on those that it starts itself."""
+    """Runs tasks on the workers of a scheduler, or on workers that it starts."""
 
     def __init__(self, address: str | None = None, workers: int = 0) -> None:
         """Connect.
 
         Args:
-            address: of a scheduler, such as "tcp://10.0.0.1:8786"; or
-            workers: how many to start on this machine, each a process of one thread.
+            address: address of a scheduler, such as "tcp://10.0.0.1:8786"; if None,
+            workers: number of workers to start on this machine, each a process with one thread.
         """
         self._distributed = optional_package("distributed")
         self._local_cluster: Any = None
-        self._queried, self._memory = 0.0, 0  # when the workers were queried last; their memory
+        self._queried, self._memory = 0.0, 0  # time of the last query of the workers; their memory
         if address is None:
             with _interrupts_ignored():
                 self._local_cluster = self._distributed.LocalCluster(
@@ -135,36 +135,36 @@ class Cluster:
             self._local_cluster.close(timeout=10)
 
     def environments(self) -> set[WorkerEnvironment]:
-        """The environments of the workers; raises if one has no linkwork, or another version."""
+        """Return the environments of the workers; raise if linkwork is missing or differs."""
         answers = self._client.run(_probe_version(), on_error="return")
         for worker, answer in answers.items():
             if isinstance(answer, BaseException):
-                text = f"worker {worker}: linkwork cannot be used there: {answer}"
-                raise ClusterError(text) from None
+                message = f"worker {worker}: linkwork cannot be imported there: {answer}"
+                raise ClusterError(message) from None
         for version, *_ in answers.values():
             if version != __version__:
                 raise version_mismatch(__version__, version)
         return {WorkerEnvironment(*answer) for answer in answers.values()}
 
     def memory(self) -> int:
-        """Bytes of memory of all workers together, as of the last query."""
+        """Return the memory of all workers together [bytes], as of the last query."""
         return self._memory
 
     def run(self, task: Task, plan: Plan, chunks: Iterable[int]) -> Iterator[Outcome]:
-        """Run a task for each chunk; chunks that are lost are submitted again."""
-        left, losses = dict.fromkeys(chunks), 0
-        while left:
+        """Run a task for each chunk; lost chunks are submitted again."""
+        remaining, losses = dict.fromkeys(chunks), 0
+        while remaining:
             try:
-                for outcome in self._session(task, plan, list(left)):
-                    left.pop(outcome.chunk, None)
+                for outcome in self._session(task, plan, list(remaining)):
+                    remaining.pop(outcome.chunk, None)
                     losses = 0
                     yield outcome
             except _LostError as error:
                 losses += 1
                 if losses > MOST_LOSSES:
-                    text = f"the connection to the scheduler at {self._address} was lost"
-                    text = f"{text} {losses} times in a row ({_reason(error)})"
-                    raise ClusterError(text) from None
+                    message = f"the connection to the scheduler at {self._address} was lost"
+                    message = f"{message} {losses} times in a row ({_reason(error)})"
+                    raise ClusterError(message) from None
                 time.sleep(FIRST_PAUSE * 2 ** (losses - 1))
                 self._reconnect()
 
@@ -199,7 +199,7 @@ class Cluster:
     def _outcome(self, future: Any, chunk: int) -> Outcome:
         if future.status == "finished":
             return self._guarded(future.result)
-        if future.status != "error":  # cancelled or lost, with the scheduler
+        if future.status != "error":  # cancelled, or lost with the scheduler
             raise _LostError
         error = self._guarded(future.exception)
         if isinstance(error, LinkworkError):
@@ -209,7 +209,7 @@ class Cluster:
         raise ClusterError(f"a worker failed: {type(error).__name__}: {error}")
 
     def _guarded(self, action: Callable[[], Any]) -> Any:
-        """Call the scheduler; errors of the connection become `_LostError`."""
+        """Call the scheduler; convert connection errors to `_LostError`."""
         if self._client.status != "running":
             raise _LostError
         try:
@@ -219,13 +219,13 @@ class Cluster:
         except (OSError, TimeoutError, self._distributed.CancelledError) as error:
             raise _LostError from error
         except Exception as error:
-            if self._client.status != "running":  # it was closed meanwhile
+            if self._client.status != "running":  # closed in the meantime
                 raise _LostError from error
-            text = f"the scheduler at {self._address} cannot be used"
-            raise ClusterError(f"{text}: {type(error).__name__}: {error}") from error
+            message = f"the scheduler at {self._address} cannot be used"
+            raise ClusterError(f"{message}: {type(error).__name__}: {error}") from error
 
     def _query_workers(self) -> None:
-        """Query the threads and the memory of the workers, from time to time."""
+        """Periodically query the threads and the memory of the workers."""
         if time.monotonic() < self._queried + WORKERS_PERIOD:
             return
         self._queried = time.monotonic()
@@ -244,8 +244,8 @@ class Cluster:
                 self._address, timeout=limit, set_as_default=False, direct_to_workers=False
             )
         except (OSError, TimeoutError, ValueError) as error:
-            text = f"no scheduler at {self._address} within {limit:.0f} s"
-            raise ClusterError(f"{text} ({first_line(error)})") from None
+            message = f"no scheduler at {self._address} within {limit:.0f} s"
+            raise ClusterError(f"{message} ({first_line(error)})") from None
         self._queried = 0.0
         return client
 
@@ -253,11 +253,11 @@ class Cluster:
         try:
             self._client.wait_for_workers(1, timeout=limit)
         except (OSError, TimeoutError):
-            text = f"the scheduler at {self._address} has no workers after {limit:.0f} s"
-            raise ClusterError(f"{text}; `dask worker {self._address}` starts one") from None
+            message = f"the scheduler at {self._address} has no workers after {limit:.0f} s"
+            raise ClusterError(f"{message}; start one with `dask worker {self._address}`") from None
 
     def _reconnect(self) -> None:
-        """Wait for the scheduler to come back."""
+        """Wait for the scheduler to return."""
         self._close()
         until = time.monotonic() + RETURN_LIMIT
         while True:
@@ -272,7 +272,7 @@ class Cluster:
             return
 
     def _close(self) -> None:
-        with contextlib.suppress(Exception):  # it may be gone already, in many ways
+        with contextlib.suppress(Exception):  # it may already be closed or lost
             self._client.close(timeout=2)
 
 
@@ -283,7 +283,7 @@ def _reason(error: _LostError) -> str:
 
 @contextlib.contextmanager
 def _interrupts_ignored() -> Generator[None, None, None]:
-    """Let processes that are started here leave Ctrl-C to this one, which then ends them."""
+    """Make child processes started here ignore Ctrl-C; this process stops them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -301,7 +301,7 @@ def _on_worker(task: Task, plan: Plan, chunk: int) -> Outcome:
 
 
 def _probe_version() -> Callable[[], tuple[str, str, str]]:
-    """A function that each worker runs; sent as code, as another version may not have this file."""
+    """Return a function for each worker, sent as code: other versions may not have this module."""
 
     def environment() -> tuple[str, str, str]:
         from linkwork.version import __version__
@@ -310,7 +310,7 @@ def _probe_version() -> Callable[[], tuple[str, str, str]]:
             from linkwork.batch.chunks import this_environment
         except ImportError:
             return __version__, "", ""
-        found = this_environment()
-        return found.linkwork, found.sources, found.processor
+        current = this_environment()
+        return current.linkwork, current.sources, current.processor
 
     return environment

@@ -1,13 +1,13 @@
-"""Where the states come from: arrays in files, or random numbers.
+"""Sources of states: arrays in files, or random numbers.
 
 Files    .npy     one array (rows, size), for functions of one input, such as q; read through a
                   memory map, so it may be larger than the memory
-         .npz     arrays by the names of the inputs; read as a whole
+         .npz     arrays by the names of the inputs; read completely
          .h5      datasets by the names of the inputs, or one dataset for functions of one input
          .zarr    a group of arrays by the names of the inputs, or one array; version 2 or 3
-Rows     each array has one row for each state; inputs that are one number (dt) have no second axis
-Random   rows are drawn in blocks of `RANDOM_ROWS`, each from the seed, the input and the number of
-         the block: any row can be drawn again anywhere, without those before it
+Rows     each array has one row for each state; scalar inputs (dt) have no second axis
+Random   rows are drawn in blocks of `RANDOM_ROWS`, each from the seed, the name of the input and
+         the index of the block: any row can be drawn again without those before it
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from linkwork.errors import (
 )
 from linkwork.kindyn.configurations import Ranges
 
-RANDOM_ROWS = 1024  # of a block of random states; changing it changes all states of a seed
-SAMPLED_ROWS = 64  # of each array: a run that goes on checks that they are still the same
-LONGEST_DT = 0.1  # [s] of random times
+RANDOM_ROWS = 1024  # rows of a block of random states; changing it changes all states of a seed
+SAMPLED_ROWS = 64  # rows of each array that a resumed run checks for changes
+LONGEST_DT = 0.1  # [s] upper limit of random time steps
 
 
 class States(Protocol):
     """Rows of the inputs of some functions."""
 
-    can_change: ClassVar[bool]  # whether the same states may be others at another time
+    can_change: ClassVar[bool]  # whether the states may change between runs
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of states."""
         ...
 
     def read(self, name: str, start: int, stop: int) -> Array:
@@ -59,17 +59,17 @@ class States(Protocol):
         ...
 
     def identity(self) -> dict[str, Any]:
-        """What tells these states from others, as JSON."""
+        """Return what distinguishes these states from others, as JSON."""
         ...
 
     def stamp(self) -> list[int] | None:
-        """What changes when the file is written to; None if there is none."""
+        """Return values that change when the file is written; None if there is no file."""
         ...
 
 
 @dataclass(frozen=True)
 class RandomStates:
-    """States drawn from a seed: configurations within the limits, all else normally distributed."""
+    """States drawn from a seed: configurations within the limits, other inputs from a normal."""
 
     can_change: ClassVar[bool] = False
 
@@ -79,7 +79,7 @@ class RandomStates:
     seed: int
 
     def read(self, name: str, start: int, stop: int) -> Array:
-        """Rows of an input, each the same in whatever range it is read."""
+        """Return rows of an input; a row does not depend on the range in which it is read."""
         port = next(port for port in self.inputs if port.name == name)
         first, last = start // RANDOM_ROWS, -(-stop // RANDOM_ROWS)
         blocks = [self._block(port, block) for block in range(first, last)]
@@ -98,12 +98,12 @@ class RandomStates:
         return rng.standard_normal((RANDOM_ROWS, *port.shape))
 
     def identity(self) -> dict[str, Any]:
-        """The seed, and the first block: another version of NumPy may draw other numbers."""
+        """Return the seed, and a digest of the first block: NumPy versions may draw differently."""
         drawn = [self._block(port, 0) for port in self.inputs]
         return {"random": self.rows, "seed": self.seed, "first": digest_of_arrays(drawn)}
 
     def stamp(self) -> None:
-        """There is no file."""
+        """Return None: there is no file."""
 
 
 @dataclass(frozen=True)
@@ -115,22 +115,22 @@ class StoredStates:
     path: Path
     inputs: tuple[Port, ...]
     rows: int
-    opening: str  # the arrays are kept open under this name, so another run opens the file anew
+    opening: str  # identifies one run: arrays stay open during it, and another run reopens the file
 
     def read(self, name: str, start: int, stop: int) -> Array:
-        """Rows of an input."""
+        """Return rows of an input."""
         array = self._arrays()[name]
         try:
             return np.ascontiguousarray(array[start:stop])
-        except Exception as error:  # noqa: BLE001 - damaged files are rejected in many ways
-            text = f"{escaped(str(self.path))}: rows {start:,} to {stop - 1:,} of {name}"
-            raise SourceError(f"{text} cannot be read: {first_line(error)}") from None
+        except Exception as error:  # noqa: BLE001 - damaged files raise many types of errors
+            message = f"{escaped(str(self.path))}: rows {start:,} to {stop - 1:,} of {name}"
+            raise SourceError(f"{message} cannot be read: {first_line(error)}") from None
 
     def _arrays(self) -> dict[str, Any]:
         return _opened(str(self.path), tuple(port.name for port in self.inputs), self.opening)
 
     def identity(self) -> dict[str, Any]:
-        """Shapes and types, and some rows of each array."""
+        """Return shapes and types, and a digest of some rows of each array."""
         names, arrays = [port.name for port in self.inputs], self._arrays()
         last = max(self.rows - 1, 0)
         sampled = np.unique(np.linspace(0, last, SAMPLED_ROWS).astype(int)) if self.rows else []
@@ -139,23 +139,23 @@ class StoredStates:
         return {"arrays": described, "sample": digest_of_arrays(rows)}
 
     def stamp(self) -> list[int]:
-        """Bytes, and when the last of them was written [ns]."""
+        """Return the size in bytes, and the time of the last modification [ns]."""
         if not self.path.is_dir():
             status = self.path.stat()
             return [status.st_size, status.st_mtime_ns]
-        found = [
+        files = [
             Path(folder, name).stat() for folder, _, names in os.walk(self.path) for name in names
         ]
-        return [sum(s.st_size for s in found), max((s.st_mtime_ns for s in found), default=0)]
+        return [sum(s.st_size for s in files), max((s.st_mtime_ns for s in files), default=0)]
 
 
 def stored_states(path: Path, inputs: Sequence[Port], meanings: Mapping[str, str]) -> StoredStates:
-    """The states in a file, if it has what the inputs need.
+    """Open the states in a file, and check that they match the inputs.
 
     Args:
-        path: .npy, .npz, .h5 or .hdf5, or a folder of Zarr.
-        inputs: what the functions take.
-        meanings: of the entries of each input, for messages.
+        path: .npy, .npz, .h5 or .hdf5, or a Zarr folder.
+        inputs: inputs of the functions.
+        meanings: description of each input, for messages.
     """
     if not path.exists():
         raise MissingFileError(f"{escaped(str(path))}: there is no such file")
@@ -167,18 +167,19 @@ def stored_states(path: Path, inputs: Sequence[Port], meanings: Mapping[str, str
         if array.dtype.kind not in "fiu":
             raise ArgumentError(f"{port.name}: expected numbers, got an array of {array.dtype}")
         if len(array.shape) != 1 + len(port.shape) or tuple(array.shape[1:]) != port.shape:
-            wanted = ", ".join(["rows", *map(str, port.shape)])
-            text = f"{port.name}: expected ({wanted}), got {tuple(array.shape)}"
-            raise ShapeError(f"{text}; {meanings.get(port.name, '')}".rstrip("; "))
+            expected = ", ".join(["rows", *map(str, port.shape)])
+            message = f"{port.name}: expected ({expected}), got {tuple(array.shape)}"
+            raise ShapeError(f"{message}; {meanings.get(port.name, '')}".rstrip("; "))
         rows[port.name] = array.shape[0]
     if len(set(rows.values())) > 1:
         counted = ", ".join(f"{name} {count:,}" for name, count in rows.items())
-        raise ShapeError(f"{escaped(str(path))}: arrays of different numbers of rows: {counted}")
+        message = f"{escaped(str(path))}: the arrays have different numbers of rows: {counted}"
+        raise ShapeError(message)
     return StoredStates(path.resolve(), tuple(inputs), next(iter(rows.values())), opening)
 
 
 def digest_of_arrays(arrays: Iterable[Array]) -> str:
-    """A checksum of all bits of some arrays."""
+    """Return a checksum of all bits of some arrays."""
     digest = 0
     for array in arrays:
         digest = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, digest)
@@ -187,7 +188,7 @@ def digest_of_arrays(arrays: Iterable[Array]) -> str:
 
 @lru_cache(maxsize=8)  # each process opens a file once for a run
 def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
-    """The arrays of a file by the names of the inputs."""
+    """Return the arrays of a file by the names of the inputs."""
     del opening
     readers: dict[str, Callable[[str], Any]] = {
         ".npy": _npy,
@@ -200,27 +201,26 @@ def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
     ending = Path(path).suffix.lower()
     reader = _zarr if Path(path).is_dir() else readers.get(ending)
     if reader is None:
-        text = f"{shown}: expected a file that ends in {', '.join(readers)}"
-        raise SourceError(text)
+        raise SourceError(f"{shown}: expected a file that ends in {', '.join(readers)}")
     try:
-        found = reader(path)
+        content = reader(path)
     except LinkworkError:
         raise
-    except Exception as error:  # noqa: BLE001 - readers raise what they like
+    except Exception as error:  # noqa: BLE001 - the type depends on the reader
         raise SourceError(f"{shown}: cannot be read: {first_line(error)}") from None
-    if not isinstance(found, dict):  # one array without a name
+    if not isinstance(content, dict):  # one array without a name
         if len(names) != 1:
-            text = f"{shown} holds one array, and the functions take {', '.join(names)}"
-            raise SourceError(f"{text}; give .npz, .h5 or .zarr with arrays of these names")
-        return {names[0]: found}
+            message = f"{shown} has one array, but the functions need {', '.join(names)}"
+            raise SourceError(f"{message}; use .npz, .h5 or .zarr with arrays of these names")
+        return {names[0]: content}
     for name in names:
-        if name not in found:
-            raise name_not_found(f"array in {shown}", name, found)
-    return found
+        if name not in content:
+            raise name_not_found(f"array in {shown}", name, content)
+    return content
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's message, or its type if it has none."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -237,7 +237,7 @@ def _npz(path: str) -> Any:
 
 
 def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Compare an array with its file: NumPy allocates what a header asks for before it reads."""
+    """Compare the size of an array with its file: NumPy allocates memory before it reads."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         readers = {
@@ -248,18 +248,19 @@ def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
             raise ValueError(f"{member.filename}: .npy version {version} is not supported")
         shape, _, dtype = readers[version](file)
     if prod(shape) * dtype.itemsize > member.file_size:
-        text = f"{member.filename}: {member.file_size} bytes cannot hold an array of shape {shape}"
-        raise ValueError(text)
+        message = f"{member.filename}: {member.file_size} bytes are too few for shape {shape}"
+        raise ValueError(message)
 
 
 def _hdf5(path: str) -> Any:
     h5py = optional_package("h5py")
     file = h5py.File(path, "r", locking=False)  # many processes read it; some systems cannot lock
-    found = {name: one for name, one in file.items() if isinstance(one, h5py.Dataset)}
-    return next(iter(found.values())) if len(found) == 1 and "q" not in found else found
+    datasets = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
+    has_one = len(datasets) == 1 and "q" not in datasets
+    return next(iter(datasets.values())) if has_one else datasets
 
 
 def _zarr(path: str) -> Any:
     zarr = optional_package("zarr")
-    opened = zarr.open(path, mode="r")
-    return dict(opened.arrays()) if isinstance(opened, zarr.Group) else opened
+    content = zarr.open(path, mode="r")
+    return dict(content.arrays()) if isinstance(content, zarr.Group) else content

@@ -1,10 +1,10 @@
 """The results of a batch: a Zarr group with one array for each result.
 
 Chunks   each chunk of rows is one file, uncompressed, with a checksum that every reader of Zarr
-         verifies (crc32c). Zarr writes it under another name and renames it, so a file exists as a
-         whole or not at all; it is synchronized with the disk before it counts as done
-Empty    an array whose rows have no elements has no files of chunks
-Missing  rows that are not computed yet read as NaN
+         verifies (crc32c). Zarr writes it under another name and renames it, so a file is complete
+         or does not exist; it is synchronized with the disk before it counts as done
+Empty    an array whose rows have no elements has no chunk files
+Missing  rows that are not computed yet are read as NaN
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def create(plan: Plan) -> None:
 
 
 def open_arrays(plan: Plan) -> dict[str, Any]:
-    """The arrays by name, to read and to write."""
+    """Open the arrays for reading and writing, by name."""
     zarr = optional_package("zarr")
     if not plan.out.is_dir():
-        text = f"{escaped(str(plan.out))}: this worker sees no such folder"
-        raise WriteError(f"{text}; give --out a folder that all workers share")
-    with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk that is all NaN, too
+        message = f"{escaped(str(plan.out))}: this worker has no access to such a folder"
+        raise WriteError(f"{message}; use an --out folder that all workers share")
+    with zarr.config.set({"array.write_empty_chunks": True}):  # also write chunks of only NaN
         group = zarr.open_group(plan.out, mode="r+")
         return {port.name: group[port.name] for f in plan.functions for port in f.arrays}
 
@@ -82,8 +82,8 @@ def write(plan: Plan, array: Any, port: Port, chunk: int, rows: Array) -> None:
             synchronize(plan.out / port.name)
 
 
-def is_whole(plan: Plan, chunk: int) -> bool:
-    """Whether all files of a chunk exist, each with its full size."""
+def is_complete(plan: Plan, chunk: int) -> bool:
+    """Whether all files of a chunk exist with their full size."""
     item = np.dtype(plan.kd.dtype).itemsize
     for function in plan.functions:
         for port in (port for port in function.arrays if port.size):
@@ -104,14 +104,14 @@ def remove_partial(plan: Plan) -> None:
 
 
 def chunk_file(plan: Plan, port: Port, chunk: int) -> Path:
-    """The file of a chunk of an array."""
+    """Return the path of a chunk of an array."""
     return plan.out / port.name / ".".join(["c", str(chunk), *"0" * len(port.shape)])
 
 
 def synchronize(path: Path) -> None:
     """Wait until the content of a file, or the names in a folder, are on the disk."""
     is_folder = path.is_dir()
-    if is_folder and os.name != "posix":  # elsewhere folders cannot be opened
+    if is_folder and os.name != "posix":  # on other systems folders cannot be opened
         return
     handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
     try:
@@ -122,7 +122,7 @@ def synchronize(path: Path) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Generator[None, None, None]:
-    """Turn errors of the operating system into one that names what cannot be written."""
+    """Convert errors of the operating system to one that names what cannot be written."""
     try:
         yield
     except LinkworkError:

@@ -1,7 +1,7 @@
 """Kernels and `KinDyn` for the arrays of other frameworks.
 
-`methods` has what all bridges share: the methods of `KinDyn` by name and argument, and calls with
-arguments by position or by name. `precision` gives kernels in the precision of the arguments. Each
-framework has modules of its own, imported when `linkwork.torch` or `linkwork.jax` is; none is
-loaded before.
+`methods` has what all bridges share: the methods of `KinDyn` with their arguments, and calls with
+positional or keyword arguments. `derived_kernels` converts kernels to the precision of the
+arguments. Each framework has a separate package, imported with `linkwork.torch`,
+`linkwork.jax` or `linkwork.casadi`, not with `linkwork`.
 """

@@ -1,12 +1,12 @@
-"""Kernels that bridges derive from others: in another precision, and tangents of unit vectors.
+"""Kernels that bridges derive from others: other precisions, and tangents of unit vectors.
 
-A function of an input with quaternions or (cos, sin) pairs x is one of n = x / |x|, with
+Quaternions and (cos, sin) pairs x in an input are normalized first: the function is one of
+n = x / |x|, with
 
     dn = (dx - x (x.dx) / |x|^2) / |x|
 
-Kernels of derivatives take the tangent of n. With dn written out as a function of x that has
-derivatives too, those of second order are exact: a Hessian with respect to a quaternion is
-symmetric.
+Kernels of derivatives take the tangent of n. dn is itself a kernel of x and dx with derivatives,
+so second derivatives are exact: a Hessian with respect to a quaternion is symmetric.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from linkwork.kindyn.kernels import QuantityKernel
 
 
 def in_precision(kernel: Kernel, dtype: Any) -> Kernel:
-    """A kernel that computes with float32 or float64; itself if it does already.
+    """Return a kernel in float32 or float64; the same kernel if it has that precision already.
 
     Args:
-        kernel: any kernel: of a robot, of `linkwork.compile`, or a derivative.
+        kernel: a kernel of a robot or of `linkwork.compile`, or a derivative of one.
         dtype: numpy.float32 or numpy.float64.
     """
-    wanted = np.dtype(dtype)
-    if kernel.dtype == wanted:
+    precision = np.dtype(dtype)
+    if kernel.dtype == precision:
         return kernel
     if isinstance(kernel, QuantityKernel):
-        robot = kernel.robot.replace(dtype=wanted.type)
+        robot = kernel.robot.replace(dtype=precision.type)
         return robot._kernel(kernel.request)
     if isinstance(kernel, Derivative):
         function, kind, wrt = kernel.__reduce__()[1]
-        return in_precision(function, wanted).derivative(kind, wrt)
+        return in_precision(function, precision).derivative(kind, wrt)
     other = Kernel(
         kernel.signature,
         lambda: kernel.program,
         key=kernel.key,
-        dtype=wanted.type,
+        dtype=precision.type,
         check_input=kernel.check_input,
         check_result=kernel.check_result,
     )
@@ -53,14 +53,14 @@ def in_precision(kernel: Kernel, dtype: Any) -> Kernel:
 
 
 class UnitTangents(Kernel):
-    """(x, dx) to dn. It is linear in dx, by a symmetric matrix: it is its own transpose."""
+    """Compute dn from (x, dx). The map from dx to dn is symmetric: it is its own transpose."""
 
     def __init__(self, size: int, spans: tuple[tuple[int, int], ...], dtype: Any) -> None:
         """Prepare the kernel.
 
         Args:
-            size: how many numbers x has.
-            spans: which of them are normalized: index of the first, and count.
+            size: number of elements of x.
+            spans: parts of x that are normalized, each (index of the first element, length).
             dtype: float64 or float32.
         """
         x, dx, dn = (Port(name, (size,)) for name in ("x", "dx", "dn"))
@@ -74,10 +74,10 @@ class UnitTangents(Kernel):
 def _unit_tangents(x: Array, dx: Array, spans: tuple[tuple[int, int], ...]) -> Array:
     dn = dx.copy()
     for offset, count in spans:
-        own, moved = x[offset : offset + count], dx[offset : offset + count]
-        squares = own @ own
+        part, tangent = x[offset : offset + count], dx[offset : offset + count]
+        squares = part @ part
         inverse = np.exp(-0.5 * np.log(squares))  # 1 / |x|, smooth; a square root has a kink at 0
-        dn[offset : offset + count] = (moved - own * ((own @ moved) / squares)) * inverse
+        dn[offset : offset + count] = (tangent - part * ((part @ tangent) / squares)) * inverse
     return dn
 
 
@@ -87,7 +87,7 @@ def _cached(size: int, spans: tuple[tuple[int, int], ...], dtype: Any) -> UnitTa
 
 
 def unit_tangents(kernel: Kernel, index: int) -> UnitTangents | None:
-    """The kernel for the tangents of an input; None if nothing in it is normalized."""
+    """Return the kernel for the tangents of an input; None if nothing in it is normalized."""
     signature = kernel.signature
     units = [unit for unit in signature.unit_norms if unit.input == index]
     if not units:

@@ -1,15 +1,15 @@
 """The methods of `KinDyn` for arrays of another framework.
 
-A bridge makes a class from `Bridged` and says two things: how a kernel becomes a function of its
-arrays, and how a NumPy array becomes one of them. The methods, their arguments and their
-documentation are those of `linkwork.KinDyn`, read from it:
+A bridge derives a class from `Bridged` and defines two methods: one converts a kernel to a function
+of the framework's arrays, the other converts a NumPy array. The remaining methods, their arguments
+and their documentation are read from `linkwork.KinDyn`:
 
     class KinDyn(Bridged):
-        def _wrapped(self, kernel):   # a function of arrays, which takes what `call` takes
+        def _wrapped(self, kernel):   # a function of arrays, with the arguments of `call`
         def _constant(self, array):   # an array of the framework
 
-A quantity of the robot is an attribute that holds the function itself once it was used; a quantity
-of frames is a method that looks up the function of its frames.
+A quantity without frames is an attribute: after its first use, the compiled function itself. A
+quantity of frames is a method that looks up the function for its frames.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from linkwork.kindyn.requests import missing_argument
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-OPTIONS = ("out", "threads")  # of every call with NumPy arrays; a bridge has none of them
-# Quantities whose methods choose the frames themselves, and are written out in `Bridged`.
-_WRITTEN_OUT = ("transforms", "relative_jacobian", "relative_jacobian_at")
+OPTIONS = ("out", "threads")  # options of calls with NumPy arrays, which bridges do not have
+# Quantities whose methods choose the frames themselves; they are defined in `Bridged`.
+_DEFINED_HERE = ("transforms", "relative_jacobian", "relative_jacobian_at")
 
 
 @dataclass(frozen=True)
@@ -44,93 +44,95 @@ class Method:
     name: str
     frames: tuple[str, ...]  # names of the arguments that are frames, which come first
     inputs: tuple[str, ...]  # names of the arguments that are arrays, in order
-    defaults: Mapping[str, Any]  # of those that may be left out: the time of `integrate`
-    forces: tuple[str, ...]  # which of gravity and wrenches it takes by name
-    fields: tuple[str, ...]  # of the named tuple that it returns; none if it gives one array
+    defaults: Mapping[str, Any]  # values of optional arguments, such as the time of `integrate`
+    forces: tuple[str, ...]  # which of `gravity` and `wrenches` it accepts as keywords
+    fields: tuple[str, ...]  # field names of the named tuple that it returns; empty for one array
     signature: inspect.Signature  # without `self`, `out` and `threads`
     doc: str
 
 
 def _method(name: str, quantity: Quantity, declared: Callable[..., Any]) -> Method:
     signature = inspect.signature(declared)
-    own = [p for p in signature.parameters.values() if p.name not in ("self", *OPTIONS)]
-    inputs = tuple(one.name for one in quantity.inputs)
-    given = {p.name: p.default for p in own if p.default is not p.empty}
+    parameters = [p for p in signature.parameters.values() if p.name not in ("self", *OPTIONS)]
+    inputs = tuple(argument.name for argument in quantity.inputs)
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     return Method(
         name,
         quantity.frames,
         inputs,
-        {key: value for key, value in given.items() if key in inputs},
+        {name: default for name, default in defaults.items() if name in inputs},
         quantity.forces,
         quantity.fields,
         signature.replace(
-            parameters=[p.replace(annotation=p.empty) for p in own],
+            parameters=[p.replace(annotation=p.empty) for p in parameters],
             return_annotation=signature.empty,
         ),
-        (inspect.getdoc(declared) or "").partition("\n\nExamples:")[0],  # they are of NumPy
+        (inspect.getdoc(declared) or "").partition("\n\nExamples:")[0],  # they use NumPy arrays
     )
 
 
 METHODS: dict[str, Method] = {
-    name: _method(name, one, one.method) for name, one in QUANTITIES.items() if one.method
+    name: _method(name, quantity, quantity.method)
+    for name, quantity in QUANTITIES.items()
+    if quantity.method
 }
 """The methods of `KinDyn` that compute quantities, by name."""
 
 
 def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Kernel, list[Any]]:
-    """The kernel that a call needs, and its arguments in order.
+    """Return the kernel for a call, and its arguments in order.
 
     Args:
-        kernel: what is called.
-        args: arguments by position.
-        named: by the names of inputs; also `gravity` and `wrenches`, by frame, where they enter.
-            They may be the inputs of another kernel than that without them.
+        kernel: the called kernel.
+        args: positional arguments.
+        named: keyword arguments: names of inputs, and `gravity` and `wrenches` (by frame) where
+            they apply. With them, another kernel may be returned, which has them as inputs.
     """
     names = [port.name for port in kernel.signature.inputs]
     for option in OPTIONS:
         if option in named:
-            text = f"{kernel.signature.name}: {option}= is for calls with NumPy arrays"
-            raise ArgumentError(f"{text}; use the function of linkwork.KinDyn")
+            message = f"{kernel.signature.name}: {option}= is only for calls with NumPy arrays"
+            raise ArgumentError(f"{message}; use the method of linkwork.KinDyn")
     forces = {name: named[name] for name in ("gravity", "wrenches") if named.get(name) is not None}
-    rest = {k: v for k, v in named.items() if k not in ("gravity", "wrenches")}
+    remaining = {k: v for k, v in named.items() if k not in ("gravity", "wrenches")}
     if not forces or not isinstance(kernel, QuantityKernel) or len(args) > len(names):
-        return kernel, in_order(kernel.signature, args, {**rest, **forces})
+        return kernel, in_order(kernel.signature, args, {**remaining, **forces})
     wrenches, gravity = forces.get("wrenches"), forces.get("gravity")
     if not kernel._takes(wrenches, gravity):  # pyright: ignore[reportPrivateUsage]
-        return kernel, in_order(kernel.signature, args, {**rest, **forces})
+        return kernel, in_order(kernel.signature, args, {**remaining, **forces})
     frames: tuple[str, ...] = tuple(wrenches or ())
     other = kernel.siblings.get((frames, gravity is not None))
     if other is None:
         other = kernel._made_with(frames, gravity is not None)  # pyright: ignore[reportPrivateUsage]
-    more = {f"wrench_{frame}": value for frame, value in (wrenches or {}).items()}
-    more |= {"gravity": gravity} if gravity is not None else {}
+    forces_by_name = {f"wrench_{frame}": value for frame, value in (wrenches or {}).items()}
+    forces_by_name |= {"gravity": gravity} if gravity is not None else {}
     for name, value in zip(names, args, strict=False):
-        if name in rest:
-            raise ArgumentError(f"{kernel.signature.name}: argument {name!r} is given twice")
-        rest[name] = value
-    return other, in_order(other.signature, (), {**rest, **more})
+        if name in remaining:
+            raise ArgumentError(f"{kernel.signature.name}: argument {name!r} was passed twice")
+        remaining[name] = value
+    return other, in_order(other.signature, (), {**remaining, **forces_by_name})
 
 
 class Bridged:
-    """What the `KinDyn` of every bridge has: the options and names of `linkwork.KinDyn`."""
+    """Base class of the `KinDyn` of each bridge: the options and methods of `linkwork.KinDyn`."""
 
-    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()  # those that `linkwork.KinDyn` does not have
+    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()  # options that `linkwork.KinDyn` does not have
 
     numpy: NumpyKinDyn
     """The same robot with the same options, for NumPy arrays."""
 
     _functions: dict[int, tuple[Kernel, Any]]  # by the id of the kernel
-    _of_frames: dict[tuple[Any, ...], Any]
+    _functions_of_quantities: dict[tuple[Any, ...], Any]  # by name and frames
 
     def __init__(self, model: Any, base: str | None = None, **options: Any) -> None:
         robot = NumpyKinDyn(model, base, **options)
-        self.__dict__.update(numpy=robot, _functions={}, _of_frames={})
+        self.__dict__.update(numpy=robot, _functions={}, _functions_of_quantities={})
 
     def __init_subclass__(cls) -> None:
         for name, method in METHODS.items():
-            if name not in _WRITTEN_OUT and name not in vars(cls):
-                made: Any = _Attribute(method) if is_attribute(method) else _made_method(method)
-                setattr(cls, name, documented(made, method))
+            if name not in _DEFINED_HERE and name not in vars(cls):
+                member: Any = _Attribute(method) if is_attribute(method) else _frame_method(method)
+                setattr(cls, name, documented(member, method))
 
     if TYPE_CHECKING:
 
@@ -141,21 +143,21 @@ class Bridged:
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name)
 
-    # What a bridge says.
+    # Defined by each bridge.
 
     def _wrapped(self, kernel: Kernel) -> Any:
-        """A kernel as a function of arrays of the framework, by position or by name."""
+        """Convert a kernel to a function of the framework's arrays."""
         raise NotImplementedError
 
     def _constant(self, array: Any) -> Any:
-        """A NumPy array as one of the framework."""
+        """Convert a NumPy array to an array of the framework."""
         raise NotImplementedError
 
-    # What all have.
+    # Shared by all bridges.
 
     def __setattr__(self, name: str, value: object) -> None:
-        text = f"{name}: a KinDyn does not change; `kd.replace(...)` gives another one"
-        raise FrozenError(text)
+        message = f"{name}: a KinDyn cannot be changed; `kd.replace(...)` returns a changed copy"
+        raise FrozenError(message)
 
     def __repr__(self) -> str:
         return f"{type(self).__module__}.{self.numpy!r}"
@@ -172,15 +174,15 @@ class Bridged:
         return partial(type(self), **self.options), (self.numpy.model,)
 
     def replace(self, **changes: Any) -> Self:
-        """Another one, with some options changed."""
-        own = self._own_options
-        robot = self.numpy.replace(**{k: v for k, v in changes.items() if k not in own})
-        own = {name: changes.get(name, value) for name, value in own.items()}
-        return type(self)(robot.model, **robot.options, **own)
+        """Return a copy with some options changed."""
+        bridge_options = self._own_options
+        robot = self.numpy.replace(**{k: v for k, v in changes.items() if k not in bridge_options})
+        bridge_options = {name: changes.get(name, old) for name, old in bridge_options.items()}
+        return type(self)(robot.model, **robot.options, **bridge_options)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `KinDyn(model, **options)` takes to make this one again."""
+        """The options with which `KinDyn(model, **options)` builds an equal object."""
         return {**self.numpy.options, **self._own_options}
 
     @property
@@ -188,36 +190,30 @@ class Bridged:
         return {name: getattr(self, name) for name in self._OWN_OPTIONS}
 
     def function(self, *requests: Any, **options: Any) -> Any:
-        """The function of one or several quantities, as `linkwork.KinDyn.function` takes them."""
+        """Return the function of one or several quantities; see `linkwork.KinDyn.function`."""
         return self._function(self.numpy.function(*requests, **options))
 
     def warmup(self, *requests: Any) -> None:
-        """Compile functions now, as `linkwork.KinDyn.warmup` does."""
+        """Compile functions now; see `linkwork.KinDyn.warmup`."""
         self.numpy.warmup(*requests)
 
     def _function(self, kernel: Kernel) -> Any:
-        """The function of a kernel, made once."""
-        known = self._functions.get(id(kernel))
-        if known is None:
-            known = self._functions[id(kernel)] = kernel, self._wrapped(kernel)
-        return known[1]
+        """Return the function of a kernel, wrapped once."""
+        entry = self._functions.get(id(kernel))
+        if entry is None:
+            entry = self._functions[id(kernel)] = kernel, self._wrapped(kernel)
+        return entry[1]
 
     def _of(self, *request: Any) -> Any:
-        """The function of one quantity and its frames."""
+        """Return the function of one quantity and its frames."""
         try:
-            return self._of_frames[request]
-        except (KeyError, TypeError):  # not made yet, or no names, which `function` says
-            found = self._of_frames[request] = self.function(request)
-            return found
+            return self._functions_of_quantities[request]
+        except (KeyError, TypeError):  # not wrapped yet, or invalid names: `function` raises
+            function = self._functions_of_quantities[request] = self.function(request)
+            return function
 
     def transforms(self, q: Any, *, frames: Sequence[str] | None = None, **named: Any) -> Any:
-        """(..., frames, 4, 4) poses of several frames in the world, world_H_frame.
-
-        Args:
-            q: as for all methods.
-            frames: their names; all of `model.frame_names` if not given.
-            named: further inputs by name, where the robot has parameters.
-        """
+        """See `linkwork.KinDyn.transforms`."""
         names: Any = tuple(frames) if isinstance(frames, list) else frames
         names = self.numpy.model.frame_names if names is None else names
         return self._of("transforms", names)(q, **named)
@@ -232,82 +228,74 @@ class Bridged:
         axes: str | None = None,
         **named: Any,
     ) -> Any:
-        """(..., 6, n) Jacobian of a frame relative to another: its velocity there is `J @ s_dot`.
-
-        Args:
-            reference: the frame from which the motion is seen.
-            frame: the frame that moves.
-            q: as for all methods.
-            origin: frame at whose origin the velocity is taken. If not given, `reference` in the
-                inertial representation, else `frame`.
-            axes: frame in whose axes it is written. If not given, `frame` in the body
-                representation, else `reference`.
-            named: further inputs by name, where the robot has parameters.
-        """
+        """See `linkwork.KinDyn.relative_jacobian`."""
         if origin is None and axes is None:
             return self._of("relative_jacobian", reference, frame)(q, **named)
-        seen = self.numpy.representation
-        origin = origin or (reference if seen == "inertial" else frame)
-        axes = axes or (frame if seen == "body" else reference)
+        representation = self.numpy.representation
+        origin = origin or (reference if representation == "inertial" else frame)
+        axes = axes or (frame if representation == "body" else reference)
         return self._of("relative_jacobian_at", reference, frame, origin, axes)(q, **named)
 
     def neutral(self) -> Any:
-        """(nq,) the neutral configuration, as `linkwork.KinDyn.neutral` returns it."""
+        """(nq,) neutral configuration; see `linkwork.KinDyn.neutral`."""
         return self._constant(self.numpy.neutral())
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Any:
-        """(*n, nq) random configurations, as `linkwork.KinDyn.random` gives them."""
+        """(*n, nq) random configurations; see `linkwork.KinDyn.random`."""
         return self._constant(self.numpy.random(n, seed=seed))
 
-    def q(self, positions: Any = None, /, **given: Any) -> Any:
+    def q(self, positions: Any = None, /, **by_name: Any) -> Any:
         """(nq,) configuration from positions of joints by name; the others are neutral.
 
-        Takes what `linkwork.KinDyn.q` takes, in numbers.
+        Takes the arguments of `linkwork.KinDyn.q`, as NumPy arrays or floats.
         """
-        return self._constant(self.numpy.q(positions, **given))
+        return self._constant(self.numpy.q(positions, **by_name))
 
     def inertial_parameters(self) -> Any:
-        """(10 links,) the numbers phi in which the dynamics is linear."""
+        """(10 links,) inertial parameters phi, in which the dynamics is linear."""
         return self._constant(self.numpy.inertial_parameters())
 
     def parameter_values(self, values: Any = None) -> Any:
-        """(..., n) the numbers of the model that are inputs of all functions, in one vector.
+        """(..., n) values of the model parameters that are inputs of all functions, in one vector.
 
-        Takes what `linkwork.KinDyn.parameter_values` takes, in numbers.
+        Takes the arguments of `linkwork.KinDyn.parameter_values`, as NumPy arrays or floats.
         """
         robot: Any = self.numpy
         return self._constant(robot.parameter_values(values))
 
     def jacobian_sparsity(self, frame: str) -> Any:
-        """(6, nv) of bool: False where the Jacobian of a frame is zero at every configuration."""
+        """(6, nv) bool: False where the Jacobian of a frame is zero at every configuration."""
         return self._constant(self.numpy.jacobian_sparsity(frame))
 
     def relative_jacobian_sparsity(self, reference: str, frame: str) -> Any:
-        """(6, n) of bool: False where the relative Jacobian is zero at every configuration."""
+        """(6, n) bool: False where the relative Jacobian is zero at every configuration."""
         return self._constant(self.numpy.relative_jacobian_sparsity(reference, frame))
 
 
-def _passed_on(name: str) -> property:
+def _delegated(name: str) -> property:
     doc = inspect.getdoc(getattr(NumpyKinDyn, name, None))
     return property(lambda self: getattr(self.numpy, name), doc=doc)
 
 
-# What is no array is that of the robot for NumPy.
+for _name in ("transforms", "relative_jacobian"):
+    getattr(Bridged, _name).__doc__ = METHODS[_name].doc
+
+# Attributes that are not arrays are those of the `KinDyn` for NumPy.
 for _name in (
     *("model", "base", "floating", "representation", "gravity", "base_pose", "check", "dtype"),
     *("joint_dynamics", "layout", "tree", "nq", "nv", "joint_names", "limits", "total_mass"),
     "parameters",
 ):
-    setattr(Bridged, _name, _passed_on(_name))
+    setattr(Bridged, _name, _delegated(_name))
 
 
 def is_attribute(method: Method) -> bool:
-    """Whether the method can be the function itself."""
+    """Whether the function itself can stand for the method: no frames, no default values."""
     return not method.frames and not method.defaults
 
 
 class _Attribute:
-    """A quantity of the robot: an attribute of a bridge's `KinDyn`, its function."""
+    """A quantity without frames: an attribute whose value is its function."""
 
     def __init__(self, method: Method) -> None:
         self._method = method
@@ -320,15 +308,15 @@ class _Attribute:
         return function
 
     def __call__(self, bridged: Any, *args: Any, **named: Any) -> Any:
-        """`KinDyn.mass_matrix(kd, q)`, as for any method."""
+        """Call as an unbound method: `KinDyn.mass_matrix(kd, q)`."""
         return self.__get__(bridged, type(bridged))(*args, **named)
 
 
-def _made_method(method: Method) -> Callable[..., Any]:
-    """A method that looks up the function of its frames and calls it."""
+def _frame_method(method: Method) -> Callable[..., Any]:
+    """Build a method that looks up the function of its frames and calls it."""
     count = len(method.frames)
 
-    def made(self: Any, *args: Any, **named: Any) -> Any:
+    def call_function(self: Any, *args: Any, **named: Any) -> Any:
         frames, inputs = args[:count], args[count:]
         for name in method.frames[len(frames) :]:
             if name not in named:
@@ -343,16 +331,16 @@ def _made_method(method: Method) -> Callable[..., Any]:
             inputs = (*inputs, method.defaults[name])
         return function(*inputs, **named)
 
-    made.__qualname__ = f"KinDyn.{method.name}"
-    return made
+    call_function.__qualname__ = f"KinDyn.{method.name}"
+    return call_function
 
 
 def documented(function: Any, method: Method) -> Any:
-    """A function with the signature and the documentation of a method of `KinDyn`."""
+    """Set the signature and documentation of a method of `KinDyn` on a function."""
     signature = method.signature
     if inspect.isfunction(function):
-        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        signature = signature.replace(parameters=[own, *signature.parameters.values()])
+        receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        signature = signature.replace(parameters=[receiver, *signature.parameters.values()])
     function.__signature__ = signature
     function.__name__, function.__doc__ = method.name, method.doc
     return function

@@ -132,7 +132,7 @@ def batch(
         print_json(_report_data(report))
     else:
         _print_report(report)
-    if report.refused or report.damaged:
+    if report.rejected or report.damaged:
         sys.stdout.flush()
         raise typer.Exit(1)
 
@@ -221,7 +221,7 @@ def _print_hint_to_resume(report: Report) -> None:
 
 
 def _print_report(report: Report) -> None:
-    from linkwork.batch.run import refusals
+    from linkwork.batch.run import list_errors
 
     plan, console = report.plan, terminal()
     if report.again:
@@ -238,10 +238,10 @@ def _print_report(report: Report) -> None:
     if report.verified:
         same = report.verified - len(report.damaged)
         print_text(console, f"{same:,} of {report.verified:,} chunks are the same bit for bit")
-    if report.refused:
-        print_message(f"states were rejected\n{refusals(plan, report.refused)}")
+    if report.rejected:
+        print_message(f"states were rejected\n{list_errors(plan, report.rejected)}")
     if report.damaged:
-        text = f"results are damaged\n{refusals(plan, report.damaged)}"
+        text = f"results are damaged\n{list_errors(plan, report.damaged)}"
         print_message(f"{text}\nrerun the same command to compute these chunks again")
 
 
@@ -251,7 +251,7 @@ def _report_data(report: Report) -> dict[str, Any]:
     def rejected_rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
         spans = [plan.span(outcome.chunk) for outcome in outcomes]
         return [
-            {"first_row": start, "last_row": stop - 1, "why": outcome.refused}
+            {"first_row": start, "last_row": stop - 1, "why": outcome.error}
             for outcome, (start, stop) in zip(outcomes, spans, strict=True)
         ]
 
@@ -262,7 +262,7 @@ def _report_data(report: Report) -> dict[str, Any]:
         "chunks": plan.n_chunks,
         "done": report.done,
         "computed": report.computed,
-        "refused": rejected_rows(report.refused),
+        "refused": rejected_rows(report.rejected),
         "verified": report.verified,
         "damaged": rejected_rows(report.damaged),
     }

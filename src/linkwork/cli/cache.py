@@ -9,7 +9,7 @@ import typer
 
 from linkwork.cli.output import print_json, print_text, terminal
 from linkwork.cli.robot_files import Json
-from linkwork.engine.runtime.cache import MEGABYTE, cache_folder, clear, cached_files, size_limit
+from linkwork.engine.runtime.cache import MEGABYTE, cache_folder, cached_files, clear, size_limit
 from linkwork.errors import escaped
 
 cache = typer.Typer()

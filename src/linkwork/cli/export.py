@@ -162,7 +162,7 @@ def export(
     heading = f"{escaped(str(output))}: {len(report.files)} files"
     console = terminal()
     print_table(console, Table(heading, report.columns, tuple(report.cells()), numeric))
-    print_text(console, report.told(), "" if report.compiler else "yellow")
+    print_text(console, report.summary(), "" if report.compiler else "yellow")
 
 
 def _default_folder(prefix: str | None, robot: str) -> Path:

@@ -1,1 +1,1 @@
-"""Other people's names and conventions, as views of the same engine. Import the one you need."""
+"""Interfaces with the names and conventions of other libraries. Import the one you need."""

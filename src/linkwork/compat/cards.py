@@ -1,9 +1,9 @@
-"""Convention cards: how each system writes the quantities that all of them compute.
+"""Convention cards: how each library represents the quantities that all of them compute.
 
     print(card("pinocchio").quaternion)
 
-`page` writes all of them as Markdown, which is docs/convention_cards.md. A card contains facts
-only; unknown facts are left out.
+`page` writes all of them as Markdown, which is docs/convention_cards.md. A card has only known
+facts.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from linkwork.errors import name_not_found
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """The conventions of one system, a sentence each; "none" where it has no such thing."""
+    """The conventions of one library, one sentence each; "none" where it has no such quantity."""
 
     name: str
-    version: str  # of the system, and the source of the facts
+    version: str  # of the library, and the source of the facts
     q: str
     quaternion: str
     base_velocity: str
@@ -62,7 +62,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
 LINKWORK = Card(
     name="linkwork",
     version="this version",
-    q="[base position (3), base quaternion (4), s]; just s if the base is fixed",
+    q="[base position (3), base quaternion (4), s]; only s if the base is fixed",
     quaternion="w x y z",
     base_velocity="mixed (default), body or inertial, an option of KinDyn",
     six_vectors="[linear; angular]",
@@ -70,13 +70,13 @@ LINKWORK = Card(
     acceleration="time derivative of the velocity in the same representation; without gravity",
     joint_order="order of the file, whatever the base",
     continuous="one angle without limits; kind revolute_cos_sin has (cos, sin)",
-    mimic="no coordinate of their own, exact in all algorithms; load(mimic=False) frees them",
+    mimic="no coordinates, exact in all algorithms; load(mimic=False) makes them free",
     fixed_joints="links and their frames stay; merged inside the algorithms only",
     gravity="acceleration of free fall in the world, (0, 0, -9.80665); an option of KinDyn",
     inertia="mass, CoM, and tensor about the CoM along the link's axes",
     wrench="on any frame by name, dual to the frame's velocity; positive on the robot",
     regressor="m, m c (3), Ixx, Ixy, Ixz, Iyy, Iyz, Izz about the link's origin",
-    to_linkwork="nothing to do",
+    to_linkwork="no conversion",
 )
 
 PINOCCHIO = Card(
@@ -88,13 +88,13 @@ PINOCCHIO = Card(
     six_vectors="[linear; angular]",
     jacobian="rows LOCAL (body), WORLD (inertial) or LOCAL_WORLD_ALIGNED (mixed); columns always "
     "for the body base velocity",
-    acceleration="a is the derivative of v. Of frames: spatial; only in LOCAL and WORLD is it the "
-    "derivative of the velocity. The derivative in mixed is getFrameClassicalAcceleration in "
-    "LOCAL_WORLD_ALIGNED",
+    acceleration="a is the derivative of v. Frame accelerations are spatial: only in LOCAL and "
+    "WORLD are they the derivative of the velocity. The derivative in mixed is "
+    "getFrameClassicalAcceleration in LOCAL_WORLD_ALIGNED",
     joint_order="depth first, siblings in the alphabetical order of their joints",
     continuous="(cos, sin), two coordinates and one velocity",
-    mimic="free joints by default; with mimic=True without coordinates, then without ABA",
-    fixed_joints="merged: inertia goes to the joint before, link and joint stay as frames",
+    mimic="free joints by default; with mimic=True without coordinates, and without ABA",
+    fixed_joints="merged: the inertia is added to the parent joint, link and joint stay as frames",
     gravity="model.gravity.linear = (0, 0, -9.81)",
     inertia="mass, lever (CoM), and tensor about the CoM along the axes of the joint",
     wrench="fext: one per joint, in the joint's frame at its origin; positive on the robot",
@@ -109,9 +109,9 @@ IDYNTREE = Card(
     quaternion="w x y z (Rotation.asQuaternion)",
     base_velocity="mixed (default), body or inertial, a mode of KinDynComputations",
     six_vectors="[linear; angular]",
-    jacobian="6 + n columns; rows and base columns in the representation in force",
+    jacobian="6 + n columns; rows and base columns in the current representation",
     acceleration="time derivative of the velocity in the same representation; without gravity",
-    joint_order="its own traversal of the model, or the list given for a reduced model",
+    joint_order="its own traversal of the model, or the list passed for a reduced model",
     continuous="one angle",
     mimic="ignored: the joints are free",
     fixed_joints="links and joints stay; a link without mass that is the root, or ends the tree on "
@@ -130,9 +130,9 @@ ADAM = Card(
     quaternion="none in the algorithms; x y z w in its inverse kinematics",
     base_velocity="mixed (default), body or inertial, a mode of KinDynComputations",
     six_vectors="[linear; angular]",
-    jacobian="6 + n columns; rows and base columns in the representation in force",
+    jacobian="6 + n columns; rows and base columns in the current representation",
     acceleration="time derivative of the velocity in the same representation; without gravity",
-    joint_order="the list of names given, else the order of the file",
+    joint_order="the list of names, if passed, else the order of the file",
     continuous="one angle",
     mimic="ignored: the joints are free",
     fixed_joints="both links stay; joints that are not listed are locked at 0",
@@ -151,14 +151,14 @@ MUJOCO = Card(
     base_velocity="linear in the axes of the world, angular in the axes of the body; at its origin",
     six_vectors="qvel of a free joint is [linear; angular]; cvel, cacc and mj_objectVelocity are "
     "[angular; linear]",
-    jacobian="jacp and jacr apart, rows in the axes of the world (mixed); columns for qvel",
+    jacobian="jacp and jacr separately, rows in the axes of the world (mixed); columns for qvel",
     acceleration="qacc is the derivative of qvel; cacc contains -gravity",
     joint_order="depth first, in the order of the file; a body may have several joints",
     continuous="one angle",
     mimic="joint equalities: constraints of the solver; both joints stay in qpos",
     fixed_joints="a body without joints; those of URDF files are merged by default",
     gravity="option.gravity = (0, 0, -9.81)",
-    inertia="principal moments about the CoM; body_ipos and body_iquat say where. M has armature",
+    inertia="principal moments about the CoM, in the pose body_ipos, body_iquat. M has armature",
     wrench="xfrc_applied: [force; torque] at the CoM of a body, axes of the world",
     regressor="none",
     to_linkwork="Conventions of linkwork.compat.mujoco",
@@ -179,7 +179,7 @@ DRAKE = Card(
     continuous="one angle without limits",
     mimic="a coupler constraint of the discrete solver; both joints stay in q",
     fixed_joints="weld joints; the bodies stay",
-    gravity="gravity_field(): (0, 0, -9.81); CalcInverseDynamics leaves it out, "
+    gravity="gravity_field(): (0, 0, -9.81); CalcInverseDynamics does not include it, "
     "CalcGravityGeneralizedForces is -gravity_force",
     inertia="SpatialInertia: mass, CoM, and unit inertia about the origin of the body",
     wrench="ExternallyAppliedSpatialForce: [torque; force] at a point of the body, axes of the "
@@ -196,15 +196,15 @@ PINNZOO = Card(
     quaternion="w x y z",
     base_velocity="body: axes of the base, at its origin",
     six_vectors="[linear; angular]",
-    jacobian="kinematics_jacobian: derivative by x, four columns for the quaternion",
+    jacobian="kinematics_jacobian: derivative with respect to x, four columns for the quaternion",
     acceleration="v_dot is the derivative of v",
     joint_order="as Pinocchio; change_order to others",
-    continuous="refused",
+    continuous="rejected",
     mimic="ignored: the joints are free",
     fixed_joints="merged, as Pinocchio",
     gravity="(0, 0, -9.81)",
     inertia="as Pinocchio",
-    wrench="none; forces at points by the Jacobian",
+    wrench="none; forces at points through the Jacobian",
     regressor="none",
     to_linkwork="linkwork.compat.pinnzoo: model.kd has q and nu = v of x, in the same order",
 )
@@ -233,10 +233,10 @@ CARDS = (LINKWORK, PINOCCHIO, IDYNTREE, ADAM, MUJOCO, DRAKE, PINNZOO, ROBWORK)
 
 
 def card(name: str) -> Card:
-    """The card of a system.
+    """Return the card of a library.
 
     Raises:
-        NameNotFoundError: there is no card of that name.
+        NameNotFoundError: there is no card with that name.
     """
     cards = {one.name: one for one in all_cards()}
     if name.lower() not in cards:
@@ -250,23 +250,24 @@ def all_cards() -> tuple[Card, ...]:
 
 
 def rows(one: Card) -> tuple[tuple[str, str], ...]:
-    """(label, text) of each fact of a card."""
+    """Return (label, text) of each fact of a card."""
     names = [field.name for field in fields(one) if field.name != "name"]
     return tuple((LABELS[name], getattr(one, name)) for name in names)
 
 
 HEAD = """# Convention cards
 
-How linkwork and other systems write what all of them compute. `linkwork conventions NAME` prints
-one card; `linkwork.compat.cards.card(name)` is the same as data. Mixed, body and inertial are
-explained in [Velocity representations](representations.md). Most of what the cards of Pinocchio,
-iDynTree and MuJoCo say of orders, axes, signs and defaults is compared with the packages by tests;
-the rest is from documents and sources.
+How linkwork and other libraries represent the quantities that all of them compute. `linkwork
+conventions NAME` prints one card; `linkwork.compat.cards.card(name)` returns it as data. The
+representations mixed, body and inertial are explained in
+[Velocity representations](representations.md). Most facts about Pinocchio, iDynTree and MuJoCo
+(orders, axes, signs, defaults) are compared with the packages by tests; the others are from their
+documentation and sources.
 """
 
 
 def page() -> str:
-    """All cards as Markdown."""
+    """Return all cards as Markdown."""
     parts = [HEAD]
     for one in all_cards():
         lines = [f"| {label} | {text} |" for label, text in rows(one)]

@@ -1,6 +1,6 @@
-"""Robots as C: `linkwork.export(kd, folder)` writes functions of a robot as a C99 library.
+"""C code generation: `linkwork.export(kd, folder)` writes functions of a robot as a C99 library.
 
-This package can be called, because the function is known by the same name.
+The package is callable because the function has the same name.
 """
 
 from __future__ import annotations

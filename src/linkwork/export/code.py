@@ -1,6 +1,6 @@
-"""The C text of a function: its signature, the check of unit norms, and its program.
+"""The C code of a function: its signature, the check of unit norms, and its program.
 
-Quaternions after they were made unit are in the workspace, or on the stack if there is none.
+Normalized quaternions are stored in the workspace, or on the stack if there is none.
 """
 
 from __future__ import annotations
@@ -25,49 +25,49 @@ from linkwork.export.names import Names
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The text of a C function and of the static functions it calls."""
+    """The source of a C function and of the static functions it calls."""
 
     text: str
-    work: int  # numbers in the workspace; if 0, the function takes none
-    calls: frozenset[str] = frozenset()  # what it uses of `vector_support`
+    work: int  # length of the workspace; if 0, the function has none
+    calls: frozenset[str] = frozenset()  # helpers of `vector_support` that it uses
 
 
 def scalar_code(function: Function, real: Real, names: Names) -> Code:
-    """A function of one row; `names` are those that are taken."""
+    """Generate a function of one row; `names` are used already."""
     return _Writer(function, Scalars(real), names).code()
 
 
 def batch_code(function: Function, real: Real, names: Names, *, lanes: int, work: int) -> Code:
-    """A function of any number of rows, of which `lanes` are computed at a time.
+    """Generate a function of any number of rows, of which `lanes` are computed at a time.
 
     Args:
-        function: of one row, which computes what is left over at the end.
-        real: type of the numbers.
-        names: those that are taken.
-        lanes: numbers in a vector.
-        work: numbers in the workspace of the function of one row.
+        function: the function of one row, which computes the remaining rows at the end.
+        real: floating-point type.
+        names: names that are used already.
+        lanes: number of elements in a vector.
+        work: length of the workspace of the function of one row.
     """
     return _Writer(function, Vectors(real, lanes), names).batch(work)
 
 
-def can_refuse(function: Function) -> bool:
-    """Whether a function may find a norm that is not 1, and then returns something."""
+def checks_norms(function: Function) -> bool:
+    """Whether a function checks norms, and returns an error code if one is not 1."""
     return bool(function.unit_norms)
 
 
 def prototype(function: Function, real: Real, *, work: bool, batch: bool = False) -> str:
     """The declaration of a function, without the semicolon."""
     name = f"{function.name}{BATCH_ENDING if batch else ''}"
-    result = ("size_t" if batch else "int") if can_refuse(function) else "void"
-    listed = ["size_t rows"] if batch else []
-    listed += [f"const {real.name} *{one.name}" for one in function.inputs]
-    listed += [f"{real.name} *{one.name}" for one in function.outputs]
-    listed += [f"{real.name} *work"] if work else []
-    return f"{result} {name}({', '.join(listed)})"
+    result = ("size_t" if batch else "int") if checks_norms(function) else "void"
+    parameters = ["size_t rows"] if batch else []
+    parameters += [f"const {real.name} *{one.name}" for one in function.inputs]
+    parameters += [f"{real.name} *{one.name}" for one in function.outputs]
+    parameters += [f"{real.name} *work"] if work else []
+    return f"{result} {name}({', '.join(parameters)})"
 
 
 class _Writer:
-    """Writes the C text of one function."""
+    """Generates the C code of one function."""
 
     def __init__(self, function: Function, form: Form, names: Names) -> None:
         self._function, self._form = function, form
@@ -75,7 +75,7 @@ class _Writer:
         self._parts = cut_for_c(function.program)
         self._is_cut = len(self._parts.pieces) > 1
         self._has_work = self._is_cut or bool(function.program.loops)
-        self._array = "work" if self._has_work else "unit"  # holds what was made unit
+        self._array = "work" if self._has_work else "unit"  # holds the normalized elements
         self._printer = ProgramPrinter(
             self._parts,
             form,
@@ -87,19 +87,19 @@ class _Writer:
         )
 
     def _sources(self) -> Iterator[Source]:
-        """Where each number of the inputs is: in an argument, or with those that were made unit."""
+        """Yield the location of each input element: an argument, or the normalized elements."""
         function, form = self._function, self._form
         unit = _unit_indices(function)
         elements = ((one, k) for one in function.inputs for k in range(one.port.size))
-        for number, (argument, index) in enumerate(elements):
-            if number in unit:
-                text = form.load(self._array, function.n_unit, unit[number])
-                yield Source(self._array, text)
+        for flat_index, (argument, index) in enumerate(elements):
+            if flat_index in unit:
+                expression = form.load(self._array, function.n_unit, unit[flat_index])
+                yield Source(self._array, expression)
             else:
                 yield Source(argument.name, form.load(argument.name, argument.port.size, index))
 
     def _targets(self) -> dict[int, list[Target]]:
-        """By step: the numbers of outputs that it computes."""
+        """Return, by step, the output elements that it computes."""
         function, targets = self._function, dict[int, list[Target]]()
         results = per_port(function.program.outputs, function.program.results)
         for argument, steps in zip(
@@ -111,7 +111,7 @@ class _Writer:
         return targets
 
     def code(self) -> Code:
-        """The function of one row."""
+        """Return the function of one row."""
         function, form = self._function, self._form
         n_work = self._n_work
         parts, calls = self._text()
@@ -130,7 +130,7 @@ class _Writer:
         return Code("\n".join(lines) + "\n", n_work)
 
     def batch(self, scalar_work: int) -> Code:
-        """The function of many rows."""
+        """Return the function of many rows."""
         function, form = self._function, self._form
         n_work = max(self._n_work, scalar_work)
         parts, calls = self._text()
@@ -138,7 +138,7 @@ class _Writer:
         head = prototype(function, form.real, work=bool(n_work), batch=True)
         lines = [*parts, restricted(head), "{", "  size_t row;"]
         for unit in function.unit_norms:
-            source = self._at(function.inputs[unit.input], row, unit.offset)
+            source = self._address(function.inputs[unit.input], row, unit.offset)
             lines += ["  for (row = 0; row < rows; ++row) {"]
             lines += [f"    if (lw_is_far({source}, {unit.count})) {{", "      return row;"]
             lines += ["    }", "  }"]
@@ -147,51 +147,51 @@ class _Writer:
             lines.append(f"    {form.real.name} unit[{function.n_unit * form.lanes}];")
         offset = 0
         for unit in function.unit_norms:
-            source = self._at(function.inputs[unit.input], "(row + lane)", unit.offset)
+            source = self._address(function.inputs[unit.input], "(row + lane)", unit.offset)
             target = f"{self._array} + {function.n_unit}u * lane + {offset}"
             lines += [f"    for (size_t lane = 0; lane < {form.lanes}u; ++lane) {{"]
             lines += [f"      (void)lw_unit({source}, {unit.count}, {target});", "    }"]
             offset += unit.count
         lines += [f"  {line}" for line in calls]
-        given = [self._at(one, row) for one in (*function.inputs, *function.outputs)]
-        given += ["work"] if scalar_work else []
+        arguments = [self._address(one, row) for one in (*function.inputs, *function.outputs)]
+        arguments += ["work"] if scalar_work else []
         void = "(void)" if function.unit_norms else ""
         lines += ["  }", "  for (; row < rows; ++row) {"]
-        lines += [f"    {void}{function.name}({', '.join(given)});", "  }"]
+        lines += [f"    {void}{function.name}({', '.join(arguments)});", "  }"]
         lines += ["  return rows;"] if function.unit_norms else []
         assert isinstance(form, Vectors)
         return Code("\n".join([*lines, "}"]) + "\n", n_work, frozenset(form.calls))
 
     @property
     def _n_work(self) -> int:
-        """Numbers in the workspace."""
+        """Length of the workspace."""
         if not self._has_work:
             return 0
         return self._form.lanes * (self._function.n_unit + self._parts.size)
 
-    def _at(self, argument: Argument, row: str, offset: int = 0) -> str:
-        """The address of a number of a row."""
-        text = f"{argument.name} + {row} * {argument.port.size}u"
-        return f"{text} + {offset}" if offset else text
+    def _address(self, argument: Argument, row: str, offset: int = 0) -> str:
+        """Return the address of an element of a row."""
+        address = f"{argument.name} + {row} * {argument.port.size}u"
+        return f"{address} + {offset}" if offset else address
 
     def _text(self) -> tuple[list[str], list[str]]:
-        """Static functions, and the lines that call them; of a short program just the lines."""
+        """Return static functions and the lines that call them; only lines for a short program."""
         loops = list(self._printer.loops())
         if not self._is_cut and not self._is_batch:
             statements = self._printer.statements(self._parts.pieces[0])
             return loops, [f"  {line}" for line in statements]
         function = self._function
-        arrays = [Parameter(one.name, self._given(one), True) for one in function.inputs]
+        arrays = [Parameter(one.name, self._passed(one), True) for one in function.inputs]
         arrays.append(Parameter("unit", "unit", True))
-        arrays += [Parameter(one.name, self._given(one), False) for one in function.outputs]
+        arrays += [Parameter(one.name, self._passed(one), False) for one in function.outputs]
         texts, calls = self._printer.parts(arrays)
         return [*loops, *texts], [f"  {line}" for line in calls]
 
-    def _given(self, argument: Argument) -> str:
-        return self._at(argument, "row") if self._is_batch else argument.name
+    def _passed(self, argument: Argument) -> str:
+        return self._address(argument, "row") if self._is_batch else argument.name
 
     def _unused(self) -> Iterator[str]:
-        """Statements that mention parameters which the function does not need."""
+        """Yield statements that mention unused parameters."""
         read = self._printer.arrays_read()
         read |= {self._function.inputs[unit.input].name for unit in self._function.unit_norms}
         for one in self._function.inputs:
@@ -200,10 +200,10 @@ class _Writer:
 
 
 def _unit_indices(function: Function) -> dict[int, int]:
-    """By the index of a number among all inputs: where its unit-norm copy stands."""
+    """Return the index of the normalized copy of each input element that has one."""
     starts = list(accumulate((one.port.size for one in function.inputs), initial=0))
-    found: dict[int, int] = {}
+    indices: dict[int, int] = {}
     for unit in function.unit_norms:
         for k in range(unit.count):
-            found[starts[unit.input] + unit.offset + k] = len(found)
-    return found
+            indices[starts[unit.input] + unit.offset + k] = len(indices)
+    return indices

@@ -1,13 +1,13 @@
-"""Functions in single precision that keep the digits which their inputs have.
+"""Functions in single precision with compensated rounding.
 
-Where results are small differences of large numbers, floats lose digits that their inputs have.
-There, the steps whose roundings matter are computed as pairs of floats (`pairs`).
+Where results are small differences of large numbers, floats lose digits that the inputs have.
+There, the steps whose rounding errors matter are computed as pairs of floats (`pairs`).
 
-Which steps these are is estimated at some states. A step that is rounded to a float changes each
-result by its derivative times what was rounded off. Derivatives of all results with respect to all
-steps would be a large matrix. Random combinations of the results, each with random signs, need one
-backward sweep each, and the mean square of the effect of a rounding on them is the sum of squares
-of its effects on the results.
+These steps are estimated at some states. Rounding a step to a float changes each result by its
+derivative times the rounding error. The derivatives of all results with respect to all steps would
+be a large matrix. Instead, random combinations of the results, with random signs, are
+differentiated, one backward sweep for each. The mean square of the effect of a rounding error on
+them is the sum of squares of its effects on the results.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from linkwork.export.requests import Exported
 from linkwork.export.samples import DIFFERENCE, rounding_errors, sample_of
 from linkwork.kindyn import KinDyn
 
-# States at which errors are measured, others than those at which the C code is checked, and how
-# many of them, with the largest errors, are looked at more closely.
+# Number of states at which errors are measured (other states than those of the check), and of the
+# states with the largest errors, which are examined more closely.
 STATES, WORST = 256, 32
-# Other states may be worse: so more than half of what is allowed is corrected, down to a quarter.
+# Other states may be worse: errors above half of the allowed difference are reduced to a quarter.
 TOO_MUCH, AIM = DIFFERENCE["float"] / 2, DIFFERENCE["float"] / 4
 COMBINATIONS = 8  # of results
 _SEED = 1
-_TRIES = 3  # each aims at half of what the one before did
-_EXACT = (Op.NEG, Op.SELECT, Op.LESS, Op.LESS_EQUAL, Op.FLOOR)  # round nothing off
+_TRIES = 3  # each aims at half the error of the one before
+_EXACT = (Op.NEG, Op.SELECT, Op.LESS, Op.LESS_EQUAL, Op.FLOOR)  # operations without rounding
 
 
 def compensate_rounding(kd: KinDyn, one: Exported) -> Exported:
-    """The same function for single precision, with those roundings corrected that matter.
+    """Return the function for single precision, with the rounding errors that matter corrected.
 
     Most functions are returned unchanged. Small differences of large numbers, as in the dynamics of
-    a light base that carries a heavy arm, are computed with more digits than a float has.
+    a light base with a heavy arm, are computed with more digits than a float has.
     """
     sample = sample_of(kd, one, FLOAT, rows=STATES, seed=_SEED)
     errors = rounding_errors(one, sample.inputs, sample.outputs, FLOAT)
@@ -64,14 +64,14 @@ def compensate_rounding(kd: KinDyn, one: Exported) -> Exported:
 
 
 def compensated(function: Function, critical: Collection[int]) -> Function:
-    """The same function in floats, with the roundings of some steps of its program corrected."""
+    """Return the function in floats, with the rounding errors of some of its steps corrected."""
     old, new = function.program, PairSteps()
     units = _unit_pairs(function, critical, new)
     pairs: list[Pair] = []  # by step of the old program
     for step, (op, *args) in enumerate(old.steps):
         is_critical = step in critical
         if op is Op.CONST:
-            pair = new.constant(args[0]) if is_critical else (new.number(args[0]), None)
+            pair = new.constant(args[0]) if is_critical else (new.float_constant(args[0]), None)
         elif op is Op.INPUT:
             pair = units.get(args[0]) or (new.add(Op.INPUT, args[0]), None)
         else:
@@ -90,32 +90,32 @@ def compensated(function: Function, critical: Collection[int]) -> Function:
 def _without_unused(
     steps: Sequence[tuple[Any, ...]], results: Sequence[int]
 ) -> tuple[tuple[tuple[Any, ...], ...], tuple[int, ...]]:
-    """The steps that some results need, and the results among them."""
+    """Return the steps that some results need, and the new indices of the results."""
     needed = set(results)
     for k in reversed(range(len(steps))):
         if k in needed:
             needed.update(operands_of(steps[k][0], steps[k][1:]))
     index = {old: new for new, old in enumerate(sorted(needed))}
-    left: list[tuple[Any, ...]] = []
+    kept_steps: list[tuple[Any, ...]] = []
     for k in index:
         op, *args = steps[k]
-        left.append((op, *(index[arg] for arg in args)) if op > Op.INPUT else steps[k])
-    return tuple(left), tuple(index[k] for k in results)
+        kept_steps.append((op, *(index[arg] for arg in args)) if op > Op.INPUT else steps[k])
+    return tuple(kept_steps), tuple(index[k] for k in results)
 
 
 def _unit_pairs(function: Function, critical: Collection[int], new: PairSteps) -> dict[int, Pair]:
-    """By index among all inputs: the numbers of quaternions of which one is critical."""
+    """Return corrected elements of the unit vectors with a critical element, by input index."""
     steps = function.program.steps
     critical_inputs = {steps[k][1] for k in critical if steps[k][0] is Op.INPUT}
     pairs: dict[int, Pair] = {}
-    for numbers in _unit_inputs(function):
-        if critical_inputs.intersection(numbers):
-            loaded = [new.add(Op.INPUT, number) for number in numbers]
-            pairs |= zip(numbers, new.with_unit_norm(loaded), strict=True)
+    for indices in _unit_inputs(function):
+        if critical_inputs.intersection(indices):
+            loaded = [new.add(Op.INPUT, index) for index in indices]
+            pairs |= zip(indices, new.with_unit_norm(loaded), strict=True)
     return pairs
 
 
-class _Numbers(np.ndarray[Any, Any]):
+class _Values(np.ndarray[Any, Any]):
     """An array with the methods that `partial_derivatives` calls."""
 
     def sin(self) -> Array:
@@ -129,25 +129,25 @@ class _Numbers(np.ndarray[Any, Any]):
 
 
 def critical_steps(function: Function, inputs: Sequence[Array], *, share: float) -> frozenset[int]:
-    """The fewest steps whose roundings to float make up all but a share of the error of results.
+    """Return the fewest steps whose float rounding causes all but a share of the error of results.
 
     Args:
-        function: what is computed.
+        function: the function.
         inputs: (rows, size) of each input: states at which the error is estimated.
-        share: of the root of the mean square of the error, at the state where it is largest.
+        share: allowed fraction of the root mean square error, at the state where it is largest.
     """
     spans = [unit.span for unit in function.unit_norms]
     rows = normalized(inputs, spans, np.float64)
     assert rows is not None
     squares = _effects(function, rows) ** 2  # (steps, rows)
     order = np.argsort(-squares.max(axis=1), kind="stable")
-    left = np.cumsum(squares[order][::-1], axis=0)[::-1].max(axis=1)  # if those before are exact
+    left = np.cumsum(squares[order][::-1], axis=0)[::-1].max(axis=1)  # if earlier ones are exact
     needed = int(np.count_nonzero(left > share**2 * left[0]))
     return frozenset(order[:needed].tolist())
 
 
 def _unit_inputs(function: Function) -> Iterator[tuple[int, ...]]:
-    """For each quaternion or (cos, sin) pair, the indices of its numbers among all inputs."""
+    """Yield the input indices of the elements of each quaternion or (cos, sin) pair."""
     starts = list(accumulate((one.port.size for one in function.inputs), initial=0))
     for unit in function.unit_norms:
         first = starts[unit.input] + unit.offset
@@ -155,7 +155,7 @@ def _unit_inputs(function: Function) -> Iterator[tuple[int, ...]]:
 
 
 def _effects(function: Function, inputs: Sequence[Array]) -> Array:
-    """(steps, rows): effect of the rounding of each step on the results."""
+    """(steps, rows): effect of the rounding error of each step on the results."""
     program, n = function.program, len(inputs[0])
     every = replace(
         program, outputs=(Port("every", (len(program.steps),)),), results=range(len(program.steps))
@@ -163,17 +163,17 @@ def _effects(function: Function, inputs: Sequence[Array]) -> Array:
     with np.errstate(all="ignore"):
         columns = (tuple(part.T) for part in inputs)
         results = every.run(*columns, functions=NUMPY_FUNCTIONS, constant=np.float64)
-        values = [np.broadcast_to(np.asarray(one, float), n).view(_Numbers) for one in results]
+        values = [np.broadcast_to(np.asarray(one, float), n).view(_Values) for one in results]
         effects = np.zeros((len(values), n))
-        rounded = _rounded_off(function, values)
+        errors = _rounding_errors(function, values)
         for step, adjoint in _adjoints(program, values):
-            effects[step] = np.sqrt(np.mean(adjoint * adjoint, axis=0)) * rounded[step]
+            effects[step] = np.sqrt(np.mean(adjoint * adjoint, axis=0)) * errors[step]
     return np.nan_to_num(effects, nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _rounded_off(function: Function, values: Sequence[Array]) -> list[Any]:
-    """By step: what rounding to a float may take from its value."""
-    unit = {number for numbers in _unit_inputs(function) for number in numbers}
+def _rounding_errors(function: Function, values: Sequence[Array]) -> list[Any]:
+    """Return the largest rounding error of the value of each step in float."""
+    unit = {index for indices in _unit_inputs(function) for index in indices}
     half_ulp = 2.0**-24
     errors: list[Any] = []
     for (op, *args), value in zip(function.program.steps, values, strict=True):
@@ -187,7 +187,7 @@ def _rounded_off(function: Function, values: Sequence[Array]) -> list[Any]:
 
 
 def _adjoints(program: Program, values: Sequence[Array]) -> Iterator[tuple[int, Array]]:
-    """Each step with (combinations, rows): derivatives of combinations of the results."""
+    """Yield each step with (combinations, rows) derivatives of combinations of the results."""
     rng = np.random.default_rng(0)
     adjoints: list[Any] = [None] * len(values)
 
@@ -211,7 +211,8 @@ def _adjoints(program: Program, values: Sequence[Array]) -> Iterator[tuple[int, 
             add(args[1], np.where(chosen, adjoint, 0.0))
             add(args[2], np.where(chosen, 0.0, adjoint))
         elif op not in (Op.CONST, Op.INPUT):
-            given: Any = [values[arg] for arg in args]
-            of_value: Any = values[step]
-            for arg, slope in zip(args, partial_derivatives(op, given, of_value), strict=True):
-                add(arg, adjoint * slope)
+            operands: Any = [values[arg] for arg in args]
+            result: Any = values[step]
+            partials = partial_derivatives(op, operands, result)
+            for arg, partial in zip(args, partials, strict=True):
+                add(arg, adjoint * partial)

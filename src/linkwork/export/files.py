@@ -15,11 +15,11 @@ from linkwork.version import __version__
 
 
 def files_of(package: Package, samples: Sequence[Sample]) -> dict[str, str]:
-    """Names and texts of all files but the README.
+    """Return the contents of all files except the README, by name.
 
     Args:
         package: the functions.
-        samples: for each function, what the self-test compares with.
+        samples: for each function, the results that the self-test compares with.
     """
     return {
         f"{package.prefix}.h": header_text(package),
@@ -45,8 +45,8 @@ STRICT := -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic
 OBJECTS := {objects}
 
 PYTHON ?= python3
-ASK = $(shell $(PYTHON) -c "import sysconfig as s; print($(1))")
-MODULE = python/{prefix}$(call ASK,s.get_config_var('EXT_SUFFIX'))
+QUERY = $(shell $(PYTHON) -c "import sysconfig as s; print($(1))")
+MODULE = python/{prefix}$(call QUERY,s.get_config_var('EXT_SUFFIX'))
 
 all: lib{prefix}.a example
 
@@ -65,9 +65,9 @@ example: main.o lib{prefix}.a
 test: selftest
 \t./selftest
 
-# import {prefix}, with the folder python in the path; needs the headers of Python
+# import {prefix}, with the folder python in sys.path; needs the headers of Python
 python: {prefix}.h $(OBJECTS:.o=.c) python/{prefix}.c
-\t$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $(LDFLAGS) -I. -I$(call ASK,s.get_path('include')) \\
+\t$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $(LDFLAGS) -I. -I$(call QUERY,s.get_path('include')) \\
 \t  python/{prefix}.c $(OBJECTS:.o=.c) -lm -o $(MODULE)
 
 clean:
@@ -109,28 +109,28 @@ add_test(NAME {prefix}_selftest COMMAND {prefix}_selftest)
 
 
 def readme_text(package: Package, report: Report) -> str:
-    """The README, with the results of the check."""
+    """Return the README, with the results of the check."""
     prefix, kd = package.prefix, package.kd
     functions = "\n".join(f"- `{one.function.name}`" for one in package.functions)
     listed = "\n".join(f"    {line}".rstrip() for line in conventions(kd))
     batch = ""
     if package.lanes:
         batch = f"""
-Functions that end in `_batch` take any number of rows, {package.lanes} at a time in the lanes of
-vectors (an extension of GCC and Clang). Compile them for the processor that runs them, as with
-`make CFLAGS="-O2 -march=native"`.
+Functions that end in `_batch` take any number of rows and compute {package.lanes} at a time, in the
+lanes of vectors (an extension of GCC and Clang). Compile them for the processor that runs them, for
+example with `make CFLAGS="-O2 -march=native"`.
 """
     return f"""\
 # {prefix}
 
 C99 functions of the robot `{comment_text(kd.model.name)}`, {MARK} {__version__}.
-They allocate nothing, keep nothing between calls, and need only libm. So any number of threads may
+They allocate nothing, have no state between calls, and need only libm. Any number of threads may
 call them.
 
     make          # the library lib{prefix}.a and the example
-    make test     # compares with recorded numbers
+    make test     # compares with recorded results
     ./example     # a control loop
-    make python   # a Python module in the folder python, where Python's headers are
+    make python   # a Python module in the folder python; needs Python's headers
 
 or with CMake: `cmake -B build && cmake --build build && ctest --test-dir build`.
 
@@ -138,15 +138,14 @@ or with CMake: `cmake -B build && cmake --build build && ctest --test-dir build`
 
 {functions}
 
-A function with the parameter `work` needs memory for values between its parts. The caller passes
-it, so that it is never on a small stack; the header has its length. Do not compile with
-`-ffast-math`.
+A function with the parameter `work` needs memory for intermediate values. The caller passes it, so
+that it is not on a small stack; the header defines its length. Do not compile with `-ffast-math`.
 {batch}
 ## Conventions
 
 {listed}
 
-## Checked
+## Validation
 
 {report.markdown()}
 """

@@ -1,4 +1,4 @@
-"""What becomes a C function: a program, and the names of its arguments."""
+"""Description of a C function: a program, and the names of its arguments."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.engine.symbolic.program import Port, Program
 
-BATCH_ENDING = "_batch"  # of the name of the function of many rows
+BATCH_ENDING = "_batch"  # ends the name of a function of many rows
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A parameter of a C function: an array of numbers in C order."""
+    """A parameter of a C function: an array in C order."""
 
     name: str  # in C
     port: Port
-    text: str = ""  # what it is, for the header
+    description: str = ""  # for the header
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class Function:
     """A C function."""
 
     name: str  # in C
-    title: str  # what it computes, for the header
+    title: str  # description of what it computes, for the header
     program: Program
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     unit_norms: tuple[UnitNorm, ...] = ()
-    corrected: int = 0  # steps of the program whose roundings to float are corrected
+    corrected: int = 0  # steps of the program whose rounding errors in float are corrected
 
     @property
     def n_unit(self) -> int:
-        """How many numbers of the inputs belong to a quaternion or a (cos, sin) pair."""
+        """Number of input elements that belong to a quaternion or a (cos, sin) pair."""
         return sum(unit.count for unit in self.unit_norms)

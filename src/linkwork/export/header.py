@@ -7,23 +7,23 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from linkwork.engine.kernel.norms import TOLERANCE
-from linkwork.export.code import can_refuse, prototype
+from linkwork.export.code import checks_norms, prototype
 from linkwork.export.function import Argument
 from linkwork.export.names import comment_text
-from linkwork.export.package import MARK, Package, Written
+from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.kindyn import KinDyn
 from linkwork.version import __version__
 
-_WIDTH = 100  # of lines
+_WIDTH = 100  # of a line
 _REPRESENTATIONS = {
     "mixed": "of the frame's origin, in the axes of the world",
     "body": "of the frame's origin, in the axes of the frame",
-    "inertial": "of the point of the body that passes the world's origin, in the axes of the world",
+    "inertial": "of the point of the body at the world's origin, in the axes of the world",
 }
 
 
 def header_text(package: Package) -> str:
-    """The text of the header."""
+    """Return the contents of the header."""
     upper, kd = package.prefix.upper(), package.kd
     lines = [
         f"/* {comment_text(kd.model.name)}: {MARK} {__version__}.",
@@ -45,29 +45,29 @@ def header_text(package: Package) -> str:
 
 
 def _workspaces(package: Package) -> Iterator[str]:
-    """The lengths of workspaces that are enough for all functions."""
+    """Yield the lengths of workspaces that suffice for all functions."""
     upper = package.prefix.upper()
     if package.longest_work:
-        yield "/* Numbers in a workspace that is long enough for any function of one row. */"
+        yield "/* Length of a workspace that suffices for any function of one row. */"
         yield f"#define {upper}_WORK {package.longest_work}"
         yield ""
     if package.longest_batch_work:
-        yield "/* The same for any function of many rows. */"
+        yield "/* Length of a workspace that suffices for any function of many rows. */"
         yield f"#define {upper}_BATCH_WORK {package.longest_batch_work}"
         yield ""
 
 
 def conventions(kd: KinDyn) -> Iterator[str]:
-    """What all functions have in common, as lines of text."""
-    yield "Arrays      numbers in C order (rows of a matrix one after the other); none may overlap"
-    yield "Units       SI: metres, radians, seconds, kilograms, newtons"
+    """Yield what all functions have in common, as lines of text."""
+    yield "Arrays      elements in C order (rows of a matrix one after the other); none may overlap"
+    yield "Units       SI: meters, radians, seconds, kilograms, newtons"
     yield "6-vectors   linear part first, then the angular part"
-    yield f"Velocities  {kd.representation}: {_REPRESENTATIONS[kd.representation]}; of the base,"
-    yield "            of frames, and so in Jacobians; forces and wrenches are dual to them"
+    yield f"Velocities  {kd.representation}: {_REPRESENTATIONS[kd.representation]};"
+    yield "            for the base, frames and Jacobians. Forces and wrenches are dual to them"
     yield f"Base        {comment_text(kd.base)}, {_base(kd)}"
     yield f"Gravity     ({', '.join(f'{x:g}' for x in kd.gravity)}) m/s^2 in the world"
-    enter = "enter the dynamics" if kd.joint_dynamics else "are left out"
-    yield f"Joints      armature, damping and friction {enter}"
+    effect = "included in the dynamics" if kd.joint_dynamics else "not included"
+    yield f"Joints      armature, damping and friction are {effect}"
     if any(joint.motion_kind.unit_norm for joint in kd.model.joints) or kd.floating:
         yield "Unit norms  a quaternion or (cos, sin) whose norm drifted is divided by it; if it"
         yield f"            differs from 1 by more than {TOLERANCE:g}, no output is written"
@@ -90,21 +90,24 @@ def _vector(kd: KinDyn, name: Literal["q", "nu"]) -> Iterator[str]:
     """The entries of q or nu, one joint to a line."""
     is_position = name == "q"
     slices, size = (kd.layout.q, kd.nq) if is_position else (kd.layout.nu, kd.nv)
-    yield f"{name}: {size} numbers"
+    yield f"{name}: {size} elements"
     if kd.floating and is_position:
         yield "  0..2: position of the base in the world [m]"
         yield "  3..6: quaternion of the base, w x y z"
     elif kd.floating:
         yield "  0..2: linear velocity of the base [m/s]"
         yield "  3..5: angular velocity of the base [rad/s]"
-    for joint, at in slices.items():
-        span = f"{at.start}" if at.stop - at.start == 1 else f"{at.start}..{at.stop - 1}"
+    for joint, span in slices.items():
+        indices = (
+            f"{span.start}" if span.stop - span.start == 1 else f"{span.start}..{span.stop - 1}"
+        )
         kind = kd.model.joint(joint).motion_kind
-        text = kind.position_text if is_position else kind.velocity_text
-        yield f"  {span}: {comment_text(joint)}, {kind.name}{': ' + text if text else ''}"
+        description = kind.position_text if is_position else kind.velocity_text
+        ending = f": {description}" if description else ""
+        yield f"  {indices}: {comment_text(joint)}, {kind.name}{ending}"
 
 
-def _declaration(package: Package, one: Written) -> Iterator[str]:
+def _declaration(package: Package, one: GeneratedFunction) -> Iterator[str]:
     function, real = one.function, package.real
     first, *others = textwrap.wrap(f"/* {function.title}.", _WIDTH - 3) or ["/*"]
     yield first
@@ -117,10 +120,10 @@ def _declaration(package: Package, one: Written) -> Iterator[str]:
     for argument in function.outputs:
         yield from _described(argument, width)
     if one.code.work:
-        yield f" * {'work'.ljust(width)}  {one.work_macro} numbers that are overwritten"
-    if can_refuse(function):
+        yield f" * {'work'.ljust(width)}  workspace of {one.work_macro} elements"
+    if checks_norms(function):
         yield " *"
-        yield " * Returns 0, or 1 if a unit norm is refused."
+        yield " * Returns 0, or 1 if a norm differs from 1 by too much."
     yield f" * {function.program.n_ops} operations."
     yield " */"
     if one.code.work:
@@ -128,11 +131,11 @@ def _declaration(package: Package, one: Written) -> Iterator[str]:
     yield from _wrapped(prototype(function, real, work=bool(one.code.work)))
     if one.batch:
         yield ""
-        yield f"/* The same of any number of rows, {package.lanes} at a time: each array holds"
-        yield " * one row after the other, each as long as above."
-        if can_refuse(function):
-            yield " * Returns the number of rows, or the index of the first row whose unit norm is"
-            yield " * refused; then no output is written."
+        yield f"/* The same for any number of rows, computed {package.lanes} at a time."
+        yield " * Each array has the rows one after the other."
+        if checks_norms(function):
+            yield " * Returns the number of rows, or the index of the first row whose norm differs"
+            yield " * from 1 by too much; then no output is written."
         yield " */"
         if one.batch.work:
             yield f"#define {one.batch_work_macro} {one.batch.work}"
@@ -140,7 +143,7 @@ def _declaration(package: Package, one: Written) -> Iterator[str]:
 
 
 def _wrapped(declaration: str) -> Iterator[str]:
-    """A declaration whose parameters are on several lines, if they are many."""
+    """Split a declaration into several lines if it is long."""
     line, *parts = f"{declaration};".split(", ")
     for part in parts:
         if len(f"{line}, {part}") < _WIDTH:
@@ -153,7 +156,7 @@ def _wrapped(declaration: str) -> Iterator[str]:
 
 def _described(argument: Argument, width: int) -> Iterator[str]:
     shape: Sequence[int] = argument.port.shape
-    size = " x ".join(map(str, shape)) or "one number"
+    size = " x ".join(map(str, shape)) or "scalar"
     text = f" * {argument.name.ljust(width)}  {size}"
-    text = f"{text}: {argument.text}" if argument.text else text
+    text = f"{text}: {argument.description}" if argument.description else text
     yield from textwrap.wrap(text, _WIDTH, subsequent_indent=f" * {' ' * width}  ")

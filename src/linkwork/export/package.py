@@ -1,4 +1,4 @@
-"""An export as data: the functions, their C text, and everything that its files describe."""
+"""An export as data: the functions, their C code, and everything that its files describe."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from linkwork.kindyn import KinDyn
 from linkwork.version import __version__
 
 MARK = "written by linkwork"
-"""Stands at the start of each file: a file with it may be replaced."""
+"""Contained in each file: a file with this mark may be overwritten."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """An exported function and its text in C."""
+class GeneratedFunction:
+    """An exported function and its C code."""
 
     exported: Exported
     code: Code
@@ -35,12 +35,12 @@ class Written:
 
     @property
     def work_macro(self) -> str:
-        """The macro with the length of the workspace."""
+        """Name of the macro with the length of the workspace."""
         return f"{self.function.name.upper()}_WORK"
 
     @property
     def batch_work_macro(self) -> str:
-        """The same of the function of many rows."""
+        """The same for the function of many rows."""
         return f"{self.function.name.upper()}_BATCH_WORK"
 
 
@@ -52,27 +52,27 @@ class Package:
     prefix: str
     real: Real
     lanes: int
-    functions: tuple[Written, ...]
+    functions: tuple[GeneratedFunction, ...]
     one_file: bool = False
 
     @property
     def longest_work(self) -> int:
-        """Numbers in the longest workspace of a function of one row."""
+        """Length of the longest workspace of a function of one row."""
         return max((one.code.work for one in self.functions), default=0)
 
     @property
     def longest_batch_work(self) -> int:
-        """The same of the functions of many rows."""
+        """Length of the longest workspace of a function of many rows."""
         return max((one.batch.work for one in self.functions if one.batch), default=0)
 
-    def source_name(self, one: Written, *, batch: bool = False) -> str:
-        """The C file that defines a function."""
+    def source_name(self, one: GeneratedFunction, *, batch: bool = False) -> str:
+        """Return the name of the C file that defines a function."""
         name = self.prefix if self.one_file else one.function.name
         return f"{name}{BATCH_ENDING if batch else ''}.c"
 
     @property
     def sources(self) -> dict[str, str]:
-        """The C files with the functions: names and texts."""
+        """The C files with the functions: contents by name."""
         files: dict[str, str] = {}
         groups = [self.functions] if self.one_file else [(one,) for one in self.functions]
         for batch in (False, True) if self.lanes else (False,):
@@ -80,12 +80,12 @@ class Package:
                 files[self.source_name(group[0], batch=batch)] = self._source(group, batch=batch)
         return files
 
-    def _source(self, group: Sequence[Written], *, batch: bool) -> str:
-        """The text of a C file with some functions."""
+    def _source(self, group: Sequence[GeneratedFunction], *, batch: bool) -> str:
+        """Return the contents of a C file with some functions."""
         codes = [one.batch if batch else one.code for one in group]
         calls = {call for code in codes if code for call in code.calls}
         has_norms = any(one.function.unit_norms for one in group)
-        lines = [f"/* {MARK} {__version__}; {self.prefix}.h tells what the functions compute. */"]
+        lines = [f"/* {MARK} {__version__}; see {self.prefix}.h for what the functions compute. */"]
         lines += [f'#include "{self.prefix}.h"', "", "#include <math.h>"]
         lines += ["#include <float.h>"] if has_norms else []
         parts = ["\n".join(lines) + "\n", MACROS]
@@ -105,22 +105,22 @@ def package_of(
     lanes: int = 0,
     one_file: bool = False,
 ) -> Package:
-    """Write the C text of functions.
+    """Generate the C code of functions.
 
     Args:
         kd: the robot.
-        functions: what to write.
-        prefix: of the names in C.
-        real: type of the numbers.
-        names: those that are taken.
-        lanes: if not 0, a function of many rows is written for each, which takes as many at a time.
+        functions: the functions to generate.
+        prefix: prefix of the names in C.
+        real: floating-point type.
+        names: names that are used already.
+        lanes: if not 0, also generate functions of many rows that compute this many at a time.
         one_file: whether all functions are in one file.
     """
-    written: list[Written] = []
+    generated: list[GeneratedFunction] = []
     for one in functions:
         code = scalar_code(one.function, real, names)
         batch = None
         if lanes:
             batch = batch_code(one.function, real, names, lanes=lanes, work=code.work)
-        written.append(Written(one, code, batch))
-    return Package(kd, prefix, real, lanes, tuple(written), one_file)
+        generated.append(GeneratedFunction(one, code, batch))
+    return Package(kd, prefix, real, lanes, tuple(generated), one_file)

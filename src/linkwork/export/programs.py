@@ -12,28 +12,28 @@ import numpy as np
 
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.export.code import can_refuse
+from linkwork.export.code import checks_norms
 from linkwork.export.function import BATCH_ENDING, Argument
-from linkwork.export.package import MARK, Package, Written
+from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.export.samples import Sample
 from linkwork.version import __version__
 
-MOST_NUMBERS = 6000  # recorded for a function, of inputs and outputs together; one state at least
+MOST_ELEMENTS = 6000  # recorded for a function, inputs and outputs together; at least one state
 _FOR_OTHER_MACHINES = 4.0  # times the difference allowed here, as another libm rounds differently
 _CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")
 _TICK = 1e-3  # [s]
-_LISTED = 40  # equal numbers of an array that are written out
+_LISTED = 40  # arrays of equal elements up to this length are written out
 
 _SELFTEST_HELPERS = """\
-/* The largest difference, relative to the largest expected number. */
+/* The largest difference, relative to the largest expected element. */
 static double difference(const {t} *result, const {t} *expected, size_t count)
 {{
   double largest = 0.0, worst = 0.0;
   for (size_t k = 0; k < count; ++k) {{
     const double size = fabs((double)expected[k]);
-    const double apart = fabs((double)result[k] - (double)expected[k]);
+    const double error = fabs((double)result[k] - (double)expected[k]);
     largest = size > largest ? size : largest;
-    worst = apart <= worst ? worst : apart;
+    worst = error <= worst ? worst : error;
   }}
   return largest > 0.0 ? worst / largest : worst;
 }}
@@ -43,7 +43,7 @@ static double larger(double a, double b)
   return b <= a ? a : b;
 }}
 
-/* Print a line; returns whether it is a failure. NaN is one. */
+/* Print a line; return whether the test failed. NaN is a failure. */
 static int report(const char *name, double worst, double allowed)
 {{
   const int failed = !(worst <= allowed);
@@ -54,7 +54,7 @@ static int report(const char *name, double worst, double allowed)
 
 
 def selftest_text(package: Package, samples: Sequence[Sample]) -> str:
-    """The text of selftest.c."""
+    """Return the contents of selftest.c."""
     lines = [
         f"/* Compares each function with recorded results; {MARK} {__version__}. */",
         f'#include "{package.prefix}.h"',
@@ -66,19 +66,19 @@ def selftest_text(package: Package, samples: Sequence[Sample]) -> str:
         _SELFTEST_HELPERS.format(t=package.real.name),
     ]
     calls: list[str] = []
-    for number, (one, sample) in enumerate(zip(package.functions, samples, strict=True)):
-        lines += [*_test(package, one, sample, f"test_{number}"), ""]
-        calls.append(f"test_{number}()")
+    for index, (one, sample) in enumerate(zip(package.functions, samples, strict=True)):
+        lines += [*_test(package, one, sample, f"test_{index}"), ""]
+        calls.append(f"test_{index}()")
     lines += ["int main(void)", "{", "  int failures = 0;"]
     lines += [f"  failures += {call};" for call in calls]
     lines += ['  printf("%d failures\\n", failures);', "  return failures != 0;", "}"]
     return "\n".join(lines) + "\n"
 
 
-def _test(package: Package, one: Written, sample: Sample, name: str) -> Iterator[str]:
+def _test(package: Package, one: GeneratedFunction, sample: Sample, name: str) -> Iterator[str]:
     function, real = one.function, package.real
     total = sum(a.port.size for a in (*function.inputs, *function.outputs))
-    states = max(1, min(len(sample.outputs[0]), MOST_NUMBERS // max(total, 1)))
+    states = max(1, min(len(sample.outputs[0]), MOST_ELEMENTS // max(total, 1)))
     lanes = package.lanes if one.batch else 0
     allowed = f"{_FOR_OTHER_MACHINES * sample.allowed:.2g}"
     yield f"static int {name}(void)"
@@ -94,10 +94,10 @@ def _test(package: Package, one: Written, sample: Sample, name: str) -> Iterator
     yield "  double worst = 0.0;"
     yield "  int failures = 0;"
     yield f"  for (size_t state = 0; state < {states}u; ++state) {{"
-    given = [f"input_{a.name}[state]" for a in function.inputs]
-    given += [a.name for a in function.outputs] + (["work"] if one.code.work else [])
-    call = f"{function.name}({', '.join(given)})"
-    yield f"    failures += {call};" if can_refuse(function) else f"    {call};"
+    arguments = [f"input_{a.name}[state]" for a in function.inputs]
+    arguments += [a.name for a in function.outputs] + (["work"] if one.code.work else [])
+    call = f"{function.name}({', '.join(arguments)})"
+    yield f"    failures += {call};" if checks_norms(function) else f"    {call};"
     for argument in function.outputs:
         compared = f"{argument.name}, expected_{argument.name}[state], {argument.port.size}u"
         yield f"    worst = larger(worst, difference({compared}));"
@@ -109,8 +109,10 @@ def _test(package: Package, one: Written, sample: Sample, name: str) -> Iterator
     yield "}"
 
 
-def _batch_test(one: Written, real: Real, states: int, rows: int, allowed: str) -> Iterator[str]:
-    """One row more than there are lanes, so that the last is computed alone."""
+def _batch_test(
+    one: GeneratedFunction, real: Real, states: int, rows: int, allowed: str
+) -> Iterator[str]:
+    """Compute one row more than there are lanes, so that the last is computed alone."""
     function = one.function
     yield "  {"
     for argument in (*function.inputs, *function.outputs):
@@ -122,10 +124,10 @@ def _batch_test(one: Written, real: Real, states: int, rows: int, allowed: str) 
         yield f"        rows_{name}[row * {size}u + k] = input_{name}[row % {states}u][k];"
         yield "      }"
     yield "    }"
-    listed = [f"{rows}u", *(f"rows_{a.name}" for a in (*function.inputs, *function.outputs))]
-    listed += ["work"] if one.batch and one.batch.work else []
-    call = f"{function.name}{BATCH_ENDING}({', '.join(listed)})"
-    yield f"    failures += {call} != {rows}u;" if can_refuse(function) else f"    {call};"
+    arguments = [f"{rows}u", *(f"rows_{a.name}" for a in (*function.inputs, *function.outputs))]
+    arguments += ["work"] if one.batch and one.batch.work else []
+    call = f"{function.name}{BATCH_ENDING}({', '.join(arguments)})"
+    yield f"    failures += {call} != {rows}u;" if checks_norms(function) else f"    {call};"
     yield "    worst = 0.0;"
     yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
     for argument in function.outputs:
@@ -138,19 +140,19 @@ def _batch_test(one: Written, real: Real, states: int, rows: int, allowed: str) 
 
 
 def _table(name: str, rows: Array, real: Real) -> Iterator[str]:
-    """A constant array of arrays."""
+    """Yield a constant array of arrays."""
     yield f"  static const {real.name} {name}[{len(rows)}][{max(rows.shape[1], 1)}] = {{"
     for row in rows.tolist():
-        texts = [real.literal(number) for number in row] or ["0"]
+        literals = [real.literal(value) for value in row] or ["0"]
         yield "    {"
-        for start in range(0, len(texts), 6):
-            yield "      " + ", ".join(texts[start : start + 6]) + ","
+        for start in range(0, len(literals), 6):
+            yield "      " + ", ".join(literals[start : start + 6]) + ","
         yield "    },"
     yield "  };"
 
 
 def example_text(package: Package) -> str:
-    """The text of main.c."""
+    """Return the contents of main.c."""
     by_quantity = {one.exported.quantity: one for one in package.functions}
     if package.kd.nv and all(name in by_quantity for name in _CLOSED_LOOP):
         lines = _closed_loop(package, *(by_quantity[name] for name in _CLOSED_LOOP))
@@ -160,25 +162,28 @@ def example_text(package: Package) -> str:
 
 
 def _closed_loop(
-    package: Package, inverse: Written, forward: Written, integrate: Written
+    package: Package,
+    inverse: GeneratedFunction,
+    forward: GeneratedFunction,
+    integrate: GeneratedFunction,
 ) -> Iterator[str]:
-    """Computed torque: the robot is held at its neutral configuration, against an error."""
-    p, t, number = package.prefix.upper(), package.real.name, package.real.literal
+    """Computed-torque control that holds the robot at rest, from an initial velocity."""
+    p, t, literal = package.prefix.upper(), package.real.name, package.real.literal
     kd = package.kd
     yield f"/* An example; {MARK} {__version__}."
     yield " *"
-    yield " * Computed-torque control: the inverse dynamics of the wanted motion gives the torques."
+    yield " * Computed-torque control: the torques are the inverse dynamics of the desired motion."
     yield " * Here the robot is simulated by its forward dynamics; on a real one, q and nu are"
     yield " * measured instead, and tau is sent to the drives."
     if kd.floating:
-        yield " * The wrench on the base is applied as well, as if the robot hung on a crane."
+        yield " * The wrench on the base is applied as well, as if the robot were held by a crane."
     yield " */"
     yield from _includes(package)
     yield f"#define TICKS {2000}"
     yield ""
     yield "int main(void)"
     yield "{"
-    yield f"  const {t} dt = {number(_TICK)}, damping = {number(20.0)};"
+    yield f"  const {t} dt = {literal(_TICK)}, damping = {literal(20.0)};"
     yield from _array(package, "q", kd.neutral().tolist())
     yield from _array(package, "nu", [0.5] * kd.nv)
     yield f"  {t} q_next[{p}_NQ], nu_dot[{p}_NV], tau[{p}_NV];"
@@ -193,7 +198,7 @@ def _closed_loop(
     yield "    }"
     yield from _call(inverse, ["q", "nu", "nu_dot"], ["tau"], "    ")
     yield ""
-    yield "    /* robot, in place of a real one */"
+    yield "    /* simulation, in place of a real robot */"
     yield from _call(forward, ["q", "nu", "tau"], ["nu_dot"], "    ")
     yield f"    for (int k = 0; k < {p}_NV; ++k) {{"
     yield "      nu[k] += dt * nu_dot[k];"
@@ -210,7 +215,7 @@ def _closed_loop(
 
 
 def _open_loop(package: Package) -> Iterator[str]:
-    """Every function once per tick, at inputs that stay as they are."""
+    """Call every function once per tick, with constant inputs."""
     t = package.real.name
     yield f"/* An example; {MARK} {__version__}."
     yield " *"
@@ -226,36 +231,36 @@ def _open_loop(package: Package) -> Iterator[str]:
         inputs |= {(a.name, a.port.size): a for a in one.function.inputs}
     for (name, size), argument in inputs.items():
         if _is_filled(package, argument):
-            yield f"  static {t} {_own(name, size)}[{size}];"
+            yield f"  static {t} {_variable(name, size)}[{size}];"
         else:
-            yield from _array(package, _own(name, size), _start(package, argument))
-    for number, one in enumerate(package.functions):
+            yield from _array(package, _variable(name, size), _start(package, argument))
+    for index, one in enumerate(package.functions):
         for argument in one.function.outputs:
             size = max(argument.port.size, 1)
-            yield f"  static {t} {_result(number, argument)}[{size}];"
+            yield f"  static {t} {_result(index, argument)}[{size}];"
     if package.longest_work:
         yield f"  static {t} work[{package.prefix.upper()}_WORK];"
     yield "  int tick;"
     yield ""
     for (name, size), argument in inputs.items():
         if _is_filled(package, argument):
-            number = package.real.literal(_start(package, argument)[0])
+            literal = package.real.literal(_start(package, argument)[0])
             yield f"  for (int k = 0; k < {size}; ++k) {{"
-            yield f"    {_own(name, size)}[k] = {number};"
+            yield f"    {_variable(name, size)}[k] = {literal};"
             yield "  }"
     yield "  for (tick = 0; tick < TICKS; ++tick) {"
     yield "    /* measure: q, nu and so on would be filled here */"
-    for number, one in enumerate(package.functions):
+    for index, one in enumerate(package.functions):
         function = one.function
-        given = [_own(a.name, a.port.size) for a in function.inputs]
-        results = [_result(number, a) for a in function.outputs]
-        yield from _call(one, given, results, "    ")
+        arguments = [_variable(a.name, a.port.size) for a in function.inputs]
+        results = [_result(index, a) for a in function.outputs]
+        yield from _call(one, arguments, results, "    ")
     yield "    /* act: the results would be used here */"
     yield "  }"
     yield ""
-    for number, one in enumerate(package.functions):
+    for index, one in enumerate(package.functions):
         for argument in one.function.outputs:
-            name, size = _result(number, argument), str(argument.port.size)
+            name, size = _result(index, argument), str(argument.port.size)
             label = f"{one.function.name} {argument.name}: norm %.6g"
             yield from _print_norm(package, name, size, label, "")
     yield "  return 0;"
@@ -270,14 +275,16 @@ def _includes(package: Package) -> Iterator[str]:
     yield ""
 
 
-def _call(one: Written, given: list[str], results: list[str], indent: str) -> Iterator[str]:
+def _call(
+    one: GeneratedFunction, arguments: list[str], results: list[str], indent: str
+) -> Iterator[str]:
     function = one.function
-    listed = ", ".join([*given, *results, *(["work"] if one.code.work else [])])
-    if not can_refuse(function):
-        yield f"{indent}{function.name}({listed});"
+    all_arguments = ", ".join([*arguments, *results, *(["work"] if one.code.work else [])])
+    if not checks_norms(function):
+        yield f"{indent}{function.name}({all_arguments});"
         return
-    yield f"{indent}if ({function.name}({listed}) != 0) {{"
-    yield f'{indent}  fputs("a quaternion is not unit\\n", stderr);'
+    yield f"{indent}if ({function.name}({all_arguments}) != 0) {{"
+    yield f'{indent}  fputs("the norm of a quaternion is not 1\\n", stderr);'
     yield f"{indent}  return 1;"
     yield f"{indent}}}"
 
@@ -292,16 +299,16 @@ def _print_norm(package: Package, name: str, size: str, label: str, more: str) -
     yield "  }"
 
 
-def _array(package: Package, name: str, numbers: list[float]) -> Iterator[str]:
-    texts = [package.real.literal(number) for number in numbers] or [package.real.literal(0.0)]
-    yield f"  {package.real.name} {name}[{len(texts)}] = {{"
-    for start in range(0, len(texts), 8):
-        yield "    " + ", ".join(texts[start : start + 8]) + ","
+def _array(package: Package, name: str, values: list[float]) -> Iterator[str]:
+    literals = [package.real.literal(value) for value in values] or [package.real.literal(0.0)]
+    yield f"  {package.real.name} {name}[{len(literals)}] = {{"
+    for start in range(0, len(literals), 8):
+        yield "    " + ", ".join(literals[start : start + 8]) + ","
     yield "  };"
 
 
 def _start(package: Package, argument: Argument) -> list[float]:
-    """Numbers to begin with: the neutral configuration, a millisecond, zeros."""
+    """Return initial values: the neutral configuration, one millisecond, or constants."""
     name, size = argument.port.name, argument.port.size
     if name in ("q", "q_start", "q_end") and size == package.kd.nq:
         return package.kd.neutral().tolist()
@@ -315,15 +322,15 @@ def _start(package: Package, argument: Argument) -> list[float]:
 
 
 def _is_filled(package: Package, argument: Argument) -> bool:
-    """Whether an input is long and of equal numbers, so that a loop writes them."""
-    numbers = _start(package, argument)
-    return len(numbers) > _LISTED and len(set(numbers)) == 1
+    """Whether an input is long and has equal elements, so that a loop fills it."""
+    values = _start(package, argument)
+    return len(values) > _LISTED and len(set(values)) == 1
 
 
-def _own(name: str, size: int) -> str:
-    """The variable of an input: functions may have inputs of one name and different sizes."""
+def _variable(name: str, size: int) -> str:
+    """Name the variable of an input; inputs of the same name may have different sizes."""
     return f"{name}_{size}"
 
 
-def _result(number: int, argument: Argument) -> str:
-    return f"result{number}_{argument.name}"
+def _result(index: int, argument: Argument) -> str:
+    return f"result{index}_{argument.name}"

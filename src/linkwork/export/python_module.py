@@ -1,21 +1,22 @@
-"""The C text of a Python module of the functions: made by `make python`, without ctypes or NumPy.
+"""The C code of a Python extension module with the functions, built by `make python`.
 
-Its functions take and fill anything with the buffer protocol, such as arrays of NumPy.
+It needs neither ctypes nor NumPy. Its functions read and fill any object with the buffer protocol,
+such as NumPy arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwork.export.code import can_refuse
+from linkwork.export.code import checks_norms
 from linkwork.export.function import Argument, Function
-from linkwork.export.package import MARK, Package, Written
+from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.version import __version__
 
 _HELPERS = """\
 typedef struct {{
   const char *name;
-  Py_ssize_t count; /* numbers in a row */
+  Py_ssize_t count; /* elements in a row */
 }} Port;
 
 static void released(Py_buffer *views, int count)
@@ -25,7 +26,7 @@ static void released(Py_buffer *views, int count)
   }}
 }}
 
-/* Open the arrays of a call, of which the first are inputs; gives the number of rows, or -1. */
+/* Open the arrays of a call, inputs first; return the number of rows, or -1. */
 static Py_ssize_t opened(PyObject *args, const Port *ports, int inputs, int count, Py_buffer *views)
 {{
   Py_ssize_t rows = -1;
@@ -42,7 +43,7 @@ static Py_ssize_t opened(PyObject *args, const Port *ports, int inputs, int coun
     }}
     rows = k ? rows : views[k].len / size;
     if (strcmp(views[k].format, "{f}") || views[k].len != rows * size) {{
-      PyErr_Format(PyExc_ValueError, "%s: expected %zd numbers of C type {t} in each of %zd rows",
+      PyErr_Format(PyExc_ValueError, "%s: expected %zd elements of C type {t} in each of %zd rows",
                    ports[k].name, ports[k].count, rows);
       released(views, k + 1);
       return -1;
@@ -62,7 +63,7 @@ static Py_ssize_t opened(PyObject *args, const Port *ports, int inputs, int coun
 
 
 def module_text(package: Package) -> str:
-    """The text of the module, which has the name of the prefix."""
+    """Return the source of the module, whose name is the prefix."""
     t, prefix = package.real.name, package.prefix
     lines = [f"/* A Python module; {MARK} {__version__}. `make python` compiles it. */"]
     lines += ["#define PY_SSIZE_T_CLEAN", "#include <Python.h>", "#include <string.h>", ""]
@@ -86,7 +87,7 @@ def _arrays(function: Function) -> tuple[Argument, ...]:
     return (*function.inputs, *function.outputs)
 
 
-def _wrapper(one: Written, t: str) -> Iterator[str]:
+def _wrapper(one: GeneratedFunction, t: str) -> Iterator[str]:
     function, work = one.function, one.code.work
     arrays, inputs = _arrays(function), len(function.inputs)
     yield f"static PyObject *py_{function.name}(PyObject *self, PyObject *args)"
@@ -106,15 +107,15 @@ def _wrapper(one: Written, t: str) -> Iterator[str]:
         yield f"    released(views, {len(arrays)});"
         yield "    return PyErr_NoMemory();"
         yield "  }"
-    given = [
+    arguments = [
         f"({'const ' if k < inputs else ''}{t} *)views[{k}].buf + row * {a.port.size}"
         for k, a in enumerate(arrays)
     ]
-    given += ["work"] if work else []
-    call = f"{function.name}({', '.join(given)})"
+    arguments += ["work"] if work else []
+    call = f"{function.name}({', '.join(arguments)})"
     yield "  Py_BEGIN_ALLOW_THREADS"
     yield "  for (; row < rows; ++row) {"
-    if can_refuse(function):
+    if checks_norms(function):
         yield f"    if ({call}) {{"
         yield "      break;"
         yield "    }"
@@ -126,8 +127,8 @@ def _wrapper(one: Written, t: str) -> Iterator[str]:
         yield "  PyMem_Free(work);"
     yield f"  released(views, {len(arrays)});"
     yield "  if (row < rows) {"
-    text = "row %zd: the norm of a quaternion or (cos, sin) pair is not 1"
-    yield f'    return PyErr_Format(PyExc_ValueError, "{text}", row);'
+    message = "row %zd: the norm of a quaternion or (cos, sin) pair is not 1"
+    yield f'    return PyErr_Format(PyExc_ValueError, "{message}", row);'
     yield "  }"
     yield "  Py_RETURN_NONE;"
     yield "}"

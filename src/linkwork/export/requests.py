@@ -1,6 +1,6 @@
-"""The functions of an export: quantities of a robot, their derivatives, and any other kernels.
+"""The functions of an export: quantities of a robot, their derivatives, and other kernels.
 
-Each gets the names of its C arguments, and the texts that describe them in the header.
+Each gets the names of its C arguments, and their descriptions for the header.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ DEFAULT_FUNCTIONS = (
     "integrate",
 )
 
-_DERIVATIVE_ENDINGS = ("derivatives", "derivative")  # of names of quantities
-_COTANGENT_PREFIX = "ct_"  # of names of inputs that Jacobians are multiplied by
+_DERIVATIVE_ENDINGS = ("derivatives", "derivative")  # endings of names of quantities
+_COTANGENT_PREFIX = "ct_"  # begins the names of inputs that multiply Jacobians from the left
 
 
-# Descriptions of inputs. Their rows are as in `KinDyn`, whose conventions the header lists.
+# Descriptions of inputs, with the conventions of `KinDyn` that the header lists.
 _INPUTS = {
     "q": "configuration",
     "q_start": "configuration at the start",
@@ -47,7 +47,7 @@ _INPUTS = {
     "tau": "forces [N, N m]: wrench on a floating base, joint torques and forces",
     "dt": "time [s]",
     "gravity": "acceleration of free fall in the world [m/s^2]",
-    "parameters": "numbers of the robot, in the order of KinDyn.parameters",
+    "parameters": "parameters of the robot, in the order of KinDyn.parameters",
 }
 _POSE = "rotation matrix, position [m] in the last column"
 _VELOCITY = "linear [m/s], angular [rad/s]"
@@ -106,7 +106,7 @@ _OUTPUTS = {
     "velocity_kinematics": "rows as in q, columns as in nu",
     "velocity_kinematics_inverse": "rows as in nu, columns as in q",
 }
-_TANGENT = "the tangent of {}, which is nu dt in integrate"
+_TANGENT = "the tangent vector of {}, which is nu dt in integrate"
 # Descriptions of the inputs that derivatives are taken with respect to.
 _WITH_RESPECT_TO = {
     "q": _TANGENT.format("q"),
@@ -133,14 +133,14 @@ def exported_functions(
     prefix: str,
     names: Names,
 ) -> list[Exported]:
-    """The functions of an export, each once.
+    """Return the functions of an export, each once.
 
     Args:
         kd: the robot.
-        requests: quantities and kernels; by the names of their C functions, if it is a mapping.
+        requests: quantities and kernels. A mapping has the names of the C functions as keys.
         derivatives: whether to add the derivatives of each.
-        prefix: of the names in C.
-        names: those that are taken; the names of the functions are added.
+        prefix: prefix of the names in C.
+        names: names that are used already; those of the functions are added.
     """
     if isinstance(requests, str):
         raise ArgumentError(f"functions: expected a list, got {shown(requests)}")
@@ -152,19 +152,20 @@ def exported_functions(
         kernel = _kernel(double, request)
         label = name or _label(kernel)
         kernels[label, id(kernel)] = kernel
-        if derivatives and (derivative := _derivative(double, kernel)):
-            ending, of_kernel = derivative
-            kernels[f"{label}_{ending}", id(of_kernel)] = of_kernel
+        if derivatives and (ending_and_kernel := _derivative(double, kernel)):
+            ending, derivative = ending_and_kernel
+            kernels[f"{label}_{ending}", id(derivative)] = derivative
     if not kernels:
-        raise ArgumentError("functions: name at least one quantity")
+        raise ArgumentError("functions: expected at least one quantity or kernel, got none")
     return [_exported(kernel, label, prefix, names) for (label, _), kernel in kernels.items()]
 
 
 def _derivative(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
-    """The derivative of a kernel, analytic if there is one, and the ending of its name.
+    """Return the derivative of a kernel and the ending of its name.
 
-    `inverse_dynamics` has `inverse_dynamics_derivatives`, for example. Any other kernel gives its
-    vector-Jacobian product with respect to all inputs. Derivatives are not differentiated again.
+    It is analytic if there is such a quantity, such as `inverse_dynamics_derivatives`. For any
+    other kernel it is the vector-Jacobian product with respect to all inputs. Derivatives are not
+    differentiated again.
     """
     spec = _spec(kernel)
     if spec is not None:
@@ -172,13 +173,13 @@ def _derivative(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
             return None
         for ending in _DERIVATIVE_ENDINGS:
             if f"{spec.name}_{ending}" in QUANTITIES:
-                own: Any = getattr(kernel, "request", None)
+                kernel_request: Any = getattr(kernel, "request", None)
                 derivative: Any = (f"{spec.name}_{ending}", *spec.request[1:])
-                options = {"wrenches": own.wrenches, "gravity": own.gravity}
+                options = {"wrenches": kernel_request.wrenches, "gravity": kernel_request.gravity}
                 return ending, kd.function(derivative, **options)
     product = getattr(kernel, "vjp", None)
     if product is None:
-        raise ArgumentError(f"derivatives: {kernel.signature.name} has none")
+        raise ArgumentError(f"derivatives: {kernel.signature.name} has no derivatives")
     return "vjp", product(*(port.name for port in kernel.signature.inputs))
 
 
@@ -192,13 +193,13 @@ def _kernel(kd: KinDyn, request: Any) -> Kernel:
 
 
 def _spec(kernel: Kernel) -> Spec | None:
-    """The quantity of a kernel of a robot, if it is one and not several."""
+    """Return the quantity of a kernel, if it is one quantity of a robot."""
     request = getattr(kernel, "request", None)
     return request.specs[0] if request is not None and len(request.specs) == 1 else None
 
 
 def _label(kernel: Kernel) -> str:
-    """The name of a C function if the user gives none."""
+    """Return the default name of a C function."""
     spec = _spec(kernel)
     return spec.label if spec else kernel.signature.name
 
@@ -207,8 +208,8 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
     if not getattr(kernel, "is_unrolled", True):
         raise ArgumentError(f"functions: {kernel.signature.name} is too long to be compiled")
     if not kernel.signature.inputs or not any(port.size for port in kernel.signature.outputs):
-        text = "has no inputs or no outputs; a robot that cannot move may be the reason"
-        raise ArgumentError(f"functions: {kernel.signature.name} {text}")
+        message = "has no inputs or no outputs; the robot may have no moving joints"
+        raise ArgumentError(f"functions: {kernel.signature.name} {message}")
     signature, spec = kernel.signature, _spec(kernel)
     c_name = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING, *MACRO_ENDINGS)
     is_quantity = (
@@ -229,50 +230,50 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
 
 
 def _title(kernel: Kernel, spec: Spec | None) -> str:
-    """What a function computes: the first sentences of the method of `KinDyn`."""
+    """Describe what a function computes: the first sentences of the method of `KinDyn`."""
     method = getattr(KinDyn, spec.name, None) if spec else None
     if spec is None or method is None:
         return comment_text(kernel.signature.name)
     paragraph = " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
-    text = re.sub(r"\(\.\.\.[^)]*\)\s*", "", paragraph).replace("`", "")  # shapes of batches
-    of = f" [{', '.join(spec.frames)}]" if spec.frames else ""
-    return comment_text(spec.name + of + ": " + text.rstrip("."))
+    title = re.sub(r"\(\.\.\.[^)]*\)\s*", "", paragraph).replace("`", "")  # shapes of batches
+    frames = f" [{', '.join(spec.frames)}]" if spec.frames else ""
+    return comment_text(spec.name + frames + ": " + title.rstrip("."))
 
 
 def _inputs(signature: Signature) -> tuple[Argument, ...]:
     names, arguments = Names(), list[Argument]()
     for port in signature.inputs:
-        known = port.name in _INPUTS
-        name = port.name if known else f"in_{identifier_part(port.name)}"
+        is_documented = port.name in _INPUTS
+        name = port.name if is_documented else f"in_{identifier_part(port.name)}"
         if port.name.startswith("wrench_"):
             name, frame = identifier_part(port.name), port.name.removeprefix("wrench_")
-            text = f"wrench on frame {comment_text(frame)} [N, N m]: force (3), moment (3)"
+            description = f"wrench on frame {comment_text(frame)} [N, N m]: force (3), moment (3)"
         elif port.name.startswith(_COTANGENT_PREFIX):
-            of = comment_text(port.name.removeprefix(_COTANGENT_PREFIX))
-            text = f"cotangent, by which the Jacobian of {of} is multiplied from the left"
+            output = comment_text(port.name.removeprefix(_COTANGENT_PREFIX))
+            description = f"cotangent that multiplies the Jacobian of {output} from the left"
         else:
-            text = _INPUTS.get(port.name) or comment_text(port.name)
-        arguments.append(Argument(names.new(name), port, text))
+            description = _INPUTS.get(port.name) or comment_text(port.name)
+        arguments.append(Argument(names.new(name), port, description))
     return tuple(arguments)
 
 
 def _outputs(signature: Signature, spec: Spec | None) -> tuple[Argument, ...]:
-    """Those that are not empty: a derivative with respect to no wrenches is empty."""
+    """Return the outputs that are not empty; a derivative with respect to no wrenches is empty."""
     ports = [port for port in signature.outputs if port.size]
     if len(ports) == 1:
-        return (Argument("out", ports[0], _output_text(spec.name) if spec else ""),)
+        return (Argument("out", ports[0], _output_description(spec.name) if spec else ""),)
     names, arguments = Names(), list[Argument]()
     for port in ports:
         field = port.name.removeprefix(f"{spec.label}_") if spec else port.name
-        text = _output_text(spec.name, field) if spec else comment_text(field)
-        arguments.append(Argument(names.new(f"out_{identifier_part(field)}"), port, text))
+        description = _output_description(spec.name, field) if spec else comment_text(field)
+        arguments.append(Argument(names.new(f"out_{identifier_part(field)}"), port, description))
     return tuple(arguments)
 
 
-def _output_text(quantity: str, field: str = "") -> str:
-    """The description of an output of a quantity; `field` names it if there are several.
+def _output_description(quantity: str, field: str = "") -> str:
+    """Return the description of an output of a quantity; `field` names it if there are several.
 
-    Only derivatives have several: each is named after the input it is taken with respect to.
+    Only derivatives have several: each is named after the input of the differentiation.
     """
     if not field:
         return _OUTPUTS.get(quantity, "")

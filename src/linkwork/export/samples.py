@@ -1,4 +1,4 @@
-"""Inputs to compare at, and what the kernels give there."""
+"""Sample inputs, and the results of the kernels for them, with which C code is compared."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from linkwork.export.requests import Exported
 from linkwork.kindyn import KinDyn
 
 DIFFERENCE = {"double": 1e-13, "float": 1e-5}
-"""Allowed between C and the kernels, relative to the largest number of an output."""
-_FACTOR = (
-    4.0  # times the error of rounding is allowed as well: it is a matter of luck, and C has its own
-)
-_TRIES = 4  # times as many states are drawn as are wanted, of which some may give no finite numbers
+"""Allowed difference between C and the kernels, relative to the largest element of an output."""
+# This multiple of the rounding error is allowed as well, as C code rounds differently.
+_FACTOR = 4.0
+_TRIES = 4  # times as many states are drawn as needed, because some results may not be finite
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rows of each input and of each output, and how far from them C may be."""
+    """Rows of each input and of each output, and how much C may differ from them."""
 
     inputs: tuple[Array, ...]  # (rows, size)
     outputs: tuple[Array, ...]  # (rows, size), in double precision
@@ -35,28 +34,29 @@ class Sample:
 
 
 Draw: TypeAlias = Callable[[int, np.random.Generator], tuple[Array, ...]]
-"""Makes rows of all inputs: how many, and from what random numbers."""
+"""Draws rows of all inputs, given their number and a random generator."""
 
 
 def sample_of(
     kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0, draw: Draw | None = None
 ) -> Sample:
-    """Random states of a robot, some with quaternions that have drifted, and the results there.
+    """Draw random states of a robot, some with drifted quaternions, and compute the results.
 
     A result that is sensitive to rounding may differ by more: by four times the error that rounding
-    causes anyway (`rounding_errors`). Forward dynamics with an ill-conditioned mass matrix is
-    such a result. `draw` makes other inputs than these.
+    causes (`rounding_errors`). An example is forward dynamics with an ill-conditioned mass matrix.
+    `draw` replaces the random states.
     """
     rng = np.random.default_rng(seed)
     n = rows * _TRIES
     drawn = draw(n, rng) if draw else _inputs(kd, one, real, n, rng)
-    wanted = _results(one, drawn)
-    finite = np.all([np.isfinite(part).all(axis=1) for part in wanted], axis=0)
+    expected = _results(one, drawn)
+    finite = np.all([np.isfinite(part).all(axis=1) for part in expected], axis=0)
     chosen = np.flatnonzero(finite)[:rows]
     if len(chosen) < rows:
-        raise LinkworkError(f"{one.kernel.signature.name}: random inputs give infinity or NaN")
+        message = f"{one.kernel.signature.name}: results at random inputs are infinite or NaN"
+        raise LinkworkError(message)
     inputs = tuple(part[chosen] for part in drawn)
-    outputs = tuple(part[chosen] for part in wanted)
+    outputs = tuple(part[chosen] for part in expected)
     error = rounding_errors(one, inputs, outputs, real).max()
     return Sample(inputs, outputs, max(DIFFERENCE[real.name], _FACTOR * float(error)))
 
@@ -64,49 +64,49 @@ def sample_of(
 def rounding_errors(
     one: Exported, inputs: Sequence[Array], outputs: Sequence[Array], real: Real
 ) -> Array:
-    """(rows,) how far rounding in the precision of the C code moves results, relative as above.
+    """(rows,) effect of rounding in the precision of the C code, relative to the largest element.
 
-    In double precision it is the error of the kernel itself, whose results are compared with those
-    of the same operations in NumPy's longdouble. In single precision it is the error of the same
-    operations in float32, compared with the kernel. Where longdouble has the digits of double, the
-    former is what another order of roundings changes.
+    In double precision it is the error of the kernel: its results are compared with those of the
+    same operations in NumPy's longdouble. In single precision it is the error of the same
+    operations in float32, compared with the kernel. On platforms where longdouble is double, the
+    former measures the effect of another order of operations.
     """
     dtype = np.longdouble if real.name == "double" else np.float32
     return np.max([*_differences(_in_numpy(one, inputs, dtype), outputs)], axis=0)
 
 
-def difference(found: Sequence[Array], wanted: Sequence[Array]) -> float:
-    """The largest difference, relative to the largest number of the same row and output."""
-    return max((float(part.max()) for part in _differences(found, wanted)), default=0.0)
+def difference(results: Sequence[Array], expected: Sequence[Array]) -> float:
+    """Return the largest difference, relative to the largest element of the same row and output."""
+    return max((float(part.max()) for part in _differences(results, expected)), default=0.0)
 
 
-def _differences(found: Sequence[Array], wanted: Sequence[Array]) -> Iterator[Array]:
-    """(rows,) of each output: the largest one, relative to the largest number; NaN is infinite."""
-    for got, expected in zip(found, wanted, strict=True):
-        largest = np.abs(expected).max(axis=1)
-        apart = np.abs(np.asarray(got, np.float64) - expected).max(axis=1)
-        apart /= np.where(largest, largest, 1.0)
-        yield np.where(np.isnan(apart), np.inf, apart)
+def _differences(results: Sequence[Array], expected: Sequence[Array]) -> Iterator[Array]:
+    """(rows,) for each output: the largest relative difference; NaN counts as infinite."""
+    for result, reference in zip(results, expected, strict=True):
+        largest = np.abs(reference).max(axis=1)
+        error = np.abs(np.asarray(result, np.float64) - reference).max(axis=1)
+        error /= np.where(largest, largest, 1.0)
+        yield np.where(np.isnan(error), np.inf, error)
 
 
 def _in_numpy(one: Exported, inputs: Sequence[Array], dtype: Any) -> tuple[Array, ...]:
-    """Results of the program, computed by NumPy with numbers of a type."""
+    """Run the program in NumPy with elements of a type."""
     program, spans = one.function.program, [unit.span for unit in one.function.unit_norms]
-    given = np.float32 if dtype == np.float32 else np.float64
-    rows = normalized([part.astype(given) for part in inputs], spans, given)
+    input_type = np.float32 if dtype == np.float32 else np.float64
+    rows = normalized([part.astype(input_type) for part in inputs], spans, input_type)
     assert rows is not None
     with np.errstate(all="ignore"):
         columns_of_rows = (tuple(part.T.astype(dtype)) for part in rows)
         functions: dict[Any, Any] = NUMPY_FUNCTIONS | {Fused.FMA: float_fma}
-        found = program.run(*columns_of_rows, functions=functions, constant=dtype)
+        results = program.run(*columns_of_rows, functions=functions, constant=dtype)
     n = len(inputs[0]) if inputs else 1
-    columns = [np.broadcast_to(np.asarray(number, np.float64), n) for number in found]
+    columns = [np.broadcast_to(np.asarray(column, np.float64), n) for column in results]
     parts = per_port(program.outputs, columns)
     return tuple(np.array(part).T.reshape(n, -1) for _, part in parts if part)
 
 
 def _results(one: Exported, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """What the kernel gives, as (rows, size) arrays."""
+    """Return the results of the kernel as (rows, size) arrays."""
     ports = zip(inputs, one.kernel.signature.inputs, strict=True)
     results = one.kernel(*(rows.reshape(len(rows), *port.shape) for rows, port in ports), threads=1)
     listed = results if isinstance(results, tuple) else (results,)
@@ -118,25 +118,25 @@ def _results(one: Exported, inputs: Sequence[Array]) -> tuple[Array, ...]:
 def _inputs(
     kd: KinDyn, one: Exported, real: Real, rows: int, rng: np.random.Generator
 ) -> tuple[Array, ...]:
-    """Random numbers that the C type holds exactly."""
-    found: list[Array] = []
+    """Draw random inputs that the C type represents exactly."""
+    inputs: list[Array] = []
     signature = one.kernel.signature
     for port in signature.inputs:
         if port.name in ("q", "q_start", "q_end") and port.shape == (kd.nq,):
-            numbers = kd.random(rows, seed=int(rng.integers(2**31))).astype(np.float64)
+            values = kd.random(rows, seed=int(rng.integers(2**31))).astype(np.float64)
         elif port.name == "parameters" and port.shape == (kd.parameters.size,):
-            own = kd.parameter_values().astype(np.float64)  # near the model: it stays a robot
-            numbers = own + 0.01 * rng.normal(size=(rows, port.size))
+            nominal = kd.parameter_values().astype(np.float64)  # nearby values are a valid robot
+            values = nominal + 0.01 * rng.normal(size=(rows, port.size))
         else:
-            numbers = rng.normal(size=(rows, port.size))
-            numbers = np.abs(numbers) * 0.1 if port.name == "dt" else numbers
-        found.append(numbers.reshape(rows, port.size))
+            values = rng.normal(size=(rows, port.size))
+            values = np.abs(values) * 0.1 if port.name == "dt" else values
+        inputs.append(values.reshape(rows, port.size))
     for unit in signature.unit_norms:
-        at = slice(unit.offset, unit.offset + unit.count)
-        block = found[unit.input][:, at]
+        span = slice(unit.offset, unit.offset + unit.count)
+        block = inputs[unit.input][:, span]
         drift = np.where(np.arange(rows) % 3 == 1, 1.0003, 1.0)
-        found[unit.input][:, at] = (
+        inputs[unit.input][:, span] = (
             block / np.linalg.norm(block, axis=1, keepdims=True) * drift[:, None]
         )
     dtype = np.float64 if real.name == "double" else np.float32
-    return tuple(part.astype(dtype).astype(np.float64) for part in found)
+    return tuple(part.astype(dtype).astype(np.float64) for part in inputs)

@@ -1,11 +1,11 @@
-"""C text that generated files begin with: macros, and unit norms."""
+"""C code at the beginning of generated files: macros, and normalization."""
 
 from __future__ import annotations
 
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.kernel.norms import TOLERANCE
 
-# Where roundings are corrected, no sum may be contracted with a product that another step rounds.
+# Where rounding errors are corrected, sums must not be contracted with products of other steps.
 NO_CONTRACTION = """\
 #if defined(__clang__)
 #pragma clang fp contract(off)
@@ -17,9 +17,9 @@ NO_CONTRACTION = """\
 """
 
 
-# In double precision as the kernels do it. For float they use double as well; here, a sum of
-# squares and a norm in float would make results that are sensitive to it twice as wrong. So
-# 1 - 1 / norm is computed instead, as a series of how far the sum of squares is from 1.
+# In double precision, as in the kernels. For float, kernels use double as well. Here, a sum of
+# squares and a norm in float would double the error of sensitive results. So 1 - 1 / norm is
+# computed instead, as a series in the excess of the sum of squares over 1.
 _UNIT = {
     "double": """\
   double squares = 0.0, norm, divisor;
@@ -36,7 +36,7 @@ _UNIT = {
   }}
 """,
     "float": """\
-  float excess = -1.0f, less; /* the sum of squares - 1; 1 - 1 / norm, to the third power of it */
+  float excess = -1.0f, less; /* sum of squares - 1; 1 - 1 / norm to third order in it */
   for (int k = 0; k < count; ++k) {{
     excess = fmaf(x[k], x[k], excess);
   }}
@@ -53,16 +53,16 @@ _UNIT = {
 
 
 def unit_norm_functions(real: Real, *, check: bool = False) -> str:
-    """Functions that look at numbers whose norm must be 1, with the limits of the kernels.
+    """Return C functions for elements with unit norm, with the limits of the kernels.
 
     Args:
-        real: type of the numbers.
-        check: whether to give the function that only looks, too.
+        real: type of the elements.
+        check: whether to include the function that only checks.
     """
     t, s, far = real.name, real.suffix, real.literal(TOLERANCE)
     text = f"""\
-/* Copy numbers whose norm must be 1, divided by the norm if it has drifted. If it differs from 1 by
- * more than {TOLERANCE:g}, 1 is returned. NaN passes, as everywhere. */
+/* Copy a vector whose norm must be 1, divided by the norm if it has drifted. Return 1 if the norm
+ * differs from 1 by more than {TOLERANCE:g}. NaN is accepted, as everywhere. */
 static int lw_unit(const {t} *LW_RESTRICT x, int count, {t} *LW_RESTRICT y)
 {{
 {_UNIT[real.name].format(far=far)}  return 0;

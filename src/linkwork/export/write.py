@@ -1,4 +1,4 @@
-"""`export`: writes the C library of a robot, and checks it first."""
+"""`export`: write the C library of a robot, after checking it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from linkwork.kindyn import KinDyn
 
 LANES = (2, 4, 8, 16)
 _REALS = {"float64": DOUBLE, "float32": FLOAT}
-_ROWS = 10  # at which C is compared with the kernels
+_ROWS = 10  # number of rows at which C is compared with the kernels
 
 
 def export(
@@ -45,34 +45,35 @@ def export(
 ) -> Report:
     """Write functions of a robot as a C99 library that allocates nothing and needs only libm.
 
-    The files are compiled and compared with the kernels before they are put into the folder; where
-    there is no C compiler, the report says so.
+    The files are compiled and compared with the kernels before they are written to the folder. If
+    there is no C compiler, the report states it.
 
     Args:
-        kd: the robot, with its base, representation, gravity and so on.
-        folder: where to write; created if it does not exist.
-        functions: quantities, as "mass_matrix", "jacobian:l_sole" or ("jacobian", "l_sole"), and
-            any kernels; by the names of their C functions, if it is a mapping.
+        kd: the robot, with its base, representation, gravity and other options.
+        folder: destination; created if it does not exist.
+        functions: quantities such as "mass_matrix", "jacobian:l_sole" or ("jacobian", "l_sole"),
+            and any kernels. A mapping has the names of the C functions as keys.
         derivatives: whether to add the derivatives of each.
         dtype: numpy.float64 or numpy.float32; that of the robot if not given.
-        prefix: of all names in C; made from the name of the robot if not given.
-        lanes: 2, 4, 8 or 16 to add functions of many rows, as many at a time; 0 for none.
-        one_file: whether all functions are in one C file, instead of one each.
-        compensate: whether functions in single precision that lose digits to rounding get steps
-            with more digits; without it they are shorter and less accurate.
+        prefix: prefix of all names in C; derived from the name of the robot if not given.
+        lanes: 2, 4, 8 or 16 to add functions of many rows, computed this many at a time; 0 for
+            none.
+        one_file: whether all functions are in one C file, instead of one file each.
+        compensate: whether functions in single precision that lose digits to rounding get
+            additional steps that correct it. Without it they are shorter and less accurate.
         check: whether to compile and compare.
         pinnzoo: whether to write PinnZoo's functions of a state x = [q; v] instead, with its C
-            signatures and folders; `prefix` is the name of the model then.
-        of_pinnzoo: with `pinnzoo` only: `bodies`, the links and frames that have kinematics;
-            `orientation`, "none", "quaternion" or "axis_angle", how they are written; `actuated`,
-            the velocities that motors drive.
+            signatures and folders; `prefix` is then the name of the model.
+        of_pinnzoo: options with `pinnzoo`: `bodies`, the links and frames with kinematics;
+            `orientation`, their representation: "none", "quaternion" or "axis_angle"; `actuated`,
+            the names of the actuated velocities.
 
     Returns:
-        the files that were written; operations, workspace, stack and size of each function, and how
-        far it is from the kernel.
+        The files that were written; operations, workspace, stack and size of each function, and its
+        difference from the kernel.
 
     Raises:
-        ArgumentError: an argument is wrong, or a file in the folder is not from an export.
+        ArgumentError: an argument is wrong, or a file in the folder was not written by an export.
         NameNotFoundError: there is no such quantity or frame.
         LinkworkError: the C code does not compile, or differs from the kernel.
     """
@@ -118,7 +119,7 @@ def export(
 
 
 def build_of(package: Package) -> Build:
-    """How the files of an export are compiled and checked: each function, and that of many rows."""
+    """Return how the files are compiled and checked: each function, and that of many rows."""
     functions: list[CheckedFunction] = []
     for one in package.functions:
         for code, lanes in ((one.code, 0), (one.batch, package.lanes)):

@@ -1,4 +1,4 @@
-"""Tests of JAX arrays: numbers of 64 bits, and fast code only where a test waits for it."""
+"""Fixtures for JAX: float64 is enabled, and no code is compiled in the background."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def _double_precision():
 
 @pytest.fixture
 def single_precision():
-    """JAX as it is without `jax_enable_x64`; for use in this test."""
+    """Disable `jax_enable_x64` during a test."""
     jax.config.update("jax_enable_x64", False)

@@ -36,11 +36,11 @@ def all_joints():
 
 @pytest.mark.parametrize("inputs", GROUPS, ids=", ".join)
 def test_derivatives_of_every_function_agree_with_differences_to_second_order(all_joints, inputs):
-    """All functions of the same inputs in one program: two derivatives of each take seconds."""
+    """All functions of the same inputs are in one program: compiling each separately is slow."""
     names = [name for name in of_group(inputs) if name != "normalize"]
     together = all_joints.function(*(request(all_joints, name) for name in names))
-    given = arguments(all_joints, inputs)
-    check_grads(flattened(together), given, order=2, atol=1e-5, rtol=1e-5, eps=3e-5)
+    values = arguments(all_joints, inputs)
+    check_grads(flattened(together), values, order=2, atol=1e-5, rtol=1e-5, eps=3e-5)
 
 
 def test_derivatives_of_normalize_agree_with_differences(all_joints):
@@ -48,16 +48,16 @@ def test_derivatives_of_normalize_agree_with_differences(all_joints):
     check_grads(jax.jit(all_joints.normalize), [q], order=2, atol=1e-5, rtol=1e-5)
 
 
-def test_jacobians_are_those_of_numpy(kd):
-    given = arguments(kd, ("q", "nu", "tau"), (3,))
-    by_q, by_nu, by_tau = kd.numpy.forward_dynamics.jacobian()(*given)
+def test_jacobians_agree_with_those_of_the_kernel(kd):
+    inputs = arguments(kd, ("q", "nu", "tau"), (3,))
+    by_q, by_nu, by_tau = kd.numpy.forward_dynamics.jacobian()(*inputs)
     for way in (jax.jacfwd, jax.jacrev):
-        found = jax.vmap(way(kd.forward_dynamics, argnums=(0, 1, 2)))(*given)
-        for one, other in zip(found, (by_q, by_nu, by_tau), strict=True):
+        result = jax.vmap(way(kd.forward_dynamics, argnums=(0, 1, 2)))(*inputs)
+        for one, other in zip(result, (by_q, by_nu, by_tau), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * np.abs(other).max())
 
 
-def test_a_hessian_is_symmetric_also_by_quaternions_that_have_drifted():
+def test_a_hessian_is_symmetric_also_for_drifted_quaternions():
     kd = kindyn()
     q, nu = arguments(kd, ("q", "nu"))
     q[3:7] *= 1.0004
@@ -68,14 +68,14 @@ def test_a_hessian_is_symmetric_also_by_quaternions_that_have_drifted():
     hessian = jax.jit(jax.hessian(energy))(q, nu)
     assert hessian.shape == (kd.nq, kd.nq)
     np.testing.assert_allclose(hessian, hessian.T, atol=1e-12 * np.abs(hessian).max())
-    slopes = [
+    derivatives = [
         (jax.grad(energy)(q + step, nu) - jax.grad(energy)(q - step, nu)) / 2e-6
         for step in 1e-6 * np.eye(kd.nq)
     ]
-    np.testing.assert_allclose(hessian, slopes, atol=1e-7 * np.abs(hessian).max())
+    np.testing.assert_allclose(hessian, derivatives, atol=1e-7 * np.abs(hessian).max())
 
 
-def test_the_gradient_by_a_quaternion_is_that_of_the_normalised_one(kd):
+def test_the_gradient_of_a_quaternion_is_that_of_the_normalized_one(kd):
     q = kd.random(seed=2)
     longer = q.at[3:7].mul(1.0005)
     np.testing.assert_allclose(
@@ -98,7 +98,7 @@ def test_a_hessian_where_the_cotangents_are_zero(kd):
     np.testing.assert_allclose(steps, 2 * D.T @ D, atol=1e-12)
 
 
-def test_a_row_that_is_shared_by_a_batch_gets_the_sum_of_the_gradients(kd):
+def test_the_gradient_of_a_shared_row_is_summed_over_the_batch(kd):
     q, nu, tau = arguments(kd, ("q", "nu", "tau"), (5,))
 
     def total(nu, q):
@@ -109,7 +109,7 @@ def test_a_row_that_is_shared_by_a_batch_gets_the_sum_of_the_gradients(kd):
     np.testing.assert_allclose(jax.grad(total)(nu[:1], q)[0], of_each.sum(axis=0), rtol=1e-12)
 
 
-def test_only_what_is_asked_for_is_differentiated(kd):
+def test_only_requested_inputs_are_differentiated(kd):
     q, nu, tau = arguments(kd, ("q", "nu", "tau"))
     fresh = kd.replace(gravity=(0.0, 0.0, -3.0))
     jax.grad(lambda tau: jnp.sum(fresh.forward_dynamics(q, nu, tau)))(tau)
@@ -117,15 +117,15 @@ def test_only_what_is_asked_for_is_differentiated(kd):
     assert {names for _, names in kernel._derivatives} == {("tau",)}
 
 
-def test_gradients_by_gravity_and_wrenches(kd):
+def test_gradients_with_respect_to_gravity_and_wrenches(kd):
     q, nu, tau = arguments(kd, ("q", "nu", "tau"))
     gravity, wrench = np.array([0.1, 0.2, -9.0]), np.arange(6.0)
 
     def accelerations(gravity, wrench):
         return kd.forward_dynamics(q, nu, tau, gravity=gravity, wrenches={"rod": wrench})
 
-    given = {"gravity": gravity, "wrenches": {"rod": wrench}}
-    expected = kd.numpy.forward_dynamics(q, nu, tau, **given)
+    inputs = {"gravity": gravity, "wrenches": {"rod": wrench}}
+    expected = kd.numpy.forward_dynamics(q, nu, tau, **inputs)
     np.testing.assert_array_equal(accelerations(gravity, wrench), expected)
     check_grads(accelerations, (gravity, wrench), order=1, atol=1e-5, rtol=1e-5)
 
@@ -137,7 +137,7 @@ def test_a_derivative_is_a_kernel_and_can_be_wrapped(kd):
     check_grads(jacobian, (q,), order=1, atol=1e-5, rtol=1e-5)
 
 
-def test_the_transpose_of_what_is_linear_and_the_error_where_nothing_is(kd):
+def test_linear_functions_have_a_transpose_and_others_raise(kd):
     (q,) = arguments(kd, ("q",))
     tangent = jnp.asarray(np.random.default_rng(0).normal(size=q.shape))
     _, pushed = jax.linearize(kd.com, q)

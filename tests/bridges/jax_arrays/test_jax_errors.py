@@ -1,4 +1,4 @@
-"""What is wrong with a call is said when it is traced."""
+"""Errors of wrong calls are raised when they are traced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def kd():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "text"),
+    ("inputs", "error", "message"),
     [
         ("a", lw.ArgumentError, "q: .*JAX.*'a'"),
         (None, lw.ArgumentError, "q: .*None"),
@@ -33,14 +33,14 @@ def kd():
     ],
     ids=["text", "nothing", "complex", "shape", "number", "ragged"],
 )
-def test_a_wrong_argument(kd, given, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        kd.com(given)
+def test_a_wrong_argument(kd, inputs, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        kd.com(inputs)
 
 
 def test_wrong_names_and_options(kd):
     (q,) = arguments(kd, ("q",))
-    for call, text in (
+    for call, message in (
         (kd.com, "com .*missing: q"),
         (lambda: kd.com(q, q), r"com .*1.*\(q\).*2"),
         (lambda: kd.com(x=q), r"com: .*'x'.*\bq\b"),
@@ -52,24 +52,24 @@ def test_wrong_names_and_options(kd):
         (lambda: linkwork.jax.wrap(len), r"wrap: .*kernel.*linkwork\.Rollout"),
         (lambda: kd.replace(floatin=True), "KinDyn.*'floatin'.*'floating'"),
     ):
-        with pytest.raises(lw.ArgumentError, match=f"^{text}"):
+        with pytest.raises(lw.ArgumentError, match=f"^{message}"):
             call()
 
 
-def test_batches_that_do_not_fit(kd):
+def test_batches_that_cannot_be_broadcast(kd):
     q, nu = arguments(kd, ("q", "nu"), (3,))
     with pytest.raises(lw.ShapeError, match=r"batch.*q \(3,\).*nu \(2,\)"):
         kd.com_velocity(q, nu[:2])
 
 
-def test_a_frame_that_is_not_there_and_a_robot_that_changes(kd):
+def test_unknown_frames_and_changed_options_raise(kd):
     with pytest.raises(lw.NameNotFoundError, match="'ball'"):
         kd.jacobian("bal", kd.neutral())
     with pytest.raises(lw.FrozenError):
         kd.gravity = 1
 
 
-def test_tracers_in_the_wrong_place(kd):
+def test_tracers_passed_to_numpy_functions_raise(kd):
     with pytest.raises(lw.ArgumentError, match=r"q: .*a jax array; .*linkwork\.jax"):
         jax.jit(kd.numpy.com)(kd.neutral())
     with pytest.raises(lw.ModelError, match=r"gravity: .*JitTracer"):
@@ -79,7 +79,7 @@ def test_tracers_in_the_wrong_place(kd):
 def test_wrong_arguments_of_rollouts(rng):
     function = linkwork.jax.wrap(lw.Rollout(pendulum()))
     x0, controls = rng.normal(size=2), rng.normal(size=(5, 1))
-    for call, error, text in (
+    for call, error, message in (
         (lambda: function(x0), lw.ArgumentError, r"controls: pendulum.*\bu\b"),
         (lambda: function(x0[:1], controls), lw.ShapeError, r"x: .*\(..., 2\).*\(1,\)"),
         (
@@ -93,11 +93,11 @@ def test_wrong_arguments_of_rollouts(rng):
             r"batch.*x \(2,\).*u \(3,\)",
         ),
     ):
-        with pytest.raises(error, match=f"^{text}"):
+        with pytest.raises(error, match=f"^{message}"):
             call()
 
 
-def test_without_jax_the_extra_is_named():
+def test_without_jax_the_missing_package_is_named():
     code = """
 import sys
 sys.modules["jax"] = None

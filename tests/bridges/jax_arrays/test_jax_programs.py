@@ -1,4 +1,4 @@
-"""Programs of JAX that call kernels: compiled, exported, pickled, on threads, through Python."""
+"""JAX programs that call kernels: compiled, exported, pickled, on threads, through Python."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 from jax import export
 from tests.support.jax_robots import arguments, kindyn
 from tests.support.kernels import BODY, output_of, run_python
+from tests.support.messages import assert_facts
 from tests.support.rollouts import pendulum
 
 import linkwork as lw
@@ -23,18 +24,21 @@ from linkwork.bridges.jax import lowering as jax_lowering
 from linkwork.engine.kernel import derive
 from linkwork.engine.runtime.processor import NoMachineCodeError
 
-FAILED = (jax.errors.JaxRuntimeError, ValueError)  # when it is called, or when it is waited for
+FAILED = (
+    jax.errors.JaxRuntimeError,
+    ValueError,
+)  # raised by the call, or when its result is awaited
 UNCHECKED = [export.DisabledSafetyCheck.custom_call(linkwork.jax.TARGET)]
 
 
 @pytest.fixture(scope="module")
 def kd():
-    return kindyn(gravity=(0.0, 0.0, -9.0))  # with code that no other test has made
+    return kindyn(gravity=(0.0, 0.0, -9.0))  # a robot that no other test has compiled
 
 
 @pytest.fixture
 def without_handler(monkeypatch):
-    """As where XLA's interface is another."""
+    """Pretend that XLA's interface has another version."""
     monkeypatch.setattr(jax_lowering.HANDLER, "_is_usable", False)
 
 
@@ -49,11 +53,11 @@ def test_a_scan_with_gradients(kd):
     def cost(taus, loop):
         states = kd.neutral(), jnp.zeros(kd.nv)
         if loop:
-            found = []
+            result = []
             for tau in taus:
                 states, com = step(states, tau)
-                found.append(com)
-            return jnp.sum(jnp.stack(found) ** 2)
+                result.append(com)
+            return jnp.sum(jnp.stack(result) ** 2)
         return jnp.sum(jax.lax.scan(step, states, taus)[1] ** 2)
 
     scanned = jax.jit(jax.value_and_grad(lambda taus: cost(taus, loop=False)))(taus)
@@ -76,8 +80,8 @@ def test_cond_and_while_call_kernels(kd):
 def test_an_exported_program_runs_with_any_batch(kd):
     (size,) = export.symbolic_shape("b")
     shape = jax.ShapeDtypeStruct((size, kd.nq), np.float64)
-    made = export.export(jax.jit(kd.com), disabled_checks=UNCHECKED)(shape)
-    again = export.deserialize(made.serialize())
+    exported = export.export(jax.jit(kd.com), disabled_checks=UNCHECKED)(shape)
+    again = export.deserialize(exported.serialize())
     (q,) = arguments(kd, ("q",), (7,))
     np.testing.assert_array_equal(again.call(q), kd.numpy.com(q))
 
@@ -104,15 +108,12 @@ print((abs(program.call(q) - kd.numpy.com(q)) < 1e-15).all())
 def test_an_exported_program_runs_in_another_process_that_has_the_function(tmp_path):
     kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
     shape = jax.ShapeDtypeStruct((kd.nq,), np.float64)
-    made = export.export(jax.jit(kd.com), disabled_checks=UNCHECKED)(shape)
+    exported = export.export(jax.jit(kd.com), disabled_checks=UNCHECKED)(shape)
     path = tmp_path / "program"
-    path.write_bytes(made.serialize())
+    path.write_bytes(exported.serialize())
     code = EXPORTED.replace("PATH", repr(str(path)))
-    refused, agrees = output_of(code).splitlines()
-    assert refused == (
-        "FAILED_PRECONDITION: a function of linkwork that this process has not compiled; make the"
-        " same function with linkwork.jax and call it, or lower it, before"
-    )
+    error, agrees = output_of(code).splitlines()
+    assert_facts(error, r"FAILED_PRECONDITION: .*compiled.*linkwork\.jax")
     assert agrees == "True"
 
 
@@ -157,8 +158,8 @@ def test_a_program_keeps_the_kernels_it_calls():
     np.testing.assert_array_equal(com(q), before)
 
 
-# Programs run while everything that Python knows of them is collected: before they start, while
-# they run, and in between. `slow` keeps their input from being ready at once.
+# The Python objects of programs are collected before, while and after they run. `slow` delays their
+# input.
 COLLECTED = """
 import gc
 import jax, jax.numpy as jnp
@@ -181,7 +182,7 @@ start = jnp.ones((ROWS, 3))
 slow(start).block_until_ready()
 results, expected = [], []
 for number in range(NUMBERS):
-    gc.freeze()  # what is here already need not be looked at again, so a collection is quick
+    gc.freeze()  # excludes existing objects, so that a collection is quick
     f = program(number, start)
     expected.append(np.asarray(f(slow(start))))
     jax.clear_caches()
@@ -201,15 +202,15 @@ print("done")
 """
 
 
-def test_code_stays_while_programs_run_that_python_has_collected():
+def test_code_stays_loaded_while_collected_programs_run():
     code = COLLECTED.replace("ROWS", "60_000").replace("NUMBERS", "9")
     assert output_of(code, LINKWORK_BACKGROUND="off") == "done"
 
 
 def test_a_kernel_that_xla_may_call_stays_and_equal_ones_are_freed():
-    """XLA says nobody when a program ends, so what it may call stays, once for each function."""
+    """XLA does not report when a program ends, so kernels it may call stay, one per function."""
 
-    def made():
+    def compiled():
         @lw.compile(x=())
         def twice(x):
             return 2 * x + 0.625
@@ -217,14 +218,14 @@ def test_a_kernel_that_xla_may_call_stays_and_equal_ones_are_freed():
         assert linkwork.jax.wrap(twice)(2.0) == 4.625
         return weakref.ref(twice)
 
-    first, *others = [made() for _ in range(3)]
+    first, *others = [compiled() for _ in range(3)]
     jax.clear_caches()
     gc.collect()
     assert first() is not None
     assert [other() for other in others] == [None, None]
 
 
-def test_the_code_that_takes_over_is_used_by_programs_that_run_already():
+def test_existing_programs_use_new_optimized_code():
     kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -2))
     (q,) = arguments(kd, ("q",), (9,))
     compiled = jax.jit(kd.gravity_force).lower(q).compile()
@@ -249,7 +250,7 @@ def test_warmup_waits_for_derivatives_in_use():
 def test_without_the_handler_python_is_called(kd, without_handler):
     fresh = kindyn()
     q, nu = arguments(fresh, ("q", "nu"), (3,))
-    for robot in (fresh, kd):  # so that no faster code takes over in between
+    for robot in (fresh, kd):  # so that the code is not replaced in between
         robot.numpy.warmup("com_velocity")
     program = jax.jit(fresh.com_velocity)
     assert "linkwork_call" not in program.lower(q, nu).as_text()
@@ -261,37 +262,37 @@ def test_without_the_handler_python_is_called(kd, without_handler):
         jax.block_until_ready(fresh.com(q[0] * 1.1))
 
 
-@pytest.mark.parametrize("refuses", [True, False])
-def test_another_interface_of_xla_is_noticed(monkeypatch, refuses):
+@pytest.mark.parametrize("is_rejected", [True, False])
+def test_an_unsupported_interface_of_xla_is_reported(monkeypatch, is_rejected):
     from linkwork.bridges.jax import _xla
 
     def register(*args, **options):
-        if refuses:
+        if is_rejected:
             raise ValueError("its version is incompatible")
 
-    said = []
+    messages = []
     monkeypatch.setattr(_xla, "interface", lambda: (0, 0, False))
     monkeypatch.setattr(jax.ffi, "register_ffi_target", register)
-    monkeypatch.setattr(jax_lowering, "warn_once", lambda key, text: said.append(text))
+    monkeypatch.setattr(jax_lowering, "warn_once", lambda key, message: messages.append(message))
     assert not jax_lowering._Handler().is_usable()
-    (text,) = said
-    assert f"jax {jax.__version__}" in text
-    assert ("its version is incompatible" if refuses else "its layout is another one") in text
+    (message,) = messages
+    assert f"jax {jax.__version__}" in message
+    assert ("its version is incompatible" if is_rejected else "layout") in message
 
 
 def test_without_the_extension_python_is_called(monkeypatch):
-    said = []
+    messages = []
     monkeypatch.setitem(sys.modules, "linkwork.bridges.jax._xla", None)
-    monkeypatch.setattr(jax_lowering, "warn_once", lambda key, text: said.append(text))
+    monkeypatch.setattr(jax_lowering, "warn_once", lambda key, message: messages.append(message))
     assert not jax_lowering._Handler().is_usable()
-    (text,) = said
-    assert "_xla" in text
-    assert "through Python" in text
+    (message,) = messages
+    assert "_xla" in message
+    assert "through Python" in message
 
 
-def test_an_extension_that_another_version_left_behind_is_not_used():
-    """What it shares with the other one may be arranged in another way, so calls would crash."""
-    text = """
+def test_an_extension_of_another_version_is_not_used():
+    """The memory layout shared by both extensions may differ, so calls would crash."""
+    message = """
 import ctypes, warnings
 import numpy as np
 import linkwork as lw
@@ -307,12 +308,12 @@ with warnings.catch_warnings(record=True) as said:
     print(linkwork.jax.wrap(f)(np.ones(3, np.float32)).tolist())
 print(*(one.message for one in said if issubclass(one.category, lw.LinkworkWarning)))
 """
-    numbers, said = output_of(text).splitlines()
-    assert numbers == "[2.0, 2.0, 2.0]"
-    assert "several versions of linkwork" in said
+    values, messages = output_of(message).splitlines()
+    assert values == "[2.0, 2.0, 2.0]"
+    assert "several versions of linkwork" in messages
 
 
-def test_the_interface_of_xla_is_the_one_that_is_known(kd):
+def test_the_interface_of_xla_has_the_declared_version(kd):
     from linkwork.bridges.jax import _xla
 
     kd.com(kd.neutral())
@@ -322,17 +323,17 @@ def test_the_interface_of_xla_is_the_one_that_is_known(kd):
 
 
 def test_where_there_is_no_machine_code_numpy_computes(monkeypatch):
-    def refuse(*args):
+    def reject(*args):
         raise NoMachineCodeError("this is a test")
 
-    monkeypatch.setattr("linkwork.engine.runtime.backends.compiled", refuse)
+    monkeypatch.setattr("linkwork.engine.runtime.backends.compiled", reject)
     monkeypatch.setattr("linkwork.engine.runtime.cache.fetch", lambda *args: None)
     monkeypatch.setattr("linkwork.engine.runtime.compiled_program.warn_once", lambda *args: None)
     kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -1))
     np.testing.assert_array_equal(kd.com(kd.neutral()), kd.numpy.com(kd.numpy.neutral()))
 
 
-def test_jacobians_that_are_swept(monkeypatch):
+def test_columnwise_jacobians(monkeypatch):
     monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 10)
     kernel = pendulum().jacobian("x")
     assert kernel.is_columnwise
@@ -361,7 +362,7 @@ print(os.waitpid(child, 0)[1])
     assert (returncode, out.strip()) == (0, "0"), err
 
 
-def test_what_is_singular_is_an_error_under_jit():
+def test_singular_joints_raise_under_jit():
     builder = lw.ModelBuilder("turntable")
     for name, inertia in (("base", BODY), ("table", lw.Inertia()), ("mass", lw.Inertia(1.0))):
         builder.add_link(name, inertia=inertia)
@@ -369,16 +370,16 @@ def test_what_is_singular_is_an_error_under_jit():
     builder.add_joint("slide", "prismatic", "table", "mass", axis=(1, 0, 0))
     kd = linkwork.jax.KinDyn(builder.build(), floating=False)
     q, nu, tau = np.array([[0.3, 0.5], [0.3, 0.0]]), np.full((2, 2), 0.1), np.ones((2, 2))
-    with pytest.raises(lw.SingularJointError) as known:
+    with pytest.raises(lw.SingularJointError) as expected:
         kd.numpy.forward_dynamics(q, nu, tau)
     with pytest.raises(FAILED, match=r"joint 'turn'") as caught:
         jax.block_until_ready(jax.jit(kd.forward_dynamics)(q, nu, tau))
-    assert str(known.value) in str(caught.value)
+    assert str(expected.value) in str(caught.value)
     same = kd.numpy.forward_dynamics(q[0], nu[0], tau[0])
     np.testing.assert_array_equal(kd.forward_dynamics(q[0], nu[0], tau[0]), same)
 
 
-def test_what_is_not_finite_passes_unless_it_is_checked(kd):
+def test_nonfinite_values_are_accepted_unless_check_is_set(kd):
     q = kd.neutral().at[7].set(jnp.nan)
     assert np.isnan(kd.com(q)).any()
     checked = kd.replace(check=True)
@@ -386,7 +387,7 @@ def test_what_is_not_finite_passes_unless_it_is_checked(kd):
         jax.block_until_ready(jax.jit(checked.com)(q))
 
 
-def test_a_drifted_quaternion_is_normalised_and_another_one_refused(kd):
+def test_a_drifted_quaternion_is_normalized_and_a_wrong_norm_raises(kd):
     (q,) = arguments(kd, ("q",), (4,))
     q[1, 3:7] *= 1.0005
     np.testing.assert_array_equal(kd.com(q), kd.numpy.com(q))
@@ -396,10 +397,10 @@ def test_a_drifted_quaternion_is_normalised_and_another_one_refused(kd):
 
 
 def test_calls_without_jit_compute_the_same(kd):
-    """As in a debugger; derivatives too."""
+    """Also derivatives."""
     (q,) = arguments(kd, ("q",))
     expected = kd.com(q), jax.grad(kd.potential_energy)(q)
     with jax.disable_jit():
-        found = kd.com(q), jax.grad(kd.potential_energy)(q)
-    for one, other in zip(found, expected, strict=True):
+        result = kd.com(q), jax.grad(kd.potential_energy)(q)
+    for one, other in zip(result, expected, strict=True):
         np.testing.assert_array_equal(one, other)

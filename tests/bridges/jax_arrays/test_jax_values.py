@@ -22,9 +22,9 @@ def kd():
     return kindyn()
 
 
-def same(found, expected):
-    """Whether all results have the same bits."""
-    leaves, others = jax.tree.leaves(found), jax.tree.leaves(expected)
+def assert_same_bits(actual, expected):
+    """Assert that all results have the same bits."""
+    leaves, others = jax.tree.leaves(actual), jax.tree.leaves(expected)
     assert len(leaves) == len(others)
     for one, other in zip(leaves, others, strict=True):
         assert isinstance(one, jax.Array)
@@ -32,48 +32,48 @@ def same(found, expected):
         np.testing.assert_array_equal(one, other)
 
 
-def called(robot, kd, name, given):
-    """A method with its frames."""
+def call_method(robot, kd, name, inputs):
+    """Call a method with its frames."""
     if name == "transforms":
-        return robot.transforms(*given, frames=request(kd, name)[1])
-    return getattr(robot, name)(*request(kd, name)[1:], *given)
+        return robot.transforms(*inputs, frames=request(kd, name)[1])
+    return getattr(robot, name)(*request(kd, name)[1:], *inputs)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_gives_the_bits_of_numpy(kd, name):
-    given = arguments(kd, METHODS[name].inputs, (3,))
-    expected = called(kd.numpy, kd, name, given)
-    same(jax.jit(lambda *arrays: called(kd, kd, name, arrays))(*given), expected)
-    found = called(kd, kd, name, [array[0] for array in given])
-    assert type(found) is type(expected) or isinstance(found, jax.Array)
+def test_every_method_has_the_same_bits_as_in_numpy(kd, name):
+    values = arguments(kd, METHODS[name].inputs, (3,))
+    expected = call_method(kd.numpy, kd, name, values)
+    assert_same_bits(jax.jit(lambda *arrays: call_method(kd, kd, name, arrays))(*values), expected)
+    result = call_method(kd, kd, name, [array[0] for array in values])
+    assert type(result) is type(expected) or isinstance(result, jax.Array)
 
 
 def test_several_quantities_in_one_function(kd):
     q, nu = arguments(kd, ("q", "nu"))
     both = kd.function("mass_matrix", "bias_force")
-    same(both(q, nu), kd.numpy.function("mass_matrix", "bias_force")(q, nu))
-    same(both(nu=nu, q=q), both.kernel(q, nu))
+    assert_same_bits(both(q, nu), kd.numpy.function("mass_matrix", "bias_force")(q, nu))
+    assert_same_bits(both(nu=nu, q=q), both.kernel(q, nu))
 
 
-def test_fast_code_on_several_threads_has_the_bits_of_numpy(kd, monkeypatch):
+def test_optimized_code_on_several_threads_has_the_same_bits_as_in_numpy(kd, monkeypatch):
     q, nu = arguments(kd, ("q", "nu"), (5003,))
     kd.warmup("com_velocity")
     expected = kd.numpy.com_velocity(q, nu)
-    same(kd.com_velocity(q, nu), expected)
+    assert_same_bits(kd.com_velocity(q, nu), expected)
     monkeypatch.setenv("LINKWORK_THREADS", "1")
-    same(kd.com_velocity(q, nu), expected)
+    assert_same_bits(kd.com_velocity(q, nu), expected)
 
 
-def test_batches_broadcast_as_those_of_numpy(kd):
+def test_batches_broadcast_as_in_numpy(kd):
     q, nu, tau = arguments(kd, ("q", "nu", "tau"), (4, 3))
-    for given in (
+    for inputs in (
         (q, nu[0, 0], tau),
         (q[:, :1], nu[:1], tau),
         (q[0, 0], nu[0, 0], tau[:1, :1]),
         (q[0], nu, tau[0, 0]),
         (q[:0], nu[:0], tau[:0]),
     ):
-        same(kd.forward_dynamics(*given), kd.numpy.forward_dynamics(*given))
+        assert_same_bits(kd.forward_dynamics(*inputs), kd.numpy.forward_dynamics(*inputs))
 
 
 @pytest.mark.parametrize("axes", [(0, None, None), (None, 0, 1), (1, 0, None), (1, 1, 1)])
@@ -88,7 +88,7 @@ def test_vmap_is_one_call_of_the_kernel(kd, axes):
         for axis, row in zip(axes, rows, strict=True)
     ]
     mapped = jax.vmap(kd.forward_dynamics, axes)
-    same(mapped(*rows), kd.numpy.forward_dynamics(*moved))
+    assert_same_bits(mapped(*rows), kd.numpy.forward_dynamics(*moved))
     assert str(jax.make_jaxpr(mapped)(*rows)).count("= linkwork[") == 1
 
 
@@ -96,20 +96,20 @@ def test_vmap_of_vmap(kd):
     q, nu, tau = arguments(kd, ("q", "nu", "tau"), (4, 3))
     outer = jax.vmap(jax.vmap(kd.forward_dynamics, (0, None, 0)), (0, 0, None))
     expected = kd.numpy.forward_dynamics(q, nu[:, :1], tau[:1])
-    same(outer(q, nu[:, 0], tau[0]), expected)
+    assert_same_bits(outer(q, nu[:, 0], tau[0]), expected)
     crossed = jax.vmap(jax.vmap(kd.forward_dynamics, (0, None, None)), (None, 0, None))
-    same(
+    assert_same_bits(
         crossed(q[0], nu[:, 0], tau[0, 0]),
         kd.numpy.forward_dynamics(q[:1], nu[:, :1], tau[:1, :1].repeat(4, 0)),
     )
-    same(jax.vmap(kd.com)(q[:, :1]), kd.numpy.com(q[:, :1]))
+    assert_same_bits(jax.vmap(kd.com)(q[:, :1]), kd.numpy.com(q[:, :1]))
 
 
-def test_numbers_of_32_bits(single_precision):
+def test_single_precision(single_precision):
     kd = kindyn()
     q, nu = (array.astype(np.float32) for array in arguments(kd, ("q", "nu"), (3,)))
-    found = kd.bias_force(q, nu)
-    same(found, kd.numpy.replace(dtype=np.float32).bias_force(q, nu))
+    result = kd.bias_force(q, nu)
+    assert_same_bits(result, kd.numpy.replace(dtype=np.float32).bias_force(q, nu))
     assert jax.grad(lambda q: jnp.sum(kd.bias_force(q, nu)))(q).dtype == np.float32
     assert kd.neutral().dtype == kd.random(3).dtype == np.float32
 
@@ -124,31 +124,31 @@ def test_the_precision_is_that_of_the_arguments(kd):
     assert kd.bias_force(q.astype(np.float16), np.zeros(kd.nv, np.int8)).dtype == np.float32
 
 
-def test_lists_and_other_numbers_are_taken(kd):
+def test_lists_and_integers_are_accepted(kd):
     (q,) = arguments(kd, ("q",))
-    same(kd.com(q.tolist()), kd.numpy.com(q))
-    whole = np.r_[[1, 2, 3, 1, 0, 0, 0, 2], [1, 0, 0, 0]]
-    same(kd.com(whole), kd.numpy.com(whole))
+    assert_same_bits(kd.com(q.tolist()), kd.numpy.com(q))
+    complete = np.r_[[1, 2, 3, 1, 0, 0, 0, 2], [1, 0, 0, 0]]
+    assert_same_bits(kd.com(complete), kd.numpy.com(complete))
 
 
-def test_denormal_numbers_are_numbers():
+def test_denormal_numbers_are_not_flushed_to_zero():
     @lw.compile(x=(2,))
     def halved(x):
         return 0.5 * x
 
     tiny = np.array([3e-310, 5e-320])
-    same(linkwork.jax.wrap(halved)(tiny), halved(tiny))
+    assert_same_bits(linkwork.jax.wrap(halved)(tiny), halved(tiny))
     assert (halved(tiny) > 0).all()
 
 
-def test_functions_of_a_number_and_without_results_of_size():
+def test_scalar_inputs_and_empty_outputs():
     @lw.compile(x=(), y=(0,))
     def both(x, y):
         return np.sin(x), y
 
     function = linkwork.jax.wrap(both)
-    same(function(0.5, np.zeros(0)), both(0.5, np.zeros(0)))
-    same(function(np.ones(3), np.zeros((3, 0))), both(np.ones(3), np.zeros((3, 0))))
+    assert_same_bits(function(0.5, np.zeros(0)), both(0.5, np.zeros(0)))
+    assert_same_bits(function(np.ones(3), np.zeros((3, 0))), both(np.ones(3), np.zeros((3, 0))))
 
 
 def test_operations_of_xla_agree_with_the_kernel(kd):
@@ -164,8 +164,8 @@ def test_operations_of_xla_agree_with_the_kernel(kd):
     np.testing.assert_allclose(gradient(slow), gradient(kd), rtol=1e-11, atol=1e-12)
 
 
-def test_loops_are_loops_of_xla():
-    """Also in derivatives, and one in the other; they are too long to be unrolled."""
+def test_loops_become_loops_of_xla():
+    """Also in derivatives, and nested; they are too long to be unrolled."""
 
     @lw.compile(x=3, a=3)
     def function(x, a):
@@ -175,13 +175,13 @@ def test_loops_are_loops_of_xla():
         return np.sum(lw.repeat(20_000, step, x))
 
     x, a = np.random.default_rng(0).uniform(0.1, 0.9, (2, 4, 3))
-    own = linkwork.jax.wrap(function, backend="xla")
-    np.testing.assert_allclose(own(x, a), function(x, a), rtol=1e-12)
-    found = jax.grad(lambda a: jnp.sum(own(x[0], a)))(a)
-    np.testing.assert_allclose(found, function.gradient("a")(x[0], a), rtol=1e-10)
+    wrapped = linkwork.jax.wrap(function, backend="xla")
+    np.testing.assert_allclose(wrapped(x, a), function(x, a), rtol=1e-12)
+    result = jax.grad(lambda a: jnp.sum(wrapped(x[0], a)))(a)
+    np.testing.assert_allclose(result, function.gradient("a")(x[0], a), rtol=1e-10)
 
 
-def test_every_operation_of_a_program_has_one_of_xla():
+def test_every_operation_is_available_in_xla():
     @lw.compile(x=(), y=())
     def everything(x, y):
         waves = np.sin(x) * np.cos(y) - np.arctan2(x, y) / np.sqrt(y) + np.floor(x)
@@ -189,17 +189,17 @@ def test_every_operation_of_a_program_has_one_of_xla():
         return waves + np.where(x < y, powers, -powers) * np.where(x <= y, 2.0, 3.0)
 
     x, y = np.random.default_rng(1).uniform(0.1, 3, size=(2, 20))
-    found = linkwork.jax.wrap(everything, backend="xla")(x, y)
-    np.testing.assert_allclose(found, everything(x, y), rtol=1e-13)
+    result = linkwork.jax.wrap(everything, backend="xla")(x, y)
+    np.testing.assert_allclose(result, everything(x, y), rtol=1e-13)
 
 
-def test_rollouts_give_the_bits_of_numpy(rng):
+def test_rollouts_have_the_same_bits_as_in_numpy(rng):
     step = pendulum()
     x0, controls = rng.normal(size=(3, 2)), rng.normal(size=(20, 1))
     function = linkwork.jax.wrap(lw.Rollout(step))
-    same(function(x0, controls), lw.rollout(step, x0, controls))
-    same(function(x0, controls, final=True), lw.rollout(step, x0, controls, final=True))
-    same(function(x0[0], controls[:0]), lw.rollout(step, x0[0], controls[:0]))
+    assert_same_bits(function(x0, controls), lw.rollout(step, x0, controls))
+    assert_same_bits(function(x0, controls, final=True), lw.rollout(step, x0, controls, final=True))
+    assert_same_bits(function(x0[0], controls[:0]), lw.rollout(step, x0[0], controls[:0]))
 
 
 def test_rollouts_of_several_states_with_parameters_and_their_gradients(rng):
@@ -209,40 +209,40 @@ def test_rollouts_of_several_states_with_parameters_and_their_gradients(rng):
     params = {"mass": rng.uniform(1, 2, size=4), "stiffness": rng.normal(size=(2, 2))}
     sim, function = lw.Rollout(step), linkwork.jax.wrap(lw.Rollout(step))
     expected = sim((p, v), controls, params=params)
-    same(function((p, v), controls, params=params), expected)
+    assert_same_bits(function((p, v), controls, params=params), expected)
 
     def cost(x0, controls, params):
         states = function(x0, controls, params=params)
         return sum(jnp.sum(array**2) for array in states)
 
-    found = jax.jit(jax.grad(cost, argnums=(0, 1, 2)))((p, v), controls, params)
+    result = jax.jit(jax.grad(cost, argnums=(0, 1, 2)))((p, v), controls, params)
     by_x0, by_controls, by_params = sim.vjp(
         (p, v), controls, tuple(2 * array for array in expected), params=params
     )
-    np.testing.assert_allclose(found[0], by_x0, rtol=1e-12)
-    np.testing.assert_allclose(found[1][0], by_controls[0], rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(found[1][1], by_controls[1].sum(axis=0), rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(found[2]["mass"], by_params["mass"], rtol=1e-11)
+    np.testing.assert_allclose(result[0], by_x0, rtol=1e-12)
+    np.testing.assert_allclose(result[1][0], by_controls[0], rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(result[1][1], by_controls[1].sum(axis=0), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(result[2]["mass"], by_params["mass"], rtol=1e-11)
     np.testing.assert_allclose(
-        found[2]["stiffness"], by_params["stiffness"].sum(axis=0), rtol=1e-11
+        result[2]["stiffness"], by_params["stiffness"].sum(axis=0), rtol=1e-11
     )
 
 
 COMPILED = [
     function
     for function, (_, is_traceable) in FUNCTIONS.items()
-    if is_traceable and function not in (se3.rotation_of, se3.position_of)  # which are slices
+    if is_traceable and function not in (se3.rotation_of, se3.position_of)  # these are slices
 ]
 
 
 @pytest.mark.parametrize("function", COMPILED, ids=name_of)
-def test_functions_of_spatial_algebra_take_arrays_of_jax(function):
+def test_functions_of_spatial_algebra_accept_jax_arrays(function):
     rng = np.random.default_rng(0)
     arrays = [make(rng, (3,)) for make in FUNCTIONS[function][0]]
-    found = jax.jit(function)(*map(jnp.asarray, arrays))
-    np.testing.assert_allclose(found, function(*arrays), rtol=1e-12, atol=1e-12)
+    result = jax.jit(function)(*map(jnp.asarray, arrays))
+    np.testing.assert_allclose(result, function(*arrays), rtol=1e-12, atol=1e-12)
     with_vmap = jax.vmap(function)(*map(jnp.asarray, arrays))
-    np.testing.assert_allclose(with_vmap, found, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(with_vmap, result, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("phi", [[0.3, -1.2, 0.7], [0.0, 0.0, 0.0], [0.0, 3.1, 0.0]])

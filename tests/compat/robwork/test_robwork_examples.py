@@ -1,4 +1,4 @@
-"""The examples of RobWork's manual run as they stand, and print what RobWork prints."""
+"""The examples of RobWork's manual run unchanged, and print the same as RobWork."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def example(name: str) -> dict[str, object]:
     return runpy.run_path(str(FOLDER / f"{name}.py"))
 
 
-def test_all_examples_of_the_manual_are_there():
+def test_all_examples_of_the_manual_exist():
     assert EXAMPLES == [
         "ex_frame_to_frame_transform",
         "ex_frame_to_frame_transforms",
@@ -49,7 +49,7 @@ def test_the_printed_tree_is_robworks(capsys):
     assert capsys.readouterr().out == PRINTED_TREE
 
 
-def test_the_arm_of_the_printed_tree_is_at_its_home():
+def test_the_arm_of_the_printed_tree_has_its_home_configuration():
     cell = rw.WorkCell(lw.load_workcell(snippets_cell()))
     arm = cell.findSerialDevice("Device")
     assert arm is not None
@@ -57,11 +57,11 @@ def test_the_arm_of_the_printed_tree_is_at_its_home():
     assert arm.getQ(cell.getDefaultState()).toStdVector() == list(SNIPPETS_HOME)
 
 
-def test_the_view_needs_nothing_but_linkwork():
+def test_the_interface_needs_only_linkwork():
     code = "import sys, linkwork.compat.robwork as rw; rw.WorkCell('c'); "
     code += "print([m for m in ('lxml', 'llvmlite', 'scipy', 'sdurw') if m in sys.modules])"
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
 
-    assert found.strip() == "[]"
+    assert result.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Joints of several coordinates, joints outside of workcells, and data of state structures."""
+"""Joints with several coordinates, joints outside of workcells, and data of structures."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def along_z(length: float) -> np.ndarray:
     return se3.pose(np.eye(3), [0.0, 0.0, length])
 
 
-def turned(rotation: np.ndarray) -> np.ndarray:
+def rotated(rotation: np.ndarray) -> np.ndarray:
     return se3.pose(rotation, np.zeros(3))
 
 
 def xy(q) -> np.ndarray:
-    return turned(so3.rot_x(q[0]) @ so3.rot_y(q[1]))
+    return rotated(so3.rot_x(q[0]) @ so3.rot_y(q[1]))
 
 
 def xyz(q) -> np.ndarray:
-    return xy(q) @ turned(so3.rot_z(q[2]))
+    return xy(q) @ rotated(so3.rot_z(q[2]))
 
 
 JOINTS = {
-    "RevoluteJoint": (1, lambda q: turned(so3.rot_z(q[0]))),
+    "RevoluteJoint": (1, lambda q: rotated(so3.rot_z(q[0]))),
     "PrismaticJoint": (1, lambda q: along_z(q[0])),
     "UniversalJoint": (2, xy),
     "SphericalJoint": (3, xyz),
@@ -39,7 +39,7 @@ JOINTS = {
 
 
 def derivatives(pose_of, q, step=1e-6) -> np.ndarray:
-    """(6, n) velocities of a pose by central differences: at its origin, in the axes outside."""
+    """(6, n) velocities of a pose by central differences: at its origin, in the parent's axes."""
     columns = []
     for k in range(len(q)):
         d = np.eye(len(q))[k] * step
@@ -51,7 +51,7 @@ def derivatives(pose_of, q, step=1e-6) -> np.ndarray:
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_joints_move_by_their_coordinates(name, rng):
-    """With and without a workcell, in a state and at given coordinates."""
+    """With and without a workcell, in a state and at some coordinates."""
     dof, motion = JOINTS[name]
     q = rng.uniform(-1, 1, size=dof)
     joint = getattr(rw, name)("J", FIXED)
@@ -65,7 +65,7 @@ def test_joints_move_by_their_coordinates(name, rng):
     tool = rw.FixedFrame("tool", rw.Transform3D(rw.Vector3D(0.1, 0.2, 0.3)))
     cell.addFrame(tool, joint)
     state = cell.getDefaultState()
-    joint.setData(state, [*q, 9.0])  # one number too many, as RobWork allows
+    joint.setData(state, [*q, 9.0])  # one value too many, as RobWork allows
     assert joint.getData(state) == q.tolist()
     np.testing.assert_allclose(joint.getTransform(state), joint.getTransform(q), atol=1e-15)
     np.testing.assert_allclose(tool.wTf(state), FIXED.e() @ motion(q) @ tool.getTransform(state))
@@ -96,7 +96,7 @@ def test_joint_jacobians_are_added_at_a_row_and_column(name, rng):
     assert not added.any()
 
 
-def test_joints_of_several_coordinates_are_single_frames(rng):
+def test_joints_with_several_coordinates_are_single_frames(rng):
     cell = rw.WorkCell("c")
     ball, tool = rw.SphericalJoint("ball", FIXED), rw.FixedFrame("tool", rw.Transform3D())
     cell.addFrame(ball)
@@ -114,7 +114,7 @@ def test_joints_of_several_coordinates_are_single_frames(rng):
     ]
     assert cell.findJoint("ball") is ball
     assert cell.findFrame("ball.x") is None
-    with pytest.raises(lw.ModelError, match="taken"):
+    with pytest.raises(lw.ModelError, match=r"'ball\.x'"):
         cell.addFrame(rw.FixedFrame("ball.x", rw.Transform3D()))
 
     cell.remove(tool)
@@ -128,7 +128,7 @@ def test_joints_of_several_coordinates_are_single_frames(rng):
     assert ball.getParent(state) is tool
 
 
-def test_devices_drive_joints_of_several_coordinates(rng):
+def test_devices_actuate_joints_with_several_coordinates(rng):
     cell = rw.WorkCell("c")
     base = rw.FixedFrame("base", FIXED)
     joints = [
@@ -213,12 +213,12 @@ def test_virtual_joints_have_coordinates_and_do_not_move(rng):
     np.testing.assert_allclose(device.baseJend(state).e()[:, :2], 0, atol=1e-15)
     assert cell.getFrames() == [cell.getWorldFrame(), virtual, wheel]
     other = rw.VirtualJoint("v", FIXED, 2)
-    cell.getStateStructure().addData(other)  # the name is taken
+    cell.getStateStructure().addData(other)  # the name is in use
     with pytest.raises(lw.ModelError, match=r"virtual.*\b0\b"):
         rw.VirtualJoint("v", FIXED, 0)
 
 
-def test_data_may_have_a_name_that_is_taken():
+def test_data_may_have_a_name_that_is_in_use():
     structure = rw.StateStructure()
     joints = [rw.SphericalJoint("J", FIXED), rw.RevoluteJoint("J", FIXED)]
     for joint in joints:
@@ -239,13 +239,13 @@ def test_coordinates_are_counted():
     assert joint.getTransform(0.2).P() == FIXED.P() + FIXED.R().getCol(2) * 0.2
     with pytest.raises(lw.ShapeError, match=r"joint 'J': .*1.*2"):
         joint.getTransform([0.2, 0.3])
-    with pytest.raises(lw.ModelError, match=r"frame 'J': .*no workcell"):
+    with pytest.raises(lw.ModelError, match=r"frame 'J': .*workcell"):
         joint.getTransform(rw.StateStructure().getDefaultState())
 
 
 @pytest.mark.parametrize("base", ["a", "b"])
 def test_joints_of_robots_move_as_in_their_file(base):
-    """Their axis is any, and a frame may be on the fixed side of its joint."""
+    """They have any axis, and a frame may be on the fixed side of its joint."""
     body = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
     robot = lw.load(
         f"""<robot name="r"><link name="a">{body}</inertial></link>

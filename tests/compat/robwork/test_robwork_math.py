@@ -1,4 +1,4 @@
-"""RobWork's mathematical types: conventions, round trips, and writing into parts of them."""
+"""RobWork's mathematical types: conventions, round trips, and views of their parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rng() -> np.random.Generator:
 
 
 def rotations(rng: np.random.Generator) -> list[np.ndarray]:
-    """Random ones, and near no rotation and near half a turn."""
+    """Return random rotations, also near the identity and near pi."""
     axes = rng.normal(size=(60, 3))
     axes /= np.linalg.norm(axes, axis=1)[:, None]
     angles = [*rng.uniform(-3, 3, 30), *10.0 ** rng.uniform(-12, -3, 10)]
@@ -27,18 +27,18 @@ def rotations(rng: np.random.Generator) -> list[np.ndarray]:
     return [so3.exp(axis * angle) for axis, angle in zip(axes, angles, strict=True)]
 
 
-def test_rpy_turns_about_z_first():
+def test_rpy_has_the_rotation_about_z_first():
     R = rw.RPY(0.3, 0.2, 0.1).toRotation3D().e()
 
     np.testing.assert_allclose(R, so3.rot_z(0.3) @ so3.rot_y(0.2) @ so3.rot_x(0.1), atol=1e-15)
 
 
 def test_eaa_is_angle_times_axis():
-    turn = rw.EAA(rw.Vector3D(0, 0, 1), 0.7)
+    eaa = rw.EAA(rw.Vector3D(0, 0, 1), 0.7)
 
-    np.testing.assert_allclose(turn.toRotation3D().e(), so3.rot_z(0.7), atol=1e-15)
-    assert turn.angle() == 0.7
-    assert turn.axis() == rw.Vector3D(0, 0, 1)
+    np.testing.assert_allclose(eaa.toRotation3D().e(), so3.rot_z(0.7), atol=1e-15)
+    assert eaa.angle() == 0.7
+    assert eaa.axis() == rw.Vector3D(0, 0, 1)
     assert rw.EAA().axis() == rw.Vector3D()
 
 
@@ -55,13 +55,13 @@ def test_quaternions_have_w_last():
 
 
 @pytest.mark.parametrize("kind", [rw.RPY, rw.EAA, rw.Quaternion])
-def test_rotations_go_there_and_back(kind, rng):
+def test_rotations_round_trip(kind, rng):
     for R in rotations(rng):
         back = kind(rw.Rotation3D(R)).toRotation3D().e()
         np.testing.assert_allclose(back, R, atol=3e-15)
 
 
-def test_eaa_between_two_directions_turns_the_first_into_the_second(rng):
+def test_eaa_of_two_directions_rotates_the_first_to_the_second(rng):
     pairs = [*rng.normal(size=(20, 2, 3)), np.array([[1, 2, 3], [1, 2, 3.0]])]
     pairs.append(np.array([[0, 0, 1.0], [0, 0, -1]]))
     for a, b in pairs:
@@ -109,7 +109,7 @@ def test_position_and_rotation_of_a_transform_can_be_written():
     assert rw.Transform3D.identity() == rw.Transform3D(np.eye(4))
 
 
-def test_configurations_are_made_in_all_of_robworks_ways():
+def test_configurations_are_created_in_all_of_robworks_ways():
     assert rw.Q(3, 0.5).toStdVector() == [0.5, 0.5, 0.5]
     assert rw.Q([1, 2]).toStdVector() == [1, 2]
     assert rw.Q(1.5, 2.5).toStdVector() == [1.5, 2.5]
@@ -141,7 +141,7 @@ def test_jacobians_are_indexed_and_multiplied_as_in_robwork():
         J * rw.Q(3, 0.0)
 
 
-def test_velocities_move_with_transforms_as_screws_do(rng):
+def test_velocities_are_transformed_as_screws(rng):
     aTb = rw.Transform3D(rw.Vector3D(1, 2, 3), rw.RPY(0.1, 0.2, 0.3))
     v = rw.VelocityScrew6D(rng.normal(size=6))
 
@@ -161,14 +161,14 @@ def test_velocities_move_with_transforms_as_screws_do(rng):
     "value",
     [rw.Vector3D(1, 2, 3), rw.Transform3D(rw.Vector3D(1, 2, 3)), rw.Q(1.0), rw.Jacobian(6, 1)],
 )
-def test_copies_are_values_of_their_own(value):
+def test_copies_are_independent(value):
     for other in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
         assert other == value
         other.e()[...] = 9
         assert other != value
 
 
-def test_what_is_no_value_is_refused():
+def test_invalid_values_raise():
     with pytest.raises(lw.ShapeError, match=r"Vector3D: .*\(3,\).*\(2,\)"):
         rw.Vector3D([1, 2])
     with pytest.raises(lw.ArgumentError, match=r"Vector3D: .*'a'"):

@@ -1,6 +1,6 @@
 """RobWork's mathematical types: both precisions, vectors, wrenches, inertias, `Math`.
 
-The oracle is NumPy, the functions of `linkwork.spatial`, and definitions from the book.
+Compared with NumPy, the functions of `linkwork.spatial`, and textbook definitions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def pose(rng) -> rw.Transform3D:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_has_a_twin_in_single_precision(name, rng):
+def test_every_type_has_a_variant_in_single_precision(name, rng):
     double, single = getattr(rw, name), getattr(rw, f"{name}f")
     value = double.around(rng.normal(size=double().asNumpy().shape))
 
@@ -53,7 +53,7 @@ def test_single_precision_stays_single(pose):
 
     assert {type(result).__name__[-1] for result in results} == {"f"}
     assert {result.e().dtype for result in results} == {np.dtype(np.float32)}
-    T.P()[0] = 0.5  # still the numbers of the pose
+    T.P()[0] = 0.5  # still a view of the pose
     assert T.e()[0, 3] == 0.5
     with pytest.raises(lw.ArgumentError, match=r"\bQ\b.*single precision"):
         rw.castToFloat(rw.Q(1.0, 2.0))
@@ -93,7 +93,7 @@ def test_plane_vectors_and_rotations():
         rw.Rotation2D(1, 2, 3)
 
 
-def test_eigen_arrays_share_numbers_and_know_rows_and_columns():
+def test_eigen_arrays_share_memory_and_have_rows_and_columns():
     v, R = rw.Vector3D(1, 2, 3), rw.Rotation3D()
 
     v.e()[1] = 7
@@ -140,8 +140,8 @@ def test_rotations_are_normalized_in_place(rng):
     np.testing.assert_allclose(rough, R, atol=5e-3)
 
 
-def test_wrenches_and_velocities_move_so_that_power_stays(pose, rng):
-    """RobWork moves wrenches as if they were velocities; power would change then."""
+def test_transforms_of_wrenches_and_velocities_preserve_power(pose, rng):
+    """RobWork transforms wrenches like velocities, which does not preserve power."""
     w, v = rw.Wrench6D(rng.normal(size=6)), rw.VelocityScrew6D(rng.normal(size=6))
 
     moved = pose * w
@@ -158,7 +158,7 @@ def test_wrenches_and_velocities_move_so_that_power_stays(pose, rng):
         rw.Wrench6D(pose)
 
 
-def test_poses_as_six_numbers(pose):
+def test_poses_as_six_elements(pose):
     x = rw.Pose6D(pose)
 
     np.testing.assert_allclose(x.toTransform3D(), pose, atol=1e-15)
@@ -170,7 +170,7 @@ def test_poses_as_six_numbers(pose):
 
 
 def test_inertias_of_solids():
-    """Against sums over the centers of 60 x 60 x 60 small cubes."""
+    """Compared with sums over 60 x 60 x 60 small cubes."""
     n = 60
     mids = (np.arange(n) + 0.5) / n - 0.5
     points = np.stack(np.meshgrid(mids, mids, mids), axis=-1).reshape(-1, 3)
@@ -202,7 +202,7 @@ def test_inertias_rotate_add_and_multiply(rng):
     assert rw.InertiaMatrix() == rw.InertiaMatrix(0, 0, 0)
 
 
-def test_math_converts_and_limits(rng):
+def test_conversions_and_limits_of_math(rng):
     eaa = rw.EAA(rng.normal(size=3))
 
     for angle in (0.0, 1e-9, 1.0, 3.0, 4.0, 6.0):
@@ -222,8 +222,8 @@ def test_math_converts_and_limits(rng):
         rw.Math.ceilLog2(0)
 
 
-def test_uniform_random_numbers_are_those_of_robwork():
-    """RobWork's own suite states these three for the seed 10."""
+def test_uniform_random_numbers_agree_with_robwork():
+    """RobWork's tests contain these three values for the seed 10."""
     rw.Math.seed(10)
 
     assert rw.Math.ran() == pytest.approx(0.77132064313627779, abs=1e-15)
@@ -248,13 +248,13 @@ def test_random_values_have_their_distributions():
     assert (np.mean(normal), np.std(normal)) == pytest.approx((3.0, 0.5), abs=0.1)
 
 
-def test_matrices_become_lists_and_back(pose):
-    numbers = rw.Math.toStdVector(pose, 3, 4)
+def test_matrices_are_converted_to_lists_and_back(pose):
+    values = rw.Math.toStdVector(pose, 3, 4)
     restored = rw.Transform3D()
 
-    rw.Math.fromStdVectorToMat(numbers, restored, 3, 4)
+    rw.Math.fromStdVectorToMat(values, restored, 3, 4)
 
-    assert (len(numbers), restored) == (12, pose)
+    assert (len(values), restored) == (12, pose)
     assert rw.Math.toStdVector(rw.Vector3D(1, 2, 3), 2) == [1, 2]
 
 

@@ -1,8 +1,8 @@
-/* A kernel as CasADi's `external` calls one: plain C functions with fixed names.
+/* A kernel in the form that CasADi's `external` loads: C functions with fixed names.
  *
  * One loaded copy of this library serves one kernel. CasADi finds a function NAME by the symbols
  * NAME, NAME_n_in, NAME_sparsity_in and so on, and its derivatives as fwd1_NAME, adj1_NAME and
- * jac_NAME. Each of them is a slot here, filled from Python when CasADi first asks about it.
+ * jac_NAME. Each of them is a slot here, filled from Python when CasADi first requests it.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -31,9 +31,9 @@ typedef int64_t (*code_t)(void *const *in, void *const *out, const int64_t *stri
                           void *workspace);
 
 typedef struct {          /* an input or output of the kernel */
-    int64_t at;           /* which argument or result of the CasADi function it is */
-    int64_t size;         /* how many numbers it has */
-    const int64_t *order; /* where CasADi keeps each of them; NULL if in the same order */
+    int64_t index;        /* of its argument or result in the CasADi function */
+    int64_t size;         /* number of elements */
+    const int64_t *order; /* index of each element in CasADi's matrix; NULL if the same */
 } Port;
 
 typedef struct {
@@ -42,7 +42,7 @@ typedef struct {
     const integer *const *arg_sparsity, *const *res_sparsity;
     int64_t n_in, n_out;  /* of the kernel */
     const Port *in, *out;
-    int64_t n_zero;       /* results that do not depend on anything */
+    int64_t n_zero;       /* results that are always zero */
     const Port *zero;
     code_t code;
     int64_t workspace;    /* bytes that the code needs */
@@ -50,10 +50,10 @@ typedef struct {
 
 enum { SLOTS = 8 };
 static Slot slots[SLOTS];
-static long is_filled[SLOTS];    /* CasADi may ask on several threads */
-static int (*fill)(int, Slot *); /* from Python: makes the kernel of a slot, once; 0 if it has */
+static long is_filled[SLOTS];    /* CasADi may call from several threads */
+static int (*fill)(int, Slot *); /* Python callback that compiles the kernel of a slot; 0 if done */
 
-PUBLIC void linkwork_set_fill(int (*given)(int, Slot *)) { fill = given; }
+PUBLIC void linkwork_set_fill(int (*callback)(int, Slot *)) { fill = callback; }
 
 static const Slot *filled(int k)
 {
@@ -64,7 +64,7 @@ static const Slot *filled(int k)
     return &slots[k];
 }
 
-/* Numbers of the work vector: copies of inputs and outputs, and the workspace. */
+/* Length of the work vector: copies of inputs and outputs, and the workspace. */
 static int64_t work_size(const Slot *slot)
 {
     int64_t size = (slot->workspace + ALIGNMENT) / (int64_t)sizeof(double) + 1;
@@ -78,7 +78,7 @@ static int run(int which, const double **arg, double **res, double *work)
     const Slot *slot = filled(which);
     if (!slot) return 1;
     for (int64_t k = 0; k < slot->n_zero; k++) {
-        double *result = res[slot->zero[k].at];
+        double *result = res[slot->zero[k].index];
         if (result) memset(result, 0, sizeof(double) * (size_t)slot->zero[k].size);
     }
     void **in = (void **)work, **out = in + slot->n_in;
@@ -87,29 +87,29 @@ static int run(int which, const double **arg, double **res, double *work)
     double *next = work + slot->n_in + slot->n_out + slot->n_in + 1;
     for (int64_t k = 0; k < slot->n_in; k++) {
         const Port *port = &slot->in[k];
-        const double *given = arg[port->at];
-        if (given && !port->order) {
-            in[k] = (void *)given;
+        const double *argument = arg[port->index];
+        if (argument && !port->order) {
+            in[k] = (void *)argument;
             continue;
         }
         for (int64_t i = 0; i < port->size; i++) /* no argument means zeros */
-            next[i] = given ? given[port->order[i]] : 0.0;
+            next[i] = argument ? argument[port->order[i]] : 0.0;
         in[k] = next;
         next += port->size;
     }
     for (int64_t k = 0; k < slot->n_out; k++) {
         const Port *port = &slot->out[k];
-        const int is_direct = res[port->at] && !port->order;
-        out[k] = is_direct ? res[port->at] : next;
+        const int is_direct = res[port->index] && !port->order;
+        out[k] = is_direct ? res[port->index] : next;
         next += is_direct ? 0 : port->size;
     }
     uintptr_t workspace = ((uintptr_t)next + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
     slot->code(in, out, strides, 1, (void *)workspace);
     for (int64_t k = 0; k < slot->n_out; k++) {
         const Port *port = &slot->out[k];
-        if (!res[port->at] || !port->order) continue;
+        if (!res[port->index] || !port->order) continue;
         for (int64_t i = 0; i < port->size; i++)
-            res[port->at][port->order[i]] = ((const double *)out[k])[i];
+            res[port->index][port->order[i]] = ((const double *)out[k])[i];
     }
     return 0;
 }
@@ -152,6 +152,6 @@ SLOT(5, fwd1_adj1_linkwork_kernel)
 SLOT(6, adj1_adj1_linkwork_kernel)
 SLOT(7, jac_linkwork_kernel)
 
-/* Python imports this module to find its file; it has nothing else. */
+/* Python imports this module only to find its file. */
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_casadi", .m_size = -1};
 PyMODINIT_FUNC PyInit__casadi(void) { return PyModule_Create(&module); }

@@ -1,8 +1,8 @@
 """CasADi functions of a robot and of any kernel.
 
 SX        the default: the program, replayed on CasADi's symbols. CasADi sees every operation: it
-          can differentiate it as often as wanted, find sparsity patterns, and generate C
-compiled  linkwork's machine code, called by CasADi: faster, differentiated twice at most
+          can differentiate to any order, find sparsity patterns, and generate C code
+compiled  linkwork's machine code, called by CasADi: faster, differentiable twice at most
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from linkwork.errors import ArgumentError, ShapeError, shown
 
 
 def wrap(kernel: Kernel | Rollout, *, compiled: bool = False, steps: int | None = None) -> Any:
-    """A kernel as a `casadi.Function`, for SX, MX, DM and numbers.
+    """Convert a kernel to a `casadi.Function`, for SX, MX, DM and floats.
 
     Args:
-        kernel: a function of `linkwork.KinDyn`, or one made by `linkwork.compile`, or a derivative
-            of one of them; or a `linkwork.Rollout`.
+        kernel: a function of `linkwork.KinDyn` or of `linkwork.compile`, a derivative of one of
+            them, or a `linkwork.Rollout`.
         compiled: whether CasADi calls linkwork's machine code, instead of computing the operations
-            itself. Such a function is differentiated twice at most, and cannot be saved or printed
-            as C.
-        steps: how many steps a rollout makes.
+            itself. Such a function can be differentiated twice at most, and can neither be saved
+            nor exported as C.
+        steps: number of steps of a rollout.
 
     Returns:
-        A function with the inputs and outputs of the kernel, as matrices: a number is (1, 1), a
+        A function with the inputs and outputs of the kernel, as matrices: a scalar is (1, 1), a
         vector (n, 1), an array (a, b, c) is (a b, c). One call is one row of the kernel;
-        `function.map(n)` computes n of them, one column for each. That of a rollout takes the
-        start (n, 1) of each state, then what else the step takes, (m, steps) or (m, 1) if it stays
-        the same; it gives each state at the start and after each step, (n, steps + 1).
+        `function.map(n)` computes n rows, one column for each. The function of a rollout takes the
+        initial value (n, 1) of each state, then the other inputs of the step, (m, steps), or (m, 1)
+        if constant. It returns each state at the start and after each step, (n, steps + 1).
     """
     if isinstance(kernel, Rollout):
         return _rollout(kernel, steps, compiled)
@@ -53,11 +53,12 @@ def _rollout(rollout: Rollout, steps: int | None, compiled: bool) -> Any:
     signature = rollout.step.signature
     n_states = len(signature.outputs)
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise ArgumentError(f"steps: expected how many steps the rollout makes, got {steps!r}")
+        message = f"steps: expected the number of steps of the rollout, got {steps!r}"
+        raise ArgumentError(message)
     for port in signature.inputs:
         if matrix_shape(port)[1] != 1:
-            text = f"{port.name}: a rollout in CasADi has a column for each step"
-            raise ShapeError(f"{text}, so no matrices {port.shape}")
+            message = f"{port.name}: a rollout in CasADi has one column for each step"
+            raise ShapeError(f"{message}, so its inputs must be vectors; this one is {port.shape}")
     name = name_of(signature.name)
     every = wrap(rollout.step, compiled=compiled).mapaccum(f"{name}_steps", steps, n_states)
     symbols = [
@@ -76,8 +77,8 @@ def _rollout(rollout: Rollout, steps: int | None, compiled: bool) -> Any:
 class KinDyn(Bridged):
     """The functions of `linkwork.KinDyn` for CasADi's SX, MX and DM.
 
-    Takes the arguments of `linkwork.KinDyn`, and `compiled` as `wrap` does, for all its functions.
-    Arrays with three axes come as matrices one below the other.
+    Takes the arguments of `linkwork.KinDyn`, and `compiled` as in `wrap`, for all its functions.
+    Arrays with three axes are returned as vertically stacked matrices.
     """
 
     _OWN_OPTIONS = ("compiled",)
@@ -88,25 +89,25 @@ class KinDyn(Bridged):
     ) -> None:
         casadi_package()
         super().__init__(model, base, **options)
-        self.__dict__.update(compiled=bool(compiled), _made={})
+        self.__dict__.update(compiled=bool(compiled), _casadi_functions={})
 
     def function(self, *requests: Any, compiled: bool | None = None, **options: Any) -> Any:
-        """The `casadi.Function` of one or several quantities.
+        """Return the `casadi.Function` of one or several quantities.
 
         Args:
             requests: names such as "mass_matrix", or ("jacobian", frame); several share their work.
-            compiled: as for `wrap`; that of the KinDyn if not given.
-            options: `wrenches` and `gravity`, as `linkwork.KinDyn.function` takes them.
+            compiled: as in `wrap`; the value of this KinDyn if not given.
+            options: `wrenches` and `gravity`, as in `linkwork.KinDyn.function`.
         """
-        own = self.compiled if compiled is None else bool(compiled)
-        return self._casadi(self.numpy.function(*requests, **options), own)
+        use_machine_code = self.compiled if compiled is None else bool(compiled)
+        return self._casadi_function(self.numpy.function(*requests, **options), use_machine_code)
 
-    def _casadi(self, kernel: Kernel, compiled: bool) -> Any:
-        made: dict[Any, Any] = self.__dict__["_made"]
-        known = made.get((id(kernel), compiled))
-        if known is None:
-            known = made[id(kernel), compiled] = kernel, wrap(kernel, compiled=compiled)
-        return known[1]
+    def _casadi_function(self, kernel: Kernel, compiled: bool) -> Any:
+        functions: dict[Any, Any] = self.__dict__["_casadi_functions"]
+        entry = functions.get((id(kernel), compiled))
+        if entry is None:
+            entry = functions[id(kernel), compiled] = kernel, wrap(kernel, compiled=compiled)
+        return entry[1]
 
     def _of(self, *request: Any) -> Any:
         return self._function(self.numpy.function(request))
@@ -119,40 +120,40 @@ class KinDyn(Bridged):
 
 
 class Method:
-    """A method of `KinDyn`: CasADi's function, called with the arguments that NumPy's takes."""
+    """A method of `KinDyn`: a CasADi function with the arguments of the NumPy method."""
 
     def __init__(self, robot: KinDyn, kernel: Kernel) -> None:
         self._robot, self._kernel = robot, kernel
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """The result for SX, MX, DM or numbers; a named tuple where there are several."""
+        """Call with SX, MX, DM or floats; several results are returned as a named tuple."""
         kernel, values = call(self._kernel, args, named)
         ports = kernel.signature.inputs
-        given = [_checked(port, value) for port, value in zip(ports, values, strict=True)]
-        _check_symbols(ports, given)
-        function = self._robot._casadi(kernel, self._robot.compiled)  # pyright: ignore[reportPrivateUsage]
-        results = function(*given)
+        matrices = [_checked(port, value) for port, value in zip(ports, values, strict=True)]
+        _check_symbols(ports, matrices)
+        function = self._robot._casadi_function(kernel, self._robot.compiled)  # pyright: ignore[reportPrivateUsage]
+        results = function(*matrices)
         if len(kernel.signature.outputs) == 1:
             return results
         return kernel._returned(results)  # pyright: ignore[reportPrivateUsage]
 
 
 def _check_symbols(ports: Sequence[Port], values: Sequence[Any]) -> None:
-    """Raise if some arguments are SX and some MX, which CasADi does not mix."""
+    """Raise if some arguments are SX and some MX, which CasADi cannot mix."""
     ca = casadi_package()
     names = {type(value): port.name for port, value in zip(ports, values, strict=True)}
     if ca.SX in names and ca.MX in names:
-        text = f"{names[ca.SX]} is SX, {names[ca.MX]} is MX"
-        raise ArgumentError(f"{text}; CasADi does not mix them, so give all in one type")
+        message = f"{names[ca.SX]} is SX, {names[ca.MX]} is MX"
+        raise ArgumentError(f"{message}; CasADi cannot mix them: use one type for all arguments")
 
 
 def _checked(port: Port, value: Any) -> Any:
-    """An argument as CasADi takes it, if it fits."""
+    """Convert an argument to a CasADi matrix and check its shape."""
     value = as_matrix(port, value)
     rows, columns = matrix_shape(port)
     n_rows, n_columns = value.shape
     fits = n_rows == rows and (n_columns == columns or (columns and n_columns % columns == 0))
     if not fits:
-        wanted = f"({rows}, {columns})" + (f" or ({rows}, n) for n rows" if columns == 1 else "")
-        raise ShapeError(f"{port.name}: expected {wanted}, got {value.shape}")
+        expected = f"({rows}, {columns})" + (f" or ({rows}, n) for n rows" if columns == 1 else "")
+        raise ShapeError(f"{port.name}: expected {expected}, got {value.shape}")
     return value

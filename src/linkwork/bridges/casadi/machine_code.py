@@ -1,9 +1,9 @@
-"""A kernel as a CasADi function that calls linkwork's machine code.
+"""CasADi functions that call linkwork's machine code.
 
-CasADi's `external` loads a library and finds a function in it by name. `_casadi.c` is such a
-library, built with linkwork; each function gets a copy of it, which is filled with the address and
-the shapes of a kernel. Its derivatives are kernels too, up to the second order: they are made when
-CasADi first asks for them.
+CasADi's `external` loads a library and looks up a function in it by name. `_casadi.c` is such a
+library, built with linkwork. Each function gets a copy of it, which holds the address and the
+shapes of one kernel. Derivatives up to the second order are kernels too. They are compiled when
+CasADi first requests them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from linkwork.engine.runtime.backends import MachineCode
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, MissingPackageError
 
-# The slots of _casadi.c in their order: what is differentiated how often, the last one first.
+# The slots of _casadi.c in order: the function and its derivatives, the outermost one first.
 SLOTS = ("", "fwd", "adj", "fwd fwd", "adj fwd", "fwd adj", "adj adj", "jac")
 FILE = "linkwork_kernel"  # the name of the function in the library
 
@@ -42,15 +42,15 @@ class Matrix:
 
     name: str
     shape: tuple[int, int]
-    order: tuple[int, ...]  # where CasADi keeps each number of the kernel's array
+    order: tuple[int, ...]  # for each element of the kernel's array, its index in CasADi's matrix
 
-    def named(self, prefix: str) -> Matrix:
-        """The same with a longer name."""
+    def prefixed(self, prefix: str) -> Matrix:
+        """Return a copy with a prefix before the name."""
         return replace(self, name=f"{prefix}_{self.name}")
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """Number of elements."""
         return len(self.order)
 
 
@@ -58,50 +58,49 @@ class Matrix:
 class Call:
     """How a CasADi function calls a kernel.
 
-    Derivatives in CasADi also take the results of the function itself as arguments, which kernels
-    do not need.
+    CasADi also passes the results of the function to its derivatives; kernels do not need them.
     """
 
     kernel: Kernel
     arguments: tuple[Matrix, ...]
     results: tuple[Matrix, ...]
-    inputs: tuple[int, ...]  # for each input of the kernel, which argument it is
-    outputs: tuple[int, ...]  # for each output of the kernel, which result it is
+    inputs: tuple[int, ...]  # for each input of the kernel, the index of its argument
+    outputs: tuple[int, ...]  # for each output of the kernel, the index of its result
 
     def forward(self) -> Call:
-        """The product of the Jacobian and a tangent of each argument."""
-        known = self._known()
+        """Return the call of the Jacobian times a tangent of each argument."""
+        primals = self._primals()
         return Call(
             self.kernel.jvp(),
-            (*known, *(matrix.named("fwd") for matrix in self.arguments)),
-            tuple(matrix.named("fwd") for matrix in self.results),
-            (*self.inputs, *(len(known) + at for at in self.inputs)),
+            (*primals, *(matrix.prefixed("fwd") for matrix in self.arguments)),
+            tuple(matrix.prefixed("fwd") for matrix in self.results),
+            (*self.inputs, *(len(primals) + index for index in self.inputs)),
             self.outputs,
         )
 
     def adjoint(self) -> Call:
-        """The product of a cotangent of each result and the Jacobian."""
-        known = self._known()
+        """Return the call of a cotangent of each result times the Jacobian."""
+        primals = self._primals()
         return Call(
             self.kernel.vjp(),
-            (*known, *(matrix.named("adj") for matrix in self.results)),
-            tuple(matrix.named("adj") for matrix in self.arguments),
-            (*self.inputs, *(len(known) + at for at in self.outputs)),
+            (*primals, *(matrix.prefixed("adj") for matrix in self.results)),
+            tuple(matrix.prefixed("adj") for matrix in self.arguments),
+            (*self.inputs, *(len(primals) + index for index in self.outputs)),
             self.inputs,
         )
 
     def jacobian(self) -> Call:
-        """The derivatives of each result by each argument."""
-        slopes = [_slope(result, by) for result in self.results for by in self.arguments]
-        each = tuple(range(len(slopes)))
-        return Call(self.kernel.jacobian(), self._known(), tuple(slopes), self.inputs, each)
+        """Return the call of the derivatives of each result with respect to each argument."""
+        partials = [_partial(result, wrt) for result in self.results for wrt in self.arguments]
+        outputs = tuple(range(len(partials)))
+        return Call(self.kernel.jacobian(), self._primals(), tuple(partials), self.inputs, outputs)
 
-    def _known(self) -> tuple[Matrix, ...]:
-        return (*self.arguments, *(matrix.named("out") for matrix in self.results))
+    def _primals(self) -> tuple[Matrix, ...]:
+        return (*self.arguments, *(matrix.prefixed("out") for matrix in self.results))
 
 
 def call_of(kernel: Kernel, slot: str) -> Call:
-    """The call of a slot: of the kernel, or of one of its derivatives."""
+    """Return the call for a slot: the kernel, or one of its derivatives."""
     arguments, results = kernel.signature.inputs, kernel.signature.outputs
     call = Call(
         kernel,
@@ -112,8 +111,8 @@ def call_of(kernel: Kernel, slot: str) -> Call:
     )
     if slot == "jac":
         return call.jacobian()
-    for step in reversed(slot.split()):
-        call = call.forward() if step == "fwd" else call.adjoint()
+    for derivative in reversed(slot.split()):
+        call = call.forward() if derivative == "fwd" else call.adjoint()
     return call
 
 
@@ -121,15 +120,15 @@ def _matrix(port: Port) -> Matrix:
     return Matrix(name_of(port.name), matrix_shape(port), tuple(column_order(port)))
 
 
-def _slope(result: Matrix, by: Matrix) -> Matrix:
-    """A derivative: a row for each number of the result, a column for each of the argument."""
-    order = tuple(row + result.size * column for row in result.order for column in by.order)
-    return Matrix(f"jac_{result.name}_{by.name}", (result.size, by.size), order)
+def _partial(result: Matrix, wrt: Matrix) -> Matrix:
+    """A derivative: a row for each element of the result, a column for each of the argument."""
+    order = tuple(row + result.size * column for row in result.order for column in wrt.order)
+    return Matrix(f"jac_{result.name}_{wrt.name}", (result.size, wrt.size), order)
 
 
 class _Port(ctypes.Structure):
     _fields_ = (
-        ("at", ctypes.c_int64),
+        ("index", ctypes.c_int64),
         ("size", ctypes.c_int64),
         ("order", ctypes.POINTER(ctypes.c_int64)),
     )
@@ -162,30 +161,30 @@ _Fill = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(_Slot))
 
 
 class Library:
-    """A loaded copy of the library, for one kernel; it keeps all that CasADi's calls need."""
+    """A loaded copy of the library for one kernel; it owns all memory that CasADi's calls need."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._kept: list[Any] = []
+        self._references: list[Any] = []
         self._error: Exception | None = None
         self._lock = threading.RLock()  # held while a slot is filled
         self._folder = tempfile.TemporaryDirectory(prefix="linkwork_casadi_")
         self.path = Path(self._folder.name) / _library_file().name
         shutil.copy(_library_file(), self.path)
         self._library = ctypes.CDLL(str(self.path))
-        self._fill = _Fill(self._filled)
+        self._fill = _Fill(self._fill_slot_from_c)
         self._library.linkwork_set_fill(self._fill)
 
     def raise_error(self) -> None:
-        """Raise what went wrong while CasADi asked for a derivative."""
+        """Raise the error that occurred while CasADi requested a derivative."""
         error, self._error = self._error, None
         if error is not None:
             raise error
 
-    def _filled(self, index: int, slot: Any) -> int:
+    def _fill_slot_from_c(self, index: int, slot: Any) -> int:
         try:
             with self._lock:
-                if not slot.contents.code:  # else another thread has filled it
+                if not slot.contents.code:  # otherwise another thread has filled it
                     self._fill_slot(call_of(self._kernel, SLOTS[index]), slot.contents)
         except Exception as error:  # noqa: BLE001  # C has no exceptions: `raise_error` raises it
             self._error = error
@@ -206,76 +205,76 @@ class Library:
         slot.n_zero, slot.zero = len(unused), self._ports(unused, call.results)
         slot.workspace = workspace
         slot.code = code.address("f")
-        self._kept.append((kernel, code.lease))  # the kernel itself may get other code
+        self._references.append((kernel, code.lease))  # the kernel may switch to other code
 
     def _names(self, matrices: Sequence[Matrix]) -> Any:
         names = [matrix.name.encode() for matrix in matrices]
         return self._array(ctypes.c_char_p, names)
 
     def _dense(self, matrices: Sequence[Matrix]) -> Any:
-        """CasADi's short form of dense patterns: rows, columns, 1."""
+        """Return dense patterns in CasADi's short form: rows, columns, 1."""
         patterns = [self._array(ctypes.c_longlong, (*matrix.shape, 1)) for matrix in matrices]
         return self._array(ctypes.POINTER(ctypes.c_longlong), patterns)
 
-    def _ports(self, places: Sequence[int], matrices: Sequence[Matrix]) -> Any:
+    def _ports(self, indices: Sequence[int], matrices: Sequence[Matrix]) -> Any:
         ports: list[_Port] = []
-        for at in places:
-            order = matrices[at].order
+        for index in indices:
+            order = matrices[index].order
             is_same = order == tuple(range(len(order)))
             pointer = self._array(ctypes.c_int64, order) if not is_same else None
-            ports.append(_Port(at, len(order), pointer))
+            ports.append(_Port(index, len(order), pointer))
         return self._array(_Port, ports)
 
     def _array(self, kind: Any, items: Sequence[Any]) -> Any:
-        """A pointer to items in C, which stay there as long as the library."""
+        """Return a C array of items, which lives as long as the library."""
         array = (kind * len(items))(*items)
-        self._kept.append(array)
+        self._references.append(array)
         return ctypes.cast(array, ctypes.POINTER(kind))
 
 
 def _code_of(kernel: Kernel) -> tuple[MachineCode, int]:
-    """The fast code of one row, and the bytes of workspace that it needs."""
+    """Return the optimized code of one row, and its workspace in bytes."""
     kernel.warmup()
     code = kernel.code.one
     if code is None:
         raise ArgumentError(f"{kernel.signature.name}: there is no machine code on this platform")
-    takes = ctypes.CFUNCTYPE(
+    signature = ctypes.CFUNCTYPE(
         ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p
     )
-    return code, takes(code.address("f"))(None, None, None, 0, None)
+    return code, signature(code.address("f"))(None, None, None, 0, None)
 
 
 def _library_file() -> Path:
     try:
         module = import_module("linkwork.bridges.casadi._casadi")
     except ImportError as error:
-        text = "compiled CasADi functions need the C extension, which was not built"
-        raise MissingPackageError(f"{text} when linkwork was installed ({error})") from error
+        message = "compiled CasADi functions need the C extension, which was not built"
+        raise MissingPackageError(f"{message} when linkwork was installed ({error})") from error
     return Path(str(module.__file__))
 
 
-# What each CasADi function needs lives as long as it may be called, and CasADi says nobody when it
-# frees a function: the libraries stay until the process ends, one for each kernel.
-_kept: list[Library] = []
+# CasADi does not report when it frees a function, so the libraries stay loaded until the process
+# ends, one for each kernel.
+_libraries: list[Library] = []
 
 
 def compiled_function(kernel: Kernel) -> Any:
-    """The `casadi.Function` that computes a kernel by its machine code, dense in all entries."""
+    """Build the `casadi.Function` that calls a kernel's machine code; its outputs are dense."""
     ca = casadi_package()
     check_unrolled(kernel)
     signature = kernel.signature
     library = Library(kernel)
-    _kept.append(library)
+    _libraries.append(library)
     inner = ca.external(FILE, str(library.path))
     library.raise_error()
     symbols = [ca.MX.sym(name_of(port.name), *matrix_shape(port)) for port in signature.inputs]
-    given = list(symbols)
+    arguments = list(symbols)
     for unit in signature.unit_norms:
-        parts = ca.vertsplit(given[unit.input])
+        parts = ca.vertsplit(arguments[unit.input])
         span = slice(unit.offset, unit.offset + unit.count)
         parts[span] = normalized_part(parts[span], ca.sqrt)
-        given[unit.input] = ca.vertcat(*parts)
-    results = inner(*given)
+        arguments[unit.input] = ca.vertcat(*parts)
+    results = inner(*arguments)
     return ca.Function(
         name_of(signature.name),
         symbols,

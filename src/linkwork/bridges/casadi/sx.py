@@ -1,9 +1,9 @@
 """A kernel as a CasADi function of SX: its program, replayed on CasADi's symbols.
 
-Shapes   CasADi has matrices only: a number is (1, 1), a vector (n, 1), and an array (a, b, c) is
-         (a b, c), its matrices one below the other
+Shapes   CasADi has matrices only: a scalar is (1, 1), a vector (n, 1), and an array (a, b, c) is
+         (a b, c), its matrices stacked vertically
 Zeros    entries that are always zero are structural zeros of the CasADi matrix
-Norms    quaternions and (cos, sin) pairs are divided by their norm, whatever it is
+Norms    quaternions and (cos, sin) pairs are divided by their norm, whatever its value
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linkwork.errors import ArgumentError, missing_package, shown
 
 
 def casadi_package() -> Any:
-    """CasADi itself, which is optional."""
+    """Import CasADi, which is optional."""
     try:
         import casadi
     except ImportError as error:
@@ -33,7 +33,7 @@ def casadi_package() -> Any:
 
 
 def sx_function(kernel: Kernel) -> Any:
-    """The `casadi.Function` that computes the same as a kernel, by SX operations."""
+    """Build the `casadi.Function` that computes a kernel with SX operations."""
     ca = casadi_package()
     check_unrolled(kernel)
     signature, program = kernel.signature, kernel.program
@@ -59,20 +59,20 @@ def sx_function(kernel: Kernel) -> Any:
 
 
 def check_unrolled(kernel: Kernel) -> None:
-    """Raise if a kernel is computed by NumPy because its program would be too long."""
+    """Raise if a kernel has no program because it would be too long."""
     if not kernel.is_unrolled:
-        text = f"{kernel.signature.name} has too many operations to be a CasADi function"
-        raise ArgumentError(f"{text}; call it with NumPy")
+        message = f"{kernel.signature.name} has too many operations for a CasADi function"
+        raise ArgumentError(f"{message}; call it with NumPy arrays")
 
 
 def name_of(text: str) -> str:
-    """A name that CasADi takes: letters, digits and single underscores, a letter first."""
+    """Return a valid CasADi name: letters, digits and single underscores, a letter first."""
     name = re.sub(r"[^a-zA-Z0-9]+", "_", text).strip("_")
     return name if name[:1].isalpha() else f"f_{name}"
 
 
 def matrix_shape(port: Port) -> tuple[int, int]:
-    """The rows and columns of a port in CasADi."""
+    """Return the rows and columns of a port in CasADi."""
     if len(port.shape) < 2:
         return port.size, 1
     columns = port.shape[-1]
@@ -80,19 +80,20 @@ def matrix_shape(port: Port) -> tuple[int, int]:
 
 
 def column_order(port: Port) -> list[int]:
-    """For each number of a port, row by row as NumPy has them: its place column by column."""
+    """For each element of a port in row-major order, return its index in column-major order."""
     n_rows, n_columns = matrix_shape(port)
     return [row + n_rows * column for row in range(n_rows) for column in range(n_columns)]
 
 
 def as_matrix(port: Port, value: Any) -> Any:
-    """An argument as SX, MX or DM; numbers become DM, a list of symbols a column."""
+    """Convert an argument to SX, MX or DM; floats become DM, a list of symbols a column."""
     ca = casadi_package()
     kinds = ca.SX, ca.MX, ca.DM
     if isinstance(value, kinds):
         return value
     if isinstance(value, (list, tuple)) and any(isinstance(entry, kinds) for entry in value):
-        value = np.array([*value, None], dtype=object)[:-1]  # so that NumPy does not look inside
+        value = np.array([*value, None], dtype=object)[:-1]  # an array of objects: None prevents
+        # NumPy from converting the entries
     try:
         array = np.asarray(value)
         if array.dtype.kind in "fiub":
@@ -101,46 +102,47 @@ def as_matrix(port: Port, value: Any) -> Any:
             return ca.vertcat(*array)
     except (TypeError, ValueError, NotImplementedError):
         pass
-    text = f"{port.name}: expected SX, MX, DM or numbers"
-    raise ArgumentError(f"{text}, got {shown(value)}")
+    message = f"{port.name}: expected SX, MX, DM or numbers"
+    raise ArgumentError(f"{message}, got {shown(value)}")
 
 
 def normalized_part(values: Sequence[Any], root: Any) -> list[Any]:
-    """Numbers divided by their norm."""
+    """Divide values by their Euclidean norm."""
     inverse = 1.0 / root(reduce(add, [value * value for value in values]))
     return [value * inverse for value in values]
 
 
 def _in_row_order(port: Port, symbol: Any) -> list[Any]:
     elements = symbol.elements()
-    return [elements[place] for place in column_order(port)]
+    return [elements[index] for index in column_order(port)]
 
 
 def _normalized(rows: Sequence[list[Any]], unit_norms: Sequence[UnitNorm]) -> list[list[Any]]:
     ca = casadi_package()
-    found = [list(row) for row in rows]
+    normalized = [list(row) for row in rows]
     for unit in unit_norms:
         span = slice(unit.offset, unit.offset + unit.count)
-        found[unit.input][span] = normalized_part(found[unit.input][span], ca.sqrt)
-    return found
+        normalized[unit.input][span] = normalized_part(normalized[unit.input][span], ca.sqrt)
+    return normalized
 
 
 def _matrix(port: Port, entries: Sequence[Any], steps: Sequence[int], program: Program) -> Any:
-    """The entries of an output as a matrix, without those that are always zero."""
+    """Build the matrix of an output, without the entries that are always zero."""
     ca = casadi_package()
     n_rows, n_columns = matrix_shape(port)
-    kept: list[tuple[int, int, Any]] = []  # column by column, as CasADi keeps them
+    nonzeros: list[tuple[int, int, Any]] = []  # in column-major order, as CasADi stores them
     for column in range(n_columns):
         for row in range(n_rows):
-            at = row * n_columns + column
-            if not program.is_zero(steps[at]):
-                kept.append((row, column, entries[at]))
-    sparsity = ca.Sparsity.triplet(n_rows, n_columns, [k[0] for k in kept], [k[1] for k in kept])
-    return ca.SX(sparsity, ca.vertcat(*[ca.SX(entry) for *_, entry in kept]))
+            index = row * n_columns + column
+            if not program.is_zero(steps[index]):
+                nonzeros.append((row, column, entries[index]))
+    rows, columns = [row for row, *_ in nonzeros], [column for _, column, _ in nonzeros]
+    sparsity = ca.Sparsity.triplet(n_rows, n_columns, rows, columns)
+    return ca.SX(sparsity, ca.vertcat(*[ca.SX(entry) for *_, entry in nonzeros]))
 
 
 def _functions(ca: Any) -> dict[Op, Any]:
-    """How CasADi computes each operation."""
+    """Return CasADi's function for each operation."""
     return {
         Op.ADD: lambda a, b: a + b,
         Op.SUB: lambda a, b: a - b,

@@ -1,11 +1,11 @@
-"""`linkwork.jax`: the functions of a robot, and any other kernel, for arrays of JAX.
+"""`linkwork.jax`: functions of a robot, and any other kernel, for JAX arrays.
 
     kd = linkwork.jax.KinDyn(linkwork.load("robot.urdf"))
     M = kd.mass_matrix(q)                                   # (..., nv, nv)
     jax.grad(lambda q: kd.potential_energy(q))(q)           # (nq,)
 
 They work under `jit`, `vmap`, `grad`, `jvp`, `jacfwd`, `jacrev`, `hessian`, `scan`, `export`. On
-the CPU the compiled kernels are called; those of derivatives for derivatives.
+the CPU they call compiled kernels, also for derivatives.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Function:
     """A kernel as a function of JAX arrays, pure and differentiable to any order.
 
     Call it with one array for each input, by position or by name, each with any leading batch axes.
-    It computes with float32 if no argument has more, or if its kernel does; else with float64.
+    It computes in float64 if both the kernel and an argument are in float64, else in float32.
     """
 
     def __init__(self, kernel: Kernel, backend: str) -> None:
@@ -57,18 +57,18 @@ class Function:
         return f"<linkwork.jax {self.kernel!r}>"
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Call the kernel; `gravity` and `wrenches` by frame may be given where they enter."""
+        """Call the kernel; `gravity` and `wrenches` (by frame) may be passed where they apply."""
         try:
             return self._jitted(*args, **named)
         except TypeError:
-            _refuse_others(self.kernel, args, named)
+            _reject_other_types(self.kernel, args, named)
             raise
 
     def __reduce__(self) -> Any:
         return wrap, (self.kernel, self.backend)
 
     def warmup(self) -> None:
-        """Wait until the fast code of the function is in use, and of derivatives used so far."""
+        """Wait until optimized code is in use, also for derivatives used so far."""
         kernels = [self.kernel, *(kernel for _, kernel in self._kernels.values())]
         for kernel in kernels:
             _warmup(kernel)
@@ -86,7 +86,7 @@ class Function:
         return kernel._returned(results)  # pyright: ignore[reportPrivateUsage]
 
     def _in_precision(self, kernel: Kernel, dtype: np.dtype[Any]) -> Kernel:
-        """The kernel in another precision, made once."""
+        """Return the kernel in another precision, created once."""
         key = id(kernel), dtype
         if key not in self._kernels:
             self._kernels[key] = kernel, in_precision(kernel, dtype)
@@ -96,8 +96,8 @@ class Function:
 class RolloutFunction:
     """Many steps of a compiled function, as a function of JAX arrays.
 
-    It is a `scan` over the step, and takes and returns what `linkwork.Rollout` does, without `out`
-    and `threads`.
+    It is a `scan` over the step, with the arguments and results of `linkwork.Rollout`, except for
+    `out` and `threads`.
     """
 
     def __init__(self, rollout: Rollout, backend: str) -> None:
@@ -109,7 +109,7 @@ class RolloutFunction:
         return f"<linkwork.jax {self.rollout!r}>"
 
     def __reduce__(self) -> Any:
-        return _wrapped_rollout, (self.rollout.step, self._step.backend)
+        return _rebuild_rollout, (self.rollout.step, self._step.backend)
 
     def __call__(
         self,
@@ -120,16 +120,16 @@ class RolloutFunction:
         steps: int | None = None,
         final: bool = False,
     ) -> Any:
-        """The states at the start and after each of N steps.
+        """Return the states at the start and after each of N steps.
 
         Args:
-            x0: (..., *state.shape) the first state; a tuple if there are several. Batch axes of all
-                arguments are broadcast against each other.
+            x0: (..., *state.shape) the initial state; a tuple if there are several. Batch axes of
+                all arguments are broadcast against each other.
             controls: (..., N, *control.shape) the values for each step; a tuple if the step has
                 several such inputs.
-            params: by name, (..., *param.shape): inputs that keep their value.
+            params: by name, (..., *param.shape): inputs that are constant over all steps.
             steps: N, if there are no controls.
-            final: give the last states alone.
+            final: return only the last states.
 
         Returns:
             (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there
@@ -141,12 +141,15 @@ class RolloutFunction:
         kernel = self.rollout.step
         signature = kernel.signature
         inputs = assign(signature, x0, controls, params, steps)
-        n, timed = len(signature.outputs), inputs.controls
+        n, controls_by_name = len(signature.outputs), inputs.controls
         ports = [
-            Port(port.name, (inputs.steps, *port.shape)) if port.name in timed else port
+            Port(port.name, (inputs.steps, *port.shape)) if port.name in controls_by_name else port
             for port in signature.inputs
         ]
-        values = [*inputs.starts, *({**inputs.params, **timed}[p.name] for p in ports[n:])]
+        values = [
+            *inputs.starts,
+            *({**inputs.params, **controls_by_name}[p.name] for p in ports[n:]),
+        ]
         arrays = [array_of(value, port) for value, port in zip(values, ports, strict=True)]
         dtype = precision(kernel, arrays)
         batch = broadcast(arrays, ports)
@@ -154,10 +157,10 @@ class RolloutFunction:
             jnp.broadcast_to(jnp.asarray(array, dtype), (*batch, *port.shape))
             for array, port in zip(arrays, ports, strict=True)
         ]
-        at = {port.name: array for port, array in zip(ports[n:], full[n:], strict=True)}
-        each = {name: jnp.moveaxis(at[name], len(batch), 0) for name in timed}
-        constant = {name: at[name] for name in inputs.params}
-        states = self._scanned(full[:n], each, constant, inputs.steps, final)
+        by_name = {port.name: array for port, array in zip(ports[n:], full[n:], strict=True)}
+        per_step = {name: jnp.moveaxis(by_name[name], len(batch), 0) for name in controls_by_name}
+        constant = {name: by_name[name] for name in inputs.params}
+        states = self._scanned(full[:n], per_step, constant, inputs.steps, final)
         if not final:
             states = [jnp.moveaxis(array, 0, len(batch)) for array in states]
         return tuple(states) if n > 1 else states[0]
@@ -170,21 +173,21 @@ class RolloutFunction:
         steps: int,
         final: bool,
     ) -> list[Value]:
-        """The states, with the axis of steps in front unless `final`."""
+        """Compute the states, with the axis of steps in front unless `final`."""
         signature = self.rollout.step.signature
         names = [port.name for port in signature.inputs[: len(signature.outputs)]]
 
-        def one(states: Any, now: Any) -> Any:
+        def step(states: Any, step_controls: Any) -> Any:
             named = dict(zip(names, states, strict=True))
-            results = self._step(**named, **now, **params)
-            following = tuple(results) if len(states) > 1 else (results,)
-            return following, None if final else following
+            results = self._step(**named, **step_controls, **params)
+            next_states = tuple(results) if len(states) > 1 else (results,)
+            return next_states, None if final else next_states
 
-        last, all_states = lax.scan(one, tuple(starts), dict(controls), length=steps)
+        last, all_states = lax.scan(step, tuple(starts), dict(controls), length=steps)
         if final:
             return list(last)
         pairs = zip(starts, all_states, strict=True)
-        return [jnp.concatenate([first[None], rest]) for first, rest in pairs]
+        return [jnp.concatenate([first[None], later]) for first, later in pairs]
 
 
 class KinDyn(Bridged):
@@ -197,8 +200,9 @@ class KinDyn(Bridged):
         model: the robot.
         base: the link or frame whose pose and velocity are those of the base; the model's default
             if not given.
-        backend: "cpu" calls compiled kernels where the arrays are on the CPU; "xla" makes the
-            operations part of XLA's program, which takes long to compile. Other devices always do.
+        backend: "cpu" calls compiled kernels where the arrays are on the CPU; "xla" inlines the
+            operations into the XLA program, which takes long to compile. On other devices they are
+            always inlined.
         options: those of `linkwork.KinDyn`.
     """
 
@@ -212,10 +216,10 @@ class KinDyn(Bridged):
     backend: str
 
     def warmup(self, *requests: Any) -> None:
-        """Wait for the fast code of functions, and of derivatives that were used so far.
+        """Wait for the optimized code of functions, and of derivatives that were used so far.
 
         Args:
-            requests: what to compile, as `linkwork.KinDyn.warmup` takes it.
+            requests: what to compile; see `linkwork.KinDyn.warmup`.
         """
         self.numpy.warmup(*requests)
         for _, function in list(self._functions.values()):
@@ -229,28 +233,28 @@ class KinDyn(Bridged):
 
 
 def wrap(kernel: Any, backend: str = "cpu") -> Any:
-    """A kernel as a function of JAX arrays.
+    """Convert a kernel to a function of JAX arrays.
 
     Args:
-        kernel: any `linkwork.Kernel`: of `KinDyn.function`, of `linkwork.compile`, or a derivative;
-            or a `linkwork.Rollout`.
-        backend: "cpu" calls the compiled kernel where the arrays are on the CPU; "xla" makes its
-            operations part of XLA's program.
+        kernel: a `linkwork.Kernel` from `KinDyn.function` or `linkwork.compile`, a derivative of
+            one, or a `linkwork.Rollout`.
+        backend: "cpu" calls the compiled kernel where the arrays are on the CPU; "xla" inlines its
+            operations into the XLA program.
     """
     chosen = _checked_backend(backend)
     if isinstance(kernel, Rollout):
         return RolloutFunction(kernel, chosen)
     if not isinstance(kernel, Kernel):
-        text = f"wrap: expected a kernel of linkwork, or a linkwork.Rollout, got {shown(kernel)}"
-        raise ArgumentError(f"{text}; @linkwork.compile makes a kernel of a function")
+        message = f"wrap: expected a linkwork kernel or a linkwork.Rollout, got {shown(kernel)}"
+        raise ArgumentError(f"{message}; @linkwork.compile compiles a function to a kernel")
     return Function(kernel, chosen)
 
 
 for _public in (KinDyn, wrap):
-    _public.__module__ = "linkwork.jax"  # what messages and pickles call it
+    _public.__module__ = "linkwork.jax"  # the name in messages and pickles
 
 
-def _wrapped_rollout(step: Kernel, backend: str) -> Any:
+def _rebuild_rollout(step: Kernel, backend: str) -> Any:
     return wrap(Rollout(step), backend)
 
 
@@ -261,20 +265,17 @@ def _checked_backend(backend: Any) -> str:
 
 
 def _warmup(kernel: Kernel) -> None:
-    """Wait for the fast code of a kernel and of its derivatives that are in use."""
+    """Wait for the optimized code of a kernel and of its derivatives that are in use."""
     if kernel.status != "none":
         kernel.warmup()
     for derivative in list(kernel._derivatives.values()):  # pyright: ignore[reportPrivateUsage]
         _warmup(derivative)
 
 
-def _refuse_others(kernel: Kernel, args: Sequence[Any], named: Any) -> None:
-    """Raise if an argument is no array that JAX knows."""
+def _reject_other_types(kernel: Kernel, args: Sequence[Any], named: Any) -> None:
+    """Raise if an argument is not an array type that JAX accepts."""
     names = [port.name for port in kernel.signature.inputs]
-    given = [*zip(names, args, strict=False), *named.items()]
-    for name, value in given:
+    for name, value in [*zip(names, args, strict=False), *named.items()]:
         for leaf in jax.tree.leaves(value):
             if not isinstance(leaf, (jax.Array, np.ndarray, np.generic, int, float, complex)):
-                raise ArgumentError(
-                    f"{name}: expected an array of JAX, got {shown(leaf)}"
-                ) from None
+                raise ArgumentError(f"{name}: expected a JAX array, got {shown(leaf)}") from None

@@ -1,9 +1,9 @@
-"""What a call of a kernel becomes in a program of XLA.
+"""Lowering of kernel calls to XLA programs.
 
-On the CPU    a foreign function call. The handler in the C extension `_xla` finds the kernel by its
-              key, and computes all rows with machine code, on several threads, without the GIL
-Without it    where XLA's interface is another, without the C extension, and where NumPy computes:
-              a callback to Python
+On the CPU    a foreign function call. The handler in the C extension `_xla` looks up the kernel by
+              its key and computes all rows with machine code, on several threads, without the GIL
+Fallback      a callback to Python, where XLA's interface has another version, the C extension was
+              not built, or NumPy computes
 Elsewhere     on other devices, and with backend="xla": the operations of the kernel's program
 """
 
@@ -32,21 +32,21 @@ from linkwork.errors import ArgumentError, warn_once
 from linkwork.version import __version__
 
 TARGET = "linkwork_call"
-"""The name under which XLA knows the handler; `jax.export` wants to be told of it."""
+"""The name of the handler in XLA; pass it to `jax.export` in `disabled_checks`."""
 
-_SLOWER = "calls from JAX go through Python, some 100 microseconds slower"
+_SLOWER = "calls from JAX go through Python, about 100 microseconds slower"
 
 
 class _Handler:
-    """Whether the handler can be used; it is registered when that is first asked."""
+    """The handler in the C extension; it is registered on the first query."""
 
     def __init__(self) -> None:
         self._is_usable: bool | None = None
-        self.most_axes = 0  # of an input or output of a kernel that it can call
-        self.share: Any = None  # (kernel, key): have the handler find a kernel by its key
+        self.most_axes = 0  # largest number of axes of an input or output that it supports
+        self.share: Any = None  # share(kernel, key): register a kernel with the handler
 
     def is_usable(self) -> bool:
-        """Register the handler, if XLA's interface is the one it was written for."""
+        """Register the handler if the version of XLA's interface is supported."""
         if self._is_usable is None:
             try:
                 extension = import_module("linkwork.bridges.jax._xla")
@@ -63,16 +63,16 @@ class _Handler:
 
     @staticmethod
     def _registered(extension: Any) -> bool:
-        jax.devices("cpu")  # before this XLA would refuse a handler too late, and start no backend
+        jax.devices("cpu")  # otherwise XLA rejects a bad handler later and starts no backend
         try:
             jax.ffi.register_ffi_target(TARGET, extension.handler(), platform="cpu")
             atexit.register(extension.close)
-            reason = "its layout is another one" if not extension.interface()[2] else ""
-        except Exception as error:  # noqa: BLE001 - of several kinds, by the version of jax
+            reason = "unsupported memory layout" if not extension.interface()[2] else ""
+        except Exception as error:  # noqa: BLE001 - the type depends on the version of jax
             reason = str(error).partition("\n")[0]
         if reason:
-            text = f"jax {jax.__version__}: no foreign function calls are possible ({reason})"
-            warn_once("XLA", f"{text}; {_SLOWER}")
+            message = f"jax {jax.__version__}: foreign function calls are not possible ({reason})"
+            warn_once("XLA", f"{message}; {_SLOWER}")
         return not reason
 
 
@@ -80,16 +80,16 @@ HANDLER = _Handler()
 
 
 def key_of(kernel: Kernel) -> str:
-    """What programs of XLA call a kernel: a digest of all that its results depend on."""
+    """Return the key of a kernel in XLA programs: a digest of all that its results depend on."""
     signature = kernel.signature
     options = kernel.dtype.name, kernel.check_input is None, kernel.check_result is None
     ports = signature.inputs, signature.outputs, [unit.span for unit in signature.unit_norms]
-    text = repr((__version__, kernel.identity, options, ports))
-    return hashlib.sha256(text.encode()).hexdigest()
+    content = repr((__version__, kernel.identity, options, ports))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _has_code(kernel: Kernel) -> bool:
-    """Whether machine code computes the kernel; it is in use after this, or on its way."""
+    """Whether machine code computes the kernel; starts to compile it if need be."""
     ports = (*kernel.signature.inputs, *kernel.signature.outputs)
     if any(len(port.shape) > HANDLER.most_axes for port in ports):
         return False
@@ -107,7 +107,7 @@ def _lowered_on_cpu(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -> A
         return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, kernel=key)
 
     def through_python(*values: Value) -> Any:
-        return jax.pure_callback(lambda *given: _computed(kernel, given), ctx.avals_out, *values)
+        return jax.pure_callback(lambda *arrays: _computed(kernel, arrays), ctx.avals_out, *values)
 
     return mlir.lower_fun(through_python, multiple_results=True)(ctx, *operands)
 
@@ -126,10 +126,10 @@ def _lowered_elsewhere(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -
     return mlir.lower_fun(replayed, multiple_results=True)(ctx, *operands)
 
 
-# Operations of a program on arrays with one number for each row.
+# Operations of a program on arrays with one element for each row.
 
 
-def _number(condition: Value, like: Value) -> Value:
+def _as_float(condition: Value, like: Value) -> Value:
     return lax.convert_element_type(condition, like.dtype)
 
 
@@ -143,11 +143,11 @@ JAX_FUNCTIONS: dict[Op, Callable[..., Value]] = {
     Op.SIN: lax.sin,
     Op.COS: lax.cos,
     Op.ATAN2: lax.atan2,
-    Op.LESS: lambda a, b: _number(lax.lt(a, b), a),
+    Op.LESS: lambda a, b: _as_float(lax.lt(a, b), a),
     Op.SELECT: lambda c, a, b: lax.select(lax.ne(c, lax.full_like(c, 0)), a, b),
     Op.EXP: lax.exp,
     Op.LOG: lax.log,
-    Op.LESS_EQUAL: lambda a, b: _number(lax.le(a, b), a),
+    Op.LESS_EQUAL: lambda a, b: _as_float(lax.le(a, b), a),
     Op.FLOOR: lax.floor,
     Op.EXPM1: lax.expm1,
     Op.LOG1P: lax.log1p,
@@ -156,50 +156,50 @@ JAX_FUNCTIONS: dict[Op, Callable[..., Value]] = {
 
 
 def replay(kernel: Kernel, values: Sequence[Value]) -> list[Value]:
-    """The results of a kernel, by operations of JAX; what should have norm 1 is normalised.
+    """Compute a kernel with JAX operations; quaternions and (cos, sin) pairs are normalized.
 
     Args:
-        kernel: what to compute.
-        values: as the primitive takes them.
+        kernel: the kernel to compute.
+        values: arguments in the form of the primitive.
     """
     if not kernel.is_unrolled:
-        text = f"{kernel.signature.name} has too many operations to be part of a program of XLA"
-        raise ArgumentError(f"{text}; use backend='cpu'")
+        message = f"{kernel.signature.name} has too many operations for an XLA program"
+        raise ArgumentError(f"{message}; use backend='cpu'")
     batch = common_batch(values, kernel)
     columns: list[Value] = []
     spans = [unit.span for unit in kernel.signature.unit_norms]
     for index, (value, port) in enumerate(zip(values, kernel.signature.inputs, strict=True)):
         flat = jnp.reshape(value, (*batch_of(value, port), port.size))
         flat = jnp.broadcast_to(flat, (*batch, port.size))
-        own = [flat[..., k] for k in range(port.size)]
+        elements = [flat[..., k] for k in range(port.size)]
         for _, offset, count in (span for span in spans if span[0] == index):
             part = slice(offset, offset + count)
-            norm = jnp.sqrt(sum(x * x for x in own[part]))
-            own[part] = [x / norm for x in own[part]]
-        columns += own
+            norm = jnp.sqrt(sum(x * x for x in elements[part]))
+            elements[part] = [x / norm for x in elements[part]]
+        columns += elements
 
     def constant(number: float) -> Value:
         return lax.full(batch, number, kernel.dtype)
 
-    numbers = _run(kernel.program, columns, constant)
+    elements = _run(kernel.program, columns, constant)
     return [
-        jnp.reshape(jnp.stack(own, axis=-1), (*batch, *port.shape))
-        if own
+        jnp.reshape(jnp.stack(part, axis=-1), (*batch, *port.shape))
+        if part
         else jnp.zeros((*batch, *port.shape), kernel.dtype)
-        for port, own in per_port(kernel.signature.outputs, numbers)
+        for port, part in per_port(kernel.signature.outputs, elements)
     ]
 
 
 def _run(
-    program: Program, numbers: Sequence[Value], constant: Callable[[float], Value]
+    program: Program, elements: Sequence[Value], constant: Callable[[float], Value]
 ) -> list[Value]:
-    """The numbers of all outputs of a program from those of all inputs; loops stay loops."""
-    values = program.values(numbers, JAX_FUNCTIONS, constant, partial(_scan, constant=constant))
+    """Compute the elements of all outputs from those of all inputs; loops become `lax.scan`."""
+    values = program.values(elements, JAX_FUNCTIONS, constant, partial(_scan, constant=constant))
     return [values[step] for step in program.results]
 
 
 def _scan(loop: Loop, operands: Sequence[Value], constant: Callable[[float], Value]) -> LoopValue:
-    """The values of a loop; a stack is an array whose first axis are the iterations."""
+    """Compute a loop; a stack is an array whose first axis is the iteration."""
     n_carry, first_read = loop.n_carry, loop.n_inputs - loop.n_read
     invariants = operands[n_carry:first_read]
 

@@ -1,16 +1,16 @@
-"""The primitive of JAX behind every function: a call of a kernel, and its rules.
+"""The JAX primitive behind every function: a call of a kernel, and its transformation rules.
 
     call_p.bind(*arrays, kernel=kernel, backend="cpu")
 
-Arrays     one for each input, (*batch, *shape) of the kernel's type; where a row is the same for
-           the whole batch, each of its batch axes has length 1
+Arrays     one for each input, (*batch, *shape) in the kernel's dtype; where all rows of a batch are
+           equal, each batch axis has length 1
 vmap       one more batch axis in front: one call of the kernel computes all rows
-jvp        a call of the jvp kernel by the inputs that have a tangent. It is linear in the tangents;
-           the derivative by inputs in which a kernel is linear is a call of the kernel itself
-transpose  of a jvp kernel, by its tangents: a call of the vjp kernel; and the other way round. This
-           is what reverse mode uses
+jvp        a call of the jvp kernel with respect to the inputs that have a tangent. It is linear in
+           the tangents. Where a kernel is linear in an input, the kernel is its own derivative
+transpose  of a jvp kernel with respect to its tangents: a call of the vjp kernel; and vice versa.
+           Reverse mode uses it
 
-The arguments of a call are checked and laid out for it here, too.
+This module also checks the arguments of a call and arranges them for it.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, ShapeError, shown
 
 Shape: TypeAlias = tuple[Any, ...]  # lengths may be symbolic, in `jax.export`
-Value: TypeAlias = Any  # an array of JAX, or a tracer
+Value: TypeAlias = Any  # a JAX array, or a tracer
 
 call_p: Any = Primitive("linkwork")
 call_p.multiple_results = True
 
 
 def call_kernel(kernel: Kernel, values: Sequence[Value], backend: str) -> list[Value]:
-    """Call a kernel on arrays that are laid out as the primitive takes them."""
+    """Call a kernel on arrays in the form that the primitive takes."""
     return call_p.bind(*values, kernel=kernel, backend=backend)
 
 
 def batch_of(value: Any, port: Port) -> Shape:
-    """The batch axes of an array."""
+    """Return the batch axes of an array."""
     return tuple(value.shape[: len(value.shape) - len(port.shape)])
 
 
 def is_one_row(batch: Shape) -> bool:
-    """Whether an array is one row, whatever the number of its batch axes."""
+    """Whether the batch axes are those of a single row, whatever their number."""
     return all(length == 1 for length in batch)
 
 
 def common_batch(values: Sequence[Any], kernel: Kernel) -> Shape:
-    """The batch axes of the results."""
+    """Return the batch axes of the results."""
     batches = [batch_of(*pair) for pair in zip(values, kernel.signature.inputs, strict=True)]
     return next((batch for batch in batches if not is_one_row(batch)), batches[0])
 
@@ -69,7 +69,7 @@ def _result_types(*values: Any, kernel: Kernel, backend: str) -> list[Any]:
 def _batched(
     values: Sequence[Value], dims: Sequence[Any], *, kernel: Kernel, backend: str
 ) -> tuple[list[Value], list[int]]:
-    """One more batch axis in front. Only what varies along some of the axes is copied."""
+    """Add a batch axis in front. Only arrays that vary along some of the axes are copied."""
     ports = kernel.signature.inputs
     size = next(x.shape[d] for x, d in zip(values, dims, strict=True) if d is not None)
     moved = [
@@ -77,7 +77,10 @@ def _batched(
         for x, dim in zip(values, dims, strict=True)
     ]
     inner = [batch_of(x, port)[1:] for x, port in zip(moved, ports, strict=True)]
-    batch = (size, *next((own for own in inner if not is_one_row(own)), inner[0]))
+    batch = (
+        size,
+        *next((batch_axes for batch_axes in inner if not is_one_row(batch_axes)), inner[0]),
+    )
     full = [
         x if is_one_row(batch_of(x, port)) else jnp.broadcast_to(x, (*batch, *port.shape))
         for x, port in zip(moved, ports, strict=True)
@@ -89,7 +92,7 @@ def _batched(
 def _jvp(
     values: Sequence[Value], tangents: Sequence[Any], *, kernel: Kernel, backend: str
 ) -> tuple[list[Value], list[Value]]:
-    """The sum of two terms: by the inputs in which the kernel is linear, and by the others."""
+    """Sum two terms: inputs in which the kernel is linear, and the others."""
     results, linear = call_kernel(kernel, values, backend), linear_inputs(kernel)
     ports = kernel.signature.inputs
     moving = {
@@ -98,27 +101,27 @@ def _jvp(
         if not isinstance(tangent, ad.Zero)
     }
     terms: list[list[Value]] = []
-    if any(name in linear for name in moving):  # the same function, of the tangents
-        given = [
+    if any(name in linear for name in moving):  # the same kernel, applied to the tangents
+        arguments = [
             ad.instantiate_zeros(tangent) if port.name in linear else value
             for port, value, tangent in zip(ports, values, tangents, strict=True)
         ]
-        terms.append(call_kernel(kernel, given, backend))
+        terms.append(call_kernel(kernel, arguments, backend))
     others = {name: tangent for name, tangent in moving.items() if name not in linear}
     if others:
-        given = [*values, *others.values()]
-        terms.append(call_kernel(kernel.jvp(*others), given, backend))
+        arguments = [*values, *others.values()]
+        terms.append(call_kernel(kernel.jvp(*others), arguments, backend))
     return results, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
 
 
 def _unit_tangent(kernel: Kernel, index: int, value: Value, tangent: Value, backend: str) -> Value:
-    """The tangent of an input whose quaternions and (cos, sin) are normalized."""
-    of_units = unit_tangents(kernel, index)
-    return call_kernel(of_units, [value, tangent], backend)[0] if of_units else tangent
+    """Return the tangent of an input after normalizing its quaternions and (cos, sin) pairs."""
+    normalization = unit_tangents(kernel, index)
+    return call_kernel(normalization, [value, tangent], backend)[0] if normalization else tangent
 
 
 def linear_inputs(kernel: Kernel) -> tuple[str, ...]:
-    """The inputs in which a kernel is linear, all together: tangents, or cotangents."""
+    """Return the inputs in which a kernel is jointly linear: tangents or cotangents."""
     if isinstance(kernel, UnitTangents):
         return ("dx",)
     if not isinstance(kernel, Derivative):
@@ -132,24 +135,23 @@ def _transposed(
     cotangents: Sequence[Any], *values: Any, kernel: Kernel, backend: str
 ) -> list[Value | None]:
     names = [port.name for port in kernel.signature.inputs]
-    wanted = [ad.is_undefined_primal(value) for value in values]
+    is_linear = [ad.is_undefined_primal(value) for value in values]
     linear = linear_inputs(kernel)
-    if not {name for name, is_wanted in zip(names, wanted, strict=True) if is_wanted} <= set(
-        linear
-    ):
-        text = f"{kernel.signature.name} is not linear in {', '.join(names)}"
-        raise ArgumentError(f"{text}, so it has no transpose; use jax.vjp")
+    if any(flag and name not in linear for name, flag in zip(names, is_linear, strict=True)):
+        message = f"{kernel.signature.name} is not linear in {', '.join(names)}"
+        raise ArgumentError(f"{message}, so it has no transpose; use jax.vjp")
     n, other = len(names) - len(linear), _transpose_of(kernel)
-    given = [ad.instantiate_zeros(cotangent) for cotangent in cotangents]
-    products = call_kernel(other, [*values[:n], *given], backend)
-    found: list[Value | None] = [None] * n
-    for value, is_wanted, product in zip(values[n:], wanted[n:], products, strict=True):
-        found.append(_summed(product, tuple(value.aval.shape)) if is_wanted else None)
-    return found
+    full_cotangents = [ad.instantiate_zeros(cotangent) for cotangent in cotangents]
+    products = call_kernel(other, [*values[:n], *full_cotangents], backend)
+    input_cotangents: list[Value | None] = [None] * n
+    for value, needed, product in zip(values[n:], is_linear[n:], products, strict=True):
+        summed = _summed(product, tuple(value.aval.shape)) if needed else None
+        input_cotangents.append(summed)
+    return input_cotangents
 
 
 def _transpose_of(kernel: Kernel) -> Kernel:
-    """The kernel that takes cotangents in place of its linear inputs."""
+    """Return the kernel that takes cotangents in place of its linear inputs."""
     if isinstance(kernel, UnitTangents):
         return kernel
     assert isinstance(kernel, Derivative)
@@ -158,7 +160,7 @@ def _transpose_of(kernel: Kernel) -> Kernel:
 
 
 def _summed(product: Value, shape: Shape) -> Value:
-    """The sum over the rows that share one row of an input."""
+    """Sum over the rows that share one row of an input."""
     if tuple(product.shape) == shape:
         return product
     axes = tuple(k for k, length in enumerate(shape) if product.shape[k] != length)
@@ -167,7 +169,7 @@ def _summed(product: Value, shape: Shape) -> Value:
 
 def _evaluated(*values: Value, kernel: Kernel, backend: str) -> list[Value]:
     if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
-        with jax.disable_jit(False):  # the call itself is a program of XLA all the same
+        with jax.disable_jit(False):  # the call itself is always an XLA program
             return _jitted(*values, kernel=kernel, backend=backend)
     return _jitted(*values, kernel=kernel, backend=backend)
 
@@ -184,12 +186,12 @@ ad.primitive_transposes[call_p] = _transposed
 
 
 def array_of(value: Any, port: Port, meaning: str = "") -> Value:
-    """An argument as an array of real numbers, (..., *shape).
+    """Convert an argument to an array of real numbers, (..., *shape).
 
     Args:
-        value: an array of JAX or NumPy, a number, or nested lists of them.
+        value: a JAX or NumPy array, a number, or nested lists of numbers.
         port: its name, and the shape of a row.
-        meaning: of its numbers, for the message about a wrong shape.
+        meaning: description of the elements, for the error message about a wrong shape.
     """
     try:
         array = jnp.asarray(value)
@@ -201,37 +203,37 @@ def array_of(value: Any, port: Port, meaning: str = "") -> Value:
         raise ArgumentError(f"{port.name}: expected real numbers, got {array.dtype}")
     axes = array.ndim - len(port.shape)
     if axes < 0 or tuple(array.shape[axes:]) != port.shape:
-        wanted = ", ".join(["...", *map(str, port.shape)])
-        text = f"{port.name}: expected ({wanted}), got {tuple(array.shape)}"
-        raise ShapeError(f"{text}; {meaning}" if meaning else text)
+        expected = ", ".join(["...", *map(str, port.shape)])
+        message = f"{port.name}: expected ({expected}), got {tuple(array.shape)}"
+        raise ShapeError(f"{message}; {meaning}" if meaning else message)
     return array
 
 
 def precision(kernel: Kernel, arrays: Sequence[Value]) -> np.dtype[Any]:
-    """The type to compute with: float64 if the kernel does and an argument has it, else float32."""
-    given = jnp.result_type(*arrays, float)
-    return np.dtype(np.float64 if given == kernel.dtype == np.float64 else np.float32)
+    """Return float64 if the kernel and an argument have it, else float32."""
+    common = jnp.result_type(*arrays, float)
+    return np.dtype(np.float64 if common == kernel.dtype == np.float64 else np.float32)
 
 
 def broadcast(arrays: Sequence[Value], ports: Sequence[Port]) -> Shape:
-    """The batch axes of all arguments together."""
+    """Return the broadcast batch axes of all arguments."""
     batches = [batch_of(array, port) for array, port in zip(arrays, ports, strict=True)]
     try:
         return tuple(jnp.broadcast_shapes(*batches))
     except ValueError:
         pairs = zip(ports, batches, strict=True)
         listed = ", ".join(f"{port.name} {batch}" for port, batch in pairs)
-        raise ShapeError(f"batch axes do not fit each other: {listed}") from None
+        raise ShapeError(f"batch axes cannot be broadcast: {listed}") from None
 
 
 def laid_out(arrays: Sequence[Value], ports: Sequence[Port], dtype: Any) -> list[Value]:
-    """Arguments as the primitive takes them: with the same batch axes, or one row."""
+    """Convert arguments to the form of the primitive: common batch axes, or one row."""
     batch = broadcast(arrays, ports)
-    found: list[Value] = []
+    rows: list[Value] = []
     for array, port in zip(arrays, ports, strict=True):
-        numbers = jnp.asarray(array, dtype)
+        converted = jnp.asarray(array, dtype)
         if is_one_row(batch_of(array, port)):
-            found.append(jnp.reshape(numbers, (*[1] * len(batch), *port.shape)))
+            rows.append(jnp.reshape(converted, (*[1] * len(batch), *port.shape)))
         else:
-            found.append(jnp.broadcast_to(numbers, (*batch, *port.shape)))
-    return found
+            rows.append(jnp.broadcast_to(converted, (*batch, *port.shape)))
+    return rows

@@ -29,27 +29,27 @@ Names: TypeAlias = tuple[str, ...]
 class TorchKernel:
     """A kernel as a function of tensors, with derivatives of all orders.
 
-    Call it as the kernel, with tensors by position or by name; numbers, lists and NumPy arrays are
-    constants. Tensors are all float64 or all float32, and so are the results.
+    Call it like the kernel, with tensors by position or by name; floats, lists and NumPy arrays are
+    constants. The tensors are all float64 or all float32, and so are the results.
     """
 
-    def __init__(self, make: Callable[[], Kernel], *, replay: bool = False) -> None:
-        """Prepare a function; nothing is made or compiled before it is needed.
+    def __init__(self, create: Callable[[], Kernel], *, replay: bool = False) -> None:
+        """Prepare a function; nothing is created or compiled before it is needed.
 
         Args:
-            make: gives the kernel.
+            create: returns the kernel.
             replay: whether to replay the program as tensor operations, on the CPU too.
         """
-        self._make = make
+        self._create = create
         self.replay = replay
-        self._count = -1  # of inputs; known once there is an operator
+        self._n_inputs = -1  # known once there is an operator
         self._operators: dict[Any, Operator] = {}  # by the type of the tensors
-        self._others: dict[int, TorchKernel] = {}  # with gravity or wrenches, by id of the kernel
+        self._variants: dict[int, TorchKernel] = {}  # with gravity or wrenches, by id of the kernel
 
     @cached_property
     def kernel(self) -> Kernel:
         """The kernel, a function of NumPy arrays."""
-        return self._make()
+        return self._create()
 
     @property
     def signature(self) -> Signature:
@@ -63,10 +63,10 @@ class TorchKernel:
         return wrap, (self.kernel, self.replay)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """The outputs as tensors."""
+        """Compute the outputs as tensors."""
         if _is_compiling():
             return call_in_graph(self._plan, args, named)
-        if not named and len(args) == self._count:
+        if not named and len(args) == self._n_inputs:
             dtype = getattr(args[0], "dtype", None) if args else None
             operator = self._operators.get(dtype)
             if operator is not None:
@@ -78,92 +78,92 @@ class TorchKernel:
         return self._call_slowly(args, named)
 
     def named(self, *args: Any, **named: Any) -> dict[str, Tensor]:
-        """The results by name, such as "mass_matrix" and "jacobian_l_sole"."""
-        found = self(*args, **named)
+        """Return the results by name, such as "mass_matrix" and "jacobian_l_sole"."""
+        outputs = self(*args, **named)
         names = [port.name for port in self.signature.outputs]
-        return dict(zip(names, found if len(names) > 1 else [found], strict=True))
+        return dict(zip(names, outputs if len(names) > 1 else [outputs], strict=True))
 
     def warmup(self) -> None:
-        """Wait until the fast code is in use."""
+        """Wait until the optimized code is in use."""
         self.kernel.warmup()
 
     def jacobian(self, *wrt: str) -> TorchKernel:
-        """The function that gives the derivatives of each output by each input."""
+        """Return the function of the derivatives of each output with respect to each input."""
         return wrap(self.kernel.jacobian(*wrt), self.replay)
 
     def gradient(self, *wrt: str) -> TorchKernel:
-        """The function that gives the derivatives of one number by each input."""
+        """Return the function of the gradient of a scalar output with respect to each input."""
         return wrap(self.kernel.gradient(*wrt), self.replay)
 
     def hessian(self, *wrt: str) -> TorchKernel:
-        """The function that gives the second derivatives of one number."""
+        """Return the function of the second derivatives of a scalar output."""
         return wrap(self.kernel.hessian(*wrt), self.replay)
 
     def jvp(self, *wrt: str) -> TorchKernel:
-        """The function that gives the Jacobian times a tangent."""
+        """Return the function that computes the Jacobian times a tangent."""
         return wrap(self.kernel.jvp(*wrt), self.replay)
 
     def vjp(self, *wrt: str) -> TorchKernel:
-        """The function that gives a cotangent times the Jacobian."""
+        """Return the function that computes a cotangent times the Jacobian."""
         return wrap(self.kernel.vjp(*wrt), self.replay)
 
     def operator(self, dtype: torch.dtype) -> Operator:
-        """What PyTorch runs for tensors of a type."""
-        known = self._operators.get(dtype)
-        if known is None:
+        """Return the operator that PyTorch runs for tensors of a type."""
+        operator = self._operators.get(dtype)
+        if operator is None:
             kernel = in_precision(self.kernel, NUMPY_TYPES[dtype])
-            known = self._operators.setdefault(dtype, KernelOperator(kernel, replay=self.replay))
-            self._count = len(kernel.signature.inputs)
-        return known
+            operator = KernelOperator(kernel, replay=self.replay)
+            operator = self._operators.setdefault(dtype, operator)
+            self._n_inputs = len(kernel.signature.inputs)
+        return operator
 
     def _call_slowly(self, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """Calls with names, with numbers, with other types, or with gravity and wrenches."""
+        """Handle keyword arguments, constants, other types, gravity and wrenches."""
         kernel, values = call(self.kernel, args, named)
         names = [port.name for port in kernel.signature.inputs]
         tensors = as_tensors(names, values, kernel.dtype)
         dtype = tensors[0].dtype if tensors else TORCH_TYPES[kernel.dtype]
-        operator = self._of_kernel(kernel).operator(dtype)
+        operator = self._variant(kernel).operator(dtype)
         return operator.returned(result_of(operator, tensors))
 
-    def _of_kernel(self, kernel: Kernel) -> TorchKernel:
-        """The function of a kernel that takes gravity or wrenches besides."""
+    def _variant(self, kernel: Kernel) -> TorchKernel:
+        """Return the function of a kernel that also takes gravity or wrenches."""
         if kernel is self.kernel:
             return self
-        known = self._others.get(id(kernel))
-        if known is None:
-            made = TorchKernel(lambda: kernel, replay=self.replay)
-            known = self._others.setdefault(id(kernel), made)
-        return known
+        variant = self._variants.get(id(kernel))
+        if variant is None:
+            variant = TorchKernel(lambda: kernel, replay=self.replay)
+            variant = self._variants.setdefault(id(kernel), variant)
+        return variant
 
     def _plan(self, dtype: str, count: int, names: Names, frames: Names) -> str:
-        """What a compiled graph keeps of a call: see `call_in_graph`."""
+        """Return what a compiled graph stores about a call: see `call_in_graph`."""
         torch.compiler.allow_in_graph(result_in_graph)  # here, as it imports the compiler
         named: dict[str, Any] = dict.fromkeys(names, True)
         named |= {"wrenches": dict.fromkeys(frames)} if frames else {}
-        own = self.kernel
-        kernel, _ = call(own, [None] * count, named)  # what is wrong is said here
-        types = {str(known): known for known in NUMPY_TYPES}
-        wanted = types.get(dtype, TORCH_TYPES[own.dtype])
-        operator = self._of_kernel(kernel).operator(wanted)
-        inputs = [",".join(port.name for port in k.signature.inputs) for k in (own, kernel)]
+        kernel, _ = call(self.kernel, [None] * count, named)  # raises if the arguments are wrong
+        types = {str(torch_type): torch_type for torch_type in NUMPY_TYPES}
+        torch_type = types.get(dtype, TORCH_TYPES[self.kernel.dtype])
+        operator = self._variant(kernel).operator(torch_type)
+        inputs = [",".join(port.name for port in k.signature.inputs) for k in (self.kernel, kernel)]
         return "\n".join([token_of(operator), *inputs, operator.result_name])
 
-    # What `torch.compiler.assume_constant_result` does, without importing the compiler.
+    # The effect of `torch.compiler.assume_constant_result`, without importing the compiler.
     _plan._dynamo_marked_constant = True  # pyright: ignore
 
 
 def call_in_graph(
     plan: Callable[[str, int, Names, Names], str], args: Sequence[Any], named: Mapping[str, Any]
 ) -> Any:
-    """A call inside `torch.compile`, which reads this code instead of running it.
+    """Call a function inside `torch.compile`, which traces this code instead of running it.
 
     Args:
-        plan: from the type of the tensors, how many arguments are given by position, the names of
-            the others and the frames of wrenches to a text of four lines: the token of the
-            operator; the inputs by position; all inputs in order; the name of the result, if it is
-            a named tuple.
-        args: arguments by position.
-        named: arguments by name.
+        plan: a function of the tensors' type, the number of positional arguments, the names of the
+            others and the frames of wrenches. It returns a string of four lines: the token of the
+            operator; the names of the positional inputs; the names of all inputs in order; the name
+            of the result type if it is a named tuple.
+        args: positional arguments.
+        named: keyword arguments.
     """
     values = {**named}
     wrenches, gravity = values.pop("wrenches", None), values.pop("gravity", None)
@@ -171,17 +171,19 @@ def call_in_graph(
     frames = tuple(wrenches)
     dtype = next((v.dtype for v in (*args, *values.values()) if isinstance(v, Tensor)), None)
     names = (*values, "gravity") if gravity is not None else (*values,)
-    token, given, wanted, result = plan(str(dtype), len(args), names, frames).split("\n")
-    for name, value in zip(given.split(","), args):  # noqa: B905 - the compiler knows no strict
+    token, positional_names, input_names, result = plan(str(dtype), len(args), names, frames).split(
+        "\n"
+    )
+    for name, value in zip(positional_names.split(","), args):  # noqa: B905 - no strict in dynamo
         values[name] = value
     for frame in frames:
         values[f"wrench_{frame}"] = wrenches[frame]
     if gravity is not None:
         values["gravity"] = gravity
     tensors: list[Tensor] = []
-    for name in wanted.split(","):
+    for name in input_names.split(","):
         if name not in values:
-            break  # the rest have defaults, or are missed
+            break  # the remaining inputs have defaults, or `result_in_graph` raises
         value = values[name]
         tensors.append(value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=dtype))
     outputs = result_in_graph(token, *tensors)
@@ -189,25 +191,25 @@ def call_in_graph(
 
 
 def wrap(kernel: Any, replay: bool = False) -> Any:
-    """A kernel as a function of tensors.
+    """Convert a kernel to a function of tensors.
 
     Args:
-        kernel: any kernel: a method or `function` of a `linkwork.KinDyn`, a function of
-            `@linkwork.compile`, a derivative of one; or a `linkwork.Rollout`.
+        kernel: a method or `function` of a `linkwork.KinDyn`, a function of `@linkwork.compile`, a
+            derivative of one, or a `linkwork.Rollout`.
         replay: whether to replay the program as tensor operations, on the CPU too.
     """
     if isinstance(kernel, Rollout):
         return TorchRollout(kernel)
     if not isinstance(kernel, Kernel):
-        text = f"wrap: expected a kernel, got {shown(kernel)}"
-        raise ArgumentError(f"{text}; such as kd.mass_matrix, or a function of @linkwork.compile")
+        message = f"wrap: expected a kernel, got {shown(kernel)}"
+        raise ArgumentError(f"{message}; use kd.mass_matrix or a function of @linkwork.compile")
     return TorchKernel(lambda: kernel, replay=replay)
 
 
 class KinDyn(Bridged):
     """Every quantity of one robot, as functions of PyTorch tensors with derivatives.
 
-    Arguments, methods and meaning are those of `linkwork.KinDyn`, with tensors in and out.
+    Options, methods and conventions are those of `linkwork.KinDyn`, with tensors in and out.
     """
 
     __module__ = "linkwork.torch"
@@ -222,10 +224,10 @@ class KinDyn(Bridged):
             options["dtype"] = NUMPY_TYPES.get(dtype, dtype)
         super().__init__(model, base, **options)
         self.__dict__["replay"] = bool(replay)
-        for name, method in METHODS.items():  # now, as `torch.compile` cannot make them
+        for name, method in METHODS.items():  # now, as `torch.compile` cannot create them
             if is_attribute(method):
-                make: Any = partial(self.numpy._of, name)  # pyright: ignore[reportPrivateUsage]
-                self.__dict__[name] = documented(TorchKernel(make, replay=replay), method)
+                create: Any = partial(self.numpy._of, name)  # pyright: ignore[reportPrivateUsage]
+                self.__dict__[name] = documented(TorchKernel(create, replay=replay), method)
 
     def _wrapped(self, kernel: Kernel) -> TorchKernel:
         return TorchKernel(lambda: kernel, replay=self.replay)

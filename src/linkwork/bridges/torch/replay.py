@@ -1,8 +1,8 @@
-"""Programs replayed as tensor operations, for devices that the compiled code does not reach.
+"""Programs replayed as tensor operations, for devices that compiled code does not support.
 
 Each step of the program is one operation on tensors of the batch: thousands of small operations,
-which take microseconds each whatever the batch. Derivatives are replayed from the programs of vjp
-and jvp, so that nothing of it is recorded.
+which take microseconds each for any batch size. Derivatives replay the programs of vjp and jvp, so
+autograd records nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from linkwork.errors import ArgumentError, warn_once
 
 
 def _of_tensors(op: Op, function: Callable[..., Tensor]) -> Callable[..., Any]:
-    """A function that also takes numbers, for steps of constants alone."""
+    """Extend a function of tensors to floats, for steps that have only constants."""
     on_floats = FLOAT_FUNCTIONS[op]
 
     def apply(*args: Any) -> Any:
@@ -58,17 +58,17 @@ _FUNCTIONS = {
 
 
 def checked_device(names: Sequence[str], tensors: Sequence[Tensor]) -> torch.device:
-    """The device of all tensors; numbers without axes may be on the CPU."""
+    """Return the common device of all tensors; scalars may be on the CPU."""
     first: tuple[str, torch.device] | None = None
     for name, tensor in zip(names, tensors, strict=True):
         if tensor.layout != torch.strided:
-            text = f"{name}: expected a dense tensor, got {tensor.layout}"
-            raise ArgumentError(f"{text}; use {name}.to_dense()")
+            message = f"{name}: expected a dense tensor, got {tensor.layout}"
+            raise ArgumentError(f"{message}; use {name}.to_dense()")
         if tensor.ndim == 0 and tensor.device.type == "cpu":
             continue
         if first is not None and tensor.device != first[1]:
-            text = f"{name} is on {tensor.device}, {first[0]} is on {first[1]}"
-            raise ArgumentError(f"{text}; move all to one device")
+            message = f"{name} is on {tensor.device}, {first[0]} is on {first[1]}"
+            raise ArgumentError(f"{message}; move all tensors to one device")
         first = first or (name, tensor.device)
     return torch.device("cpu") if first is None else first[1]
 
@@ -78,46 +78,46 @@ class Replay:
 
     def __init__(self, kernel: Kernel) -> None:
         if not kernel.is_unrolled:
-            text = f"{kernel.signature.name}: its program is too long for other devices"
-            raise ArgumentError(f"{text}; move the tensors to the CPU")
+            message = f"{kernel.signature.name}: its program is too long for other devices"
+            raise ArgumentError(f"{message}; move the tensors to the CPU")
         self._signature = kernel.signature
         self._run = python_function(kernel.program, _FUNCTIONS)
 
     def __call__(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The outputs, with the batch axes of all inputs broadcast."""
-        own = self._signature
-        device = checked_device([port.name for port in own.inputs], tensors)
+        """Compute the outputs, with the broadcast batch axes of all inputs."""
+        signature = self._signature
+        device = checked_device([port.name for port in signature.inputs], tensors)
         if device.type != "cpu":
             warn_once(
                 f"replay on {device.type}",
-                f"compiled code runs on the CPU only, so {own.name} and others are replayed on"
-                f" {device} as tensor operations, a few microseconds for each operation of the"
-                " program; large batches are needed to make up for that",
+                f"compiled code runs on the CPU only, so {signature.name} and others are replayed"
+                f" on {device} as tensor operations, each of which takes a few microseconds;"
+                " this is slower except for large batches",
             )
-        axes = [len(port.shape) for port in own.inputs]
+        axes = [len(port.shape) for port in signature.inputs]
         batch = torch.broadcast_shapes(
             *(t.shape[: t.ndim - n] for t, n in zip(tensors, axes, strict=True))
         )
         rows = [
             tensor.reshape((*tensor.shape[: tensor.ndim - n], port.size))
-            for tensor, n, port in zip(tensors, axes, own.inputs, strict=True)
+            for tensor, n, port in zip(tensors, axes, signature.inputs, strict=True)
         ]
         columns = [column for row in self._normalized(rows) for column in row.unbind(-1)]
         like = next((t for t in tensors if t.device == device), tensors[0])
         with torch.no_grad():
-            numbers = [
-                torch.as_tensor(number, dtype=like.dtype, device=device).expand(batch)
-                for number in self._run(columns)
+            elements = [
+                torch.as_tensor(element, dtype=like.dtype, device=device).expand(batch)
+                for element in self._run(columns)
             ]
         return tuple(
             torch.stack(list(part), dim=-1).reshape((*batch, *port.shape))
             if port.size
             else like.new_empty((*batch, *port.shape))
-            for port, part in per_port(own.outputs, numbers)
+            for port, part in per_port(signature.outputs, elements)
         )
 
     def _normalized(self, rows: list[Tensor]) -> list[Tensor]:
-        """Rows with quaternions and (cos, sin) pairs divided by their norms."""
+        """Divide the quaternions and (cos, sin) pairs of rows by their norms."""
         for unit in self._signature.unit_norms:
             row, end = rows[unit.input], unit.offset + unit.count
             part = row[..., unit.offset : end]

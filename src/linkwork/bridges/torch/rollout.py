@@ -2,7 +2,7 @@
 
 Forward    `linkwork.Rollout`, all steps in C
 Backward   `Rollout.vjp`, all steps in C
-Otherwise  forward mode, second derivatives and other devices go step by step, with the operators of
+Otherwise  forward mode, second derivatives and other devices: step by step, with the operators of
            the step and its derivatives
 """
 
@@ -48,7 +48,7 @@ class TorchRollout:
         return repr(self.rollout).replace("<Rollout", "<TorchRollout", 1)
 
     def __reduce__(self) -> Any:
-        return _new_rollout, (self.rollout.step,)
+        return _rebuild_rollout, (self.rollout.step,)
 
     def __call__(
         self,
@@ -59,16 +59,16 @@ class TorchRollout:
         steps: int | None = None,
         final: bool = False,
     ) -> Any:
-        """The states at the start and after each of N steps.
+        """Return the states at the start and after each of N steps.
 
         Args:
-            x0: (..., *state.shape) the first state; a tuple if there are several. Batch axes of all
-                arguments are broadcast against each other.
+            x0: (..., *state.shape) the initial state; a tuple if there are several. Batch axes of
+                all arguments are broadcast against each other.
             controls: (..., N, *control.shape) the values for each step; a tuple if the step has
                 several such inputs.
-            params: by name, (..., *param.shape): inputs that keep their value.
+            params: by name, (..., *param.shape): inputs that are constant over all steps.
             steps: N, if there are no controls.
-            final: give the last states alone.
+            final: return only the last states.
 
         Returns:
             (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there
@@ -85,27 +85,27 @@ class TorchRollout:
         return result_of(self.operator(tensors[0].dtype, form), tensors)
 
     def operator(self, dtype: torch.dtype, form: Form) -> RolloutOperator:
-        """What PyTorch runs for tensors of a type."""
-        known = self._operators.get((dtype, form))
-        if known is None:
+        """Return the operator that PyTorch runs for tensors of a type."""
+        operator = self._operators.get((dtype, form))
+        if operator is None:
             step = in_precision(self.rollout.step, NUMPY_TYPES[dtype])
-            made = RolloutOperator(Rollout(step), form)
-            known = self._operators.setdefault((dtype, form), made)
-        return known
+            operator = RolloutOperator(Rollout(step), form)
+            operator = self._operators.setdefault((dtype, form), operator)
+        return operator
 
-    # Inside `torch.compile`, which reads this code instead of running it.
+    # Inside `torch.compile`, which traces this code instead of running it.
 
     def _call_in_graph(
         self, x0: Any, controls: Any, params: Mapping[str, Any], steps: Any, final: bool
     ) -> Any:
         states = _listed(x0)
-        timed = _listed(controls)
+        control_values = _listed(controls)
         names = [name for name in self._names[self._n_states :] if name not in params]
         if names:
             axes = self._axes[self._names.index(names[0])]
-            steps = timed[0].shape[timed[0].ndim - axes - 1]
+            steps = control_values[0].shape[control_values[0].ndim - axes - 1]
         by_name = dict(params)
-        for name, value in zip(names, timed):  # noqa: B905 - the compiler knows no strict
+        for name, value in zip(names, control_values):  # noqa: B905 - no strict in dynamo
             by_name[name] = value
         values = states + [by_name[name] for name in self._names[self._n_states :]]
         dtype = next((v.dtype for v in values if isinstance(v, Tensor)), None)
@@ -118,11 +118,11 @@ class TorchRollout:
 
     def _token(self, dtype: str, params: tuple[str, ...], steps: int, final: bool) -> str:
         torch.compiler.allow_in_graph(result_in_graph)  # here, as it imports the compiler
-        types = {str(known): known for known in NUMPY_TYPES}
-        wanted = types.get(dtype, TORCH_TYPES[self.rollout.step.dtype])
-        return token_of(self.operator(wanted, Form(params, steps, final)))
+        types = {str(torch_type): torch_type for torch_type in NUMPY_TYPES}
+        torch_type = types.get(dtype, TORCH_TYPES[self.rollout.step.dtype])
+        return token_of(self.operator(torch_type, Form(params, steps, final)))
 
-    # What `torch.compiler.assume_constant_result` does, without importing the compiler.
+    # The effect of `torch.compiler.assume_constant_result`, without importing the compiler.
     _token._dynamo_marked_constant = True  # pyright: ignore
 
 
@@ -132,21 +132,21 @@ def _listed(value: Any) -> list[Any]:
     return [*value] if isinstance(value, Sequence) else [value]
 
 
-def _new_rollout(step: Any) -> TorchRollout:
+def _rebuild_rollout(step: Any) -> TorchRollout:
     return TorchRollout(Rollout(step))
 
 
 @dataclass(frozen=True)
 class Form:
-    """Which inputs of the step are what, and what is returned."""
+    """The roles of the step's inputs, and which states are returned."""
 
-    params: tuple[str, ...]  # inputs that keep their values
+    params: tuple[str, ...]  # inputs that are constant over all steps
     steps: int
-    final: bool = False  # whether the last states alone are returned
+    final: bool = False  # whether only the last states are returned
 
 
 class RolloutOperator(Operator):
-    """A rollout as PyTorch runs it: its inputs are those of the step, controls for all steps."""
+    """A rollout as an operator: its inputs are those of the step, with controls for all steps."""
 
     def __init__(self, rollout: Rollout, form: Form) -> None:
         super().__init__()
@@ -159,11 +159,12 @@ class RolloutOperator(Operator):
             k >= self.n_states and name not in form.params for k, name in enumerate(self.names)
         )
         self.axes = tuple(
-            axes + timed for axes, timed in zip(self.step.axes, self.is_control, strict=True)
+            axes + is_control
+            for axes, is_control in zip(self.step.axes, self.is_control, strict=True)
         )
-        kept = () if form.final else (form.steps + 1,)
+        time_axis = () if form.final else (form.steps + 1,)
         states = signature.inputs[: self.n_states]
-        self.outputs = tuple(Port(port.name, (*kept, *port.shape)) for port in states)
+        self.outputs = tuple(Port(port.name, (*time_axis, *port.shape)) for port in states)
         self.keeps_outputs = not form.final
 
     def _identity(self) -> tuple[Any, ...]:
@@ -176,104 +177,108 @@ class RolloutOperator(Operator):
             self.outputs,
         )
 
-    def _made_derivative(self, kind: Derived, wrt: tuple[str, ...]) -> Operator:
-        assert kind == "vjp", "only the gradient of a rollout is an operator of its own"
+    def _new_derivative(self, kind: Derived, wrt: tuple[str, ...]) -> Operator:
+        assert kind == "vjp", "only the gradient of a rollout is an operator"
         return RolloutGradient(self)
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
-        """The inputs as `Rollout` takes them: the first states, and the rest by name."""
+        """Convert the inputs to the arguments of `Rollout`: initial states, and keywords."""
         params = {
             name: array
             for name, array in zip(self.names, arrays, strict=True)
             if name in self.form.params
         }
-        controls = tuple(a for a, timed in zip(arrays, self.is_control, strict=True) if timed)
+        controls = tuple(
+            a for a, is_control in zip(arrays, self.is_control, strict=True) if is_control
+        )
         steps = None if controls else self.form.steps
-        rest = {"controls": controls or None, "params": params or None, "steps": steps}
-        return tuple(arrays[: self.n_states]), {**rest, "threads": most_threads()}
+        named = {"controls": controls or None, "params": params or None, "steps": steps}
+        return tuple(arrays[: self.n_states]), {**named, "threads": most_threads()}
 
     def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
-        """The states, all steps in C; step by step on other devices."""
+        """Compute the states, all steps in C; step by step on other devices."""
         if not all(tensor.is_cpu for tensor in tensors):
             states: Any = self.by_steps(tensors)
             return states if self.n_states > 1 else states[0]
-        x0, rest = self.arguments([tensor.numpy() for tensor in tensors])
-        found: Any = self.rollout(x0, final=self.form.final, **rest)
+        x0, named = self.arguments([tensor.numpy() for tensor in tensors])
+        outputs: Any = self.rollout(x0, final=self.form.final, **named)
         if self.n_states == 1:
-            return torch.from_numpy(found)
-        return tuple([torch.from_numpy(array) for array in found])
+            return torch.from_numpy(outputs)
+        return tuple([torch.from_numpy(array) for array in outputs])
 
     def backward(
         self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors
     ) -> Sequence[Tensor | None]:
-        """The gradients, all steps in C."""
+        """Compute the gradients, all steps in C."""
         inputs = saved[: len(self.names)]
-        found = run(self.derivative("vjp", self.names), (*saved, *cotangents))
+        gradients = run(self.derivative("vjp", self.names), (*saved, *cotangents))
         return [
-            gradient.sum_to_size(tensor.shape) if wanted else None
-            for gradient, tensor, wanted in zip(found, inputs, needed, strict=True)
+            gradient.sum_to_size(tensor.shape) if is_needed else None
+            for gradient, tensor, is_needed in zip(gradients, inputs, needed, strict=True)
         ]
 
     def forward_mode(
         self, run: Run, saved: Tensors, tangents: Sequence[Tensor | None]
     ) -> tuple[Tensor, ...]:
-        """The tangents of the states, step by step."""
+        """Compute the tangents of the states, step by step."""
         inputs, n = saved[: len(self.names)], self.n_states
-        states = run(self._of_all_times, inputs)
+        states = run(self._with_all_states, inputs)
         batch = self.batch(inputs)
         first = [
             torch.zeros_like(x) if tangent is None else tangent
             for x, tangent in zip(inputs[:n], tangents[:n], strict=True)
         ]
-        track = [[self.expanded(k, tangent, batch)] for k, tangent in enumerate(first)]
+        history = [[self.expanded(k, tangent, batch)] for k, tangent in enumerate(first)]
         for t in range(self.form.steps):
             now = [state.select(len(batch), t) for state in states]
-            slopes: list[Any] = [own[-1] for own in track]
+            step_tangents: list[Any] = [values[-1] for values in history]
             for k in range(n, len(inputs)):
                 tangent = tangents[k]
-                now.append(self._at(k, inputs[k], t))
-                slopes.append(None if tangent is None else self._at(k, tangent, t))
-            for own, tangent in zip(track, self.step.forward_mode(run, now, slopes), strict=True):
-                own.append(tangent)
-        return self._over_time(track, len(batch))
+                now.append(self._at_step(k, inputs[k], t))
+                step_tangents.append(None if tangent is None else self._at_step(k, tangent, t))
+            for values, tangent in zip(
+                history, self.step.forward_mode(run, now, step_tangents), strict=True
+            ):
+                values.append(tangent)
+        return self._over_time(history, len(batch))
 
     def by_steps(self, inputs: Tensors) -> tuple[Tensor, ...]:
-        """The states, step by step; with all derivatives."""
+        """Compute the states, step by step, with all derivatives."""
         batch, n = self.batch(inputs), self.n_states
-        track = [[self.expanded(k, x, batch)] for k, x in enumerate(inputs[:n])]
+        history = [[self.expanded(k, x, batch)] for k, x in enumerate(inputs[:n])]
         for t in range(self.form.steps):
-            others = [self._at(k, inputs[k], t) for k in range(n, len(inputs))]
-            found = run_now(self.step, [*(own[-1] for own in track), *others])
-            for own, state in zip(track, found, strict=True):
-                own.append(state)
-        return self._over_time(track, len(batch))
+            others = [self._at_step(k, inputs[k], t) for k in range(n, len(inputs))]
+            next_states = run_now(self.step, [*(values[-1] for values in history), *others])
+            for values, state in zip(history, next_states, strict=True):
+                values.append(state)
+        return self._over_time(history, len(batch))
 
     def expanded(self, index: int, tensor: Tensor, batch: Sequence[int]) -> Tensor:
-        """An input with all batch axes."""
+        """Expand an input to all batch axes."""
         return tensor.expand((*batch, *tensor.shape[tensor.ndim - self.axes[index] :]))
 
-    def _at(self, index: int, tensor: Tensor, t: int) -> Tensor:
-        """The value of an input in a step."""
+    def _at_step(self, index: int, tensor: Tensor, t: int) -> Tensor:
+        """Return the value of an input in a step."""
         if not self.is_control[index]:
             return tensor
         return tensor.select(tensor.ndim - self.axes[index], t)
 
-    def _over_time(self, track: Sequence[Sequence[Tensor]], axis: int) -> tuple[Tensor, ...]:
-        """What a call returns, from the tensors of all times."""
+    def _over_time(self, history: Sequence[Sequence[Tensor]], axis: int) -> tuple[Tensor, ...]:
+        """Convert the tensors of all times to what a call returns."""
         if self.form.final:
-            return tuple(own[-1] for own in track)
-        return tuple(torch.stack(list(own), dim=axis) for own in track)
+            return tuple(values[-1] for values in history)
+        return tuple(torch.stack(list(values), dim=axis) for values in history)
 
     @cached_property
-    def _of_all_times(self) -> RolloutOperator:
-        """The same rollout, which returns the states of all times."""
+    def _with_all_states(self) -> RolloutOperator:
+        """The same rollout, with the states of all times as outputs."""
         return RolloutOperator(self.rollout, replace(self.form, final=False))
 
 
 class RolloutGradient(Operator):
-    """Gradients through a rollout: from its inputs, its states if kept, and cotangents of them.
+    """Gradients through a rollout, from its inputs, its states if kept, and their cotangents.
 
-    It gives one gradient for each input, with all batch axes.
+    It computes one gradient for each input, with all batch axes.
     """
 
     def __init__(self, function: RolloutOperator) -> None:
@@ -293,69 +298,68 @@ class RolloutGradient(Operator):
         inputs = function.rollout.step.signature.inputs
         steps = function.form.steps
         self.outputs = tuple(
-            Port(f"ct_{port.name}", (*(steps,) * timed, *port.shape))
-            for port, timed in zip(inputs, function.is_control, strict=True)
+            Port(f"ct_{port.name}", (*(steps,) * is_control, *port.shape))
+            for port, is_control in zip(inputs, function.is_control, strict=True)
         )
 
     def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
-        """The gradients, all steps in C; step by step on other devices."""
+        """Compute the gradients, all steps in C; step by step on other devices."""
         function, n = self._function, self._n_inputs
         if not all(tensor.is_cpu for tensor in tensors):
             inputs, cotangents = tensors[:n], tensors[n + self._n_kept :]
-            found: Any = self._by_steps(*inputs, *cotangents)
-            return found if n > 1 else found[0]
+            gradients: Any = self._by_steps(*inputs, *cotangents)
+            return gradients if n > 1 else gradients[0]
         arrays: list[Any] = [tensor.numpy() for tensor in tensors]
         kept, cotangents = arrays[n : n + self._n_kept], tuple(arrays[n + self._n_kept :])
-        x0, rest = function.arguments(arrays[:n])
+        x0, named = function.arguments(arrays[:n])
         which = "final" if function.form.final else "cotangents"
-        by = function.rollout.vjp(x0, states=tuple(kept) or None, **{which: cotangents}, **rest)
-        of_states = by.x0 if function.n_states > 1 else (by.x0,)
-        of_controls = iter(by.controls if isinstance(by.controls, tuple) else (by.controls,))
-        gradients = [*of_states]
+        vjp = function.rollout.vjp(x0, states=tuple(kept) or None, **{which: cotangents}, **named)
+        of_controls = iter(vjp.controls if isinstance(vjp.controls, tuple) else (vjp.controls,))
+        gradients = [*(vjp.x0 if function.n_states > 1 else (vjp.x0,))]
         for name in function.names[function.n_states :]:
-            gradients.append(by.params[name] if name in by.params else next(of_controls))
-        found = tuple([torch.from_numpy(array) for array in gradients])
-        return found if n > 1 else found[0]
+            gradients.append(vjp.params[name] if name in vjp.params else next(of_controls))
+        tensors = tuple([torch.from_numpy(array) for array in gradients])
+        return tensors if n > 1 else tensors[0]
 
     def backward(
         self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors
     ) -> Sequence[Tensor | None]:
-        """Second derivatives, step by step."""
+        """Compute second derivatives, step by step."""
         pull_back = _pull_back(self._by_steps, self._varying(saved))
-        found = list(pull_back(tuple(cotangents)))
+        gradients = list(pull_back(tuple(cotangents)))
         n = self._n_inputs
-        return [*found[:n], *[None] * self._n_kept, *found[n:]]
+        return [*gradients[:n], *[None] * self._n_kept, *gradients[n:]]
 
     def forward_mode(
         self, run: Run, saved: Tensors, tangents: Sequence[Tensor | None]
     ) -> tuple[Tensor, ...]:
-        """Second derivatives, step by step."""
+        """Compute second derivatives, step by step."""
         varying = [x.contiguous() for x in self._varying(saved)]  # memory for each tangent
-        along = [
+        directions = [
             torch.zeros_like(x) if d is None else d
             for x, d in zip(varying, self._varying(tangents), strict=True)
         ]
-        return torch.func.jvp(self._by_steps, tuple(varying), tuple(along))[1]
+        return torch.func.jvp(self._by_steps, tuple(varying), tuple(directions))[1]
 
-    def _varying(self, given: Sequence[Any]) -> list[Any]:
-        """What the gradients depend on: the states follow from the inputs."""
+    def _varying(self, values: Sequence[Any]) -> list[Any]:
+        """Select what the gradients depend on; the states follow from the inputs."""
         n = self._n_inputs
-        return [*given[:n], *given[n + self._n_kept :]]
+        return [*values[:n], *values[n + self._n_kept :]]
 
-    def _by_steps(self, *given: Tensor) -> tuple[Tensor, ...]:
+    def _by_steps(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         function, n = self._function, self._n_inputs
         axes = self._varying(self.axes)
         batch = torch.broadcast_shapes(
-            *(tensor.shape[: tensor.ndim - own] for tensor, own in zip(given, axes, strict=True))
+            *(tensor.shape[: tensor.ndim - k] for tensor, k in zip(tensors, axes, strict=True))
         )
         full = [
-            tensor.expand((*batch, *tensor.shape[tensor.ndim - own :]))
-            for tensor, own in zip(given, axes, strict=True)
+            tensor.expand((*batch, *tensor.shape[tensor.ndim - k :]))
+            for tensor, k in zip(tensors, axes, strict=True)
         ]
         pull_back = _pull_back(lambda *inputs: function.by_steps(inputs), full[:n])
         return pull_back(tuple(full[n:]))
 
 
 def _pull_back(function: Callable[..., Any], primals: Tensors) -> Callable[..., Any]:
-    """What carries cotangents of the results of a function back to its arguments."""
+    """Return the function from cotangents of the results to cotangents of the arguments."""
     return torch.func.vjp(function, *primals)[1]

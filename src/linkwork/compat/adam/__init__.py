@@ -1,4 +1,4 @@
-"""adam's interface to linkwork: the same classes, methods and meanings, compiled.
+"""adam's interface to linkwork: the same classes, methods and conventions, compiled.
 
     from linkwork.compat.adam import KinDynComputations, Representations
 

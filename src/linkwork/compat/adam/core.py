@@ -1,6 +1,6 @@
-"""What all of adam's modules use: representations of velocities, array type, `SpatialMath`.
+"""Common parts of adam's modules: velocity representations, array type, `SpatialMath`.
 
-Several modules of adam are one module here. `add_import_paths` lets programs import it by each of
+Several modules of adam are one module here. `add_import_paths` makes it importable by each of
 adam's paths.
 """
 
@@ -20,7 +20,7 @@ from linkwork.spatial import motion, so3
 
 
 def add_import_paths(module: str, *paths: str) -> None:
-    """Make a module importable as `module.path` too, as `os.path` is another name of a module."""
+    """Make a module importable as `module.path` too."""
     for path in paths:
         sys.modules[f"{module}.{path}"] = sys.modules[module]
         setattr(sys.modules[module], path.rpartition(".")[2], sys.modules[module])
@@ -30,7 +30,7 @@ add_import_paths(__name__, "constants")
 
 
 class Representations(IntEnum):
-    """How velocities of the base and of frames are written."""
+    """Representations of the velocities of the base and of frames."""
 
     BODY_FIXED_REPRESENTATION = 1
     MIXED_REPRESENTATION = 2
@@ -45,7 +45,7 @@ NAMES: dict[Representations, Representation] = {
 
 
 def name_of(representation: Any) -> Representation:
-    """Linkwork's name of a representation.
+    """Return linkwork's name of a representation.
 
     Raises:
         ValueRangeError: there is no such representation.
@@ -53,9 +53,9 @@ def name_of(representation: Any) -> Representation:
     try:
         return NAMES[Representations(int(representation))]
     except (TypeError, ValueError):
-        known = ", ".join(Representations.__members__)
-        text = f"unknown representation {shown(representation)}; known: {known}"
-        raise ValueRangeError(text) from None
+        names = ", ".join(Representations.__members__)
+        message = f"unknown representation {shown(representation)}; expected one of {names}"
+        raise ValueRangeError(message) from None
 
 
 class NumpyLike(np.ndarray[Any, Any]):

@@ -23,8 +23,8 @@ class KinDynComputations(DifferentiableKinDyn):
     """Kinematics and dynamics of a robot with a floating base, for JAX.
 
     Args:
-        urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+        urdfstring: path or contents of a URDF, or a `mujoco.MjModel`.
+        joints_name_list: the moving joints, in this order; by default all movable joints. Other
             joints are locked at 0.
         dtype: jax.numpy.float64 or jax.numpy.float32. All arguments are converted to this type,
             and results have it; while JAX has 64 bits disabled, float64 is float32.
@@ -43,8 +43,8 @@ class KinDynComputations(DifferentiableKinDyn):
     ) -> None:
         self.dtype = np.dtype(dtype)
         if self.dtype.type not in (np.float32, np.float64):
-            text = "expected jax.numpy.float32 or jax.numpy.float64"
-            raise ArgumentError(f"dtype: {text}, got {shown(dtype)}")
+            message = "expected jax.numpy.float32 or jax.numpy.float64"
+            raise ArgumentError(f"dtype: {message}, got {shown(dtype)}")
         super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
 
     @property
@@ -60,7 +60,7 @@ class KinDynComputations(DifferentiableKinDyn):
         return ConvertedFunction(wrap(kernel), self._convert)
 
     def _convert(self, arguments: Sequence[Any]) -> list[Any]:
-        """The arguments in the type of the class; the function rejects what is not real."""
+        """Convert arguments to the type of the class; the function rejects other than real ones."""
         dtype = jax.dtypes.canonicalize_dtype(self.dtype)
         arrays = [x if isinstance(x, jax.Array) else np.asarray(x) for x in arguments]
         return [

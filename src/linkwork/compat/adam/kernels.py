@@ -1,4 +1,4 @@
-"""Compiled functions of adam's arguments: a pose as a matrix, and base and joints apart.
+"""Compiled functions of adam's arguments: a pose as a matrix, with base and joints separate.
 
     base_transform   (4, 4)  world_H_base        base_velocity     (6,)  [linear; angular]
     joint_positions  (n,)                        joint_velocities  (n,)
@@ -6,8 +6,8 @@
 
 A kernel of `KinDyn` is traced together with the conversion of these arguments to its q, nu and tau,
 so that a call is one call of machine code. `PoseFunction` also checks `base_transform` and `g` in
-that code: if one of them is wrong, the first entry of the result is NaN. The kernel detects this as
-it detects a singular mass matrix, and `_check` raises the error. `SmoothFunction` has no check.
+that code: if one of them is invalid, the first element of the result is NaN. The kernel detects it
+like a singular mass matrix, and `_check` raises the error. `SmoothFunction` has no check.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from linkwork.model.layout import BASE_NEUTRAL, Layout
 from linkwork.spatial.blocks import IDENTITY, Mat, Scalar
 from linkwork.spatial.source import quat
 
-LARGEST_ERROR = 1e-3  # of entries of a pose that are taken for rounding
+LARGEST_ERROR = 1e-3  # of elements of a pose that is attributed to rounding
 WITH_GRAVITY = ("forward_dynamics", "bias_force", "gravity_force")
 WITHOUT_BASE = ("relative_jacobian",)
 
@@ -57,12 +57,12 @@ class PoseFunction:
     def kernel(self) -> Kernel:
         """The compiled function."""
         inner = self.inner
-        text = f"adam {type(self).__name__}|{inner.identity}"  # with the digest of the sources
+        content = f"adam {type(self).__name__}|{inner.identity}"  # includes the source digest
         n_moving = sum(joint.kind != "fixed" for joint in self.kd.model.joints)
         return Kernel(
             Signature(self._name, self.inputs, inner.signature.outputs),
             self._program,
-            key=hashlib.sha256(text.encode()).hexdigest(),
+            key=hashlib.sha256(content.encode()).hexdigest(),
             dtype=inner.dtype.type,
             column_function=self._column_function if n_moving > MOST_UNROLLED else None,
             check_result=self._check if self.checks_arguments else None,
@@ -99,21 +99,21 @@ class PoseFunction:
         k = self.kd.parameters.size // 2
         return (Port("length_multiplier", (k,)), Port("densities", (k,))) if k else ()
 
-    def inner_arguments(self, given: Mapping[str, Array]) -> list[Array]:
-        """The arguments of the inner function, from those of this one; traced or numbers."""
+    def inner_arguments(self, arguments: Mapping[str, Array]) -> list[Array]:
+        """Convert arguments, traced or numeric, to those of the inner function."""
         conversions = {
-            "q": lambda: _q(given.get("base_transform"), given["joint_positions"]),
-            "nu": lambda: join([given["base_velocity"], given["joint_velocities"]]),
-            "tau": lambda: join([np.zeros(6), given["joint_torques"]]),
-            "gravity": lambda: given["g"][..., :3],
-            "parameters": lambda: join([given[port.name] for port in self._parameters]),
+            "q": lambda: _q(arguments.get("base_transform"), arguments["joint_positions"]),
+            "nu": lambda: join([arguments["base_velocity"], arguments["joint_velocities"]]),
+            "tau": lambda: join([np.zeros(6), arguments["joint_torques"]]),
+            "gravity": lambda: arguments["g"][..., :3],
+            "parameters": lambda: join([arguments[port.name] for port in self._parameters]),
         }
         names = [port.name for port in self.inner.signature.inputs]
-        return [conversions[name]() if name in conversions else given[name] for name in names]
+        return [conversions[name]() if name in conversions else arguments[name] for name in names]
 
     def _program(self) -> Program:
         def run(*arrays: Array) -> Any:
-            if not any(array.size for array in arrays):  # relative to the base nothing moves
+            if not any(array.size for array in arrays):  # no joints: no motion relative to the base
                 return np.zeros(self.inner.signature.outputs[0].shape)
             names = [port.name for port in self.inputs]
             views = [array.view(ObjectArray) for array in arrays]
@@ -121,20 +121,20 @@ class PoseFunction:
 
         return trace(run, self.inputs, self._name)
 
-    def _traced(self, given: Mapping[str, Array]) -> Array:
-        """The result, from traced arguments."""
+    def _traced(self, arguments: Mapping[str, Array]) -> Array:
+        """Return the result for traced arguments."""
         inner = CompiledFunction(self._name, self.inner.program, self.inner.dtype.type)
-        return _nan_where(_is_wrong(given), inner(*self.inner_arguments(given)))
+        return _nan_where(_is_wrong(arguments), inner(*self.inner_arguments(arguments)))
 
     def _column_function(self, *columns: Sequence[Array]) -> Sequence[Any]:
-        """The result by columns from the inputs by columns, for robots too large to compile."""
-        given = {
+        """Compute the result by columns, for robots too large to compile."""
+        arguments = {
             port.name: np.stack(entries, axis=-1).reshape(-1, *port.shape)
             for port, entries in zip(self.inputs, columns, strict=True)
         }
-        result = self.inner(*self.inner_arguments(given))
+        result = self.inner(*self.inner_arguments(arguments))
         if self.checks_arguments:
-            result = _nan_where(_is_wrong(given), result)
+            result = _nan_where(_is_wrong(arguments), result)
         return [result.reshape(len(result), -1).T]
 
     def _check(self, kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -146,16 +146,16 @@ class PoseFunction:
         if not bad.any():
             return
         row = int(np.flatnonzero(bad)[0])
-        given = {
+        arguments = {
             port.name: array[row if len(array) > 1 else 0].reshape(port.shape)
             for port, array in zip(self.inputs, inputs, strict=True)
         }
         try:
-            if "base_transform" in given:
-                _check_pose(given["base_transform"])
-            if "g" in given:
-                check_gravity("g", given["g"])
-            self.inner(*self.inner_arguments(given))  # which raises if a joint moves no inertia
+            if "base_transform" in arguments:
+                _check_pose(arguments["base_transform"])
+            if "g" in arguments:
+                check_gravity("g", arguments["g"])
+            self.inner(*self.inner_arguments(arguments))  # raises if a joint moves no inertia
         except LinkworkError as error:
             suffix = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
             raise type(error)(f"{error}{suffix}") from None
@@ -172,18 +172,18 @@ class SmoothFunction(PoseFunction):
 
     checks_arguments = False
 
-    def _traced(self, given: Mapping[str, Array]) -> Array:
+    def _traced(self, arguments: Mapping[str, Array]) -> Array:
         kd, layout = self.kd, self.kd.layout
-        if "base_transform" in given:
-            x, y, z = (tuple(row) for row in given["base_transform"][:3, :3])
+        if "base_transform" in arguments:
+            x, y, z = (tuple(row) for row in arguments["base_transform"][:3, :3])
             layout = _LayoutWithRotation(layout.model, rotation=(x, y, z))  # pyright: ignore
 
         def context(*parameters: Any) -> Context:
-            now = kd._context(*parameters)  # pyright: ignore[reportPrivateUsage]
-            return replace(now, skeleton=replace(now.skeleton, layout=layout))
+            current = kd._context(*parameters)  # pyright: ignore[reportPrivateUsage]
+            return replace(current, skeleton=replace(current.skeleton, layout=layout))
 
         compute = computation(context, layout, self.inner.request)
-        return compute(*[tuple(array) for array in self.inner_arguments(given)])[0]
+        return compute(*[tuple(array) for array in self.inner_arguments(arguments)])[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,28 +203,28 @@ def _q(pose: Array | None, s: Array) -> Array:
     return join([pose[..., :3, 3], quat.from_rotation(pose[..., :3, :3]), s])
 
 
-def _is_wrong(given: Mapping[str, Array]) -> Array | None:
-    """(..., 1) 0 where pose and gravity are valid, else NaN; None if there is neither."""
+def _is_wrong(arguments: Mapping[str, Array]) -> Array | None:
+    """(..., 1) 0 where pose and gravity are valid, else NaN; None without both."""
     bounds = []
-    if "base_transform" in given:
-        bounds.append(_pose_error(given["base_transform"]) - LARGEST_ERROR)
-    if "g" in given:
-        bounds.append(abs(given["g"][..., 3:]).max(axis=-1, keepdims=True))
+    if "base_transform" in arguments:
+        bounds.append(_pose_error(arguments["base_transform"]) - LARGEST_ERROR)
+    if "g" in arguments:
+        bounds.append(abs(arguments["g"][..., 3:]).max(axis=-1, keepdims=True))
     flags = [where(bound <= 0.0, 0.0, np.nan) for bound in bounds]
     return sum(flags[1:], start=flags[0]) if flags else None
 
 
-def _nan_where(wrong: Array | None, result: Array) -> Array:
-    """The result, its first entry NaN where an argument is wrong."""
-    if wrong is None or not result.size:
+def _nan_where(invalid: Array | None, result: Array) -> Array:
+    """Return the result with NaN as its first element where an argument is invalid."""
+    if invalid is None or not result.size:
         return result
-    n_outer = wrong.ndim - 1
+    n_outer = invalid.ndim - 1
     flat = result.reshape(*result.shape[:n_outer], -1)
-    return join([flat[..., :1] + wrong, flat[..., 1:]]).reshape(result.shape)
+    return join([flat[..., :1] + invalid, flat[..., 1:]]).reshape(result.shape)
 
 
 def _pose_error(pose: Array) -> Array:
-    """(..., 1) largest difference between entries of a matrix and of the nearest pose."""
+    """(..., 1) largest difference between elements of a matrix and of the nearest pose."""
     error = pose[..., :3, :3] - quat.to_rotation(quat.from_rotation(pose[..., :3, :3]))
     last = pose[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])
     both = join([error.reshape(*error.shape[:-2], 9), last])
@@ -234,12 +234,12 @@ def _pose_error(pose: Array) -> Array:
 def _check_pose(pose: Array) -> None:
     error = _pose_error(pose)[0]
     if not error <= LARGEST_ERROR:
-        text = "expected a pose, the rotation and position of the base in the world"
-        raise ValueRangeError(f"base_transform: {text}; entries are off by {error:.3g}")
+        message = "expected a pose, the rotation and position of the base in the world"
+        raise ValueRangeError(f"base_transform: {message}; elements differ by {error:.3g}")
 
 
 def check_gravity(name: str, g: Array) -> None:
-    """Raise if the last three of six entries are not 0."""
+    """Raise if the last three of six elements are not 0."""
     if g[3:].any():
-        text = f"the last three entries of {g.tolist()} must be 0"
-        raise ValueRangeError(f"{name}: {text}; gravity has no angular part")
+        message = f"the last three elements of {g.tolist()} must be 0"
+        raise ValueRangeError(f"{name}: {message}; gravity has no angular part")

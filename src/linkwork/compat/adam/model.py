@@ -1,13 +1,13 @@
-"""The robot as adam describes it: links, frames and joints by name, and the tree they form.
+"""The robot as described by adam: links, frames and joints by name, and their tree.
 
-Links    all links of a file but the frames
-Frames   links without `<inertial>` (of MuJoCo: without mass) that end the tree on a fixed joint;
+Links    all links of a file except the frames
+Frames   links without `<inertial>` (in MuJoCo: without mass) that end the tree on a fixed joint;
          and sites
 Joints   those of the file, and a fixed one for each site. Listed joints move, in the order of the
          list; other movable joints are locked at 0. Mimic is ignored: such joints move freely.
-Root     the link that is the child of no joint; of a MuJoCo model its one top-level body
-Tree     from the current root; joints between it and the root of the file point backwards
-Names    of unnamed parts of a MuJoCo model are adam's: body_4, joint_2, site_0, a_to_b_fixed
+Root     the link that is the child of no joint; in a MuJoCo model its one top-level body
+Tree     from the current root; joints between it and the root of the file are reversed
+Names    unnamed parts of a MuJoCo model have adam's names: body_4, joint_2, site_0, a_to_b_fixed
 
     factory = URDFModelFactory("robot.urdf", SpatialMath())
     model = Model.build(factory, joints_name_list=["hip", "knee"])
@@ -57,13 +57,13 @@ class UnknownNameError(NameNotFoundError, ValueError):
     """A name that the robot does not have; a ValueError too, as in adam."""
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+def unknown_name(kind: str, name: object, names: Iterable[str]) -> UnknownNameError:
     """Build the error for a name that the robot does not have."""
-    return UnknownNameError(str(name_not_found(kind, name, known)))
+    return UnknownNameError(str(name_not_found(kind, name, names)))
 
 
 class MissingFeatureError(LinkworkError, NotImplementedError):
-    """A method of adam that linkwork does not have."""
+    """A method of adam that linkwork does not support."""
 
 
 def usd_error(hint: str) -> MissingFeatureError:
@@ -75,11 +75,11 @@ def usd_error(hint: str) -> MissingFeatureError:
 class AdamModel:
     """A robot with the attributes of adam's `Model`."""
 
-    source: SourceModel  # all joints as in the file, locked ones too
+    source: SourceModel  # all joints as in the file, including locked ones
     root: str
     actuated_joints: list[str]
     bare: frozenset[str]  # links that are frames
-    outside: frozenset[str] = frozenset()  # links, joints and frames that adam leaves out
+    outside: frozenset[str] = frozenset()  # links, joints and frames that adam omits
     types: Mapping[str, str] = field(default_factory=dict[str, str])  # of joints, from the file
     limits: Mapping[str, AdamLimits] = field(default_factory=dict[str, AdamLimits])
 
@@ -89,11 +89,11 @@ class AdamModel:
         joints_name_list: list[str] | None = None,
         root_link: str | None = None,
     ) -> AdamModel:
-        """The model of a factory.
+        """Build the model of a factory.
 
         Args:
             factory: the robot.
-            joints_name_list: the joints that move, in their order; by default all movable joints.
+            joints_name_list: the moving joints, in this order; by default all movable joints.
             root_link: the root of the tree; by default the root of the file.
 
         Raises:
@@ -103,14 +103,14 @@ class AdamModel:
         return model if root_link is None else model.with_root(root_link)
 
     def with_joints(self, joints_name_list: Sequence[str] | None = None) -> AdamModel:
-        """The same robot with the listed joints actuated, by default all movable joints.
+        """Return the robot with the listed joints actuated, by default all movable joints.
 
         Raises:
             ValueError: a joint does not exist, is fixed, or has several coordinates.
         """
         if isinstance(joints_name_list, str):
-            text = f"expected names, got the text {joints_name_list!r}"
-            raise model_error(f"joints_name_list: {text}")
+            message = f"expected a list of names, got the string {joints_name_list!r}"
+            raise model_error(f"joints_name_list: {message}")
         movable = [j.name for j in self.source.joints if j.nq and j.name not in self.outside]
         names = movable if joints_name_list is None else list(joints_name_list)
         for name in names:
@@ -118,22 +118,24 @@ class AdamModel:
                 raise unknown_name("joint", name, movable)
             joint = self.joints[name].part
             if joint.nq > 1:
-                why = f"a {joint.kind} joint has several coordinates, which adam does not support"
-                hint = "leave it out of joints_name_list to lock it"
-                raise model_error(f"{why}; {hint}", f"joint {name!r}", joint.location)
+                reason = (
+                    f"a {joint.kind} joint has several coordinates, which adam does not support"
+                )
+                hint = "omit it from joints_name_list to lock it"
+                raise model_error(f"{reason}; {hint}", f"joint {name!r}", joint.location)
         model = replace(self, actuated_joints=names)
         _ = model.moving  # raises here if the list is invalid
         return model
 
     def with_root(self, root_link: str) -> AdamModel:
-        """The same robot with another root; the order and meaning of joints stay.
+        """Return the robot with another root; order and meaning of the joints are unchanged.
 
         Raises:
             ValueError: there is no such link, or it is a frame.
         """
         if root_link in self.frames:
-            (holder,) = (j.parent for j in self.joints.values() if j.child == root_link)
-            raise model_error(f"root_link: {root_link!r} is a frame, fixed to link {holder!r}")
+            (link,) = (j.parent for j in self.joints.values() if j.child == root_link)
+            raise model_error(f"root_link: {root_link!r} is a frame, fixed to link {link!r}")
         if root_link not in self.links:
             raise unknown_name("link", root_link, self.links)
         return replace(self, root=root_link)
@@ -141,7 +143,7 @@ class AdamModel:
     def to_usd(
         self, usd_output_path: str | PathLike[str], *, robot_prim_path: str = "/Robot"
     ) -> Path:
-        """Not available: linkwork does not write USD.
+        """Raise: linkwork does not write USD.
 
         Raises:
             NotImplementedError: always.
@@ -181,8 +183,8 @@ class AdamModel:
     def joints(self) -> Mapping[str, AdamJoint]:
         """Joints by name, including those of frames."""
         inner = [joint for joint in self.source.joints if joint.name not in self.outside]
-        held = [_joint_of(frame) for frame in self._sites]
-        return {joint.name: self._joint(joint) for joint in (*inner, *held)}
+        site_joints = [_joint_of(frame) for frame in self._sites]
+        return {joint.name: self._joint(joint) for joint in (*inner, *site_joints)}
 
     @cached_property
     def tree(self) -> Tree:
@@ -199,7 +201,7 @@ class AdamModel:
         return self.source.total_mass
 
     def get_joints_chain(self, root: str, target: str) -> list[AdamJoint]:
-        """The joints from a link outwards to a link or frame.
+        """Return the joints from a link outward to a link or frame.
 
         Raises:
             ValueError: there is no such link, or the target is not below the root.
@@ -210,12 +212,12 @@ class AdamModel:
         above = {joint.child: joint for joint in self.joints.values() if joint.child in self.frames}
         above |= {node.name: node.parent_arc for node in self.tree if node.parent_arc}
         chain: list[AdamJoint] = []
-        here = target
-        while here != root:
-            if here not in above:
+        link = target
+        while link != root:
+            if link not in above:
                 raise model_error(f"is not below link {root!r}", f"link {target!r}")
-            chain.insert(0, above[here])
-            here = above[here].parent
+            chain.insert(0, above[link])
+            link = above[link].parent
         return chain
 
     def print_table(self) -> None:
@@ -250,7 +252,7 @@ Model = AdamModel  # the name in adam
 
 
 def _joint_of(frame: Frame) -> Joint:
-    """The fixed joint of a frame, with its name in adam."""
+    """Return the fixed joint of a frame, with its name in adam."""
     return Joint(
         name=f"{frame.link}_to_{frame.name}_fixed",
         kind="fixed",
@@ -261,13 +263,13 @@ def _joint_of(frame: Frame) -> Joint:
 
 
 def _type_of(joint: Joint) -> str:
-    """The type of a joint in a URDF."""
+    """Return the type of a joint in a URDF."""
     unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
     return "continuous" if joint.kind == "revolute" and unbounded else joint.kind
 
 
 def _limits_of(joint: Joint) -> AdamLimits:
-    """The limits of a joint; without bounds they are two turns, or infinite if prismatic."""
+    """Return the limits of a joint; without bounds they are +-2 pi, or infinite if prismatic."""
     limits, bound = joint.limits, inf if joint.kind == "prismatic" else 2 * pi
     lower = -bound if isinf(limits.lower) else limits.lower
     upper = bound if isinf(limits.upper) else limits.upper
@@ -278,11 +280,11 @@ def _limits_of(joint: Joint) -> AdamLimits:
 
 
 def read_adam_model(description: Any, joints_name_list: Sequence[str] | None = None) -> AdamModel:
-    """Read the path or text of a URDF, a `mujoco.MjModel`, or a linkwork model.
+    """Read the path or contents of a URDF, a `mujoco.MjModel`, or a linkwork model.
 
     Args:
         description: the robot.
-        joints_name_list: the joints that move, in their order; by default all movable joints.
+        joints_name_list: the moving joints, in this order; by default all movable joints.
 
     Raises:
         ValueError: the description is invalid, or has no such joints.
@@ -291,14 +293,14 @@ def read_adam_model(description: Any, joints_name_list: Sequence[str] | None = N
 
 
 def read_description(description: Any) -> AdamModel:
-    """Read a robot, without choosing the joints that move."""
+    """Read a robot, without choosing the moving joints."""
     if is_mujoco_model(description):
         return _from_mujoco(description)
     if isinstance(description, SourceModel):
         return _from_model(description)
     if isinstance(description, (str, bytes, PathLike)):
         return _from_file(description)
-    expected = "the path or text of a URDF, or a mujoco.MjModel"
+    expected = "the path or contents of a URDF, or a mujoco.MjModel"
     raise model_error(f"urdfstring: expected {expected}, got {shown(description)}")
 
 
@@ -309,7 +311,7 @@ def is_mujoco_model(description: Any) -> bool:
 
 
 def actuated_joints_of(mj_model: Any) -> list[str]:
-    """Names of the joints that the actuators of a `mujoco.MjModel` drive, in their order."""
+    """Return the names of the joints that actuators of a `mujoco.MjModel` drive, in their order."""
     kinds = import_mujoco().mjtTrn
     joints = _adam_names_of(mj_model).joints
     drives_joint = (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
@@ -322,7 +324,7 @@ def actuated_joints_of(mj_model: Any) -> list[str]:
 
 
 def _adam_names_of(mj_model: Any) -> Names:
-    """The names of the parts of a `mujoco.MjModel` in adam."""
+    """Return adam's names for the parts of a `mujoco.MjModel`."""
     names = names_of(mj_model)
 
     def named(kind: str, count: int) -> tuple[str, ...]:
@@ -366,7 +368,7 @@ def _from_file(description: str | bytes | PathLike[str]) -> AdamModel:
 
 
 def _limits_in(limit: Any) -> AdamLimits:
-    """The values of a `<limit>`; missing bounds are 0, as the format defines."""
+    """Return the values of a `<limit>`; missing bounds are 0, as the format defines."""
     lower, upper = (float(limit.get(name, 0)) for name in ("lower", "upper"))
     effort, velocity = (float(limit.get(name, inf)) for name in ("effort", "velocity"))
     return AdamLimits(lower, upper, effort, velocity)
@@ -395,7 +397,7 @@ def _from_mujoco(mj_model: Any) -> AdamModel:
 
 
 def _ends(model: SourceModel, links: Iterable[str]) -> frozenset[str]:
-    """Those of some links that end the tree on a fixed joint."""
+    """Return the links, among some, that end the tree on a fixed joint."""
     fixed = {joint.second for joint in model.joints if joint.kind == "fixed"}
     inner = {joint.first for joint in model.joints}
     return frozenset(links) & fixed - inner
@@ -409,7 +411,7 @@ class ModelFactory:
 
     Args:
         description: the robot.
-        math: stored and not used: a model holds numbers.
+        math: stored and not used: a model has plain floats.
     """
 
     def __init__(self, description: Any, math: Any) -> None:
@@ -426,7 +428,7 @@ class ModelFactory:
         return list(self.robot.joints.values())
 
     def get_links(self) -> list[AdamLink]:
-        """All links but the frames."""
+        """All links except the frames."""
         return list(self.robot.links.values())
 
     def get_frames(self) -> list[AdamLink]:
@@ -435,12 +437,12 @@ class ModelFactory:
 
 
 class URDFModelFactory(ModelFactory):
-    """A robot from the path or text of a URDF."""
+    """A robot from the path or contents of a URDF."""
 
     def __init__(self, path: Any, math: Any) -> None:
         if is_mujoco_model(path):
-            text = "path: expected the path or text of a URDF"
-            raise model_error(f"{text}, got {shown(path)}; use MujocoModelFactory")
+            message = "path: expected the path or contents of a URDF"
+            raise model_error(f"{message}, got {shown(path)}; use MujocoModelFactory")
         super().__init__(path, math)
 
 
@@ -454,24 +456,24 @@ class MujocoModelFactory(ModelFactory):
 
 
 def build_model_factory(description: Any, math: Any) -> ModelFactory:
-    """The factory for the path or text of a URDF, or for a `mujoco.MjModel`."""
+    """Return the factory for the path or contents of a URDF, or for a `mujoco.MjModel`."""
     kind = MujocoModelFactory if is_mujoco_model(description) else URDFModelFactory
     return kind(description, math)
 
 
 def to_idyntree_model(model: AdamModel) -> Any:
-    """An `idyntree.bindings.Model` in which the actuated joints move, in their order.
+    """Convert to an `idyntree.bindings.Model` whose actuated joints move, in their order.
 
     Raises:
         MissingPackageError: iDynTree is not installed.
-        ModelError: iDynTree does not accept the robot.
+        ModelError: iDynTree rejects the robot.
     """
     try:
         bindings = import_module("idyntree.bindings")
     except ImportError as error:
-        text = "to_idyntree_model needs the package idyntree: pip install idyntree"
-        raise MissingPackageError(f"{text} ({error})") from error
+        message = "to_idyntree_model needs the package idyntree: pip install idyntree"
+        raise MissingPackageError(f"{message} ({error})") from error
     loader = bindings.ModelLoader()
     if not loader.loadReducedModelFromString(dump_urdf(model.source), model.actuated_joints):
-        raise model_error(f"iDynTree does not accept robot {model.name!r}")
+        raise model_error(f"iDynTree rejects robot {model.name!r}")
     return loader.model().copy()

@@ -1,4 +1,4 @@
-"""The class of `adam.numpy`, from which those for other frameworks derive."""
+"""The class of `adam.numpy`, the base of the classes for other frameworks."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 add_import_paths(__name__, "computations", "numpy_like")
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665, 0.0, 0.0, 0.0)
-"""Acceleration of free fall in the world [m/s^2], with the angular part that adam writes too."""
+"""Acceleration of free fall in the world [m/s^2], and the angular part, as in adam."""
 
-# The quantity of `KinDyn` behind each method; methods of frames have the frame as first argument.
+# The quantity of `KinDyn` for each method; methods of frames have the frame as first argument.
 QUANTITIES = {
     "forward_kinematics": "transform",
     "jacobian": "jacobian",
@@ -56,11 +56,11 @@ QUANTITIES = {
 
 
 class KinDynComputations:
-    """Kinematics and dynamics of a robot with a floating base, as adam offers them.
+    """Kinematics and dynamics of a robot with a floating base, with adam's interface.
 
     Args:
-        urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+        urdfstring: path or contents of a URDF, or a `mujoco.MjModel`.
+        joints_name_list: the moving joints, in this order; by default all movable joints. Other
             joints are locked at 0.
         dtype: numpy.float64 or numpy.float32.
         root_link: the link whose pose and velocity are those of the base; by default the link that
@@ -92,7 +92,7 @@ class KinDynComputations:
             self.set_root_link(root_link)
 
     def _robot(self, dtype: Any) -> KinDyn:
-        """The robot, seen from the root of the file."""
+        """Return the robot with the root of the file as its base."""
         return KinDyn(self._model.moving, self._model.root, floating=True, dtype=dtype)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class KinDynComputations:
 
     @classmethod
     def from_urdf(cls, urdfstring: Any, *args: Any, **kwargs: Any) -> Self:
-        """Read the path or text of a URDF; further arguments are those of the class."""
+        """Read the path or contents of a URDF; further arguments are those of the class."""
         return cls(urdfstring, *args, **kwargs)
 
     @classmethod
@@ -121,7 +121,7 @@ class KinDynComputations:
 
     @classmethod
     def from_usd(cls, *args: Any, **kwargs: Any) -> Self:
-        """Not available: linkwork does not read USD.
+        """Raise: linkwork does not read USD.
 
         Raises:
             NotImplementedError: always.
@@ -163,7 +163,7 @@ class KinDynComputations:
     def _set_gravity(self, value: ArrayLike) -> None:
         gravity = np.array(value, dtype=self._kd.dtype)
         if gravity.shape != (6,):
-            hint = "write [0, 0, -9.80665, 0, 0, 0]"
+            hint = "use [0, 0, -9.80665, 0, 0, 0]"
             raise ShapeError(f"gravity: expected (6,), got {gravity.shape}; {hint}")
         check_gravity("gravity", gravity)
         self._g = gravity
@@ -180,7 +180,7 @@ class KinDynComputations:
         self._kd, self._kernels = self._views[name]
 
     def set_root_link(self, root_link: str | None) -> None:
-        """Set another link as the base; the order and meaning of joints stay.
+        """Set another link as the base; order and meaning of the joints are unchanged.
 
         Args:
             root_link: name of the link; None for the root of the file.
@@ -313,7 +313,7 @@ class KinDynComputations:
         return kernel(base_transform, joint_positions, base_velocity, joint_velocities)
 
     def gravity_term(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
-        """Gravity forces g, which hold the robot at rest.
+        """Gravity forces g, which balance gravity at rest.
 
         Returns:
             (..., 6 + n).
@@ -351,17 +351,17 @@ class KinDynComputations:
         return self._model.get_total_mass()
 
     def warmup(self) -> None:
-        """Wait for the optimized code of all functions that were called; not in adam."""
+        """Wait for the optimized code of all functions that were called. Not in adam."""
         for kernel in list(self._kernels.values()):
             kernel.warmup()
 
     def robot_kernel(self, method: str) -> Kernel:
-        """The compiled function behind a method. Not in adam."""
+        """Return the compiled function of a method. Not in adam."""
         kernel = self._kernels.get(method)
         return self._add_kernel(method, QUANTITIES[method]) if kernel is None else kernel
 
     def frame_kernel(self, method: str, frame: str) -> Kernel:
-        """The compiled function behind a method of a link or frame. Not in adam."""
+        """Return the compiled function of a method of a link or frame. Not in adam."""
         key = method, frame
         kernel = self._kernels.get(key) if isinstance(frame, str) else None
         if kernel is None:
@@ -373,7 +373,7 @@ class KinDynComputations:
     def aba_kernel(
         self, external_wrenches: Mapping[str, ArrayLike] | None
     ) -> tuple[Kernel, tuple[ArrayLike, ...]]:
-        """The compiled function of `aba`, and the wrenches in its order. Not in adam."""
+        """Return the compiled function of `aba`, and the wrenches in its order. Not in adam."""
         if external_wrenches is None:
             return self.robot_kernel("aba"), ()
         if not isinstance(external_wrenches, Mapping):
@@ -393,7 +393,7 @@ class KinDynComputations:
         return self._kernels.setdefault(key, self._wrap(function.kernel))
 
     def _wrap(self, kernel: Kernel) -> Any:
-        """A kernel as a function of this framework's arrays."""
+        """Convert a kernel to a function of this framework's arrays."""
         return kernel
 
     def _check_frame(self, frame: Any) -> None:
@@ -402,7 +402,7 @@ class KinDynComputations:
 
 
 class DifferentiableKinDyn(KinDynComputations):
-    """The base of the classes for CasADi, JAX and PyTorch: smooth in all entries of arguments."""
+    """Base of the classes for CasADi, JAX and PyTorch: smooth in all elements of arguments."""
 
     _function = SmoothFunction
 
@@ -424,7 +424,7 @@ class ConvertedFunction:
         self._function, self._convert = function, convert
 
     def __call__(self, *arguments: Any) -> Any:
-        """The result for arguments of any array type."""
+        """Call with arguments of any array type."""
         return self._function(*self._convert(arguments))
 
     def warmup(self) -> None:
@@ -433,7 +433,7 @@ class ConvertedFunction:
 
 
 def _with_arrays(method: Callable[..., Array]) -> Callable[..., NumpyLike]:
-    """A method of `KinDynComputations` as a method of `RBDAlgorithms`."""
+    """Convert a method of `KinDynComputations` to a method of `RBDAlgorithms`."""
 
     @wraps(method)
     def call(self: RBDAlgorithms, *args: Any, **kwargs: Any) -> NumpyLike:

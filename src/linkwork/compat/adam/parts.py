@@ -5,9 +5,9 @@ Inertia   along the axes of the link, about its center of mass: the rotation of 
 Joints    `homogeneous(q)` is the pose of the child in the parent, `spatial_transform(q)` transforms
           velocities from the axes of the parent to those of the child, `motion_subspace()` (6, 1)
           is in the axes of the child
-Tree      links are nodes, joints are arcs, frames are left out; depth first from the root. The arcs
-          of a node are in the order of the file, the arc that is reversed because of another root
-          comes last.
+Tree      links are nodes, joints are arcs, frames are omitted; depth first from the root. The arcs
+          of a node are in the order of the file; an arc that is reversed because of another root
+          is the last one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AdamPose:
 
 @dataclass(frozen=True, slots=True)
 class AdamInertia:
-    """Tensor of inertia about the center of mass, along the axes of the link [kg m^2]."""
+    """Inertia tensor about the center of mass, along the axes of the link [kg m^2]."""
 
     ixx: float
     ixy: float
@@ -58,7 +58,7 @@ class AdamInertia:
     izz: float
 
     def get_matrix(self) -> NumpyLike:
-        """(3, 3) the tensor."""
+        """(3, 3) inertia tensor."""
         return NumpyLike(Inertia(tensor=astuple(self)).matrix())
 
     matrix = property(get_matrix)
@@ -127,9 +127,9 @@ class AdamJoint:
     part: Joint
     parent: str
     child: str
-    type: str  # revolute, continuous, prismatic or fixed, or a kind that only linkwork knows
+    type: str  # revolute, continuous, prismatic or fixed, or a kind of linkwork
     limit: AdamLimits
-    idx: int | None  # index in the joint vector; None if it does not move
+    idx: int | None  # index in the joint vector; None if the joint does not move
 
     @property
     def name(self) -> str:
@@ -138,7 +138,7 @@ class AdamJoint:
 
     @property
     def axis(self) -> NumpyLike | None:
-        """(3,) unit vector in the joint frame; None of a fixed joint."""
+        """(3,) unit vector in the joint frame; None for a fixed joint."""
         return None if self.part.kind == "fixed" else NumpyLike(self.part.axis)
 
     @property
@@ -147,7 +147,7 @@ class AdamJoint:
         return AdamPose(self.part.first_H_joint)
 
     def reversed(self) -> AdamJoint:
-        """The same joint, from its child to its parent."""
+        """Return the joint from its child to its parent."""
         return replace(self, parent=self.child, child=self.parent)
 
     def homogeneous(self, q: ArrayLike) -> NumpyLike:
@@ -160,7 +160,7 @@ class AdamJoint:
         return NumpyLike(child_H_parent(self.part, theta, child=self.parent))
 
     def spatial_transform(self, q: ArrayLike) -> NumpyLike:
-        """(..., 6, 6) transform of a velocity from the axes of the parent to those of the child."""
+        """(..., 6, 6) transform of velocities from the axes of the parent to those of the child."""
         return NumpyLike(motion.motion_transform(self.reversed().homogeneous(q).array))
 
     def motion_subspace(self) -> NumpyLike:
@@ -186,7 +186,7 @@ class Node:
         return self.link.name
 
     def get_elements(self) -> tuple[AdamLink, AdamJoint | None, AdamLink | None]:
-        """The link, the joint to its parent, and the parent."""
+        """Return the link, the joint to its parent, and the parent."""
         return self.link, self.parent_arc, self.parent
 
 
@@ -199,19 +199,19 @@ class Tree:
     ordered_nodes_list: tuple[str, ...]
 
     def get_ordered_nodes_list(self, start: str) -> list[str]:
-        """Names of a link and of all below it, depth first."""
+        """Return the names of a link and of all below it, depth first."""
         return _depth_first(self.graph, start)
 
     def get_idx_from_name(self, name: str) -> int:
-        """Index of a link in the order."""
+        """Return the index of a link in the order."""
         return self.ordered_nodes_list.index(name)
 
     def get_name_from_idx(self, idx: int) -> str:
-        """Name of the link with an index."""
+        """Return the name of the link with an index."""
         return self.ordered_nodes_list[idx]
 
     def get_node_from_name(self, name: str) -> Node:
-        """The node of a link."""
+        """Return the node of a link."""
         return self.graph[name]
 
     def __iter__(self) -> Iterator[Node]:
@@ -228,7 +228,7 @@ class Tree:
 
 
 def tree_of(links: Mapping[str, AdamLink], joints: Iterable[AdamJoint], root: str) -> Tree:
-    """The tree of some links from a root, over the joints between them."""
+    """Build the tree of some links from a root, over the joints between them."""
     inner = [joint for joint in joints if joint.parent in links and joint.child in links]
     above = {joint.child: joint for joint in inner}
     backwards: dict[str, AdamJoint] = {}  # joints from the root to the root of the file

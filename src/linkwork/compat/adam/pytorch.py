@@ -22,8 +22,8 @@ class KinDynComputations(DifferentiableKinDyn):
     """Kinematics and dynamics of a robot with a floating base, for PyTorch.
 
     Args:
-        urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+        urdfstring: path or contents of a URDF, or a `mujoco.MjModel`.
+        joints_name_list: the moving joints, in this order; by default all movable joints. Other
             joints are locked at 0.
         device: of arguments, which are moved to it, and of results; by default the device of the
             tensors among the arguments.
@@ -44,8 +44,8 @@ class KinDynComputations(DifferentiableKinDyn):
         gravity: ArrayLike | torch.Tensor = STANDARD_GRAVITY,
     ) -> None:
         if dtype not in (torch.float32, torch.float64):
-            text = "expected torch.float32 or torch.float64"
-            raise ArgumentError(f"dtype: {text}, got {shown(dtype)}")
+            message = "expected torch.float32 or torch.float64"
+            raise ArgumentError(f"dtype: {message}, got {shown(dtype)}")
         self.dtype = dtype
         self._device = None if device is None else torch.device(device)
         super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
@@ -70,7 +70,7 @@ class KinDynComputations(DifferentiableKinDyn):
         return ConvertedFunction(wrap(kernel), self._convert)
 
     def _convert(self, arguments: Sequence[Any]) -> list[Any]:
-        """The arguments as tensors of the type of the class, on its device or that of tensors."""
+        """Convert arguments to tensors of the class's type, on its device or that of tensors."""
         device = self._device
         if device is None:
             device = next((x.device for x in arguments if isinstance(x, torch.Tensor)), None)
@@ -80,7 +80,7 @@ class KinDynComputations(DifferentiableKinDyn):
         if not isinstance(value, torch.Tensor):
             value = np.asarray(value)
         if value.dtype.kind in "cOUS" if isinstance(value, np.ndarray) else value.is_complex():
-            return value  # which the function rejects
+            return value  # the function raises
         return torch.as_tensor(value, dtype=self.dtype, device=device)
 
     def get_total_mass(self) -> Any:

@@ -1,12 +1,12 @@
-"""Robots on a web page, as `adam.visualization` shows them.
+"""Robots on a web page, with the interface of `adam.visualization`.
 
     visualizer = Visualizer(ground=True)
     robot = visualizer.add_model(kindyn, show_frames=True)
     robot.update(base_transform, joint_positions)
     robot.add_joint_sliders()
 
-The page is one of viser (`Visualizer.server`) and needs the extra `viewer`. `linkwork.view` shows
-more of a robot: forces, velocities, trajectories, limits.
+The page is served by viser (`Visualizer.server`) and needs the extra `viewer`. `linkwork.view`
+shows more of a robot: forces, velocities, trajectories, limits.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from linkwork.viewer.robot import UNLIMITED_ANGLE, UNLIMITED_LENGTH
 from linkwork.viewer.scene import add_surface, node, place
 from linkwork.viewer.server import FIRST_PORT, LOCAL, open_server
 
-GREY: Rgb = (160, 160, 160)  # of visuals without a color
+GRAY: Rgb = (160, 160, 160)  # color of visuals without a color
 GROUND_LINES: Rgb = (214, 217, 223)
 GROUND: Rgb = (248, 249, 251)
-STEPS = 200  # of a slider from end to end
+STEPS = 200  # number of steps of a slider
 SMALLEST_STEP = 1e-3  # of a slider [rad] or [m]
 Point: TypeAlias = tuple[float, float, float]
 
 
 class NoModelError(LinkworkError, RuntimeError):
-    """There is no robot on the page to move."""
+    """There is no robot on the page."""
 
 
 class ModelHandle:
@@ -67,7 +67,7 @@ class ModelHandle:
         shapes = {link.name: link.link.visuals for link in self.model.tree}
         material = Material(rgba=(*(c / 255 for c in default_color), 1.0))  # pyright: ignore
         drawing = drawing_of_shapes(
-            {name: tuple(_painted(s, material) for s in own) for name, own in shapes.items()}
+            {name: tuple(_painted(s, material) for s in part) for name, part in shapes.items()}
         )
         for note in drawing.notes:
             warn(note)
@@ -86,7 +86,7 @@ class ModelHandle:
         )
 
     def scene_path(self, name: str) -> str:
-        """The path of a node below this robot; a name that starts with a slash is a path."""
+        """Return the path of a node below this robot; a name with a leading slash is a path."""
         return self.visualizer.scene_path(name, root_name=self.root_name)
 
     def update(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> None:
@@ -115,16 +115,16 @@ class ModelHandle:
         step: float | None = None,
         initial_joint_positions: ArrayLike | None = None,
     ) -> dict[str, Any]:
-        """Add a slider for each joint, and a button that sets them back.
+        """Add a slider for each joint, and a button that resets them.
 
         Args:
             folder_name: heading above the sliders.
-            expand_by_default: whether they are shown at first.
+            expand_by_default: whether they are expanded at first.
             step: smallest change [rad] or [m]; chosen by the limits if not given.
-            initial_joint_positions: (n,) where the robot is moved first.
+            initial_joint_positions: (n,) positions to which the robot is moved first.
 
         Returns:
-            viser's handles by the names of the joints; those of the first call, if there was one.
+            viser's handles by the names of the joints; those of the first call in later calls.
         """
         if self._sliders or not self.model.NDoF:
             return self._sliders
@@ -148,7 +148,7 @@ class ModelHandle:
         return self._sliders
 
     def _ends(self, joint: str) -> tuple[float, float]:
-        """Limits of a joint, or those of its slider if it has none."""
+        """Return the limits of a joint, or those of its slider if it has none."""
         limit, kind = self.model.joints[joint].limit, self.model.joints[joint].type
         if np.isfinite([limit.lower, limit.upper]).all() and limit.lower < limit.upper:
             return limit.lower, limit.upper
@@ -169,24 +169,24 @@ class ModelHandle:
 
 
 class Visualizer:
-    """A page with robots.
+    """A web page with robots.
 
     Args:
         kindyn: a `KinDynComputations` of any framework to show; more with `add_model`.
         server: a `viser.ViserServer` to use; one is started if not given.
-        host, port: the address of the page; if port 8080 is in use, the next free one is taken.
-        up_direction: of the page.
+        host, port: the address of the page; if port 8080 is in use, the next free one is used.
+        up_direction: up direction of the page.
         world_axes, ground: whether they are shown.
-        ground_name, ground_plane: of the grid.
+        ground_name, ground_plane: name and plane of the grid.
         ground_width, ground_height: size of the grid [m].
         ground_cell_size, ground_section_size: distances between its lines [m].
-        default_lights, default_lights_cast_shadow: of the page.
-        camera_position, camera_look_at: where the camera is at first [m].
+        default_lights, default_lights_cast_shadow: lights of the page.
+        camera_position, camera_look_at: initial position and target of the camera [m].
         root_name, show_frames, axes_length, axes_radius, origin_radius, default_color: see
             `add_model`.
 
-    Every method `add_...` of viser's scene is a method here, which takes a name and `root_name=`
-    as `scene_path` does.
+    Every method `add_...` of viser's scene is also a method of this class. It takes a name and
+    `root_name=`, as in `scene_path`.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class Visualizer:
         axes_length: float = 0.1,
         axes_radius: float = 0.01,
         origin_radius: float | None = None,
-        default_color: Rgb = GREY,
+        default_color: Rgb = GRAY,
     ) -> None:
         if kindyn is not None:
             _model_of(kindyn)  # before a page is opened
@@ -259,12 +259,12 @@ class Visualizer:
 
     @property
     def scene(self) -> Any:
-        """What is shown: viser's scene."""
+        """viser's scene."""
         return self.server.scene
 
     @property
     def gui(self) -> Any:
-        """Sliders and buttons: viser's panel."""
+        """viser's panel with sliders and buttons."""
         return self.server.gui
 
     @property
@@ -273,7 +273,7 @@ class Visualizer:
         return dict(self._models)
 
     def scene_path(self, name: str, *, root_name: str | None = None) -> str:
-        """The path of a node: the name below `root_name`, unless it starts with a slash."""
+        """Return the path of a node: the name below `root_name`, unless it starts with a slash."""
         if root_name is None or name.startswith("/"):
             return _normalized(name)
         return f"{_normalized(root_name)}/{name}"
@@ -301,7 +301,7 @@ class Visualizer:
         axes_length: float = 0.1,
         axes_radius: float = 0.01,
         origin_radius: float | None = None,
-        default_color: Rgb = GREY,
+        default_color: Rgb = GRAY,
         base_transform: ArrayLike | None = None,
         joint_positions: ArrayLike | None = None,
     ) -> ModelHandle:
@@ -309,19 +309,19 @@ class Visualizer:
 
         Args:
             kindyn: a `KinDynComputations` of any framework.
-            name: of the robot on the page; that of the file if not given.
+            name: name of the robot on the page; that of the file if not given.
             root_name: path of its node; "/" and the name if not given.
             show_frames: whether links have axes.
-            axes_length, axes_radius, origin_radius: of the axes [m].
-            default_color: of visuals without one, each 0 to 255.
-            base_transform, joint_positions: where it is at first; at the origin if not given.
+            axes_length, axes_radius, origin_radius: size of the axes [m].
+            default_color: color of visuals without one, each component 0 to 255.
+            base_transform, joint_positions: initial pose and positions; the origin if not given.
 
         Raises:
-            ValueError: there is a robot at this path.
+            ValueError: there is already a robot at this path.
         """
         root = _normalized(root_name or name or _model_of(kindyn).name)
         if root in self._models:
-            raise ValueRangeError(f"there is a model at {root!r}; choose another root_name")
+            raise ValueRangeError(f"there is already a model at {root!r}; choose another root_name")
         self._models[root] = ModelHandle(
             self,
             kindyn,
@@ -349,7 +349,7 @@ class Visualizer:
     def close(self) -> None:
         """Close the page, unless its server was passed to the class."""
         if self._owns_server:
-            with redirect_stdout(StringIO()):  # it prints that it has stopped
+            with redirect_stdout(StringIO()):  # viser prints that it has stopped
                 self.server.stop()
 
     def _first(self) -> ModelHandle:
@@ -361,8 +361,8 @@ class Visualizer:
 def _model_of(kindyn: Any) -> AdamModel:
     model = getattr(kindyn, "model", None)
     if not isinstance(model, AdamModel):
-        text = "expected a KinDynComputations of linkwork.compat.adam"
-        raise ArgumentError(f"kindyn: {text}, got {shown(kindyn)}")
+        message = "expected a KinDynComputations of linkwork.compat.adam"
+        raise ArgumentError(f"kindyn: {message}, got {shown(kindyn)}")
     return model
 
 
@@ -376,7 +376,7 @@ def _painted(shape: Shape, material: Material) -> Shape:
 
 
 def _labels(shapes: tuple[Shape, ...], count: int) -> list[str]:
-    """Names of the nodes of a link's surfaces: those of its visuals if each has one of its own."""
+    """Return the names of the nodes of a link's surfaces: those of its visuals if unique."""
     names = [shape.name for shape in shapes]
     if len(names) == count and all(names) and len(set(names)) == count:
         return names
@@ -384,7 +384,7 @@ def _labels(shapes: tuple[Shape, ...], count: int) -> list[str]:
 
 
 def _array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """A copy of an array of NumPy, JAX, PyTorch or CasADi."""
+    """Copy an array of NumPy, JAX, PyTorch or CasADi, and check its shape."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
     array = np.asarray(value.full() if hasattr(value, "full") else value, dtype=float).copy()

@@ -1,9 +1,9 @@
-"""iDynTree's names on top of linkwork.
+"""iDynTree's interface to linkwork.
 
     import linkwork.compat.idyntree as iDynTree  # instead of idyntree.bindings
 
-Semantics, order of links and joints, and values of the enums are iDynTree's. Where iDynTree prints
-an error and returns false or an invalid index, a `LinkworkError` is raised here.
+Semantics, order of links and joints, and values of enums are iDynTree's. Where iDynTree prints an
+error and returns false or an invalid index, a `LinkworkError` is raised here.
 """
 
 from types import ModuleType as _ModuleType

@@ -1,4 +1,4 @@
-"""Names of iDynTree that are not here, and what to use instead: one table for all classes."""
+"""Names of iDynTree that are not supported, and their replacements."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NAMES_BY_REPLACEMENT = {
         momentumRegressor momentumDerivativeRegressor momentumDerivativeSlotineLiRegressor
         biasWrenchDerivative""",
     # Containers.
-    "MatrixDynSize, which takes the size that a result needs": """
+    "MatrixDynSize, which is resized to its result": """
         FreeFloatingMassMatrix FrameFreeFloatingJacobian""",
     "a NumPy array": "DynamicSpan DynamicMatrixView",
     "a dictionary": "StringToDoubleUnorderedMap",
     "a list": "IntVector LinksSolidShapesVector",
     "methods of Python lists": "assign erase swap front back pop_back resize",
-    "the length or the shape": "isConsistent",
+    "len() or the shape": "isConsistent",
     # Vectors, rotations, poses and inertias.
     "SpatialMotionVector": "SpatialMotionVectorBase",
     "SpatialForceVector": "SpatialForceVectorBase",
@@ -52,7 +52,7 @@ _NAMES_BY_REPLACEMENT = {
         getTranslationSpatialAcc getPointOnAxisClosestToGivenPoint
         getDistanceBetweenAxisAndPoint""",
     # Robots and shapes.
-    "additional frames, which sensors of a file become": "sensors SensorsList",
+    "additional frames, which represent the sensors of a file": "sensors SensorsList",
     "addLink and addJoint": """
         setIndex setDOFsOffset setPosCoordsOffset
         insertLinkToExistingJointAndAddJointForDisplacedLink""",
@@ -78,7 +78,7 @@ _NAMES_BY_REPLACEMENT = {
         exportingOptions""",
     "the model that init was called with": "model",
     # Estimation.
-    "iDynTree itself; linkwork has nothing like it": """
+    "iDynTree itself; linkwork has no counterpart": """
         ExtWrenchesAndJointTorquesEstimator BerdyHelper SimpleLeggedOdometry AttitudeMahonyFilter
         AttitudeQuaternionEKF SubModelDecomposition""",
 }
@@ -86,13 +86,13 @@ INSTEAD = {name: hint for hint, names in _NAMES_BY_REPLACEMENT.items() for name 
 
 
 def no_attribute(owner: str, name: str) -> AttributeError:
-    """The error for a name of iDynTree that is not here."""
+    """Return the error for a name of iDynTree that is not supported."""
     hint = f"; use {INSTEAD[name]}" if name in INSTEAD else ""
     return AttributeError(f"{owner} has no attribute {name!r}{hint}", name=name)
 
 
 class PartialType(type):
-    """The class of `Partial`, so that static methods have the same errors."""
+    """The class of `Partial`, which raises the same errors for static methods."""
 
     if not TYPE_CHECKING:  # so that type checkers report misspelled names
 
@@ -101,7 +101,7 @@ class PartialType(type):
 
 
 class Partial(metaclass=PartialType):
-    """A class of iDynTree of which a part is here; errors say what to use instead of the rest."""
+    """A class of iDynTree that is partially supported; errors name the replacement."""
 
     if not TYPE_CHECKING:
 

@@ -1,15 +1,15 @@
-"""Vectors and matrices under iDynTree's names, and how methods return them.
+"""Vectors and matrices with iDynTree's names, and how methods return them.
 
 All are NumPy arrays of float64 and can be used as such. An operation whose result has the same
-shape keeps the class; slices and other shapes are ordinary arrays. These things are iDynTree's:
+shape keeps the class; slices and other shapes are ordinary arrays. These differ from NumPy:
 
 `a * b`     if both are of these classes, the product in the table of `geometry`, or an error; with
-            an ordinary array it is NumPy's for bare vectors and matrices, and an error for
+            an ordinary array it is NumPy's for plain vectors and matrices, and an error for
             geometric classes
 `len(M)`    rows times columns
 `v.size`    NumPy's number, which can also be called: `v.size()`
 `a += b`    a new object for geometric classes, so that other references to `a` keep their value
-`if v:`     whether there are elements, whatever they are; comparisons return ordinary arrays
+`if v:`     whether there are elements, whatever their values; comparisons return ordinary arrays
 
 Results   each method returns its result, or writes it to an array of the caller and returns True
 """
@@ -32,44 +32,45 @@ from linkwork.model.pose import as_floats
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Kind = TypeVar("Kind", bound="Numbers")
+Kind = TypeVar("Kind", bound="BaseArray")
 
 PRODUCTS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
-"""What `left * right` is, by the classes of both; `geometry` fills it."""
+"""Functions for `left * right`, by the classes of both; filled by `geometry`."""
 
 
 class Size(int):
-    """The number of elements, which may be called as iDynTree's `size()` is."""
+    """The number of elements, which can be called like iDynTree's `size()`."""
 
     def __call__(self) -> int:
-        """The number itself."""
+        """Return the number."""
         return int(self)
 
 
-class Numbers(Partial, np.ndarray[Any, np.dtype[np.float64]]):
-    """An array of fixed shape: zeros, or the given numbers in row-major order."""
+class BaseArray(Partial, np.ndarray[Any, np.dtype[np.float64]]):
+    """An array of fixed shape: zeros, or values in row-major order."""
 
     SHAPE: ClassVar[tuple[int, ...]] = ()
-    FAMILY: ClassVar[str] = ""  # geometric classes of different families are not added
+    FAMILY: ClassVar[str] = ""  # geometric classes of different families cannot be added
     ADDITIVE: ClassVar[bool] = True  # False: only matrix products keep the class, sums do not
 
-    def __new__(cls, *numbers: ArrayLike) -> Self:
+    def __new__(cls, *values: ArrayLike) -> Self:
         """Create an array of this class."""
-        if not numbers:
+        if not values:
             return array_of(cls, np.zeros(cls.SHAPE))
-        flat = np.concatenate([np.ravel(as_floats(part, cls.__name__)) for part in numbers])
+        flat = np.concatenate([np.ravel(as_floats(part, cls.__name__)) for part in values])
         if flat.size != prod(cls.SHAPE):
-            raise ShapeError(f"{cls.__name__}: expected {prod(cls.SHAPE)} numbers, got {flat.size}")
+            message = f"{cls.__name__}: expected {prod(cls.SHAPE)} elements, got {flat.size}"
+            raise ShapeError(message)
         return array_of(cls, flat.reshape(cls.SHAPE))
 
     @classmethod
     def FromPython(cls, _in: ArrayLike) -> Self:
-        """The same numbers, as an array of this class."""
+        """Return an array of this class with the same values."""
         return cls(_in)
 
     @classmethod
     def Zero(cls) -> Self:
-        """An array of zeros."""
+        """Return an array of zeros."""
         return array_of(cls, np.zeros(cls.SHAPE))
 
     def __getitem__(self, key: Any) -> Any:
@@ -81,16 +82,16 @@ class Numbers(Partial, np.ndarray[Any, np.dtype[np.float64]]):
     def __bool__(self) -> bool:
         return len(self) > 0
 
-    def __eq__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is no array of numbers
+    def __eq__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is allowed
         return False if other is None else super().__eq__(other)
 
-    def __ne__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is no array of numbers
+    def __ne__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is allowed
         return True if other is None else super().__ne__(other)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - as NumPy's arrays
 
     def __call__(self, *index: int) -> float:
-        """The element at an index, or at a row and a column."""
+        """Return the element at an index, or at a row and a column."""
         return float(self[self._checked(*index)])
 
     def __str__(self) -> str:
@@ -139,7 +140,7 @@ class Numbers(Partial, np.ndarray[Any, np.dtype[np.float64]]):
         return Size(prod(self.shape))
 
     def toNumPy(self) -> Array:
-        """A copy as an ordinary array."""
+        """Return a copy as an ordinary array."""
         return np.array(self, subok=False)
 
     def zero(self) -> None:
@@ -147,35 +148,35 @@ class Numbers(Partial, np.ndarray[Any, np.dtype[np.float64]]):
         self[...] = 0.0
 
     def toString(self) -> str:
-        """The elements as text, one row per line."""
+        """Format the elements, one row per line."""
         rows = np.atleast_2d(self.view(np.ndarray))
-        lines = (" ".join(f"{number:g}" for number in row) for row in rows.tolist())
+        lines = (" ".join(f"{value:g}" for value in row) for row in rows.tolist())
         return "\n".join(lines)
 
     def _checked(self, *index: int) -> tuple[int, ...]:
-        """The index as a tuple of integers; an error if it is out of range."""
+        """Return the index as a tuple of integers; raise if it is out of range."""
         try:
-            numbers = tuple(as_index(number) for number in index)
+            indices = tuple(as_index(value) for value in index)
         except TypeError:
             raise ArgumentError(f"{type(self).__name__}: expected indices, got {index}") from None
-        fits = len(numbers) == self.ndim and all(
-            0 <= number < count for number, count in zip(numbers, self.shape, strict=True)
+        fits = len(indices) == self.ndim and all(
+            0 <= k < count for k, count in zip(indices, self.shape, strict=True)
         )
         if not fits:
             shape = " x ".join(map(str, self.shape))
             raise ValueRangeError(
-                f"index {numbers}: this {type(self).__name__} has {shape} numbers"
+                f"index {indices}: this {type(self).__name__} has {shape} elements"
             )
-        return numbers
+        return indices
 
     def _check_family(self, other: Any, sign: str) -> None:
-        theirs = getattr(other, "FAMILY", "")
-        if self.FAMILY and theirs and theirs != self.FAMILY:
-            text = f"{type(self).__name__} {sign} {type(other).__name__} has no meaning"
-            raise ArgumentError(text)
+        other_family = getattr(other, "FAMILY", "")
+        if self.FAMILY and other_family and other_family != self.FAMILY:
+            message = f"{type(self).__name__} {sign} {type(other).__name__} is not defined"
+            raise ArgumentError(message)
 
 
-class Vector(Numbers):
+class Vector(BaseArray):
     """An array with one index."""
 
     def getVal(self, index: int) -> float:
@@ -188,7 +189,7 @@ class Vector(Numbers):
         return True
 
 
-class Matrix(Numbers):
+class Matrix(BaseArray):
     """An array with rows and columns."""
 
     def getVal(self, row: int, col: int) -> float:
@@ -210,21 +211,21 @@ class Matrix(Numbers):
 
 
 class VectorDynSize(Vector):
-    """A vector of any length: zeros of a given length, or a copy of an array."""
+    """A vector of any length: zeros of a length, or a copy of an array."""
 
-    def __new__(cls, numbers: ArrayLike = 0) -> Self:
+    def __new__(cls, values: ArrayLike = 0) -> Self:
         """Create a vector."""
-        if isinstance(numbers, (int, np.integer)):
-            return array_of(cls, np.zeros(int(numbers)))
-        return array_of(cls, np.ravel(as_floats(numbers, cls.__name__)))
+        if isinstance(values, (int, np.integer)):
+            return array_of(cls, np.zeros(int(values)))
+        return array_of(cls, np.ravel(as_floats(values, cls.__name__)))
 
     def resize(self, newSize: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Change the length; elements that fit stay, new ones are 0."""
+        """Change the length; elements within it are kept, new ones are 0."""
         super().resize((int(newSize),), refcheck=False)
 
 
 class MatrixDynSize(Matrix):
-    """A matrix of any shape: zeros of a given shape, or a copy of an array."""
+    """A matrix of any shape: zeros of a shape, or a copy of an array."""
 
     def __new__(cls, rows: ArrayLike = 0, cols: int | None = None) -> Self:
         """Create a matrix from its number of rows and columns, or from an array."""
@@ -233,19 +234,19 @@ class MatrixDynSize(Matrix):
         return array_of(cls, np.zeros((int(rows), int(cols or 0))))  # pyright: ignore[reportArgumentType] - a number here
 
     def resize(self, _newRows: int, _newCols: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Change the shape; the elements are meaningless afterwards."""
+        """Change the shape; the elements are undefined afterwards."""
         super().resize((int(_newRows), int(_newCols)), refcheck=False)
 
 
-def array_of(kind: type[Kind], numbers: Array) -> Kind:
-    """A copy of an array as one of iDynTree's classes."""
-    array = np.ndarray.__new__(kind, numbers.shape)
-    array[...] = numbers
+def array_of(kind: type[Kind], values: Array) -> Kind:
+    """Copy an array to one of iDynTree's classes."""
+    array = np.ndarray.__new__(kind, values.shape)
+    array[...] = values
     return array
 
 
-def result(value: Array, out: Any, kind: type[Numbers] = MatrixDynSize) -> Any:
-    """The value as an array of a class; or True, after writing it to `out`."""
+def result(value: Array, out: Any, kind: type[BaseArray] = MatrixDynSize) -> Any:
+    """Return the value as an array of a class; or write it to `out` and return True."""
     if out is None:
         return array_of(kind, value)
     write(value, out)
@@ -253,10 +254,10 @@ def result(value: Array, out: Any, kind: type[Numbers] = MatrixDynSize) -> Any:
 
 
 def write(value: Array, out: Any) -> None:
-    """Write to an array of the caller; iDynTree's classes of any size take the size needed.
+    """Write to an array of the caller; iDynTree's classes of any size are resized.
 
     Raises:
-        ArgumentError: it is no array.
+        ArgumentError: `out` is not an array.
         ShapeError: it has another shape.
     """
     if not isinstance(out, np.ndarray):
@@ -268,9 +269,9 @@ def write(value: Array, out: Any) -> None:
     out[...] = value
 
 
-def _product(left: Numbers, right: Any, numpy_product: Callable[[Any], Any]) -> Any:
-    """What iDynTree means by the product, or NumPy's where it can mean nothing else."""
-    if isinstance(right, Numbers) or hasattr(right, "FAMILY"):
+def _product(left: BaseArray, right: Any, numpy_product: Callable[[Any], Any]) -> Any:
+    """Return iDynTree's product, or NumPy's where it is unambiguous."""
+    if isinstance(right, BaseArray) or hasattr(right, "FAMILY"):
         for left_class in type(left).__mro__:
             for right_class in type(right).__mro__:
                 if (left_class, right_class) in PRODUCTS:
@@ -282,8 +283,8 @@ def _product(left: Numbers, right: Any, numpy_product: Callable[[Any], Any]) -> 
 
 
 def _no_product(left: object, right: object) -> ArgumentError:
-    text = f"{type(left).__name__} * {type(right).__name__} is no product of iDynTree"
-    return ArgumentError(f"{text}; np.multiply multiplies number by number")
+    message = f"iDynTree has no product {type(left).__name__} * {type(right).__name__}"
+    return ArgumentError(f"{message}; use np.multiply for an elementwise product")
 
 
 class Vector3(Vector):

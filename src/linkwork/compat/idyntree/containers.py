@@ -1,4 +1,4 @@
-"""Lists, constants, and arrays sized by a robot, under iDynTree's names."""
+"""Lists, constants, and arrays sized by a robot, with iDynTree's names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.absent import Partial
-from linkwork.compat.idyntree.arrays import Numbers, VectorDynSize, array_of
+from linkwork.compat.idyntree.arrays import BaseArray, VectorDynSize, array_of
 from linkwork.compat.idyntree.geometry import Transform, Wrench
 from linkwork.errors import ValueRangeError
 
@@ -31,13 +31,13 @@ cvar = SimpleNamespace(
     FRAME_INVALID_NAME="",
     TRAVERSAL_INVALID_INDEX=TRAVERSAL_INVALID_INDEX,
 )
-"""Where iDynTree itself keeps its constants."""
+"""iDynTree's constants, in the namespace where its bindings have them."""
 
 Item = TypeVar("Item")
 
 
 class StdIterator(Generic[Item]):
-    """Iterates over a list as iDynTree's iterators do in Python: `next()` returns an item."""
+    """An iterator with iDynTree's method `next()`, which returns an item."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._items = iter(items)
@@ -46,10 +46,10 @@ class StdIterator(Generic[Item]):
         return self._items
 
     def next(self) -> Item:
-        """The next item.
+        """Return the next item.
 
         Raises:
-            StopIteration: there is none.
+            StopIteration: there are no more items.
         """
         return next(self._items)
 
@@ -57,7 +57,7 @@ class StdIterator(Generic[Item]):
 
 
 class StdVector(Partial, list[Item], Generic[Item]):
-    """A Python list that also has the most used methods of C++'s vector."""
+    """A Python list with the most common methods of C++'s vector."""
 
     def append(self, x: Item) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
         """Append an item."""
@@ -74,7 +74,7 @@ class StdVector(Partial, list[Item], Generic[Item]):
         return not self
 
     def begin(self) -> StdIterator[Item]:
-        """An iterator at the first item."""
+        """Return an iterator at the first item."""
         return StdIterator(self)
 
 
@@ -86,13 +86,13 @@ class IndexVector(StdVector[int]):
     """A list of indices."""
 
 
-class LinkArray(Numbers):
-    """One element for each link of a robot, zeros or identities at first.
+class LinkArray(BaseArray):
+    """One element for each link of a robot, initially zeros or identities.
 
-    `array(link)` and `array[link]` are an element; changes to it change the array.
+    `array(link)` and `array[link]` are elements; changes to them change the array.
     """
 
-    ELEMENT: ClassVar[type[Numbers]] = Numbers
+    ELEMENT: ClassVar[type[BaseArray]] = BaseArray
 
     def __new__(cls, model: Model | int = 0) -> Self:
         """Create an array for a robot, or for a number of links."""
@@ -101,9 +101,9 @@ class LinkArray(Numbers):
         return array_of(cls, np.broadcast_to(element.toNumPy(), (links, *element.shape)))
 
     def __call__(self, link: int) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - one index, and an element
-        """The element of a link; changes to it change this array."""
+        """Return the element of a link; changes to it change this array."""
         if not 0 <= link < len(self):
-            raise ValueRangeError(f"link index {link}: there are {len(self)}, from 0")
+            raise ValueRangeError(f"link index {link}: expected 0 to {len(self) - 1}")
         return self[link]
 
     def __getitem__(self, key: Any) -> Any:
@@ -118,7 +118,7 @@ class LinkArray(Numbers):
         return self.shape[0]
 
     def toString(self, model: Model | None = None) -> str:
-        """The elements as text, with the names of the links if their robot is given."""
+        """Format the elements, with the names of the links if their robot is passed."""
         names = [f"{model.getLinkName(k)}: " if model else "" for k in range(len(self))]
         return "\n".join(f"{name}{self[k].toString()}" for k, name in enumerate(names))
 
@@ -136,33 +136,33 @@ class LinkPositions(LinkArray):
 
 
 class JointPosDoubleArray(VectorDynSize):
-    """Joint positions: of a robot, of a length, or a copy of an array; 0 unless given."""
+    """Joint positions of a robot, zeros of a length, or a copy of an array."""
 
-    def __new__(cls, numbers: Model | ArrayLike = 0) -> Self:
+    def __new__(cls, values: Model | ArrayLike = 0) -> Self:
         """Create joint positions."""
-        return super().__new__(cls, cls._size(numbers))
+        return super().__new__(cls, cls._size(values))
 
     def resize(self, newSize: Model | int) -> None:
-        """Take the length of a robot, or another one."""
+        """Change the length to that of a robot, or to a number."""
         super().resize(self._size(newSize))
 
     @classmethod
-    def _size(cls, numbers: Any) -> Any:
-        """The number of positions of a robot; anything else as it is."""
-        return getattr(numbers, "getNrOfPosCoords", lambda: numbers)()
+    def _size(cls, values: Any) -> Any:
+        """Return the number of positions of a robot; other values unchanged."""
+        return getattr(values, "getNrOfPosCoords", lambda: values)()
 
 
 class JointDOFsDoubleArray(JointPosDoubleArray):
-    """Joint velocities or torques: of a robot, of a length, or a copy of an array."""
+    """Joint velocities or torques of a robot, zeros of a length, or a copy of an array."""
 
     @classmethod
-    def _size(cls, numbers: Any) -> Any:
-        """The number of velocities of a robot; anything else as it is."""
-        return getattr(numbers, "getNrOfDOFs", lambda: numbers)()
+    def _size(cls, values: Any) -> Any:
+        """Return the number of velocities of a robot; other values unchanged."""
+        return getattr(values, "getNrOfDOFs", lambda: values)()
 
 
-class FreeFloatingGeneralizedTorques(Numbers):
-    """(6 + n,) the wrench on the base, then the joint torques; 0 at first."""
+class FreeFloatingGeneralizedTorques(BaseArray):
+    """(6 + n,) the wrench on the base, then the joint torques; initially 0."""
 
     def __new__(cls, model: Model | None = None) -> Self:
         """Create forces that are 0."""
@@ -181,7 +181,7 @@ class FreeFloatingGeneralizedTorques(Numbers):
         return self.shape[0] - 6
 
     def resize(self, model: Model) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Take the size of a robot, and 0 everywhere."""
+        """Change the size to that of a robot, and set all elements to 0."""
         super().resize((6 + model.getNrOfDOFs(),), refcheck=False)
         self.zero()
 

@@ -1,15 +1,15 @@
-"""A robot as iDynTree sees it: its order of parts, its frames, and reduced robots.
+"""Conversion of robots to iDynTree's order of parts and its frames, and reduced robots.
 
-iDynTree stores the joints of a file in a hash table, and visits the robot in the order in which the
-table of its C++ library lists them: an accident of that library, which no document promises. The
-order here holds for iDynTree built with GCC, as its Linux packages are: the same hash, the same
-growth, the same bucket for each new name. With other C++ libraries the order of siblings may differ
-in iDynTree itself; then the order can be given.
+iDynTree stores the joints of a file in a hash table and visits the robot in the order of that
+table, an implementation detail of its C++ library. The order here is that of iDynTree built with
+GCC, as its Linux packages are: the same hash, the same growth, the same bucket for each new name.
+With other C++ libraries the order of siblings may differ in iDynTree itself; then the order can be
+passed.
 
-Steps     moving joints in the order of their table, then fixed ones
-          links without mass that are connected by one fixed joint only become frames, the root
-          too; their shapes go to the link that holds them
-          a traversal from the base numbers the links; joints follow it, moving ones first
+Steps     moving joints in the order of their table, then fixed ones;
+          links without mass that are connected by only one fixed joint become frames, including
+          the root; their shapes are moved to the link they are fixed to;
+          a traversal from the base orders the links; joints follow it, moving ones first
 Sensors   each becomes a frame: force-torque sensors, then accelerometers, then gyroscopes, each in
           the order of the file. That of a force-torque sensor is on the outer link of its joint, at
           `child`, `parent` or `sensor`. Names that a link or another frame has are skipped
@@ -52,37 +52,37 @@ class Visit(NamedTuple):
 
 
 def traversal(model: Model, base: str) -> tuple[Visit, ...]:
-    """The links from a base on: all neighbors of a link, then those of the last of them."""
+    """Return the links from a base: all neighbors of a link, then those of the last of them."""
     visits = [Visit(base, None, None)]
     waiting = visits[:]
     while waiting:
-        here = waiting.pop()
-        for other, joint in model.neighbors(here.link):
-            if other != here.parent:
-                visits.append(Visit(other, here.link, model.joint(joint)))
+        visit = waiting.pop()
+        for other, joint in model.neighbors(visit.link):
+            if other != visit.parent:
+                visits.append(Visit(other, visit.link, model.joint(joint)))
                 waiting.append(visits[-1])
     return tuple(visits)
 
 
 def as_in_idyntree(model: Model, order: Sequence[str] | None = None) -> Model:
-    """The robot with the links, joints and frames that iDynTree makes of its file.
+    """Return the robot with the links, joints and frames that iDynTree derives from its file.
 
     Args:
-        model: the robot, as its file describes it.
-        order: names of joints in the order that iDynTree has; those left out come after
-            them. Without it, the order of GCC's hash table is assumed.
+        model: the robot, as in its file.
+        order: names of joints in the order of iDynTree; others come after them. If not given, the
+            order of GCC's hash table is used.
 
     Raises:
         NameNotFoundError: no joint has such a name.
     """
     fixed = {joint.name for joint in model.joints if joint.kind == "fixed"}
     names = [joint.name for joint in model.joints]
-    given = [model.joint(name).name for name in order or ()]
+    passed = [model.joint(name).name for name in order or ()]
     guess = (
         *table_order(name for name in names if name not in fixed),
         *table_order(name for name in names if name in fixed),
     )
-    table = sorted(guess, key=lambda name: given.index(name) if name in given else len(given))
+    table = sorted(guess, key=lambda name: passed.index(name) if name in passed else len(passed))
     hashed = replace(model, joints=tuple(model.joint(name) for name in table))
     mounts = _fake_links(hashed)
     fakes = [_as_frame(name, mount) for name, mount in mounts.items()]
@@ -98,43 +98,43 @@ def as_in_idyntree(model: Model, order: Sequence[str] | None = None) -> Model:
 
 
 def numbered(model: Model, base: str) -> Model:
-    """The robot with its parts in the order of a traversal from a base, moving joints first."""
+    """Return the robot with its parts in the order of a traversal, moving joints first."""
     visits = traversal(model, base)
-    met = [visit.joint for visit in visits if visit.joint]
-    index = {visit.link: number for number, visit in enumerate(visits)}
+    joints = [visit.joint for visit in visits if visit.joint]
+    order = {visit.link: index for index, visit in enumerate(visits)}
     return Model(
         name=model.name,
         links=tuple(model.link(visit.link) for visit in visits),
-        joints=tuple(sorted(met, key=lambda joint: joint.kind == "fixed")),
-        frames=tuple(sorted(model.frames, key=lambda frame: index[frame.link])),
+        joints=tuple(sorted(joints, key=lambda joint: joint.kind == "fixed")),
+        frames=tuple(sorted(model.frames, key=lambda frame: order[frame.link])),
     )
 
 
 def table_order(names: Iterable[str]) -> list[str]:
-    """Names in the order of GCC's unordered_map after inserting them one by one."""
+    """Return names in the order of GCC's unordered_map after inserting them one by one."""
     order: list[str] = []
     buckets = 0
     hashes: dict[str, int] = {}
     for name in names:
         hashes[name] = _hash(name.encode())
         waiting = [name]
-        if len(order) == buckets:  # the table grows: every name is put in again
+        if len(order) == buckets:  # the table grows: every name is inserted again
             buckets = next(size for size in _BUCKETS if size > buckets)
             waiting, order = [*order, name], []
-        for each in waiting:
-            _put(order, each, hashes, buckets)
+        for waiting_name in waiting:
+            _put(order, waiting_name, hashes, buckets)
     return order
 
 
 def _put(order: list[str], name: str, hashes: dict[str, int], buckets: int) -> None:
-    """In front of the names in the same bucket, or of all if there are none."""
-    mine = hashes[name] % buckets
-    same = (index for index, other in enumerate(order) if hashes[other] % buckets == mine)
+    """Insert a name in front of the names in the same bucket, or of all if there are none."""
+    bucket = hashes[name] % buckets
+    same = (index for index, other in enumerate(order) if hashes[other] % buckets == bucket)
     order.insert(next(same, 0), name)
 
 
 def _hash(data: bytes) -> int:
-    """MurmurHash64A, in 8-byte words of the lower byte first."""
+    """Return MurmurHash64A, with little-endian 8-byte words."""
     value = _SEED ^ (len(data) * _MULTIPLIER & _WORD)
     words = len(data) - len(data) % 8  # bytes in complete words
     for start in range(0, words, 8):
@@ -151,9 +151,9 @@ def _mixed(word: int) -> int:
 
 
 def _fake_links(model: Model) -> dict[str, Joint]:
-    """Links without mass whose only joint is fixed, with that joint.
+    """Return links without mass whose only joint is fixed, with that joint.
 
-    Where two such links hold each other, iDynTree fails to make frames of them, and keeps both.
+    Where two such links are fixed to each other, iDynTree does not convert them to frames.
     """
     fakes: dict[str, Joint] = {}
     carrying = {frame.link for frame in model.frames}
@@ -175,7 +175,7 @@ def _as_frame(name: str, mount: Joint) -> Frame:
 
 
 def _with_shapes(model: Model, link: Link, fakes: Iterable[Frame]) -> Link:
-    """The link with the shapes of the links that have become frames on it."""
+    """Return the link with the shapes of the links that have become frames on it."""
     poses = {fake.name: fake.link_H_frame for fake in fakes if fake.link == link.name}
     if not poses:
         return link
@@ -190,7 +190,7 @@ def _with_shapes(model: Model, link: Link, fakes: Iterable[Frame]) -> Link:
 def _moved_shapes(
     poses: dict[str, Pose], shapes: dict[str, tuple[Shape, ...]]
 ) -> tuple[Shape, ...]:
-    """The shapes of some links, posed on one of them, in the order of the table of shapes."""
+    """Return the shapes of some links, moved to one of them, in the order of iDynTree's table."""
     order = table_order(name for name in shapes if shapes[name])
     return tuple(
         replace(shape, link_H_shape=composed(poses[name], shape.link_H_shape))
@@ -203,18 +203,18 @@ def _moved_shapes(
 def reduced_model(
     robot: Model, base: str, joints: Sequence[str], positions: Mapping[str, ArrayLike]
 ) -> Model:
-    """Keep some joints; links that are connected by the others become one.
+    """Keep some joints; links that are connected by other joints are merged.
 
     Args:
         robot: the robot.
-        base: where the traversal that numbers the links starts.
-        joints: those to keep, in their new order; fixed ones too.
-        positions: where the others are locked; at 0 if not given. Positions of joints that are
+        base: link where the traversal that orders the links starts.
+        joints: the joints to keep, in their new order, including fixed ones.
+        positions: positions of the locked joints; 0 if not given. Positions of joints that are
             kept, fixed or unknown are ignored.
 
     Returns:
-        the robot. A group of links that became one has the name and the frame of the link nearest
-        to the base; the others are frames on it.
+        The robot. A group of merged links has the name and the frame of the link nearest to the
+        base; the others are frames on it.
     """
     if isinstance(joints, str):
         raise ArgumentError(f"consideredJoints: expected a list of names, got {shown(joints)}")
@@ -226,7 +226,7 @@ def reduced_model(
         if joint.nq and joint.name in positions and joint.name not in free
     }
     locked = reduced(robot, free, locks)
-    visits = traversal(robot, base)  # of the robot, as locking has put the joints in another order
+    visits = traversal(robot, base)  # of the original robot: locking reorders the joints
     heads, poses = _groups(locked, visits, set(kept))
     groups = {head: [name for name in heads if heads[name] == head] for head in heads.values()}
     return Model(
@@ -242,7 +242,7 @@ def reduced_model(
 def _groups(
     locked: Model, visits: Iterable[Visit], kept: set[str]
 ) -> tuple[dict[str, str], dict[str, Pose]]:
-    """For each link the first link of its group, and its pose in it; in the order of visits."""
+    """Return the first link of each link's group, and the pose in it, in the order of visits."""
     heads: dict[str, str] = {}
     poses: dict[str, Pose] = {}
     for link, parent, reached_by in visits:
@@ -257,7 +257,7 @@ def _groups(
 
 
 def _frames_on(robot: Model, members: Sequence[str], poses: Mapping[str, Pose]) -> Iterator[Frame]:
-    """All links of a group but the first as frames, each followed by its additional frames."""
+    """Yield all links of a group except the first as frames, each with its additional frames."""
     head = members[0]
     for name in members:
         if name != head:
@@ -269,18 +269,18 @@ def _frames_on(robot: Model, members: Sequence[str], poses: Mapping[str, Pose]) 
 
 
 def with_sensor_frames(model: Model, source: str | bytes | PathLike[str]) -> Model:
-    """The robot with a frame for each sensor that its file has.
+    """Return the robot with a frame for each sensor in its file.
 
     Args:
-        model: the robot, numbered as in iDynTree.
-        source: the file it was loaded from, or its text.
+        model: the robot, in the order of iDynTree.
+        source: the file it was loaded from, or its contents.
 
     Raises:
-        ParseError: a sensor has invalid numbers, or its joint or link does not exist.
+        ParseError: a sensor has invalid values, or its joint or link does not exist.
     """
-    text = read_source(source)
-    document = parse_xml(text)
-    report = Report(text.name, document.lines)
+    contents = read_source(source)
+    document = parse_xml(contents)
+    report = Report(contents.name, document.lines)
     robot = Part(document.root, "", report)
     if robot.tag != "robot":
         return model
@@ -310,21 +310,21 @@ def with_sensor_frames(model: Model, source: str | bytes | PathLike[str]) -> Mod
 def _sensor_mount(
     sensor: Part, kind: str, model: Model, outer: Mapping[str, str]
 ) -> tuple[str, Pose]:
-    """Link and pose of a sensor; reports an error if its joint or link does not exist."""
-    what = "joint" if kind == _FORCE_TORQUE else "link"
+    """Return link and pose of a sensor; report an error if its joint or link does not exist."""
+    kind_of_parent = "joint" if kind == _FORCE_TORQUE else "link"
     parent = sensor.required_child("parent")
-    name = parent.required_attribute(what) if parent else ""
-    if name not in (outer if what == "joint" else model.frame_names):
-        sensor.error(f"there is no {what} {name!r}")
+    name = parent.required_attribute(kind_of_parent) if parent else ""
+    if name not in (outer if kind_of_parent == "joint" else model.frame_names):
+        sensor.error(f"there is no {kind_of_parent} {name!r}")
         return "", IDENTITY
-    if what == "link":
+    if kind_of_parent == "link":
         return name, _origin(sensor)
     link, details = outer[name], sensor.child(_FORCE_TORQUE)
     frame = details.child("frame") if details else None
-    where = (frame.element.text or "").strip() if frame else ""
-    if where == "parent":
+    location = (frame.element.text or "").strip() if frame else ""
+    if location == "parent":
         return link, as_pose(neutral_transform(model.joint(name), child=link))
-    return link, _origin(sensor) if where == "sensor" else IDENTITY
+    return link, _origin(sensor) if location == "sensor" else IDENTITY
 
 
 def _origin(sensor: Part) -> Pose:

@@ -1,8 +1,8 @@
-"""Points, directions, spatial vectors, rotations, poses and inertias under iDynTree's names.
+"""Points, directions, spatial vectors, rotations, poses and inertias with iDynTree's names.
 
 6-vectors   [linear; angular]
 Poses       a rotation or a pose is that of a frame b in a frame a
-Products    the table `PRODUCTS` at the end says what `left * right` is
+Products    the table `PRODUCTS` at the end defines `left * right`
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GeomVector3(Vector3):
         return array_of(GeomVector3, np.cross(self.toNumPy(), GeomVector3(other).toNumPy()))
 
     def exp(self) -> Rotation:
-        """Rotation by this vector, angle times axis."""
+        """Return the rotation with this rotation vector."""
         return array_of(Rotation, so3.exp(self.toNumPy()))
 
 
@@ -58,33 +58,33 @@ class Position(Vector3):
 
 
 class Direction(Vector3):
-    """A vector of length 1; x unless three numbers are given, which are scaled."""
+    """A vector of length 1: three components that are normalized, or by default x."""
 
     FAMILY = "direction"
 
-    def __new__(cls, *numbers: ArrayLike) -> Self:
+    def __new__(cls, *values: ArrayLike) -> Self:
         """Create a direction."""
-        self = super().__new__(cls, *(numbers or ((1.0, 0.0, 0.0),)))
+        self = super().__new__(cls, *(values or ((1.0, 0.0, 0.0),)))
         self.Normalize()
         return self
 
     def Normalize(self, tol: float = 1e-12) -> None:
-        """Scale it to length 1; it becomes x if it is shorter than a tolerance."""
+        """Normalize it; it becomes x if it is shorter than a tolerance."""
         length = float(np.linalg.norm(self))
         self[...] = (1.0, 0.0, 0.0) if length < tol else self.view(np.ndarray) / length
 
     def reverse(self) -> Direction:
-        """The opposite direction."""
+        """Return the opposite direction."""
         return array_of(Direction, -self.toNumPy())
 
     def toString(self) -> str:
-        """The components as text."""
+        """Format the components."""
         x, y, z = self.tolist()
         return f" x {x:g} y {y:g} z {z:g}"
 
 
 class Axis(Partial):
-    """A line: x through the origin, a direction and a point, or another axis."""
+    """A line: by default x through the origin; a direction and a point; or another axis."""
 
     FAMILY = "axis"
 
@@ -92,7 +92,8 @@ class Axis(Partial):
         if len(parts) == 1 and isinstance(parts[0], Axis):
             parts = parts[0].getDirection(), parts[0].getOrigin()
         if len(parts) not in (0, 2):
-            raise ArgumentError(f"Axis: expected a direction and a point, got {len(parts)} parts")
+            message = f"Axis: expected a direction and a point, got {len(parts)} arguments"
+            raise ArgumentError(message)
         self._direction, self._origin = Direction(*parts[:1]), Position(*parts[1:])
 
     def __repr__(self) -> str:
@@ -102,7 +103,7 @@ class Axis(Partial):
         return self.toString()
 
     def toString(self) -> str:
-        """Direction and point as text."""
+        """Format direction and point."""
         return f"Direction: {self._direction.toString()} Origin: {self._origin.toString()}"
 
     def getDirection(self) -> Direction:
@@ -122,7 +123,7 @@ class Axis(Partial):
         self._origin[...] = Position(_position)
 
     def reverse(self) -> Axis:
-        """The same line with the opposite direction."""
+        """Return the same line with the opposite direction."""
         return Axis(self._direction.reverse(), self._origin)
 
 
@@ -146,19 +147,19 @@ class SpatialVector(Vector6):
         self[3:] = Vector3(_angularVec3)
 
     def asVector(self) -> Vector6:
-        """The same components as a bare vector."""
+        """Return the components as a plain vector."""
         return array_of(Vector6, self)
 
     def dot(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's, without an output
         """Power of a motion and a force."""
         if getattr(other, "FAMILY", "") == self.FAMILY:
-            text = f"{type(self).__name__}.dot: expected its dual, got a {type(other).__name__}"
-            raise ArgumentError(text)
+            message = f"{type(self).__name__}.dot: expected its dual, got a {type(other).__name__}"
+            raise ArgumentError(message)
         return self.view(np.ndarray).dot(np.asarray(other))
 
 
 class SpatialMotionVector(SpatialVector):
-    """A motion: transformed between frames as a velocity is."""
+    """A motion vector, transformed between frames like a velocity."""
 
     FAMILY = "motion"
 
@@ -186,7 +187,7 @@ class SpatialAcc(SpatialMotionVector):
 
 
 class SpatialForceVector(SpatialVector):
-    """A force: transformed between frames as a wrench is."""
+    """A force vector, transformed between frames like a wrench."""
 
     FAMILY = "force"
 
@@ -206,18 +207,18 @@ class ClassicalAcc(Vector6):
 
 
 class Rotation(Matrix3x3):
-    """Orientation of a frame b in a frame a; the identity unless nine numbers are given."""
+    """Orientation of a frame b in a frame a: nine elements, or by default the identity."""
 
     FAMILY = "rotation"
     ADDITIVE = False
 
-    def __new__(cls, *numbers: ArrayLike) -> Self:
+    def __new__(cls, *values: ArrayLike) -> Self:
         """Create a rotation."""
-        return super().__new__(cls, *(numbers or (np.eye(3),)))
+        return super().__new__(cls, *(values or (np.eye(3),)))
 
     @staticmethod
     def Identity() -> Rotation:
-        """No rotation."""
+        """Return the identity."""
         return Rotation()
 
     @staticmethod
@@ -247,11 +248,11 @@ class Rotation(Matrix3x3):
 
     @staticmethod
     def RotationFromQuaternion(quaternion: ArrayLike) -> Rotation:
-        """Rotation of a quaternion w, x, y, z, which is scaled to length 1."""
+        """Rotation of a quaternion w, x, y, z, which is normalized."""
         return array_of(Rotation, quat.to_rotation(quat.normalize(Vector4(quaternion).toNumPy())))
 
     def fromQuaternion(self, quaternion: ArrayLike) -> None:
-        """Become the rotation of a quaternion w, x, y, z, which is scaled to length 1."""
+        """Set the rotation of a quaternion w, x, y, z, which is normalized."""
         self[...] = Rotation.RotationFromQuaternion(quaternion)
 
     def asQuaternion(self) -> Vector4:
@@ -273,7 +274,7 @@ class Rotation(Matrix3x3):
         return roll, pitch, yaw
 
     def log(self) -> GeomVector3:
-        """Angle times axis."""
+        """Rotation vector: angle times axis."""
         return array_of(GeomVector3, so3.log(self.toNumPy()))
 
     def inverse(self) -> Rotation:
@@ -296,7 +297,7 @@ class Transform(Matrix4x4):
 
     @staticmethod
     def Identity() -> Transform:
-        """The pose of a frame in itself."""
+        """Return the identity."""
         return Transform()
 
     def asHomogeneousTransform(self) -> Matrix4x4:
@@ -304,7 +305,7 @@ class Transform(Matrix4x4):
         return array_of(Matrix4x4, self)
 
     def fromHomogeneousTransform(self, transform: ArrayLike) -> None:
-        """Become the pose of a matrix."""
+        """Set the pose from a matrix."""
         self[...] = Matrix4x4(transform)
 
     def asAdjointTransform(self) -> Matrix6x6:
@@ -336,11 +337,11 @@ class Transform(Matrix4x4):
         return array_of(Transform, se3.inverse(self.toNumPy()))
 
     def log(self) -> SpatialMotionVector:
-        """Velocity that leads to this pose in one second, in the moving axes."""
+        """Velocity that reaches this pose in one second, in the moving axes."""
         return array_of(SpatialMotionVector, se3.log(self.toNumPy()))
 
     def toString(self) -> str:
-        """The rotation, then the position, as text."""
+        """Format the rotation, then the position."""
         return f"{self.getRotation().toString()}\n {self.getPosition().toString()}"
 
 
@@ -351,15 +352,15 @@ class RotationalInertia(Matrix3x3):
 
 
 class SpatialInertia(Matrix6x6):
-    """Inertia of a body: 0, a matrix, or mass, center of mass and tensor about the origin."""
+    """Inertia of a body: zero, a matrix, or mass, center of mass and tensor about the origin."""
 
     FAMILY = "inertia"
 
-    def __new__(cls, *numbers: ArrayLike) -> Self:
+    def __new__(cls, *values: ArrayLike) -> Self:
         """Create an inertia."""
-        if len(numbers) != 3:
-            return super().__new__(cls, *numbers)
-        mass, com, tensor = numbers
+        if len(values) != 3:
+            return super().__new__(cls, *values)
+        mass, com, tensor = values
         self = super().__new__(cls)
         self[:3, :3] = float(np.asarray(mass)) * np.eye(3)
         self[3:, :3] = so3.wedge(float(np.asarray(mass)) * Position(com).toNumPy())
@@ -370,12 +371,12 @@ class SpatialInertia(Matrix6x6):
     def fromRotationalInertiaWrtCenterOfMass(
         self, mass: float, com: ArrayLike, rotInertia: ArrayLike
     ) -> None:
-        """Become the inertia of a mass, its center, and the tensor about that center."""
+        """Set the inertia from a mass, its center, and the tensor about that center."""
         tensor = RotationalInertia(rotInertia).toNumPy()
         self[...] = inertia.matrix(inertia.from_com(mass, Position(com).toNumPy(), tensor))
 
     def fromVector(self, inertialParams: ArrayLike) -> None:
-        """Become the inertia of m, m c, and ixx, ixy, ixz, iyy, iyz, izz about the origin."""
+        """Set the inertia from m, m c, and ixx, ixy, ixz, iyy, iyz, izz about the origin."""
         self[...] = inertia.matrix(Vector10(inertialParams).toNumPy())
 
     def asVector(self) -> Vector10:
@@ -410,15 +411,15 @@ class SpatialInertia(Matrix6x6):
 
     def isPhysicallyConsistent(self) -> bool:
         """Whether some distribution of mass has this inertia."""
-        numbers = self.asVector().toNumPy()
-        return bool(numbers[0] > 0 and inertia.is_physical(numbers))
+        parameters = self.asVector().toNumPy()
+        return bool(parameters[0] > 0 and inertia.is_physical(parameters))
 
 
 Rule = Callable[[Array, Array], Array]
 
 
 def _product(rule: Rule, kind: Any = None) -> Callable[[Any, Any], Any]:
-    """A product with the class of its right side, or with another class."""
+    """Build a product with the class of its right side, or with another class."""
     return lambda left, right: array_of(kind or type(right), rule(left.toNumPy(), right.toNumPy()))
 
 
@@ -435,7 +436,7 @@ def _moved_inertia(H: Array, M: Array) -> Array:
 
 
 def _translated(rule: Rule) -> Rule:
-    """A rule for poses, applied to a translation."""
+    """Apply a rule for poses to a translation."""
     return lambda p, vector: rule(se3.pose(np.eye(3), p), vector)
 
 

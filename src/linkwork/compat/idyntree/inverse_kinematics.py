@@ -1,11 +1,11 @@
-"""Inverse kinematics under iDynTree's names, solved by `lw.ik`.
+"""Inverse kinematics with iDynTree's names, solved by `lw.ik`.
 
 Targets       are reached as well as possible; `solve` may succeed without reaching them
 Constraints   frame constraints, and targets that are treated as constraints, must be met
 Base          floats unless a frame is constrained
 Anchor        one frame whose pose is constrained completely is the base of the computation, so this
               constraint is met exactly; the others have much larger weights than the targets, and
-              are solved alone at the end if the targets prevent them
+              are solved separately at the end if the targets prevent them
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ InverseKinematicsTreatTargetAsConstraintFull = 3
 
 POSITION, ROTATION, FULL = 1, 2, 3  # parts of a pose, as bits
 HARD = 1e6  # weight of a constraint; lw.ik scales residuals by its square root
-UNLIMITED = 1e20  # a larger limit is none
-TOLERANCE = 1e-6  # within which a target counts as reached, so that no other start is tried
+UNLIMITED = 1e20  # a larger limit means no limit
+TOLERANCE = 1e-6  # error below which a target counts as reached, so that no restart is needed
 RESTARTS = 64
 
 
 @dataclass
 class _Goal:
-    """A pose that a frame is to reach, and which parts of it count."""
+    """A target pose of a frame, and which parts of it are used."""
 
     pose: Array  # (4, 4)
     parts: int  # bits of POSITION and ROTATION
@@ -57,7 +57,7 @@ class _Goal:
     active: bool = True
 
     def weights(self) -> tuple[float, float]:
-        """Factors of both residuals for `lw.ik`; iDynTree's weights multiply their squares."""
+        """Return the factors of both residuals for `lw.ik`; iDynTree weights their squares."""
         position = HARD if self.constrained & POSITION else self.position_weight
         rotation = HARD if self.constrained & ROTATION else self.rotation_weight
         return (
@@ -71,10 +71,10 @@ class InverseKinematics(Partial):
 
     def __init__(self) -> None:
         self._full, self._reduced = Model(), Model()
-        self._considered: list[str] = []  # names of the joints that move
+        self._considered: list[str] = []  # names of the moving joints
         self._moving_coordinates: list[int] = []  # their indices in the positions of all joints
         self._base = ""
-        self._base_pose, self._positions = np.eye(4), np.zeros(0)  # where the robot is
+        self._base_pose, self._positions = np.eye(4), np.zeros(0)  # current configuration
         self._kd: dict[str, KinDyn] = {}  # by base
         self.clearProblem()
 
@@ -84,13 +84,13 @@ class InverseKinematics(Partial):
         consideredJoints: Sequence[str] = (),
         filetype: str = "urdf",
     ) -> bool:
-        """Load a robot; joints that are not considered, if any are named, do not move."""
+        """Load a robot; if joints are listed, the others do not move."""
         loader = ModelLoader()
         loader.loadModelFromFile(filename, filetype)
         return self.setModel(loader.model(), consideredJoints)
 
     def setModel(self, model: Model, consideredJoints: Sequence[str] = ()) -> bool:
-        """Take a robot; joints that are not considered, if any are named, do not move."""
+        """Set a robot; if joints are listed, the others do not move."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
         robot = model.robot
@@ -99,7 +99,7 @@ class InverseKinematics(Partial):
         self._considered = [name for name in considered if name in moving] or moving
         self._full = model.copy()
         if self._considered == moving:
-            self._reduced.become(self._full)
+            self._reduced.copy_from(self._full)
         else:
             createReducedModel(self._full, self._considered, self._reduced)
         self._moving_coordinates = [k for name in self._considered for k in self._coordinates(name)]
@@ -114,11 +114,11 @@ class InverseKinematics(Partial):
         return self._full
 
     def reducedModel(self) -> Model:
-        """The robot with the considered joints only."""
+        """The robot with only the considered joints."""
         return self._reduced
 
     def clearProblem(self) -> None:
-        """Forget targets, constraints and parameters; the robot stays."""
+        """Remove targets, constraints and parameters; the robot stays."""
         self._targets: dict[str, _Goal] = {}
         self._constraints: dict[str, _Goal] = {}
         self._com: Array | None = None
@@ -141,14 +141,14 @@ class InverseKinematics(Partial):
     def setCurrentRobotConfiguration(
         self, baseConfiguration: ArrayLike, jointConfiguration: ArrayLike
     ) -> bool:
-        """Set where the robot is: the start, and the positions of joints that do not move."""
+        """Set the current configuration: the start, and the positions of joints that are fixed."""
         self._check_model()
         positions = self._checked_positions(jointConfiguration, self._full, "jointConfiguration")
         self._base_pose, self._positions = Transform(baseConfiguration).toNumPy(), positions
         return True
 
     def setJointConfiguration(self, jointName: str, jointConfiguration: float) -> bool:
-        """Set where one joint is."""
+        """Set the current position of one joint."""
         self._positions[self._coordinates(jointName)] = jointConfiguration
         return True
 
@@ -166,7 +166,7 @@ class InverseKinematics(Partial):
         upper = np.ravel(as_floats(jointLimitsMax, "jointLimitsMax"))
         if not len(lower) == len(upper) == len(joints):
             sizes = f"{len(lower)} and {len(upper)}"
-            raise ShapeError(f"joint limits: expected {len(joints)} of each, got {sizes}")
+            raise ShapeError(f"joint limits: expected {len(joints)} elements each, got {sizes}")
         for joint, low, high in zip(joints, lower.tolist(), upper.tolist(), strict=True):
             joint.setPosLimits(
                 0,
@@ -180,7 +180,7 @@ class InverseKinematics(Partial):
     # Parameters.
 
     def setMaxIterations(self, max_iter: int) -> None:
-        """Set the largest number of steps from one start."""
+        """Set the largest number of iterations from one start."""
         self._iterations = int(max_iter)
 
     def setConstraintsTolerance(self, constr_tol: float) -> None:
@@ -188,27 +188,27 @@ class InverseKinematics(Partial):
         self._constraint_tolerance = float(constr_tol)
 
     def setCostTolerance(self, tol: float) -> None:
-        """No effect: a tolerance of IPOPT."""
+        """Do nothing: a tolerance of IPOPT."""
 
     def setMaxCPUTime(self, max_cpu_time: float) -> None:
-        """No effect: a time limit of IPOPT."""
+        """Do nothing: a time limit of IPOPT."""
 
     def setVerbosity(self, verbose: int) -> None:
-        """No effect: solving prints nothing."""
+        """Do nothing: solving prints nothing."""
 
     def setLinearSolverName(self, solverName: str) -> None:
-        """No effect: a linear solver of IPOPT."""
+        """Do nothing: a linear solver of IPOPT."""
 
     def setRotationParametrization(self, parametrization: int) -> None:
-        """No effect: `lw.ik` needs no parametrization of rotations."""
+        """Do nothing: `lw.ik` needs no parametrization of rotations."""
 
     # Constraints.
 
     def addFrameConstraint(self, frameName: str, constraintValue: ArrayLike | None = None) -> bool:
-        """Keep a frame at a pose; without one, at the pose that it has now.
+        """Keep a frame at a pose; if not given, at its current pose.
 
         Returns:
-            False if the frame has a constraint already.
+            False if the frame already has a constraint.
         """
         frame = self._frame(frameName)
         if constraintValue is None:
@@ -243,7 +243,7 @@ class InverseKinematics(Partial):
         return goal is not None
 
     def isFrameConstraintActive(self, frameName: str) -> bool:
-        """Whether a frame has a constraint that is enabled."""
+        """Whether a frame has an enabled constraint."""
         return frameName in self._constraints and self._constraints[frameName].active
 
     # Targets.
@@ -255,14 +255,14 @@ class InverseKinematics(Partial):
         positionWeight: float = 1.0,
         rotationWeight: float = 1.0,
     ) -> bool:
-        """Add a pose that a frame is to reach; False if the frame has a target already."""
+        """Add a target pose of a frame; False if the frame already has a target."""
         pose = Transform(targetValue).toNumPy()
         return self._add_target(frameName, _Goal(pose, FULL, positionWeight, rotationWeight))
 
     def addPositionTarget(
         self, frameName: str, targetValue: ArrayLike, positionWeight: float = 1.0
     ) -> bool:
-        """Add a position that the origin of a frame is to reach."""
+        """Add a target position of the origin of a frame."""
         return self._add_target(
             frameName, _Goal(_position_pose(targetValue), POSITION, positionWeight, 0.0)
         )
@@ -270,7 +270,7 @@ class InverseKinematics(Partial):
     def addRotationTarget(
         self, frameName: str, targetValue: ArrayLike, rotationWeight: float = 1.0
     ) -> bool:
-        """Add an orientation that a frame is to reach."""
+        """Add a target orientation of a frame."""
         return self._add_target(
             frameName, _Goal(_rotation_pose(targetValue), ROTATION, 0.0, rotationWeight)
         )
@@ -325,7 +325,7 @@ class InverseKinematics(Partial):
         return goal is not None
 
     def setCOMTarget(self, desiredPosition: ArrayLike, weight: float = 1.0) -> bool:
-        """Set a position that the center of mass is to reach."""
+        """Set a target position of the center of mass."""
         self._com, self._com_weight = Position(desiredPosition).toNumPy(), float(weight)
         return True
 
@@ -336,7 +336,7 @@ class InverseKinematics(Partial):
     def setCOMAsConstraintTolerance(self, tolerance: float = 1e-8) -> None:
         """Set the distance within which the constraint on the center of mass counts as met.
 
-        A smaller one than that of the other constraints has no effect.
+        A tolerance smaller than that of the other constraints has no effect.
         """
         self._com_tolerance = float(tolerance)
 
@@ -351,14 +351,14 @@ class InverseKinematics(Partial):
     def setDesiredFullJointsConfiguration(
         self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
     ) -> bool:
-        """Set positions of all joints to stay near to; a negative weight keeps the old one."""
+        """Set positions of all joints to stay near; a negative weight keeps the old one."""
         self._check_model()
-        what = "desiredJointConfiguration"
-        self._posture = self._checked_positions(desiredJointConfiguration, self._full, what)
+        name = "desiredJointConfiguration"
+        self._posture = self._checked_positions(desiredJointConfiguration, self._full, name)
         weights = np.unique(as_floats(weight, "weight"))
         if len(weights) != 1:
-            text = f"weight: expected one for all joints, got {shown(weight)}"
-            raise ArgumentError(f"{text}; lw.ik weighs all joints alike")
+            message = f"weight: expected the same for all joints, got {shown(weight)}"
+            raise ArgumentError(f"{message}; lw.ik has one weight for all joints")
         if weights[0] >= 0:
             self._posture_weight = float(weights[0])
         return True
@@ -366,7 +366,7 @@ class InverseKinematics(Partial):
     def setDesiredReducedJointConfiguration(
         self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
     ) -> bool:
-        """Set positions of the considered joints to stay near to."""
+        """Set positions of the considered joints to stay near."""
         self._check_model()
         joints = self._checked_positions(
             desiredJointConfiguration, self._reduced, "desiredJointConfiguration"
@@ -378,7 +378,7 @@ class InverseKinematics(Partial):
     def setFullJointsInitialCondition(
         self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
     ) -> bool:
-        """Set where to start; what is None starts at the current configuration."""
+        """Set the start; parts that are None start at the current configuration."""
         self._check_model()
         if baseTransform is not None:
             self._start_base = Transform(baseTransform).toNumPy()
@@ -391,7 +391,7 @@ class InverseKinematics(Partial):
     def setReducedInitialCondition(
         self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
     ) -> bool:
-        """The same for the considered joints only."""
+        """The same for only the considered joints."""
         self._check_model()
         if initialCondition is not None:
             joints = self._checked_positions(initialCondition, self._reduced, "initialCondition")
@@ -399,10 +399,10 @@ class InverseKinematics(Partial):
         return self.setFullJointsInitialCondition(baseTransform, initialCondition)
 
     def solve(self) -> bool:
-        """Solve from the start; where targets are not reached, from other starts too.
+        """Solve from the start; if targets are not reached, also from other starts.
 
         Returns:
-            whether the constraints are met. Targets that are no constraints may be missed.
+            Whether the constraints are met. Targets that are not constraints may be missed.
         """
         self._check_model()
         goals = {name: goal for name, goal in self._targets.items() if any(goal.weights())}
@@ -410,29 +410,29 @@ class InverseKinematics(Partial):
         full = [name for name, goal in goals.items() if goal.constrained == goal.parts == FULL]
         anchor = (self._base if self._base in full else full[0]) if full else None
         kd = self._computation(anchor or self._base)
-        held = [joint.name for joint in self._full.robot.joints if joint.nq]
-        held = [name for name in held if name not in self._considered]
+        fixed = [joint.name for joint in self._full.robot.joints if joint.nq]
+        fixed = [name for name in fixed if name not in self._considered]
         pose = self._base_pose if self._start_base is None else self._start_base
         if anchor is not None:
-            held.append("base")
+            fixed.append("base")
             pose = goals.pop(anchor).pose
         q0 = self._configuration(kd, pose, self._start_joints)
-        first = self._solve_from(kd, goals, q0, held, self._com, restarts=0)
+        first = self._solve_from(kd, goals, q0, fixed, self._com, restarts=0)
         best = first
         if not first.converged:
-            again = self._solve_from(kd, goals, q0, held, self._com, restarts=RESTARTS)
+            again = self._solve_from(kd, goals, q0, fixed, self._com, restarts=RESTARTS)
             if again.converged or (
                 self._constraints_met(again, goals) and not self._constraints_met(first, goals)
             ):
                 best = again
-        if not self._constraints_met(best, goals):  # far targets prevent them: solve these alone
-            alone = {
+        if not self._constraints_met(best, goals):  # targets prevent it: solve constraints alone
+            constraints = {
                 name: replace(goal, parts=goal.parts & goal.constrained)
                 for name, goal in goals.items()
                 if goal.parts & goal.constrained
             }
             com = self._com if self._com_constrained else None
-            best = self._solve_from(kd, alone, best.q, held, com, restarts=0)
+            best = self._solve_from(kd, constraints, best.q, fixed, com, restarts=0)
         self._solution = kd, best.q
         return self._constraints_met(best, goals)
 
@@ -461,7 +461,7 @@ class InverseKinematics(Partial):
         kd: KinDyn,
         goals: dict[str, _Goal],
         q0: Array,
-        held: list[str],
+        fixed: list[str],
         com: Array | None,
         *,
         restarts: int,
@@ -485,7 +485,7 @@ class InverseKinematics(Partial):
             },
             q0,
             com=com,
-            hold=held,
+            hold=fixed,
             posture=posture,
             posture_weight=float(np.sqrt(self._posture_weight)),
             weights=weights,
@@ -527,7 +527,7 @@ class InverseKinematics(Partial):
         return self._kd[base]
 
     def _configuration(self, kd: KinDyn, pose: Array, start: Array | None = None) -> Array:
-        """(nq,) with a pose of the base of `kd`; joints that do not move stay where they are."""
+        """(nq,) with a pose of the base of `kd`; fixed joints keep their positions."""
         joints, moving = self._positions.copy(), self._moving_coordinates
         if start is not None:
             joints[moving] = start[moving]
@@ -535,13 +535,13 @@ class InverseKinematics(Partial):
         return kd.normalize(q)
 
     def _expanded(self, reduced: Array) -> Array:
-        """Positions of all joints from those of the considered ones."""
+        """Return the positions of all joints from those of the considered ones."""
         full = self._positions.copy()
         full[self._moving_coordinates] = reduced
         return full
 
     def _coordinates(self, name: str) -> list[int]:
-        """Indices of a joint in the positions of all joints."""
+        """Return the indices of a joint's coordinates in the positions of all joints."""
         joint = self._full.getJoint(self._full.getJointIndex(name))
         first = joint.getPosCoordsOffset()
         return [*range(first, first + joint.getNrOfPosCoords())]
@@ -551,11 +551,12 @@ class InverseKinematics(Partial):
         joints = map(self._full.getJoint, range(self._full.getNrOfJoints()))
         return [joint for joint in joints if joint.getNrOfDOFs()]
 
-    def _checked_positions(self, positions: ArrayLike, model: Model, what: str) -> Array:
-        numbers = np.ravel(as_floats(positions, what))
-        if len(numbers) != model.getNrOfPosCoords():
-            raise ShapeError(f"{what}: expected {model.getNrOfPosCoords()}, got {len(numbers)}")
-        return np.array(numbers, subok=False)
+    def _checked_positions(self, positions: ArrayLike, model: Model, name: str) -> Array:
+        values = np.ravel(as_floats(positions, name))
+        if len(values) != model.getNrOfPosCoords():
+            message = f"{name}: expected {model.getNrOfPosCoords()} elements, got {len(values)}"
+            raise ShapeError(message)
+        return np.array(values, subok=False)
 
     def _frame(self, name: str) -> str:
         self._check_model()
@@ -563,23 +564,23 @@ class InverseKinematics(Partial):
 
     def _check_model(self) -> None:
         if not self._full.getNrOfLinks():
-            raise LinkworkError("no robot yet; setModel takes one")
+            raise LinkworkError("no robot yet; call setModel first")
 
     def _solved_configuration(self) -> tuple[KinDyn, Array]:
         if self._solution is None:
-            raise LinkworkError("no solution yet; solve() computes one")
+            raise LinkworkError("no solution yet; call solve() first")
         return self._solution
 
 
 def _position_pose(value: ArrayLike) -> Array:
-    """A pose with a position, which may also be that of a pose."""
+    """Return a pose with a position, from a position or a pose."""
     pose = np.eye(4)
     pose[:3, 3] = Transform(value)[:3, 3] if np.shape(value) == (4, 4) else Position(value)
     return pose
 
 
 def _rotation_pose(value: ArrayLike) -> Array:
-    """A pose with an orientation, which may also be that of a pose."""
+    """Return a pose with an orientation, from a rotation or a pose."""
     pose = np.eye(4)
     pose[:3, :3] = np.asarray(value)[:3, :3]
     return Transform(pose).toNumPy()

@@ -1,4 +1,4 @@
-"""Joints under iDynTree's names: those of a robot, and those that are to be added to one.
+"""Joints with iDynTree's names: joints of a robot, and joints to be added to one.
 
 Links     by index; the motion is that of `child` relative to `parent`, whichever is the first
 Robot     a joint of `model.getJoint` belongs to the robot: setters change the robot
@@ -60,7 +60,7 @@ class JointRecord:
 
     @classmethod
     def of(cls, joint: Joint) -> JointRecord:
-        """The record of a joint, in which finite limits are enabled."""
+        """Return the record of a joint, with finite limits enabled."""
         enabled: set[Limit] = {
             limit
             for limit, names in DISABLED.items()
@@ -70,7 +70,7 @@ class JointRecord:
         return cls(replace(joint, limits=NO_LIMITS), joint.limits, frozenset(enabled), dynamics)
 
     def with_limits(self) -> Joint:
-        """The joint with the limits that are enabled."""
+        """Return the joint with the enabled limits."""
         changes: dict[str, float] = {}
         for limit in DISABLED.keys() - self.enabled:
             changes |= DISABLED[limit]
@@ -81,8 +81,9 @@ class IJoint(Partial):
     """A joint, of one of the classes below.
 
     Args:
-        parts: none; the pose of the second link in the first, and for `RevoluteJoint` and
-            `PrismaticJoint` the axis in the first; both links in front of these; or a joint.
+        parts: nothing; or the pose of the second link in the first, for `RevoluteJoint` and
+            `PrismaticJoint` followed by the axis in the first, optionally preceded by both links;
+            or a joint.
     """
 
     KIND: ClassVar[str] = ""
@@ -90,10 +91,10 @@ class IJoint(Partial):
 
     def __init__(self, *parts: Any) -> None:
         if not self.KIND:
-            text = "IJoint: make a FixedJoint, RevoluteJoint, PrismaticJoint or SphericalJoint"
-            raise ArgumentError(text)
-        axis = (1.0, 0.0, 0.0)  # iDynTree's, until it is set
-        self._own = JointRecord(
+            message = "IJoint is abstract; use FixedJoint, RevoluteJoint, PrismaticJoint or"
+            raise ArgumentError(f"{message} SphericalJoint")
+        axis = (1.0, 0.0, 0.0)  # iDynTree's default
+        self._stored = JointRecord(
             Joint(name="joint", kind=self.KIND, first="first", second="second", axis=axis)
         )
         self._links = (UNKNOWN_LINK, UNKNOWN_LINK)
@@ -102,7 +103,7 @@ class IJoint(Partial):
         self._construct(list(parts))
 
     def _construct(self, parts: list[Any]) -> None:
-        """Take what iDynTree's constructors take."""
+        """Accept the arguments of iDynTree's constructors."""
         if len(parts) == 1 and isinstance(parts[0], type(self)):
             vars(self).update(vars(parts[0].clone()))
             return
@@ -110,9 +111,9 @@ class IJoint(Partial):
         if count == 3 + self.HAS_AXIS:
             self.setAttachedLinks(parts.pop(0), parts.pop(0))
         if len(parts) not in (0, 1 + self.HAS_AXIS):
-            wanted = "a pose and an axis" if self.HAS_AXIS else "a pose"
-            text = f"{type(self).__name__}: expected nothing, {wanted}, or a joint of this class"
-            raise ArgumentError(f"{text}; both links may come first; got {count} arguments")
+            expected = "a pose and an axis" if self.HAS_AXIS else "a pose"
+            message = f"{type(self).__name__}: expected no arguments, {expected}, or a joint of"
+            raise ArgumentError(f"{message} this class; both links may come first; got {count}")
         if parts:
             self.setRestTransform(parts[0])
         if isinstance(self, AxisJoint) and parts:
@@ -120,15 +121,15 @@ class IJoint(Partial):
 
     @classmethod
     def of(cls, model: Model, index: int) -> Self:
-        """The joint of a robot at an index."""
+        """Return the joint of a robot at an index."""
         self = cls.__new__(cls)
         self._model, self._index = model, index
         return self
 
     @property
     def record(self) -> JointRecord:
-        """The joint as it is stored: in its robot, or here."""
-        return self._own if self._model is None else self._model.joint_records[self._index]
+        """The joint as stored: in its robot, or in this object."""
+        return self._stored if self._model is None else self._model.joint_records[self._index]
 
     @property
     def _joint(self) -> Joint:
@@ -136,7 +137,7 @@ class IJoint(Partial):
 
     def _set(self, record: JointRecord) -> None:
         if self._model is None:
-            self._own = record
+            self._stored = record
         else:
             self._model.set_joint_record(self._index, record)
 
@@ -149,14 +150,14 @@ class IJoint(Partial):
         return f"<{type(self).__name__}{name} between links {links}>"
 
     def clone(self) -> Self:
-        """A copy that belongs to no robot."""
-        twin = type(self).__new__(type(self))
-        twin._model = None
+        """Return a copy that belongs to no robot."""
+        copy = type(self).__new__(type(self))
+        copy._model = None
         joint = replace(self._joint, name="joint", first="first", second="second", location=None)
-        twin._own = replace(self.record, joint=joint)
-        twin._links = (self.getFirstAttachedLink(), self.getSecondAttachedLink())
-        twin._index = self._index
-        return twin
+        copy._stored = replace(self.record, joint=joint)
+        copy._links = (self.getFirstAttachedLink(), self.getSecondAttachedLink())
+        copy._index = self._index
+        return copy
 
     def getIndex(self) -> int:
         """Index of the joint in its robot; -1 if it has none."""
@@ -171,11 +172,11 @@ class IJoint(Partial):
         return self._joint.nq
 
     def getDOFsOffset(self) -> int:
-        """Where its velocity starts in the joint velocities."""
+        """Index of its first velocity coordinate in the joint velocities."""
         return sum(joint.nv for joint in self._joints_before())
 
     def getPosCoordsOffset(self) -> int:
-        """Where its position starts in the joint positions."""
+        """Index of its first position coordinate in the joint positions."""
         return sum(joint.nq for joint in self._joints_before())
 
     def _joints_before(self) -> list[Joint]:
@@ -201,17 +202,17 @@ class IJoint(Partial):
             self._set_joint(first=first, second=second)
 
     def setRestTransform(self, link1_X_link2: ArrayLike) -> None:
-        """Set the pose of the second link in the first at position 0; the axis does not move."""
-        rest = Transform(link1_X_link2).toNumPy()
-        mount = se3.inverse(self._joint.first_H_joint.matrix()) @ rest
-        self._set_joint(joint_H_second=as_pose(mount, "link1_X_link2"))
+        """Set the pose of the second link in the first at position 0; the axis is unchanged."""
+        first_H_second = Transform(link1_X_link2).toNumPy()
+        joint_H_second = se3.inverse(self._joint.first_H_joint.matrix()) @ first_H_second
+        self._set_joint(joint_H_second=as_pose(joint_H_second, "link1_X_link2"))
 
     def getRestTransform(self, child: int, parent: int) -> Transform:
         """Pose of the parent in the child at position 0."""
         return array_of(Transform, neutral_transform(self._joint, child=self._side(child, parent)))
 
     def getTransform(self, jntPos: ArrayLike, child: int, parent: int) -> Transform:
-        """Pose of the parent in the child at given positions of all joints."""
+        """Pose of the parent in the child at positions of all joints."""
         side = self._side(child, parent)
         return array_of(Transform, child_H_parent(self._joint, self._theta(jntPos), child=side))
 
@@ -221,14 +222,14 @@ class IJoint(Partial):
         """Velocity of the child relative to the parent for a velocity coordinate of 1.
 
         It is expressed in the axes of the child, at its origin. If it depends on the position, as
-        for the first link of a spherical joint, it is that of position 0.
+        for the first link of a spherical joint, it is evaluated at position 0.
         """
         joint, side = self._joint, self._side(child, parent)
         if not joint.nv:
             return SpatialMotionVector()
         if not 0 <= dof_i < joint.nv:
-            text = f"joint {joint.name!r}: coordinate {dof_i}: there are {joint.nv}"
-            raise ValueRangeError(text)
+            message = f"joint {joint.name!r}: coordinate {dof_i}: expected 0 to {joint.nv - 1}"
+            raise ValueRangeError(message)
         neutral = np.array(joint.motion_kind.neutral, dtype=np.float64)
         return array_of(SpatialMotionVector, motion_subspace(joint, neutral, child=side)[:, dof_i])
 
@@ -238,7 +239,7 @@ class IJoint(Partial):
         """J with theta_dot = J nu, (nq, nv), at a position of this joint or of all joints.
 
         Returns:
-            J; or True, if there is an array to write to.
+            J; or True, if an array to write to was passed.
         """
         J = position_jacobian(self._joint, self._theta(jntPos))
         return result(np.array(J), positionDerivative_J_velocity)
@@ -284,11 +285,11 @@ class IJoint(Partial):
         return self._enable("position", enable=enable)
 
     def getMinPosLimit(self, _index: int = 0) -> float:
-        """Lower limit of the position; the largest negative number if none was set."""
+        """Lower limit of the position; the largest negative float if none was set."""
         return max(self.record.limits.lower, -float_info.max) if self._limited else 0.0
 
     def getMaxPosLimit(self, _index: int = 0) -> float:
-        """Upper limit of the position; the largest number if none was set."""
+        """Upper limit of the position; the largest float if none was set."""
         return min(self.record.limits.upper, float_info.max) if self._limited else 0.0
 
     def getPosLimits(self, _index: int, min: Any = None, max: Any = None) -> tuple[float, float]:
@@ -381,28 +382,28 @@ class IJoint(Partial):
         return self._limited
 
     def _side(self, child: int, parent: int | None = None) -> str:
-        """Name of the link that is the child."""
+        """Return the name of the link that is the child."""
         ends = (self.getFirstAttachedLink(), self.getSecondAttachedLink())
-        given = (child,) if parent is None else (child, parent)
-        if child not in ends or (parent is not None and sorted(given) != sorted(ends)):
-            text = f"joint {self._joint.name!r} joins links {sorted(ends)}, not {list(given)}"
-            raise ValueRangeError(text)
+        links = (child,) if parent is None else (child, parent)
+        if child not in ends or (parent is not None and sorted(links) != sorted(ends)):
+            message = f"joint {self._joint.name!r} connects links {sorted(ends)}, not {list(links)}"
+            raise ValueRangeError(message)
         return self._joint.first if child == ends[0] else self._joint.second
 
     def _theta(self, positions: ArrayLike) -> Array:
-        """The coordinates of this joint, given alone or in the positions of all joints."""
+        """Select the coordinates of this joint from its position, or from those of all joints."""
         s = np.ravel(as_floats(positions, "jntPos"))
         first, nq = self.getPosCoordsOffset(), self._joint.nq
         if s.shape == (nq,):
             first = 0
         if len(s) < first + nq:
-            text = f"jntPos: joint {self._joint.name!r} is at {first} to {first + nq}, got {len(s)}"
-            raise ValueRangeError(text)
+            message = f"jntPos: joint {self._joint.name!r} has coordinates {first} to"
+            raise ValueRangeError(f"{message} {first + nq - 1}, got a vector of length {len(s)}")
         return np.array(s[first : first + nq])
 
 
 class FixedJoint(IJoint):
-    """Two links that are one body. Arguments: see `IJoint`."""
+    """A joint that connects two links rigidly. Arguments: see `IJoint`."""
 
     KIND = "fixed"
 
@@ -422,23 +423,23 @@ class AxisJoint(IJoint):
         return Axis(sign * (pose[:3, :3] @ np.array(joint.axis)), pose[:3, 3])
 
     def setAxis(self, axis: Axis, child: int | None = None, parent: int | None = None) -> None:
-        """Set the axis in the frame of a link, as `getAxis` returns it.
+        """Set the axis in the frame of a link, as returned by `getAxis`.
 
-        Without links it is that of the second link, in the frame of the first.
+        Without links, it is the axis of the second link, in the frame of the first.
         """
         joint = self._joint
-        rest = neutral_transform(joint, child=joint.first)
+        first_H_second = neutral_transform(joint, child=joint.first)
         if child is None:
             in_first = axis
         elif self._side(child, parent) == joint.first:
             in_first = axis.reverse()
         else:
-            in_first = Transform(rest) * axis
-        mount = Pose(xyz=tuple(in_first.getOrigin().tolist()))
+            in_first = Transform(first_H_second) * axis
+        first_H_joint = Pose(xyz=tuple(in_first.getOrigin().tolist()))
         self._set_joint(
             axis=unit_vector(in_first.getDirection().tolist()),
-            first_H_joint=mount,
-            joint_H_second=as_pose(se3.inverse(mount.matrix()) @ rest),
+            first_H_joint=first_H_joint,
+            joint_H_second=as_pose(se3.inverse(first_H_joint.matrix()) @ first_H_second),
         )
 
 
@@ -460,9 +461,9 @@ class SphericalJoint(IJoint):
     KIND = "spherical"
 
     def setRestTransform(self, link1_X_link2: ArrayLike) -> None:
-        """Set the pose of the second link in the first at position 0; the center stays there."""
-        rest = Transform(link1_X_link2).toNumPy()
-        self._mount(rest, np.array(self._joint.first_H_joint.xyz))
+        """Set the pose of the second link in the first at position 0; the center is unchanged."""
+        first_H_second = Transform(link1_X_link2).toNumPy()
+        self._set_poses(first_H_second, np.array(self._joint.first_H_joint.xyz))
 
     def getPositionDerivativeVelocityJacobian(self, jntPos: ArrayLike, jac: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
         """J with theta_dot = J nu, (4, 3): nu is the angular velocity in the second link's axes."""
@@ -470,10 +471,11 @@ class SphericalJoint(IJoint):
 
     def setJointCenter(self, link: int, center: ArrayLike) -> None:
         """Set the center of rotation, in the frame of one of the links."""
-        rest = neutral_transform(self._joint, child=self._joint.first)
+        first_H_second = neutral_transform(self._joint, child=self._joint.first)
         point = Position(center).toNumPy()
-        in_first = self._side(link) == self._joint.first
-        self._mount(rest, point if in_first else se3.transform_point(rest, point))
+        if self._side(link) != self._joint.first:
+            point = se3.transform_point(first_H_second, point)
+        self._set_poses(first_H_second, point)
 
     def getJointCenter(self, link: int) -> Position:
         """The center of rotation, in the frame of one of the links."""
@@ -481,17 +483,17 @@ class SphericalJoint(IJoint):
             return Position(self._joint.first_H_joint.xyz)
         return Position(se3.inverse(self._joint.joint_H_second.matrix())[:3, 3])
 
-    def _mount(self, rest: Array, center: Array) -> None:
-        """Axes of the joint along those of the second link, as iDynTree expresses velocities."""
-        first_H_joint = se3.pose(rest[:3, :3], center)
+    def _set_poses(self, first_H_second: Array, center: Array) -> None:
+        """Set joint axes parallel to those of the second link, as iDynTree's velocities require."""
+        first_H_joint = se3.pose(first_H_second[:3, :3], center)
         self._set_joint(
             first_H_joint=as_pose(first_H_joint),
-            joint_H_second=as_pose(se3.inverse(first_H_joint) @ rest),
+            joint_H_second=as_pose(se3.inverse(first_H_joint) @ first_H_second),
         )
 
 
 class OtherJoint(IJoint):
-    """A joint of a kind that iDynTree does not have, such as a helical or a planar one."""
+    """A joint of a kind that iDynTree does not have, such as helical or planar."""
 
     KIND = "other"
 
@@ -502,5 +504,5 @@ CLASSES: dict[str, type[IJoint]] = {
 
 
 def joint_of(model: Model, index: int) -> IJoint:
-    """The joint of a robot at an index, of the class of its kind."""
+    """Return the joint of a robot at an index, of the class of its kind."""
     return CLASSES.get(model.joint_records[index].joint.kind, OtherJoint).of(model, index)

@@ -1,13 +1,13 @@
-"""`KinDynComputations`: kinematics and dynamics of a robot in a state, under iDynTree's names.
+"""`KinDynComputations`: kinematics and dynamics of a robot in a state, with iDynTree's names.
 
 Results     each method returns its result, or writes it to `out` and returns True
 Frames      by name or by index
 Jacobians   (..., 6 + n); relative ones (6, n)
 Centroidal  quantities are about the center of mass, in the axes of the world, or of the base if
-            body-fixed; the others are expressed as the velocity of the base is, or dual to it
+            body-fixed; others are in the representation of the base velocity, or dual to it
 Forces      M nu_dot + h = tau + sum J^T f; generalized forces are (6 + n,): the wrench on the base,
-            then the joint torques. Wrenches are (links, 6), one on each link in its order, dual to
-            the velocity of the link's frame
+            then the joint torques. Wrenches are (links, 6), one for each link, dual to the velocity
+            of the link's frame
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from linkwork.model.pose import as_floats
 class KinDynComputations(StateMethods):
     """Kinematics and dynamics of a robot in a state: set the state, then call the getters.
 
-    Not for several threads at once; `linkwork.KinDyn` is.
+    It is not thread-safe; `linkwork.KinDyn` is.
     """
 
     # Frames.
@@ -66,16 +66,16 @@ class KinDynComputations(StateMethods):
         frameOrientation: int | str,
         out: Any = None,
     ) -> Any:
-        """Pose of a frame in another, the origin and the axes of each taken from two frames.
+        """Pose of a frame in another; origin and axes of each are those of two frames.
 
         Returns:
             (4, 4).
         """
         axes, q = self._frame(referenceOrientation), self._q
         origin = self._kd.relative_transform(axes, self._frame(referenceOrigin), q)
-        place = self._kd.relative_transform(axes, self._frame(frameOrigin), q)
+        position = self._kd.relative_transform(axes, self._frame(frameOrigin), q)
         pose = np.array(self._kd.relative_transform(axes, self._frame(frameOrientation), q))
-        pose[:3, 3] = place[:3, 3] - origin[:3, 3]
+        pose[:3, 3] = position[:3, 3] - origin[:3, 3]
         return result(pose, out, Transform)
 
     def getFrameVel(self, frame: int | str, out: Any = None) -> Any:
@@ -95,7 +95,7 @@ class KinDynComputations(StateMethods):
         return result(acceleration, out, Vector6)
 
     def getFrameBiasAcc(self, frame: int | str, out: Any = None) -> Any:
-        """Acceleration of a frame with those of the base and the joints 0, (6,)."""
+        """Acceleration of a frame at zero accelerations of base and joints, (6,)."""
         acceleration = self._kd.bias_acceleration(self._frame(frame), self._q, self._nu)
         return result(acceleration, out, Vector6)
 
@@ -106,8 +106,8 @@ class KinDynComputations(StateMethods):
     def getRelativeJacobian(self, reference: int | str, frame: int | str, out: Any = None) -> Any:
         """Jacobian of a frame relative to another, (6, n).
 
-        The velocity is that of the origin of `frame`, of `reference` if inertial; and expressed in
-        the axes of `reference`, of `frame` if body-fixed.
+        The velocity is that of the origin of `frame`, or of `reference` if inertial, expressed in
+        the axes of `reference`, or of `frame` if body-fixed.
         """
         J = self._kd.relative_jacobian(self._frame(reference), self._frame(frame), self._q)
         return result(J, out)
@@ -120,7 +120,7 @@ class KinDynComputations(StateMethods):
         expressedOrientation: int | str,
         out: Any = None,
     ) -> Any:
-        """The same with the velocity at the origin and in the axes of given frames, (6, n)."""
+        """The same with the velocity at the origin and in the axes of other frames, (6, n)."""
         J = self._kd.relative_jacobian(
             self._frame(reference),
             self._frame(frame),
@@ -141,26 +141,26 @@ class KinDynComputations(StateMethods):
         names = self._frame(reference), self._frame(frame)
         return result(_relative_pattern(self._robot, *names), out)
 
-    # The robot as one body.
+    # The entire robot.
 
     def getCenterOfMassPosition(self, out: Any = None) -> Any:
         """Center of mass in the world, (3,)."""
         return result(self._kd.com(self._q), out, Position)
 
     def getCenterOfMassVelocity(self, out: Any = None) -> Any:
-        """Its velocity in the world, (3,)."""
+        """Velocity of the center of mass in the world, (3,)."""
         return result(self._kd.com_velocity(self._q, self._nu), out, Vector3)
 
     def getCenterOfMassJacobian(self, out: Any = None) -> Any:
-        """Jacobian of that velocity."""
+        """Jacobian of the velocity of the center of mass."""
         return result(self._kd.com_jacobian(self._q), out)
 
     def getCenterOfMassBiasAcc(self, out: Any = None) -> Any:
-        """Its acceleration with those of the base and the joints 0, (3,)."""
+        """Acceleration of the center of mass at zero accelerations of base and joints, (3,)."""
         return result(self._kd.com_bias_acceleration(self._q, self._nu), out, Vector3)
 
     def getAverageVelocity(self, out: Any = None) -> Any:
-        """Velocity of a rigid body of the same inertia and momentum, (6,)."""
+        """Velocity of a rigid body with the same inertia and momentum, (6,)."""
         return result(self._kd.average_velocity(self._q, self._nu), out, Twist)
 
     def getAverageVelocityJacobian(self, out: Any = None) -> Any:
@@ -196,7 +196,7 @@ class KinDynComputations(StateMethods):
         return result(self._kd.locked_inertia(self._q), out, SpatialInertia)
 
     def getCentroidalRobotLockedInertia(self, out: Any = None) -> Any:
-        """The same about the center of mass, (6, 6)."""
+        """Inertia of the robot about the center of mass with its joints locked, (6, 6)."""
         return result(self._kd.centroidal_locked_inertia(self._q), out, SpatialInertia)
 
     # Dynamics.
@@ -211,15 +211,15 @@ class KinDynComputations(StateMethods):
         `C @ nu` is the bias force without gravity, and the derivative of M is C + C^T.
 
         Returns:
-            C, M and the derivative of M; or True, if there are three arrays `out` to write to.
+            C, M and the derivative of M; or True, if three arrays `out` to write to were passed.
         """
         C = self._kd.coriolis_matrix(self._q, self._nu)
-        three = (C, self._kd.mass_matrix(self._q), C + C.T)
+        matrices = (C, self._kd.mass_matrix(self._q), C + C.T)
         if not out:
-            return tuple(result(matrix, None) for matrix in three)
+            return tuple(result(matrix, None) for matrix in matrices)
         if len(out) != 3:
             raise ArgumentError(f"expected 3 arrays or none, got {len(out)}")
-        for matrix, array in zip(three, out, strict=True):
+        for matrix, array in zip(matrices, out, strict=True):
             write(matrix, array)
         return True
 
@@ -230,7 +230,7 @@ class KinDynComputations(StateMethods):
         linkWrenches: ArrayLike | None = None,
         out: Any = None,
     ) -> Any:
-        """Forces that cause a motion: M nu_dot + h - sum J^T f."""
+        """Forces of a motion: M nu_dot + h - sum J^T f."""
         nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
         tau = self._kd.inverse_dynamics(
             self._q,
@@ -249,39 +249,39 @@ class KinDynComputations(StateMethods):
         out: Any = None,
         internalWrenches: Any = None,
     ) -> Any:
-        """The same, and the wrench on each link by its parent; 0 on the base, which has none.
+        """The same, and the wrench on each link from its parent; 0 on the base.
 
         Returns:
-            forces and (links, 6) wrenches; or True, if there are two arrays to write to.
+            Forces and (links, 6) wrenches; or True, if two arrays to write to were passed.
         """
         nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
         wrenches = self._wrenches(linkWrenches)
         state, g = (self._q, self._nu, nu_dot), self._gravity
         tau = self._kd.inverse_dynamics(*state, wrenches=wrenches, gravity=g)
-        through = self._kd.joint_wrenches(*state, wrenches=wrenches, gravity=g)
-        inside = self._by_link(through)
+        joint_wrenches = self._kd.joint_wrenches(*state, wrenches=wrenches, gravity=g)
+        link_wrenches = self._by_link(joint_wrenches)
         if out is None and internalWrenches is None:
             return result(tau, None, FreeFloatingGeneralizedTorques), result(
-                inside, None, LinkWrenches
+                link_wrenches, None, LinkWrenches
             )
         write(tau, out)
-        write(inside, internalWrenches)
+        write(link_wrenches, internalWrenches)
         return True
 
     def generalizedBiasForces(self, out: Any = None) -> Any:
-        """Forces with the accelerations 0: h = C nu + g."""
+        """Forces at zero accelerations: h = C nu + g."""
         h = self._kd.bias_force(self._q, self._nu, gravity=self._gravity)
         return result(h, out, FreeFloatingGeneralizedTorques)
 
     def generalizedGravityForces(self, out: Any = None) -> Any:
-        """Forces at rest: g."""
+        """Forces at zero velocities and accelerations: g."""
         g = self._kd.gravity_force(self._q, gravity=self._gravity)
         return result(g, out, FreeFloatingGeneralizedTorques)
 
     def generalizedExternalForces(
         self, linkExtForces: ArrayLike, generalizedExternalForces: Any = None
     ) -> Any:
-        """What wrenches on links add to the forces that cause a motion: MINUS sum J^T f."""
+        """Contribution of wrenches on links to the forces of a motion: MINUS sum J^T f."""
         wrenches = self._wrenches(linkExtForces)
         forces = np.zeros(6 + self.getNrOfDegreesOfFreedom())
         if wrenches:
@@ -294,43 +294,43 @@ class KinDynComputations(StateMethods):
         s_ddot: ArrayLike,
         baseForceAndJointTorquesRegressor: Any = None,
     ) -> Any:
-        """Y with Y phi = M nu_dot + h, (6 + n, 10 links), phi as `getInertialParameters`."""
+        """Y with Y phi = M nu_dot + h, (6 + n, 10 links), phi as in `getInertialParameters`."""
         nu_dot = self._nu_dot(baseFrameAcc, s_ddot)
         Y = self._kd.regressor(self._q, self._nu, nu_dot, gravity=self._gravity)
         return result(Y, baseForceAndJointTorquesRegressor)
 
-    def _wrenches(self, given: ArrayLike | None) -> dict[str, Array] | None:
-        """Wrenches by name of the link; none if all are 0, which saves their work."""
-        if given is None:
+    def _wrenches(self, link_wrenches: ArrayLike | None) -> dict[str, Array] | None:
+        """Return wrenches by link name; None if all are 0, for which a shorter kernel exists."""
+        if link_wrenches is None:
             return None
-        numbers = np.array(as_floats(given, "linkWrenches"), subok=False)
-        if numbers.shape != (self.getNrOfLinks(), 6):
-            text = f"linkWrenches: expected {(self.getNrOfLinks(), 6)}, got {numbers.shape}"
-            raise ShapeError(text)
-        return dict(zip(self._robot.link_names, numbers, strict=True)) if numbers.any() else None
+        values = np.array(as_floats(link_wrenches, "linkWrenches"), subok=False)
+        if values.shape != (self.getNrOfLinks(), 6):
+            message = f"linkWrenches: expected {(self.getNrOfLinks(), 6)}, got {values.shape}"
+            raise ShapeError(message)
+        return dict(zip(self._robot.link_names, values, strict=True)) if values.any() else None
 
-    def _by_link(self, through_joints: Array) -> Array:
-        """Wrenches through joints in the order of the links they act on."""
+    def _by_link(self, joint_wrenches: Array) -> Array:
+        """Sort wrenches of joints in the order of the links they act on."""
         robot, wrenches = self._robot, np.zeros((self.getNrOfLinks(), 6))
         for link, _, joint in traversal(robot, robot.frame(self._base).link):
             if joint:
-                wrenches[robot.link_index(link)] = through_joints[robot.joint_index(joint.name)]
+                wrenches[robot.link_index(link)] = joint_wrenches[robot.joint_index(joint.name)]
         return wrenches
 
 
 def _floating_pattern(robot: Model, base: str, frame: str) -> Array:
-    """(6, 6 + n) of 0 and 1 for the velocity of a frame; see `_relative_pattern`."""
+    """(6, 6 + n) pattern of 0 and 1 for the velocity of a frame; see `_relative_pattern`."""
     of_base = np.ones((6, 6))
     of_base[3:, :3] = 0.0  # the linear velocity of the base does not change the angular one
     return np.concatenate([of_base, _relative_pattern(robot, base, frame)], axis=1)
 
 
 def _relative_pattern(robot: Model, reference: str, frame: str) -> Array:
-    """(6, n) of 0 and 1 for the velocity of a frame relative to another, as coarse as iDynTree's.
+    """(6, n) pattern of 0 and 1 for the velocity of a frame relative to another, as in iDynTree.
 
-    A rotating joint between the two frames may change the whole velocity, a translating one its
-    linear part. So the pattern holds for every configuration and representation, and for every
-    robot with the same joints; `linkwork.KinDyn.jacobian_sparsity` has more zeros.
+    A rotating joint between the two frames may change all components, a translating one the linear
+    part. So the pattern holds for every configuration and representation, and for every robot with
+    the same joints; `linkwork.KinDyn.jacobian_sparsity` has more zeros.
     """
     between = _joints_between(robot, robot.frame(reference).link, robot.frame(frame).link)
     columns = [np.zeros((6, 0))]
@@ -344,11 +344,11 @@ def _relative_pattern(robot: Model, reference: str, frame: str) -> Array:
 
 
 def _joints_between(robot: Model, start: str, end: str) -> set[str]:
-    """Names of the joints between two links."""
+    """Return the names of the joints between two links."""
     visits = {visit.link: visit for visit in traversal(robot, start)}
     names: set[str] = set()
-    here = visits[end]
-    while here.parent is not None and here.joint is not None:
-        names.add(here.joint.name)
-        here = visits[here.parent]
+    visit = visits[end]
+    while visit.parent is not None and visit.joint is not None:
+        names.add(visit.joint.name)
+        visit = visits[visit.parent]
     return names

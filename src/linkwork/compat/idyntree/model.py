@@ -1,9 +1,9 @@
-"""A robot as iDynTree's `Model`: links, joints and frames by index and by name, which can be added.
+"""A robot as iDynTree's `Model`: links, joints and frames by index and by name.
 
-Indices   of links and joints from 0; of frames those of the links, then the additional ones
+Indices   of links and joints from 0; frames have the indices of links, then additional ones
 Errors    a name or an index that the robot does not have raises; `isLinkNameUsed`,
-          `isValidLinkIndex` and similar methods do not
-Checks    whether the links are connected is checked when the robot is used
+          `isValidLinkIndex` and similar methods do not raise
+Checks    whether the links form a tree is checked when the robot is used
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from linkwork.model import parts
 from linkwork.model.inertia import from_parameters
 from linkwork.model.pose import as_floats, as_pose
 
-NAME = "iDynTree model"  # of robots that were built, which have no name in iDynTree
+NAME = "iDynTree model"  # name of robots built here; they have no name in iDynTree
 
 
 class Model(Partial):
     """A robot, and the link that is its default base.
 
     Args:
-        robot: a `linkwork.Model`, whose links, joints and frames keep their order, or another of
-            these. Without it there are no links yet; `addLink` adds some. `ModelLoader` loads one
-            in the order of iDynTree.
-        base: its default base; that of the robot if not given.
+        robot: a `linkwork.Model`, whose links, joints and frames keep their order, or another
+            model of this class. If not given, there are no links yet; `addLink` adds them.
+            `ModelLoader` loads a robot in the order of iDynTree.
+        base: the default base; that of the robot if not given.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Model(Partial):
         self._joints: list[JointRecord] = []
         self._frames: list[parts.Frame] = []
         self._packages: tuple[str, ...] = ()
-        self._robot: described.Model | None = None  # None: to be built from the lists
+        self._robot: described.Model | None = None  # None: not built from the lists yet
         if isinstance(robot, Model):
-            self.become(robot)
+            self.copy_from(robot)
         elif isinstance(robot, described.Model):
-            self.take(robot, base or robot.default_base)
+            self.set_robot(robot, base or robot.default_base)
         elif robot is not None:
             raise ArgumentError(f"robot: expected a linkwork.Model, got {shown(robot)}")
         if base is not None:
@@ -85,7 +85,7 @@ class Model(Partial):
 
     @property
     def joint_records(self) -> Sequence[JointRecord]:
-        """The joints as they are stored."""
+        """The joints, as stored."""
         return self._joints
 
     def set_joint_record(self, index: int, record: JointRecord) -> None:
@@ -94,7 +94,7 @@ class Model(Partial):
 
     @property
     def link_records(self) -> Sequence[parts.Link]:
-        """The links as they are stored."""
+        """The links, as stored."""
         return self._links
 
     def set_link_record(self, index: int, record: parts.Link) -> None:
@@ -108,41 +108,41 @@ class Model(Partial):
         )
 
     def copy(self) -> Model:
-        """Another model of the same robot."""
+        """Return another model of the same robot."""
         return Model(self)
 
-    def become(self, other: Model) -> None:
-        """Take over the robot of another one, which can be changed independently afterwards."""
+    def copy_from(self, other: Model) -> None:
+        """Copy the robot of another model, which can be changed independently afterwards."""
         lists = ("_links", "_joints", "_frames")
         vars(self).update(vars(other) | {name: [*vars(other)[name]] for name in lists})
 
-    def take(self, robot: described.Model, base: str) -> None:
-        """Become a robot with a default base."""
+    def set_robot(self, robot: described.Model, base: str) -> None:
+        """Set the robot and its default base."""
         robot.link_index(base)
         self._name, self._base, self._robot = robot.name, base, robot
         self._links, self._frames = [*robot.links], [*robot.frames]
         self._joints = [JointRecord.of(joint) for joint in robot.joints]
 
     def isValid(self) -> bool:
-        """Whether the links and joints form a tree; True without links."""
+        """Whether the links and joints form a tree; True if there are no links."""
         try:
             return not self._links or bool(self.robot.links)
         except LinkworkError:
             return False
 
     def toString(self) -> str:
-        """Links, frames and joints as text."""
+        """Format links, frames and joints."""
         links, joints = self._link_names(), [record.joint for record in self._joints]
         lines = ["Model:", "  Links:"]
-        lines += [f"    [{number}] {name}" for number, name in enumerate(links)]
+        lines += [f"    [{index}] {name}" for index, name in enumerate(links)]
         lines += ["  Frames:"]
         lines += [
             f"    [{n}] {f.name} --> {f.link}" for n, f in enumerate(self._frames, len(links))
         ]
         lines += ["  Joints:"]
         lines += [
-            f"    [{number}] {joint.name} (dofs: {joint.nv}) : {joint.first}<-->{joint.second}"
-            for number, joint in enumerate(joints)
+            f"    [{index}] {joint.name} (dofs: {joint.nv}) : {joint.first}<-->{joint.second}"
+            for index, joint in enumerate(joints)
         ]
         return "\n".join(lines) + "\n"
 
@@ -151,7 +151,7 @@ class Model(Partial):
         return self._packages
 
     def setPackageDirs(self, packageDirs: Sequence[str]) -> None:
-        """Set the folders to search for meshes; linkwork searches when it loads."""
+        """Set the folders to search for meshes; linkwork uses them when it loads a file."""
         self._packages = tuple(packageDirs)
 
     def getNrOfLinks(self) -> int:
@@ -159,11 +159,11 @@ class Model(Partial):
         return len(self._links)
 
     def getNrOfJoints(self) -> int:
-        """The number of joints, fixed ones too."""
+        """The number of joints, including fixed ones."""
         return len(self._joints)
 
     def getNrOfFrames(self) -> int:
-        """The number of frames, those of the links too."""
+        """The number of frames, including those of links."""
         return len(self._links) + len(self._frames)
 
     def getNrOfDOFs(self) -> int:
@@ -176,15 +176,15 @@ class Model(Partial):
 
     def getLinkName(self, linkIndex: int) -> str:
         """Name of a link."""
-        return at("link", self._link_names(), linkIndex)
+        return name_at("link", self._link_names(), linkIndex)
 
     def getJointName(self, index: int) -> str:
         """Name of a joint."""
-        return at("joint", self._joint_names(), index)
+        return name_at("joint", self._joint_names(), index)
 
     def getFrameName(self, frameIndex: int) -> str:
         """Name of a frame."""
-        return at("frame", self._frame_names(), frameIndex)
+        return name_at("frame", self._frame_names(), frameIndex)
 
     def getLinkIndex(self, linkName: str) -> int:
         """Index of a link."""
@@ -241,10 +241,10 @@ class Model(Partial):
         return array_of(Transform, self._frame(frameIndex).link_H_frame.matrix())
 
     def getLinkAdditionalFrames(self, lnkIndex: int, frameIndeces: list[int] | None = None) -> Any:
-        """Indices of the additional frames of a link.
+        """Return the indices of the additional frames of a link.
 
         Returns:
-            the indices; or True, if there is a list to put them in.
+            The indices; or True, if a list for them was passed.
         """
         name, first = self.getLinkName(lnkIndex), self.getNrOfLinks()
         indices = [n for n, frame in enumerate(self._frames, first) if frame.link == name]
@@ -258,12 +258,12 @@ class Model(Partial):
         return len(self._neighbors(self.getLinkName(link)))
 
     def getNeighbor(self, link: int, neighborIndex: int) -> Neighbor:
-        """A link next to a link, in the order of the joints between them."""
+        """A neighbor of a link, in the order of the joints between them."""
         name = self.getLinkName(link)
         neighbors = self._neighbors(name)
         if not 0 <= neighborIndex < len(neighbors):
-            text = f"neighbor {neighborIndex}: link {name!r} has {len(neighbors)}"
-            raise ValueRangeError(text)
+            message = f"neighbor {neighborIndex}: link {name!r} has {len(neighbors)} neighbors"
+            raise ValueRangeError(message)
         return neighbors[neighborIndex]
 
     def getDefaultBaseLink(self) -> int:
@@ -271,12 +271,12 @@ class Model(Partial):
         return self.getLinkIndex(self._base) if self._base else -1
 
     def setDefaultBaseLink(self, linkIndex: int) -> bool:
-        """Make another link the default base."""
+        """Set another link as the default base."""
         self._base = self.getLinkName(linkIndex)
         return True
 
     def computeFullTreeTraversal(self, traversal: Traversal, base: int | None = None) -> bool:
-        """Visit all links from a base on; the default base if none is given."""
+        """Visit all links, starting at a base; the default base if not given."""
         traversal.fill(self, self._base if base is None else self.getLinkName(base))
         return True
 
@@ -284,10 +284,10 @@ class Model(Partial):
         """Add a link; the first one is the default base.
 
         Returns:
-            its index.
+            The index of the link.
 
         Raises:
-            ModelError: a link or a frame has this name already.
+            ModelError: a link or frame of this name exists already.
         """
         if not isinstance(link, Link):
             raise ArgumentError(f"link: expected a Link, got {shown(link)}")
@@ -301,28 +301,29 @@ class Model(Partial):
         """Add a joint between two links of the robot.
 
         Args:
-            names_and_joint: name and joint, which knows its links by index; or the names of the
+            names_and_joint: name and joint, which has the indices of its links; or the names of the
                 first link, the second link and the joint, and the joint.
 
         Returns:
-            its index.
+            The index of the joint.
 
         Raises:
-            ModelError: a joint has this name already.
+            ModelError: a joint of this name exists already.
         """
         if len(names_and_joint) == 4:
             first, second, name, joint = names_and_joint
             return self._add_joint(name, joint, first, second)
         if len(names_and_joint) != 2:
-            text = f"addJoint: expected 2 or 4 arguments, got {len(names_and_joint)}"
-            raise ArgumentError(text)
+            message = f"addJoint: expected 2 or 4 arguments, got {len(names_and_joint)}"
+            raise ArgumentError(message)
         name, joint = names_and_joint
         _check_joint(joint)
         links = self._link_names()
         ends = (joint.getFirstAttachedLink(), joint.getSecondAttachedLink())
         for end in ends:
             if not self.isValidLinkIndex(end):
-                raise model_error(f"link index {end}: there are {len(links)}", f"joint {name!r}")
+                message = f"link index {end}: expected 0 to {len(links) - 1}"
+                raise model_error(message, f"joint {name!r}")
         return self._add_joint(name, joint, links[ends[0]], links[ends[1]])
 
     def addJointAndLink(
@@ -331,10 +332,10 @@ class Model(Partial):
         """Add a link, and the joint that connects it to a link of the robot.
 
         Returns:
-            index of the joint.
+            The index of the joint.
         """
         _check_joint(joint)
-        self.getLinkIndex(existingLink)  # raises if there is none
+        self.getLinkIndex(existingLink)  # raises if it does not exist
         self._check_new("joint", jointName, self._joint_names())
         self.addLink(newLinkName, newLink)
         return self._add_joint(jointName, joint, existingLink, newLinkName)
@@ -342,8 +343,8 @@ class Model(Partial):
     def addAdditionalFrameToLink(
         self, linkName: str, frameName: str, link_H_frame: ArrayLike
     ) -> bool:
-        """Add a frame that is fixed to a link."""
-        self.getLinkIndex(linkName)  # raises if there is none
+        """Add a frame fixed to a link."""
+        self.getLinkIndex(linkName)  # raises if it does not exist
         self._check_new("frame", frameName, self._frame_names())
         pose = as_pose(np.array(link_H_frame, subok=False), "link_H_frame")
         self._frames.append(parts.Frame(name=frameName, link=linkName, link_H_frame=pose))
@@ -351,11 +352,11 @@ class Model(Partial):
         return True
 
     def visualSolidShapes(self) -> ModelSolidShapes:
-        """Shapes that a viewer draws; changes to them change the robot."""
+        """Visual shapes; changes to them change the robot."""
         return ModelSolidShapes(self, "visuals")
 
     def collisionSolidShapes(self) -> ModelSolidShapes:
-        """Shapes that a collision checker tests; changes to them change the robot."""
+        """Collision shapes; changes to them change the robot."""
         return ModelSolidShapes(self, "collisions")
 
     def getTotalMass(self) -> float:
@@ -366,25 +367,27 @@ class Model(Partial):
         """For each link m, m c, and ixx, ixy, ixz, iyy, iyz, izz about its origin.
 
         Returns:
-            (10 links,); or True, if there is an array to write to.
+            (10 links,); or True, if an array to write to was passed.
         """
-        each = [link.inertia.parameters() for link in self._links]
-        return result(np.concatenate([np.zeros(0), *each]), modelInertialParams, VectorDynSize)
+        parameters = [link.inertia.parameters() for link in self._links]
+        return result(
+            np.concatenate([np.zeros(0), *parameters]), modelInertialParams, VectorDynSize
+        )
 
     def updateInertialParameters(self, modelInertialParams: ArrayLike) -> bool:
-        """Set the inertias of all links, as `getInertialParameters` lists them."""
-        numbers = as_floats(modelInertialParams, "parameters")
-        if numbers.shape != (10 * self.getNrOfLinks(),):
-            text = f"parameters: expected {(10 * self.getNrOfLinks(),)}, got {numbers.shape}"
-            raise ShapeError(text)
-        for index, row in enumerate(numbers.reshape(-1, 10)):
+        """Set the inertias of all links, in the order of `getInertialParameters`."""
+        parameters = as_floats(modelInertialParams, "parameters")
+        if parameters.shape != (10 * self.getNrOfLinks(),):
+            message = f"parameters: expected {(10 * self.getNrOfLinks(),)}, got {parameters.shape}"
+            raise ShapeError(message)
+        for index, row in enumerate(parameters.reshape(-1, 10)):
             record = replace(self._links[index], inertia=from_parameters(row))
             self.set_link_record(index, record)
         return True
 
     def _add_joint(self, name: str, joint: IJoint, first: str, second: str) -> int:
         _check_joint(joint)
-        self.getLinkIndex(first)  # raises if there is none
+        self.getLinkIndex(first)  # raises if it does not exist
         self.getLinkIndex(second)
         self._check_new("joint", name, self._joint_names())
         mounted = replace(joint.record.joint, name=name, first=first, second=second, location=None)
@@ -401,9 +404,9 @@ class Model(Partial):
     def _frame_names(self) -> list[str]:
         return [*self._link_names(), *(frame.name for frame in self._frames)]
 
-    def _check_new(self, what: str, name: str, names: Sequence[str]) -> None:
+    def _check_new(self, kind: str, name: str, names: Sequence[str]) -> None:
         if name in names:
-            raise model_error("the name is used already", f"{what} {name!r}")
+            raise model_error("the name is already in use", f"{kind} {name!r}")
 
     def _frame(self, index: int) -> parts.Frame:
         name, additional = self.getFrameName(index), as_index(index) - len(self._links)
@@ -411,28 +414,29 @@ class Model(Partial):
 
     def _neighbors(self, name: str) -> list[Neighbor]:
         neighbors: list[Neighbor] = []
-        for number, record in enumerate(self._joints):
+        for index, record in enumerate(self._joints):
             ends = (record.joint.first, record.joint.second)
             if name in ends:
                 other = ends[1] if name == ends[0] else ends[0]
-                neighbors.append(Neighbor(self.getLinkIndex(other), number))
+                neighbors.append(Neighbor(self.getLinkIndex(other), index))
         return neighbors
 
 
-def at(what: str, names: Sequence[str], index: int) -> str:
-    """The name at an index, or an error that says how many there are."""
+def name_at(kind: str, names: Sequence[str], index: int) -> str:
+    """Return the name at an index; raise if the index is out of range."""
     try:
-        number = as_index(index)
+        integer = as_index(index)
     except TypeError:
-        raise ArgumentError(f"{what}: expected an index, got {shown(index)}") from None
-    if not 0 <= number < len(names):
-        raise ValueRangeError(f"{what} index {number}: there are {len(names)}, from 0")
-    return names[number]
+        raise ArgumentError(f"{kind}: expected an index, got {shown(index)}") from None
+    if not 0 <= integer < len(names):
+        message = f"{kind} index {integer}: out of range, there are {len(names)}"
+        raise ValueRangeError(message)
+    return names[integer]
 
 
-def _index(what: str, name: str, names: Sequence[str]) -> int:
+def _index(kind: str, name: str, names: Sequence[str]) -> int:
     if name not in names:
-        raise name_not_found(what, name, names)
+        raise name_not_found(kind, name, names)
     return names.index(name)
 
 

@@ -1,4 +1,4 @@
-"""Load robots as iDynTree does, and write them as URDF, under iDynTree's names."""
+"""Loading robots in the order of iDynTree, and writing them as URDF, with iDynTree's names."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Positions = Mapping[str, ArrayLike]
 
 @dataclass
 class ModelParserOptions(Partial):
-    """How to read a robot.
+    """Options for reading a robot.
 
-    `addSensorFramesAsAdditionalFrames` is iDynTree's. `jointOrder` is linkwork's: names of joints
-    in the order of iDynTree, for systems whose C++ library is not GCC's.
+    `addSensorFramesAsAdditionalFrames` is an option of iDynTree. `jointOrder` is one of linkwork:
+    names of joints in the order of iDynTree, for systems whose C++ library is not GCC's.
     """
 
     addSensorFramesAsAdditionalFrames: bool = True
@@ -36,9 +36,9 @@ class ModelParserOptions(Partial):
 
 
 class ModelLoader(Partial):
-    """Loads robots, and holds the one loaded last.
+    """Loads robots, and stores the one loaded last.
 
-    `filetype` is not used: the text shows whether it is URDF or MJCF.
+    `filetype` is not used: the format, URDF or MJCF, is detected from the contents.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class ModelLoader(Partial):
         return self._model.getNrOfLinks() > 0
 
     def model(self) -> Model:
-        """The robot loaded last; always the same object, empty before the first robot is loaded."""
+        """The robot loaded last; always the same object, empty before a robot is loaded."""
         return self._model
 
     def loadModelFromFile(
@@ -69,18 +69,18 @@ class ModelLoader(Partial):
         """Load the robot of a file.
 
         Raises:
-            LinkworkError: it cannot be read, or holds no robot.
+            LinkworkError: the file cannot be read, or has no robot.
         """
         del filetype
-        self._model.become(Model(self._loaded(filename, packageDirs)))
+        self._model.copy_from(Model(self._loaded(filename, packageDirs)))
         return True
 
     def loadModelFromString(
         self, modelString: str, filetype: str = "", packageDirs: Iterable[str] = ()
     ) -> bool:
-        """Load the robot of a text."""
+        """Load the robot of a string."""
         del filetype
-        self._model.become(Model(self._loaded(modelString.encode(), packageDirs)))
+        self._model.copy_from(Model(self._loaded(modelString.encode(), packageDirs)))
         return True
 
     def loadReducedModelFromFile(
@@ -91,9 +91,9 @@ class ModelLoader(Partial):
         filetype: str | Iterable[str] = "",
         packageDirs: Iterable[str] = (),
     ) -> bool:
-        """Load the robot of a file, with some of its joints only; see `reduced_model`.
+        """Load the robot of a file, with only some of its joints; see `reduced_model`.
 
-        The positions of the other joints may be left out, so that the file type takes their place.
+        The positions of the other joints may be omitted; the file type is then in their place.
         """
         positions, packages = _positions_and_packages(removedJointPositions, filetype, packageDirs)
         full = Model(self._loaded(filename, packages))
@@ -107,7 +107,7 @@ class ModelLoader(Partial):
         filetype: str | Iterable[str] = "",
         packageDirs: Iterable[str] = (),
     ) -> bool:
-        """Load the robot of a text, with some of its joints only; see `reduced_model`."""
+        """Load the robot of a string, with only some of its joints; see `reduced_model`."""
         positions, packages = _positions_and_packages(removedJointPositions, filetype, packageDirs)
         full = Model(self._loaded(modelString.encode(), packages))
         return createReducedModel(full, consideredJoints, self._model, positions)
@@ -119,7 +119,7 @@ class ModelLoader(Partial):
         removedJointPositions: Positions | str | None = None,
         filetype: str = "",
     ) -> bool:
-        """Take a robot, with some of its joints only; see `reduced_model`."""
+        """Copy a robot, with only some of its joints; see `reduced_model`."""
         if not isinstance(fullModel, Model):
             raise ArgumentError(f"fullModel: expected a Model, got {shown(fullModel)}")
         positions, _ = _positions_and_packages(removedJointPositions, filetype, ())
@@ -141,16 +141,16 @@ def createReducedModel(
     reducedModel: Model,
     removedJointPositions: Positions | None = None,
 ) -> bool:
-    """Make `reducedModel` a robot with some of the joints of another; see `reduced_model`."""
+    """Set `reducedModel` to a robot with some of the joints of another; see `reduced_model`."""
     base = fullModel.getLinkName(fullModel.getDefaultBaseLink())
     positions = removedJointPositions or {}
     robot = reduced_model(fullModel.robot, base, jointsInReducedModel, positions)
-    reducedModel.become(Model(robot, base))
+    reducedModel.copy_from(Model(robot, base))
     return True
 
 
 def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> bool:
-    """Write the names of the joints that move to a list, in iDynTree's order."""
+    """Write the names of the moving joints to a list, in iDynTree's order."""
     loader = ModelLoader()
     loader.loadModelFromFile(urdf_filename)
     dofs[:] = [joint.name for joint in loader.model().robot.joints if joint.nv]
@@ -158,7 +158,7 @@ def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> boo
 
 
 def dofsListFromURDFString(urdf_string: str, dofs: list[str]) -> bool:
-    """The same for the text of a URDF file."""
+    """The same for the contents of a URDF file."""
     loader = ModelLoader()
     loader.loadModelFromString(urdf_string)
     dofs[:] = [joint.name for joint in loader.model().robot.joints if joint.nv]
@@ -168,18 +168,18 @@ def dofsListFromURDFString(urdf_string: str, dofs: list[str]) -> bool:
 def _positions_and_packages(
     positions: Positions | str | None, filetype: str | Iterable[str], packages: Iterable[str]
 ) -> tuple[Positions, Iterable[str]]:
-    """The positions and folders, also if the positions were left out."""
+    """Return the positions and folders, also if the positions were omitted."""
     if positions is None or isinstance(positions, str):
         return {}, packages if isinstance(filetype, str) else filetype
     if not isinstance(positions, Mapping):
-        text = f"removedJointPositions: expected positions by name, got {shown(positions)}"
-        raise ArgumentError(text)
+        message = f"removedJointPositions: expected positions by name, got {shown(positions)}"
+        raise ArgumentError(message)
     return positions, packages
 
 
 @dataclass
 class ModelExporterOptions:
-    """How to write a robot. Only `baseLink` and `robotExportedName` are used."""
+    """Options for writing a robot. Only `baseLink` and `robotExportedName` are used."""
 
     baseLink: str = ""
     robotExportedName: str = "iDynTreeURDFModelExportModelName"
@@ -192,10 +192,10 @@ class ModelExporterOptions:
 
 
 class ModelExporter(Partial):
-    """Writes a robot as URDF; numbers are written with all their digits.
+    """Writes a robot as URDF, with all digits.
 
-    URDF requires the frame of a link to be at its joint. Links for which this is not so get a frame
-    that is, where iDynTree fails.
+    URDF requires the frame of a link to be at its joint. Links whose frame is elsewhere get an
+    additional frame, where iDynTree fails.
     """
 
     def __init__(self) -> None:
@@ -203,7 +203,7 @@ class ModelExporter(Partial):
         self._options = ModelExporterOptions()
 
     def init(self, model: Model, options: ModelExporterOptions | None = None) -> bool:
-        """Take a robot, and options if there are any."""
+        """Set a robot, and optionally options."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
         if options is not None and not isinstance(options, ModelExporterOptions):
@@ -225,7 +225,7 @@ class ModelExporter(Partial):
         return self._model is not None and self._model.isValid()
 
     def exportModelToString(self, filetype: str = "urdf") -> str:
-        """The robot as text, which iDynTree cannot return to Python.
+        """Return the robot as a URDF string, which iDynTree's Python bindings cannot do.
 
         Raises:
             ModelError: URDF cannot express the robot.
@@ -233,7 +233,7 @@ class ModelExporter(Partial):
         if filetype not in ("", "urdf"):
             raise ArgumentError(f"filetype: expected 'urdf', got {shown(filetype)}")
         if self._model is None:
-            raise LinkworkError("no robot yet; init takes one")
+            raise LinkworkError("no robot yet; call init first")
         model = self._model
         base = self._options.baseLink or model.getLinkName(model.getDefaultBaseLink())
         robot = replace(model.robot, name=self._options.robotExportedName)

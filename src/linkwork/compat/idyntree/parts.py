@@ -1,4 +1,4 @@
-"""Links of a robot, their neighbors, and traversals, under iDynTree's names."""
+"""Links of a robot, their neighbors, and traversals, with iDynTree's names."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ class Neighbor:
 
 
 class _InertiaInRobot(SpatialInertia):
-    """The inertia of a link of a robot, which changes with it."""
+    """The inertia of a link of a robot; changes to it change the robot."""
 
     link: Link | None = None
 
-    def __setitem__(self, key: Any, numbers: Any) -> None:
-        super().__setitem__(key, numbers)
+    def __setitem__(self, key: Any, values: Any) -> None:
+        super().__setitem__(key, values)
         if self.link is not None:
             self.link.setInertia(self)
 
     def getRotationalInertiaWrtFrameOrigin(self) -> RotationalInertia:
-        """Tensor about the origin; it can only be read."""
+        """Return the inertia tensor about the origin, read-only."""
         tensor = super().getRotationalInertiaWrtFrameOrigin()
-        tensor.flags.writeable = False  # so that a change, which would be lost, raises
+        tensor.flags.writeable = False  # a change would be lost, so it raises
         return tensor
 
 
 class Link(Partial):
-    """A link: one of a robot, or one that is to be added to one, without inertia at first.
+    """A link of a robot, or one to be added to a robot, initially without inertia.
 
     A link of `model.getLink` belongs to the robot: `setInertia`, and changes to the result of
     `inertia`, change the robot.
@@ -59,7 +59,7 @@ class Link(Partial):
 
     @classmethod
     def of(cls, model: Model, index: int) -> Link:
-        """The link of a robot at an index."""
+        """Return the link of a robot at an index."""
         self = cls()
         self._model, self._index = model, index
         return self
@@ -81,24 +81,24 @@ class Link(Partial):
 
     def setInertia(self, _inertia: ArrayLike) -> None:
         """Set the inertia."""
-        given = SpatialInertia(_inertia)
+        new_inertia = SpatialInertia(_inertia)
         if self._model is None:
-            self._inertia[...] = given
+            self._inertia[...] = new_inertia
         else:
             record = self._model.link_records[self._index]
-            parameters = from_parameters(given.asVector().toNumPy())
+            parameters = from_parameters(new_inertia.asVector().toNumPy())
             self._model.set_link_record(self._index, replace(record, inertia=parameters))
 
 
 class Traversal(Partial):
-    """The links of a robot from a base on; `Model.computeFullTreeTraversal` fills it."""
+    """The links of a robot, starting at a base; filled by `Model.computeFullTreeTraversal`."""
 
     def __init__(self) -> None:
         self._model: Model | None = None
-        self._visits: list[tuple[int, int, int]] = []  # link, parent and joint; -1 for none
+        self._visits: list[tuple[int, int, int]] = []  # indices of link, parent and joint, or -1
 
     def fill(self, model: Model, base: str) -> None:
-        """Visit the links of a robot from a base on."""
+        """Visit the links of a robot, starting at a base."""
         robot = model.robot
         self._model = model
         self._visits = [
@@ -149,7 +149,9 @@ class Traversal(Partial):
 
     def _visit(self, index: int) -> tuple[Model, tuple[int, int, int]]:
         if self._model is None:
-            raise ValueRangeError("the traversal is empty; model.computeFullTreeTraversal fills it")
+            message = "the traversal is empty; call model.computeFullTreeTraversal first"
+            raise ValueRangeError(message)
         if not 0 <= index < len(self._visits):
-            raise ValueRangeError(f"traversal index {index}: there are {len(self._visits)}, from 0")
+            message = f"traversal index {index}: expected 0 to {len(self._visits) - 1}"
+            raise ValueRangeError(message)
         return self._model, self._visits[index]

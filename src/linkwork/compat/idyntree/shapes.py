@@ -1,7 +1,7 @@
-"""Visual and collision shapes of links under iDynTree's names.
+"""Visual and collision shapes of links with iDynTree's names.
 
 A shape from `model.visualSolidShapes()` or `collisionSolidShapes()` belongs to the model: setters
-change the model. A shape that a constructor makes belongs to no model until it is added.
+change the model. A shape created by a constructor belongs to no model until it is added.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from linkwork.compat.idyntree.model import Model
 
 Kind = Literal["visuals", "collisions"]
-NOWHERE: tuple[Kind, int, int] = ("visuals", -1, -1)
+NO_LOCATION: tuple[Kind, int, int] = ("visuals", -1, -1)
 NO_COLOR = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -63,39 +63,39 @@ class SolidShape(Partial):
 
     def __init__(self) -> None:
         if self.INITIAL is None:
-            raise ArgumentError("SolidShape: make a Sphere, Box, Cylinder or ExternalMesh")
-        self._own = geometry.Shape(self.INITIAL)
+            raise ArgumentError("SolidShape is abstract; use Sphere, Box, Cylinder, ExternalMesh")
+        self._stored = geometry.Shape(self.INITIAL)
         self._model: Model | None = None
-        self._where = NOWHERE  # kind, link and index of the shape in the model
+        self._location = NO_LOCATION  # kind, link and index of the shape in the model
 
     @staticmethod
     def of(shape: geometry.Shape) -> SolidShape:
-        """A shape that belongs to no model, from that of a `linkwork.Link`."""
+        """Return a shape that belongs to no model, from that of a `linkwork.Link`."""
         kind = CLASSES.get(type(shape.geometry), SolidShape)
         self = kind.__new__(kind)
-        self._own, self._model, self._where = shape, None, NOWHERE
+        self._stored, self._model, self._location = shape, None, NO_LOCATION
         return self
 
     @staticmethod
     def in_model(model: Model, kind: Kind, link: int, index: int) -> SolidShape:
-        """A shape of a link of a model."""
+        """Return a shape of a link of a model."""
         self = SolidShape.of(getattr(model.link_records[link], kind)[index])
-        self._model, self._where = model, (kind, link, index)
+        self._model, self._location = model, (kind, link, index)
         return self
 
     @property
     def record(self) -> geometry.Shape:
-        """The shape as linkwork describes it."""
+        """The shape as a `linkwork` object."""
         if self._model is None:
-            return self._own
-        kind, link, index = self._where
+            return self._stored
+        kind, link, index = self._location
         return getattr(self._model.link_records[link], kind)[index]
 
     def _change(self, **changes: Any) -> None:
         if self._model is None:
-            self._own = replace(self._own, **changes)
+            self._stored = replace(self._stored, **changes)
             return
-        kind, link, index = self._where
+        kind, link, index = self._location
         shapes = [*getattr(self._model.link_records[link], kind)]
         shapes[index] = replace(shapes[index], **changes)
         _set_shapes(self._model, kind, link, tuple(shapes))
@@ -104,7 +104,7 @@ class SolidShape(Partial):
         self._change(geometry=replace(self.record.geometry, **sizes))
 
     def clone(self) -> Self:
-        """The same shape, belonging to no model."""
+        """Return a copy that belongs to no model."""
         return SolidShape.of(self.record)  # pyright: ignore[reportReturnType] - of the same class
 
     def getName(self) -> str:
@@ -129,7 +129,7 @@ class SolidShape(Partial):
         return self.record.material is not None
 
     def getMaterial(self) -> Material:
-        """A copy of the material; one without a color if there is none."""
+        """Return a copy of the material; without a color if there is none."""
         return Material(self.record.material or "")
 
     def setMaterial(self, material: Material) -> None:
@@ -170,7 +170,7 @@ class SolidShape(Partial):
 
 
 class Sphere(SolidShape):
-    """A sphere about the origin of its frame."""
+    """A sphere centered at the origin of its frame."""
 
     INITIAL = geometry.Sphere(0.0)
 
@@ -184,7 +184,7 @@ class Sphere(SolidShape):
 
 
 class Box(SolidShape):
-    """A box about the origin of its frame."""
+    """A box centered at the origin of its frame."""
 
     INITIAL = geometry.Box((0.0, 0.0, 0.0))
 
@@ -218,7 +218,7 @@ class Box(SolidShape):
 
 
 class Cylinder(SolidShape):
-    """A cylinder about the origin of its frame, along z."""
+    """A cylinder along z, centered at the origin of its frame."""
 
     INITIAL = geometry.Cylinder(0.0, 0.0)
 
@@ -245,15 +245,15 @@ class ExternalMesh(SolidShape):
     INITIAL = geometry.Mesh("")
 
     def getFilename(self) -> str:
-        """The file as the robot's file names it."""
+        """The file name in the robot's file."""
         return self._mesh.filename
 
     def setFilename(self, filename: str) -> None:
-        """Name another file; a path on this machine is taken as it is."""
+        """Set another file; a path on this machine is used unchanged."""
         self._change(geometry=geometry.Mesh(filename, self._mesh.scale))
 
     def getFileLocationOnLocalFileSystem(self) -> str:
-        """Path on this machine; the name of the file where it was not found."""
+        """Path on this machine; the file name if it was not found."""
         return self._mesh.path or self._mesh.filename
 
     def getScale(self) -> Vector3:
@@ -285,7 +285,7 @@ class ModelSolidShapes(Partial):
         self._kind: Kind = kind
 
     def getLinkSolidShapes(self) -> StdVector[tuple[SolidShape, ...]]:
-        """The shapes of each link, by index of the link; changes to a shape change the model."""
+        """Return the shapes of each link; changes to a shape change the model."""
         return StdVector(
             tuple(
                 SolidShape.in_model(self._model, self._kind, link, index)

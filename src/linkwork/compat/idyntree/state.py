@@ -1,7 +1,7 @@
 """The robot, base, representation and state of `KinDynComputations`.
 
 State      pose and velocity of the base, joint positions and velocities, gravity in the world
-Before     `setRobotState`: the base at the world's origin, everything else 0, gravity too
+Initial    the base at the world's origin, everything else 0, including gravity
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import linkwork.model.model as described
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import Vector3, VectorDynSize, array_of, result, write
 from linkwork.compat.idyntree.geometry import Transform, Twist
-from linkwork.compat.idyntree.model import Model, at
+from linkwork.compat.idyntree.model import Model, name_at
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
@@ -27,8 +27,8 @@ from linkwork.spatial import motion, quat, se3, so3
 INERTIAL_FIXED_REPRESENTATION = 0
 BODY_FIXED_REPRESENTATION = 1
 MIXED_REPRESENTATION = 2
-NOT_ROUNDING = 1e-12  # up to this error a rotation is used as it is
-ROUNDED_ROTATION = 5e-3  # above this error it is rejected: 1e-3 in each element
+NOT_ROUNDING = 1e-12  # up to this error a rotation is used unchanged
+ROUNDED_ROTATION = 5e-3  # above this error it is rejected; it allows 1e-3 in each element
 _REPRESENTATIONS: tuple[Representation, ...] = ("inertial", "body", "mixed")
 
 
@@ -46,12 +46,12 @@ class StateMethods(Partial):
         self._q = np.zeros(0)
 
     def loadRobotModel(self, model: Model) -> bool:
-        """Take a robot; its state is forgotten, and its base the default one."""
+        """Copy a robot; the state is reset, and the base is the default one."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
         base = model.getLinkName(model.getDefaultBaseLink())
         zero = Layout(model.robot, floating=False).zero()
-        self._model.become(model)
+        self._model.copy_from(model)
         self._base, self._computations = base, {}
         self._set_state(np.eye(4), zero, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
         return True
@@ -75,7 +75,7 @@ class StateMethods(Partial):
         return self.model().getNrOfLinks()
 
     def getNrOfFrames(self) -> int:
-        """The number of frames, those of the links too."""
+        """The number of frames, including those of links."""
         return self.model().getNrOfFrames()
 
     def getFrameIndex(self, frameName: str) -> int:
@@ -88,12 +88,12 @@ class StateMethods(Partial):
 
     def getDescriptionOfDegreeOfFreedom(self, dof_index: int) -> str:
         """Name of the joint that a velocity coordinate belongs to."""
-        return at("degree of freedom", self._dof_names(), dof_index)
+        return name_at("degree of freedom", self._dof_names(), dof_index)
 
     def getDescriptionOfDegreesOfFreedom(self) -> str:
-        """Names of the joints, one in a line, in the order of the joint velocities."""
+        """Names of the joints, one per line, in the order of the joint velocities."""
         names = enumerate(self._dof_names())
-        return "".join(f"DOF Index: {number} Name: {name}\n" for number, name in names)
+        return "".join(f"DOF Index: {index} Name: {name}\n" for index, name in names)
 
     def _dof_names(self) -> list[str]:
         return [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
@@ -104,7 +104,7 @@ class StateMethods(Partial):
         return self._base
 
     def setFloatingBase(self, floatingBaseName: str) -> bool:
-        """Choose another link or frame as base; the state keeps its numbers."""
+        """Choose another link or frame as base; the values of the state are unchanged."""
         self._base = self._robot.frame_names[self._robot.frame_index(floatingBaseName)]
         return True
 
@@ -131,7 +131,7 @@ class StateMethods(Partial):
         return True
 
     def setRobotState(self, *state: ArrayLike) -> bool:
-        """Set all of the state.
+        """Set the entire state.
 
         Args:
             state: either pose of the base (4, 4), joint positions, velocity of the base (6,), joint
@@ -160,25 +160,25 @@ class StateMethods(Partial):
         return True
 
     def setWorldBaseTransform(self, pose: ArrayLike) -> bool:
-        """Set the pose of the base; its velocity keeps its numbers."""
+        """Set the pose of the base; the values of its velocity are unchanged."""
         self._set_state(_pose(pose), self._s, self._base_velocity, self._sd, self._gravity)
         return True
 
     def getRobotState(self, *out: Any) -> Any:
-        """The state, in the order of `setRobotState`.
+        """Return the state, in the order of `setRobotState`.
 
         Returns:
-            all five; or True, if there are five or three arrays `out` to write to.
+            All five arrays; or True, if five or three arrays `out` to write to were passed.
         """
         base = (array_of(Transform, self._base_pose), array_of(Twist, self._base_velocity))
         s, sd = self.getJointPos(), self.getJointVel()
-        five = (base[0], s, base[1], sd, array_of(Vector3, self._gravity))
+        state = (base[0], s, base[1], sd, array_of(Vector3, self._gravity))
         if not out:
-            return five
+            return state
         if len(out) not in (3, 5):
             raise ArgumentError(f"getRobotState: expected 5, 3 or no arrays, got {len(out)}")
-        asked = five if len(out) == 5 else (s, sd, five[4])
-        for value, array in zip(asked, out, strict=True):
+        requested = state if len(out) == 5 else (s, sd, state[4])
+        for value, array in zip(requested, out, strict=True):
             write(value, array)
         return True
 
@@ -187,7 +187,7 @@ class StateMethods(Partial):
         return result(self._base_pose, out, Transform)
 
     def getBaseTwist(self, out: Any = None) -> Any:
-        """Velocity of the base, in the present representation."""
+        """Velocity of the base, in the current representation."""
         return result(self._base_velocity, out, Twist)
 
     def getJointPos(self, out: Any = None) -> Any:
@@ -205,7 +205,7 @@ class StateMethods(Partial):
     @property
     def _robot(self) -> described.Model:
         if not self.isValid():
-            raise LinkworkError("no robot yet; loadRobotModel takes one")
+            raise LinkworkError("no robot yet; call loadRobotModel first")
         return self._model.robot
 
     def _sizes(self) -> tuple[int, int]:
@@ -215,7 +215,7 @@ class StateMethods(Partial):
 
     @property
     def _kd(self) -> KinDyn:
-        """The computation for the robot, base and representation; new if `model()` was changed."""
+        """The `KinDyn` for the robot, base and representation; rebuilt if `model()` was changed."""
         if self._computed_robot is not self._robot:
             self._computed_robot, self._computations = self._robot, {}
         key = (self._base, self._representation)
@@ -238,13 +238,13 @@ class StateMethods(Partial):
         return pose
 
     def _set_state(self, pose: Array, s: Array, velocity: Array, sd: Array, gravity: Array) -> None:
-        """Set the state, all at once or not at all."""
+        """Set the state atomically: an invalid rotation raises before anything is set."""
         self._q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), s])
         self._base_pose, self._s, self._base_velocity = pose, s, velocity
         self._sd, self._gravity = sd, gravity
 
     def _frame(self, frame: int | str) -> str:
-        """Name of a frame given by name or index."""
+        """Return the name of a frame, from its name or index."""
         if isinstance(frame, str):
             return self._robot.frame_names[self._robot.frame_index(frame)]
         return self.model().getFrameName(frame)
@@ -256,23 +256,23 @@ class StateMethods(Partial):
         )
 
 
-def _vector(value: ArrayLike, what: str, size: int) -> Array:
-    """A copy of a vector, which may also be a row or a column."""
-    numbers = np.array(as_floats(value, what), subok=False)
-    if numbers.shape not in ((size,), (size, 1), (1, size)):
-        raise ShapeError(f"{what}: expected {(size,)}, got {numbers.shape}")
-    return numbers.reshape(size)
+def _vector(value: ArrayLike, name: str, size: int) -> Array:
+    """Copy a vector, which may also be a row or a column."""
+    vector = np.array(as_floats(value, name), subok=False)
+    if vector.shape not in ((size,), (size, 1), (1, size)):
+        raise ShapeError(f"{name}: expected {(size,)}, got {vector.shape}")
+    return vector.reshape(size)
 
 
 def _pose(value: ArrayLike) -> Array:
-    """A pose; a rotation rounded as in a file or a message becomes the nearest one."""
-    numbers = np.array(as_floats(value, "base pose"), subok=False)
-    if numbers.shape == (4, 4) and numbers[3].tolist() == [0.0, 0.0, 0.0, 1.0]:
-        R = numbers[:3, :3]
+    """Copy a pose; a rotation that was rounded, as in a file, is replaced by the nearest one."""
+    pose = np.array(as_floats(value, "base pose"), subok=False)
+    if pose.shape == (4, 4) and pose[3].tolist() == [0.0, 0.0, 0.0, 1.0]:
+        R = pose[:3, :3]
         error = np.abs(R @ R.T - np.eye(3)).max()
-        if error <= ROUNDED_ROTATION and np.linalg.det(R) > 0 and np.isfinite(numbers).all():
+        if error <= ROUNDED_ROTATION and np.linalg.det(R) > 0 and np.isfinite(pose).all():
             if error > NOT_ROUNDING:
-                numbers[:3, :3] = so3.project(R)
-            return numbers
-    as_pose(numbers, "base pose")  # says what is wrong
-    return numbers
+                pose[:3, :3] = so3.project(R)
+            return pose
+    as_pose(pose, "base pose")  # raises with the reason
+    return pose

@@ -1,9 +1,9 @@
-"""Robots and shapes on a web page, under the names of iDynTree's two visualizers.
+"""Robots and shapes on a web page, with the names of iDynTree's two visualizers.
 
     from linkwork.compat.idyntree.visualize import MeshcatVisualizer  # was: idyntree.visualize
 
-`MeshcatVisualizer` and `Visualizer` show them on a page of viser, which needs the extra `viewer`.
-`linkwork.view` shows more of a robot: sliders, forces, velocities, trajectories.
+`MeshcatVisualizer` and `Visualizer` show them on a page served by viser, which needs the extra
+`viewer`. `linkwork.view` shows more of a robot: sliders, forces, velocities, trajectories.
 
 Errors   a name that is unknown or in use raises; iDynTree warns or returns False
 Colors   red, green, blue and opacity, each 0 to 1; a single float is the opacity
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Vector4
 from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
-from linkwork.compat.idyntree.model import Model, at
+from linkwork.compat.idyntree.model import Model, name_at
 from linkwork.compat.idyntree.model_io import ModelLoader
 from linkwork.compat.idyntree.shapes import SolidShape
 from linkwork.engine.symbolic.arrays import Array
@@ -47,20 +47,20 @@ from linkwork.viewer.drawing import Part, drawing_of_shapes
 from linkwork.viewer.scene import node, place
 from linkwork.viewer.server import LOCAL, open_server
 
-FRAME_AXES = 0.1  # length of the axes of a frame that is added [m]
+FRAME_AXES = 0.1  # length of the axes of an added frame [m]
 PERIOD = 0.02  # between two returns of `Visualizer.draw` [s]
 Surfaces: TypeAlias = dict[str, list[tuple[Any, Part]]]  # viser's nodes and parts, by link
 WHITE = (1.0, 1.0, 1.0, 1.0)
 
 
 class Item:
-    """Something in a scene: a node, and the surfaces below it by the name of their link."""
+    """An object in a scene: a node, and the surfaces below it by the name of their link."""
 
     def __init__(self, root: Any, surfaces: Surfaces | None = None) -> None:
         self.root, self.surfaces = root, surfaces or {}
 
     def set_transform(self, transform: ArrayLike) -> None:
-        """Put it at a pose (4, 4), whose axes may be scaled."""
+        """Set its pose (4, 4), whose axes may be scaled."""
         pose = np.array(as_floats(transform, "transform"), subok=False)
         scale = np.linalg.norm(pose[:3, :3], axis=0)
         pose[:3, :3] = so3.project(pose[:3, :3] / np.where(scale > 0, scale, 1.0))
@@ -85,7 +85,7 @@ class Item:
         self.root.remove()
 
     def paint(self, link: str | None, color: Sequence[float] | float | None) -> None:
-        """Color the surfaces of a link, or of all links; None restores their own colors."""
+        """Color the surfaces of a link, or of all links; None restores their original colors."""
         for name, surfaces in self.surfaces.items():
             if link not in (None, name):
                 continue
@@ -113,7 +113,7 @@ class Robot(Item):
         self.move(np.eye(4), self._kd.neutral()[7:])
 
     def move(self, base: ArrayLike, joints: ArrayLike) -> None:
-        """Put the base at a pose (4, 4), and the joints at their positions."""
+        """Set the pose of the base (4, 4) and the positions of the joints."""
         pose = Transform(base).toNumPy()
         s = np.ravel(as_floats(joints, "joint positions"))
         n = self.model.getNrOfPosCoords()
@@ -127,15 +127,15 @@ class Robot(Item):
 
 
 class OnPage:
-    """A class of iDynTree of which a part is here."""
+    """A class of iDynTree that is partially supported."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        text = f"{type(self).__name__}.{name}: not supported by pages of linkwork"
-        raise AttributeError(f"{text}; linkwork.view offers more than these names")
+        message = f"{type(self).__name__}.{name}: not supported by linkwork's pages"
+        raise AttributeError(f"{message}; use linkwork.view")
 
 
 class Scene:
-    """A page, and what is on it by name."""
+    """A page, and the objects on it by name."""
 
     def __init__(self, title: str) -> None:
         self.server = open_server(LOCAL, None, title)
@@ -149,12 +149,12 @@ class Scene:
         return self.items[name]
 
     def check_new(self, name: str) -> None:
-        """Reject a name that is in use."""
+        """Raise if a name is in use."""
         if name in self.items:
-            raise ValueRangeError(f"there is an object named {name!r}; delete it first")
+            raise ValueRangeError(f"there is already an object named {name!r}; delete it first")
 
     def add_robot(self, name: str, model: Model, base: str | None = None) -> Robot:
-        """Draw a robot under a new name."""
+        """Add a robot under a new name."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
         self.check_new(name)
@@ -164,7 +164,7 @@ class Scene:
         return robot
 
     def robot(self, name: str) -> Robot:
-        """A robot by name."""
+        """Return a robot by name."""
         robots = [key for key, item in self.items.items() if isinstance(item, Robot)]
         item = self.items.get(name)
         if not isinstance(item, Robot):
@@ -172,7 +172,7 @@ class Scene:
         return item
 
     def delete(self, name: str) -> None:
-        """Remove something."""
+        """Remove an object."""
         self[name].delete()
         del self.items[name]
 
@@ -202,13 +202,13 @@ class Scene:
 class MeshcatVisualizer(OnPage):
     """Robots and shapes on a page; `open()` shows it, `viewer.url()` is its address.
 
-    `viewer[name]` has `set_transform`, `set_property` and `delete`, as meshcat's nodes have.
+    `viewer[name]` has `set_transform`, `set_property` and `delete`, like meshcat's nodes.
     """
 
     def __init__(self, zmq_url: str | None = None) -> None:
         if zmq_url is not None:
-            text = "zmq_url: the page is served by viser, so there is no server of meshcat"
-            raise ArgumentError(f"{text} to connect to; leave it out")
+            message = "zmq_url: not supported, as the page is served by viser, not by meshcat"
+            raise ArgumentError(f"{message}; omit it")
         self.viewer = Scene("linkwork")
         self._arrows: set[str] = set()
 
@@ -223,11 +223,11 @@ class MeshcatVisualizer(OnPage):
         self.viewer.open()
 
     def jupyter_cell(self) -> Scene:
-        """The page, as the last value of a notebook's cell."""
+        """Return the page, to be the last value of a notebook cell."""
         return self.viewer
 
     def close(self) -> None:
-        """Close the page, which iDynTree leaves open."""
+        """Close the page. Not in iDynTree."""
         self.viewer.close()
 
     def load_model_from_file(
@@ -237,7 +237,7 @@ class MeshcatVisualizer(OnPage):
         model_name: str = "iDynTree",
         color: Any = None,
     ) -> bool:
-        """Show the robot of a file, with some of its joints only if they are named."""
+        """Show the robot of a file; if joints are listed, with only these."""
         loader = ModelLoader()
         if considered_joints is None:
             loader.loadModelFromFile(model_path)
@@ -252,7 +252,7 @@ class MeshcatVisualizer(OnPage):
         model_name: str = "iDynTree",
         color: Any = None,
     ) -> bool:
-        """Show a robot; `base_link` is the link whose pose `set_multibody_system_state` takes."""
+        """Show a robot; `set_multibody_system_state` sets the pose of `base_link`."""
         self.viewer.add_robot(model_name, model, base_link).paint(None, color)
         return True
 
@@ -311,7 +311,7 @@ class MeshcatVisualizer(OnPage):
         self.load_primitive_geometry(box, shape_name, color)
 
     def load_arrow(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
-        """Show an arrow, a cylinder that `set_arrow_transform` places and scales."""
+        """Show an arrow: a cylinder with the pose and scale of `set_arrow_transform`."""
         self.load_cylinder(radius, 1.0, shape_name, color)
         self._arrows.add(shape_name)
 
@@ -322,7 +322,7 @@ class MeshcatVisualizer(OnPage):
         shape_name: str = "iDynTree",
         color: Any = None,
     ) -> None:
-        """Show a line through points (3, n); the line width is in pixels."""
+        """Show a line through points (3, n); the width is in pixels."""
         points = np.array(as_floats(vertices, "vertices"), subok=False)
         if points.ndim != 2 or points.shape[0] != 3 or points.shape[1] < 2:
             raise ShapeError(f"vertices: expected (3, n) with 2 points or more, got {points.shape}")
@@ -355,11 +355,11 @@ class MeshcatVisualizer(OnPage):
     def set_arrow_transform(
         self, origin: ArrayLike, vector: ArrayLike, shape_name: str = "iDynTree"
     ) -> None:
-        """Let an arrow start at a point and end at the point plus a vector."""
+        """Set the start of an arrow, and the vector to its end."""
         if shape_name not in self._arrows:
             raise name_not_found("arrow", shape_name, self._arrows)
-        start, way = Position(origin).toNumPy(), Position(vector).toNumPy()
-        self.viewer[shape_name].set_transform(_along(start, way))
+        start, direction = Position(origin).toNumPy(), Position(vector).toNumPy()
+        self.viewer[shape_name].set_transform(_along(start, direction))
 
     def delete(self, shape_name: str = "iDynTree") -> None:
         """Remove a robot or a shape."""
@@ -369,7 +369,7 @@ class MeshcatVisualizer(OnPage):
 
 @dataclass
 class VisualizerOptions:
-    """Options of a `Visualizer`; a page has the size of its window, so none has an effect."""
+    """Options of a `Visualizer`. They have no effect: a page has the size of its window."""
 
     verbose: bool = False
     winWidth: int = 800
@@ -378,10 +378,10 @@ class VisualizerOptions:
 
 
 class ColorViz:
-    """A color: none, four numbers, or a vector of four."""
+    """A color: four components or a vector of four, by default white."""
 
-    def __init__(self, *numbers: ArrayLike) -> None:
-        rgba = Vector4(*numbers) if numbers else Vector4(WHITE)
+    def __init__(self, *values: ArrayLike) -> None:
+        rgba = Vector4(*values) if values else Vector4(WHITE)
         self.r, self.g, self.b, self.a = rgba.tolist()
 
     def rgba(self) -> list[float]:
@@ -390,9 +390,9 @@ class ColorViz:
 
 
 class Visualizer(OnPage):
-    """Robots on a page, under the names of iDynTree's visualizer.
+    """Robots on a page, with the names of iDynTree's visualizer.
 
-    `init`, or the first robot, opens the page in a browser, where iDynTree opens a window.
+    `init`, or the first robot, opens the page in a browser; iDynTree opens a window.
     """
 
     def __init__(self) -> None:
@@ -422,26 +422,26 @@ class Visualizer(OnPage):
 
     def getModelInstanceName(self, modelInstanceIndex: int) -> str:
         """Name of a robot."""
-        return at("model", self._names(), modelInstanceIndex)
+        return name_at("model", self._names(), modelInstanceIndex)
 
     def modelViz(self, instance: int | str) -> ModelVisualization:
-        """A robot on the page, by name or by index."""
+        """Return a robot on the page, by name or by index."""
         name = instance if isinstance(instance, str) else self.getModelInstanceName(instance)
         return ModelVisualization(self.viewer.robot(name))
 
     def camera(self) -> Camera:
-        """From where the scene is seen."""
+        """Return the camera."""
         return Camera(self.viewer.server)
 
     def environment(self) -> Environment:
-        """What surrounds the robots."""
+        """Return the surroundings of the robots."""
         self.init()
         return Environment(self.viewer.server, self._grid)
 
-    enviroment = environment  # as iDynTree has always spelled it
+    enviroment = environment  # iDynTree's spelling
 
     def frames(self) -> Frames:
-        """Frames that are added to the scene."""
+        """Return the frames added to the scene."""
         return Frames(self.viewer.server, self._frames)
 
     def run(self) -> bool:
@@ -449,7 +449,7 @@ class Visualizer(OnPage):
         return not self.viewer.closed
 
     def draw(self) -> None:
-        """Send what has changed; returns at most 50 times a second."""
+        """Send changes; returns at most 50 times per second."""
         self.viewer.server.flush()
         time.sleep(max(self._drawn + PERIOD - time.monotonic(), 0.0))
         self._drawn = time.monotonic()
@@ -500,7 +500,7 @@ class ModelVisualization(OnPage):
 
 @dataclass(frozen=True)
 class Camera(OnPage):
-    """From where the scene of a `Visualizer` is seen."""
+    """The camera of a `Visualizer`."""
 
     _server: Any
 
@@ -510,16 +510,16 @@ class Camera(OnPage):
             camera.position = Position(cameraPos).toNumPy()
 
     def setTarget(self, cameraTarget: ArrayLike) -> None:
-        """Let the camera look at a point."""
+        """Set the point that the camera looks at."""
         for camera in self._cameras():
             camera.look_at = Position(cameraTarget).toNumPy()
 
     def animator(self) -> Camera:
-        """What lets the mouse move the camera; pages always do."""
+        """Return the object that enables mouse control, which pages always have."""
         return self
 
     def enableMouseControl(self, enabled: bool = True) -> None:
-        """Nothing: the mouse moves the camera of a page."""
+        """Do nothing: the mouse always moves the camera of a page."""
 
     def _cameras(self) -> Iterable[Any]:
         clients = self._server.get_clients().values()
@@ -528,7 +528,7 @@ class Camera(OnPage):
 
 @dataclass(frozen=True)
 class Environment(OnPage):
-    """What surrounds the robots of a `Visualizer`."""
+    """The surroundings of the robots of a `Visualizer`."""
 
     _server: Any
     _grid: Any
@@ -554,7 +554,7 @@ class Frames(OnPage):
     _frames: list[Any]
 
     def addFrame(self, transformation: ArrayLike, arrowLength: float = FRAME_AXES) -> int:
-        """Add a frame; returns its index."""
+        """Add a frame; return its index."""
         name = node("frames", str(len(self._frames)))
         handle = self._server.scene.add_frame(
             name, axes_length=arrowLength, axes_radius=arrowLength / 18
@@ -565,21 +565,21 @@ class Frames(OnPage):
 
     def updateFrame(self, frameIndex: int, transformation: ArrayLike) -> bool:
         """Move a frame."""
-        place(self._at(frameIndex), Transform(transformation).toNumPy())
+        place(self._handle(frameIndex), Transform(transformation).toNumPy())
         return True
 
     def setVisible(self, frameIndex: int, isVisible: bool) -> bool:
         """Show or hide a frame."""
-        self._at(frameIndex).visible = bool(isVisible)
+        self._handle(frameIndex).visible = bool(isVisible)
         return True
 
-    def _at(self, index: int) -> Any:
-        at("frame", [str(k) for k in range(len(self._frames))], index)
+    def _handle(self, index: int) -> Any:
+        name_at("frame", [str(k) for k in range(len(self._frames))], index)
         return self._frames[index]
 
 
 def _surfaces(server: Any, name: str, parts: Iterable[Part]) -> list[tuple[Any, Part]]:
-    """The parts as nodes below a node."""
+    """Add parts as nodes below a node."""
     nodes: list[tuple[Any, Part]] = []
     for k, part in enumerate(parts):
         handle = server.scene.add_mesh_simple(
@@ -596,35 +596,35 @@ def _surfaces(server: Any, name: str, parts: Iterable[Part]) -> list[tuple[Any, 
 
 
 def _painted(part: Part, color: Any) -> tuple[tuple[int, int, int], float]:
-    """Color of a part, each 0 to 255, and its opacity."""
+    """Return the color of a part, each component 0 to 255, and its opacity."""
     if color is None:
         return part.color, part.opacity
-    own = *(number / 255 for number in part.color), part.opacity
-    red, green, blue, opacity = _rgba(color, own)
+    default = *(component / 255 for component in part.color), part.opacity
+    red, green, blue, opacity = _rgba(color, default)
     return (round(255 * red), round(255 * green), round(255 * blue)), opacity
 
 
-def _rgba(color: Any, own: Sequence[float]) -> tuple[float, ...]:
-    """Red, green, blue and opacity; `own` is what a single float leaves as it is."""
-    numbers = as_floats(color, "color")
-    if numbers.shape == ():
-        rgba = (*own[:3], float(numbers))
-    elif numbers.shape in ((3,), (4,)):
-        rgba = (*numbers.tolist(), 1.0)[:4]
+def _rgba(color: Any, default: Sequence[float]) -> tuple[float, ...]:
+    """Return red, green, blue and opacity; a single float is the opacity of the default color."""
+    components = as_floats(color, "color")
+    if components.shape == ():
+        rgba = (*default[:3], float(components))
+    elif components.shape in ((3,), (4,)):
+        rgba = (*components.tolist(), 1.0)[:4]
     else:
-        raise ShapeError(f"color: expected 3 or 4 numbers or one opacity, got {shown(color)}")
-    if not all(0 <= number <= 1 for number in rgba):
-        raise ValueRangeError(f"color: expected numbers from 0 to 1, got {shown(color)}")
+        raise ShapeError(f"color: expected 3 or 4 components or an opacity, got {shown(color)}")
+    if not all(0 <= component <= 1 for component in rgba):
+        raise ValueRangeError(f"color: expected components from 0 to 1, got {shown(color)}")
     return rgba
 
 
-def _along(start: Array, way: Array) -> Array:
-    """(4, 4) that lets a cylinder of length 1 along z reach from a point along `way`."""
-    length = float(np.linalg.norm(way))
+def _along(start: Array, direction: Array) -> Array:
+    """(4, 4) pose and scale of a unit cylinder along z that starts at a point, with a direction."""
+    length = float(np.linalg.norm(direction))
     transform = np.eye(4)
-    transform[:3, 3] = start + way / 2
+    transform[:3, 3] = start + direction / 2
     if length > 0:
-        z = way / length
+        z = direction / length
         helper = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
         x = np.cross(helper, z)
         x /= np.linalg.norm(x)

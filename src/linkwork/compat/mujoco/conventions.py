@@ -1,6 +1,6 @@
 """Maps between the vectors and matrices of linkwork and those of MuJoCo.
 
-Between the two are the positions qpos0 of the model and a linear map T of velocities:
+The two differ by the positions qpos0 of the model and a linear map T of velocities:
 
     qpos - qpos0 = theta      qvel = T nu          qacc = T nu_dot + T_dot nu
     tau = T^T qfrc            M = T^T M_mj T       h = T^T (h_mj + M_mj T_dot nu)
@@ -12,7 +12,7 @@ A free body with rotation R, origin o and angular velocity w has in MuJoCo
 
     qvel = [velocity of o in the world; angular velocity in the body's axes]
 
-Its block of T, with ^ the matrix of the cross product, and w and v as they stand in nu:
+Its block of T, with ^ the matrix of the cross product, and w and v the components of nu:
 
               T                       T^-1                     T_dot nu
     mixed     [1, 0; 0, R^T]          [1, 0; 0, R]             0
@@ -20,8 +20,8 @@ Its block of T, with ^ the matrix of the cross product, and w and v as they stan
     inertial  [1, -o^; 0, R^T]        [1, o^ R; 0, R]          [w x (v + w x o); 0]
 
 Batch     any leading axes, broadcast as NumPy does
-Armature  is in MuJoCo's M (`mj_fullM`), and in linkwork's with `joint_dynamics=True` only; else
-          subtract `np.diag(dof_armature)`
+Armature  included in MuJoCo's M (`mj_fullM`), and in linkwork's only with `joint_dynamics=True`;
+          otherwise subtract `np.diag(dof_armature)`
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Conventions:
     """Maps between the vectors and matrices of linkwork and those of MuJoCo, for one robot.
 
     Args:
-        robot: a `KinDyn`, whose velocity representation is the one converted; or a `Model`, which
-            means mixed velocities and a floating base if MuJoCo's model has one.
+        robot: a `KinDyn`, whose velocity representation is the one converted; or a `Model`, for
+            mixed velocities, with a floating base if MuJoCo's model has one.
         mj_model: a `mujoco.MjModel` with the same moving joints, by name.
 
     Raises:
@@ -56,7 +56,7 @@ class Conventions:
     """
 
     representation: Representation  # of velocities in linkwork
-    pairs: tuple[Pair, ...]  # one for each joint of MuJoCo
+    pairs: tuple[Pair, ...]  # one for each joint in MuJoCo
     nq: int  # lengths in linkwork
     nv: int
     mj_nq: int  # lengths in MuJoCo
@@ -166,11 +166,11 @@ class Conventions:
     def jac(
         self, q: ArrayLike, jacobian: ArrayLike, world_H_frame: ArrayLike | None = None
     ) -> tuple[Array, Array]:
-        """MuJoCo's two Jacobians of a frame's origin, as of `mj_jac` and `mj_jacBody`.
+        """MuJoCo's two Jacobians of a frame's origin, as from `mj_jac` and `mj_jacBody`.
 
         Args:
             q: (..., nq) configuration.
-            jacobian: (..., 6, nv) linkwork's, in this representation.
+            jacobian: (..., 6, nv) linkwork's Jacobian, in this representation.
             world_H_frame: (..., 4, 4) pose of the frame; not needed if velocities are mixed.
 
         Returns:
@@ -191,7 +191,7 @@ class Conventions:
         jacr: ArrayLike,
         world_H_frame: ArrayLike | None = None,
     ) -> Array:
-        """(..., 6, nv) linkwork's Jacobian, from those of `mj_jacBody`; undoes `jac`."""
+        """(..., 6, nv) linkwork's Jacobian, from those of `mj_jacBody`; the inverse of `jac`."""
         parts = [_matrix(name, J, 3, self.mj_nv) for name, J in (("jacp", jacp), ("jacr", jacr))]
         batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
         rows = np.concatenate(
@@ -228,7 +228,7 @@ class Conventions:
         return inverse
 
     def drift(self, q: ArrayLike, nu: ArrayLike) -> Array:
-        """(..., mj_nv) T_dot nu; zero but for free bodies with body or inertial velocities."""
+        """(..., mj_nv) T_dot nu; zero except for free bodies with body or inertial velocities."""
         q, nu = _vector("q", q, self.nq), _vector("nu", nu, self.nv)
         drift = np.zeros((*np.broadcast_shapes(q.shape[:-1], nu.shape[:-1]), self.mj_nv))
         for pair in self.pairs:
@@ -238,13 +238,13 @@ class Conventions:
         return drift
 
     def _free_velocity(self, pair: Pair) -> Representation:
-        """The representation of the velocity of a free body; of a floating joint it is body."""
+        """Return the representation of a free body's velocity; body for a floating joint."""
         return "body" if pair.kind == "floating" else self.representation
 
     def _reject_dependent_joints(self, quantity: str) -> None:
         if any(pair.is_dependent for pair in self.pairs):
-            text = f"{quantity} has entries for dependent joints, which linkwork's does not have"
-            raise model_error(f"{text}; read the model with mimic=False")
+            message = f"{quantity} has elements for dependent joints, unlike linkwork's vectors"
+            raise model_error(f"{message}; read the model with mimic=False")
 
 
 def _vector(name: str, value: ArrayLike, size: int) -> Array:

@@ -1,4 +1,4 @@
-"""Joints of linkwork and of MuJoCo, matched by name, with their slices in the vectors of both."""
+"""Joints of linkwork and MuJoCo, matched by name, with their slices in the vectors of both."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BASE = "base"  # kind of the pair of the floating base and its free joint
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A joint of MuJoCo, and its coordinates in both vectors.
+    """A joint in MuJoCo, and its coordinates in both vectors.
 
     A dependent joint has the coordinates of its leader: theta = multiplier * theta_leader + offset.
     """
 
-    kind: str  # of the joint in linkwork, or BASE
+    kind: str  # kind of the joint in linkwork, or BASE
     q: slice
     nu: slice
     qpos: slice
@@ -48,7 +48,7 @@ def paired(layout: Layout, base: str, mj: MjModel) -> tuple[Pair, ...]:
         mj: a `mujoco.MjModel`.
 
     Returns:
-        one pair for each joint of MuJoCo, in MuJoCo's order.
+        One pair for each joint in MuJoCo, in MuJoCo's order.
 
     Raises:
         ModelError: a joint has no counterpart, or one of another kind.
@@ -58,10 +58,10 @@ def paired(layout: Layout, base: str, mj: MjModel) -> tuple[Pair, ...]:
     if findings:
         raise ModelError(findings)
     moving = {joint.name: joint for joint in layout.model.joints if joint.kind != "fixed"}
-    known = [name for joint, name in enumerate(names.joints) if joint != base_joint]
+    mj_names = [name for joint, name in enumerate(names.joints) if joint != base_joint]
     findings = [
         *(f for j in range(mj.njnt) if j != base_joint for f in _mismatch(mj, names, j, moving)),
-        *(_only_here(name, known) for name in moving if name not in known),
+        *(_missing_there(name, mj_names) for name in moving if name not in mj_names),
     ]
     if findings:
         raise ModelError(findings)
@@ -74,17 +74,17 @@ def paired(layout: Layout, base: str, mj: MjModel) -> tuple[Pair, ...]:
 def _base_joint(
     layout: Layout, base: str, mj: MjModel, names: Names
 ) -> tuple[int | None, list[Finding]]:
-    """The free joint of the floating base, or the reason why there is none."""
+    """Return the free joint of the floating base, or the reason why there is none."""
     if not layout.floating:
         return None, []
     if base not in names.bodies:
-        text = f"the base is no body of MuJoCo; {nearest(base, names.bodies)}"
-        return None, [Finding("error", f"link {base!r}", text)]
+        message = f"the base is not a body in MuJoCo; {nearest(base, names.bodies)}"
+        return None, [Finding("error", f"link {base!r}", message)]
     body = names.bodies.index(base)
     joint = int(mj.body_jntadr[body])
     if joint < 0 or kind_of(mj, joint) != "floating":
-        text = "the base floats here but has no free joint in MuJoCo; use floating=False"
-        return None, [Finding("error", f"link {base!r}", text)]
+        message = "the base floats here but has no free joint in MuJoCo; use floating=False"
+        return None, [Finding("error", f"link {base!r}", message)]
     return joint, []
 
 
@@ -94,20 +94,21 @@ def _mismatch(mj: MjModel, names: Names, joint: int, moving: dict[str, Joint]) -
     element = f"joint {name!r}"
     if here is None and kind == "floating":
         body = names.bodies[int(mj.jnt_bodyid[joint])]
-        text = f"moves {shown(body)} freely in MuJoCo, but that is not the floating base here"
-        yield Finding("error", element, text)
+        message = f"moves {shown(body)} freely in MuJoCo, but that is not the floating base here"
+        yield Finding("error", element, message)
     elif here is None:
-        text = f"moves in MuJoCo, but no joint of this name does here; {nearest(name, moving)}"
-        yield Finding("error", element, text)
+        message = f"moves in MuJoCo, but no joint of this name does here; {nearest(name, moving)}"
+        yield Finding("error", element, message)
     elif here.kind != kind:
         yield Finding("error", element, f"is {here.kind} here, but {kind} in MuJoCo")
     elif kind == "floating" and (here.first_H_joint, here.joint_H_second) != (IDENTITY, IDENTITY):
-        yield Finding("error", element, "has mounts here, but a free joint of MuJoCo has none")
+        message = "has poses on its links here, which a free joint of MuJoCo does not support"
+        yield Finding("error", element, message)
 
 
-def _only_here(name: str, known: list[str]) -> Finding:
-    text = f"moves here, but MuJoCo has no such joint; {nearest(name, known)}"
-    return Finding("error", f"joint {name!r}", text)
+def _missing_there(name: str, mj_names: list[str]) -> Finding:
+    message = f"moves here, but MuJoCo has no such joint; {nearest(name, mj_names)}"
+    return Finding("error", f"joint {name!r}", message)
 
 
 def _base_pair(mj: MjModel, joint: int) -> Pair:

@@ -1,4 +1,4 @@
-"""Compiled MuJoCo models, read as a robot."""
+"""Reading compiled MuJoCo models as robots."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def model_from_mjmodel(mj_model: MjModel, *, mimic: bool = True) -> Model:
         mimic: whether linear joint equalities define dependent joints; if not, these are free.
 
     Returns:
-        the robot. Its root is the one top-level body if that is free, and else a link `world`.
+        The robot. Its root is the one top-level body if that is free, else a link `world`.
 
     Raises:
-        ModelError: there is no body besides the world.
+        ModelError: there is no body except the world.
 
     Warns:
         LinkworkWarning: once, with all parts that affect the motion and are not supported.
@@ -42,19 +42,19 @@ def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any
         options: further options of `KinDyn`, such as `representation`.
 
     Raises:
-        ModelError: there is no body besides the world.
+        ModelError: there is no body except the world.
 
     Warns:
         LinkworkWarning: once, with all parts that affect the motion and are not supported.
     """
     model = read_and_warn(mj_model, mimic=mimic)
     floating = floating_body(mj_model) is not None
-    chosen: dict[str, Any] = {"floating": floating, "gravity": gravity_of(mj_model), **options}
-    return KinDyn(model, **chosen)
+    all_options: dict[str, Any] = {"floating": floating, "gravity": gravity_of(mj_model), **options}
+    return KinDyn(model, **all_options)
 
 
 def read_and_warn(mj_model: MjModel, *, mimic: bool, names: Names | None = None) -> Model:
-    """Read a model and warn of findings; its parts have the given names, or those of `names_of`."""
+    """Read a model and warn of findings; `names` replaces the names of its parts."""
     need_mjmodel(mj_model)
     model, left_out = read_mjmodel(mj_model, mimic=mimic, names=names)
     warn_of([f for f in (*left_out, *check(model)) if f.severity == "warning"])

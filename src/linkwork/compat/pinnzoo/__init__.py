@@ -6,12 +6,12 @@
     x = pinnzoo.init_state(model)
     A, B = pinnzoo.dynamics_deriv(model, x, tau)        # or model.dynamics_deriv(x, tau)
 
-State       x = [q; v], q = [base position, quaternion w x y z, joints]; without a floating base the
-            joints only
-Velocity    v = [linear; angular] velocity of the base in its own axes, then the joints
-Joints      depth first, siblings in alphabetical order, as Pinocchio
+State       x = [q; v], q = [base position, quaternion w x y z, joints]; with a fixed base, only the
+            joints
+Velocity    v = [linear; angular] velocity of the base in the axes of the base, then the joints
+Joints      depth first, siblings in alphabetical order, as in Pinocchio
 Gravity     9.81 m/s^2 along -z
-Quaternion  taken as it is: nothing is normalized, functions are polynomials in it
+Quaternion  not normalized: functions are polynomials in it
 Batch       any leading axes on every argument, broadcast as NumPy does
 
 PinnZoo, Julia, CasADi and Pinocchio are not needed.

@@ -2,7 +2,7 @@
 
 Dynamics     M(x) v_dot + C(x) = tau
 Kinematics   positions and velocities of the bodies of a model, and E with q_dot = E(q) v
-Errors       2 nv numbers, where a rotation has three
+Errors       vectors with 2 nv elements, three of them for a rotation
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def M_func(model: Model, x: ArrayLike) -> Array:
 
 
 def C_func(model: Model, x: ArrayLike) -> Array:
-    """(..., nv) bias forces: Coriolis, centrifugal and gravity forces; a vector, no matrix."""
+    """(..., nv) bias forces: Coriolis, centrifugal and gravity forces; a vector, not a matrix."""
     return model.kernel("C_func")(x)
 
 
@@ -43,7 +43,7 @@ def forward_dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
 def forward_dynamics_deriv(model: Model, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
     """Derivatives of `forward_dynamics` with respect to x (..., nv, nx) and tau (..., nv, nv).
 
-    The columns of x are its numbers, four for the quaternion; `error_jacobian` projects them.
+    The columns of x include four for the quaternion; `error_jacobian` projects them.
     """
     return model.kernel("forward_dynamics_deriv")(x, tau)
 
@@ -54,7 +54,7 @@ def inverse_dynamics(model: Model, x: ArrayLike, v_dot: ArrayLike) -> Array:
     Args:
         model: the robot.
         x: (..., nx) state.
-        v_dot: (..., nv) derivative of v; not that of x.
+        v_dot: (..., nv) derivative of v, not of x.
     """
     return model.kernel("inverse_dynamics")(x, v_dot)
 
@@ -62,8 +62,8 @@ def inverse_dynamics(model: Model, x: ArrayLike, v_dot: ArrayLike) -> Array:
 def inverse_dynamics_deriv(model: Model, x: ArrayLike, v_dot: ArrayLike) -> tuple[Array, Array]:
     """Derivatives of `inverse_dynamics` with respect to x (..., nv, nx) and v_dot (..., nv, nv).
 
-    The latter is M.
-    The columns of x are its numbers, four for the quaternion; `error_jacobian` projects them.
+    The latter is M. The columns of x include four for the quaternion; `error_jacobian` projects
+    them.
     """
     return model.kernel("inverse_dynamics_deriv")(x, v_dot)
 
@@ -86,22 +86,22 @@ def B_func(model: Model, *, kf: float = 1.0, km: float = 0.0245, L: float = 0.17
 
     Args:
         model: the robot. Each input of a robot with joints drives one of `actuated`. The quadrotor
-            has an input for each rotor, whose thrust is `kf u`: at L x, L y, -L x and -L y.
-        kf, km: thrust and moment about z of a rotor per unit of its input; the first and third
-            rotor turn the body by +km, the others by -km. Only of the quadrotor.
-        L: distance of each rotor from the center [m]. Only of the quadrotor.
+            has an input for each rotor, with thrust `kf u`, at L x, L y, -L x and -L y.
+        kf, km: thrust and moment about z of a rotor per unit of its input; the moment of the first
+            and third rotor is +km, that of the others -km. Only for the quadrotor.
+        L: distance of each rotor from the center [m]. Only for the quadrotor.
     """
     if model.is_quadrotor:
         forces = [[0.0] * 4, [0.0] * 4, [kf] * 4]
         moments = [[0.0, L * kf, 0.0, -L * kf], [-L * kf, 0.0, L * kf, 0.0], [km, -km, km, -km]]
         return np.array([*forces, *moments])
     names = velocity_names(model.kd)
-    driven = [names.index(name) for name in model.orders["nominal"].torque_names]
-    return np.eye(model.nv)[:, driven]
+    actuated = [names.index(name) for name in model.orders["nominal"].torque_names]
+    return np.eye(model.nv)[:, actuated]
 
 
 def kinematics(model: Model, x: ArrayLike) -> Array:
-    """(..., size) position in the world of each body, each followed by its orientation if wanted.
+    """(..., size) position of each body in the world, followed by its orientation if requested.
 
     A quaternion is w x y z with w >= 0, an axis-angle vector no longer than pi.
     """
@@ -121,8 +121,8 @@ def kinematics_jacobian(model: Model, x: ArrayLike) -> Array:
 def kinematics_velocity(model: Model, x: ArrayLike) -> Array:
     """(..., size) time derivative of `kinematics`, J_q E v.
 
-    That of a position is the linear velocity in the world. That of an orientation is the rate of
-    its numbers, not an angular velocity.
+    The derivative of a position is the linear velocity in the world. That of an orientation is the
+    rate of its coordinates, not an angular velocity.
     """
     return model.kernel("kinematics_velocity")(x)
 
@@ -130,7 +130,7 @@ def kinematics_velocity(model: Model, x: ArrayLike) -> Array:
 def kinematics_velocity_jacobian(model: Model, x: ArrayLike) -> Array:
     """(..., size, nx) derivative of `kinematics_velocity` with respect to x.
 
-    Its last nv columns are J_q E.
+    The last nv columns are J_q E.
     """
     return model.kernel("kinematics_velocity_jacobian")(x)
 
@@ -170,19 +170,19 @@ def velocity_kinematics_T_jvp_deriv(model: Model, x: ArrayLike, q: ArrayLike) ->
 
 
 def state_error(model: Model, x: ArrayLike, x0: ArrayLike) -> Array:
-    """(..., 2 nv) error of x relative to x0: what `apply_delta_x(model, x0, ...)` needs to get x.
+    """(..., 2 nv) error of x relative to x0, so that `apply_delta_x(model, x0, error)` is x.
 
-    [R0^T (p - p0); axis-angle of q0^-1 q; differences of joints and velocities], of a fixed base
-    x - x0. The axis-angle vector is up to 2 pi long: q and -q are the same rotation, and the error
-    goes the long way round to one of them.
+    [R0^T (p - p0); axis-angle of q0^-1 q; differences of joints and velocities]; with a fixed base
+    x - x0. The axis-angle vector is up to 2 pi long: q and -q are the same rotation, but the errors
+    differ.
     """
     return model.kernel("state_error")(x, x0)
 
 
 def apply_delta_x(model: Model, x: ArrayLike, delta_x: ArrayLike) -> Array:
-    """(..., nx) the state at an error delta_x (..., 2 nv) from x: the inverse of `state_error`.
+    """(..., nx) state with error delta_x (..., 2 nv) from x: the inverse of `state_error`.
 
-    [p + R dp; q times the quaternion of dtheta; sums]; dtheta is a whole angle, not half of it.
+    [p + R dp; q times the quaternion of dtheta; sums]; dtheta is a full angle, not half of it.
     """
     return model.kernel("apply_delta_x")(x, delta_x)
 
@@ -213,7 +213,7 @@ def is_floating(model: Model) -> bool:
 
 
 def zero_state(model: Model) -> Array:
-    """(nx,) neutral state: zeros, and the quaternion of no rotation."""
+    """(nx,) neutral state: zeros, and the identity quaternion."""
     x = np.zeros(model.nx)
     if is_floating(model):
         x[3] = 1.0
@@ -223,12 +223,12 @@ def zero_state(model: Model) -> Array:
 def randn_state(
     model: Model, seed: int | np.random.Generator | None = None, *, batch: tuple[int, ...] = ()
 ) -> Array:
-    """(*batch, nx) normally distributed numbers, with a quaternion of norm 1.
+    """(*batch, nx) normally distributed states, with a quaternion of norm 1.
 
     Args:
         model: the robot.
-        seed: for the same state again; or a generator to draw from.
-        batch: shape of a batch of them.
+        seed: seed for reproducible states, or a generator.
+        batch: shape of a batch of states.
     """
     x = np.random.default_rng(seed).normal(size=(*batch, model.nx))
     if is_floating(model):
@@ -237,7 +237,7 @@ def randn_state(
 
 
 def init_state(model: Model) -> Array:
-    """(nx,) the pose that PinnZoo starts a robot of the zoo in; others in `zero_state`."""
+    """(nx,) initial state of a robot of the zoo in PinnZoo; `zero_state` for other robots."""
     x = zero_state(model)
     start = model.starting_pose
     if start is not None and is_floating(model) and len(start) == model.nq:

@@ -20,22 +20,22 @@ from linkwork.model.model import Model as RobotModel
 if TYPE_CHECKING:
     from linkwork.export.report import Report
 
-GRAVITY = (0.0, 0.0, -9.81)  # of Pinocchio and PinnZoo, acceleration of free fall [m/s^2]
+GRAVITY = (0.0, 0.0, -9.81)  # acceleration of free fall in Pinocchio and PinnZoo [m/s^2]
 
 
 class Model:
     """A robot whose state is x = [q; v].
 
     Args:
-        urdf_or_name: a name of the zoo such as "go1", path or text of a URDF or MJCF file, or a
+        urdf_or_name: a name of the zoo such as "go1", path or contents of a URDF or MJCF file, or a
             `linkwork.Model`. Joints that mimic others are free, as in PinnZoo; in a
-            `linkwork.Model` they are what they are.
+            `linkwork.Model` they are unchanged.
         kinematics_bodies: links and frames whose kinematics are computed. If not given: those of
             PinnZoo for a robot of the zoo, else none.
-        orientation: "none", "quaternion" or "axis_angle": whether their orientation follows their
-            position in `kinematics`, and how it is written.
+        orientation: "none", "quaternion" or "axis_angle": whether an orientation follows each
+            position in `kinematics`, and its representation.
         floating: whether the base moves freely; if not given, as in the zoo, and False for others.
-        actuated: names of the velocities that motors drive; if not given, all joints.
+        actuated: names of the actuated velocities; if not given, all joints.
         gravity: (3,) acceleration of free fall in the world [m/s^2].
 
     Raises:
@@ -107,16 +107,16 @@ class Model:
             gravity=gravity,
         )
         if kd.nv == 0:
-            hint = "; floating=True lets its base move" if not floats else ""
-            raise ArgumentError(f"{kd.model.name}: nothing of it moves{hint}")
+            hint = "; use floating=True for a floating base" if not floats else ""
+            raise ArgumentError(f"{kd.model.name}: the robot has no degrees of freedom{hint}")
         self._options = (kinematics_bodies, orientation, floating, actuated, gravity)
         self.space = StateSpace(kd, kinematics_bodies, orientation)  # pyright: ignore[reportArgumentType]
         self._torques = actuated_names(kd, actuated)
-        self.orders: dict[str, StateOrder] = orders.known_orders(
+        self.orders: dict[str, StateOrder] = orders.standard_orders(
             self._source.model, kd, self._torques
         )
         """Orders of vectors by name: nominal, pinocchio, mujoco, rigidBodyDynamics. Others may be
-        added; `generate_conversions(model.orders, model.conversions)` makes theirs."""
+        added; `generate_conversions(model.orders, model.conversions)` creates their conversions."""
         self.conversions: dict[tuple[str, str], ConversionIndices]
         self.conversions = orders.generate_conversions(self.orders)
 
@@ -132,17 +132,17 @@ class Model:
 
     @property
     def name(self) -> str:
-        """Its name in the zoo, else that in the file."""
+        """Name in the zoo, else the name in the file."""
         return self._source.name
 
     @property
     def urdf_path(self) -> str | None:
-        """The file that it was read from, if there is one."""
+        """The file of the robot, if there is one."""
         return self._source.path
 
     @property
     def kd(self) -> KinDyn:
-        """The same robot as linkwork sees it, with q and nu of x = [q; nu]."""
+        """The same robot as a `KinDyn`, with q and nu of x = [q; nu]."""
         return self.space.kd
 
     @property
@@ -157,7 +157,7 @@ class Model:
 
     @property
     def orientation(self) -> Orientation:
-        """How their orientation is written."""
+        """Representation of the orientation of bodies."""
         return self.space.orientation
 
     @property
@@ -182,34 +182,34 @@ class Model:
 
     @property
     def nu(self) -> int:
-        """How many velocities are driven."""
+        """Number of actuated velocities."""
         return len(self._torques)
 
     @property
     def nc(self) -> int:
-        """How many bodies have kinematics."""
+        """Number of bodies with kinematics."""
         return len(self.kinematics_bodies)
 
     @property
     def starting_pose(self) -> tuple[float, ...] | None:
-        """(nq,) configuration that PinnZoo starts a robot of the zoo in, if it has one."""
+        """(nq,) initial configuration of a robot of the zoo in PinnZoo, if it has one."""
         return self._source.entry.start or None
 
     @property
     def is_quadrotor(self) -> bool:
-        """Whether it is the quadrotor of the zoo, which rotors drive."""
+        """Whether it is the quadrotor of the zoo, which is actuated by rotors."""
         return self._source.entry is ZOO["quadrotor"]
 
     def kernel(self, name: str) -> Kernel:
-        """The compiled function behind a name, with `warmup`, `jacobian`, `vjp` and the rest."""
+        """Return a compiled function by name, with `warmup`, `jacobian`, `vjp` and others."""
         return self.space.kernel(name)
 
     def export(self, folder: str | Path, **options: Any) -> Report:
         """Write the functions as the C library that PinnZoo would have for this robot.
 
         Args:
-            folder: where to write; created if it does not exist.
-            options: further ones of `linkwork.export`, such as `prefix` for another name.
+            folder: destination; created if it does not exist.
+            options: further options of `linkwork.export`, such as `prefix` for another name.
         """
         from linkwork.export.names import default_prefix
         from linkwork.export.write import export
@@ -228,6 +228,6 @@ class Model:
 
 
 def _new_model(
-    kind: type[Model], given: Any, bodies: Any, orientation: Any, named: dict[str, Any]
+    kind: type[Model], argument: Any, bodies: Any, orientation: Any, named: dict[str, Any]
 ) -> Model:
-    return kind(given, bodies, orientation, **named)
+    return kind(argument, bodies, orientation, **named)

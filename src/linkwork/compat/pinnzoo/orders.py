@@ -1,14 +1,14 @@
 """Orders of the coordinates in vectors, by their names, and conversions between them.
 
-A conversion moves numbers and does nothing else: it neither rotates a velocity nor changes a sign.
-MuJoCo's linear velocity of a free body is in the axes of the world, for example, and stays there;
-`linkwork.compat.mujoco` and `linkwork.compat.pinocchio` convert what the numbers mean.
+A conversion only permutes elements: it neither rotates a velocity nor changes a sign. MuJoCo's
+linear velocity of a free body is in the axes of the world, for example, and stays there.
+`linkwork.compat.mujoco` and `linkwork.compat.pinocchio` also convert the meaning of the elements.
 
 Every model has the orders of programs that read the same file:
 
 nominal             position, quaternion w x y z; linear, angular velocity; joints depth first,
                     siblings in alphabetical order
-pinocchio           the same but for the quaternion, x y z w
+pinocchio           the same except for the quaternion, x y z w
 mujoco              joints depth first in the order of the file
 rigidBodyDynamics   quaternion w x y z, position; angular, linear velocity; joints breadth first
 """
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StateOrder:
-    """Names of the numbers of a configuration, a velocity and the torques, in their order."""
+    """Names of the elements of a configuration, a velocity and the torques, in order."""
 
     config_names: tuple[str, ...]
     vel_names: tuple[str, ...]
-    torque_names: tuple[str, ...] = ()  # those of the velocity if not given
+    torque_names: tuple[str, ...] = ()  # those of the velocity if empty
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -65,20 +65,20 @@ class ConversionIndices:
     torque: Array
 
     def of_length(self, n: int) -> Array:
-        """The indices for vectors of a length, whose kind that tells.
+        """Return the indices for vectors of a length, from which the kind of vector is inferred.
 
-        Where several kinds are of this length, the first of them is meant.
+        If several kinds have this length, the first one is used.
         """
         for field in fields(self):
             indices: Array = getattr(self, field.name)
             if len(indices) == n:
                 return indices
-        known = ", ".join(f"{len(getattr(self, f.name))} ({f.name})" for f in fields(self))
-        raise ShapeError(f"no vector has {n} numbers; known: {known}")
+        lengths = ", ".join(f"{len(getattr(self, f.name))} ({f.name})" for f in fields(self))
+        raise ShapeError(f"no vector has {n} elements; expected one of {lengths}")
 
 
 def create_conversion(orig_order: StateOrder, new_order: StateOrder) -> ConversionIndices:
-    """Indices that turn vectors of one order into those of another.
+    """Return the indices that convert vectors from one order to another.
 
     Raises:
         ValueRangeError: the orders do not have the same names.
@@ -98,19 +98,19 @@ def generate_conversions(
     *,
     from_scratch: bool = False,
 ) -> dict[tuple[str, str], ConversionIndices]:
-    """Conversions between each two orders, by the pair of their names.
+    """Return the conversions between each two orders, by the pair of their names.
 
     Args:
-        orders: by name.
-        conversions: those that are there already; the others are added to them.
-        from_scratch: whether to make also these anew.
+        orders: orders by name.
+        conversions: existing conversions; missing ones are added to them.
+        from_scratch: whether to recreate existing ones.
     """
-    found = {} if conversions is None else conversions
+    all_conversions = {} if conversions is None else conversions
     for orig in orders:
         for new in orders:
-            if orig != new and (from_scratch or (orig, new) not in found):
-                found[orig, new] = create_conversion(orders[orig], orders[new])
-    return found
+            if orig != new and (from_scratch or (orig, new) not in all_conversions):
+                all_conversions[orig, new] = create_conversion(orders[orig], orders[new])
+    return all_conversions
 
 
 def change_order(
@@ -121,18 +121,18 @@ def change_order(
     *,
     dims: int | Sequence[int] | None = None,
 ) -> Array:
-    """A vector or matrix in another order; the length of an axis tells which kind of vector it is.
+    """Convert a vector or matrix to another order; the length of an axis determines its kind.
 
     Args:
-        model: the robot, whose `orders` name the orders.
+        model: the robot, with `orders` by name.
         input: (n,) vector, (m, n) matrix, or a batch of either.
         from_, to: names of orders, such as "nominal" and "mujoco".
-        dims: the axes that are put in order; if not given the only one of a vector, else the last
-            two. Of a batch of vectors, write dims=-1.
+        dims: the axes to reorder; if not given, the only one of a vector, else the last two. For a
+            batch of vectors, use dims=-1.
 
     Raises:
         NameNotFoundError: there is no such order.
-        ShapeError: an axis has the length of no kind of vector.
+        ShapeError: no kind of vector has the length of an axis.
     """
     array = as_array(input, "input")
     if array.ndim == 0:
@@ -145,7 +145,7 @@ def change_order(
     conversion = _conversion(model, from_, to)
     for axis in axes:
         if not -array.ndim <= axis < array.ndim:
-            raise ArgumentError(f"dims: {axis} is no axis of an array of shape {array.shape}")
+            raise ArgumentError(f"dims: {axis} is not an axis of an array of shape {array.shape}")
         array = np.take(array, conversion.of_length(array.shape[axis]), axis=axis)
     return array
 
@@ -158,18 +158,20 @@ def change_orders(
     *,
     dims: Sequence[int | Sequence[int] | None] | None = None,
 ) -> list[Array]:
-    """Several vectors and matrices in another order.
+    """Convert several vectors and matrices to another order.
 
     Args:
         model: the robot.
-        inputs: as `change_order` takes them.
+        inputs: vectors and matrices, as in `change_order`.
         from_, to: names of orders.
-        dims: for each input, as `change_order` takes it.
+        dims: for each input, as in `change_order`.
     """
-    each = [None] * len(inputs) if dims is None else list(dims)
-    if len(each) != len(inputs):
-        raise ArgumentError(f"dims: expected one for each of {len(inputs)} inputs, got {len(each)}")
-    pairs = zip(inputs, each, strict=True)
+    all_dims = [None] * len(inputs) if dims is None else list(dims)
+    if len(all_dims) != len(inputs):
+        raise ArgumentError(
+            f"dims: expected one for all_dims of {len(inputs)} inputs, got {len(all_dims)}"
+        )
+    pairs = zip(inputs, all_dims, strict=True)
     return [change_order(model, one, from_, to, dims=axes) for one, axes in pairs]
 
 
@@ -178,27 +180,27 @@ def _conversion(model: Model, from_: str, to: str) -> ConversionIndices:
         if name not in model.orders:
             raise name_not_found("order", name, model.orders)
     if (from_, to) not in model.conversions:
-        text = f"there is no conversion from {from_!r} to {to!r} yet"
-        hint = "generate_conversions(model.orders, model.conversions) makes it"
-        raise ArgumentError(f"{text}; {hint}")
+        message = f"there is no conversion from {from_!r} to {to!r} yet"
+        hint = "create it with generate_conversions(model.orders, model.conversions)"
+        raise ArgumentError(f"{message}; {hint}")
     return model.conversions[from_, to]
 
 
-def _indices(old: Sequence[str], new: Sequence[str], what: str) -> Array:
+def _indices(old: Sequence[str], new: Sequence[str], kind: str) -> Array:
     if sorted(old) != sorted(new) or len(set(old)) != len(old):
         differing = sorted({*old} ^ {*new})
-        why = f"only one has {shown(differing)}" if differing else "a name is there twice"
-        raise ValueRangeError(f"{what}: two orders must have the same names; {why}")
+        reason = f"only one has {shown(differing)}" if differing else "a name occurs twice"
+        raise ValueRangeError(f"{kind}: two orders must have the same names; {reason}")
     return np.array([old.index(name) for name in new], dtype=int)
 
 
-def known_orders(model: RobotModel, kd: KinDyn, torques: Sequence[str]) -> dict[str, StateOrder]:
-    """Orders by name.
+def standard_orders(model: RobotModel, kd: KinDyn, torques: Sequence[str]) -> dict[str, StateOrder]:
+    """Return the standard orders by name.
 
     Args:
-        model: the robot, its joints in the order of the file.
-        kd: the same in the nominal order.
-        torques: names of the velocities that are driven, in the nominal order.
+        model: the robot, with its joints in the order of the file.
+        kd: the same robot in the nominal order.
+        torques: names of the actuated velocities, in the nominal order.
     """
     position, wxyz = BASE_CONFIG[:3], BASE_CONFIG[3:]
     linear, angular = BASE_VELOCITY[:3], BASE_VELOCITY[3:]

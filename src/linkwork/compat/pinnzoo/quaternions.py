@@ -1,6 +1,6 @@
-"""Functions of quaternions w x y z (Hamilton) that rotate from the body to the world.
+"""Functions of quaternions w x y z (Hamilton), the rotation of the body in the world.
 
-Any leading axes are a batch. Nothing is normalized.
+All functions accept leading batch axes. Quaternions are not normalized.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from linkwork.spatial import quat, so3
 
 
 def quat_to_axis_angle(q: ArrayLike) -> Array:
-    """(..., 3) axis times angle [rad], the angle in [0, 2 pi): q and -q give different vectors."""
+    """(..., 3) axis times angle [rad], the angle in [0, 2 pi): different for q and -q."""
     return axis_angle(as_array(q, "q", (4,)))
 
 
@@ -23,7 +23,7 @@ def axis_angle_to_quat(omega: ArrayLike) -> Array:
 
 
 def quat_conjugate(q: ArrayLike) -> Array:
-    """(..., 4) with the vector part negated."""
+    """(..., 4) quaternion with the vector part negated."""
     return quat.conjugate(as_array(q, "q", (4,)))
 
 
@@ -33,12 +33,12 @@ def skew(v: ArrayLike) -> Array:
 
 
 def L_mult(q: ArrayLike) -> Array:
-    """(..., 4, 4) matrix L of products from the left: q1 q2 = L(q1) q2."""
+    """(..., 4, 4) matrix L of multiplication from the left: q1 q2 = L(q1) q2."""
     return quat.left_matrix(as_array(q, "q", (4,)))
 
 
 def R_mult(q: ArrayLike) -> Array:
-    """(..., 4, 4) matrix R of products from the right: q1 q2 = R(q2) q1."""
+    """(..., 4, 4) matrix R of multiplication from the right: q1 q2 = R(q2) q1."""
     return quat.right_matrix(as_array(q, "q", (4,)))
 
 
@@ -48,7 +48,7 @@ def attitude_jacobian(q: ArrayLike) -> Array:
 
 
 def quat_to_rot(q: ArrayLike) -> Array:
-    """(..., 3, 3) R = 1 + 2 w [u]x + 2 [u]x^2, which turns vectors of the body into the world's."""
+    """(..., 3, 3) R = 1 + 2 w [u]x + 2 [u]x^2, the rotation of the body in the world."""
     return quat.to_rotation(as_array(q, "q", (4,)))
 
 

@@ -1,6 +1,6 @@
-"""The zoo: robots by name, with the bodies whose kinematics PinnZoo has, and how they start.
+"""The zoo: robots by name, with PinnZoo's kinematics bodies and initial configurations.
 
-Small ones are bundled with linkwork; others are files of the package example-robot-data.
+Small robots are bundled with linkwork; others are in the package example-robot-data.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LEGS = ("FL_foot", "FR_foot", "RL_foot", "RR_foot")
 class Entry:
     """A robot of the zoo."""
 
-    file: str = ""  # of example-robot-data; without one it is bundled
+    file: str = ""  # in example-robot-data; bundled if empty
     bodies: tuple[str, ...] = ()
     orientation: Orientation = "none"
     floating: bool = False
-    start: tuple[float, ...] = ()  # q in `init_state`; the neutral one if not given
+    start: tuple[float, ...] = ()  # q of `init_state`; neutral if empty
 
 
 def _four_legs(
@@ -67,12 +67,12 @@ ZOO: dict[str, Entry] = {
 }
 # Names of PinnZoo's folders.
 ALIASES = {"unitree_go1": "go1", "unitree_go2": "go2", "biped": "bolt"}
-WITHOUT_FILE = ("nadia", "crazydog")  # robots of PinnZoo whose files no package has
+WITHOUT_FILE = ("nadia", "crazydog")  # robots of PinnZoo that are not in any package
 
 
 @dataclass(frozen=True, slots=True)
 class RobotSource:
-    """The robot of a model, and where it comes from."""
+    """The robot of a model, and its origin."""
 
     argument: object  # of `Model`
     name: str
@@ -87,7 +87,7 @@ def in_zoo(name: str) -> bool:
 
 
 def zoo_names() -> tuple[str, ...]:
-    """Names that `Model` takes: robots that are bundled, and those whose files are installed."""
+    """Return the names that `Model` accepts: robots that are bundled or installed."""
     folder = robots_folder()
     return tuple(
         name
@@ -97,24 +97,24 @@ def zoo_names() -> tuple[str, ...]:
 
 
 def find_robot(source: object) -> RobotSource:
-    """A robot by its name in the zoo, its file, its text or its model."""
+    """Find a robot by its name in the zoo, its file, its contents or its model."""
     if isinstance(source, Model):
         return RobotSource(source, source.name, None, source, Entry())
     if not isinstance(source, (str, PathLike)):
-        text = "urdf_or_name: expected a name of the zoo, the path or text of a file, or a Model"
-        raise ArgumentError(f"{text}, got {shown(source)}")
-    text = fspath(source)
-    name = ALIASES.get(text.lower(), text.lower())
+        expected = "a name of the zoo, the path or contents of a file, or a Model"
+        raise ArgumentError(f"urdf_or_name: expected {expected}, got {shown(source)}")
+    path_or_name = fspath(source)
+    name = ALIASES.get(path_or_name.lower(), path_or_name.lower())
     if name in ZOO:
         entry = ZOO[name]
         path = _file_of(name, entry)
-        model = read(path, mimic=False).model  # what is doubtful in a file of the zoo stays so
+        model = read(path, mimic=False).model  # findings in files of the zoo are not reported
         assert model is not None
         return RobotSource(source, name, str(path), model, entry)
-    if name in WITHOUT_FILE or _is_bare_word(text):
-        raise _unknown(text)
-    model = load(text, mimic=False)
-    path = None if "<" in text else text
+    if name in WITHOUT_FILE or _is_bare_word(path_or_name):
+        raise _unknown(path_or_name)
+    model = load(path_or_name, mimic=False)
+    path = None if "<" in path_or_name else path_or_name
     return RobotSource(source, model.name, path, model, Entry())
 
 
@@ -128,16 +128,16 @@ def _file_of(name: str, entry: Entry) -> Path:
 
 
 def _is_bare_word(text: str) -> bool:
-    """Whether someone names a robot rather than a file or its text."""
+    """Whether a string is a name rather than a file or its contents."""
     is_word = text.replace("_", "").replace("-", "").isalnum()
     return is_word and not Path(text).exists()
 
 
-def _unknown(text: str) -> NameNotFoundError:
-    if text.lower() in WITHOUT_FILE:
-        hint = "no package has its file; give the path of one"
-    elif text in bundled_names():
-        hint = f"the bundled robot is Model(linkwork.robots.load({text!r}))"
+def _unknown(name: str) -> NameNotFoundError:
+    if name.lower() in WITHOUT_FILE:
+        hint = "no package has its file; use the path of a file"
+    elif name in bundled_names():
+        hint = f"use the bundled robot with Model(linkwork.robots.load({name!r}))"
     else:
-        hint = nearest(text, ZOO)
-    return NameNotFoundError(f"no robot of the zoo named {shown(text)}; {hint}")
+        hint = nearest(name, ZOO)
+    return NameNotFoundError(f"no robot of the zoo named {shown(name)}; {hint}")

@@ -1,12 +1,14 @@
-"""A `pinocchio.Model` from a linkwork model: the one that Pinocchio would read from the same URDF.
+"""Conversion of a linkwork model to the `pinocchio.Model` that Pinocchio reads from the same URDF.
 
 Joints      have the poses of linkwork's joints; planar joints, and (cos, sin) joints about a tilted
             axis, are rotated so that their axis is z, the only one that Pinocchio supports
 Links       become BODY frames, fixed joints FIXED_JOINT frames, additional frames OP_FRAMEs
 Inertia     of a link is added to its joint; that of a link on a fixed joint, and of a fixed base,
-            also to the frame, as Pinocchio's reader does
-Dependent   joints become Pinocchio's mimic joints, which have no coordinates either
-Gravity     is that of the KinDyn
+            also to the frame, as in Pinocchio's reader
+Dependent   joints become Pinocchio's mimic joints, without coordinates
+Gravity     that of the KinDyn
+
+In names, "there" is Pinocchio.
 """
 
 from __future__ import annotations
@@ -31,19 +33,19 @@ from linkwork.spatial.source import se3
 
 ROOT_JOINT = "root_joint"  # Pinocchio's name for the joint of a floating base
 UNIT_BOUND = 1.01  # Pinocchio's bound of coordinates on the unit circle or sphere
-UNBOUNDED = sys.float_info.max  # Pinocchio's bound of a floating base, so that it can sample
-AXIS_NOISE = 1e-12  # an axis this close to x, y or z is aligned with it, as for Pinocchio's reader
+UNBOUNDED = sys.float_info.max  # Pinocchio's bound of a floating base, finite for sampling
+AXIS_NOISE = 1e-12  # axes with at most this difference from x, y or z are aligned with it
 
 
 def to_pinocchio(robot: Model | KinDyn) -> Any:
-    """The same robot as a `pinocchio.Model`.
+    """Convert a robot to a `pinocchio.Model`.
 
     Args:
         robot: a KinDyn, whose base, floating or fixed, and gravity are kept; or a Model, which
-            floats on its default base.
+            has a floating base, its default base.
 
     Returns:
-        the model; `Conventions(kd)` maps the vectors of the KinDyn to it. Joints are in the order
+        The model; `Conventions(kd)` maps the vectors of the KinDyn to it. Joints are in the order
         of Pinocchio's URDF reader, or, if `from_pinocchio` read the robot, in their order there.
 
     Raises:
@@ -53,7 +55,7 @@ def to_pinocchio(robot: Model | KinDyn) -> Any:
     kd = KinDyn(robot, floating=True) if isinstance(robot, Model) else robot
     if not isinstance(kd, KinDyn):
         raise ArgumentError(f"robot: expected a Model or a KinDyn, got {shown(robot)}")
-    return _Building(kd).model
+    return _Builder(kd).model
 
 
 def _pinocchio() -> Any:
@@ -65,8 +67,8 @@ def _pinocchio() -> Any:
         ) from error
 
 
-class _Building:
-    """A Pinocchio model, joint by joint outwards from the base."""
+class _Builder:
+    """Builds a Pinocchio model, joint by joint outward from the base."""
 
     def __init__(self, kd: KinDyn) -> None:
         self.pin = pinocchio = _pinocchio()
@@ -76,17 +78,17 @@ class _Building:
         self.model.gravity.linear = np.array(kd.gravity)
         self._leaders = {follower.leader for follower in kd.layout.followers.values()}
         self._bodies = {joint.name: body for body, _, joint in self.tree.outward()}
-        self._poses: dict[int, tuple[int, Array]] = {}  # body: its joint there, joint_H_body
-        self._body_frames: dict[str, int] = {}  # link: its frame there
+        self._poses: dict[int, tuple[int, Array]] = {}  # by body: its joint there, joint_H_body
+        self._body_frames: dict[str, int] = {}  # by link: its frame there
         self._add_base()
         for crossing in crossings(kd.model, self.tree.base):
             near = self._body_frames[crossing.near]
-            fixed = crossing.joint.kind == "fixed"
-            if fixed:
+            is_fixed = crossing.joint.kind == "fixed"
+            if is_fixed:
                 above = self._add_fixed_frame(crossing.joint.name, crossing.beyond, near)
             else:
                 above = self._add_joint(crossing.joint, near)
-            self._add_link(crossing.beyond, above, held=fixed)
+            self._add_link(crossing.beyond, above, is_fixed=is_fixed)
         for frame in kd.model.frames:
             self._add_frame(frame.name, self._body_frames[frame.link], self.pin.OP_FRAME)
 
@@ -106,7 +108,7 @@ class _Building:
         """Add a moving joint and return its frame; `near` is its parent frame."""
         body = self._bodies[joint.name]
         parent, parent_H_body = self._poses[self.tree.parents[body]]
-        # read backwards, a joint about or along an axis moves about or along the opposite one
+        # traversed backwards, a joint about or along an axis has the opposite axis
         sign = -1.0 if self.tree.backwards[body] and joint.kind != "planar" else 1.0
         axis = sign * np.array(joint.axis)
         unbounded = is_cos_sin_there(joint, self._leaders)
@@ -123,7 +125,7 @@ class _Building:
         return self.model.addJointFrame(index, near)
 
     def _kind(self, joint: Joint, axis: Array, *, unbounded: bool) -> Any:
-        """The joint model of Pinocchio."""
+        """Return the joint model of Pinocchio."""
         pin = self.pin
         match joint.kind:
             case "universal":
@@ -146,8 +148,8 @@ class _Building:
             case "revolute":
                 kind = self._along("JointModelR", "JointModelRevoluteUnaligned", axis)
             case _:
-                text = f"a {joint.kind} joint has no counterpart in Pinocchio"
-                raise model_error(text, f"joint {joint.name!r}", joint.location)
+                message = f"a {joint.kind} joint has no counterpart in Pinocchio"
+                raise model_error(message, f"joint {joint.name!r}", joint.location)
         return self._following(joint, kind) if joint.mimic else kind
 
     def _along(self, aligned: str, tilted: str, axis: Array) -> Any:
@@ -155,10 +157,10 @@ class _Building:
         return getattr(self.pin, aligned + letter)() if letter else getattr(self.pin, tilted)(axis)
 
     def _following(self, joint: Joint, kind: Any) -> Any:
-        """A joint without coordinates, which depends on its leader."""
+        """Return a joint without coordinates, which depends on its leader."""
         if joint.kind == "helical":  # Pinocchio 4.1 has wrong Jacobians for it, or crashes
-            text = "a helical joint that mimics another has no counterpart in Pinocchio"
-            raise model_error(text, f"joint {joint.name!r}")
+            message = "a helical joint that mimics another has no counterpart in Pinocchio"
+            raise model_error(message, f"joint {joint.name!r}")
         follower = self.kd.layout.followers[joint.name]
         leader = self.model.joints[self.model.getJointId(follower.leader)]
         kind.setIndexes(leader.id, leader.idx_q, leader.idx_v, leader.idx_vExtended)
@@ -166,7 +168,7 @@ class _Building:
         return self.pin.JointModelMimic(wrapped, follower.multiplier, follower.offset)
 
     def _bounds(self, joint: Joint) -> tuple[Array, ...]:
-        """Effort, velocity, position, friction and damping, in the order of `addJoint`."""
+        """Return effort, velocity, position, friction and damping, in the order of `addJoint`."""
         limits, one = joint.limits, np.ones(joint.nv)
         if joint.nv > 1 or is_cos_sin_there(joint, self._leaders):
             lower, upper = _position_bounds(joint.kind)
@@ -184,11 +186,11 @@ class _Building:
             joint.damping * one,
         )
 
-    def _add_link(self, link: str, above: int, *, held: bool = False) -> None:
-        """Add the frame of a link, and its inertia unless the frame of a fixed joint holds it."""
+    def _add_link(self, link: str, above: int, *, is_fixed: bool = False) -> None:
+        """Add the frame of a link, and its inertia unless the frame of a fixed joint has it."""
         joint, placement = self._placed(link)
-        inertia = self.pin.Inertia.Zero() if held else self._inertia(link)
-        if joint and not held:
+        inertia = self.pin.Inertia.Zero() if is_fixed else self._inertia(link)
+        if joint and not is_fixed:
             if self.kd.model.link(link).inertia != NO_INERTIA:
                 self.model.appendBodyToJoint(joint, inertia, placement)  # counts in nbodies
             inertia = self.pin.Inertia.Zero()
@@ -213,20 +215,20 @@ class _Building:
         self.model.addFrame(self.pin.Frame(name, joint, above, placement, kind))
 
     def _placed(self, frame: str) -> tuple[int, Any]:
-        """The joint there that carries a frame, and the frame's placement on it."""
+        """Return the joint there that carries a frame, and the frame's placement on it."""
         index = self.kd.model.frame_index(frame)
         joint, joint_H_body = self._poses[self.tree.frame_bodies[index]]
         return joint, self.pin.SE3(joint_H_body @ self.tree.body_H_frame[index])
 
 
 def _letter(axis: Array) -> str:
-    """X, Y or Z if an axis is that one; nothing if it is tilted or has the opposite direction."""
+    """Return X, Y or Z if the axis is aligned with it; empty if tilted or opposite."""
     near = np.flatnonzero(np.abs(axis - np.eye(3)).max(axis=1) <= AXIS_NOISE)
     return "XYZ"[near[0]] if len(near) else ""
 
 
 def _rotation_to(axis: Array) -> Array:
-    """(4, 4) pose of axes whose z is the given axis."""
+    """(4, 4) pose whose z axis is the given axis."""
     return se3.pose(np.concatenate([plane_basis(axis), axis[:, None]], axis=1), np.zeros(3))
 
 
@@ -238,6 +240,6 @@ def _position_bounds(kind: str) -> tuple[Array, Array]:
 
 
 def _free_bounds() -> tuple[Array, ...]:
-    """Bounds of the joint of a floating base, in the order of `addJoint`."""
+    """Return the bounds of the joint of a floating base, in the order of `addJoint`."""
     velocity, position, zero = np.full(6, UNBOUNDED), np.full(7, UNBOUNDED), np.zeros(6)
     return (-velocity, velocity, -velocity, velocity, -position, position, zero, zero, zero)

@@ -1,12 +1,12 @@
 """Maps between linkwork's vectors and Pinocchio's.
 
-With T the matrix of v = T nu, everything follows: a = T nu_dot + T_dot nu, tau_here = T^T tau,
-J_here = J T, M_here = T^T M T, h_here = T^T (h + M T_dot nu). T_dot nu is not zero in the mixed
-representation only: (-R^T (w x v); 0) for the base.
+All maps follow from the matrix T with v = T nu: a = T nu_dot + T_dot nu, tau_here = T^T tau,
+J_here = J T, M_here = T^T M T, h_here = T^T (h + M T_dot nu). T_dot nu is nonzero only in the mixed
+representation: (-R^T (w x v); 0) for the base.
 
-A joint of several coordinates that is read backwards, from its second link to its first, moves in
-Pinocchio by the inverse: with M its motion here, the velocity there is -Ad(M) nu. The derivative of
-this map along the motion is zero, as a velocity does not change under itself.
+A joint with several coordinates that is traversed backwards, from its second link to its first,
+has the inverse motion in Pinocchio: with M its motion here, the velocity there is -Ad(M) nu. The
+derivative of this map along the motion is zero, as nu x nu = 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.pinocchio.order import BASE, JointSlices, expected_slices, given_slices
+from linkwork.compat.pinocchio.order import BASE, JointSlices, expected_slices, slices_in
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import (
     Array,
@@ -45,7 +45,7 @@ REFERENCE_FRAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The parts of T that are not the identity, by the number of their joint; and of T^-1."""
+    """The blocks of T and of T^-1 that are not the identity, by the index of their joint."""
 
     forward: Mapping[int, Array]  # (..., n, n)
     inverse: Mapping[int, Array]
@@ -55,13 +55,13 @@ class Blocks:
 class Conventions:
     """Maps between the vectors of a KinDyn and those of Pinocchio.
 
-    All arguments of a map `to` Pinocchio are linkwork's, all arguments of a map `from` it are
-    Pinocchio's, including q and v. Any leading batch axes.
+    A map `to` Pinocchio takes linkwork's arguments, a map `from` it takes Pinocchio's, including q
+    and v. Arguments may have any leading batch axes.
 
     Args:
         kd: the robot, its base and its velocity representation.
-        pin_model: a `pinocchio.Model` of the same robot. Without one, the order is that of the
-            model which Pinocchio reads from the same URDF and which `to_pinocchio` builds.
+        pin_model: a `pinocchio.Model` of the same robot. If not given, the order is that of the
+            model that Pinocchio reads from the same URDF and that `to_pinocchio` builds.
     """
 
     kd: KinDyn
@@ -77,12 +77,12 @@ class Conventions:
         """The coordinates of each joint, here and there, in Pinocchio's order."""
         if self.pin_model is None:
             return expected_slices(self.kd)
-        return given_slices(self.kd, self.pin_model)
+        return slices_in(self.kd, self.pin_model)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
         """The moving, independent joints in Pinocchio's order, without that of the base."""
-        return tuple(at.joint for at in self.slices if at.joint)
+        return tuple(joint.name for joint in self.slices if joint.name)
 
     @cached_property
     def nq(self) -> int:
@@ -91,7 +91,7 @@ class Conventions:
 
     @property
     def nv(self) -> int:
-        """Length of Pinocchio's v, the same as here."""
+        """Length of Pinocchio's v, the same as linkwork's."""
         return self.kd.nv
 
     @property
@@ -103,16 +103,16 @@ class Conventions:
         """(..., nq there) configuration."""
         here = _checked(q, "q", self.kd.nq)
         there = np.empty((*here.shape[:-1], self.nq), here.dtype)
-        for at in self.slices:
-            there[..., at.q_there] = _position_there(at, here[..., at.q])
+        for joint in self.slices:
+            there[..., joint.q_there] = _position_there(joint, here[..., joint.q])
         return there
 
     def q_from_pinocchio(self, q: ArrayLike) -> Array:
-        """(..., nq) configuration; an angle that is (cos, sin) there comes back in [-pi, pi]."""
+        """(..., nq) configuration; an angle that is (cos, sin) there is in [-pi, pi] here."""
         there = _checked(q, "q", self.nq)
         here = np.empty((*there.shape[:-1], self.kd.nq), there.dtype)
-        for at in self.slices:
-            here[..., at.q] = _position_here(at, there[..., at.q_there])
+        for joint in self.slices:
+            here[..., joint.q] = _position_here(joint, there[..., joint.q_there])
         return here
 
     def v_to_pinocchio(self, q: ArrayLike, nu: ArrayLike) -> Array:
@@ -136,23 +136,23 @@ class Conventions:
         return self._backwards(blocks, self._row(a, "a")) - self._drift(nu)
 
     def tau_to_pinocchio(self, q: ArrayLike, tau: ArrayLike) -> Array:
-        """(..., nv) generalized forces: T^-T tau, of the same power."""
+        """(..., nv) generalized forces with the same power: T^-T tau."""
         return self._forwards(_dual(self._blocks(q).inverse), self._row(tau, "tau"))
 
     def tau_from_pinocchio(self, q: ArrayLike, tau: ArrayLike) -> Array:
-        """(..., nv) generalized forces: T^T tau, of the same power."""
+        """(..., nv) generalized forces with the same power: T^T tau."""
         blocks = self._blocks(self.q_from_pinocchio(q))
         return self._backwards(_dual(blocks.forward), self._row(tau, "tau"))
 
     def jacobian_to_pinocchio(self, q: ArrayLike, J: ArrayLike) -> Array:
-        """(..., k, nv) any Jacobian, its rows as they are: J T^-1."""
+        """(..., k, nv) any Jacobian, with unchanged rows: J T^-1."""
         blocks = _for_rows(_dual(self._blocks(q).inverse))
         return self._forwards(blocks, self._row(J, "J", rows="k"))
 
     def jacobian_from_pinocchio(self, q: ArrayLike, J: ArrayLike) -> Array:
-        """(..., k, nv) any Jacobian, its rows as they are: J T.
+        """(..., k, nv) any Jacobian, with unchanged rows: J T.
 
-        A frame Jacobian that Pinocchio gives in `reference_frame` becomes `kd.jacobian`.
+        A frame Jacobian that Pinocchio computes in `reference_frame` becomes `kd.jacobian`.
         """
         blocks = _for_rows(_dual(self._blocks(self.q_from_pinocchio(q)).forward))
         return self._backwards(blocks, self._row(J, "J", rows="k"))
@@ -163,7 +163,7 @@ class Conventions:
         return transpose(self.jacobian_to_pinocchio(q, transpose(half)))
 
     def mass_matrix_from_pinocchio(self, q: ArrayLike, M: ArrayLike) -> Array:
-        """(..., nv, nv) mass matrix: T^T M T. Pinocchio's must be filled on both sides."""
+        """(..., nv, nv) mass matrix: T^T M T. Pinocchio's must have both triangles."""
         half = self.jacobian_from_pinocchio(q, self._row(M, "M", rows=self.nv))
         return transpose(self.jacobian_from_pinocchio(q, transpose(half)))
 
@@ -174,52 +174,52 @@ class Conventions:
         return self.tau_to_pinocchio(q, self._row(h, "h") - correction)
 
     def bias_from_pinocchio(self, q: ArrayLike, v: ArrayLike, h: ArrayLike, M: ArrayLike) -> Array:
-        """(..., nv) bias forces, those at nu_dot = 0, which is not a = 0: T^T (h + M T_dot nu).
+        """(..., nv) bias forces: T^T (h + M T_dot nu). They hold at nu_dot = 0, not at a = 0.
 
         Args:
             q, v: Pinocchio's configuration and velocity.
             h: (..., nv) Pinocchio's bias, its `rnea` at a = 0 or `nle`.
-            M: (..., nv, nv) Pinocchio's mass matrix, filled on both sides.
+            M: (..., nv, nv) Pinocchio's mass matrix, with both triangles.
         """
         nu = self.v_from_pinocchio(q, v)
         here = self.tau_from_pinocchio(q, h)
         return here + matvec(self.mass_matrix_from_pinocchio(q, M), self._drift(nu))
 
     def _blocks(self, q: ArrayLike) -> Blocks:
-        """The parts of T that are no permutation, at a configuration of linkwork."""
+        """Return the blocks of T, without the permutation, at a configuration of linkwork."""
         return _blocks_here(self.slices, _checked(q, "q", self.kd.nq), self.kd.representation)
 
     def _drift(self, nu: Array) -> Array:
-        """(..., nv) T^-1 T_dot nu, which only the mixed representation has: (-(w x v); 0)."""
+        """(..., nv) T^-1 T_dot nu, nonzero only in the mixed representation: (-(w x v); 0)."""
         drift = np.zeros_like(nu)
         if self.kd.floating and self.kd.representation == "mixed":
             drift[..., :3] = -cross(nu[..., 3:6], nu[..., :3])
         return drift
 
     def _forwards(self, blocks: Mapping[int, Array], x: Array) -> Array:
-        """From linkwork's order to Pinocchio's, then blocks."""
+        """Reorder from linkwork to Pinocchio, then multiply by blocks."""
         return _multiplied(self._v_slices, blocks, x[..., self._order])
 
     def _backwards(self, blocks: Mapping[int, Array], x: Array) -> Array:
-        """Blocks, then from Pinocchio's order to linkwork's."""
+        """Multiply by blocks, then reorder from Pinocchio to linkwork."""
         return _multiplied(self._v_slices, blocks, x)[..., np.argsort(self._order)]
 
     @cached_property
     def _order(self) -> Array:
-        """(nv,) index here of each of Pinocchio's velocities."""
-        indices = [np.arange(at.nu.start or 0, at.nu.stop) for at in self.slices]
+        """(nv,) index in nu of each of Pinocchio's velocities."""
+        indices = [np.arange(joint.nu.start or 0, joint.nu.stop) for joint in self.slices]
         return np.concatenate([np.zeros(0, dtype=int), *indices])
 
     @cached_property
     def _v_slices(self) -> tuple[slice, ...]:
-        return tuple(at.v_there for at in self.slices)
+        return tuple(joint.v_there for joint in self.slices)
 
     def _row(self, value: ArrayLike, name: str, *, rows: int | str | None = None) -> Array:
         return _checked(value, name, self.nv, rows)
 
 
 def _checked(value: ArrayLike, name: str, size: int, rows: int | str | None = None) -> Array:
-    """An array of vectors, or of matrices with a number of rows; any number if it is a letter."""
+    """Check vectors, or matrices with a number of rows; if `rows` is a letter, with any number."""
     array = as_array(value)
     fits = array.ndim >= (1 if rows is None else 2) and array.shape[-1] == size
     if fits and isinstance(rows, int):
@@ -231,29 +231,29 @@ def _checked(value: ArrayLike, name: str, size: int, rows: int | str | None = No
 
 
 def _multiplied(slices: tuple[slice, ...], blocks: Mapping[int, Array], x: Array) -> Array:
-    """Multiply some parts of vectors with matrices."""
+    """Multiply some parts of vectors by matrices."""
     batches = [block.shape[:-2] for block in blocks.values()]
     batch = np.broadcast_shapes(x.shape[:-1], *batches)
     product = np.array(np.broadcast_to(x, (*batch, x.shape[-1])))
-    for number, block in blocks.items():
-        product[..., slices[number]] = matvec(block, x[..., slices[number]])
+    for index, block in blocks.items():
+        product[..., slices[index]] = matvec(block, x[..., slices[index]])
     return product
 
 
 def _dual(blocks: Mapping[int, Array]) -> Mapping[int, Array]:
-    return {number: transpose(block) for number, block in blocks.items()}
+    return {index: transpose(block) for index, block in blocks.items()}
 
 
 def _for_rows(blocks: Mapping[int, Array]) -> Mapping[int, Array]:
     """Blocks that multiply each row of a matrix."""
-    return {number: block[..., None, :, :] for number, block in blocks.items()}
+    return {index: block[..., None, :, :] for index, block in blocks.items()}
 
 
-def _position_there(at: JointSlices, theta: Array) -> Array:
-    """Position of a joint as Pinocchio writes it."""
-    if at.backwards:
-        theta = _reversed(at, theta)
-    match at.form:
+def _position_there(joint: JointSlices, theta: Array) -> Array:
+    """Convert the position of a joint to Pinocchio's representation."""
+    if joint.backwards:
+        theta = _reversed(joint, theta)
+    match joint.form:
         case "same" | "two_angles":
             return theta
         case "angle_cos_sin":
@@ -268,9 +268,9 @@ def _position_there(at: JointSlices, theta: Array) -> Array:
             return join([theta[..., :3], np.roll(theta[..., 3:], -1, axis=-1)])
 
 
-def _position_here(at: JointSlices, theta: Array) -> Array:
-    """Position of a joint as linkwork writes it; undoes `_position_there` up to full turns."""
-    match at.form:
+def _position_here(joint: JointSlices, theta: Array) -> Array:
+    """Convert the position of a joint to linkwork's; the inverse up to full rotations."""
+    match joint.form:
         case "same" | "two_angles":
             position = theta
         case "angle_cos_sin":
@@ -283,47 +283,47 @@ def _position_here(at: JointSlices, theta: Array) -> Array:
             position = np.roll(theta, 1, axis=-1)
         case "free":
             position = join([theta[..., :3], np.roll(theta[..., 3:], 1, axis=-1)])
-    return _reversed(at, position) if at.backwards else position
+    return _reversed(joint, position) if joint.backwards else position
 
 
 def _blocks_here(slices: Sequence[JointSlices], q: Array, velocity: str) -> Blocks:
-    """T at a configuration of linkwork's, without the permutation.
+    """Return the blocks of T at a configuration of linkwork, without the permutation.
 
     Args:
-        slices: of the joints.
+        slices: slices of the joints.
         q: (..., nq) configuration.
         velocity: representation of the base's velocity.
     """
     forward: dict[int, Array] = {}
     inverse: dict[int, Array] = {}
-    for number, at in enumerate(slices):
-        theta = q[..., at.q]
-        if at.joint == BASE:
+    for index, joint in enumerate(slices):
+        theta = q[..., joint.q]
+        if joint.name == BASE:
             if velocity != "body":
-                forward[number], inverse[number] = _base_blocks(theta, velocity)
-        elif at.backwards:
-            forward[number] = _backward_block(at, theta)
-            inverse[number] = _backward_block(at, _reversed(at, theta))
+                forward[index], inverse[index] = _base_blocks(theta, velocity)
+        elif joint.backwards:
+            forward[index] = _backward_block(joint, theta)
+            inverse[index] = _backward_block(joint, _reversed(joint, theta))
     return Blocks(forward, inverse)
 
 
 def _base_blocks(theta: Array, velocity: str) -> tuple[Array, Array]:
-    """Base velocity in a representation to that in the base's own axes, and back."""
+    """Return the maps of the base velocity from a representation to body axes, and back."""
     rotation = quat.to_rotation(theta[..., 3:])
     position = theta[..., :3] if velocity == "inertial" else np.zeros(3)
     world_H_base = se3.pose(rotation, position)
-    back = se3.inverse(world_H_base)
-    return motion.motion_transform(back), motion.motion_transform(world_H_base)
+    base_H_world = se3.inverse(world_H_base)
+    return motion.motion_transform(base_H_world), motion.motion_transform(world_H_base)
 
 
-def _reversed(at: JointSlices, theta: Array) -> Array:
-    """Position of the inverse motion."""
-    match at.form:
-        case "two_angles":  # about the second axis first
+def _reversed(joint: JointSlices, theta: Array) -> Array:
+    """Return the position of the inverse motion."""
+    match joint.form:
+        case "two_angles":  # the second axis comes first
             return -theta[..., ::-1]
         case "planar":
             angle = theta[..., 2]
-            position = matvec(transpose(_turn(angle)), theta[..., :2])
+            position = matvec(transpose(_rotation(angle)), theta[..., :2])
             return join([-position, -angle[..., None]])
         case "free":
             wxyz = quat.conjugate(theta[..., 3:])
@@ -332,9 +332,9 @@ def _reversed(at: JointSlices, theta: Array) -> Array:
             return quat.conjugate(theta)
 
 
-def _backward_block(at: JointSlices, theta: Array) -> Array:
-    """-Ad(M), in the velocity coordinates of the joint."""
-    match at.form:
+def _backward_block(joint: JointSlices, theta: Array) -> Array:
+    """Return -Ad(M), in the velocity coordinates of the joint."""
+    match joint.form:
         case "two_angles":
             return np.array([[0.0, -1.0], [-1.0, 0.0]])
         case "planar":
@@ -348,6 +348,6 @@ def _backward_block(at: JointSlices, theta: Array) -> Array:
             return -quat.to_rotation(theta)
 
 
-def _turn(angle: Array) -> Array:
+def _rotation(angle: Array) -> Array:
     c, s = cos(angle), sin(angle)
     return stack([stack([c, -s]), stack([s, c])], axis=-2)

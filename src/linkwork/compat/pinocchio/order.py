@@ -1,13 +1,13 @@
-"""The coordinates of each joint in Pinocchio's vectors, from the model alone.
+"""The coordinates of each joint in Pinocchio's vectors, computed without Pinocchio.
 
-Order       depth first from the base, the joints of each link in alphabetical order, as Pinocchio's
-            URDF reader visits them; fixed joints are crossed and have no coordinates
-Dependent   joints have none either; branches with their leaders come before those with them, which
-            Pinocchio requires
-Angles      a revolute joint without bounds is (cos, sin) there, unless another joint follows it
-Origin      joints that `from_pinocchio` read keep their order and kind there
+Order       depth first from the base, the joints of each link in alphabetical order, as in
+            Pinocchio's URDF reader; fixed joints have no coordinates
+Dependent   joints have none either; branches with their leaders come first, as Pinocchio requires
+Angles      a revolute joint without bounds is (cos, sin) in Pinocchio, unless another joint
+            mimics it
+Origin      joints that `from_pinocchio` has read keep their order and kind in Pinocchio
 
-Nothing here imports Pinocchio.
+In names, "here" is linkwork and "there" is Pinocchio.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Form: TypeAlias = Literal[
 ]
 
 ORIGIN = "pinocchio.Model"  # file in the `location` of a joint that was read from Pinocchio
-BASE = ""  # name for the joint of a floating base, which is no joint of the model
+BASE = ""  # name for the joint of a floating base, which is not a joint of the model
 FORMS: Mapping[tuple[str, int], Form] = {  # by kind here and number of coordinates there
     ("revolute", 1): "same",
     ("revolute", 2): "angle_cos_sin",
@@ -48,18 +48,18 @@ NQ_THERE: Mapping[str, int] = {"universal": 2, "planar": 4, "spherical": 4, "flo
 class JointSlices:
     """The coordinates of one joint, here and there."""
 
-    joint: str  # or BASE
-    form: Form  # how its position is written there
+    name: str  # or BASE
+    form: Form  # how its position is represented there
     q: slice
     nu: slice
     q_there: slice
     v_there: slice
-    backwards: bool  # whether the joint, of several coordinates, is read from second to first
+    backwards: bool  # whether a joint with several coordinates is traversed from second to first
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A joint, crossed from the link nearer to the base to the one beyond."""
+    """A joint, traversed from the link nearer to the base to the one beyond."""
 
     joint: Joint
     near: str
@@ -67,7 +67,7 @@ class Crossing:
 
 
 def crossings(model: Model, base: str) -> tuple[Crossing, ...]:
-    """Every joint, in the order in which Pinocchio would read them.
+    """Return every joint, in the order in which Pinocchio would read them.
 
     Raises:
         ModelError: a joint depends on one that cannot come before it in depth-first order.
@@ -76,40 +76,39 @@ def crossings(model: Model, base: str) -> tuple[Crossing, ...]:
     before = _branches_before(model, start)
     return tuple(
         Crossing(visit.joint, str(visit.parent), visit.link)
-        for visit in walk(model, start, lambda onward: _branches(model, onward, before))
+        for visit in walk(model, start, lambda visits: _branches(model, visits, before))
         if visit.joint
     )
 
 
 def joint_order(model: Model, base: str) -> tuple[str, ...]:
-    """Moving joints, dependent ones too, in the order in which Pinocchio would number them."""
+    """Return the moving joints, including dependent ones, in the order of their indices there."""
     joints = [crossing.joint for crossing in crossings(model, base)]
     return tuple(joint.name for joint in joints if joint.kind != "fixed")
 
 
 def expected_slices(kd: KinDyn) -> tuple[JointSlices, ...]:
-    """Slices in the model that Pinocchio reads from the same URDF, or `to_pinocchio` builds."""
+    """Return slices for the model that Pinocchio reads from the same URDF, or `to_pinocchio`."""
     leaders = {follower.leader for follower in kd.layout.followers.values()}
     names = [name for name in joint_order(kd.model, str(kd.base)) if kd.model.joint(name).nq]
     sizes = [(name, nq_there(kd.model.joint(name), leaders)) for name in names]
     return tuple(_slices(kd, sizes))
 
 
-def given_slices(kd: KinDyn, pin_model: Any) -> tuple[JointSlices, ...]:
-    """Slices in a Pinocchio model, joint by joint of the same name.
+def slices_in(kd: KinDyn, pin_model: Any) -> tuple[JointSlices, ...]:
+    """Return slices for a Pinocchio model; joints are matched by name.
 
     Raises:
-        NameNotFoundError: a joint of one is no moving, independent joint of the other.
-        ValueRangeError: one has a floating base and the other has not, or a joint is of another
-            kind.
+        NameNotFoundError: a joint of one is not a moving, independent joint of the other.
+        ValueRangeError: only one has a floating base, or a joint has another kind.
     """
     joints = [(str(name), pin_model.joints[i]) for i, name in enumerate(pin_model.names) if i]
     moving = [(name, joint) for name, joint in joints if joint.nv]
     floats = bool(moving) and is_free_flyer(pin_model) and moving[0][0] not in kd.model.joint_names
     if floats != kd.floating:
-        words = ("floats", "is fixed") if floats else ("is fixed", "floats")
-        text = f"the base of the Pinocchio model {words[0]}, but the base of the KinDyn {words[1]}"
-        raise ValueRangeError(text)
+        states = ("floats", "is fixed") if floats else ("is fixed", "floats")
+        message = f"the base of the Pinocchio model {states[0]}, that of the KinDyn {states[1]}"
+        raise ValueRangeError(message)
     for name, _ in moving[floats:]:
         if name not in kd.layout.joint_names:
             raise _not_moving_here(kd, name)
@@ -127,12 +126,12 @@ def is_free_flyer(pin_model: Any) -> bool:
 
 
 def nq_there(joint: Joint, leaders: set[str]) -> int:
-    """Number of position coordinates of a joint in Pinocchio."""
+    """Return the number of position coordinates of a joint in Pinocchio."""
     return NQ_THERE.get(joint.kind, 2 if is_cos_sin_there(joint, leaders) else 1)
 
 
 def is_cos_sin_there(joint: Joint, leaders: set[str]) -> bool:
-    """Whether Pinocchio writes the angle of a joint as (cos, sin)."""
+    """Whether Pinocchio represents the angle of a joint as (cos, sin)."""
     if joint.kind != "revolute" or _is_from_pinocchio(joint):
         return joint.kind == "revolute_cos_sin"
     unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
@@ -144,42 +143,42 @@ def _is_from_pinocchio(joint: Joint) -> bool:
 
 
 def _rank(joint: Joint) -> tuple[int, str]:
-    """Sort key of the joints of a link: their number in Pinocchio if they have one; the name."""
+    """Return the sort key of the joints of a link: their index in Pinocchio, if any; the name."""
     return joint.location.line if joint.location and _is_from_pinocchio(joint) else 0, joint.name
 
 
-def _branches(model: Model, onward: Sequence[Visit], before: Mapping[str, set[str]]) -> list[Visit]:
-    """The joints from a link outwards, in the order in which Pinocchio crosses them."""
-    left = {visit.joint.name: visit for visit in onward if visit.joint}
+def _branches(model: Model, visits: Sequence[Visit], before: Mapping[str, set[str]]) -> list[Visit]:
+    """Sort the joints from a link outward in the order in which Pinocchio visits them."""
+    remaining = {visit.joint.name: visit for visit in visits if visit.joint}
     order: list[Visit] = []
-    while left:
-        ready = [name for name in left if not before.get(name, set()) & left.keys()]
+    while remaining:
+        ready = [name for name in remaining if not before.get(name, set()) & remaining.keys()]
         if not ready:
-            raise _no_order(model, min(left))
-        order.append(left.pop(min(ready, key=lambda name: _rank(model.joint(name)))))
+            raise _no_order(model, min(remaining))
+        order.append(remaining.pop(min(ready, key=lambda name: _rank(model.joint(name)))))
     return order
 
 
 def _branches_before(model: Model, start: str) -> dict[str, set[str]]:
-    """For each joint at which a branch begins, those of the same link that must come before it.
+    """For each first joint of a branch, return those of the same link that must come before it.
 
-    Where the paths to a dependent joint and to its leader part, the leader's branch comes first.
+    Where the paths to a dependent joint and to its leader diverge, the leader's branch comes first.
     """
     before: dict[str, set[str]] = {}
     dependent = {joint.name: joint.mimic.joint for joint in model.joints if joint.mimic}
     paths = _paths(model, start) if dependent else {}
     for name, leader in dependent.items():
-        parted = [(a, b) for a, b in zip(paths[leader], paths[name], strict=False) if a != b]
-        if parted:
-            first, then = parted[0]
-            before.setdefault(then, set()).add(first)
+        diverging = [(a, b) for a, b in zip(paths[leader], paths[name], strict=False) if a != b]
+        if diverging:
+            first, second = diverging[0]
+            before.setdefault(second, set()).add(first)
         elif len(paths[name]) < len(paths[leader]):
             raise _no_order(model, name)
     return before
 
 
 def _paths(model: Model, start: str) -> dict[str, tuple[str, ...]]:
-    """The joints from the base to each joint, itself included."""
+    """Return the joints from the base to each joint, including itself."""
     to_link: dict[str, tuple[str, ...]] = {}
     paths: dict[str, tuple[str, ...]] = {}
     for link, parent, joint in walk(model, start):
@@ -191,19 +190,21 @@ def _paths(model: Model, start: str) -> dict[str, tuple[str, ...]]:
 
 def _no_order(model: Model, name: str) -> ModelError:
     mimic = model.joint(name).mimic
-    text = "Pinocchio requires every leader before the joints that mimic it; there is no such order"
+    message = (
+        "Pinocchio requires every leader before the joints that mimic it; there is no such order"
+    )
     if mimic:
-        text = f"mimics {mimic.joint!r}, which is beyond it; Pinocchio requires it to come first"
-    return model_error(text, f"joint {name!r}")
+        message = f"mimics {mimic.joint!r}, which is beyond it; Pinocchio requires it to come first"
+    return model_error(message, f"joint {name!r}")
 
 
 def _slices(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[JointSlices]:
-    """Slices one after the other, from the number of position coordinates of each joint."""
+    """Yield consecutive slices, from the number of position coordinates of each joint."""
     layout, start_q, start_v = kd.layout, 0, 0
     if kd.floating:
         yield JointSlices(BASE, "free", slice(7), slice(6), slice(7), slice(6), backwards=False)
         start_q, start_v = 7, 6
-    read_backwards = {
+    reversed_joints = {
         joint.name
         for joint, backwards in zip(kd.tree.joints, kd.tree.backwards, strict=True)
         if joint and backwards and joint.nv > 1
@@ -217,7 +218,7 @@ def _slices(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[JointSlices]:
             layout.nu[name],
             slice(start_q, start_q + nq),
             slice(start_v, start_v + joint.nv),
-            backwards=name in read_backwards,
+            backwards=name in reversed_joints,
         )
         start_q, start_v = start_q + nq, start_v + joint.nv
 
@@ -225,8 +226,8 @@ def _slices(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[JointSlices]:
 def _form(joint: Joint, nq: int) -> Form:
     form = FORMS.get((joint.kind, nq))
     if form is None:
-        text = f"joint {joint.name!r} is {joint.kind} here, but has {nq} position coordinates"
-        raise ValueRangeError(f"{text} in the Pinocchio model")
+        message = f"joint {joint.name!r} is {joint.kind} here, but has {nq} position coordinates"
+        raise ValueRangeError(f"{message} in the Pinocchio model")
     return form
 
 
@@ -236,5 +237,5 @@ def _not_moving_here(kd: KinDyn, name: str) -> Exception:
     mimic = kd.model.joint(name).mimic
     if not mimic:
         return ValueRangeError(f"joint {name!r} is fixed here, but moves in the Pinocchio model")
-    text = f"joint {name!r} mimics {mimic.joint!r} here, but moves freely in the Pinocchio model"
-    return ValueRangeError(f"{text}; load with mimic=False here or with mimic=True there")
+    message = f"joint {name!r} mimics {mimic.joint!r} here, but moves freely in the Pinocchio model"
+    return ValueRangeError(f"{message}; load with mimic=False here or with mimic=True there")

@@ -1,11 +1,11 @@
-"""A linkwork model from a `pinocchio.Model`.
+"""Conversion of a `pinocchio.Model` to a linkwork model.
 
-Links    one for each joint of Pinocchio, as its links of one body are merged there: it has the name
-         of the BODY frame at the joint, or of the joint if there is none
-Frames   all others of Pinocchio, also those of fixed joints, become additional frames
-Order    joints keep their order; `location.line` is their index, which `to_pinocchio` uses
-Base     a free-flyer on the universe is the floating base and no joint here; otherwise the universe
-         is a link, and the KinDyn needs `floating=False`
+Links    one for each joint in Pinocchio, which merges the links of one body. It has the name of the
+         BODY frame at the joint, or of the joint if there is none
+Frames   all other frames, including those of fixed joints, become additional frames
+Order    joints keep their order. Their `location` has their index in Pinocchio, for `to_pinocchio`
+Base     a free-flyer on the universe is the floating base and not a joint here; otherwise the
+         universe is a link, and the KinDyn needs `floating=False`
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from linkwork.model.pose import NOT_A_ROTATION, ROUNDING_NOISE, as_pose
 from linkwork.spatial.source import se3
 
 HUGE = 1e300  # Pinocchio's bound of an unlimited coordinate may be the largest float
-SAME_POSE = 1e-14  # a frame this close to a joint is at the joint
+SAME_POSE = 1e-14  # frames with at most this difference are at the joint
 KINDS = {
     "JointModelUniversal": "universal",
     "JointModelPlanar": "planar",
@@ -43,27 +43,25 @@ WITHOUT_COUNTERPART = (
 
 
 def from_pinocchio(pin_model: Any) -> Model:
-    """The same robot as a linkwork model.
+    """Convert a Pinocchio model to a linkwork model of the same robot.
 
     Dynamics, frames, limits, damping, friction and armature are kept. Joints are in Pinocchio's
-    order, and so is `s`; `to_pinocchio` returns them in this order again. Gravity is an option of
-    `KinDyn`.
+    order, and so is `s`; `to_pinocchio` restores this order. Gravity is an option of `KinDyn`.
 
     Raises:
-        ModelError: a joint is of a kind that linkwork does not have, or a name stands for several
-            frames.
+        ModelError: linkwork has no such kind of joint, or several frames have the same name.
     """
     if not all(hasattr(pin_model, name) for name in ("joints", "jointPlacements", "inertias")):
         raise ArgumentError(f"pin_model: expected a pinocchio.Model, got {shown(pin_model)}")
     first = 1 if _base_floats(pin_model) else 0
-    numbers = range(first, pin_model.njoints)
-    names = _link_names(pin_model, numbers)
+    indices = range(first, pin_model.njoints)
+    names = _link_names(pin_model, indices)
     return Model(
         name=str(pin_model.name) or "robot",
         links=tuple(
-            Link(name=names[number], inertia=_inertia(pin_model, number)) for number in numbers
+            Link(name=names[index], inertia=_inertia(pin_model, index)) for index in indices
         ),
-        joints=tuple(_joint(pin_model, number, names) for number in numbers[1:]),
+        joints=tuple(_joint(pin_model, index, names) for index in indices[1:]),
         frames=tuple(_frames(pin_model, names)),
     )
 
@@ -76,31 +74,31 @@ def _base_floats(pin_model: Any) -> bool:
     return bool(np.array_equal(pin_model.jointPlacements[1].homogeneous, np.eye(4)))
 
 
-def _link_names(pin_model: Any, numbers: Sequence[int]) -> dict[int, str]:
-    """A name for the link of each joint, by the number of the joint."""
+def _link_names(pin_model: Any, indices: Sequence[int]) -> dict[int, str]:
+    """Return a name for the link of each joint, by the index of the joint."""
     names: dict[int, str] = {}
     for frame in pin_model.frames:
         near = np.abs(frame.placement.homogeneous - np.eye(4)).max() <= SAME_POSE
         if str(frame.type) == "BODY" and near:
             names.setdefault(int(frame.parentJoint), str(frame.name))
-    return {number: names.get(number, str(pin_model.names[number])) for number in numbers}
+    return {index: names.get(index, str(pin_model.names[index])) for index in indices}
 
 
-def _inertia(pin_model: Any, number: int) -> Inertia:
-    inertia = pin_model.inertias[number]
+def _inertia(pin_model: Any, index: int) -> Inertia:
+    inertia = pin_model.inertias[index]
     tensor = np.array(inertia.inertia)
-    with concerning(f"inertia of joint {str(pin_model.names[number])!r}"):
+    with concerning(f"inertia of joint {str(pin_model.names[index])!r}"):
         return Inertia(float(inertia.mass), tuple(inertia.lever.tolist()), six(tensor))
 
 
-def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
-    joint = pin_model.joints[number]
-    name, shortname = str(pin_model.names[number]), str(joint.shortname())
+def _joint(pin_model: Any, index: int, names: dict[int, str]) -> Joint:
+    joint = pin_model.joints[index]
+    name, shortname = str(pin_model.names[index]), str(joint.shortname())
     if shortname in WITHOUT_COUNTERPART:
-        text = f"{shortname} has no counterpart in linkwork"
-        raise model_error(text, f"joint {name!r}")
+        message = f"{shortname} has no counterpart in linkwork"
+        raise model_error(message, f"joint {name!r}")
     kind, axis, pitch = KINDS.get(shortname, ""), (0.0, 0.0, 1.0), 0.0
-    placement, rotation = pin_model.jointPlacements[number].homogeneous, np.eye(4)
+    placement, rotation = pin_model.jointPlacements[index].homogeneous, np.eye(4)
     if kind == "universal":
         axis, rotation = _two_axes(joint.extract(), name)
     if not kind:
@@ -108,27 +106,27 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
     return Joint(
         name=name,
         kind=kind,
-        first=names[int(pin_model.parents[number])],
-        second=names[number],
+        first=names[int(pin_model.parents[index])],
+        second=names[index],
         axis=axis,
         pitch=pitch,
         first_H_joint=as_pose(placement @ rotation),
         joint_H_second=as_pose(rotation.T),
-        mimic=_mimic(pin_model, number),
+        mimic=_mimic(pin_model, index),
         limits=_limits(pin_model, joint),
-        damping=_one(pin_model.damping, joint, name, "damping"),
-        friction=_one(pin_model.upperDryFrictionLimit, joint, name, "friction"),
-        armature=_one(pin_model.armature, joint, name, "armature"),
-        location=SourceLocation(ORIGIN, number),
+        damping=_common(pin_model.damping, joint, name, "damping"),
+        friction=_common(pin_model.upperDryFrictionLimit, joint, name, "friction"),
+        armature=_common(pin_model.armature, joint, name, "armature"),
+        location=SourceLocation(ORIGIN, index),
     )
 
 
 def _two_axes(joint: Any, name: str) -> tuple[tuple[float, float, float], Array]:
-    """The axis of a universal joint, and the (4, 4) rotation of the joint in which it is one."""
+    """Return an axis and a (4, 4) rotation that represent the two axes of a universal joint."""
     first, second = unit_vector(joint.axis1.tolist()), unit_vector(joint.axis2.tolist())
     if abs(float(np.dot(first, second))) > NOT_A_ROTATION:
-        text = f"its axes {first} and {second} are not perpendicular"
-        raise model_error(text, f"joint {name!r}")
+        message = f"its axes {first} and {second} are not perpendicular"
+        raise model_error(message, f"joint {name!r}")
     if np.allclose(axes_across(first)[0], second, rtol=0.0, atol=ROUNDING_NOISE):
         return first, np.eye(4)
     R = np.stack([second, np.cross(first, second), first], axis=1)
@@ -136,7 +134,7 @@ def _two_axes(joint: Any, name: str) -> tuple[tuple[float, float, float], Array]
 
 
 def _about_an_axis(joint: Any) -> tuple[str, tuple[float, float, float], float]:
-    """Kind, axis and pitch of a joint with one degree of freedom, from its motion subspace."""
+    """Return kind, axis and pitch of a joint with one degree of freedom, from its subspace."""
     data = joint.createData()
     unbounded = joint.nq == 2
     q = np.zeros(max(joint.idx_q, 0) + 2)
@@ -153,12 +151,12 @@ def _about_an_axis(joint: Any) -> tuple[str, tuple[float, float, float], float]:
     return kind, unit_vector(angular.tolist()), pitch
 
 
-def _mimic(pin_model: Any, number: int) -> Mimic | None:
+def _mimic(pin_model: Any, index: int) -> Mimic | None:
     followers = [int(index) for index in pin_model.mimicking_joints]
-    if number not in followers:
+    if index not in followers:
         return None
-    leader = int(list(pin_model.mimicked_joints)[followers.index(number)])
-    joint = pin_model.joints[number].extract()
+    leader = int(list(pin_model.mimicked_joints)[followers.index(index)])
+    joint = pin_model.joints[index].extract()
     return Mimic(
         joint=str(pin_model.names[leader]),
         multiplier=float(joint.scaling),
@@ -167,7 +165,7 @@ def _mimic(pin_model: Any, number: int) -> Mimic | None:
 
 
 def _limits(pin_model: Any, joint: Any) -> Limits:
-    """Limits of a joint with one velocity; for velocity and effort Pinocchio's upper limits."""
+    """Return the limits of a joint with one velocity: Pinocchio's upper velocity and effort."""
     if joint.nv != 1:
         return Limits()
     lower, upper = -inf, inf
@@ -186,26 +184,26 @@ def _bounded(limit: float) -> float:
     return float(limit) if abs(limit) < HUGE else float(np.copysign(inf, limit))
 
 
-def _one(values: Array, joint: Any, name: str, what: str) -> float:
-    """The common value of all velocities of a joint."""
+def _common(values: Array, joint: Any, name: str, quantity: str) -> float:
+    """Return the common value of all velocities of a joint; raise if they differ."""
     if not joint.nv:
         return 0.0
-    entries = [float(value) for value in values[joint.idx_v : joint.idx_v + joint.nv]]
-    if len(set(entries)) > 1:
-        text = f"its {what} {entries} is not the same for all of its velocities"
-        raise model_error(text, f"joint {name!r}")
-    return entries[0]
+    elements = [float(value) for value in values[joint.idx_v : joint.idx_v + joint.nv]]
+    if len(set(elements)) > 1:
+        message = f"its {quantity} {elements} is not the same for all of its velocities"
+        raise model_error(message, f"joint {name!r}")
+    return elements[0]
 
 
 def _frames(pin_model: Any, names: dict[int, str]) -> Iterator[Frame]:
-    """The frames that are no joint and no link; of a fixed joint only if its name is unused."""
-    taken = set(names.values())
+    """Yield frames that are neither joints nor links; fixed joints only if their name is unused."""
+    used = set(names.values())
     frames = [frame for frame in pin_model.frames if int(frame.parentJoint) in names]
     fixed = [frame for frame in frames if str(frame.type) == "FIXED_JOINT"]
     others = [frame for frame in frames if str(frame.type) not in ("FIXED_JOINT", "JOINT")]
     for frame in (*others, *fixed):
         link, name = names[int(frame.parentJoint)], str(frame.name)
-        if name in taken and (name == link or frame in fixed):
+        if name in used and (name == link or frame in fixed):
             continue
-        taken.add(name)
+        used.add(name)
         yield Frame(name=name, link=link, link_H_frame=as_pose(frame.placement.homogeneous))

@@ -1,4 +1,4 @@
-"""RobWork's interface to linkwork's workcells: the same classes, methods and meanings.
+"""RobWork's interface to linkwork's workcells: the same classes, methods and conventions.
 
     from linkwork.compat.robwork import *
 
@@ -8,16 +8,15 @@
     device.setQ(Q(device.getDOF(), 0.0), state)
     Kinematics.gripFrame(wc.findMovableFrame("box"), device.getEnd(), state)
 
-States are mutable here, as in RobWork: `setQ`, `gripFrame`, `attachTo` and `setTransform` write
-into the state that they are given. Underneath, each state holds an immutable value, so nothing is
-shared.
+States are mutable here, as in RobWork: `setQ`, `gripFrame`, `attachTo` and `setTransform` modify
+the state passed to them. Internally each state has an immutable value, so states share nothing.
 
 Transforms   `aTb` is the pose of frame b in frame a
 RPY          RPY(a, b, c) = Rz(a) Ry(b) Rx(c)
 Quaternion   qx, qy, qz, qw
 Jacobians    rows [linear; angular], in the axes of the base, at the origin of the frame
 
-RobWork itself is not needed. docs/from_robwork.md lists what differs.
+RobWork itself is not needed. docs/from_robwork.md lists the differences.
 """
 
 from linkwork.compat.robwork.devices import CompositeDevice as CompositeDevice
@@ -78,22 +77,6 @@ from linkwork.compat.robwork.names import VelocityScrew6Df as VelocityScrew6Df
 from linkwork.compat.robwork.names import Wrench6Dd as Wrench6Dd
 from linkwork.compat.robwork.names import Wrench6Df as Wrench6Df
 from linkwork.compat.robwork.names import ownedPtr as ownedPtr
-from linkwork.compat.robwork.numbers import Deg2Rad as Deg2Rad
-from linkwork.compat.robwork.numbers import Pi as Pi
-from linkwork.compat.robwork.numbers import Q as Q
-from linkwork.compat.robwork.numbers import Rad2Deg as Rad2Deg
-from linkwork.compat.robwork.numbers import Vector2D as Vector2D
-from linkwork.compat.robwork.numbers import Vector3D as Vector3D
-from linkwork.compat.robwork.numbers import VelocityScrew6D as VelocityScrew6D
-from linkwork.compat.robwork.numbers import Wrench6D as Wrench6D
-from linkwork.compat.robwork.numbers import castToFloat as castToFloat
-from linkwork.compat.robwork.numbers import concat as concat
-from linkwork.compat.robwork.numbers import cross as cross
-from linkwork.compat.robwork.numbers import dot as dot
-from linkwork.compat.robwork.numbers import norm1 as norm1
-from linkwork.compat.robwork.numbers import norm2 as norm2
-from linkwork.compat.robwork.numbers import normalize as normalize
-from linkwork.compat.robwork.numbers import normInf as normInf
 from linkwork.compat.robwork.rotations import EAA as EAA
 from linkwork.compat.robwork.rotations import RPY as RPY
 from linkwork.compat.robwork.rotations import InertiaMatrix as InertiaMatrix
@@ -108,6 +91,22 @@ from linkwork.compat.robwork.transforms import Transform3D as Transform3D
 from linkwork.compat.robwork.transforms import inverse as inverse
 from linkwork.compat.robwork.utilities import LinearAlgebra as LinearAlgebra
 from linkwork.compat.robwork.utilities import Math as Math
+from linkwork.compat.robwork.vectors import Deg2Rad as Deg2Rad
+from linkwork.compat.robwork.vectors import Pi as Pi
+from linkwork.compat.robwork.vectors import Q as Q
+from linkwork.compat.robwork.vectors import Rad2Deg as Rad2Deg
+from linkwork.compat.robwork.vectors import Vector2D as Vector2D
+from linkwork.compat.robwork.vectors import Vector3D as Vector3D
+from linkwork.compat.robwork.vectors import VelocityScrew6D as VelocityScrew6D
+from linkwork.compat.robwork.vectors import Wrench6D as Wrench6D
+from linkwork.compat.robwork.vectors import castToFloat as castToFloat
+from linkwork.compat.robwork.vectors import concat as concat
+from linkwork.compat.robwork.vectors import cross as cross
+from linkwork.compat.robwork.vectors import dot as dot
+from linkwork.compat.robwork.vectors import norm1 as norm1
+from linkwork.compat.robwork.vectors import norm2 as norm2
+from linkwork.compat.robwork.vectors import normalize as normalize
+from linkwork.compat.robwork.vectors import normInf as normInf
 from linkwork.compat.robwork.workcell import Models as Models
 from linkwork.compat.robwork.workcell import Object as Object
 from linkwork.compat.robwork.workcell import WorkCell as WorkCell

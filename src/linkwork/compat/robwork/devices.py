@@ -1,8 +1,8 @@
-"""Devices under RobWork's names.
+"""Devices with RobWork's names.
 
 q        in the order of the device's joints
 J        rows [linear; angular], in the axes of the device's base, at the origin of the frame
-setQ     writes into the state that it is given
+setQ     modifies the state passed to it
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from linkwork.compat.robwork.frames import Frame, PropertyMap, as_matrix
 from linkwork.compat.robwork.joints import Joint, QBox
-from linkwork.compat.robwork.numbers import Q, as_numbers
-from linkwork.compat.robwork.structure import Pointed, State, StateStructure
+from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
 from linkwork.compat.robwork.transforms import Jacobian, Transform3D
+from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown
 from linkwork.workcell import devices as specs
@@ -26,28 +26,28 @@ from linkwork.workcell.device import Device as BoundDevice
 
 
 class JacobianCalculator:
-    """Jacobians of given frames of a device, for many states."""
+    """Computes Jacobians of some frames of a device, for many states."""
 
     def __init__(self, device: Device, frames: Sequence[Frame]) -> None:
         self._device, self._frames = device, list(frames)
 
     def get(self, state: State) -> Jacobian:
-        """The Jacobians, one below the other."""
+        """Return the Jacobians, stacked vertically."""
         return self._device.baseJframes(self._frames, state)
 
 
 class Stateless:
-    """What keeps its numbers in states."""
+    """An object whose values are stored in states."""
 
     structure: StateStructure
 
     def getStateStructure(self) -> StateStructure:
-        """The structure that its states belong to."""
+        """Return the structure that its states belong to."""
         return self.structure
 
 
-class Device(Pointed, Stateless):
-    """A set of joints that are driven together, between a base frame and an end frame."""
+class Device(PointerMethods, Stateless):
+    """A set of joints that are actuated together, between a base frame and an end frame."""
 
     def __init__(
         self,
@@ -56,89 +56,89 @@ class Device(Pointed, Stateless):
         others: tuple[specs.DeviceSpec, ...] = (),
     ) -> None:
         self.structure, self.spec = structure, spec
-        self.others = others  # devices that this one is made of
-        self._known: tuple[Any, BoundDevice] | None = None
-        self.bound()  # refuses what is no device of the cell
+        self.others = others  # devices that this one consists of
+        self._cached: tuple[Any, BoundDevice] | None = None  # and the cell it was bound to
+        self.bound()  # raises if it is not a valid device of the cell
 
     def bound(self) -> BoundDevice:
-        """The device of linkwork, over the newest version of the cell."""
+        """Return linkwork's device, for the current version of the cell."""
         cell = self.structure.cell
-        if self._known is None or self._known[0] is not cell:
-            own = replace(cell, devices=(*self.others, self.spec))
-            self._known = (cell, own.device(self.spec.name))
-        return self._known[1]
+        if self._cached is None or self._cached[0] is not cell:
+            with_device = replace(cell, devices=(*self.others, self.spec))
+            self._cached = (cell, with_device.device(self.spec.name))
+        return self._cached[1]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.getName()}]"
 
     def getName(self) -> str:
-        """Its name."""
+        """Return its name."""
         return self.spec.name
 
     def setName(self, name: str) -> None:
-        """Another name."""
+        """Set its name."""
         self.spec = replace(self.spec, name=name)
-        self._known = None
+        self._cached = None
 
     def getBase(self) -> Frame:
-        """Its base frame."""
+        """Return its base frame."""
         return self.structure.frame(self.spec.base)
 
     def getEnd(self) -> Frame:
-        """Its end frame; the first of several."""
+        """Return its end frame; the first of several."""
         return self.structure.frame(self.spec.end)
 
     def getDOF(self) -> int:
-        """How many numbers its q has."""
+        """Return the length of its q."""
         return self.bound().nq
 
     def getPropertyMap(self) -> PropertyMap:
-        """Nothing: files give properties to frames here."""
+        """Return an empty map: only frames have properties here."""
         return PropertyMap()
 
-    # Its part of a state.
+    # Values in a state.
 
     def setQ(self, q: Q, state: State) -> None:
-        """Write the positions of its joints into a state."""
-        given = as_numbers(q, f"q of {self.getName()!r}")
-        if given.shape != (self.getDOF(),):
-            text = f"q of {self.getName()!r}: expected {self.getDOF()} numbers"
-            raise ShapeError(f"{text}, got {given.shape}")
-        state.value = self.bound().set_q(self.structure.checked(state), given)
+        """Set the positions of its joints in a state."""
+        values = as_floats(q, f"q of {self.getName()!r}")
+        if values.shape != (self.getDOF(),):
+            message = f"q of {self.getName()!r}: expected {self.getDOF()} elements"
+            raise ShapeError(f"{message}, got shape {values.shape}")
+        state.value = self.bound().set_q(self.structure.checked(state), values)
 
     def getQ(self, state: State) -> Q:
-        """The positions of its joints in a state."""
+        """Return the positions of its joints in a state."""
         return Q(self.bound().get_q(self.structure.checked(state)))
 
     # Bounds.
 
     def getBounds(self) -> QBox:
-        """Lower and upper bounds of q; infinite where there are none."""
+        """Return lower and upper bounds of q; infinite where there are none."""
         return QBox(Q(self._limit("lower")), Q(self._limit("upper")))
 
     def setBounds(self, *bounds: Any) -> None:
-        """Other bounds: a lower and an upper one, or a pair of them."""
+        """Set bounds: a lower and an upper one, or a pair of them."""
         lower, upper = bounds if len(bounds) == 2 else bounds[0]
         self._set_limits(lower=lower, upper=upper)
 
     def getVelocityLimits(self) -> Q:
-        """Largest speeds; infinite where none is given."""
+        """Return the largest speeds; infinite where there are none."""
         return Q(self._limit("velocity"))
 
     def setVelocityLimits(self, vellimits: Q) -> None:
-        """Other largest speeds."""
+        """Set the largest speeds."""
         self._set_limits(velocity=vellimits)
 
     def getAccelerationLimits(self) -> Q:
-        """Largest accelerations; infinite where none is given."""
+        """Return the largest accelerations; infinite where there are none."""
         return Q(self._limit("acceleration"))
 
     def setAccelerationLimits(self, acclimits: Q) -> None:
-        """Other largest accelerations."""
+        """Set the largest accelerations."""
         self._set_limits(acceleration=acclimits)
 
     def _limit(self, field: str) -> Array:
-        """Limits of q by name: those that the joints hold, if all of q is theirs."""
+        """Return limits of q by name: those of the joints, if all of q are joint coordinates."""
         device, joints = self.bound(), self._joints()
         if joints:
             return np.concatenate([joint.limit(field) for joint in joints])
@@ -149,14 +149,14 @@ class Device(Pointed, Stateless):
         joints = self._joints()
         if not joints:
             raise model_error("only limits of joints can be set", f"device {self.getName()!r}")
-        arrays = {name: as_numbers(q, name, (self.getDOF(),)) for name, q in limits.items()}
+        arrays = {name: as_floats(q, name, (self.getDOF(),)) for name, q in limits.items()}
         ends = np.cumsum([joint.getDOF() for joint in joints])
         for joint, end in zip(joints, ends, strict=True):
             part = slice(end - joint.getDOF(), end)
             joint.set_limits(**{name: array[part] for name, array in arrays.items()})
 
     def _joints(self) -> list[Joint]:
-        """Its joints, if all of q is theirs."""
+        """Return its joints, if all of q are joint coordinates; else an empty list."""
         joints = [frame for frame in self.getJoints() if isinstance(frame, Joint)]
         return joints if sum(joint.getDOF() for joint in joints) == self.getDOF() else []
 
@@ -184,45 +184,45 @@ class Device(Pointed, Stateless):
         return self.baseJframes([frame], state)
 
     def baseJframes(self, frames: Sequence[Frame], state: State) -> Jacobian:
-        """Jacobians of several frames, one below the other."""
+        """Jacobians of several frames, stacked vertically."""
         names = self.structure.names_of(frames)
         return Jacobian(self.bound().base_J_frames(names, self.structure.checked(state)))
 
     def baseJCend(self, state: State) -> JacobianCalculator:
-        """Calculates the Jacobian of its end for many states."""
+        """Return a calculator of the Jacobian of its end, for many states."""
         return self.baseJCframes([self.getEnd()], state)
 
     def baseJCframe(self, frame: Frame, state: State) -> JacobianCalculator:
-        """Calculates the Jacobian of a frame for many states."""
+        """Return a calculator of the Jacobian of a frame, for many states."""
         return self.baseJCframes([frame], state)
 
     def baseJCframes(self, frames: Sequence[Frame], state: State) -> JacobianCalculator:
-        """Calculates the Jacobians of several frames for many states."""
+        """Return a calculator of the Jacobians of several frames, for many states."""
         self.structure.checked(state)
         return JacobianCalculator(self, frames)
 
     def getJoints(self) -> list[Frame]:
-        """Its joints, in the order of q."""
+        """Return its joints, in the order of q."""
         return self.structure.frames_of(self.bound().joint_names)
 
     def getEnds(self) -> list[Frame]:
-        """Its end frames."""
+        """Return its end frames."""
         return [self.structure.frame(name) for name in self.bound().ends]
 
     def baseJends(self, state: State) -> Jacobian:
-        """Jacobians of all its ends, one below the other; right also for a rotated base."""
+        """Jacobians of all its ends, stacked vertically; also correct for a rotated base."""
         return Jacobian(self.bound().base_J_ends(self.structure.checked(state)))
 
 
 class JointDevice(Device):
-    """Any joints, in the order given."""
+    """A device with any joints, in the order of a list."""
 
-    def __init__(self, *given: Any) -> None:
-        """Make a device by name, base, end, joints and a state."""
-        if _is_spec(given):
-            super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        """Create a device from name, base, end, joints and a state."""
+        if _is_spec(args):
+            super().__init__(*args)
             return
-        name, base, end, joints, state = given
+        name, base, end, joints, state = args
         structure = _structure(state)
         first, last = structure.names_of([base, end])
         structure.names_of(joints)
@@ -235,62 +235,62 @@ class JointDevice(Device):
 
 
 class SerialDevice(JointDevice):
-    """The active joints on the path from a first to a last frame."""
+    """A device with the active joints on the path from a first to a last frame."""
 
-    def __init__(self, *given: Any) -> None:
-        """Make a device by first frame, last frame, name and a state; or by a list of frames."""
-        if _is_spec(given):
-            Device.__init__(self, *given)
+    def __init__(self, *args: Any) -> None:
+        """Create a device from first and last frame, or a list of frames, a name and a state."""
+        if _is_spec(args):
+            Device.__init__(self, *args)
             return
-        *frames, name, state = given
+        *frames, name, state = args
         chain = frames[0] if len(frames) == 1 else frames
         structure = _structure(state)
         first, last = structure.name_of(chain[0]), structure.name_of(chain[-1])
         Device.__init__(self, structure, specs.SerialDevice(name, first, last))
 
     def frames(self) -> list[Frame]:
-        """The frames from its base to its end."""
+        """Return the frames from its base to its end."""
         return self.structure.frames_of(_path(self, self.spec.end))
 
 
 def _path(device: Device, end: str) -> list[str]:
-    """Names of the frames of the cell from the base of a device to an end."""
+    """Return the names of the cell's frames from the base of a device to an end."""
     path: list[str] = []
-    here: str | None = end
-    while here is not None:
-        path.append(here)
-        here = None if here == device.spec.base else device.structure.cell.frame(here).parent
+    name: str | None = end
+    while name is not None:
+        path.append(name)
+        name = None if name == device.spec.base else device.structure.cell.frame(name).parent
     return path[::-1]
 
 
 class TreeDevice(JointDevice):
-    """The active joints on the paths from a base to several ends."""
+    """A device with the active joints on the paths from a base to several ends."""
 
-    def __init__(self, *given: Any) -> None:
-        """Make a device by base, ends, name and a state."""
-        if _is_spec(given):
-            Device.__init__(self, *given)
+    def __init__(self, *args: Any) -> None:
+        """Create a device from base, ends, name and a state."""
+        if _is_spec(args):
+            Device.__init__(self, *args)
             return
-        base, ends, name, state = given
+        base, ends, name, state = args
         structure = _structure(state)
         spec = specs.TreeDevice(name, structure.name_of(base), structure.names_of(ends))
         Device.__init__(self, structure, spec)
 
     def frames(self) -> list[Frame]:
-        """The frames from its base to all its ends."""
+        """Return the frames from its base to all its ends."""
         paths = (_path(self, end) for end in self.spec.all_ends())
         return self.structure.frames_of(name for path in paths for name in path)
 
 
 class CompositeDevice(Device):
-    """Several devices as one: q is theirs, one after the other."""
+    """Several devices as one: q is the concatenation of theirs."""
 
-    def __init__(self, *given: Any) -> None:
-        """Make a device by base, devices, end or ends, name and a state."""
-        if len(given) == 3:
-            super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        """Create a device from base, devices, end or ends, name and a state."""
+        if len(args) == 3:
+            super().__init__(*args)
             return
-        base, devices, ends, name, state = given
+        base, devices, ends, name, state = args
         structure = _structure(state)
         last = structure.names_of([ends] if isinstance(ends, Frame) else ends)
         parts = tuple(device.getName() for device in devices)
@@ -300,17 +300,17 @@ class CompositeDevice(Device):
 
 
 class MobileDevice(Device):
-    """A cart on two wheels: `setQ` turns the wheels and rolls the cart along.
+    """A cart on two wheels: `setQ` rotates the wheels and moves the cart.
 
-    RobWork's goes backwards, and turns the wrong way, when its wheels turn unevenly.
+    In RobWork it moves backwards, and rotates in the wrong direction, if the wheels differ.
     """
 
-    def __init__(self, *given: Any) -> None:
-        """Make a device by base, left wheel, right wheel, a state and a name."""
-        if _is_spec(given):
-            super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        """Create a device from base, left wheel, right wheel, a state and a name."""
+        if _is_spec(args):
+            super().__init__(*args)
             return
-        base, left, right, state, name = given
+        base, left, right, state, name = args
         structure = _structure(state)
         cart, *wheels = structure.names_of([base, left, right])
         sides = [structure.cell.frame(wheel).parent_H_frame.xyz[1] for wheel in wheels]
@@ -319,37 +319,37 @@ class MobileDevice(Device):
         super().__init__(structure, spec)
 
     def setQ(self, q: Q, state: State) -> None:
-        """Turn the wheels, in this state, and roll the cart along the arc that they describe."""
-        given = as_numbers(q, f"q of {self.getName()!r}", (2,))
+        """Rotate the wheels in a state, and move the cart along the resulting arc."""
+        target = as_floats(q, f"q of {self.getName()!r}", (2,))
         value = self.structure.checked(state)
         cart = self.bound()
         assert isinstance(cart, Cart)
-        state.value = cart.roll(value, given - cart.get_q(value))
+        state.value = cart.roll(value, target - cart.get_q(value))
 
     def setDevicePose(self, transform: Transform3D, state: State) -> None:
-        """Put the cart somewhere, in this state."""
+        """Set the pose of the cart in a state."""
         value = self.structure.checked(state)
         state.value = self.structure.cell.set_pose(value, self.spec.base, as_matrix(transform))
 
 
 class SE3Device(Device):
-    """A movable frame: q is its position and quaternion w x y z. RobWork's has six numbers."""
+    """A movable frame: q is its position and quaternion w x y z. In RobWork q has six elements."""
 
-    def __init__(self, *given: Any) -> None:
-        """Make a device by name, base and the movable frame."""
-        if _is_spec(given):
-            super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        """Create a device from name, base and the movable frame."""
+        if _is_spec(args):
+            super().__init__(*args)
             return
-        name, base, moved = given[:3]
+        name, base, moved = args[:3]
         structure = moved.structure
         if structure is None:
-            raise model_error("the frame is in no workcell", f"frame {moved.getName()!r}")
+            raise model_error("the frame is not in a workcell", f"frame {moved.getName()!r}")
         names = structure.names_of([base, moved])
         super().__init__(structure, specs.FreeDevice(name, *names))
 
 
-def _is_spec(given: tuple[Any, ...]) -> bool:
-    return len(given) == 2 and isinstance(given[1], specs.DeviceSpec)
+def _is_spec(args: tuple[Any, ...]) -> bool:
+    return len(args) == 2 and isinstance(args[1], specs.DeviceSpec)
 
 
 def _structure(state: object) -> StateStructure:
@@ -359,7 +359,7 @@ def _structure(state: object) -> StateStructure:
 
 
 def device_of(structure: StateStructure, spec: specs.DeviceSpec) -> Device:
-    """The device object of a device of a linkwork cell."""
+    """Return the device object of a device of a linkwork cell."""
     kinds: dict[type[specs.DeviceSpec], type[Device]] = {
         specs.SerialDevice: SerialDevice,
         specs.TreeDevice: TreeDevice,
@@ -376,7 +376,7 @@ def device_of(structure: StateStructure, spec: specs.DeviceSpec) -> Device:
 
 
 def _robot(structure: StateStructure, spec: specs.RobotDevice) -> Device:
-    """A placed robot: a SerialDevice if all its joints are on one path, in its order."""
+    """Return a SerialDevice if all joints of a robot are on one path, else a TreeDevice."""
     path: tuple[str, ...] = ()
     if not spec.floating:
         frames = {frame.name: frame for frame in structure.cell.frames}

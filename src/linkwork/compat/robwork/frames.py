@@ -1,4 +1,4 @@
-"""Frames under RobWork's names. A frame holds no state: whatever moves is in a `State`."""
+"""Frames with RobWork's names. A frame has no state: values that change are in a `State`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.compat.robwork.structure import Pointed, State, StateStructure
+from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
 from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.model.pose import as_pose
@@ -18,60 +18,60 @@ if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array
 
 
-def as_matrix(transform: Any, what: str = "transform") -> Array:
-    """Take a Transform3D or a (4, 4) matrix as a matrix."""
+def as_matrix(transform: Any, name: str = "transform") -> Array:
+    """Convert a Transform3D or a (4, 4) matrix to a matrix."""
     matrix = np.asarray(transform, dtype=np.float64)
     if matrix.shape != (4, 4):
-        raise ArgumentError(f"{what}: expected a Transform3D, got {shown(transform)}")
+        raise ArgumentError(f"{name}: expected a Transform3D, got {shown(transform)}")
     return matrix
 
 
-def written(value: Transform3D, result: Transform3D | None) -> Transform3D:
-    """A value, also written into the one that is to hold it, as C++ returns values."""
+def write_result(value: Transform3D, result: Transform3D | None) -> Transform3D:
+    """Return a value, and also write it to an output argument as C++ does."""
     if result is not None:
         result.e()[...] = value.asNumpy()
     return value
 
 
 class PropertyMap(dict[str, str]):
-    """Properties, which are texts here, by name."""
+    """Properties, which are strings here, by name."""
 
     def has(self, identifier: str) -> bool:
-        """Whether there is a property of this name."""
+        """Whether there is a property with this name."""
         return identifier in self
 
     def getString(self, identifier: str, *default: Any) -> Any:
-        """A property; without a default, one that is missing is an error."""
+        """Return a property; without a default, a missing one raises."""
         if identifier not in self and not default:
             raise name_not_found("property", identifier, self)
         return self.get(identifier, *default)
 
     def getDouble(self, identifier: str, *default: Any) -> Any:
-        """A property as a number."""
+        """Return a property as a float."""
         return self._number(identifier, float, default)
 
     getFloat = getDouble
 
     def getInt(self, identifier: str, *default: Any) -> Any:
-        """A property as an integer."""
+        """Return a property as an integer."""
         return self._number(identifier, int, default)
 
     def _number(self, identifier: str, kind: type, default: tuple[Any, ...]) -> Any:
         if identifier not in self and default:
             return default[0]
-        text = self.getString(identifier)
+        string = self.getString(identifier)
         try:
-            return kind(text)
+            return kind(string)
         except ValueError:
-            what = f"property {identifier!r}: expected a number of type {kind.__name__}"
-            raise ArgumentError(f"{what}, got {shown(text)}") from None
+            message = f"property {identifier!r}: expected a number of type {kind.__name__}"
+            raise ArgumentError(f"{message}, got {shown(string)}") from None
 
 
-class Frame(Pointed):
-    """A node of the tree of frames. Compare frames with `==`: each has one object in its cell."""
+class Frame(PointerMethods):
+    """A node of the tree of frames. Compare frames with `==`: each has one object per cell."""
 
-    structure: StateStructure | None  # None as long as it is in no workcell
-    cell_names: tuple[str, ...]  # of the frames of the cell that it is made of, from its parent on
+    structure: StateStructure | None  # None if it is not in a workcell
+    cell_names: tuple[str, ...]  # names of the cell's frames that it consists of, parent first
 
     def __init__(
         self,
@@ -90,34 +90,34 @@ class Frame(Pointed):
 
     @property
     def parts(self) -> tuple[CellFrame, ...]:
-        """The frames of the cell that it is made of, from its parent on."""
+        """The frames of the cell that it consists of, starting at its parent."""
         if self.structure is None:
             return self._parts
         return tuple(map(self.structure.cell.frame, self.cell_names))
 
     @property
     def part(self) -> CellFrame:
-        """What linkwork knows of it."""
+        """The frame as a linkwork object."""
         return self.parts[-1]
 
-    def _change(self, at: int = -1, **changes: Any) -> None:
+    def _change(self, index: int = -1, **changes: Any) -> None:
         if self.structure is not None:
-            self.structure.change(self.cell_names[at], **changes)
+            self.structure.change(self.cell_names[index], **changes)
             return
         parts = list(self._parts)
         moving = {"limits", "acceleration", "active"} & changes.keys()
         motion = {name: changes.pop(name) for name in moving}
-        if motion and (before := parts[at].motion):
+        if motion and (before := parts[index].motion):
             changes["motion"] = replace(before, **motion)
-        parts[at] = replace(parts[at], **changes)
+        parts[index] = replace(parts[index], **changes)
         self._parts = tuple(parts)
 
     def leave(self) -> None:
-        """Keep what it is, and belong to no workcell any more."""
+        """Leave the workcell, keeping all properties."""
         self._parts, self.structure = self.parts, None
 
     def rename(self, name: str) -> None:
-        """Take another name in the cell; `getName()` stays. Only while it is in no workcell."""
+        """Change its name in the cell, not `getName()`. Only while it is not in a workcell."""
         new = {old: name + old.removeprefix(self._name) for old in self.cell_names}
         parts: list[CellFrame] = []
         for part in self._parts:
@@ -130,32 +130,32 @@ class Frame(Pointed):
 
     def _in_cell(self) -> StateStructure:
         if self.structure is None:
-            raise model_error("the frame is in no workcell", f"frame {self._label!r}")
+            raise model_error("the frame is not in a workcell", f"frame {self._label!r}")
         return self.structure
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self._label}]"
 
     def getName(self) -> str:
-        """Its name."""
+        """Return its name."""
         return self._label
 
     def getID(self) -> int:
-        """Its index among the frames of its workcell; -1 if it is in none."""
+        """Return its index among the frames of its workcell; -1 if it is in none."""
         return -1 if self.structure is None else self.structure.getFrames().index(self)
 
     def getDOF(self) -> int:
-        """How many coordinates of devices it has: those of a joint."""
+        """Return the number of coordinates of a joint; 0 for other frames."""
         return sum(part.size for part in self.parts if part.motion)
 
     def getPropertyMap(self) -> PropertyMap:
-        """Texts that its file gives it, by name; a copy."""
+        """Return a copy of its properties in the file, by name."""
         return PropertyMap(self.part.properties)
 
     # Poses.
 
     def getTransform(self, state: State) -> Transform3D:
-        """Pose of the frame on its parent."""
+        """Return the pose of the frame on its parent."""
         structure = self._in_cell()
         value = structure.checked(state)
         poses = [structure.cell.parent_H_frame(name, value) for name in self.cell_names]
@@ -164,17 +164,17 @@ class Frame(Pointed):
     def multiplyTransform(
         self, parent: Transform3D, state: State, result: Transform3D | None = None
     ) -> Transform3D:
-        """A pose of its parent times its pose on the parent; written into `result`, if any."""
-        return written(parent * self.getTransform(state), result)
+        """Return a pose of its parent times its pose on the parent; also set `result`, if any."""
+        return write_result(parent * self.getTransform(state), result)
 
     def wTf(self, state: State) -> Transform3D:
-        """Pose of the frame in the world."""
+        """Return the pose of the frame in the world."""
         structure = self._in_cell()
         value = structure.checked(state)
         return Transform3D.around(structure.cell.world_H_frame(self._name, value))
 
     def fTf(self, to: Frame, state: State) -> Transform3D:
-        """Pose of another frame in this one."""
+        """Return the pose of another frame in this one."""
         structure = self._in_cell()
         value = structure.checked(state)
         other = structure.name_of(to)
@@ -183,7 +183,7 @@ class Frame(Pointed):
     # The tree.
 
     def getParent(self, state: State | None = None) -> Frame | None:
-        """The frame it sits on: always, or in a state.
+        """Return its parent: the permanent one, or that in a state.
 
         Without a state, None for a frame that can be attached, and for WORLD.
         """
@@ -195,11 +195,11 @@ class Frame(Pointed):
         return None if parent is None else structure.frame(parent)
 
     def getDafParent(self, state: State) -> Frame | None:
-        """The frame that an attachable frame sits on in a state; None for all others."""
+        """Return the parent of an attachable frame in a state; None for other frames."""
         return self.getParent(state) if self.isDAF() else None
 
     def getChildren(self, state: State | None = None) -> list[Frame]:
-        """The frames that sit on it: those that always do, then, in a state, the attached ones."""
+        """Return its children: the permanent ones, then, in a state, the attached ones."""
         structure = self._in_cell()
         if state is None:
             fixed = [f.name for f in structure.cell.frames if f.parent == self._name]
@@ -211,30 +211,30 @@ class Frame(Pointed):
     getChildrenList = getChildren
 
     def getDafChildren(self, state: State) -> list[Frame]:
-        """The attachable frames that sit on it in a state."""
+        """Return the attachable frames that are its children in a state."""
         return [frame for frame in self.getChildren(state) if frame.isDAF()]
 
     def isDAF(self) -> bool:
-        """Whether it can be attached to other frames. WORLD cannot, though RobWork says so."""
+        """Whether it can be attached to other frames. WORLD cannot, unlike in RobWork."""
         return self.parts[0].attachable
 
     def attachTo(self, parent: Frame, state: State) -> None:
-        """Let it sit on another frame, in this state; its pose there stays what it was.
+        """Attach it to another frame in a state; its pose on the parent is unchanged.
 
         Raises:
-            StateError: it cannot be attached, or would sit on itself; the state stays as it was.
+            StateError: it cannot be attached, or would be its own ancestor; the state is unchanged.
         """
         structure = self._in_cell()
         value = structure.checked(state)
         state.value = structure.cell.attach(value, self.cell_names[0], structure.name_of(parent))
 
     def attachFrame(self, parent: Frame, state: State) -> None:
-        """The name that RobWork's manual gives to `attachTo`; no version of RobWork has it."""
+        """Alias of `attachTo` from RobWork's manual; no version of RobWork has it."""
         self.attachTo(parent, state)
 
 
 class FixedFrame(Frame):
-    """A frame that never moves on its parent."""
+    """A frame with a constant pose on its parent."""
 
     def __init__(self, name: Any, transform: Any = None, structure: Any = None) -> None:
         if isinstance(name, CellFrame):
@@ -244,15 +244,15 @@ class FixedFrame(Frame):
         super().__init__(CellFrame(name=name, parent="WORLD", parent_H_frame=pose))
 
     def getFixedTransform(self) -> Transform3D:
-        """Its pose on its parent."""
+        """Return its pose on its parent."""
         return Transform3D(self.part.parent_H_frame.matrix())
 
     def setTransform(self, transform: Transform3D) -> None:
-        """Another pose on its parent, in all states."""
+        """Set its pose on its parent, in all states."""
         self._change(parent_H_frame=as_pose(as_matrix(transform)))
 
     def moveTo(self, transform: Transform3D, refframe: Any, state: Any = None) -> None:
-        """Another pose, given in another frame or in the world, in all states.
+        """Set its pose relative to another frame or the world, in all states.
 
         Call it as `moveTo(transform, state)` or `moveTo(transform, refframe, state)`.
         """
@@ -275,13 +275,13 @@ class MovableFrame(Frame):
         super().__init__(CellFrame(name=name, parent="WORLD", movable=True))
 
     def setTransform(self, transform: Transform3D, state: State) -> None:
-        """Another pose on its parent, in this state."""
+        """Set its pose on its parent, in a state."""
         structure = self._in_cell()
         value = structure.checked(state)
         state.value = structure.cell.set_pose(value, self._name, as_matrix(transform))
 
     def moveTo(self, transform: Transform3D, refframe: Any, state: Any = None) -> None:
-        """Another pose in this state, given in another frame or in the world.
+        """Set its pose relative to another frame or the world, in a state.
 
         Call it as `moveTo(transform, state)` or `moveTo(transform, refframe, state)`.
         """

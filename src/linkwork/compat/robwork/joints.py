@@ -1,4 +1,4 @@
-"""Joints under RobWork's names: they move along or about the z axis of their frame."""
+"""Joints with RobWork's names: they move along or about the z axis of their frame."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, as_matrix, written
-from linkwork.compat.robwork.numbers import Q, as_numbers
+from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, as_matrix, write_result
 from linkwork.compat.robwork.structure import State, StateStructure
 from linkwork.compat.robwork.transforms import Jacobian, Transform3D
+from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, model_error
 from linkwork.model import joint_motion
@@ -33,27 +33,27 @@ class QBox(NamedTuple):
 
 
 class Joint(Frame):
-    """A frame that moves on its parent by coordinates.
+    """A frame that moves on its parent.
 
-    A joint of several coordinates may be several frames of the cell in a row, as one of a file is:
-    the last one has its name, and each of the others has an ending such as `.x`.
+    A joint with several coordinates may consist of several consecutive frames of the cell, as in a
+    file: the last one has its name, and each of the others has an ending such as `.x`.
     """
 
     TYPE = ""  # its name in files
 
     def __init__(self, name: Any, transform: Any = None, structure: Any = None) -> None:
-        """Make a joint by its name and pose at zero."""
-        self._limits: dict[str, Array] = {}  # of coordinates whose limits the cell does not hold
+        """Create a joint from its name and its pose at zero."""
+        self._limits: dict[str, Array] = {}  # of coordinates for which the cell stores no limits
         if isinstance(name, CellFrame):
             super().__init__(name, structure)
             return
-        *before, last = self._make_parts(name)
+        *before, last = self._create_parts(name)
         super().__init__(last, before=tuple(before))
         self.setFixedTransform(Transform3D() if transform is None else transform)
 
-    def _make_parts(self, name: str) -> list[CellFrame]:
+    def _create_parts(self, name: str) -> list[CellFrame]:
         if not self.TYPE:
-            raise model_error("a joint is a RevoluteJoint, PrismaticJoint and so on")
+            raise model_error("Joint is abstract; use RevoluteJoint, PrismaticJoint or another")
         return [
             CellFrame(name=name + ending, parent=WORLD, motion=Motion(kind=kind, axis=axis))
             for ending, kind, axis in JOINT_TYPES[self.TYPE]
@@ -61,115 +61,115 @@ class Joint(Frame):
 
     @property
     def motion(self) -> Motion:
-        """How it moves, in linkwork's terms; the last of several motions."""
+        """The motion as a linkwork object; the last of several motions."""
         return _motion(self.part)
 
     def size(self) -> int:
-        """How many numbers of a state it has."""
+        """Number of values that it has in a state."""
         return self.getDOF()
 
     # Limits, one for each coordinate.
 
     def limit(self, field: str) -> Array:
-        """The limits called lower, upper, velocity or acceleration; infinite if not given."""
+        """Return the limits lower, upper, velocity or acceleration; infinite if there are none."""
         limits: list[Array] = []
         for part in self.parts:
             motion = _motion(part)
             if motion.motion_kind.nv == 1:
-                holder = motion if field == "acceleration" else motion.limits
-                limits.append(np.full(part.size, getattr(holder, field)))
+                source = motion if field == "acceleration" else motion.limits
+                limits.append(np.full(part.size, getattr(source, field)))
             else:
                 unlimited = np.full(part.size, -np.inf if field == "lower" else np.inf)
                 limits.append(self._limits.get(field, unlimited))
         return np.concatenate(limits)
 
     def set_limits(self, **values: object) -> None:
-        """Set limits by name, each one number for all coordinates or one for each."""
+        """Set limits by name, each one value for all coordinates or one for each."""
         count = self.getDOF() or 1
         arrays: dict[str, Array] = {}
         for field, value in values.items():
-            numbers = as_numbers(value, field).reshape(-1)
-            if numbers.size not in (1, count):
-                text = f"{field} of joint {self.getName()!r}: expected {count} numbers"
-                raise ShapeError(f"{text}, got {numbers.size}")
-            arrays[field] = np.broadcast_to(numbers, (count,))
+            array = as_floats(value, field).reshape(-1)
+            if array.size not in (1, count):
+                message = f"{field} of joint {self.getName()!r}: expected {count} elements"
+                raise ShapeError(f"{message}, got {array.size}")
+            arrays[field] = np.broadcast_to(array, (count,))
         start, single = 0, len(self.cell_names) == 1
-        for at, part in enumerate(self.parts):
+        for index, part in enumerate(self.parts):
             end = start + (part.size or int(single))
             if end > start:
-                self._set_limits(at, {field: a[start:end] for field, a in arrays.items()})
+                self._set_limits(index, {field: a[start:end] for field, a in arrays.items()})
             start = end
 
-    def _set_limits(self, at: int, arrays: dict[str, Array]) -> None:
-        motion = _motion(self.parts[at])
+    def _set_limits(self, index: int, arrays: dict[str, Array]) -> None:
+        motion = _motion(self.parts[index])
         if motion.motion_kind.nv != 1:
             self._limits |= arrays
             return
-        numbers = {field: float(array[0]) for field, array in arrays.items()}
-        if "acceleration" in numbers:
-            self._change(at, **numbers)
+        limits = {field: float(array[0]) for field, array in arrays.items()}
+        if "acceleration" in limits:
+            self._change(index, **limits)
         else:
-            self._change(at, limits=replace(motion.limits, **numbers))
+            self._change(index, limits=replace(motion.limits, **limits))
 
     def getBounds(self) -> QBox:
-        """Bounds of its coordinates; infinite where there are none."""
+        """Return the bounds of its coordinates; infinite where there are none."""
         return QBox(Q(self.limit("lower")), Q(self.limit("upper")))
 
     def setBounds(self, *bounds: Any) -> None:
-        """Other bounds: a lower and an upper one, or a pair of them."""
+        """Set a lower and an upper bound, or a pair of them."""
         lower, upper = bounds if len(bounds) == 2 else bounds[0]
         self.set_limits(lower=lower, upper=upper)
 
     def getMaxVelocity(self) -> Q:
-        """Largest speeds; infinite if none are given."""
+        """Return the largest speeds; infinite if there are none."""
         return Q(self.limit("velocity"))
 
     def setMaxVelocity(self, maxVelocity: Any) -> None:
-        """Other largest speeds."""
+        """Set the largest speeds."""
         self.set_limits(velocity=maxVelocity)
 
     def getMaxAcceleration(self) -> Q:
-        """Largest accelerations; infinite if none are given."""
+        """Return the largest accelerations; infinite if there are none."""
         return Q(self.limit("acceleration"))
 
     def setMaxAcceleration(self, maxAcceleration: Any) -> None:
-        """Other largest accelerations."""
+        """Set the largest accelerations."""
         self.set_limits(acceleration=maxAcceleration)
 
     def isActive(self) -> bool:
-        """Whether devices drive it."""
+        """Whether devices actuate it."""
         return self.motion.active
 
     def setActive(self, isActive: bool) -> None:
-        """Whether devices that are made from now on drive it."""
-        for at in range(len(self.cell_names)):
-            self._change(at, active=bool(isActive))
+        """Set whether devices created from now on actuate it."""
+        for index in range(len(self.cell_names)):
+            self._change(index, active=bool(isActive))
 
-    # Poses, in a state or at given coordinates.
+    # Poses, in a state or at some coordinates.
 
     def getFixedTransform(self) -> Transform3D:
-        """Its pose on its parent at zero."""
+        """Return its pose on its parent at zero."""
         return Transform3D(self.parts[0].parent_H_frame.matrix())
 
     def setFixedTransform(self, t3d: Transform3D) -> None:
-        """Another pose on its parent at zero, in all states."""
+        """Set its pose on its parent at zero, in all states."""
         self._change(0, parent_H_frame=as_pose(as_matrix(t3d)))
 
     def getTransform(self, state: Any) -> Transform3D:
-        """Its pose on its parent, in a state or at given coordinates."""
+        """Return its pose on its parent, in a state or at some coordinates."""
         if isinstance(state, State):
             return super().getTransform(state)
         return self.getFixedTransform() * self.getJointTransform(state)
 
     def getJointTransform(self, state: Any) -> Transform3D:
-        """Its motion alone, without the pose at zero: in a state, or at given coordinates."""
+        """Return its motion without the pose at zero, in a state or at some coordinates."""
         return Transform3D.around(reduce(np.matmul, map(_pose, *self._coordinates(state))))
 
     def multiplyJointTransform(
         self, parent: Transform3D, q: Any, result: Transform3D | None = None
     ) -> Transform3D:
-        """A pose of its parent times its pose at given coordinates; written into `result`."""
-        return written(parent * self.getTransform(q), result)
+        """Return a pose of its parent times its pose at some coordinates; also set `result`."""
+        return write_result(parent * self.getTransform(q), result)
 
     def getJacobian(  # noqa: PLR0917 - the arguments of RobWork
         self,
@@ -180,7 +180,7 @@ class Joint(Frame):
         state: Any,
         jacobian: Jacobian,
     ) -> None:
-        """Add its columns to a Jacobian, from a row and a column on.
+        """Add its columns to a Jacobian, starting at a row and a column.
 
         Args:
             row: index of the first of six rows, [linear; angular].
@@ -198,32 +198,32 @@ class Joint(Frame):
             to_tcp = to_tcp @ spatial.motion_transform(se3.inverse(_pose(part, theta)))
         jacobian.e()[row : row + 6, col : col + columns.shape[1]] += columns
 
-    # Its part of a state.
+    # Values in a state.
 
     def getData(self, state: State) -> list[float]:
-        """Its coordinates in a state."""
+        """Return its coordinates in a state."""
         structure = self._in_cell()
         value = structure.checked(state)
         return [x for name in self.cell_names for x in structure.cell.values(name, value).tolist()]
 
     def setData(self, state: State, vals: float | Sequence[float]) -> None:
-        """Other coordinates, in this state; more numbers than it has are allowed, as in RobWork."""
+        """Set its coordinates in a state; surplus values are ignored, as in RobWork."""
         structure = self._in_cell()
         value = structure.checked(state)
-        numbers = as_numbers(vals, "vals").reshape(-1)[: self.getDOF()]
-        for part, theta in zip(*self._coordinates(numbers), strict=True):
+        values = as_floats(vals, "vals").reshape(-1)[: self.getDOF()]
+        for part, theta in zip(*self._coordinates(values), strict=True):
             if part.size:
                 value = structure.cell.set_values(value, part.name, theta)
         state.value = value
 
     def _coordinates(self, q: Any) -> tuple[tuple[CellFrame, ...], list[Array]]:
-        """The frames that it is made of, and the coordinates of each."""
-        numbers = as_numbers(self.getData(q) if isinstance(q, State) else q, "q").reshape(-1)
-        if numbers.size != self.getDOF():
-            text = f"joint {self.getName()!r}: expected {self.getDOF()} coordinates"
-            raise ShapeError(f"{text}, got {numbers.size}")
+        """Return the frames of the cell that it consists of, and the coordinates of each."""
+        values = as_floats(self.getData(q) if isinstance(q, State) else q, "q").reshape(-1)
+        if values.size != self.getDOF():
+            message = f"joint {self.getName()!r}: expected {self.getDOF()} coordinates"
+            raise ShapeError(f"{message}, got {values.size}")
         ends = np.cumsum([part.size for part in self.parts])
-        return self.parts, np.split(numbers, ends[:-1])
+        return self.parts, np.split(values, ends[:-1])
 
 
 def _motion(part: CellFrame) -> Motion:
@@ -244,14 +244,14 @@ def _model_joint(part: CellFrame) -> ModelJoint:
 
 
 def _pose(part: CellFrame, theta: Array) -> Array:
-    """(4, 4) motion of a frame at given coordinates, after its pose at zero."""
+    """(4, 4) motion of a frame at some coordinates, after its pose at zero."""
     motion = _motion(part)
     moved = joint_motion.motion_pose(_model_joint(part), theta)
     return (se3.inverse(moved) if motion.backwards else moved) @ motion.joint_H_frame.matrix()
 
 
 def _subspace(part: CellFrame, theta: Array) -> Array:
-    """(6, n) velocities of a frame for unit velocities of its joint, in its axes at its origin."""
+    """(6, n) velocity of a frame for unit velocities of its joint, in its axes at its origin."""
     motion = _motion(part)
     side = "first" if motion.backwards else "second"
     columns = joint_motion.motion_subspace(_model_joint(part), theta, child=side)
@@ -260,55 +260,57 @@ def _subspace(part: CellFrame, theta: Array) -> Array:
 
 
 class RevoluteJoint(Joint):
-    """One angle."""
+    """A joint with one angle."""
 
     TYPE = "Revolute"
 
 
 class PrismaticJoint(Joint):
-    """One length."""
+    """A joint with one length."""
 
     TYPE = "Prismatic"
 
 
 class UniversalJoint(Joint):
-    """Two angles: about x, then about the new y. Files do not keep its limits."""
+    """A joint with two angles: about x, then about the new y. Files do not store its limits."""
 
     TYPE = "Universal"
 
 
 class SphericalJoint(Joint):
-    """Three angles: about x, about the new y, about the new z."""
+    """A joint with three angles: about x, about the new y, about the new z."""
 
     TYPE = "Spherical"
 
 
 class PrismaticUniversalJoint(Joint):
-    """Two angles and a length: about x, about the new y, along the new z."""
+    """A joint with two angles and a length: about x, about the new y, along the new z."""
 
     TYPE = "PrismaticUniversal"
 
 
 class PrismaticSphericalJoint(Joint):
-    """Three angles and a length: about x, y and z, each new, then along z."""
+    """A joint with three angles and a length: about x, y and z, each new, then along z."""
 
     TYPE = "PrismaticSpherical"
 
 
 class VirtualJoint(Joint):
-    """A joint that has coordinates, but does not move.
+    """A joint with coordinates that does not move.
 
-    In the cell, each coordinate moves a frame along z, and the next frame moves back by as much.
+    In the cell, each coordinate moves a frame along z, and the next frame moves back by the same
+    distance.
     """
 
     def __init__(self, name: Any, transform: Any = None, dof: int = 1) -> None:
-        """Make a joint by its name, its pose, and the number of its coordinates."""
+        """Create a joint from its name, its pose, and the number of its coordinates."""
         self._dof = int(dof)
         super().__init__(name, transform)
 
-    def _make_parts(self, name: str) -> list[CellFrame]:
+    def _create_parts(self, name: str) -> list[CellFrame]:
         if self._dof < 1:
-            raise model_error(f"a virtual joint needs a coordinate, got {self._dof}", name)
+            message = f"a virtual joint needs at least one coordinate, got {self._dof}"
+            raise model_error(message, name)
         parts: list[CellFrame] = []
         for k in range(self._dof):
             back = Mimic(joint=f"{name}.{k}", multiplier=-1.0)
@@ -319,16 +321,16 @@ class VirtualJoint(Joint):
         return parts
 
     def getJointTransform(self, state: Any) -> Transform3D:
-        """The identity."""
+        """Return the identity."""
         self._coordinates(state)
         return Transform3D()
 
     def getJacobian(self, *args: Any, **kwargs: Any) -> None:
-        """Add nothing: it does not move."""
+        """Do nothing: the joint does not move."""
 
 
 class DependentJoint(Joint):
-    """A joint that follows another: q = scale * q of its owner + offset."""
+    """A joint that depends on another: q = scale * q of its owner + offset."""
 
     def __init__(
         self,
@@ -338,7 +340,7 @@ class DependentJoint(Joint):
         scale: float = 1.0,
         offset: float = 0.0,
     ) -> None:
-        """Make a joint by its name, its pose at zero, and the joint that it follows."""
+        """Create a joint from its name, its pose at zero, and the joint that it depends on."""
         if isinstance(name, CellFrame):
             super().__init__(name, None, transform)
             return
@@ -351,7 +353,7 @@ class DependentJoint(Joint):
         self._parts = (replace(self.part, motion=replace(self.motion, depends=depends)),)
 
     def getOwner(self) -> Joint:
-        """The joint that it depends on."""
+        """Return the joint that it depends on."""
         depends = self.motion.depends
         assert depends is not None
         owner = self._in_cell().frame(depends.joint)
@@ -360,7 +362,7 @@ class DependentJoint(Joint):
 
     def _coordinates(self, q: Any) -> tuple[tuple[CellFrame, ...], list[Array]]:
         if not isinstance(q, State):
-            return self.parts, [as_numbers(q, "q").reshape(1)]
+            return self.parts, [as_floats(q, "q").reshape(1)]
         _, (theta,) = self.getOwner()._coordinates(q)
         return self.parts, [self.getScale() * theta + self.getOffset()]
 
@@ -373,18 +375,18 @@ class DependentJoint(Joint):
         state: Any,
         jacobian: Jacobian,
     ) -> None:
-        """Add its motion, for a unit velocity of its owner, to the column of the owner."""
+        """Add its velocity, for a unit velocity of its owner, to the column of the owner."""
         column = Jacobian(6, 1)
         super().getJacobian(0, 0, joint, tcp, state, column)
         jacobian.e()[row : row + 6, col] += self.getScale() * column.e()[:, 0]
 
     def getScale(self) -> float:
-        """Its value for each unit of its owner's."""
+        """Return the factor of its owner's coordinate."""
         depends = self.motion.depends
         return depends.multiplier if depends else 1.0
 
     def getOffset(self) -> float:
-        """Its value where its owner is at zero."""
+        """Return its coordinate where that of its owner is zero."""
         depends = self.motion.depends
         return depends.offset if depends else 0.0
 
@@ -408,7 +410,7 @@ _DEPENDENT = {"revolute": DependentRevoluteJoint, "prismatic": DependentPrismati
 
 
 def frame_of(structure: StateStructure, part: CellFrame) -> Frame:
-    """The frame object of a frame of a linkwork cell."""
+    """Return the frame object of a frame of a linkwork cell."""
     if part.motion is None:
         kind: Any = MovableFrame if part.movable else FixedFrame
         return kind(part, structure=structure)

@@ -1,4 +1,4 @@
-"""Forward kinematics under RobWork's names: `Kinematics`, `FKTable`, `FKRange`."""
+"""Forward kinematics with RobWork's names: `Kinematics`, `FKTable`, `FKRange`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ class FKTable:
         self.reset(state)
 
     def reset(self, state: State) -> None:
-        """Go on with another state."""
+        """Compute the poses of another state."""
         self._structure = structure_of(state)
         self._state = state.copy()
         self._table = self._structure.cell.fk(self._structure.checked(state))
 
     def get(self, frame: Frame) -> Transform3D:
-        """Pose of a frame in the world."""
+        """Return the pose of a frame in the world."""
         return Transform3D(self._table[self._structure.name_of(frame)])
 
     def getState(self) -> State:
-        """A copy of the state."""
+        """Return a copy of the state."""
         return self._state.copy()
 
 
 class FKRange:
     """The path between two frames in the tree of a state, for use with many states.
 
-    None stands for WORLD. A state in which a frame on the path is attached elsewhere is refused;
-    RobWork gives a wrong pose then.
+    None means WORLD. A state in which a frame on the path is attached elsewhere raises; RobWork
+    returns a wrong pose.
     """
 
     def __init__(self, fromFrame: Frame | None, toFrame: Frame | None, state: State) -> None:
@@ -43,7 +43,7 @@ class FKRange:
         self._path = self._structure.cell.fk_range(a, b, self._structure.checked(state))
 
     def get(self, state: State) -> Transform3D:
-        """Pose of the second frame in the first.
+        """Return the pose of the second frame in the first.
 
         Raises:
             StateError: the state has another path between the frames.
@@ -51,11 +51,11 @@ class FKRange:
         return Transform3D(self._path(self._structure.checked(state)))
 
     def getBase(self) -> Frame:
-        """The first frame."""
+        """Return the first frame."""
         return self._structure.frame(self._structure.name_of(self._from))
 
     def getEnd(self) -> Frame:
-        """The second frame."""
+        """Return the second frame."""
         return self._structure.frame(self._structure.name_of(self._to))
 
 
@@ -64,57 +64,57 @@ class Kinematics:
 
     @staticmethod
     def worldTframe(frame: Frame | None, state: State) -> Transform3D:
-        """Pose of a frame in the world; None stands for WORLD."""
+        """Return the pose of a frame in the world; None means WORLD."""
         structure = structure_of(state)
         return structure.frame(structure.name_of(frame)).wTf(state)
 
     @staticmethod
     def frameTframe(fromFrame: Frame, toFrame: Frame, state: State) -> Transform3D:
-        """Pose of the second frame in the first."""
+        """Return the pose of the second frame in the first."""
         return _frame(fromFrame).fTf(_frame(toFrame), state)
 
     @staticmethod
     def findAllFrames(root: Frame, state: State | None = None) -> list[Frame]:
-        """A frame and all that it carries, each before what sits on it; with a state also DAFs."""
-        found, left = [], [root]
-        while left:
-            frame = left.pop()
-            found.append(frame)
-            left += reversed(frame.getChildren(state))
-        return found
+        """Return a frame and all below it, parents first; with a state, including DAFs."""
+        frames, waiting = [], [root]
+        while waiting:
+            frame = waiting.pop()
+            frames.append(frame)
+            waiting += reversed(frame.getChildren(state))
+        return frames
 
     @staticmethod
     def worldFrame(frame: Frame, state: State) -> Frame:
-        """The root above a frame."""
+        """Return the root above a frame."""
         return Kinematics.childToParentChain(frame, None, state)[-1]
 
     @staticmethod
     def childToParentChain(child: Frame, parent: Frame | None, state: State) -> list[Frame]:
-        """From a frame up to, and without, one that carries it; up to and with WORLD for None."""
+        """Return the frames from a frame up to an ancestor, excluded, or to WORLD, included."""
         chain: list[Frame] = []
-        here: Frame | None = child
-        while here is not parent:
-            if here is None:
-                names = f"frame {_frame(parent).getName()!r} does not carry {child.getName()!r}"
+        frame: Frame | None = child
+        while frame is not parent:
+            if frame is None:
+                names = f"frame {_frame(parent).getName()!r} is not above {child.getName()!r}"
                 raise model_error(names)
-            chain.append(here)
-            here = here.getParent(state)
+            chain.append(frame)
+            frame = frame.getParent(state)
         return chain
 
     @staticmethod
     def reverseChildToParentChain(child: Frame, parent: Frame | None, state: State) -> list[Frame]:
-        """The same, in the other order."""
+        """Return the same frames, in reverse order."""
         return Kinematics.childToParentChain(child, parent, state)[::-1]
 
     @staticmethod
     def parentToChildChain(parent: Frame | None, child: Frame, state: State) -> list[Frame]:
-        """From a frame down to, and without, one that it carries."""
+        """Return the frames from a frame down to a descendant, excluded."""
         chain = Kinematics.reverseChildToParentChain(child, parent, state)[:-1]
         return chain if parent is None else [parent, *chain] if child is not parent else []
 
     @staticmethod
     def buildFrameMap(root: Frame, state: State) -> dict[str, Frame]:
-        """A frame and all that it carries, by name."""
+        """Return a frame and all below it, by name."""
         return {frame.getName(): frame for frame in Kinematics.findAllFrames(root, state)}
 
     @staticmethod
@@ -124,16 +124,16 @@ class Kinematics:
 
     @staticmethod
     def isFixedFrame(frame: Frame) -> bool:
-        """Whether a frame never moves on its parent, nor changes it."""
+        """Whether a frame has a constant pose on its parent, and cannot be attached."""
         return isinstance(frame, FixedFrame) and not frame.isDAF()
 
     @staticmethod
     def gripFrame(item: Frame, gripper: Frame, state: State) -> None:
-        """Let an item sit on a gripper, in this state, without moving it in the world.
+        """Attach an item to a gripper in a state, without moving it in the world.
 
         Raises:
-            StateError: the item is not movable or cannot be attached, or carries the gripper; the
-                state stays as it was.
+            StateError: the item is not movable, cannot be attached, or is above the gripper; the
+                state is unchanged.
         """
         structure = structure_of(state)
         value = structure.checked(state)
@@ -144,15 +144,15 @@ class Kinematics:
 
     @staticmethod
     def gripMovableFrame(item: Frame, gripper: Frame, state: State) -> None:
-        """The name that RobWork's manual gives to `gripFrame`; no version of RobWork has it."""
+        """Alias of `gripFrame` from RobWork's manual; no version of RobWork has it."""
         Kinematics.gripFrame(item, gripper, state)
 
     @staticmethod
     def getStaticFrameGroups(root: Frame, state: State) -> list[list[Frame]]:
-        """Groups of frames that do not move relative to each other."""
+        """Return groups of frames that do not move relative to each other."""
         structure = structure_of(state)
         groups = structure.cell.static_groups(structure.checked(state), structure.name_of(root))
-        # Frames that make up a joint besides its last one are not frames of their own here.
+        # Only the last of the frames that a joint consists of is a frame here.
         frames = ([structure.findFrame(name) for name in group] for group in groups)
         return [kept for group in frames if (kept := [frame for frame in group if frame])]
 

@@ -1,11 +1,10 @@
-"""Names of RobWork's Python module for types by precision, for lists, and for static functions."""
+"""Names of RobWork's Python module: types by precision, lists, and static functions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from linkwork.compat.robwork.kinematics import Kinematics
-from linkwork.compat.robwork.numbers import Vector2D, Vector3D, VelocityScrew6D, Wrench6D
 from linkwork.compat.robwork.rotations import (
     EAA,
     RPY,
@@ -15,6 +14,7 @@ from linkwork.compat.robwork.rotations import (
     Rotation3D,
 )
 from linkwork.compat.robwork.transforms import Pose6D, Transform3D
+from linkwork.compat.robwork.vectors import Vector2D, Vector3D, VelocityScrew6D, Wrench6D
 from linkwork.compat.robwork.workcell import Models, WorkCellLoaderFactory
 
 Vector2Dd, Vector2Df = Vector2D, Vector2D.FLOAT
@@ -40,7 +40,7 @@ FUNCTIONS: dict[str, Any] = {
 
 
 def ownedPtr(value: Any) -> Any:
-    """The value itself; RobWork hands out a pointer that owns it."""
+    """Return the value itself; RobWork returns a pointer that owns it."""
     return value
 
 
@@ -48,15 +48,15 @@ class StdVector(list[Any]):
     """A list with the methods of a C++ vector."""
 
     def push_back(self, value: Any) -> None:
-        """Add a value at the end."""
+        """Append a value."""
         self.append(value)
 
     def size(self) -> int:
-        """How many values there are."""
+        """Return the number of values."""
         return len(self)
 
     def empty(self) -> bool:
-        """Whether there are none."""
+        """Whether there are no values."""
         return not self
 
 

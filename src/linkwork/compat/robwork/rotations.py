@@ -1,4 +1,4 @@
-"""Rotations under RobWork's names.
+"""Rotations with RobWork's names.
 
 RPY(a, b, c)                 Rz(a) Ry(b) Rx(c): the first angle is about z, unlike in URDF
 EAA(x, y, z)                 angle times axis
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.compat.robwork.numbers import (
-    Numbers,
+from linkwork.compat.robwork.vectors import (
+    MathValue,
     Vector,
     Vector2D,
     Vector3D,
     VelocityScrew6D,
     Wrench6D,
-    as_numbers,
+    as_floats,
     cross,
-    with_float_twin,
+    with_single_precision,
 )
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, shown
@@ -30,47 +30,48 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@with_float_twin
-class Rotation2D(Numbers):
+@with_single_precision
+class Rotation2D(MathValue):
     """A rotation in the plane, as a matrix."""
 
     __slots__ = ()
     BRACKETS = "()"
 
     def __init__(self, *entries: Any) -> None:
-        """Take four numbers row by row, an angle [rad] or a (2, 2) matrix; else the identity."""
-        matrix = as_numbers(entries[0] if len(entries) == 1 else entries, "Rotation2D")
+        """Accept four elements row by row, an angle [rad] or a (2, 2) matrix; else the identity."""
+        matrix = as_floats(entries[0] if len(entries) == 1 else entries, "Rotation2D")
         if matrix.ndim == 0:
             c, s = np.cos(matrix), np.sin(matrix)
             matrix = np.array([[c, -s], [s, c]])
         if matrix.size not in (0, 4):
-            raise ArgumentError(f"Rotation2D: expected 4 numbers or an angle, got {shown(entries)}")
+            message = "Rotation2D: expected 4 elements or an angle"
+            raise ArgumentError(f"{message}, got {shown(entries)}")
         super().__init__(matrix.reshape(2, 2) if matrix.size else np.eye(2))
 
     @classmethod
     def identity(cls) -> Self:
-        """No rotation."""
+        """Return the identity."""
         return cls()
 
     def inverse(self) -> Self:
-        """The inverse rotation."""
+        """Return the inverse rotation."""
         return self.around(self._a.T.copy())
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Rotation2D):
             return self.around(self._a @ other.asNumpy())
-        return self.alike(Vector2D)(self._a @ as_numbers(other, "product with a rotation", (2,)))
+        return self.alike(Vector2D)(self._a @ as_floats(other, "product with a rotation", (2,)))
 
 
-@with_float_twin
-class Rotation3D(Numbers):
+@with_single_precision
+class Rotation3D(MathValue):
     """A rotation matrix. Columns are the axes of the rotated frame."""
 
     __slots__ = ()
     BRACKETS = "()"
 
     def __init__(self, *entries: Any) -> None:
-        """Take nine numbers row by row, three columns, or a (3, 3) matrix; else the identity."""
+        """Accept nine elements row by row, three columns, or a (3, 3) matrix; else the identity."""
         if not entries:
             super().__init__(np.eye(3))
         elif len(entries) == 1:
@@ -80,19 +81,19 @@ class Rotation3D(Numbers):
 
     @classmethod
     def identity(cls) -> Self:
-        """No rotation."""
+        """Return the identity."""
         return cls()
 
     def getCol(self, col: int) -> Vector3D:
-        """A column."""
+        """Return a column."""
         return self.alike(Vector3D)(self._a[:, col])
 
     def getRow(self, row: int) -> Vector3D:
-        """A row."""
+        """Return a row."""
         return self.alike(Vector3D)(self._a[row])
 
     def inverse(self, copy: bool = True) -> Self:
-        """The inverse rotation; with copy=False it is written into this one."""
+        """Return the inverse rotation; with copy=False this rotation is inverted in place."""
         transposed = self._a.T.copy()
         if copy:
             return self.around(transposed)
@@ -104,9 +105,9 @@ class Rotation3D(Numbers):
         self._a[...] = so3.project(self._a.astype(np.float64))
 
     def isProperRotation(self, precision: float = 1e-12) -> bool:
-        """Whether it is orthonormal and right-handed to a precision."""
-        off = np.abs(self._a @ self._a.T - np.eye(3)).max()
-        return bool(off <= precision and abs(np.linalg.det(self._a) - 1) <= precision)
+        """Whether it is orthonormal and right-handed within a precision."""
+        error = np.abs(self._a @ self._a.T - np.eye(3)).max()
+        return bool(error <= precision and abs(np.linalg.det(self._a) - 1) <= precision)
 
     def tr(self) -> float:
         """Trace."""
@@ -122,29 +123,29 @@ class Rotation3D(Numbers):
         if isinstance(other, Jacobian):
             blocks = other.asNumpy().reshape(-1, 3, other.size2())
             return Jacobian((self._a @ blocks).reshape(-1, other.size2()))
-        product = self._a @ as_numbers(other, "product with a rotation", (3,))
+        product = self._a @ as_floats(other, "product with a rotation", (3,))
         return self.alike(EAA if isinstance(other, EAA) else Vector3D).around(product)
 
 
-def _entries(entries: tuple[Any, ...], what: str) -> Array:
-    """A (3, 3) matrix of nine numbers row by row, or of three columns."""
+def _entries(entries: tuple[Any, ...], name: str) -> Array:
+    """Build a (3, 3) matrix from nine elements row by row, or from three columns."""
     if len(entries) == 9:
-        return as_numbers(entries, what, (9,)).reshape(3, 3)
+        return as_floats(entries, name, (9,)).reshape(3, 3)
     if len(entries) == 3:
-        return np.stack([as_numbers(column, what, (3,)) for column in entries], axis=1)
-    raise ArgumentError(f"{what}: expected 9 numbers, got {len(entries)}")
+        return np.stack([as_floats(column, name, (3,)) for column in entries], axis=1)
+    raise ArgumentError(f"{name}: expected 9 elements, got {len(entries)}")
 
 
-@with_float_twin
-class InertiaMatrix(Numbers):
+@with_single_precision
+class InertiaMatrix(MathValue):
     """A (3, 3) matrix of moments of inertia [kg m^2]."""
 
     __slots__ = ()
 
     def __init__(self, *entries: Any) -> None:
-        """Take nine numbers row by row, three columns, a diagonal or a matrix; else zero."""
+        """Accept nine elements row by row, three columns, a diagonal or a matrix; else zero."""
         if len(entries) == 1 and np.shape(entries[0]) == (3, 3):
-            super().__init__(as_numbers(entries[0], "InertiaMatrix"))
+            super().__init__(as_floats(entries[0], "InertiaMatrix"))
         elif len(entries) <= 3 and not any(np.ndim(entry) for entry in entries):
             diagonal = np.zeros(3)
             diagonal[: len(entries)] = entries
@@ -154,90 +155,90 @@ class InertiaMatrix(Numbers):
 
     @classmethod
     def makeSolidSphereInertia(cls, mass: float, radi: float) -> Self:
-        """Of a solid sphere, about its center."""
+        """Inertia of a solid sphere, about its center."""
         return cls(*[0.4 * mass * radi**2] * 3)
 
     @classmethod
     def makeHollowSphereInertia(cls, mass: float, radi: float) -> Self:
-        """Of a thin spherical shell, about its center."""
+        """Inertia of a thin spherical shell, about its center."""
         return cls(*[2 / 3 * mass * radi**2] * 3)
 
     @classmethod
     def makeCuboidInertia(cls, mass: float, x: float, y: float, z: float) -> Self:
-        """Of a solid cuboid with these edges, about its center."""
+        """Inertia of a solid cuboid with these edges, about its center."""
         return cls(*[mass / 12 * total for total in (y**2 + z**2, x**2 + z**2, x**2 + y**2)])
 
     def __add__(self, other: InertiaMatrix) -> Self:
-        return self.around(self._a + as_numbers(other, "sum", (3, 3)))
+        return self.around(self._a + as_floats(other, "sum", (3, 3)))
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Rotation3D):
             return self.around(self._a @ other.asNumpy())
-        return self.alike(Vector3D)(self._a @ as_numbers(other, "product with an inertia", (3,)))
+        return self.alike(Vector3D)(self._a @ as_floats(other, "product with an inertia", (3,)))
 
 
-@with_float_twin
-class RPY(Numbers):
+@with_single_precision
+class RPY(MathValue):
     """Three angles [rad]: RPY(a, b, c) = Rz(a) Ry(b) Rx(c)."""
 
     __slots__ = ()
 
     def __init__(self, *angles: Any) -> None:
-        """Take three angles, or a rotation."""
+        """Accept three angles, or a rotation."""
         if len(angles) == 1 and _is_rotation(angles[0], RPY):
             super().__init__(so3.to_rpy(as_rotation(angles[0]))[::-1].copy())
         else:
-            given = angles[0] if len(angles) == 1 else (angles or np.zeros(3))
-            super().__init__(as_numbers(given, "RPY", (3,)))
+            values = angles[0] if len(angles) == 1 else (angles or np.zeros(3))
+            super().__init__(as_floats(values, "RPY", (3,)))
 
     def toRotation3D(self) -> Rotation3D:
-        """The rotation."""
+        """Return the rotation."""
         return self.alike(Rotation3D).around(so3.from_rpy(self.asNumpy()[::-1]))
 
 
-@with_float_twin
+@with_single_precision
 class EAA(Vector3D):
     """An equivalent angle axis: the axis of a rotation times its angle [rad]."""
 
     __slots__ = ()
 
-    def __init__(self, *numbers: Any) -> None:
-        """Take three numbers, a rotation, an axis and an angle, or vectors to turn from and to."""
-        if len(numbers) == 2 and np.ndim(numbers[1]) == 0 and not isinstance(numbers[1], Numbers):
-            axis = as_numbers(numbers[0], "EAA axis", (3,))
-            super().__init__(axis * float(numbers[1]))
-        elif len(numbers) == 2:
-            super().__init__(_between(*(as_numbers(v, "EAA", (3,)) for v in numbers)))
-        elif len(numbers) == 1 and _is_rotation(numbers[0], EAA):
-            super().__init__(_angle_times_axis(as_rotation(numbers[0])))
+    def __init__(self, *values: Any) -> None:
+        """Accept three elements, a rotation, an axis and an angle, or two vectors to align."""
+        if len(values) == 2 and np.ndim(values[1]) == 0 and not isinstance(values[1], MathValue):
+            axis = as_floats(values[0], "EAA axis", (3,))
+            super().__init__(axis * float(values[1]))
+        elif len(values) == 2:
+            super().__init__(_between(*(as_floats(v, "EAA", (3,)) for v in values)))
+        elif len(values) == 1 and _is_rotation(values[0], EAA):
+            super().__init__(_rotation_vector(as_rotation(values[0])))
         else:
-            super().__init__(*numbers)
+            super().__init__(*values)
 
     def angle(self) -> float:
-        """Angle, from 0 [rad]."""
+        """Return the angle, at least 0 [rad]."""
         return float(np.linalg.norm(self._a))
 
     def axis(self) -> Vector3D:
-        """Unit vector along the axis; zero without a rotation."""
+        """Return the unit vector along the axis; zero without a rotation."""
         return self.toVector3D().normalize()
 
     def toVector3D(self) -> Vector3D:
-        """Axis times angle as a vector."""
+        """Return axis times angle as a vector."""
         return self.alike(Vector3D)(self._a)
 
     def toRotation3D(self) -> Rotation3D:
-        """The rotation."""
+        """Return the rotation."""
         return self.alike(Rotation3D).around(so3.about(self.axis().asNumpy(), self.angle()))
 
     def __mul__(self, other: Any) -> Any:
-        """The second rotation, then the first; a number scales the angle."""
+        """Compose with another rotation, applied first; a number scales the angle."""
         if isinstance(other, EAA):
             return self.alike(EAA)(self.toRotation3D() * other.toRotation3D())
         return super().__mul__(other)
 
 
-def _angle_times_axis(rotation: Array) -> Array:
-    """Angle times axis, with the angle by `atan2`: right angles are exact."""
+def _rotation_vector(rotation: Array) -> Array:
+    """Return angle times axis; the angle is computed by `atan2`, so right angles are exact."""
     phi = so3.log(rotation)
     length = np.linalg.norm(phi)
     angle = np.arctan2(np.linalg.norm(so3.vee(rotation)), (np.trace(rotation) - 1) / 2)
@@ -245,34 +246,34 @@ def _angle_times_axis(rotation: Array) -> Array:
 
 
 def _between(v1: Array, v2: Array) -> Array:
-    """Angle times axis of the smallest rotation that turns one direction into another."""
+    """Return angle times axis of the smallest rotation from one direction to another."""
     a, b = v1 / np.linalg.norm(v1), v2 / np.linalg.norm(v2)
-    across = np.cross(a, b)
-    sine, cosine = float(np.linalg.norm(across)), float(a @ b)
+    normal = np.cross(a, b)
+    sine, cosine = float(np.linalg.norm(normal)), float(a @ b)
     if sine:
-        return across / sine * np.arctan2(sine, cosine)
+        return normal / sine * np.arctan2(sine, cosine)
     if cosine > 0:
         return np.zeros(3)
     other = np.eye(3)[np.abs(a).argmin()]
     return cross(Vector3D(a), Vector3D(other)).normalize().asNumpy() * np.pi
 
 
-@with_float_twin
+@with_single_precision
 class Quaternion(Vector):
     """A quaternion qx, qy, qz, qw."""
 
     __slots__ = ()
 
-    def __init__(self, *numbers: Any) -> None:
-        """Take qx, qy, qz, qw, or a rotation; else no rotation."""
-        if not numbers:
+    def __init__(self, *values: Any) -> None:
+        """Accept qx, qy, qz, qw, or a rotation; else the identity."""
+        if not values:
             super().__init__(np.array([0.0, 0.0, 0.0, 1.0]))
-        elif len(numbers) == 1 and _is_rotation(numbers[0], Quaternion):
-            wxyz = quat.from_rotation(as_rotation(numbers[0]))
+        elif len(values) == 1 and _is_rotation(values[0], Quaternion):
+            wxyz = quat.from_rotation(as_rotation(values[0]))
             super().__init__(np.roll(wxyz, -1))
         else:
-            given = numbers[0] if len(numbers) == 1 else numbers
-            super().__init__(as_numbers(given, "Quaternion", (4,)))
+            elements = values[0] if len(values) == 1 else values
+            super().__init__(as_floats(elements, "Quaternion", (4,)))
 
     def getQx(self) -> float:
         """First component."""
@@ -295,15 +296,15 @@ class Quaternion(Vector):
         return float(np.linalg.norm(self._a))
 
     def normalize(self) -> None:
-        """Scale to norm 1, in place."""
+        """Scale it to norm 1, in place."""
         if not self.getLength():
-            raise ArgumentError("a zero quaternion has no direction")
+            raise ArgumentError("a zero quaternion cannot be normalized")
         self._a /= self.getLength()
 
     def toRotation3D(self, normalize: bool = True) -> Rotation3D:
-        """The rotation of the quaternion scaled to norm 1."""
+        """Return the rotation of the quaternion, scaled to norm 1."""
         if not self.getLength():
-            raise ArgumentError("a zero quaternion is no rotation")
+            raise ArgumentError("a zero quaternion does not define a rotation")
         scaled = self._a / self.getLength() if normalize else self._a
         return self.alike(Rotation3D).around(quat.to_rotation(np.roll(scaled, 1)))
 
@@ -314,17 +315,17 @@ class Quaternion(Vector):
         return super().__mul__(other)
 
 
-def _is_rotation(value: Any, kind: type[Numbers]) -> bool:
+def _is_rotation(value: Any, kind: type[MathValue]) -> bool:
     """Whether a value is a matrix, or a rotation of another kind."""
     other = isinstance(value, (RPY, EAA, Quaternion)) and not isinstance(value, kind)
-    return other or np.ndim(as_numbers(value, kind.__name__)) == 2
+    return other or np.ndim(as_floats(value, kind.__name__)) == 2
 
 
 def as_rotation(value: Any) -> Array:
-    """Take any of the rotations here, or a (3, 3) matrix, as a matrix."""
+    """Convert any of the rotations here, or a (3, 3) matrix, to a matrix."""
     if isinstance(value, (RPY, EAA, Quaternion)):
         return value.toRotation3D().asNumpy()
-    matrix = as_numbers(value, "rotation")
+    matrix = as_floats(value, "rotation")
     if matrix.shape != (3, 3):
         raise ArgumentError(f"rotation: expected a (3, 3) matrix, got {shown(value)}")
     return matrix

@@ -1,8 +1,8 @@
-"""States and the structure they belong to, under RobWork's names.
+"""States and the structure they belong to, with RobWork's names.
 
-A `StateStructure` holds the newest version of an immutable linkwork WorkCell, and the one `Frame`
-object of each of its frames. A `State` holds an immutable linkwork State, which it replaces by
-another when it is written to. So two States never affect each other.
+A `StateStructure` has the current version of an immutable linkwork WorkCell, and one `Frame` object
+for each of its frames. A `State` has an immutable linkwork State, which is replaced when the
+`State` is modified. So two States never affect each other.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from linkwork.compat.robwork.frames import Frame
 
 
-class Pointed:
-    """What RobWork's pointers have: here every object is its own pointer."""
+class PointerMethods:
+    """Methods of RobWork's pointers: here every object is its own pointer."""
 
     def isNull(self) -> bool:
-        """False: what is not found is None."""
+        """Return False: missing objects are None."""
         return False
 
     def deref(self) -> Self:
-        """The object itself."""
+        """Return the object itself."""
         return self
 
     def cptr(self) -> Self:
-        """The object itself."""
+        """Return the object itself."""
         return self
 
 
 class State:
-    """The numbers and attachments of a workcell. Functions that take it may write into it."""
+    """The values and attachments of a workcell. Functions that take a state may modify it."""
 
     __slots__ = ("_structure", "value")
     __hash__ = None  # type: ignore[assignment]  # it is mutable
-    value: CellState  # what it is now, as an immutable value of linkwork
+    value: CellState  # the current value, an immutable linkwork State
 
     def __init__(self, structure: StateStructure | State, value: CellState | None = None) -> None:
-        """Take the default state of a structure, a value of it, or copy another state."""
+        """Start with the default state of a structure, a value of it, or a copy of a state."""
         if isinstance(structure, State):
             structure, value = structure.getStateStructure(), structure.value
         if not isinstance(structure, StateStructure):
@@ -57,14 +57,14 @@ class State:
         self.value = structure.cell.state() if value is None else value
 
     def copy(self, src: State | None = None) -> State:
-        """Take over all that another state has of the same frames; without one, a copy of this."""
+        """Copy the values of another state for the same frames; without one, copy this state."""
         if src is None:
             return self.clone()
         self.value = self._structure.cell.upgrade(src.value)
         return self
 
     def clone(self) -> State:
-        """A state of its own."""
+        """Return an independent copy."""
         return State(self._structure, self.value)
 
     def __copy__(self) -> State:
@@ -80,34 +80,34 @@ class State:
         return f"State[{self.size()}] of {self._structure.cell.name!r}"
 
     def getStateStructure(self) -> StateStructure:
-        """The structure it belongs to."""
+        """Return the structure it belongs to."""
         return self._structure
 
     def size(self) -> int:
-        """How many numbers it has."""
+        """Return the number of its values."""
         return int(self.value.values.shape[-1])
 
     def getFrame(self, id: int) -> Frame:
-        """The frame of an index."""
+        """Return the frame with an index."""
         return self._structure.getFrames()[id]
 
     def upgrade(self) -> State:
-        """Bring it, in place, to the newest structure: new frames are where they are by default."""
+        """Update it, in place, to the current structure: new frames have their default poses."""
         self.value = self._structure.cell.upgrade(self.value)
         return self
 
     def upgradeTo(self, structure: StateStructure) -> State:
-        """Bring it, in place, to another structure of the same cell."""
+        """Update it, in place, to another structure of the same cell."""
         self.value = structure.cell.upgrade(self.value)
         self._structure = structure
         return self
 
     def setQStateInState(self, target: State) -> None:
-        """Write the numbers of this state, without the attachments, into another."""
+        """Copy the values of this state, without the attachments, to another."""
         target.value = CellState(target.value.layout, self.value.values, target.value.parents)
 
     def setTreeStateInState(self, target: State) -> None:
-        """Write the attachments of this state into another."""
+        """Copy the attachments of this state to another."""
         target.value = CellState(target.value.layout, target.value.values, self.value.parents)
 
 
@@ -123,20 +123,20 @@ class StateStructure:
         return self.frame(WORLD)
 
     def frame(self, name: str) -> Frame:
-        """The frame of a name; the same object every time."""
-        known = self._frames.get(name)
-        if known is None:
+        """Return the frame with a name; the same object every time."""
+        frame = self._frames.get(name)
+        if frame is None:
             from linkwork.compat.robwork.joints import frame_of
 
-            known = self._frames.setdefault(name, frame_of(self, self.cell.frame(name)))
-        return known
+            frame = self._frames.setdefault(name, frame_of(self, self.cell.frame(name)))
+        return frame
 
     def getFrames(self) -> list[Frame]:
         """All frames, WORLD first."""
         return self.frames_of(self.cell.frame_names)
 
     def frames_of(self, names: Iterable[str]) -> list[Frame]:
-        """The frames of names, each once: a joint may be made of several frames of the cell."""
+        """Return the frames with names, each once: a joint may have several frames of the cell."""
         return list(dict.fromkeys(map(self.frame, names)))
 
     def getDAFs(self) -> list[Frame]:
@@ -144,7 +144,7 @@ class StateStructure:
         return [self.frame(frame.name) for frame in self.cell.frames if frame.attachable]
 
     def findFrame(self, name: str) -> Frame | None:
-        """The frame of a name, or None."""
+        """Return the frame with a name, or None."""
         frame = self.frame(name) if name in self.cell.layout.index else None
         return frame if frame and frame.cell_names[-1] == name else None
 
@@ -157,19 +157,19 @@ class StateStructure:
         return len(self.cell.frames)
 
     def getDefaultState(self) -> State:
-        """The state to start from."""
+        """Return the default state."""
         return State(self)
 
     def setDefaultState(self, state: State) -> None:
-        """Start from another state."""
+        """Set another default state."""
         self.cell = self.cell.with_default(self.checked(state))
 
     def upgradeState(self, oldState: State) -> State:
-        """A state of an older structure as one of this."""
+        """Convert a state of an older structure to this one."""
         return oldState.copy().upgradeTo(self)
 
     def addFrame(self, frame: Frame, parent: Frame | None = None) -> None:
-        """Add a frame; on WORLD, if no parent is given."""
+        """Add a frame; to WORLD if no parent is passed."""
         self._add(frame, parent, attachable=False)
 
     def addDAF(self, frame: Frame, parent: Frame | None = None) -> None:
@@ -177,15 +177,15 @@ class StateStructure:
         self._add(frame, parent, attachable=True)
 
     def addData(self, data: Frame) -> None:
-        """Add a frame as RobWork adds data: names may be taken already. Here it sits on WORLD."""
+        """Add a frame to WORLD, like data in RobWork: its name may already be in use."""
         name, count = data.getName(), 2
-        while any(taken in self.cell.layout.index for taken in data.cell_names):
+        while any(cell_name in self.cell.layout.index for cell_name in data.cell_names):
             data.rename(f"{name}~{count}")
             count += 1
         self._add(data, None, attachable=False)
 
     def remove(self, frame: Frame) -> None:
-        """Remove a frame that carries no fixed ones; frames attached to it fall to WORLD."""
+        """Remove a frame without fixed children; frames attached to it are attached to WORLD."""
         self.name_of(frame)
         smaller = self.cell
         for name in reversed(frame.cell_names):
@@ -197,24 +197,24 @@ class StateStructure:
 
     def _add(self, frame: Frame, parent: Frame | None, *, attachable: bool) -> None:
         if frame.structure is not None:
-            raise model_error("the frame is in a workcell already", f"frame {frame.getName()!r}")
-        on = WORLD if parent is None else self.name_of(parent)
+            raise model_error("the frame is already in a workcell", f"frame {frame.getName()!r}")
+        parent_name = WORLD if parent is None else self.name_of(parent)
         parts: list[CellFrame] = []
         for part in frame.parts:
             if part.name in self.cell.layout.index:
-                raise model_error("this name is taken", f"frame {part.name!r}")
-            parts.append(replace(part, parent=on, attachable=attachable and not parts))
-            on = part.name
+                raise model_error("the name is already in use", f"frame {part.name!r}")
+            parts.append(replace(part, parent=parent_name, attachable=attachable and not parts))
+            parent_name = part.name
         self.cell = replace(self.cell, frames=(*self.cell.frames, *parts))
         self._frames |= dict.fromkeys(frame.cell_names, frame)
         frame.structure = self
 
     def change(self, name: str, **changes: Any) -> None:
-        """Change fields of a frame that are no part of a state: poses, limits."""
+        """Change fields of a frame that are not part of a state: poses, limits."""
         self.cell = self.cell.with_changed(name, **changes)
 
     def name_of(self, frame: Frame | None) -> str:
-        """Name of a frame of this structure; None stands for WORLD."""
+        """Return the name of a frame of this structure; None means WORLD."""
         if frame is None:
             return WORLD
         if not self.has(frame):
@@ -223,25 +223,25 @@ class StateStructure:
         return frame.cell_names[-1]
 
     def names_of(self, frames: Sequence[Frame]) -> list[str]:
-        """Names of frames of this structure."""
+        """Return the names of frames of this structure."""
         return [self.name_of(frame) for frame in frames]
 
     def checked(self, state: State) -> CellState:
-        """The value of a state of this structure."""
+        """Return the value of a state; raise if it does not belong to this structure."""
         if not isinstance(state, State):
             raise ArgumentError(f"state: expected a State, got {shown(state)}")
         if state.value.layout.digest != self.cell.layout.digest:
             if state.getStateStructure() is self:
                 raise StateError(
-                    "the state is older than the last frame that was added or removed; "
-                    "state.upgrade() brings it up to date"
+                    "the state is older than the last change of the frames; "
+                    "update it with state.upgrade()"
                 )
             raise StateError("the state belongs to another workcell")
         return state.value
 
 
 def structure_of(state: State) -> StateStructure:
-    """The structure of a state, or an error."""
+    """Return the structure of a state; raise if it is not a state."""
     if not isinstance(state, State):
         raise ArgumentError(f"state: expected a State, got {shown(state)}")
     return state.getStateStructure()

@@ -1,4 +1,4 @@
-"""Poses under RobWork's names: `aTb` is the pose of frame b in frame a."""
+"""Poses with RobWork's names: `aTb` is the pose of frame b in frame a."""
 
 from __future__ import annotations
 
@@ -6,16 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from linkwork.compat.robwork.numbers import (
-    Numbers,
-    Q,
-    Vector3D,
-    VelocityScrew6D,
-    Wrench6D,
-    as_numbers,
-    six_numbers,
-    with_float_twin,
-)
 from linkwork.compat.robwork.rotations import (
     EAA,
     RPY,
@@ -25,6 +15,16 @@ from linkwork.compat.robwork.rotations import (
     Rotation3D,
     as_rotation,
 )
+from linkwork.compat.robwork.vectors import (
+    MathValue,
+    Q,
+    Vector3D,
+    VelocityScrew6D,
+    Wrench6D,
+    as_floats,
+    six_elements,
+    with_single_precision,
+)
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.spatial.source import motion, se3, so3
 from linkwork.workcell.robwork.joints import craig_dh, hgp_dh, schilling_dh
@@ -33,28 +33,29 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-T = TypeVar("T", bound=Numbers)
+T = TypeVar("T", bound=MathValue)
 
 
-@with_float_twin
-class Transform3D(Numbers):
+@with_single_precision
+class Transform3D(MathValue):
     """A pose: position P and rotation R, together a (4, 4) matrix."""
 
     __slots__ = ()
 
     def __init__(self, *parts: Any) -> None:
-        """Take a position and a rotation, one of the two, or a (4, 4) matrix; else the identity."""
+        """Accept a position and a rotation, one of them, or a (4, 4) matrix; else the identity."""
         matrix = np.eye(4)
         if len(parts) > 2:
-            raise ArgumentError(f"Transform3D: expected position and rotation, got {len(parts)}")
+            message = f"Transform3D: expected position and rotation, got {len(parts)} arguments"
+            raise ArgumentError(message)
         for part in parts:
-            given = as_numbers(part, "Transform3D")
-            if isinstance(part, (RPY, EAA, Quaternion)) or given.shape == (3, 3):
+            array = as_floats(part, "Transform3D")
+            if isinstance(part, (RPY, EAA, Quaternion)) or array.shape == (3, 3):
                 matrix[:3, :3] = as_rotation(part)
-            elif given.shape == (3,):
-                matrix[:3, 3] = given
-            elif given.shape in ((4, 4), (3, 4)) and len(parts) == 1:
-                matrix[:3] = given[:3]
+            elif array.shape == (3,):
+                matrix[:3, 3] = array
+            elif array.shape in ((4, 4), (3, 4)) and len(parts) == 1:
+                matrix[:3] = array[:3]
             else:
                 raise ArgumentError(
                     f"Transform3D: expected a position or rotation, got {shown(part)}"
@@ -63,34 +64,34 @@ class Transform3D(Numbers):
 
     @classmethod
     def identity(cls) -> Self:
-        """The pose of a frame in itself."""
+        """Return the identity."""
         return cls()
 
     @classmethod
     def DH(cls, alpha: float, a: float, d: float, theta: float) -> Self:
-        """Pose Rz(theta) Tz(d) Tx(a) Rx(alpha), the original convention."""
+        """Return the pose Rz(theta) Tz(d) Tx(a) Rx(alpha), the original convention."""
         return cls(schilling_dh(alpha, a, d, theta))
 
     @classmethod
     def craigDH(cls, alpha: float, a: float, d: float, theta: float) -> Self:
-        """Pose Rx(alpha) Tx(a) Rz(theta) Tz(d), the convention of Craig's book."""
+        """Return the pose Rx(alpha) Tx(a) Rz(theta) Tz(d), the convention of Craig's book."""
         return cls(craig_dh(alpha, a, d, theta))
 
     @classmethod
     def DHHGP(cls, alpha: float, a: float, beta: float, b: float) -> Self:
-        """Pose Ty(b) Ry(beta) Tx(a) Rx(alpha), for axes that are nearly parallel."""
+        """Return the pose Ty(b) Ry(beta) Tx(a) Rx(alpha), for axes that are nearly parallel."""
         return cls(hgp_dh(alpha, a, beta, b))
 
     def P(self) -> Vector3D:
-        """Position; writing into it changes this pose."""
+        """Return the position; changes to it change this pose."""
         return self.alike(Vector3D).around(self._a[:3, 3])
 
     def R(self) -> Rotation3D:
-        """Rotation; writing into it changes this pose."""
+        """Return the rotation; changes to it change this pose."""
         return self.alike(Rotation3D).around(self._a[:3, :3])
 
     def inverse(self) -> Self:
-        """The pose of frame a in frame b."""
+        """Return the pose of frame a in frame b."""
         return self.around(se3.inverse(self.asNumpy()))
 
     def __mul__(self, other: Any) -> Any:
@@ -98,44 +99,44 @@ class Transform3D(Numbers):
             return self.around(self._a @ other.asNumpy())
         if isinstance(other, VelocityScrew6D):  # to the axes and the origin of frame a
             return other.around(motion.transform_motion(self.asNumpy(), other.asNumpy()))
-        if isinstance(other, Wrench6D):  # the same; RobWork moves it as if it were a velocity
+        if isinstance(other, Wrench6D):  # the same; RobWork transforms it like a velocity
             return other.around(motion.transform_force(self.asNumpy(), other.asNumpy()))
-        point = as_numbers(other, "product with a transform", (3,))
+        point = as_floats(other, "product with a transform", (3,))
         return self.alike(Vector3D).around(self._a[:3, :3] @ point + self._a[:3, 3])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.P()!r}, {self.R()!r})"
 
 
-@with_float_twin
-class Pose6D(Numbers):
-    """A pose as six numbers: position (3), angle times axis (3)."""
+@with_single_precision
+class Pose6D(MathValue):
+    """A pose as six elements: position (3), angle times axis (3)."""
 
     __slots__ = ()
 
-    def __init__(self, *numbers: Any) -> None:
-        """Take six numbers, a position and an EAA, or a Transform3D; else the identity."""
-        super().__init__(six_numbers(numbers, "Pose6D"))
+    def __init__(self, *values: Any) -> None:
+        """Accept six elements, a position and an EAA, or a Transform3D; else the identity."""
+        super().__init__(six_elements(values, "Pose6D"))
 
     def get(self, i: int) -> float:
-        """A number."""
+        """Return an element."""
         return self[i]
 
     def getPos(self) -> Vector3D:
-        """Position; writing into it changes this pose."""
+        """Return the position; changes to it change this pose."""
         return self.alike(Vector3D).around(self._a[:3])
 
     def getEAA(self) -> EAA:
-        """Rotation; writing into it changes this pose."""
+        """Return the rotation; changes to it change this pose."""
         return self.alike(EAA).around(self._a[3:])
 
     def toTransform3D(self) -> Transform3D:
-        """The pose as a matrix."""
+        """Return the pose as a matrix."""
         return self.alike(Transform3D)(self.getPos(), self.getEAA())
 
 
 def inverse(value: T) -> T:
-    """The inverse of a pose, rotation, quaternion or inertia matrix."""
+    """Return the inverse of a pose, rotation, quaternion or inertia matrix."""
     if isinstance(value, Quaternion):
         return value.around(value.asNumpy() * [-1, -1, -1, 1] / value.getLength() ** 2)
     if isinstance(value, InertiaMatrix):
@@ -145,34 +146,34 @@ def inverse(value: T) -> T:
     raise ArgumentError(f"inverse: expected a Transform3D or a Rotation3D, got {shown(value)}")
 
 
-class Jacobian(Numbers):
-    """A matrix from joint velocities to velocities; `J[i, j]`, `J(i, j)`, `J.elem(i, j)` read."""
+class Jacobian(MathValue):
+    """A matrix from joint velocities to velocities; `J[i, j]`, `J(i, j)` and `J.elem(i, j)`."""
 
     __slots__ = ()
 
-    def __init__(self, *given: Any) -> None:
-        """Take a matrix, its sizes, or a pose, rotation or position that moves velocities."""
-        if len(given) == 1 and isinstance(given[0], Transform3D):
-            super().__init__(motion.motion_transform(given[0].asNumpy()))
-        elif len(given) == 1 and isinstance(given[0], Rotation3D):
-            super().__init__(np.kron(np.eye(2), given[0].asNumpy()))
-        elif len(given) == 1 and isinstance(given[0], Vector3D) and not isinstance(given[0], EAA):
+    def __init__(self, *args: Any) -> None:
+        """Accept a matrix, its size, or a pose, rotation or position that transforms velocities."""
+        if len(args) == 1 and isinstance(args[0], Transform3D):
+            super().__init__(motion.motion_transform(args[0].asNumpy()))
+        elif len(args) == 1 and isinstance(args[0], Rotation3D):
+            super().__init__(np.kron(np.eye(2), args[0].asNumpy()))
+        elif len(args) == 1 and isinstance(args[0], Vector3D) and not isinstance(args[0], EAA):
             matrix = np.eye(6)
-            matrix[:3, 3:] = so3.wedge(given[0].asNumpy())
+            matrix[:3, 3:] = so3.wedge(args[0].asNumpy())
             super().__init__(matrix)
-        elif given and all(isinstance(size, (int, np.integer)) for size in given):
-            super().__init__(np.zeros((6, *given)[-2:]))
+        elif args and all(isinstance(size, (int, np.integer)) for size in args):
+            super().__init__(np.zeros((6, *args)[-2:]))
         else:
-            matrix = as_numbers(given[0], "Jacobian") if len(given) == 1 else np.zeros(0)
+            matrix = as_floats(args[0], "Jacobian") if len(args) == 1 else np.zeros(0)
             if matrix.ndim != 2:
                 raise ArgumentError(
-                    "Jacobian: expected a matrix, or its numbers of rows and columns"
+                    "Jacobian: expected a matrix, or the number of rows and columns"
                 )
             super().__init__(matrix)
 
     @staticmethod
     def zero(size1: int, size2: int) -> Jacobian:
-        """All entries zero."""
+        """Return a matrix of zeros."""
         return Jacobian(size1, size2)
 
     def size1(self) -> int:
@@ -184,21 +185,22 @@ class Jacobian(Numbers):
         return int(self._a.shape[1])
 
     def elem(self, row: int, col: int) -> float:
-        """An entry."""
+        """Return an element."""
         return float(self._a[row, col])
 
     def addPosition(self, part: Vector3D, row: int, col: int) -> None:
-        """Add a linear velocity to a column, in the block of six rows that has this number."""
-        self._a[6 * row : 6 * row + 3, col] += as_numbers(part, "addPosition", (3,))
+        """Add a linear velocity to a column, in a block of six rows."""
+        self._a[6 * row : 6 * row + 3, col] += as_floats(part, "addPosition", (3,))
 
     def addRotation(self, part: Vector3D, row: int, col: int) -> None:
-        """Add an angular velocity to a column, in the block of six rows that has this number."""
-        self._a[6 * row + 3 : 6 * row + 6, col] += as_numbers(part, "addRotation", (3,))
+        """Add an angular velocity to a column, in a block of six rows."""
+        self._a[6 * row + 3 : 6 * row + 6, col] += as_floats(part, "addRotation", (3,))
 
     def __mul__(self, other: Any) -> Any:
-        right = as_numbers(other, "product with a Jacobian")
+        right = as_floats(other, "product with a Jacobian")
         if right.shape[:1] != (self.size2(),):
-            raise ShapeError(f"product: a Jacobian of {self._a.shape} times {right.shape}")
+            message = f"product: a Jacobian of shape {self._a.shape} times shape {right.shape}"
+            raise ShapeError(message)
         product = self._a @ right
         if isinstance(other, Jacobian) or right.ndim == 2:
             return Jacobian(product)

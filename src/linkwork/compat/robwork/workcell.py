@@ -1,4 +1,4 @@
-"""`WorkCell` and its loader under RobWork's names."""
+"""`WorkCell` and its loader with RobWork's names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,17 +23,12 @@ from linkwork.compat.robwork.devices import (
 )
 from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, PropertyMap
 from linkwork.compat.robwork.joints import Joint
-from linkwork.compat.robwork.numbers import Q, as_numbers
-from linkwork.compat.robwork.structure import Pointed, State, StateStructure
+from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
+from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.workcell import devices as specs
 from linkwork.workcell.cell import WorkCell as Cell
 from linkwork.workcell.files import load_workcell
-
-if TYPE_CHECKING:
-    # CHECK
-    from linkwork.compat.robwork.workcell import WorkCell
-
 
 F = TypeVar("F", bound=Frame)
 D = TypeVar("D", bound=Device)
@@ -49,23 +44,23 @@ class Object:
         return f"Object[{self.getName()}]"
 
     def getName(self) -> str:
-        """The name of its frame."""
+        """Return the name of its frame."""
         return self._base.getName()
 
     def getBase(self) -> Frame:
-        """Its frame."""
+        """Return its frame."""
         return self._base
 
     def getFrames(self) -> list[Frame]:
-        """Its frame."""
+        """Return its frame."""
         return [self._base]
 
 
-class WorkCell(Pointed):
-    """Frames and devices. Adding and removing changes it; `cell` is linkwork's immutable one."""
+class WorkCell(PointerMethods):
+    """Frames and devices, which can be added and removed; `cell` is linkwork's immutable one."""
 
     def __init__(self, name: str | StateStructure | Cell, filename: str = "") -> None:
-        """Make an empty workcell of a name, or take a StateStructure or a linkwork WorkCell."""
+        """Create an empty workcell with a name, or wrap a StateStructure or linkwork WorkCell."""
         if isinstance(name, Cell):
             name = StateStructure(name)
         if isinstance(name, str):
@@ -78,7 +73,7 @@ class WorkCell(Pointed):
 
     @property
     def cell(self) -> Cell:
-        """The workcell as linkwork has it, with the devices that are in it now."""
+        """The workcell as an immutable linkwork object, with its current devices."""
         specs = {s.name: s for device in self._devices for s in (*device.others, device.spec)}
         return replace(self._structure.cell, devices=tuple(specs.values()))
 
@@ -86,27 +81,27 @@ class WorkCell(Pointed):
         return f"WorkCell[{self.getName()}]"
 
     def getName(self) -> str:
-        """Its name."""
+        """Return its name."""
         return self._structure.cell.name
 
     def getFilename(self) -> str:
-        """The file it comes from; empty if it comes from none."""
+        """Return the file it was loaded from; empty if there is none."""
         return self._filename
 
     def getFilePath(self) -> str:
-        """The folder of that file, with a separator at its end."""
+        """Return the folder of that file, with a separator at its end."""
         return f"{Path(self._filename).parent}/" if self._filename else ""
 
     def getPropertyMap(self) -> PropertyMap:
-        """Nothing: files give properties to frames here."""
+        """Return an empty map: only frames have properties here."""
         return PropertyMap()
 
     def getStateStructure(self) -> StateStructure:
-        """Its frames."""
+        """Return the structure of its frames."""
         return self._structure
 
     def getDefaultState(self) -> State:
-        """The state to start from."""
+        """Return the default state."""
         return self._structure.getDefaultState()
 
     # Frames.
@@ -120,7 +115,7 @@ class WorkCell(Pointed):
         return self._structure.getFrames()
 
     def addFrame(self, frame: Frame, parent: Frame | None = None) -> None:
-        """Add a frame; on WORLD, if no parent is given."""
+        """Add a frame; to WORLD if no parent is passed."""
         self._structure.addFrame(frame, parent)
 
     def addDAF(self, frame: Frame, parent: Frame | None = None) -> None:
@@ -128,31 +123,31 @@ class WorkCell(Pointed):
         self._structure.addDAF(frame, parent)
 
     def findFrame(self, name: str) -> Frame | None:
-        """The frame of a name, or None."""
+        """Return the frame with a name, or None."""
         return self._structure.findFrame(name)
 
     def findFixedFrame(self, name: str) -> FixedFrame | None:
-        """The fixed frame of a name, or None."""
+        """Return the fixed frame with a name, or None."""
         return self._frame(name, FixedFrame)
 
     def findMovableFrame(self, name: str) -> MovableFrame | None:
-        """The movable frame of a name, or None."""
+        """Return the movable frame with a name, or None."""
         return self._frame(name, MovableFrame)
 
     def findJoint(self, name: str) -> joints.Joint | None:
-        """The joint of a name, or None."""
+        """Return the joint with a name, or None."""
         return self._frame(name, joints.Joint)
 
     def findRevoluteJoint(self, name: str) -> joints.RevoluteJoint | None:
-        """The revolute joint of a name, or None."""
+        """Return the revolute joint with a name, or None."""
         return self._frame(name, joints.RevoluteJoint)
 
     def findPrismaticJoint(self, name: str) -> joints.PrismaticJoint | None:
-        """The prismatic joint of a name, or None."""
+        """Return the prismatic joint with a name, or None."""
         return self._frame(name, joints.PrismaticJoint)
 
     def findDependentJoint(self, name: str) -> joints.DependentJoint | None:
-        """The dependent joint of a name, or None."""
+        """Return the dependent joint with a name, or None."""
         return self._frame(name, joints.DependentJoint)
 
     def findFixedFrames(self) -> list[FixedFrame]:
@@ -164,30 +159,30 @@ class WorkCell(Pointed):
         return [frame for frame in self.getFrames() if isinstance(frame, MovableFrame)]
 
     def _frame(self, name: str, kind: type[F]) -> F | None:
-        found = self._structure.findFrame(name)
-        return found if isinstance(found, kind) else None
+        frame = self._structure.findFrame(name)
+        return frame if isinstance(frame, kind) else None
 
     def getObjects(self) -> list[Object]:
-        """The frames that have shapes to see or to collide with."""
+        """Return the frames that have visual or collision shapes."""
         frames = self._structure.getFrames()
         shapes = (frame.part.visuals or frame.part.collisions for frame in frames)
         return [Object(frame) for frame, some in zip(frames, shapes, strict=True) if some]
 
     def findObject(self, name: str) -> Object | None:
-        """The object of a name, or None."""
+        """Return the object with a name, or None."""
         return next((one for one in self.getObjects() if one.getName() == name), None)
 
     # Devices.
 
     def addDevice(self, device: Device) -> None:
-        """Add a device over frames of this workcell."""
+        """Add a device with frames of this workcell."""
         if not isinstance(device, Device):
             raise ArgumentError(f"addDevice: expected a Device, got {shown(device)}")
-        what = f"device {device.getName()!r}"
+        element = f"device {device.getName()!r}"
         if device.structure is not self._structure:
-            raise model_error("the device belongs to another workcell", what)
+            raise model_error("the device belongs to another workcell", element)
         if self.findDevice(device.getName()):
-            raise model_error("this name is taken", what)
+            raise model_error("the name is already in use", element)
         self._devices.append(device)
 
     add = addDevice
@@ -206,7 +201,7 @@ class WorkCell(Pointed):
         using += [d.getName() for d in self._devices if names & set(d.bound().joint_names)]
         if using:
             raise model_error(
-                f"devices need it: {', '.join(dict.fromkeys(using))}", f"frame {name!r}"
+                f"it is used by devices: {', '.join(dict.fromkeys(using))}", f"frame {name!r}"
             )
         self._structure.remove(part)
 
@@ -215,36 +210,36 @@ class WorkCell(Pointed):
         return list(self._devices)
 
     def findDevice(self, name: str) -> Device | None:
-        """The device of a name, or None."""
+        """Return the device with a name, or None."""
         return next((device for device in self._devices if device.getName() == name), None)
 
     def findJointDevice(self, name: str) -> JointDevice | None:
-        """The device of joints of a name, or None; serial and tree devices are such devices."""
+        """Return the joint device with a name, or None; serial and tree devices are included."""
         return self._device(name, JointDevice)
 
     def findSerialDevice(self, name: str) -> SerialDevice | None:
-        """The serial device of a name, or None."""
+        """Return the serial device with a name, or None."""
         return self._device(name, SerialDevice)
 
     def findTreeDevice(self, name: str) -> TreeDevice | None:
-        """The tree device of a name, or None."""
+        """Return the tree device with a name, or None."""
         return self._device(name, TreeDevice)
 
     def findCompositeDevice(self, name: str) -> CompositeDevice | None:
-        """The composite device of a name, or None."""
+        """Return the composite device with a name, or None."""
         return self._device(name, CompositeDevice)
 
     def findMobileDevice(self, name: str) -> MobileDevice | None:
-        """The mobile device of a name, or None."""
+        """Return the mobile device with a name, or None."""
         return self._device(name, MobileDevice)
 
     def findSE3Device(self, name: str) -> SE3Device | None:
-        """The free device of a name, or None."""
+        """Return the free device with a name, or None."""
         return self._device(name, SE3Device)
 
     def _device(self, name: str, kind: type[D]) -> D | None:
-        found = self.findDevice(name)
-        return found if isinstance(found, kind) else None
+        device = self.findDevice(name)
+        return device if isinstance(device, kind) else None
 
 
 class WorkCellLoaderFactory:
@@ -255,13 +250,13 @@ class WorkCellLoaderFactory:
         """Load a workcell.
 
         Args:
-            filename: of RobWork's XML, or the name of a bundled cell.
-            **options: as of `linkwork.load_workcell`, except that files may be included from any
-                folder, as in RobWork, unless `include_dirs` is given; `include_dirs=()` allows
-                only the folder of the file and the package around it.
+            filename: a file in RobWork's XML format, or the name of a bundled cell.
+            **options: options of `linkwork.load_workcell`. Unlike there, files may be included
+                from any folder, as in RobWork, unless `include_dirs` is passed;
+                `include_dirs=()` allows only the folder of the file and its package.
 
         Raises:
-            ParseError: it is no workcell; RobWork returns NULL.
+            ParseError: the file is not a workcell; RobWork returns NULL.
         """
         path = Path(filename)
         if path.is_file():
@@ -271,17 +266,17 @@ class WorkCellLoaderFactory:
 
     @staticmethod
     def getWorkCellLoader(format: str = "") -> WorkCellLoader:
-        """The loader; the contents of a file decide on its format."""
+        """Return the loader; the format is detected from the contents of a file."""
         return WorkCellLoader()
 
 
 class WorkCellLoader:
-    """The loader as C++ names it: `WorkCellLoader.Factory.load`."""
+    """The loader with its name in C++: `WorkCellLoader.Factory.load`."""
 
     Factory = WorkCellLoaderFactory
 
     def loadWorkCell(self, filename: str | PathLike[str], **options: Any) -> WorkCell:
-        """Load a workcell, as `WorkCellLoaderFactory.load`."""
+        """Load a workcell, like `WorkCellLoaderFactory.load`."""
         return WorkCellLoaderFactory.load(filename, **options)
 
 
@@ -290,17 +285,17 @@ class Models:
 
     @staticmethod
     def findAllFrames(workcell: WorkCell) -> list[Frame]:
-        """All frames of a workcell."""
+        """Return all frames of a workcell."""
         return workcell.getFrames()
 
     @staticmethod
     def getFrame(workcell: WorkCell, name: str) -> Frame:
-        """The frame of a name, or an error with the nearest names."""
+        """Return the frame with a name; raise with the nearest names if there is none."""
         return workcell.getStateStructure().frame(name)
 
     @staticmethod
     def getDevice(workcell: WorkCell, name: str) -> Device:
-        """The device of a name, or an error with the nearest names."""
+        """Return the device with a name; raise with the nearest names if there is none."""
         device = workcell.findDevice(name)
         if device is None:
             names = [device.getName() for device in workcell.getDevices()]
@@ -313,8 +308,8 @@ class Models:
 
         Args:
             q: a configuration, or a State.
-            bounds: a pair of bounds, a device or a joint; of a State, its WorkCell.
-            tolerance: by how much they may be outside.
+            bounds: a pair of bounds, a device or a joint; for a State, its WorkCell.
+            tolerance: how much they may be outside.
         """
         if isinstance(q, State):
             joints = [frame for frame in bounds.getFrames() if isinstance(frame, Joint)]
@@ -326,7 +321,7 @@ class Models:
     def getStatePath(
         device: Device, path: Iterable[Q], common_state: State, result: list[State] | None = None
     ) -> list[State]:
-        """A state for each configuration of a path; all else is as in `common_state`."""
+        """Return a state for each configuration of a path; other values as in `common_state`."""
         states = [] if result is None else result
         for q in path:
             state = common_state.copy()
@@ -338,29 +333,29 @@ class Models:
     def makeDevice(
         device: Device, state: State, base: Frame | None = None, end: Frame | None = None
     ) -> Device:
-        """The same joints between another base and end, which are fixed to those of the device."""
+        """Return a device with the same joints and another base and end, fixed to the old ones."""
         start = base or device.getBase()
         last = end or device.getEnd()
         if (start, last) == (device.getBase(), device.getEnd()):
             return device
-        for given, own in ((start, device.getBase()), (last, device.getEnd())):
-            _check_fixed(device, given, own, state)
+        for frame, reference in ((start, device.getBase()), (last, device.getEnd())):
+            _check_fixed(device, frame, reference, state)
         joints = device.bound().joint_names
         a, b = device.structure.names_of([start, last])
         return JointDevice(device.structure, specs.JointDevice(device.getName(), a, b, joints))
 
 
 def _within(q: Any, box: Any, tolerance: float) -> bool:
-    given = as_numbers(q, "q")
-    lower, upper = (as_numbers(bound, "bounds", given.shape) for bound in box)
-    return bool(np.all((given >= lower - tolerance) & (given <= upper + tolerance)))
+    values = as_floats(q, "q")
+    lower, upper = (as_floats(bound, "bounds", values.shape) for bound in box)
+    return bool(np.all((values >= lower - tolerance) & (values <= upper + tolerance)))
 
 
-def _check_fixed(device: Device, given: Frame, own: Frame, state: State) -> None:
-    """Refuse a frame that moves relative to one of the device's when the device moves."""
+def _check_fixed(device: Device, frame: Frame, reference: Frame, state: State) -> None:
+    """Raise if a frame moves relative to a frame of the device when the device moves."""
     other = state.copy()
     device.setQ(device.getQ(state) + Q([0.1] * device.getDOF()), other)
-    before, after = own.fTf(given, state), own.fTf(given, other)
+    before, after = reference.fTf(frame, state), reference.fTf(frame, other)
     if not before.equal(after, 1e-9):
-        text = f"frame {given.getName()!r} moves relative to {own.getName()!r} of the device"
-        raise ArgumentError(f"makeDevice: {text}")
+        message = f"frame {frame.getName()!r} moves relative to {reference.getName()!r}"
+        raise ArgumentError(f"makeDevice: {message} of the device")

@@ -1,10 +1,10 @@
-"""The C files of PinnZoo's functions: one with its header for each, called as CasADi's are.
+"""The C files of PinnZoo's functions: a source and a header for each, with CasADi's interface.
 
     int M_func(const double **arg, double **res, long long int *iw, double *w, int mem)
 
-arg and res hold a pointer for each input and output; one of them may be NULL, for zeros and for an
-output that is not needed. iw, w and mem are not used. Beside it, CasADi's functions that return the
-numbers and shapes of inputs and outputs, so that `casadi.external` takes the library.
+arg and res have a pointer for each input and output; a NULL input means zeros, a NULL output is not
+computed. iw, w and mem are not used. The files also define CasADi's functions that return the
+number and the shapes of inputs and outputs, so that `casadi.external` can load the library.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from linkwork.engine.codegen.c.functions import MACROS
 from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.code import prototype
 from linkwork.export.function import Argument
-from linkwork.export.package import MARK, Written
+from linkwork.export.package import MARK, GeneratedFunction
 from linkwork.version import __version__
 
 _INT, _REAL = "long long int", "double"
 
 
-def name_of(one: Written) -> str:
-    """The name of a function in PinnZoo."""
+def name_of(one: GeneratedFunction) -> str:
+    """Return the name of a function in PinnZoo."""
     return one.function.name.removeprefix("lw_")
 
 
-def source_text(one: Written) -> str:
-    """The C file of a function."""
+def source_text(one: GeneratedFunction) -> str:
+    """Return the C file of a function."""
     name, function = name_of(one), one.function
     head = prototype(function, DOUBLE, work=bool(one.code.work))
     return "\n".join(
         [
-            f"/* {MARK} {__version__}; {name}.h tells what it computes. */",
+            f"/* {MARK} {__version__}; see {name}.h for what it computes. */",
             f'#include "{name}.h"',
             "",
             "#include <math.h>",
@@ -50,8 +50,8 @@ def source_text(one: Written) -> str:
     )
 
 
-def header_text(one: Written) -> str:
-    """The header of a function."""
+def header_text(one: GeneratedFunction) -> str:
+    """Return the header of a function."""
     name, function = name_of(one), one.function
     guard = f"LINKWORK_{name.upper()}_H"
     lines = [f"/* {name}: {function.title}; {MARK} {__version__}.", " *"]
@@ -59,7 +59,7 @@ def header_text(one: Written) -> str:
     lines += [f" * res[{k}]  {a.name}: {_described(a)}" for k, a in enumerate(function.outputs)]
     n_ops, n_bytes = function.program.n_ops, 8 * one.code.work
     lines += [" *", f" * Operations: {n_ops}. Workspace: {n_bytes} bytes, on the stack."]
-    lines += [" * Matrices are column after column. iw, w and mem are not used. */"]
+    lines += [" * Matrices are column-major. iw, w and mem are not used. */"]
     lines += [f"#ifndef {guard}", f"#define {guard}", ""]
     for macro, kind in (("casadi_real", _REAL), ("casadi_int", _INT)):
         lines += [f"#ifndef {macro}", f"#define {macro} {kind}", "#endif"]
@@ -77,11 +77,11 @@ def header_text(one: Written) -> str:
 
 
 def _described(argument: Argument) -> str:
-    return argument.text or " x ".join(map(str, argument.port.shape))
+    return argument.description or " x ".join(map(str, argument.port.shape))
 
 
 def _declarations(name: str) -> list[str]:
-    """Those of CasADi's interface for a function of this name."""
+    """Return the declarations of CasADi's interface for a function."""
     sizes = f"{_INT} *sz_arg, {_INT} *sz_res, {_INT} *sz_iw, {_INT} *sz_w"
     return [
         f"int {name}(const {_REAL} **arg, {_REAL} **res, {_INT} *iw, {_REAL} *w, int mem)",
@@ -104,22 +104,22 @@ def _declarations(name: str) -> list[str]:
     ]
 
 
-def _entry(one: Written) -> Iterator[str]:
-    """The function of PinnZoo's name, which calls the one that computes."""
+def _entry(one: GeneratedFunction) -> Iterator[str]:
+    """Yield the function with PinnZoo's name, which calls the one that computes."""
     name, function = name_of(one), one.function
     inputs = [f"arg[{k}] ? arg[{k}] : zeros" for k in range(len(function.inputs))]
     several = len(function.outputs) > 1
     work = ["work"] if one.code.work else []
-    if several:  # one of the results may not be wanted, but is computed with the other
+    if several:  # a result may not be needed, but both are computed together
         listed = ", ".join(f"const {_REAL} *in_{k}" for k in range(len(inputs)))
         yield f"static LW_NOINLINE void {name}_one_result({listed}, {_REAL} **res)"
         yield "{"
         for k, output in enumerate(function.outputs):
             yield f"  {_REAL} out_{k}[{output.port.size}];"
         yield from _workspace(one)
-        given = [f"in_{k}" for k in range(len(inputs))]
-        given += [f"res[{k}] ? res[{k}] : out_{k}" for k in range(len(function.outputs))]
-        yield f"  {function.name}({', '.join([*given, *work])});"
+        arguments = [f"in_{k}" for k in range(len(inputs))]
+        arguments += [f"res[{k}] ? res[{k}] : out_{k}" for k in range(len(function.outputs))]
+        yield f"  {function.name}({', '.join([*arguments, *work])});"
         yield "}"
         yield ""
     yield _declarations(name)[0]
@@ -145,12 +145,12 @@ def _entry(one: Written) -> Iterator[str]:
     yield "}"
 
 
-def _workspace(one: Written) -> Iterator[str]:
+def _workspace(one: GeneratedFunction) -> Iterator[str]:
     if one.code.work:
         yield f"  {_REAL} work[{one.code.work}];"
 
 
-def _casadi_functions(one: Written) -> Iterator[str]:
+def _casadi_functions(one: GeneratedFunction) -> Iterator[str]:
     name, function = name_of(one), one.function
     counts = f"*sz_arg = {len(function.inputs)}", f"*sz_res = {len(function.outputs)}"
     sizes = [f"if (sz_{c.split()[0][4:]}) {c};" for c in counts]
@@ -183,16 +183,16 @@ def _casadi_functions(one: Written) -> Iterator[str]:
         yield ""
 
 
-def _choice(texts: list[str]) -> list[str]:
-    """Statements that return one of some texts, or NULL."""
-    cases = [f"if (i == {k}) return {text};" for k, text in enumerate(texts)]
+def _choice(expressions: list[str]) -> list[str]:
+    """Return statements that return the i-th expression, or NULL."""
+    cases = [f"if (i == {k}) return {value};" for k, value in enumerate(expressions)]
     return [*cases, "return NULL;"]
 
 
 def _shapes(arguments: tuple[Argument, ...]) -> list[str]:
-    """Statements that return the shape of an argument as CasADi writes it: rows, columns, dense."""
+    """Return statements that return the shape of an argument for CasADi: rows, columns, dense."""
     listed: list[str] = []
     for k, argument in enumerate(arguments):
-        columns, rows = (1, *argument.port.shape)[-2:]  # a matrix is column after column
+        columns, rows = (1, *argument.port.shape)[-2:]  # a matrix is column-major
         listed.append(f"static const {_INT} shape_{k}[3] = {{{rows}, {columns}, 1}};")
     return [*listed, *_choice([f"shape_{k}" for k in range(len(arguments))])]

@@ -1,4 +1,4 @@
-"""`export(..., pinnzoo=True)`: the C library that PinnZoo would have for a robot."""
+"""`export(..., pinnzoo=True)`: the C library of a robot in the format of PinnZoo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linkwork.errors import ArgumentError, shown
 from linkwork.export.check import Build, CheckedFunction, write_checked
 from linkwork.export.code import scalar_code
 from linkwork.export.names import Names, checked_prefix, default_prefix
-from linkwork.export.package import Written
+from linkwork.export.package import GeneratedFunction
 from linkwork.export.pinnzoo.code import name_of
 from linkwork.export.pinnzoo.files import PinnZooPackage, readme_text
 from linkwork.export.pinnzoo.functions import pinnzoo_functions, pinnzoo_sample
@@ -24,30 +24,30 @@ from linkwork.export.report import Report, Row
 from linkwork.kindyn import KinDyn
 
 _OPTIONS = ("bodies", "orientation", "actuated")
-_ROWS = 10  # at which C is compared with the kernels
+_ROWS = 10  # number of rows at which C is compared with the kernels
 
 
 def reject_options(
     others: Mapping[str, Any], options: Mapping[str, Any], dtype: Any, *, pinnzoo: bool
 ) -> None:
-    """Reject options that have no meaning with, or without, `pinnzoo`.
+    """Raise for options that are not supported with, or without, `pinnzoo`.
 
     Args:
         others: options of other exports; true where they are used.
-        options: those that only `pinnzoo` has.
-        dtype: the type of numbers, if one is given.
+        options: options of `pinnzoo` only.
+        dtype: the element type, if it was passed.
         pinnzoo: whether PinnZoo's functions are exported.
     """
     for name in options:
         if name not in _OPTIONS:
             raise ArgumentError(f"export has no option {name!r}")
         if not pinnzoo:
-            raise ArgumentError(f"{name}: has a meaning only with pinnzoo=True")
+            raise ArgumentError(f"{name}: only supported with pinnzoo=True")
     for name, value in others.items():
         if value:
-            raise ArgumentError(f"{name}: not supported with pinnzoo=True; leave it out")
+            raise ArgumentError(f"{name}: not supported with pinnzoo=True; omit it")
     if dtype is not None and np.dtype(dtype) != np.float64:
-        raise ArgumentError(f"dtype: PinnZoo's functions take float64, got {shown(dtype)}")
+        raise ArgumentError(f"dtype: PinnZoo's functions use float64, got {shown(dtype)}")
 
 
 def export_pinnzoo(
@@ -62,17 +62,17 @@ def export_pinnzoo(
 ) -> Report:
     """Write PinnZoo's functions of a robot with its C signatures and folders.
 
-    The velocity of the base is that of the body, joints are in Pinocchio's order, and gravity is
+    The velocity of the base is in its body axes, joints are in Pinocchio's order, and gravity is
     that of `kd`. Several models may be written to one folder.
 
     Args:
         kd: the robot.
-        folder: where to write; made if it is not there.
-        prefix: name of the model, its folder and its library; the robot's if not given.
+        folder: destination; created if it does not exist.
+        prefix: name of the model, its folder and its library; the robot's name if not given.
         check: whether to compile and compare.
-        bodies: links and frames that have kinematics; without any, no such functions are written.
-        orientation: whether their orientation follows their position, and how it is written.
-        actuated: names of the velocities that motors drive; all joints if not given.
+        bodies: links and frames with kinematics; if empty, no such functions are written.
+        orientation: whether an orientation follows each position, and its representation.
+        actuated: names of the actuated velocities; all joints if not given.
     """
     name = default_prefix(kd.model.name) if prefix is None else checked_prefix(prefix)
     kd = kd.replace(
@@ -84,7 +84,8 @@ def export_pinnzoo(
     space = StateSpace(kd, bodies, orientation)  # pyright: ignore[reportArgumentType]
     names = Names()
     functions = tuple(
-        Written(one, scalar_code(one.function, DOUBLE, names)) for one in pinnzoo_functions(space)
+        GeneratedFunction(one, scalar_code(one.function, DOUBLE, names))
+        for one in pinnzoo_functions(space)
     )
     package = PinnZooPackage(space, name, functions, actuated_names(kd, actuated))
     return write_checked(
@@ -98,7 +99,7 @@ def export_pinnzoo(
 
 
 def _build(package: PinnZooPackage) -> Build:
-    """How the files are compiled and checked: through the wrappers of plain arrays."""
+    """Return how the files are compiled and checked: through the wrappers of plain arrays."""
     functions: list[CheckedFunction] = []
     for one in package.functions:
         name = name_of(one)

@@ -1,4 +1,4 @@
-"""The files of an export for PinnZoo: its folders, the wrappers, orders of vectors, how to build.
+"""The files of an export for PinnZoo: folders, wrappers, names of coordinates, build files.
 
 models/NAME/NAME.urdf
 models/NAME/README.md
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwork.export.names import comment_text
-from linkwork.export.package import MARK, Written
+from linkwork.export.package import MARK, GeneratedFunction
 from linkwork.export.pinnzoo.code import header_text, name_of, source_text
 from linkwork.export.pinnzoo.functions import FUNCTIONS
 from linkwork.export.pinnzoo.state_order import config_names, velocity_names
@@ -26,26 +26,26 @@ _KINEMATICS = tuple(name for name in FUNCTIONS if name.startswith("kinematics"))
 
 @dataclass(frozen=True, slots=True)
 class PinnZooPackage:
-    """Everything that the files are written from."""
+    """Everything that the files are generated from."""
 
     space: StateSpace
     name: str  # of the model, its folder and its library
-    functions: tuple[Written, ...]
-    actuated: tuple[str, ...]  # names of the velocities that motors drive
+    functions: tuple[GeneratedFunction, ...]
+    actuated: tuple[str, ...]  # names of the actuated velocities
 
     @property
     def folder(self) -> str:
-        """Where the C files are."""
+        """Folder of the C files."""
         return f"models/{self.name}/generated_code"
 
     @property
     def sources(self) -> dict[str, str]:
-        """The C files with the functions: names and texts."""
+        """The C files with the functions: contents by name."""
         return {f"{self.folder}/{name_of(one)}.c": source_text(one) for one in self.functions}
 
     @property
     def files(self) -> dict[str, str]:
-        """All files but the README."""
+        """All files except the README: contents by name."""
         headers = {f"{self.folder}/{name_of(one)}.h": header_text(one) for one in self.functions}
         return {
             f"models/{self.name}/{self.name}.urdf": _urdf(self),
@@ -60,35 +60,35 @@ class PinnZooPackage:
 
 
 def readme_text(package: PinnZooPackage, report: Report) -> str:
-    """The README of a model, with the results of the check."""
+    """Return the README of a model, with the results of the check."""
     space = package.space
     kd = space.kd
-    gravity = ", ".join(f"{number:g}" for number in kd.gravity)
+    gravity = ", ".join(f"{component:g}" for component in kd.gravity)
     bodies = ", ".join(f"`{comment_text(body)}`" for body in space.bodies) or "none"
     return f"""\
 # {package.name}
 
 C99 functions of the robot `{comment_text(kd.model.name)}` with PinnZoo's signatures,
-{MARK} {__version__}. They allocate nothing, keep nothing between calls, and need only libm.
+{MARK} {__version__}. They allocate nothing, have no state between calls, and need only libm.
 
     make                                        # build/lib{package.name}.so
     cmake -B build && cmake --build build       # the same
 
-`src/wrapper.h` declares functions that take plain arrays, such as `M_func_wrapper(x, M)`. The
-functions in `generated_code` are called as those of CasADi, whose `external` takes the library.
+`src/wrapper.h` declares functions of plain arrays, such as `M_func_wrapper(x, M)`. The functions in
+`generated_code` have CasADi's calling convention, and `casadi.external` loads the library.
 
 | | |
 |---|---|
-| state | x = [q; v], {space.nq} + {space.nv} numbers; `generated_code/vector_orders.c` names them |
+| state | x = [q; v], {space.nq} + {space.nv} coordinates; see `generated_code/vector_orders.c` |
 | base | `{comment_text(kd.base)}`, {"moves freely" if kd.floating else "fixed to the world"} |
-| quaternion | w x y z, taken as it is: its norm must be 1 |
-| velocity | of the base: linear, then angular, in its own axes |
+| quaternion | w x y z, not normalized: its norm must be 1 |
+| velocity | of the base: linear, then angular, in the axes of the base |
 | gravity | ({gravity}) m/s^2 in the world |
 | kinematics | of {bodies}; orientation: {space.orientation} |
-| matrices | column after column |
+| matrices | column-major |
 | memory | the workspace of a function is on its stack, as there is no parameter for it |
 
-## Checked
+## Validation
 
 {report.markdown()}
 """
@@ -97,9 +97,9 @@ functions in `generated_code` are called as those of CasADi, whose `external` ta
 def _urdf(package: PinnZooPackage) -> str:
     kd = package.space.kd
     model = kd.model if kd.base == kd.model.default_base else kd.model.rerooted(kd.base)
-    first, rest = dump_urdf(model).split("\n", 1)
-    text = f"{first}\n<!-- {MARK} {__version__} -->\n{rest}"
-    return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    first, remaining = dump_urdf(model).split("\n", 1)
+    document = f"{first}\n<!-- {MARK} {__version__} -->\n{remaining}"
+    return document.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def _vector_orders(package: PinnZooPackage) -> str:
@@ -111,14 +111,14 @@ def _vector_orders(package: PinnZooPackage) -> str:
         "kinematics_bodies": package.space.bodies,
     }
     lines = [
-        f"/* {MARK} {__version__}: names of the numbers in vectors, each list ends in NULL. */"
+        f"/* {MARK} {__version__}: names of the elements of vectors; each list ends in NULL. */"
     ]
     lines += ["#include <stddef.h>", ""]
     lines += [f"const char **get_{name}(void);" for name in orders]
     lines += ["const char *get_urdf_path(void);", ""]
-    for name, texts in orders.items():
+    for name, labels in orders.items():
         lines += [f"static const char *const {name}[] = {{"]
-        lines += [*(f"  {_c_string(text)}," for text in texts), "  NULL", "};", ""]
+        lines += [*(f"  {_c_string(label)}," for label in labels), "  NULL", "};", ""]
         lines += [f"const char **get_{name}(void)", "{"]
         lines += [f"  return (const char **){name};", "}", ""]
     path = _c_string(f"{package.name}/{package.name}.urdf")
@@ -127,7 +127,7 @@ def _vector_orders(package: PinnZooPackage) -> str:
 
 
 def _c_string(text: str) -> str:
-    """A text as a C string: what could end it or mean something else is written as its bytes."""
+    """Return a C string literal; characters with a special meaning are written as octal bytes."""
     plain = (
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _.,:;+-=@^()[]/<>!#$&*~|"
     )
@@ -139,7 +139,7 @@ def _c_string(text: str) -> str:
 
 
 def _signature(name: str) -> str:
-    """The declaration of a wrapper."""
+    """Return the declaration of a wrapper."""
     arrays = [*(f"{one}_in" for one in input_names(name)), *FUNCTIONS[name][1]]
     return f"void {name}_wrapper({', '.join(f'double *{one}' for one in arrays)})"
 
@@ -170,14 +170,12 @@ def _wrapper() -> str:
 
 
 def _wrapper_header() -> str:
-    lines = [
-        f"/* {MARK} {__version__}: functions of plain arrays, matrices column after column. */"
-    ]
+    lines = [f"/* {MARK} {__version__}: functions of plain arrays, with column-major matrices. */"]
     lines += ["#ifndef PINNZOO_WRAPPER_H", "#define PINNZOO_WRAPPER_H", ""]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     for name, (title, _) in FUNCTIONS.items():
         lines += [f"/* {title} */", f"{_signature(name)};"]
-    lines += ["", "/* names of the numbers in vectors; each list ends in NULL */"]
+    lines += ["", "/* names of the elements of vectors; each list ends in NULL */"]
     for name in ("config_order", "vel_order", "torque_order", "kinematics_bodies"):
         lines.append(f"const char **get_{name}(void);")
     lines += ["const char *get_urdf_path(void);", ""]

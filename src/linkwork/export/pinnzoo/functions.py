@@ -1,4 +1,4 @@
-"""PinnZoo's functions as C functions: matrices column by column, quaternions taken as they are."""
+"""PinnZoo's functions as C functions: column-major matrices, quaternions without normalization."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def pinnzoo_functions(space: StateSpace) -> list[Exported]:
-    """The functions that a robot has: those of kinematics only if there are bodies."""
+    """Return the functions of a robot; those of kinematics only if there are bodies."""
     return [_exported(space, name) for name in FUNCTIONS if name in space.names]
 
 
@@ -65,7 +65,7 @@ def _exported(space: StateSpace, name: str) -> Exported:
 
 
 def pinnzoo_sample(space: StateSpace, one: Exported, *, rows: int) -> Sample:
-    """Random states, and the results of the kernel there, its matrices column by column."""
+    """Draw random states and compute the kernel's results, with column-major matrices."""
     program = one.kernel.program
 
     def draw(n: int, rng: np.random.Generator) -> tuple[Array, ...]:
@@ -85,7 +85,7 @@ def pinnzoo_sample(space: StateSpace, one: Exported, *, rows: int) -> Sample:
 
 
 def _by_columns(program: Program) -> Program:
-    """The same program with its matrices column by column, one column to a row of the output."""
+    """Return the program with column-major matrices: each row of an output is a column."""
     ports: list[Port] = []
     results: list[int] = []
     for port, steps in per_port(program.outputs, program.results):

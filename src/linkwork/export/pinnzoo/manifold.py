@@ -3,14 +3,14 @@
     q_dot = E v        E   = blkdiag(R, G / 2, 1)      position in the world, velocity in the body
     v = E_T q_dot      E_T = blkdiag(R^T, 2 G^T, 1)    a left inverse of E, not its transpose
 
-R = 1 + 2 w [u]x + 2 [u]x^2 and G = [-u^T; w 1 + [u]x] for the quaternion (w, u). Both are taken as
-polynomials: nothing is normalized, and E_T E = 1 where the quaternion has norm 1.
+R = 1 + 2 w [u]x + 2 [u]x^2 and G = [-u^T; w 1 + [u]x] for the quaternion (w, u). Both are used as
+polynomials, without normalization, and E_T E = 1 where the quaternion has norm 1.
 
-    error = [R0^T (p - p0); axis_angle(q0^-1 q); joints - joints0; v - v0]      2 nv numbers
+    error = [R0^T (p - p0); axis_angle(q0^-1 q); joints - joints0; v - v0]      2 nv elements
     state = [p + R dp; q * quaternion(dtheta); joints + ds; v + dv]
 
-The error of the rotation is a full axis-angle vector in the axes of the base, applied on the right.
-Without a floating base, E and E_T are 1, and errors are plain differences.
+The rotation error is an axis-angle vector in the axes of the base, applied on the right. With a
+fixed base, E and E_T are 1, and errors are differences.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array, atan2, dot, join, matvec, sqrt, transpose, where
 from linkwork.spatial.source import quat
 
-# Squares of the length of the vector part relative to w: where a series takes the place of the
-# quotient for w > 0, and where the quotient has no direction left.
+# Squared length of the vector part relative to w^2: below NEAR, for w > 0, a series replaces the
+# quotient; below NO_DIRECTION the quotient has no defined direction.
 NEAR, NO_DIRECTION = 1e-6, 1e-24
 
 
@@ -45,7 +45,7 @@ def times_E_T(q: Array, rates: Array, *, floating: bool) -> Array:
 
 
 def times_E_transposed(q: Array, forces: Array, *, floating: bool) -> Array:
-    """(nv,) E^T times (nq,) forces: how forces dual to q_dot become forces dual to v."""
+    """(nv,) E^T times (nq,) forces: maps forces dual to q_dot to forces dual to v."""
     if not floating:
         return forces
     wxyz = q[3:7]
@@ -55,7 +55,7 @@ def times_E_transposed(q: Array, forces: Array, *, floating: bool) -> Array:
 
 
 def matrix_E(q: Array, n: int, *, floating: bool) -> Array:
-    """(nq, nv) E, of n joints."""
+    """(nq, nv) E for n joints."""
     if not floating:
         return np.eye(n)
     wxyz = q[3:7]
@@ -63,7 +63,7 @@ def matrix_E(q: Array, n: int, *, floating: bool) -> Array:
 
 
 def matrix_E_T(q: Array, n: int, *, floating: bool) -> Array:
-    """(nv, nq) E_T, of n joints."""
+    """(nv, nq) E_T for n joints."""
     if not floating:
         return np.eye(n)
     wxyz = q[3:7]
@@ -72,7 +72,7 @@ def matrix_E_T(q: Array, n: int, *, floating: bool) -> Array:
 
 
 def block_diagonal(*blocks: Array) -> Array:
-    """A matrix with these along its diagonal, and zeros."""
+    """Return the block-diagonal matrix of some blocks."""
     rows, columns = (sum(block.shape[axis] for block in blocks) for axis in (0, 1))
     matrix = np.zeros((rows, columns), dtype=object)
     row = column = 0
@@ -90,21 +90,21 @@ def base_gravity_jacobian(wxyz: Array, gravity: Array) -> Array:
     d/dw = -2 u x g,  d/du = 2 w [g]x + 2 (u g^T + (u.g) 1 - 2 g u^T)
     """
     w, u = wxyz[0], wxyz[1:]
-    by_w = -2.0 * np.cross(u, gravity)
+    dw = -2.0 * np.cross(u, gravity)
     columns = []
     for k in range(3):
         e = np.eye(3)[k]
         # d(u x (u x g))/du_k = e x (u x g) + u x (e x g) = u (e.g) + e (u.g) - 2 g u_k
-        twice = u * gravity[k] + e * (u @ gravity) - 2.0 * gravity * u[k]
-        columns.append(2.0 * twice - 2.0 * w * np.cross(e, gravity))
-    return np.stack([by_w, *columns], axis=-1)
+        du = u * gravity[k] + e * (u @ gravity) - 2.0 * gravity * u[k]
+        columns.append(2.0 * du - 2.0 * w * np.cross(e, gravity))
+    return np.stack([dw, *columns], axis=-1)
 
 
 def axis_angle(wxyz: Array) -> Array:
-    """(..., 3) axis times angle, the angle in [0, 2 pi): q and -q give different vectors.
+    """(..., 3) axis times angle, the angle in [0, 2 pi): q and -q have different vectors.
 
     angle / |u| = 2 atan2(|u|, w) / |u|, near no rotation 2 / w (1 - r / 3 + r^2 / 5 - ...) with
-    r = |u|^2 / w^2. At -1, where a full turn has no direction, it is that of no turn.
+    r = |u|^2 / w^2. At w = -1, where a full rotation has no axis, the result is zero.
     """
     w, u = wxyz[..., :1], wxyz[..., 1:]
     squares, w2 = dot(u, u)[..., None], w * w
@@ -116,7 +116,7 @@ def axis_angle(wxyz: Array) -> Array:
 
 
 def state_error(x: Array, x0: Array, *, floating: bool) -> Array:
-    """(2 nv,) what `apply_delta_x` adds to x0 to get x."""
+    """(2 nv,) error that `apply_delta_x` adds to x0 to get x."""
     if not floating:
         return x - x0
     R0 = quat.to_rotation(x0[3:7])
@@ -126,7 +126,7 @@ def state_error(x: Array, x0: Array, *, floating: bool) -> Array:
 
 
 def apply_delta_x(x: Array, delta_x: Array, *, floating: bool) -> Array:
-    """(nx,) the state at an error from x."""
+    """(nx,) state with the error `delta_x` from x."""
     if not floating:
         return x + delta_x
     position = x[:3] + quat.rotate(x[3:7], delta_x[:3])

@@ -1,4 +1,4 @@
-"""Order and names of the coordinates of a state x = [q; v], as PinnZoo has them."""
+"""Order and names of the coordinates of a state x = [q; v], as in PinnZoo."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ KINDS = ("fixed", "prismatic", "revolute")  # the joints of a URDF file that Pin
 
 
 def in_state_order(model: Model, base: str | None = None) -> Model:
-    """The same robot, its joints depth first from the base and siblings in alphabetical order.
+    """Return the robot with its joints depth first from the base, siblings in alphabetical order.
 
-    That is the order in which Pinocchio reads a URDF file, and so the order of PinnZoo's vectors.
+    This is the order in which Pinocchio reads a URDF file, and so the order of PinnZoo's vectors.
     """
     start = model.default_base if base is None else model.frame(base).link
     visits = walk(model, start, _by_name)
     return replace(model, joints=tuple(visit.joint for visit in visits if visit.joint))
 
 
-def _by_name(onward: Sequence[Visit]) -> Sequence[Visit]:
-    return sorted(onward, key=lambda visit: visit.joint.name if visit.joint else "")
+def _by_name(visits: Sequence[Visit]) -> Sequence[Visit]:
+    return sorted(visits, key=lambda visit: visit.joint.name if visit.joint else "")
 
 
 def check_joints(model: Model) -> None:
-    """Reject joints that PinnZoo does not have.
+    """Raise if a joint is not supported by PinnZoo.
 
     Raises:
-        ModelError: it names the joint.
+        ModelError: names the joint.
     """
     for joint in model.joints:
         if joint.kind not in KINDS:
-            text = f"{joint.kind} joints have no place in a state vector x = [q; v] of PinnZoo"
-            raise model_error(f"{text}; known: {', '.join(KINDS)}", f"joint {joint.name!r}")
+            message = f"PinnZoo's state vector x = [q; v] does not support {joint.kind} joints"
+            raise model_error(f"{message}; supported: {', '.join(KINDS)}", f"joint {joint.name!r}")
 
 
 def config_names(kd: KinDyn) -> tuple[str, ...]:
-    """A name for each coordinate of q: those of the base as in PinnZoo, then the joints."""
+    """Return a name for each coordinate of q: those of the base as in PinnZoo, then the joints."""
     return (*(BASE_CONFIG if kd.floating else ()), *joint_labels(kd))
 
 
 def velocity_names(kd: KinDyn) -> tuple[str, ...]:
-    """The same for v."""
+    """Return a name for each coordinate of v."""
     return (*(BASE_VELOCITY if kd.floating else ()), *joint_labels(kd))
 
 
 def joint_labels(kd: KinDyn) -> tuple[str, ...]:
-    """Names of the joints; `_joint` is added to one that has the name of a base coordinate."""
-    taken = {*kd.joint_names, *BASE_CONFIG, *BASE_VELOCITY} if kd.floating else set[str]()
+    """Return the names of the joints; `_joint` is appended to names of base coordinates."""
+    used = {*kd.joint_names, *BASE_CONFIG, *BASE_VELOCITY} if kd.floating else set[str]()
     labels: list[str] = []
     for name in kd.joint_names:
         label = name
-        while label in taken and (label != name or name in (*BASE_CONFIG, *BASE_VELOCITY)):
+        while label in used and (label != name or name in (*BASE_CONFIG, *BASE_VELOCITY)):
             label += "_joint"
         labels.append(label)
     return tuple(labels)
 
 
 def actuated_names(kd: KinDyn, actuated: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the velocities that motors drive.
+    """Return the names of the actuated velocities.
 
     If `actuated` is None, these are all joints, or the velocities of the base if there are none.
     """

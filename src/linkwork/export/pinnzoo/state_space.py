@@ -3,15 +3,15 @@
     space = StateSpace(kd, bodies=("l_sole", "r_sole"))
     space.kernel("forward_dynamics_deriv")(x, tau)
 
-The names are those of PinnZoo. `linkwork.compat.pinnzoo` offers them to Python, and
-`linkwork.export(..., pinnzoo=True)` to C.
+The names are those of PinnZoo. `linkwork.compat.pinnzoo` provides them in Python, and
+`linkwork.export(..., pinnzoo=True)` in C.
 
-Quaternions are taken as they are. A program of `KinDyn` is inlined without the normalization that
-its kernel does, so each function is the polynomial in the quaternion that PinnZoo has, and its
-derivatives with respect to x are those of this very function.
+Quaternions are not normalized. A program of `KinDyn` is inlined without the normalization of its
+kernel, so each function is the same polynomial in the quaternion as in PinnZoo, and its derivatives
+with respect to x are those of this polynomial.
 
-In the axes of the base, the quaternion enters the dynamics by R^T g alone, gravity in the base:
-tau = ID(s, v, v_dot) - M[:, :3] R^T g. So derivatives with respect to the quaternion are
+In the axes of the base, the dynamics depends on the quaternion only through R^T g, gravity in the
+base: tau = ID(s, v, v_dot) - M[:, :3] R^T g. So derivatives with respect to the quaternion are
 -M[:, :3] d(R^T g) for torques, and d(R^T g) in the linear acceleration of the base for v_dot.
 """
 
@@ -37,10 +37,10 @@ from linkwork.spatial.source import quat
 
 Orientation: TypeAlias = Literal["none", "quaternion", "axis_angle"]
 ORIENTATIONS: dict[str, int] = {"none": 3, "quaternion": 7, "axis_angle": 6}
-"""How the orientation of a body is written, and the size of its kinematics then."""
+"""Representation of the orientation of a body, and the size of its kinematics with it."""
 
 _KINEMATIC = "kinematics"  # begins the names of functions that need bodies
-_SOLVED = ("forward_dynamics", "dynamics")  # begin the names of those that divide by inertias
+_SOLVED = ("forward_dynamics", "dynamics")  # begin the names of functions that divide by inertias
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class StateSpace:
     Args:
         kd: the robot, in the body representation and without joint dynamics; each moving joint
             has one coordinate.
-        bodies: links and frames whose kinematics are computed, in their order.
-        orientation: whether their orientation follows their position, and how it is written.
+        bodies: links and frames whose kinematics are computed, in this order.
+        orientation: whether an orientation follows each position, and its representation.
     """
 
     kd: KinDyn
@@ -61,14 +61,16 @@ class StateSpace:
 
     def __post_init__(self) -> None:
         if self.kd.representation != "body":
-            text = f"representation: expected 'body', got {self.kd.representation!r}"
-            raise ArgumentError(f"{text}; write kd.replace(representation='body')")
+            message = f"representation: expected 'body', got {self.kd.representation!r}"
+            raise ArgumentError(f"{message}; use kd.replace(representation='body')")
         if self.kd.joint_dynamics:
-            text = "joint_dynamics: armature, damping and friction are no part of a state space"
-            raise ArgumentError(f"{text}; write kd.replace(joint_dynamics=False)")
+            message = (
+                "joint_dynamics: a state space does not support armature, damping and friction"
+            )
+            raise ArgumentError(f"{message}; use kd.replace(joint_dynamics=False)")
         if self.orientation not in ORIENTATIONS:
-            known = ", ".join(map(repr, ORIENTATIONS))
-            raise ArgumentError(f"orientation: expected {known}, got {shown(self.orientation)}")
+            allowed = ", ".join(map(repr, ORIENTATIONS))
+            raise ArgumentError(f"orientation: expected {allowed}, got {shown(self.orientation)}")
         object.__setattr__(self, "bodies", _names(self.bodies, self.kd.model.frame_names))
         check_joints(self.kd.model)
 
@@ -92,7 +94,7 @@ class StateSpace:
 
     @property
     def n_joints(self) -> int:
-        """How many joints move."""
+        """Number of moving joints."""
         return len(self.kd.joint_names)
 
     @property
@@ -102,15 +104,15 @@ class StateSpace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The functions that `kernel` has."""
-        known = (*_COMPUTED, *_DERIVATIVES)
-        return known if self.bodies else tuple(n for n in known if not n.startswith(_KINEMATIC))
+        """Names of the functions that `kernel` returns."""
+        names = (*_COMPUTED, *_DERIVATIVES)
+        return names if self.bodies else tuple(n for n in names if not n.startswith(_KINEMATIC))
 
     def kernel(self, name: str) -> Kernel:
-        """A function by name.
+        """Return a function by name.
 
         Raises:
-            ArgumentError: it needs bodies, and there are none.
+            ArgumentError: the function needs bodies, and there are none.
             NameNotFoundError: there is no such function.
         """
         kernel = self._kernels.get(name)
@@ -120,8 +122,8 @@ class StateSpace:
 
     def _new_kernel(self, name: str) -> Kernel:
         if name.startswith(_KINEMATIC) and not self.bodies:
-            text = f"{name}: no bodies were named when the model was made"
-            raise ArgumentError(f"{text}; write kinematics_bodies=[...]")
+            message = f"{name}: the model has no kinematics_bodies"
+            raise ArgumentError(f"{message}; set kinematics_bodies=[...]")
         if name in _DERIVATIVES:
             return self.kernel(_DERIVATIVES[name]).jacobian("x")
         if name not in _COMPUTED:
@@ -134,7 +136,7 @@ class StateSpace:
             return Port(name, tuple(lengths[one] for one in dimensions.split()))
 
         input_ports = [port(one, _INPUTS[one]) for one in inputs.split()]
-        # A derivative has two results, named after the inputs it is taken with respect to.
+        # A derivative has two results, named after the inputs of the differentiation.
         shapes = outputs.split(", ")
         names = [name] if len(shapes) == 1 else [f"{name}_{one}" for one in inputs.split()]
         output_ports = [port(*pair) for pair in zip(names, shapes, strict=True)]
@@ -159,12 +161,12 @@ class StateSpace:
         )
 
     def _key(self, name: str) -> str | None:
-        """Identifies the function in the cache; the robot's key has the digest of the sources."""
+        """Return the key of a function in the cache, with the robot's key and its source digest."""
         robot = self.kd.function("mass_matrix").key
-        if robot is None:  # users' code is part of it
+        if robot is None:  # it depends on users' code
             return None
-        text = "|".join(("state space", name, repr(self.bodies), self.orientation, robot))
-        return hashlib.sha256(text.encode()).hexdigest()
+        content = "|".join(("state space", name, repr(self.bodies), self.orientation, robot))
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def _meanings(self) -> dict[str, str]:
         """Descriptions of the inputs, for messages."""
@@ -178,14 +180,14 @@ class StateSpace:
             **dict.fromkeys(("x", "x0", "x2"), state),
             **dict.fromkeys(("v", "v_dot", "tau"), v),
             "q": q,
-            "delta_x": f"[dq; dv] of {self.nv} numbers each",
-            "force": f"{ORIENTATIONS[self.orientation]} numbers for each body",
+            "delta_x": f"[dq; dv] with {self.nv} elements each",
+            "force": f"{ORIENTATIONS[self.orientation]} elements for each body",
         }
 
     def _check_motion(
         self, kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
-        """Name the joint that moves nothing, if finite inputs gave infinity or NaN."""
+        """Raise for the singular joint if finite inputs lead to infinity or NaN."""
         del kernel
         bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
         for array in inputs:
@@ -195,16 +197,16 @@ class StateSpace:
         x, tau = (np.broadcast_to(array, (len(bad), array.shape[1]))[bad] for array in inputs)
         q = np.array(x[:, : self.nq])
         if self.floating:
-            q[:, 3:7] = (1.0, 0.0, 0.0, 0.0)  # the pose of the base changes no inertia
+            q[:, 3:7] = (1.0, 0.0, 0.0, 0.0)  # inertias do not depend on the pose of the base
         self.kd.forward_dynamics(q, x[:, self.nq :], tau)
 
 
-def _names(bodies: object, known: Sequence[str]) -> tuple[str, ...]:
+def _names(bodies: object, frames: Sequence[str]) -> tuple[str, ...]:
     if isinstance(bodies, str) or not isinstance(bodies, Sequence):
         raise ArgumentError(f"bodies: expected a list of names, got {shown(bodies)}")
     for name in bodies:
-        if name not in known:
-            raise name_not_found("body", name, known)
+        if name not in frames:
+            raise name_not_found("body", name, frames)
     return tuple(bodies)
 
 
@@ -212,13 +214,13 @@ def _names(bodies: object, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def _unnormalized(space: StateSpace, *request: Any) -> CompiledFunction:
-    """A quantity of the robot without the check of its unit norms, to be called while tracing."""
+    """Return a quantity of the robot without normalization, to be called while tracing."""
     kernel = space.kd.function(request)  # pyright: ignore[reportArgumentType]
     return CompiledFunction(kernel.signature.name, kernel.program, np.float64)
 
 
 def _halves(space: StateSpace, x: Array) -> tuple[Array, Array]:
-    """The configuration q and the velocity v of x."""
+    """Split x into the configuration q and the velocity v."""
     return x[: space.nq], x[space.nq :]
 
 
@@ -291,7 +293,7 @@ def _velocity_kinematics_T_jvp(space: StateSpace, x: Array, q: Array) -> Any:
 
 
 def _kinematics_of_q(space: StateSpace, q: Array) -> Any:
-    """Positions of the bodies in the world, each followed by its orientation if there is one."""
+    """Positions of the bodies in the world, each followed by its orientation if requested."""
     poses = _unnormalized(space, "transforms", space.bodies)(q)
     parts: list[Array] = []
     for pose in poses:
@@ -344,7 +346,7 @@ def _error_jacobian_T_jvp(space: StateSpace, x: Array, x2: Array) -> Any:
     return join([manifold.times_E_T(x, q2, floating=space.floating), v2])
 
 
-_INPUTS = {  # their lengths
+_INPUTS = {  # lengths by name
     **dict.fromkeys(("x", "x0", "x2"), "nx"),
     **dict.fromkeys(("v", "v_dot", "tau"), "nv"),
     "q": "nq",
@@ -352,7 +354,7 @@ _INPUTS = {  # their lengths
     "force": "size",
 }
 _COMPUTED: dict[str, tuple[str, str, Callable[..., Any]]] = {
-    # by name: the inputs, the shapes of the outputs, and what computes them
+    # by name: the inputs, the shapes of the outputs, and the function that computes them
     "M_func": ("x", "nv nv", _mass_matrix),
     "C_func": ("x", "nv", _bias_force),
     "forward_dynamics": ("x tau", "nv", _forward_dynamics),
@@ -376,7 +378,7 @@ _COMPUTED: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "error_jacobian_jvp": ("x delta_x", "nx", _error_jacobian_jvp),
     "error_jacobian_T_jvp": ("x x2", "2nv", _error_jacobian_T_jvp),
 }
-_DERIVATIVES: dict[str, str] = {  # with respect to x, and of which function
+_DERIVATIVES: dict[str, str] = {  # names of derivatives with respect to x, and their functions
     "kinematics_jacobian": "kinematics",
     "kinematics_velocity_jacobian": "kinematics_velocity",
     "kinematics_force_jacobian": "kinematics_force",
@@ -388,5 +390,5 @@ _DERIVATIVES: dict[str, str] = {  # with respect to x, and of which function
 
 
 def input_names(name: str) -> tuple[str, ...]:
-    """The inputs of a function."""
+    """Return the names of the inputs of a function."""
     return tuple(_COMPUTED[_DERIVATIVES.get(name, name)][0].split())

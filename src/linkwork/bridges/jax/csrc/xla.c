@@ -1,13 +1,13 @@
-/* The module `_xla`: calls from programs that XLA has compiled, as JAX makes them; one handler for all.
+/* The module `_xla`: one handler for all calls from programs that JAX compiles with XLA.
  *
- * Such a program names the function by its key, a digest of what is computed, rather than by an
- * address: so it may be kept on disk, exported, and run in another process. `share` enters a function in a
- * table under its key. There is one entry for each key: of equal functions, the first is kept. XLA tells
- * nobody when it will not call a function any more, so entries stay until the process ends.
+ * Such a program refers to a function by its key, a digest of what is computed, not by an address.
+ * So it can be stored on disk, exported, and run in another process. `share` adds a function to a table
+ * under its key. There is one entry for each key: of equal functions, the first is kept. XLA does not
+ * report when it has called a function for the last time, so entries stay until the process ends.
  *
- * XLA calls without the GIL, on any of its threads. The handler takes the GIL only where Python has
- * to help: for the first call, which makes the code, and for errors. `xla_lock` guards the table. Whoever
- * holds it waits for nothing else, so it may be taken with and without the GIL.
+ * XLA calls without the GIL, on any of its threads. The handler acquires the GIL only where Python is
+ * needed: for the first call, which compiles the code, and for errors. `xla_lock` guards the table. A
+ * thread that holds it waits for nothing else, so it may be acquired with and without the GIL.
  */
 #define LINKWORK_IMPORTS_NUMPY
 #include "c_api.h"
@@ -26,18 +26,18 @@
 
 #define KEY_LENGTH 64      /* hexadecimal digits */
 #define BUCKETS 256
-#define LARGE_PAGES_BYTES ((size_t)4 << 20)  /* results from this size on are given large pages */
+#define LARGE_PAGES_BYTES ((size_t)4 << 20)  /* results of at least this size use large pages */
 
 #ifdef _WIN32
 static SRWLOCK xla_lock = SRWLOCK_INIT;
 #define XLA_LOCK() AcquireSRWLockExclusive(&xla_lock)
 #define XLA_UNLOCK() ReleaseSRWLockExclusive(&xla_lock)
-#define rest_briefly() Sleep(1)
+#define sleep_briefly() Sleep(1)
 #else
 static pthread_mutex_t xla_lock = PTHREAD_MUTEX_INITIALIZER;
 #define XLA_LOCK() pthread_mutex_lock(&xla_lock)
 #define XLA_UNLOCK() pthread_mutex_unlock(&xla_lock)
-#define rest_briefly() usleep(100)
+#define sleep_briefly() usleep(100)
 #endif
 
 typedef struct XlaEntry {  /* a function in the table */
@@ -54,7 +54,7 @@ typedef struct {           /* the rows of a call */
 
 static const CApi *api;
 static XlaEntry *xla_table[BUCKETS];
-static struct { int is_known, fits, major, minor; } xla_seen;  /* what XLA said when registering */
+static struct { int is_known, fits, major, minor; } xla_seen;  /* what XLA reported at registration */
 static struct { int is_closed, users; } xla_python;  /* calls that use Python; see `xla_close` */
 
 static XlaEntry **bucket_of(const char *key)
@@ -64,7 +64,7 @@ static XlaEntry **bucket_of(const char *key)
     return &xla_table[hash % BUCKETS];
 }
 
-/* With the lock held: the entry of a key, NULL if there is none. */
+/* The entry of a key, NULL if there is none. The caller holds the lock. */
 static XlaEntry *find_entry(const char *key)
 {
     XlaEntry *entry = *bucket_of(key);
@@ -93,8 +93,8 @@ static npy_intp rows_of(const Call *self, const Port *port, const XlaBuffers *bu
     return rows;
 }
 
-/* Ask for large pages for a large result, as NumPy does for its arrays: XLA takes new memory for each
-   result, and one page fault for every 4 KB may take longer than to compute it. */
+/* Request large pages for a large result, as NumPy does for its arrays: XLA allocates new memory for
+   each result, and page faults of 4 KB may take longer than the computation. */
 static void prefer_large_pages(void *data, size_t bytes)
 {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
@@ -108,35 +108,35 @@ static void prefer_large_pages(void *data, size_t bytes)
 #endif
 }
 
-/* Where the rows of a call are; 0 if the buffers do not fit the function. */
-static int read_buffers(const Call *self, const XlaFrame *frame, XlaRows *given)
+/* Locate the rows of a call; return 0 if the buffers do not match the function. */
+static int read_buffers(const Call *self, const XlaFrame *frame, XlaRows *call_rows)
 {
     if (frame->inputs.count != self->n_in || frame->outputs.count != self->n_out) return 0;
-    given->rows = rows_of(self, &self->outs[0], &frame->outputs, 0);
+    call_rows->rows = rows_of(self, &self->outs[0], &frame->outputs, 0);
     for (int k = 0; k < self->n_out; k++) {
-        if (given->rows < 0 || rows_of(self, &self->outs[k], &frame->outputs, k) != given->rows)
+        if (call_rows->rows < 0 || rows_of(self, &self->outs[k], &frame->outputs, k) != call_rows->rows)
             return 0;
-        given->outputs[k] = frame->outputs.buffers[k]->data;
-        prefer_large_pages(given->outputs[k], (size_t)(given->rows * self->outs[k].size) * self->item);
+        call_rows->outputs[k] = frame->outputs.buffers[k]->data;
+        prefer_large_pages(call_rows->outputs[k], (size_t)(call_rows->rows * self->outs[k].size) * self->item);
     }
     for (int k = 0; k < self->n_in; k++) {
         npy_intp rows = rows_of(self, &self->ins[k], &frame->inputs, k);
-        if (rows != given->rows && rows != 1) return 0;
+        if (rows != call_rows->rows && rows != 1) return 0;
         npy_intp step = rows == 1 ? 0 : self->ins[k].size * (npy_intp)self->item;
-        given->inputs[k] = (SharedRows){.data = frame->inputs.buffers[k]->data, .step = step};
+        call_rows->inputs[k] = (SharedRows){.data = frame->inputs.buffers[k]->data, .step = step};
     }
     return 1;
 }
 
-/* The rows of all inputs, or room for those of all outputs, as a tuple of arrays. They are copies: errors
-   may keep what a function was called with, and the memory of XLA may be gone then. */
-static PyObject *copy_to_arrays(const Call *self, const XlaRows *given, int is_output)
+/* A tuple of arrays: copies of all inputs, or empty arrays for all outputs. Copies, because exceptions may
+   refer to the arguments of a call after XLA has freed its memory. */
+static PyObject *copy_to_arrays(const Call *self, const XlaRows *call_rows, int is_output)
 {
     int count = is_output ? self->n_out : self->n_in;
     PyObject *tuple = PyTuple_New(count);
     for (int k = 0; tuple && k < count; k++) {
         const Port *port = is_output ? &self->outs[k] : &self->ins[k];
-        npy_intp shape[MOST_AXES + 1] = {is_output || given->inputs[k].step ? given->rows : 1};
+        npy_intp shape[MOST_AXES + 1] = {is_output || call_rows->inputs[k].step ? call_rows->rows : 1};
         memcpy(shape + 1, port->shape, (size_t)port->axes * sizeof(npy_intp));
         PyObject *array = PyArray_SimpleNew(port->axes + 1, shape, self->type);
         if (!array) {
@@ -144,23 +144,23 @@ static PyObject *copy_to_arrays(const Call *self, const XlaRows *given, int is_o
             break;
         }
         PyTuple_SET_ITEM(tuple, k, array);
-        if (!is_output && port->size)  /* what has no numbers may have no address */
-            memcpy(PyArray_DATA((PyArrayObject *)array), given->inputs[k].data,
+        if (!is_output && port->size)  /* empty buffers may have no address */
+            memcpy(PyArray_DATA((PyArrayObject *)array), call_rows->inputs[k].data,
                    (size_t)PyArray_NBYTES((PyArrayObject *)array));
     }
     return tuple;
 }
 
-/* The text of the Python error that is set, as an error of XLA; clears it. */
+/* Convert the current Python error to an XLA error, and clear it. */
 static XlaError *python_error(const XlaFrame *frame)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
-    const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
-    XlaError *error = xla_error(frame, XLA_REFUSED, message ? message : "no reason given");
-    Py_XDECREF(text);
+    PyObject *string = value ? PyObject_Str(value) : NULL;
+    const char *message = string ? PyUnicode_AsUTF8(string) : NULL;
+    XlaError *error = xla_error(frame, XLA_FAILED, message ? message : "unknown error");
+    Py_XDECREF(string);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
@@ -168,19 +168,19 @@ static XlaError *python_error(const XlaFrame *frame)
     return error;
 }
 
-/* A call through Python, which makes code if there is none, and says what is wrong. */
-static XlaError *call_python(Call *self, const XlaFrame *frame, const XlaRows *given)
+/* Call through Python, which compiles code if there is none, and raises errors. */
+static XlaError *call_python(Call *self, const XlaFrame *frame, const XlaRows *call_rows)
 {
     XlaError *error = NULL;
     XLA_LOCK();
     int is_closed = xla_python.is_closed;
     if (!is_closed) xla_python.users++;
     XLA_UNLOCK();
-    if (is_closed) return xla_error(frame, XLA_REFUSED, "Python is being finalized");
+    if (is_closed) return xla_error(frame, XLA_FAILED, "Python is being finalized");
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *result = NULL, *named = NULL;
-    PyObject *inputs = copy_to_arrays(self, given, 0);
-    PyObject *outputs = inputs ? copy_to_arrays(self, given, 1) : NULL;
+    PyObject *inputs = copy_to_arrays(self, call_rows, 0);
+    PyObject *outputs = inputs ? copy_to_arrays(self, call_rows, 1) : NULL;
     if (outputs) {
         named = Py_BuildValue("{sO}", "out", self->n_out == 1 ? PyTuple_GET_ITEM(outputs, 0) : outputs);
         if (named) result = PyObject_Call((PyObject *)self, inputs, named);
@@ -189,7 +189,7 @@ static XlaError *call_python(Call *self, const XlaFrame *frame, const XlaRows *g
     for (int k = 0; result && k < self->n_out; k++) {
         PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(outputs, k);
         if (self->outs[k].size)
-            memcpy(given->outputs[k], PyArray_DATA(array), (size_t)PyArray_NBYTES(array));
+            memcpy(call_rows->outputs[k], PyArray_DATA(array), (size_t)PyArray_NBYTES(array));
     }
     Py_XDECREF(result);
     Py_XDECREF(named);
@@ -202,14 +202,14 @@ static XlaError *call_python(Call *self, const XlaFrame *frame, const XlaRows *g
     return error;
 }
 
-/* XLA has its threads flush denormal numbers to zero, NumPy does not; as NumPy does it until
+/* XLA's threads flush denormal numbers to zero, NumPy does not. Switch to NumPy's mode until
    `restore_rounding`. */
 #if defined(__SSE2__) || defined(_M_X64)
 typedef unsigned Rounding;
 static Rounding default_rounding(void)
 {
     Rounding before = _mm_getcsr();
-    _mm_setcsr(before & ~0x8040u);  /* neither flushes results nor takes inputs for zero */
+    _mm_setcsr(before & ~0x8040u);  /* clear FTZ (results) and DAZ (inputs) */
     return before;
 }
 static void restore_rounding(Rounding before) { _mm_setcsr(before); }
@@ -237,16 +237,16 @@ static XlaError *call_shared(const XlaFrame *frame, Shared *shared)
     XlaError *error = NULL;
     if (self->n_in > FEW_PORTS) inputs = malloc((size_t)self->n_in * sizeof(SharedRows));
     if (self->n_out > FEW_PORTS) outputs = malloc((size_t)self->n_out * sizeof(void *));
-    XlaRows given = {.inputs = inputs, .outputs = outputs};
+    XlaRows call_rows = {.inputs = inputs, .outputs = outputs};
     if (!inputs || !outputs) {
-        error = xla_error(frame, XLA_NO_MEMORY, "linkwork: no memory");
-    } else if (!read_buffers(self, frame, &given)) {
-        error = xla_error(frame, XLA_INTERNAL, "linkwork: arrays that do not fit the function");
-    } else if (given.rows > 0) {
+        error = xla_error(frame, XLA_NO_MEMORY, "linkwork: out of memory");
+    } else if (!read_buffers(self, frame, &call_rows)) {
+        error = xla_error(frame, XLA_INTERNAL, "linkwork: the arrays do not match the function");
+    } else if (call_rows.rows > 0) {
         Rounding rounding = default_rounding();
-        int status = api->run_shared(shared, inputs, outputs, given.rows);
-        if (status == NO_MEMORY) error = xla_error(frame, XLA_NO_MEMORY, "linkwork: no memory");
-        else if (status != DONE) error = call_python(self, frame, &given);
+        int status = api->run_shared(shared, inputs, outputs, call_rows.rows);
+        if (status == NO_MEMORY) error = xla_error(frame, XLA_NO_MEMORY, "linkwork: out of memory");
+        else if (status != DONE) error = call_python(self, frame, &call_rows);
         restore_rounding(rounding);
     }
     if (inputs != few_inputs) free(inputs);
@@ -254,8 +254,8 @@ static XlaError *call_shared(const XlaFrame *frame, Shared *shared)
     return error;
 }
 
-/* Answer the question that XLA asks when a handler is registered: for which version it is. */
-static int answers_metadata(const XlaFrame *frame)
+/* Report the supported version, which XLA queries when a handler is registered. */
+static int answer_metadata(const XlaFrame *frame)
 {
     XlaExtension *extension = frame->extensions;
     if (!extension || extension->type != XLA_METADATA) return 0;
@@ -263,7 +263,7 @@ static int answers_metadata(const XlaFrame *frame)
     xla_seen.is_known = 1;
     xla_seen.fits = frame_fits(frame) && metadata->size >= XLA_BYTES(XlaMetadata, traits);
     if (!xla_seen.fits) return 1;
-    /* all minor versions have what is declared here */
+    /* all minor versions have the members declared here */
     metadata->version.major = xla_seen.major = XLA_MAJOR;
     metadata->version.minor = xla_seen.minor = frame->api ? frame->api->version.minor : XLA_MINOR;
     metadata->traits = 0;
@@ -272,26 +272,27 @@ static int answers_metadata(const XlaFrame *frame)
 
 static XlaError *xla_handler(XlaFrame *frame)
 {
-    if (answers_metadata(frame)) return NULL;
-    if (!frame->api) return NULL;  /* another question, not a call */
+    if (answer_metadata(frame)) return NULL;
+    if (!frame->api) return NULL;  /* another query, not a call */
     if (!call_fits(frame))
-        return xla_error(frame, XLA_INTERNAL, "linkwork: calls of XLA have another layout here");
+        return xla_error(frame, XLA_INTERNAL, "linkwork: unsupported memory layout of XLA's calls");
     if (frame->stage != XLA_EXECUTE) return NULL;
-    const XlaAttributes *given = &frame->attributes;
-    const XlaText *key = given->count == 1 && given->types[0] == XLA_STRING ? given->values[0] : NULL;
+    const XlaAttributes *attributes = &frame->attributes;
+    const int is_key = attributes->count == 1 && attributes->types[0] == XLA_STRING;
+    const XlaString *key = is_key ? attributes->values[0] : NULL;
     if (!key || key->length != KEY_LENGTH)
         return xla_error(frame, XLA_INTERNAL, "linkwork: expected the key of a function");
     XLA_LOCK();
-    XlaEntry *entry = find_entry(key->text);
+    XlaEntry *entry = find_entry(key->chars);
     XLA_UNLOCK();
     if (!entry)
-        return xla_error(frame, XLA_REFUSED,
-                         "a function of linkwork that this process has not compiled; make the same"
-                         " function with linkwork.jax and call it, or lower it, before");
+        return xla_error(frame, XLA_FAILED,
+                         "linkwork: this process has not compiled the function; create the same"
+                         " function with linkwork.jax and call it, or lower it, first");
     return call_shared(frame, entry->shared);
 }
 
-/* share(function, key): have programs of XLA find a function by its key. */
+/* share(function, key): register a function under its key. */
 static PyObject *xla_share(PyObject *module, PyObject *args)
 {
     PyObject *callable;
@@ -300,7 +301,7 @@ static PyObject *xla_share(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "Os#", &callable, &key, &length)) return NULL;
     if (length != KEY_LENGTH) {
-        PyErr_SetString(PyExc_ValueError, "share: not a key of 64 characters");
+        PyErr_SetString(PyExc_ValueError, "share: expected a key of 64 characters");
         return NULL;
     }
     XLA_LOCK();
@@ -321,8 +322,8 @@ static PyObject *xla_share(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* close(): before Python is finalized. A thread of XLA that asked for the GIL after that would be ended
-   in the middle of XLA's code. */
+/* close(): called before Python is finalized. A thread of XLA that requested the GIL after that would be
+   terminated in the middle of XLA's code. */
 static PyObject *xla_close(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -332,7 +333,7 @@ static PyObject *xla_close(PyObject *module, PyObject *unused)
     while (xla_python.users > 0) {
         XLA_UNLOCK();
         Py_BEGIN_ALLOW_THREADS
-        rest_briefly();
+        sleep_briefly();
         Py_END_ALLOW_THREADS
         XLA_LOCK();
     }
@@ -348,7 +349,7 @@ static PyObject *xla_get_handler(PyObject *module, PyObject *unused)
     return PyCapsule_New((void *)(uintptr_t)xla_handler, NULL, NULL);
 }
 
-/* interface(): (major, minor, whether it fits) of XLA's interface; None before registering. */
+/* interface(): (major, minor, whether it is supported) of XLA's interface; None before registration. */
 static PyObject *xla_interface(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -358,17 +359,17 @@ static PyObject *xla_interface(PyObject *module, PyObject *unused)
 }
 
 #ifndef _WIN32
-static void hold_xla(void) { XLA_LOCK(); }
-static void release_xla(void) { XLA_UNLOCK(); }
+static void lock_xla(void) { XLA_LOCK(); }
+static void unlock_xla(void) { XLA_UNLOCK(); }
 
-/* In a forked child, with the lock held since before: no other thread is in a call. */
-static void forget_xla(void)
+/* In a forked child, which holds the lock: no other thread is in a call. */
+static void reset_xla(void)
 {
     xla_python.users = 0;
     XLA_UNLOCK();
 }
 
-static void start_xla(void) { pthread_atfork(hold_xla, release_xla, forget_xla); }
+static void start_xla(void) { pthread_atfork(lock_xla, unlock_xla, reset_xla); }
 
 #else
 
@@ -400,20 +401,20 @@ static PyModuleDef_Slot slots[] = {
 
 static PyMethodDef methods[] = {
     {"share", xla_share, METH_VARARGS,
-     "share(function, key): have programs of XLA find a function by its key, as long as the process lives."},
+     "share(function, key): register a function for XLA programs under its key, until the process ends."},
     {"handler", xla_get_handler, METH_NOARGS,
      "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
     {"close", xla_close, METH_NOARGS,
-     "Have no call from XLA use Python from now on, and wait for those that do."},
+     "Reject further calls that need Python, and wait for those in progress."},
     {"interface", xla_interface, METH_NOARGS,
-     "(major, minor, whether it fits) of XLA's interface; None before registering."},
+     "(major, minor, whether it is supported) of XLA's interface; None before registration."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_xla",
-    .m_doc = "Calls of compiled functions from programs of XLA.",
+    .m_doc = "Calls of compiled functions from XLA programs.",
     .m_methods = methods,
     .m_slots = slots,
 };

@@ -1,7 +1,7 @@
-/* The part of XLA's foreign function interface that a handler on the CPU needs, so that the extension
- * is built without jax. Memory layout only: each struct begins with its size and a list of
- * extensions, and a later version with the same major number adds members at the end.
- * `frame_fits` compares sizes and the major number with what is declared here.
+/* The part of XLA's foreign function interface that a handler on the CPU needs, declared here so that
+ * the extension can be built without jax. Each struct begins with its size and a list of extensions.
+ * A later version with the same major number adds members at the end. `frame_fits` compares sizes and
+ * the major number with these declarations.
  */
 #ifndef LINKWORK_XLA_FFI_H
 #define LINKWORK_XLA_FFI_H
@@ -10,13 +10,13 @@
 #include <stdint.h>
 
 #define XLA_MAJOR 0                    /* version of the interface that is declared here: */
-#define XLA_MINOR 1                    /* the first in which handlers are asked for theirs */
+#define XLA_MINOR 1                    /* the first that queries the version of handlers */
 enum { XLA_METADATA = 1 };             /* types of extensions */
 enum { XLA_BUFFER = 1 };               /* types of arguments and results */
 enum { XLA_STRING = 4 };               /* types of attributes */
-enum { XLA_FLOAT32 = 11, XLA_FLOAT64 = 12 };  /* types of numbers */
+enum { XLA_FLOAT32 = 11, XLA_FLOAT64 = 12 };  /* element types */
 enum { XLA_EXECUTE = 3 };              /* stages */
-enum { XLA_NO_MEMORY = 8, XLA_REFUSED = 9, XLA_INTERNAL = 13 };  /* codes of errors */
+enum { XLA_NO_MEMORY = 8, XLA_FAILED = 9, XLA_INTERNAL = 13 };  /* codes of errors */
 
 typedef struct XlaExtension {
     size_t size;
@@ -27,8 +27,8 @@ typedef struct XlaExtension {
 #define XLA_STRUCT size_t size; XlaExtension *extensions;
 
 typedef struct { XLA_STRUCT int major, minor; } XlaVersion;
-typedef struct { const char *text; size_t length; } XlaText;
-typedef struct XlaError XlaError;      /* made and destroyed by XLA */
+typedef struct { const char *chars; size_t length; } XlaString;
+typedef struct XlaError XlaError;      /* created and destroyed by XLA */
 typedef struct { XLA_STRUCT const char *message; int code; } XlaErrorArgs;
 
 typedef struct {
@@ -44,7 +44,7 @@ typedef struct {
     XLA_STRUCT
     int64_t count;
     int *types;
-    XlaText **names;
+    XlaString **names;
     void **values;
 } XlaAttributes;
 
@@ -57,7 +57,7 @@ typedef struct {                       /* one call of a handler */
     XlaAttributes attributes;
 } XlaFrame;
 
-typedef struct {                       /* what XLA asks a handler when it is registered */
+typedef struct {                       /* queried by XLA when a handler is registered */
     size_t size;
     XlaVersion version;
     uint32_t traits;
@@ -65,11 +65,11 @@ typedef struct {                       /* what XLA asks a handler when it is reg
 
 typedef struct { XlaExtension base; XlaMetadata *metadata; } XlaMetadataExtension;
 
-/* Bytes of a struct up to the end of its last member, which is how XLA counts. */
+/* Size of a struct up to the end of its last member, as XLA computes it. */
 #define XLA_BYTES(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
-/* Whether a frame is laid out as it is declared here; early versions have no `api` in the question for the
-   version, all have it in calls. */
+/* Whether a frame has the layout declared here. Early versions have no `api` in the version query; all have
+   it in calls. */
 static inline int frame_fits(const XlaFrame *frame)
 {
     if (frame->size < XLA_BYTES(XlaFrame, attributes)) return 0;

@@ -1,4 +1,4 @@
-"""What adam's users import from `adam.casadi`."""
+"""The classes of `adam.casadi`."""
 
 from linkwork.compat.adam.casadi.computations import KinDynComputations as KinDynComputations
 from linkwork.compat.adam.casadi.inverse_kinematics import InverseKinematics as InverseKinematics

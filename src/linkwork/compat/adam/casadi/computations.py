@@ -26,7 +26,7 @@ _SHORT = {
 
 
 def _function_of(name: str, symbol: str) -> Callable[..., Any]:
-    """The method `*_fun()` that belongs to a method: it returns a `casadi.Function`.
+    """Build the method `*_fun()` of a method: it returns a `casadi.Function`.
 
     Args:
         name: the method.
@@ -54,8 +54,8 @@ class KinDynComputations(DifferentiableKinDyn):
     """Kinematics and dynamics of a robot with a floating base, for CasADi.
 
     Args:
-        urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+        urdfstring: path or contents of a URDF, or a `mujoco.MjModel`.
+        joints_name_list: the moving joints, in this order; by default all movable joints. Other
             joints are locked at 0.
         root_link: the link whose pose and velocity are those of the base; by default the link that
             is the child of no joint.
@@ -107,13 +107,13 @@ class KinDynComputations(DifferentiableKinDyn):
     aba_fun = _function_of("aba", "aba")
 
     def _casadi_function(self, name: str, kernel: Any) -> Any:
-        """A `casadi.Function` with the current gravity and adam's options."""
+        """Build a `casadi.Function` with the current gravity and adam's options."""
         symbols = {p.name: self._symbol(p) for p in kernel.inputs if p.name != "g"}
         result = kernel(*[symbols.get(port.name, self.g) for port in kernel.inputs])
         return casadi_package().Function(name, list(symbols.values()), [result], self.f_opts)
 
     def _symbol(self, port: Port) -> Any:
-        """The symbol of an argument of a `casadi.Function`."""
+        """Return the symbol of an argument of a `casadi.Function`."""
         return casadi_package().SX.sym(_SHORT[port.name], *matrix_shape(port))
 
 
@@ -125,16 +125,16 @@ class CasadiFunction:
         self._function = sx_function(kernel)
 
     def __call__(self, *arguments: Any) -> Any:
-        """The result: SX, MX or DM, as the arguments are."""
+        """Call with SX, MX or DM; the result has the same type."""
         pairs = zip(self.inputs, arguments, strict=True)
         return self._function(*[_matrix(port, value) for port, value in pairs])
 
     def warmup(self) -> None:
-        """Nothing is compiled."""
+        """Do nothing: nothing is compiled."""
 
 
 def _matrix(port: Port, value: Any) -> Any:
-    """An argument as a matrix of the shape of its port."""
+    """Convert an argument to a matrix of the shape of its port."""
     value, shape = as_matrix(port, value), matrix_shape(port)
     if value.shape == shape[::-1] and 1 in shape:
         return value.T  # a row instead of a column

@@ -51,17 +51,17 @@ class Target:
 
 
 class ProblemError(LinkworkError, RuntimeError):
-    """A problem that is incomplete, or cannot be changed after it was solved."""
+    """The problem is incomplete, or cannot be changed after it was solved."""
 
 
 class InverseKinematics:
     """Inverse kinematics as an optimization problem.
 
     Args:
-        urdf_path: path or text of a URDF.
-        joints_list: the joints that move.
+        urdf_path: path or contents of a URDF.
+        joints_list: the moving joints.
         joint_limits_active: whether joints stay within the limits of the file.
-        solver_settings: of IPOPT.
+        solver_settings: options of IPOPT.
 
     The variables are the base's position (3), its quaternion (4) as (x, y, z, w), and the joints.
     First add targets, each with a weight or as a hard constraint. Then set their values with
@@ -118,7 +118,7 @@ class InverseKinematics:
         return ca.vertcat(ca.horzcat(rotation, self.base_pos), ca.DM([[0, 0, 0, 1]]))
 
     def set_solver(self, solver_name: str, solver_settings: dict[str, Any]) -> None:
-        """Set another solver of CasADi."""
+        """Set another CasADi solver."""
         self.opti.solver(solver_name, solver_settings)
         self._solution = None
 
@@ -129,12 +129,12 @@ class InverseKinematics:
             self._bound(index, limit.lower, limit.upper)
 
     def set_joint_limits(self, lower_bounds: ArrayLike, upper_bounds: ArrayLike) -> None:
-        """Keep joints within further bounds, (n,) each."""
+        """Keep joints within further bounds, each (n,)."""
         self._check_open()
         lower, upper = np.asarray(lower_bounds, float), np.asarray(upper_bounds, float)
         if lower.shape != (self.ndof,) or upper.shape != (self.ndof,):
-            text = f"expected two vectors ({self.ndof},), got {lower.shape} and {upper.shape}"
-            raise ValueRangeError(f"joint limits: {text}")
+            message = f"expected two vectors ({self.ndof},), got {lower.shape} and {upper.shape}"
+            raise ValueRangeError(f"joint limits: {message}")
         for index in range(self.ndof):
             self._bound(index, lower[index], upper[index])
 
@@ -148,8 +148,8 @@ class InverseKinematics:
         if joint_name not in self.joints_list:
             raise unknown_name("joint", joint_name, self.joints_list)
         if not lower_limit <= upper_limit:
-            text = f"expected lower <= upper, got {lower_limit} and {upper_limit}"
-            raise ValueRangeError(f"limits of joint {joint_name!r}: {text}")
+            message = f"expected lower <= upper, got {lower_limit} and {upper_limit}"
+            raise ValueRangeError(f"limits of joint {joint_name!r}: {message}")
         self._bound(self.joints_list.index(joint_name), lower_limit, upper_limit)
 
     def add_cost(self, cost: Any) -> None:
@@ -173,12 +173,12 @@ class InverseKinematics:
             frame: a link or frame, which may have one target.
             target_type: position, rotation or pose.
             as_soft_constraint: whether the error is minimized; otherwise it is constrained to zero.
-            weight: of a soft constraint.
+            weight: weight of a soft constraint.
         """
         ca = casadi_package()
         self._check_open()
         if frame in self.targets:
-            raise ValueRangeError(f"frame {frame!r} has a target already")
+            raise ValueRangeError(f"frame {frame!r} already has a target")
         if not isinstance(target_type, TargetType):
             raise ValueRangeError(f"target_type: expected a TargetType, got {target_type!r}")
         target = Target(target_type, frame, weight, as_soft_constraint)
@@ -231,15 +231,15 @@ class InverseKinematics:
             raise ValueRangeError(f"target of frame {frame!r}: expected (position, rotation)")
 
     def update_target_position(self, frame: str, position: ArrayLike) -> None:
-        """Set the target of a position, (3,)."""
+        """Set the target position, (3,)."""
         self.opti.set_value(self._target(frame, TargetType.POSITION).param_pos, position)
 
     def update_target_orientation(self, frame: str, rotation: ArrayLike) -> None:
-        """Set the target of a rotation, (3, 3)."""
+        """Set the target rotation, (3, 3)."""
         self.opti.set_value(self._target(frame, TargetType.ROTATION).param_rot, rotation)
 
     def update_target_pose(self, frame: str, position: ArrayLike, rotation: ArrayLike) -> None:
-        """Set the target of a pose, (3,) and (3, 3)."""
+        """Set the target pose, (3,) and (3, 3)."""
         target = self._target(frame, TargetType.POSE)
         self.opti.set_value(target.param_pos, position)
         self.opti.set_value(target.param_rot, rotation)
@@ -261,15 +261,15 @@ class InverseKinematics:
             constraint_type: the same position, or the same pose.
             as_soft_constraint: whether a squared distance [m^2, rad^2] of up to 1e-3 may remain,
                 whose square is minimized.
-            weight: of a soft constraint.
+            weight: weight of a soft constraint.
         """
         ca = casadi_package()
         self._check_open()
         if parent_frame == child_frame:
             raise ValueRangeError(f"frame {parent_frame!r} is constrained to itself")
         if not isinstance(constraint_type, FramesConstraint):
-            text = f"expected a FramesConstraint, got {constraint_type!r}"
-            raise ValueRangeError(f"constraint_type: {text}")
+            message = f"expected a FramesConstraint, got {constraint_type!r}"
+            raise ValueRangeError(f"constraint_type: {message}")
         parent, child = self._pose(parent_frame), self._pose(child_frame)
         offset = child[:3, 3] - parent[:3, 3]
         rotation = parent[:3, :3].T @ child[:3, :3]
@@ -319,7 +319,7 @@ class InverseKinematics:
     # Solving.
 
     def set_initial_guess(self, base_transform: ArrayLike, joint_values: ArrayLike) -> None:
-        """Start from a pose of the base (4, 4) and joints (n,)."""
+        """Set the initial pose of the base (4, 4) and joints (n,)."""
         pose = np.asarray(base_transform, float)
         w, x, y, z = quat.from_rotation(pose[:3, :3])
         self.opti.set_initial(self.base_pos, pose[:3, 3])
@@ -330,7 +330,7 @@ class InverseKinematics:
         """Solve the problem, from the last solution if there is one."""
         if not self._is_built:
             if not self.cost_terms:
-                raise ProblemError("no targets: add at least one that is soft, or a cost")
+                raise ProblemError("no targets: add at least one soft target, or a cost")
             self.opti.minimize(sum(self.cost_terms))
             self._is_built = True
         if self._solution is not None:
@@ -345,7 +345,7 @@ class InverseKinematics:
         pose = self._solution.value(self.base_homogeneous)
         return np.array(pose), np.reshape(self._solution.value(self.joint_pos), (self.ndof,))
 
-    # Parts.
+    # Helpers.
 
     def _add(self, difference: Any, cost: Any, is_soft: bool) -> None:
         if is_soft:
@@ -369,17 +369,17 @@ class InverseKinematics:
             raise ValueRangeError(f"frame {frame!r} has no target")
         target = self.targets[frame]
         if expected not in (None, target.target_type):
-            text = f"is of type {target.target_type.name}, not {expected.name}"
-            raise ValueRangeError(f"the target of frame {frame!r} {text}")
+            message = f"is of type {target.target_type.name}, not {expected.name}"
+            raise ValueRangeError(f"the target of frame {frame!r} {message}")
         return target
 
     def _check_open(self) -> None:
         if self._is_built:
-            raise ProblemError("the problem was solved already and cannot be changed")
+            raise ProblemError("the problem was already solved and cannot be changed")
 
 
 def _chordal(rotation: Any) -> Any:
-    """Half the squared distance of a rotation from the identity: about the angle squared.
+    """Half the squared chordal distance of a rotation from the identity: about the squared angle.
 
     Its curvature does not vanish at the identity, so that solvers converge to full precision.
     """

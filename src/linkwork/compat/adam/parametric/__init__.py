@@ -1,11 +1,11 @@
 """Robots whose link lengths and densities are inputs: `adam.parametric.numpy` and `.model`.
 
     length_multiplier   (k,)  factor of the length of each listed link; 1 is the file
-    densities           (k,)  [kg/m^3] of each of them
+    densities           (k,)  density of each listed link [kg/m^3]
 
-A listed link is a homogeneous solid, the box, cylinder or sphere that is its first visual. Its mass
-and inertia are those of the solid, and the joints on it move with its far end, as described in
-`linkwork.parameters.shapes`. adam deviates from this in two cases, see `AdamSolid`.
+A listed link is a homogeneous solid: the box, cylinder or sphere of its first visual. Its mass and
+inertia are those of the solid, and the joints on it move with its far end, as described in
+`linkwork.parameters.shapes`. adam differs from this in two cases, see `AdamSolid`.
 """
 
 # pyright: reportIncompatibleMethodOverride=false
@@ -55,7 +55,7 @@ class AdamSolid(Solid):
     __slots__ = ()
 
     def moments(self, multiplier: Scalar, mass: Scalar) -> Sym:
-        """Inertia tensor about the solid's center in its own axes."""
+        """Inertia tensor about the solid's center, in the axes of the solid."""
         xx, _, _, yy, _, zz = super().moments(multiplier, mass)
         roll, pitch, yaw = self.rpy
         if isinstance(self.geometry, Cylinder):
@@ -66,7 +66,7 @@ class AdamSolid(Solid):
         return (xx, 0.0, 0.0, yy, 0.0, zz)
 
     def joint_height(self, z: float, multiplier: Scalar) -> Scalar:
-        """Position along z of a joint that the link carries at z in the model."""
+        """Position along z of a joint whose position on the link is z in the model."""
         if z >= 0.0 and self.xyz[2] < 0.0:
             z -= self.principal_length
             return z + super().joint_height(0.0, multiplier)
@@ -88,9 +88,10 @@ class AdamLinkDensity(LinkDensity):
 
 
 def _checked_links(model: AdamModel, links_name_list: Sequence[str]) -> list[str]:
-    """The names of the links whose lengths and densities are inputs."""
+    """Return the names of the links whose lengths and densities are inputs."""
     if isinstance(links_name_list, str):
-        raise model_error(f"links_name_list: expected names, got the text {links_name_list!r}")
+        message = f"expected a list of names, got the string {links_name_list!r}"
+        raise model_error(f"links_name_list: {message}")
     for name in links_name_list:
         if name not in model.links:
             raise unknown_name("link", name, model.links)
@@ -98,7 +99,7 @@ def _checked_links(model: AdamModel, links_name_list: Sequence[str]) -> list[str
 
 
 def with_shape(name: str, **renamed: str) -> Method:
-    """A method of `KinDynComputations` with lengths and densities as further arguments.
+    """Add lengths and densities as further arguments to a method of `KinDynComputations`.
 
     Args:
         name: the method.
@@ -136,8 +137,8 @@ class KinDynComputationsParametric(KinDynComputations):
     arguments. The classes for other frameworks derive from this one.
 
     Args:
-        urdfstring: path or text of a URDF.
-        joints_name_list: the joints that move, in their order.
+        urdfstring: path or contents of a URDF.
+        joints_name_list: the moving joints, in this order.
         links_name_list: the links whose lengths and densities are inputs.
         root_link: the link whose pose and velocity are those of the base; by default the link that
             is the child of no joint.
@@ -202,7 +203,7 @@ class KinDynComputationsParametric(KinDynComputations):
     def link_poses(
         self, base_transform: Any, joint_positions: Any, length_multiplier: Any, densities: Any
     ) -> dict[str, Any]:
-        """(..., 4, 4) poses of all links in the world, by name; not in adam."""
+        """(..., 4, 4) poses of all links in the world, by name. Not in adam."""
         arguments = base_transform, joint_positions, length_multiplier, densities
         names = self._model.tree.ordered_nodes_list
         return {name: self.forward_kinematics(name, *arguments) for name in names}
@@ -212,11 +213,11 @@ class URDFParametricModelFactory(URDFModelFactory):
     """A robot from a URDF with other lengths and densities of some links.
 
     Args:
-        path: path or text of a URDF.
-        math: stored and not used: a model holds numbers.
+        path: path or contents of a URDF.
+        math: stored and not used: a model has plain floats.
         links_name_list: (k,) the links. Each becomes the homogeneous solid of its first visual.
-        length_multiplier: (k,) factor of the length of each; 1 is the file.
-        densities: (k,) of each [kg/m^3].
+        length_multiplier: (k,) factor of the length of each link; 1 is the file.
+        densities: (k,) density of each link [kg/m^3].
     """
 
     def __init__(
@@ -230,38 +231,43 @@ class URDFParametricModelFactory(URDFModelFactory):
         super().__init__(path, math)
         self.links_name_list = _checked_links(self.robot, links_name_list)
         self.length_multiplier, self.densities = length_multiplier, densities
-        into = Variation(
+        variation = Variation(
             lengths=self._by_link("length_multiplier", length_multiplier),
             densities=self._by_link("densities", densities),
         )
-        self.robot = replace(self.robot, source=_resized(self.robot.source, into))
+        self.robot = replace(self.robot, source=_resized(self.robot.source, variation))
 
     def _by_link(self, name: str, values: ArrayLike) -> dict[str, Scalar]:
         array, count = np.asarray(values, dtype=float), len(self.links_name_list)
         if array.shape != (count,):
-            text = f"{name}: expected ({count},), one entry for each link"
-            raise ShapeError(f"{text}, got {array.shape}")
+            message = f"{name}: expected ({count},), one element for each link"
+            raise ShapeError(f"{message}, got {array.shape}")
         return dict(zip(self.links_name_list, array.tolist(), strict=True))
 
 
-def _resized(model: Model, into: Variation) -> Model:
-    """A model with other lengths and densities: inertias, joints and first visuals."""
-    for name in into.lengths:
-        vary(model, name, into, AdamSolid)
+def _resized(model: Model, variation: Variation) -> Model:
+    """Return a model with other lengths and densities: inertias, joints and first visuals."""
+    for name in variation.lengths:
+        vary(model, name, variation, AdamSolid)
     joints = [
         replace(joint, first_H_joint=replace(joint.first_H_joint, xyz=pose[1]))
-        if (pose := into.joint_poses.get(joint.name))
+        if (pose := variation.joint_poses.get(joint.name))
         else joint
         for joint in model.joints
     ]
     links = [
-        _resized_link(link, into) if link.name in into.inertias else link for link in model.links
+        _resized_link(link, variation) if link.name in variation.inertias else link
+        for link in model.links
     ]
     return replace(model, links=tuple(links), joints=tuple(joints))
 
 
-def _resized_link(link: Link, into: Variation) -> Link:
-    body, multiplier, solid = into.inertias[link.name], into.lengths[link.name], solid_of(link)
+def _resized_link(link: Link, variation: Variation) -> Link:
+    body, multiplier, solid = (
+        variation.inertias[link.name],
+        variation.lengths[link.name],
+        solid_of(link),
+    )
     match solid.geometry:
         case Box(size=(x, y, z)):
             geometry = Box((x, y, z * multiplier))
