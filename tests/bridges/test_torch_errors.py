@@ -56,7 +56,7 @@ def test_names_and_count_of_arguments():
     q, nu = inputs_of("bias_force")
     kd = robot()
     h = kd.bias_force
-    assert_facts(message_of(lw.ArgumentError, h, q), "bias_force .*q, nu.*nu missing")
+    assert_facts(message_of(lw.ArgumentError, h, q), "bias_force .*q, nu.*missing: nu")
     assert_facts(message_of(lw.ArgumentError, h, q, nu, nu), r"bias_force .*2.*\(q, nu\).*3")
     twice = "bias_force: .*'q'.*twice"
     assert_facts(message_of(lw.ArgumentError, h, q, nu, q=q), twice)

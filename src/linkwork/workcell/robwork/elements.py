@@ -64,9 +64,9 @@ class CellReport(Report):
 
     def report_ignored(self) -> None:
         """Add one warning for each kind of ignored elements."""
-        for description, places in self._ignored.items():
-            times = f", {counted(len(places), 'time')}" if len(places) > 1 else ""
-            self.extend([Finding("warning", "", f"{description} is ignored{times}", places[0])])
+        for description, locations in self._ignored.items():
+            times = f", {counted(len(locations), 'time')}" if len(locations) > 1 else ""
+            self.extend([Finding("warning", "", f"{description} is ignored{times}", locations[0])])
 
 
 class CellPart(Part):
