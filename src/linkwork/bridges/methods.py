@@ -284,7 +284,7 @@ for _name in ("transforms", "relative_jacobian"):
 for _name in (
     *("model", "base", "floating", "representation", "gravity", "base_pose", "check", "dtype"),
     *("joint_dynamics", "layout", "tree", "nq", "nv", "joint_names", "limits", "total_mass"),
-    "parameters",
+    *("parameters", "closing_joints"),
 ):
     setattr(Bridged, _name, _delegated(_name))
 
