@@ -12,7 +12,7 @@ from linkwork.viewer.camera import (
     Extent,
     around,
     extent_of,
-    place_for,
+    margins_of,
     sight_of,
 )
 from linkwork.viewer.drawing import drawing_of
@@ -37,7 +37,7 @@ def on_page(extent, aspect, width):
 def test_the_scene_fills_the_area_left_of_the_controls(rng, size, shape, aspect, width):
     extent = around([size * np.array(shape) * rng.uniform(size=(50, 3))])
     across, high = on_page(extent, aspect, width).T
-    left, right, down, up = place_for(aspect, width)
+    left, right, down, up = margins_of(aspect, width)
     if aspect > 1:  # the controls are at the right
         assert (1 + right) * width / 2 <= width - PANEL + 1e-9
 

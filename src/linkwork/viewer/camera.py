@@ -15,16 +15,16 @@ from linkwork.viewer.robot import ViewedRobot
 LEAST_REACH = 1e-4  # of a scene in which everything is at one point [m]
 DIRECTION = np.array([1.0, -0.75, 0.42])  # from the scene to the camera
 FIELD_OF_VIEW = 0.7  # from the lower edge of the page to the upper one [rad]
-MARGIN = 1.05  # the camera moves back for a scene this many times larger than what it shows
-ASPECT = 1.5  # width of a page divided by its height, if it is not known
+MARGIN = 1.05  # the camera moves back for a scene larger than its view by this factor
+ASPECT = 1.5  # width of a page divided by its height, if unknown
 NARROW = 1.0  # pages of a smaller aspect are narrow
-WIDTH = 1280  # of a page, if it is not known [pixels]
+WIDTH = 1280  # of a page, if unknown [pixels]
 PANEL = 410  # pixels that the controls cover at the right of a wide page
 # Where the scene may be, as fractions of the way from the center of the page to its left, right,
 # lower and upper edge. The controls cover the right side of a wide page, or the lower half of a
 # narrow one.
-WIDE_PLACE = (0.72, 0.0, 0.66, 0.66)
-NARROW_PLACE = (0.8, 0.8, -0.1, 0.75)
+WIDE_MARGINS = (0.72, 0.0, 0.66, 0.66)
+NARROW_MARGINS = (0.8, 0.8, -0.1, 0.75)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,9 @@ class Extent:
 def extent_of(robots: Sequence[ViewedRobot], drawings: Sequence[Drawing]) -> Extent:
     """The extent of robots where they are now."""
     both = zip(robots, drawings, strict=True)
-    return around([drawn_points(own, robot.frame_names, robot.poses()) for robot, own in both])
+    return around(
+        [drawn_points(drawing, robot.frame_names, robot.poses()) for robot, drawing in both]
+    )
 
 
 def around(clouds: Sequence[Array]) -> Extent:
@@ -72,17 +74,17 @@ def drawn_points(drawing: Drawing, names: Sequence[str], poses: Array) -> Array:
         names: of the frames.
         poses: (frames, 4, 4) of these frames in the world.
     """
-    found = [np.zeros((0, 3))]
+    clouds = [np.zeros((0, 3))]
     for name, pose in zip(names, poses, strict=True):
         for part in drawing.parts.get(name, []):
             H = pose @ part.link_H_part
-            found.append(part.surface.vertices @ H[:3, :3].T + H[:3, 3])
-    points = np.concatenate(found)
+            clouds.append(part.surface.vertices @ H[:3, :3].T + H[:3, 3])
+    points = np.concatenate(clouds)
     return points if len(points) else poses[:, :3, 3]
 
 
 class Camera:
-    """Aims the cameras of all pages at what is drawn."""
+    """Aims the cameras of all pages at the scene."""
 
     def __init__(self, server: Any, extent: Extent) -> None:
         self._server, self._extent = server, extent
@@ -93,7 +95,7 @@ class Camera:
         server.on_client_connect(lambda client: self._aim(client.camera))
 
     def include(self, points: Array) -> None:
-        """Move the cameras back if some of these points (n, 3) are outside of what they show."""
+        """Move the cameras back if some of these points (n, 3) are outside their view."""
         wider = self._extent.including(points)
         if wider.reach > MARGIN * self._extent.reach:
             self._extent = wider
@@ -105,21 +107,21 @@ class Camera:
         camera.position, camera.look_at = sight_of(self._extent, width / height, width)
 
 
-def place_for(aspect: float, width: float) -> tuple[float, float, float, float]:
-    """Where the scene may be on a page: left, right, down, up.
+def margins_of(aspect: float, width: float) -> tuple[float, float, float, float]:
+    """Area of a page for the scene: left, right, down, up.
 
     Args:
         aspect: width by height.
         width: of the page [pixels].
     """
     if aspect < NARROW:
-        return NARROW_PLACE
-    left, _, down, up = WIDE_PLACE
+        return NARROW_MARGINS
+    left, _, down, up = WIDE_MARGINS
     return left, max(1 - 2 * PANEL / width, -0.4), down, up
 
 
 def sight_of(extent: Extent, aspect: float = ASPECT, width: float = WIDTH) -> tuple[Array, Array]:
-    """Position of the camera, and the point it looks at: all points are seen, as near as may be.
+    """Position of the camera, and the point it looks at: the closest one that sees all points.
 
     Seen from a camera at (x, y, z), where z points from the scene to the camera, a point (a, b, c)
     is left of the right margin if a - x <= k (z - c), where k is the tangent of the angle to it;
@@ -132,7 +134,7 @@ def sight_of(extent: Extent, aspect: float = ASPECT, width: float = WIDTH) -> tu
     below = [*extent.points.mean(axis=0)[:2], extent.ground]
     a, b, c = axes @ np.concatenate([extent.points, [below]]).T
     tangent = np.tan(FIELD_OF_VIEW / 2)
-    left, right_, down, up = np.array([aspect, aspect, 1, 1]) * place_for(aspect, width) * tangent
+    left, right_, down, up = np.array([aspect, aspect, 1, 1]) * margins_of(aspect, width) * tangent
     aside, z_wide = _fitted(a, c, left, right_)
     above, z_high = _fitted(b, c, down, up)
     z = max(z_wide, z_high, float(c.max()) + 0.5 * extent.reach)
@@ -142,9 +144,9 @@ def sight_of(extent: Extent, aspect: float = ASPECT, width: float = WIDTH) -> tu
 
 
 def _fitted(across: Array, toward: Array, low: float, high: float) -> tuple[float, float]:
-    """What the camera's coordinate across is at z = 0, twice; and the least z.
+    """Twice the camera's coordinate across at z = 0, and the least z.
 
-    It lies between upper - high z and low z - lower; the middle of these is taken.
+    It lies between upper - high z and low z - lower; the result is their mean.
     """
     upper = float((across + high * toward).max())
     lower = float((-across + low * toward).max())

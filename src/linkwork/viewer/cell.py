@@ -56,20 +56,20 @@ class CellRobot(ViewedRobot):
         return self.device.cell.dynamics(self.name)
 
     def gravity_force(self) -> Array:
-        """(joints,) gravity compensation of the joints and what they carry [N m] or [N]."""
+        """(joints,) gravity compensation of the joints, including carried objects [N m] or [N]."""
         force = self.dynamics.gravity_force(self._owner.state)
         return force if self.fixed else force[BASE_NV:]
 
     def mass_matrix(self) -> Array:
-        """Mass matrix, with what is carried."""
+        """Mass matrix, including carried objects."""
         return self.dynamics.mass_matrix(self._owner.state)
 
     def total_mass(self) -> float:
-        """Mass [kg], with what is carried."""
+        """Mass [kg], including carried objects."""
         return float(self.dynamics.total_mass(self._owner.state))
 
     def com(self) -> Array:
-        """(3,) center of mass in the world, with what is carried."""
+        """(3,) center of mass in the world, including carried objects."""
         return self.dynamics.com(self._owner.state)
 
 
@@ -148,7 +148,7 @@ class ViewedCell:
     def _single(self, state: State) -> State:
         self.cell.check_state(state)
         if state.batch_shape:
-            raise ShapeError(f"state: expected a single one, got a batch {state.batch_shape}")
+            raise ShapeError(f"state: expected a single state, got a batch {state.batch_shape}")
         return state
 
 

@@ -1,6 +1,6 @@
-"""Pictures of numbers: matrices as images, forces as bars, small tables. HTML and SVG.
+"""Charts as HTML and SVG: matrices as images, forces as bars, small tables.
 
-Names come from files, so every text is escaped before it becomes part of a page.
+Names come from files, so every string is escaped before it becomes part of a page.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from linkwork.viewer.colors import hexadecimal, load_colors, signed_colors
 
 WIDTH = 300  # of a chart [pixels]
 ROW = 16  # height of a bar with its label [pixels]
-MOST_LETTERS = 20  # of a label beside a bar
-MOST_COLUMNS = 10  # of a matrix that is written in numbers
+MOST_LETTERS = 20  # of the label of a bar
+MOST_COLUMNS = 10  # of a matrix that is drawn with its values
 STRONG = 150  # opacity of a color on which white letters are read best, 0 to 255
-LEAST = 1e-300  # smaller numbers are written as 0
+LEAST = 1e-300  # smaller values are written as 0
 KEPT = "white-space:pre"  # in one line
 PIXELS = "image-rendering:pixelated;outline:1px solid #8886"
 
@@ -33,7 +33,7 @@ def heat_map(
 ) -> str:
     """A matrix as a picture on a page: blue negative, clear zero, red positive.
 
-    Up to ten columns, the numbers are written into it; else it is an image of a pixel per entry.
+    Up to ten columns, the values are written into it; else it is an image with a pixel per entry.
 
     Args:
         matrix: (rows, columns).
@@ -53,7 +53,7 @@ def heat_map(
 
 
 def _written_map(numbers: Array, rows: Sequence[str], columns: Sequence[str], width: int) -> str:
-    """A small matrix as SVG, with its numbers, their names, and both where the pointer rests."""
+    """A small matrix as SVG, with its values and names, and a tooltip with both."""
     high, wide = numbers.shape
     left, top = _room_for(rows), _room_for(columns)
     cell = (width - left) / max(wide, 6)
@@ -96,7 +96,7 @@ def _written_map(numbers: Array, rows: Sequence[str], columns: Sequence[str], wi
 
 
 def _room_for(names: Sequence[str]) -> float:
-    """Space for names beside a picture [pixels]."""
+    """Space for the names of rows or columns [pixels]."""
     return 4.5 * max((len(_short(name, 14)) for name in names), default=-2) + 9
 
 
@@ -109,7 +109,7 @@ def _decimals(numbers: Array) -> tuple[int, int]:
 
 
 def _entry(value: float, exponent: int, digits: int) -> str:
-    """A number of a matrix, short: 0 where it rounds to zero."""
+    """An entry of a matrix, short: 0 if it rounds to zero."""
     if not isfinite(value):
         return str(value)
     rounded = round(value / 10.0**exponent, digits)
@@ -143,8 +143,8 @@ def bar_chart(names: Sequence[str], forces: Array, limits: Array) -> str:
     Args:
         names: of the joints' coordinates.
         forces: (n,) [N m] or [N].
-        limits: (n,) largest force either way; infinite where there is none, and then the bar has no
-            color of its own and is drawn against the largest force without a limit.
+        limits: (n,) largest force either way; infinite where there is none; the bar is then gray
+            and drawn relative to the largest force without a limit.
     """
     shares, bounded = shares_of(forces, limits), np.isfinite(limits) & (limits > 0)
     colors = load_colors(shares)
@@ -183,7 +183,7 @@ def _svg(width: float, height: float, size: int, content: str) -> str:
 
 
 def table(rows: Sequence[tuple[str, str]]) -> str:
-    """Two columns as HTML, texts escaped."""
+    """Two columns as HTML; strings are escaped."""
     cells = "".join(
         f"<tr><td style='padding-right:0.8em;{KEPT if right else ''}'>{escape(left)}</td>"
         f"<td style='font-family:monospace;{KEPT}'>{escape(right)}</td></tr>"
@@ -193,7 +193,7 @@ def table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def listed_numbers(numbers: ArrayLike, digits: int = 4) -> str:
-    """Numbers below each other where several lists stand below each other, no signed zeros."""
+    """Values of equal width, without signed zeros."""
     rounded = np.round(np.asarray(numbers, float), digits) + 0.0
     return " ".join(f"{number:{digits + 3}.{digits}f}" for number in rounded.ravel().tolist())
 

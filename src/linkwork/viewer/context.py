@@ -1,4 +1,4 @@
-"""What the parts of a viewer share: the server, one lock, and a thread that redraws."""
+"""Shared parts of a viewer: the server, one lock, and a thread that redraws."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ViewerContext:
             self._suppressed = before
 
     def run(self, act: Callable[[], None]) -> None:
-        """Run what a control asks for, unless callbacks are suppressed; errors go to the page."""
+        """Run the action of a control, unless callbacks are suppressed; errors go to the page."""
         with self.lock:
             if self._suppressed:
                 return
@@ -103,7 +103,7 @@ class RedrawThread:
             self._requested.clear()
             try:
                 again = self._work()
-            except Exception as error:  # noqa: BLE001 - the page must not freeze, whatever it is
+            except Exception as error:  # noqa: BLE001 - the page must not freeze
                 again = False
                 self._report(error)
             if again:

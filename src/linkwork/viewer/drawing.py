@@ -26,7 +26,7 @@ SEGMENTS = 32  # around a round shape
 RINGS = 16  # from pole to pole of a ball
 ROUNDING = 1e-12  # radii below this fraction of the largest are those of a pole
 TYPICAL = 0.2  # distance between the joints of a robot whose links have no length [m]
-BOX_EDGE = 0.3  # of a box in place of a mesh, in typical distances between joints
+BOX_EDGE = 0.3  # of the box that replaces a mesh, in typical distances between joints
 STICK = 0.06  # radius of a stick between joints, of a robot without shapes, in the same
 
 
@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """What is drawn of each link, and what could not be."""
+    """The surfaces of each link, and notes about those that could not be drawn."""
 
     parts: dict[str, list[Part]]
     notes: list[str]
@@ -72,7 +72,7 @@ def drawing_of(model: Model) -> Drawing:
 
 
 def drawing_of_shapes(shapes: dict[str, tuple[Shape, ...]], typical: float = TYPICAL) -> Drawing:
-    """The surfaces of shapes by the name of what they are fixed to.
+    """The surfaces of shapes by the name of the link or frame that they are fixed to.
 
     Args:
         shapes: to draw.
@@ -182,7 +182,7 @@ def surface_of(geometry: Box | Cylinder | Capsule | Sphere) -> Surface:
 
 
 def box(size: tuple[float, float, float]) -> Surface:
-    """A box about the origin; each side has vertices of its own, so that its edges look sharp."""
+    """A box about the origin; sides share no vertices, so that edges look sharp."""
     vertices: list[list[float]] = []
     faces: list[list[int]] = []
     for axis in range(3):
@@ -239,14 +239,14 @@ def _revolved(radii: list[float], heights: list[float]) -> Surface:
     rings[..., :2] = r[:, None, None] * around
     rings[..., 2] = z[:, None]
     here = np.arange(SEGMENTS)
-    beside = (here + 1) % SEGMENTS
+    following = (here + 1) % SEGMENTS
     faces: list[Array] = [np.zeros((0, 3), dtype=np.intp)]
     for ring in range(len(r) - 1):
         low, high = ring * SEGMENTS, (ring + 1) * SEGMENTS
         if r[ring] > 0:
-            faces.append(np.stack([low + here, low + beside, high + beside], axis=-1))
+            faces.append(np.stack([low + here, low + following, high + following], axis=-1))
         if r[ring + 1] > 0:
-            faces.append(np.stack([low + here, high + beside, high + here], axis=-1))
+            faces.append(np.stack([low + here, high + following, high + here], axis=-1))
     return Surface(rings.reshape(-1, 3), np.concatenate(faces))
 
 
@@ -268,7 +268,7 @@ def read_mesh(mesh: Mesh) -> tuple[list[tuple[Surface, Rgb | None]], str]:
         the surfaces, and the reason if there are none; one of the two is empty.
     """
     if mesh.path is None:
-        where = f"; searched {len(mesh.searched)} places" if mesh.searched else ""
+        where = f"; searched {len(mesh.searched)} locations" if mesh.searched else ""
         return [], f"mesh {mesh.filename!r} not found{where}"
     try:
         pieces = _pieces(mesh.path, Path(mesh.path).stat().st_mtime_ns)

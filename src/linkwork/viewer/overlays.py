@@ -76,17 +76,17 @@ class Overlays:
         self._velocity(poses)
         self._manipulability(poses)
 
-    def _visible(self, name: str, wanted: bool) -> bool:
+    def _visible(self, name: str, visible: bool) -> bool:
         if name in self._nodes:
-            self._nodes[name].visible = wanted
-        return wanted
+            self._nodes[name].visible = visible
+        return visible
 
     def _com(self) -> None:
         names = ("com", "com_ground", "com_line")
-        wanted = self.shown.com and self._robot.total_mass() > 0
+        visible = self.shown.com and self._robot.total_mass() > 0
         for name in names:
-            self._visible(name, wanted)
-        if not wanted:
+            self._visible(name, visible)
+        if not visible:
             return
         com = self._robot.com()
         below = np.array([com[0], com[1], self._extent.ground])
@@ -123,7 +123,7 @@ class Overlays:
         placed = robot.joint_axes()
         colors = load_colors(shares_of(robot.gravity_force(), robot.efforts()))
         if "torques" not in self._nodes:
-            # Wider than what covers most joints.
+            # Wider than most joints.
             radius = min(0.34 * self._size, LARGEST_DISC * self._extent.reach)
             scales = np.tile([radius, radius, 0.15 * radius], (len(placed), 1))
             name = node(robot.name, "torques")
@@ -218,7 +218,7 @@ def inertia_ellipsoids(links: Sequence[Link]) -> list[tuple[str, Ellipsoid, bool
 
     The ellipsoid is the homogeneous one of the same mass and inertia: with principal moments I,
     its radii are r_i^2 = 5 (I_j + I_k - I_i) / (2 m). Where a radius would be imaginary, the
-    inertia is unphysical, and its absolute value is taken.
+    inertia is unphysical, and its absolute value is used.
     """
     bad = {link.name for link in unphysical_links(links)}
     ellipsoids: list[tuple[str, Ellipsoid, bool]] = []
@@ -259,7 +259,7 @@ def manipulability(jacobian: Array) -> float:
 
 
 def _drawable(radii: Array) -> Array:
-    """Radii that are neither zero nor beyond what can be drawn."""
+    """Radii limited to a range that can be drawn."""
     radii = np.minimum(np.nan_to_num(radii, nan=0.0, posinf=LARGEST_RADIUS), LARGEST_RADIUS)
     return np.maximum(radii, max(LEAST_RATIO * float(radii.max()), LEAST_RADIUS))
 
@@ -336,15 +336,15 @@ def add_arrow(
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"name: expected the name of the arrow, got {shown(name)}")
     ends: list[Array] = []
-    for what, value in (("start", start), ("vector", vector)):
+    for argument, value in (("start", start), ("vector", vector)):
         try:
             point = np.asarray(value, dtype=float)
         except (TypeError, ValueError):
-            raise ArgumentError(f"{what}: expected three numbers, got {shown(value)}") from None
+            raise ArgumentError(f"{argument}: expected three floats, got {shown(value)}") from None
         if point.shape != (3,):
-            raise ShapeError(f"{what}: expected (3,), got {point.shape}")
+            raise ShapeError(f"{argument}: expected (3,), got {point.shape}")
         if not np.isfinite(point).all():
-            raise ValueRangeError(f"{what}: is not finite")
+            raise ValueRangeError(f"{argument}: is not finite")
         ends.append(point)
     points = np.array([[ends[0], ends[0] + ends[1]]], dtype=np.float32)
     length = float(np.linalg.norm(ends[1]))

@@ -38,7 +38,7 @@ class RobotPanel:
             robot: whose controls they are.
             actions: the controller, whose methods are their actions.
             frames: depth and name of each frame, in the order of the tree.
-            notes: what could not be drawn.
+            notes: shapes that could not be drawn.
             movable_base: whether the base may be moved by hand.
         """
         self._gui, self._robot, self._actions = server.gui, robot, actions
@@ -224,7 +224,7 @@ class RobotPanel:
 
 
 def choose_robot(server: Any, folders: Mapping[str, Any]) -> None:
-    """With several robots, a list says whose controls are shown."""
+    """With several robots, a list selects the one whose controls are shown."""
     if len(folders) < 2:
         return
     chosen = server.gui.add_dropdown("Robot", tuple(folders), order=0.5)

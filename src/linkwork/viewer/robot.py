@@ -1,7 +1,7 @@
 """The state of a robot in the viewer, and the quantities that are shown. Independent of the page.
 
 Inside, every robot has a floating base, so that it can be placed anywhere. If it is `fixed`, its
-joints move it, and its base only moves when the user places it.
+joints move, and its base only moves when the user moves it.
 
 A joint of one coordinate has one slider: its position. Any other joint has one for each of its
 velocity coordinates: the step that leads from its neutral position to where it is.
@@ -72,7 +72,7 @@ class Slider:
 
 
 def sliders_of(kd: KinDyn) -> list[Slider]:
-    """The sliders of all joints that have coordinates of their own, in the order of s."""
+    """The sliders of all independent joints, in the order of s."""
     sliders: list[Slider] = []
     for name in kd.joint_names:
         joint = kd.model.joint(name)
@@ -148,7 +148,7 @@ class ViewedRobot:
 
         Args:
             robot: a `KinDyn` determines the base, gravity, and whether the base floats.
-            name: on the page; that of the model if not given.
+            name: on the page; default: the name of the model.
         """
         if isinstance(robot, Model):
             robot = KinDyn(robot, floating=False)
@@ -178,7 +178,7 @@ class ViewedRobot:
         return np.asarray(self.kd.normalize(self._with_base("q", q, self.q[:BASE_NQ])))
 
     def velocity(self, nu: ArrayLike | None) -> Array:
-        """A velocity with that of the base, which is zero if not given."""
+        """A velocity with that of the base, which is zero by default."""
         if nu is None:
             return np.zeros(self.kd.nv)
         return self._with_base("nu", nu, np.zeros(BASE_NV))
@@ -188,7 +188,7 @@ class ViewedRobot:
         try:
             vector = np.asarray(value, dtype=float)
         except (TypeError, ValueError):
-            text = f"{what}: expected an array of numbers, got {shown(value)}"
+            text = f"{what}: expected an array of floats, got {shown(value)}"
             raise ArgumentError(text) from None
         size = self.kd.nq if what == "q" else self.kd.nv
         joints = size - len(base)
@@ -202,7 +202,7 @@ class ViewedRobot:
         return vector
 
     def move_slider(self, slider: Slider, value: float) -> None:
-        """Move one joint; the robot is at rest then."""
+        """Move one joint; velocities become zero."""
         self.q = with_slider(self.kd, self.q, slider, value)
         self.nu = np.zeros(self.kd.nv)
 

@@ -1,4 +1,4 @@
-"""One robot on the page: its nodes in the scene, its controls, and what they do."""
+"""One robot on the page: its nodes in the scene, its controls, and their actions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RobotController:
             context: shared by the controllers.
             robot: its state.
             drawing: the surfaces of its links.
-            extent: of the whole scene.
+            extent: of the entire scene.
             in_cell: whether it is a device of a workcell, which draws all links itself and decides
                 where the base is.
         """
@@ -245,7 +245,7 @@ class RobotController:
 
 
 def frame_tree(model: Model, base: str) -> list[tuple[int, str]]:
-    """Depth and name of all frames: each link, the further frames on it, then what it carries."""
+    """Depth and name of all frames: each link, its further frames, then its child links."""
     depth: dict[str, int] = {}
     children: dict[str | None, list[str]] = {}
     start = model.frame(base).link

@@ -141,7 +141,7 @@ class Triads:
 
 
 class DragHandles:
-    """Handles by which a user drags a pose; they follow `place` unless a user holds them."""
+    """Handles by which a user drags a pose; they follow `place` unless a user drags them."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class DragHandles:
             name: of their node.
             scale: their size [m].
             dragged: called with the pose (4, 4) in the world to which they were dragged.
-            released: called when the user lets go, to place them where they belong.
+            released: called when the user releases them, to move them back to the pose.
         """
         self._context, self._held = context, False
         self._dragged, self._released = dragged, released

@@ -1,4 +1,4 @@
-"""The server of the page: viser, bound to this machine, open to its own pages only.
+"""The server of the page: viser, bound to this machine, accepting connections of its pages only.
 
 A browser lets every web page open a websocket to this machine, and names that page in the header
 `Origin`. viser's server does not check it, so a page of the internet could move the robot and read
@@ -30,22 +30,22 @@ LOCAL = "127.0.0.1"
 FIRST_PORT = 8080
 STANDARD_PORTS = {"http": 80, "https": 443}
 OTHER_NAME = (
-    "The viewer does not answer to this name. Open it by its IP address or as localhost, or give "
+    "The viewer does not answer to this name. Open it by its IP address or as localhost, or pass "
     "the name as the host of the viewer: linkwork view ROBOT --host NAME\n"
 )
 _starting = Lock()  # one server at a time
 
 
 def open_server(host: str, port: int | None, title: str) -> Any:
-    """Start the server; `server.get_port()` says where.
+    """Start the server; `server.get_port()` returns its port.
 
     Args:
         host: the address to listen at.
-        port: to listen on; 0 for any that is free; if not given, 8080 or the next that is free.
+        port: to listen on; 0 for any free port; by default, 8080 or the next free port.
         title: on the page.
 
     Raises:
-        SourceError: the port is taken.
+        SourceError: the port is in use.
     """
     viser = viewer_package("viser")
     if port is not None and (isinstance(port, bool) or not isinstance(port, int)):
@@ -56,10 +56,10 @@ def open_server(host: str, port: int | None, title: str) -> Any:
         _check_free(host, port)
 
     class Server(viser.ViserServer):
-        """A server that no page can make available to the whole internet."""
+        """A server that no page can share on the internet."""
 
         def request_share_url(self, verbose: bool = True) -> None:
-            """Do nothing: what is bound to this machine stays there."""
+            """Do nothing: the server stays bound to this machine."""
             del verbose
 
     with own_pages_only(host), redirect_stdout(StringIO()):  # it prints a box
@@ -70,7 +70,7 @@ def open_server(host: str, port: int | None, title: str) -> Any:
 
 
 def _check_free(host: str, port: int) -> None:
-    """Raise if a port is taken: viser would silently use another one."""
+    """Raise if a port is in use: viser would silently use another one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -82,7 +82,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def is_own_page(origin: str | None, host: str | None, configured: str) -> bool:
-    """Whether a websocket was asked for by a page of this server.
+    """Whether a page of this server has requested a websocket.
 
     Args:
         origin: the header `Origin` of the request; None if it has none.
@@ -156,7 +156,7 @@ def own_pages_only(host: str) -> Generator[None, None, None]:
 def _checked(
     process: Callable[[Any, Any], Any] | None, configured: str
 ) -> Callable[[Any, Any], Any]:
-    """Process a request for the page by its own name, or for a websocket of the page."""
+    """Process a request for the page under an accepted host name, or for its websocket."""
 
     def run(connection: Any, request: Any) -> Any:
         origin, host = request.headers.get("Origin"), request.headers.get("Host")

@@ -71,7 +71,7 @@ class Player:
     ) -> None:
         self._kd, self.trajectory, self._clock = kd, trajectory, clock
         self.time, self.speed = 0.0, 1.0
-        self._last: float | None = None  # what the clock showed when time was advanced
+        self._last: float | None = None  # clock reading when time was last advanced
 
     @property
     def playing(self) -> bool:
@@ -142,8 +142,8 @@ def trajectory(
     Args:
         kd: the robot, with a floating base.
         q: (n, nq), or without the base, or either with the time as its first column.
-        times: (n,) [s], increasing; every 1/50 s if not given.
-        what: named in messages.
+        times: (n,) [s], increasing; every 1/50 s by default.
+        what: the name in messages.
     """
     rows = _floats(q, what)
     joints = kd.nq - BASE_NQ
@@ -151,9 +151,9 @@ def trajectory(
     if times is None:
         widths = {joints + 1: True, kd.nq + 1: True, **widths}
     if rows.ndim != 2 or rows.shape[1] not in widths:
-        wanted = f"(n, {joints}) joints or (n, {kd.nq}) with the base"
+        shapes = f"(n, {joints}) joints or (n, {kd.nq}) with the base"
         more = "" if times is not None else ", and one more column if the time comes first"
-        raise ShapeError(f"{what}: expected {wanted}{more}, got {rows.shape}")
+        raise ShapeError(f"{what}: expected {shapes}{more}, got {rows.shape}")
     moments = None if times is None else _floats(times, f"{what}: times")
     if widths[rows.shape[1]]:
         moments, rows = rows[:, 0], rows[:, 1:]
@@ -182,12 +182,12 @@ def _checked(kd: KinDyn, rows: Array, times: Array | None, what: str) -> Traject
     return Trajectory(times, np.asarray(kd.normalize(rows)))
 
 
-def _floats(given: ArrayLike, what: str) -> Array:
+def _floats(values: ArrayLike, what: str) -> Array:
     try:
         with np.errstate(invalid="ignore", over="ignore"):  # values that are not finite are errors
-            return np.asarray(given, dtype=float)
+            return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise ArgumentError(f"{what}: expected an array of numbers, got {shown(given)}") from None
+        raise ArgumentError(f"{what}: expected an array of floats, got {shown(values)}") from None
 
 
 def _array_in(file: Path) -> Array:
@@ -195,7 +195,7 @@ def _array_in(file: Path) -> Array:
         raise SourceError(f"{file}: holds several arrays; save one with np.save")
     try:  # as a memory map, which NumPy compares with the size of the file before it allocates
         mapped = np.load(file, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # noqa: BLE001 - what a damaged header raises is not documented
+    except Exception as error:  # noqa: BLE001 - the errors of a damaged header are not documented
         raise SourceError(f"{file}: cannot be read as a .npy file ({error})") from None
     if mapped.dtype.kind not in "fiub":
         raise ArgumentError(f"{file}: expected an array of numbers, got one of {mapped.dtype}")
@@ -257,16 +257,18 @@ def _named(kd: KinDyn, names: Sequence[str], rows: Array, what: str) -> Trajecto
     """Columns by name; joints that are not named stay where they are when all is neutral."""
     q = np.tile(kd.neutral(), (len(rows), 1))
     times: Array | None = None
-    known = {name: span.start for name, span in kd.layout.q.items() if span.stop - span.start == 1}
+    columns = {
+        name: span.start for name, span in kd.layout.q.items() if span.stop - span.start == 1
+    }
     done: set[str] = set()
     for k, name in enumerate(names):
         if name in done:
-            raise ArgumentError(f"{what}: column {name!r} is there twice")
+            raise ArgumentError(f"{what}: column {name!r} appears twice")
         done.add(name)
-        if name in known:
-            q[:, known[name]] = rows[:, k]
+        if name in columns:
+            q[:, columns[name]] = rows[:, k]
         elif name.lower() in TIME_NAMES:
             times = rows[:, k]
         else:
-            raise name_not_found(f"joint of one coordinate for a column of {what}", name, known)
+            raise name_not_found(f"joint of one coordinate for a column of {what}", name, columns)
     return _checked(kd, q, times, what)

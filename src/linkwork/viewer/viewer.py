@@ -42,7 +42,7 @@ ANY_ADDRESS = ("0.0.0.0", "::")
 
 
 class Viewer:
-    """A page with robots on it. `lw.view` makes one.
+    """A page with robots. `lw.view` creates one.
 
     All methods may be called from any thread. In a notebook, a viewer that is the last value of a
     cell shows its page there.
@@ -140,7 +140,7 @@ class Viewer:
             self._closed = True
             if self._redraw:
                 self._redraw.close()
-            with redirect_stdout(StringIO()):  # it says that it has stopped
+            with redirect_stdout(StringIO()):  # it prints that it has stopped
                 self._server.stop()
 
     # Showing states.
@@ -152,12 +152,12 @@ class Viewer:
         *,
         robot: str | None = None,
     ) -> None:
-        """Show a configuration; as often as you like, from your own loop.
+        """Show a configuration; may be called at any rate, such as in a control loop.
 
         Args:
             q: (nq,) with the base, or the joints alone; by the name of the robot, if there are
                 several; or a `State` of the workcell.
-            nu: the velocity that belongs to it, with or without the base; zero if not given.
+            nu: the velocity, with or without the base; zero by default.
             robot: which one; not needed if there is only one.
         """
         if self._cell is None and not isinstance(q, (State, Mapping)):
@@ -212,7 +212,7 @@ class Viewer:
 
         Args:
             source: a .npy or .csv file, or an array (n, nq), with or without the base.
-            times: (n,) of an array [s]; every 1/50 s if not given.
+            times: (n,) of an array [s]; every 1/50 s by default.
             robot: which one; not needed if there is only one.
             start: whether to play at once; else it stands at its start.
         """
@@ -221,7 +221,9 @@ class Viewer:
             kd = controller.robot.kd
             if isinstance(source, (str, PathLike)):
                 if times is not None:
-                    raise ArgumentError("times: a file has its own; they are for arrays")
+                    raise ArgumentError(
+                        "times: expected with arrays only; a file contains its times"
+                    )
                 controller.load(read_trajectory(kd, source))
             else:
                 controller.load(trajectory(kd, source, times))
@@ -238,7 +240,7 @@ class Viewer:
         opacity: float | None = None,
         robot: str | None = None,
     ) -> None:
-        """Show or hide what the tab `Look` offers; what is not given stays as it is."""
+        """Set the options of the tab `Look`; options that are None do not change."""
         with self._context.lock:
             panel = self._controller(robot).panel
             looks = {"com": com, "inertias": inertias, "torques": torques, "opacity": opacity}
@@ -302,7 +304,7 @@ class Viewer:
         color: Rgb = COM,
         radius: float = 0.01,
     ) -> Any:
-        """Draw an arrow, such as a force; another of the same name takes its place.
+        """Draw an arrow, such as a force; it replaces an arrow of the same name.
 
         Args:
             name: of the arrow.
@@ -324,7 +326,7 @@ class Viewer:
             if len(self._robots) == 1:
                 return next(iter(self._robots.values()))
             names = ", ".join(self._robots)
-            raise ArgumentError(f"say which robot: {names}" if names else "there is no robot")
+            raise ArgumentError(f"name the robot: {names}" if names else "there is no robot")
         if not isinstance(name, str) or name not in self._robots:
             raise name_not_found("robot", name, self._robots)
         return self._robots[name]
@@ -347,7 +349,7 @@ class Viewer:
             self._redraw.wake()
 
     def _tick(self) -> bool:
-        """Advance trajectories and draw what has changed; returns whether to run again."""
+        """Advance trajectories and draw changes; returns whether to run again."""
         with self._context.lock:
             if self._closed:
                 return False
@@ -370,7 +372,7 @@ class Viewer:
     def _draw(self) -> None:
         """Draw everything that has moved."""
         names = set(self._moved_names)
-        self._moved_names -= names  # what moves meanwhile is drawn next time
+        self._moved_names -= names  # later movements are drawn next time
         self._charts_due |= names
         if self._cell is not None and names:
             self._cell.draw()
@@ -378,7 +380,7 @@ class Viewer:
             controller.draw()
 
     def _draw_charts(self) -> bool:
-        """Draw charts and traces of what has moved; returns whether there was any."""
+        """Draw charts and traces of robots that have moved; returns whether there were any."""
         names, self._charts_due = self._charts_due, set()
         for controller in self._controllers_of(names):
             controller.draw_charts()
@@ -419,12 +421,12 @@ def view(
 
     Args:
         things: a robot as `Model` or `KinDyn`, or several, or robots by name, or one `WorkCell`.
-            Robots at the origin are put side by side. The base of a `Model` is fixed, that of a
-            `KinDyn` is what it says.
-        state: of the workcell; its default state if not given.
+            Robots at the origin are put side by side. The base of a `Model` is fixed; a `KinDyn`
+            states whether its base floats.
+        state: of the workcell; by default, its default state.
         host: the address to listen at. Only this machine can see the page, unless it is another
             one, such as "0.0.0.0".
-        port: to listen on; 0 for any that is free; if not given, 8080 or the next that is free.
+        port: to listen on; 0 for any free port; by default, 8080 or the next free port.
         open_browser: whether to open the page in a browser.
         dark: whether the page is dark at first.
 
@@ -434,7 +436,7 @@ def view(
 
     Raises:
         MissingPackageError: viser or trimesh is not installed.
-        SourceError: the port is taken.
+        SourceError: the port is in use.
     """
     viewer_package("viser")
     if find_spec("trimesh") is None:  # it is imported when a mesh is read, which takes a second
@@ -473,12 +475,12 @@ def _viewed_robots(things: tuple[Any, ...]) -> list[ViewedRobot]:
 
 def _make_names_unique(robots: list[ViewedRobot]) -> None:
     """Add numbers to names that occur more than once."""
-    taken: set[str] = set()
+    names: set[str] = set()
     for robot in robots:
         name, k = robot.name, 2
-        while robot.name in taken:
+        while robot.name in names:
             robot.name, k = f"{name} {k}", k + 1
-        taken.add(robot.name)
+        names.add(robot.name)
 
 
 def _spread(robots: list[ViewedRobot]) -> None:
