@@ -119,6 +119,7 @@ class KinDynCore:
         if not isinstance(model, Model):
             hint = "; lw.load reads a file" if isinstance(model, str) else ""
             raise ArgumentError(f"model: expected a Model, got {shown(model)}{hint}")
+        is_default_base = base is None
         base = model.default_base if base is None else base
         model.frame_index(base)
         fall = as_floats(gravity, "gravity")
@@ -128,7 +129,8 @@ class KinDynCore:
             raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
         if floating is None:
             floating = True
-            _hint_at_fixed_base(model, base)
+            if is_default_base:  # whoever chooses a base knows that it floats
+                _hint_at_fixed_base(model, base)
         if base_pose is not None and floating:
             text = "base_pose: a floating base has its pose in q; it is for floating=False"
             raise ArgumentError(text)
