@@ -123,7 +123,7 @@ FOREIGN_NAMES = {
 
 
 def no_attribute(kindyn: object, name: str) -> AttributeError:
-    """The error for an attribute that a `KinDyn` does not have: what it is called here."""
+    """The error for an unknown attribute of a `KinDyn`; it suggests the name used here."""
     here = FOREIGN_NAMES.get(name)
     text = f"KinDyn has no attribute {name!r}"
     if here is not None:

@@ -20,7 +20,7 @@ SAME = 1e-9  # numbers that differ by less, relative to the larger or absolute, 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that differs: of which part, what it is, and how it is in both robots."""
+    """One difference: the part, the property, and its value in both robots."""
 
     element: str  # such as "joint 'elbow'"
     what: str  # such as "upper limit"; "" if only one robot has the part

@@ -87,7 +87,7 @@ Geometry: TypeAlias = Box | Cylinder | Capsule | Sphere | Mesh
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Colour and texture of a visual."""
+    """Color and texture of a visual."""
 
     name: str = ""
     rgba: tuple[float, float, float, float] | None = None  # each 0 to 1

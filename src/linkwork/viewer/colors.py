@@ -22,7 +22,7 @@ ANGULAR: Rgb = (235, 130, 40)
 TRACE: Rgb = (200, 60, 160)
 MANIPULABILITY: Rgb = (120, 90, 210)
 
-# From no load to full load: each color is for the share beside it.
+# From no load to full load: each color, and its share of the load.
 _LOAD_SHARES = (0.0, 0.5, 0.8, 1.0)
 _LOAD_COLORS = ((90, 190, 110), (240, 210, 70), (240, 140, 50), (220, 40, 40))
 NEGATIVE: Rgb = (45, 105, 205)

@@ -91,7 +91,7 @@ def hessian(program: Program, wrt: str | Sequence[str], *, units: Units = ()) ->
 
 
 def jvp(program: Program, wrt: str | Sequence[str], *, units: Units = ()) -> Program:
-    """Multiply the Jacobian by a tangent.
+    """Compute the product of the Jacobian and a tangent.
 
     Args:
         program: the program to differentiate.

@@ -87,7 +87,7 @@ class Differentiable:
         return self.derivative("vjp", wrt)
 
     def derivative(self, kind: Kind, wrt: tuple[str, ...] = ()) -> Kernel:
-        """Return a derivative by its kind, created on first use.
+        """Return the derivative of a kind, created on first use.
 
         Args:
             kind: "jacobian", "gradient", "hessian", "jvp" or "vjp"; or "hvp", the Hessian times a

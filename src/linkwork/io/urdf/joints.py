@@ -32,7 +32,7 @@ DEFAULT_AXIS: Triple = (1.0, 0.0, 0.0)
 # ones are rounded unit vectors, such as 0.707 0.707 0.
 UNIT_NOTICE = 1e-3
 # Angle limits between two revolutions in radians and two revolutions in degrees may be degrees by
-# mistake. Larger ones, such as 1e16, mean "unlimited" in some files.
+# error. Larger ones, such as 1e16, mean "unlimited" in some files.
 MAX_PLAUSIBLE_ANGLE, MAX_DEGREES = 4 * math.pi, 720.0
 
 ELEMENTS = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
@@ -164,7 +164,7 @@ def _read_limits(part: Part, kind: str) -> Limits:
         limit.error(f"limit lower {lower:g} is above upper {upper:g}")
         return NO_LIMITS
     if kind == "revolute" and MAX_PLAUSIBLE_ANGLE < max(abs(lower), abs(upper)) <= MAX_DEGREES:
-        message = f"limits {lower:g} and {upper:g} are radians; they may be degrees by mistake"
+        message = f"limits {lower:g} and {upper:g} are radians; they look like degrees"
         limit.note(message)
     return Limits(lower=lower, upper=upper, **values)
 
