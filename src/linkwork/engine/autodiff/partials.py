@@ -33,7 +33,7 @@ def partial_derivatives(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr
 
 
 def masked(entry: Expr, partial: Expr | float) -> Expr:
-    """Compute the product of a derivative and a partial derivative, where 0 times infinity or NaN is 0.
+    """The product of a derivative and a partial derivative, where 0 times infinity or NaN is 0.
 
     If the partial derivative is finite, the result is the unmasked product, so that second
     derivatives are correct even where the first factor is 0.
