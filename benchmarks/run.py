@@ -30,6 +30,7 @@ from as_called import as_called
 from bridges_casadi import bridges_casadi
 from bridges_jax import bridges_jax
 from bridges_torch import bridge_torch
+from constrained import constrained
 from derivatives import analytic, starts, sweeps
 from exported import exported
 from grid import grid
@@ -81,6 +82,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "growth": lambda: growth(patience, **sizes),
         "derivatives": lambda: analytic(patience),
         "sweeps": lambda: sweeps(patience),
+        "constrained": lambda: constrained(patience),
         "grid": lambda: grid(patience),
         "workcell_dynamics": lambda: workcell_dynamics(patience),
         "starts": lambda: starts(1 if quick else 2),
