@@ -44,35 +44,34 @@ def ik(
 
     Args:
         kd: the robot.
-        targets: by frame, a pose (..., 4, 4) or a position (..., 3) in the world. Optional if `com`
-            is passed.
+        targets: for each frame, by name, a pose (..., 4, 4) or a position (..., 3) in the world.
+            Optional if `com` is passed.
         q0: (..., nq) start of the search; default neutral. Positions outside of the limits are
             clamped. All leading axes are broadcast against each other.
         com: (..., 3) target of the center of mass.
         fixed: frames that keep their pose at q0, such as feet on the ground.
         hold: joints that keep their position, and "base" for a floating base.
-        posture: (..., nq) a preferred configuration: the result is near to it, as far as the
-            targets allow.
-        posture_weight: weight of the difference to the posture; targets have weight 1 per meter and
-            radian.
+        posture: (..., nq) preferred configuration: the result is as close to it as the targets
+            allow.
+        posture_weight: weight of the difference from the posture; targets have weight 1 per meter
+            and radian.
         weights: weights of targets, by frame or "com": one number, or two for position and
             rotation. They matter if the targets cannot all be reached. A weight of 0 ignores that
             part: with (1, 0), only the position of a pose is a target.
         limits: whether the result stays within the joint limits.
         tolerance: the largest distance [m] and angle [rad] at which a target counts as reached: one
             number for both, or two.
-        max_iterations: the largest number of steps from one start.
+        max_iterations: largest number of iterations from one start.
         restarts: number of random configurations to start from if the search from q0 fails; those
             nearest to the target are tried first. Joints that are held and a floating base start as
             in q0.
         seed: seed of the random starts; the same seed returns the same result.
 
     Returns:
-        The result, for each row of the batch. Each row has the result that it would have alone, up
-        to rounding.
+        An `IkResult` with one entry for each row of the batch, such as `q` (..., nq) and
+        `converged` (...). A row has the same result as in a call of its own, up to rounding.
 
-    Parameters of the robot, if it has any, have their nominal values. All computations are in
-    float64.
+    Model parameters of `kd`, if any, have their nominal values. All computations are in float64.
 
     The method is Levenberg-Marquardt; the residual of a rotation is its rotation vector. All steps
     of a batch run in compiled code, on all cores.

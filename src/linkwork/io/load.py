@@ -36,19 +36,20 @@ def load(
     package_dirs: Folders = (),
     xacro_args: Mapping[str, str] | None = None,
 ) -> Model:
-    """Load a robot.
+    """Load a robot from a URDF, MJCF or xacro file.
 
     Args:
-        source: path of a URDF or MJCF file, or its content as a string; or the name of a robot,
-            such as `arm`, which is bundled, or `talos` of the package example-robot-data. MJCF
-            needs the package `mujoco`, xacro the package `xacro`.
-        strict: whether warnings are errors, except those about repairs.
+        source: path of the file, or its content as a string; or the name of a robot, such as `arm`,
+            which is bundled, or `talos` from the package example-robot-data. MJCF files need the
+            package `mujoco`, xacro files the package `xacro`.
+        strict: whether to raise an error instead of a warning, except for warnings about repairs.
         repair: whether to replace unphysical inertias by the nearest physical ones, and to use the
             first of several elements where URDF allows only one.
-        mimic: whether joints that mimic others depend on them; if not, they move independently. In
-            MJCF these are linear joint equalities.
-        package_dirs: folders that contain the packages of `package://` names. Meshes are optional.
-        xacro_args: values of the arguments of a xacro file, by name.
+        mimic: whether to apply `<mimic>` of URDF and linear joint equalities of MJCF; if False,
+            these joints move independently.
+        package_dirs: folders in which the packages of `package://` addresses are searched. Meshes
+            that are not found are not an error.
+        xacro_args: arguments of a xacro file, by name.
 
     Returns:
         The robot, with links and joints in the order of the file.
@@ -60,7 +61,7 @@ def load(
             with its line.
 
     Warns:
-        LinkworkWarning: once per file, with everything that is doubtful.
+        LinkworkWarning: one for the file, with a list of everything that is doubtful.
     """
     reading = read(
         source, repair=repair, mimic=mimic, package_dirs=package_dirs, xacro_args=xacro_args

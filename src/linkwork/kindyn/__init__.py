@@ -22,41 +22,43 @@ class KinDyn(
     ConfigurationMethods,
     KinematicDerivativeMethods,
 ):
-    """Every quantity of one robot, as compiled functions. Stateless, thread-safe, picklable.
+    """Kinematics and dynamics of one robot, as compiled functions.
 
-    Two are equal if their models and options are. The methods take, where they need them:
+    A KinDyn is stateless, immutable, thread-safe and picklable. Two are equal if their models and
+    options are equal. Arguments have the same meaning in all methods:
 
         q         (..., nq) [base position (3), base quaternion wxyz (4), s]; s if the base is fixed
         nu        (..., nv) [base velocity (6), s_dot]; s_dot if the base is fixed
         nu_dot    (..., nv) the derivative of nu
         tau       (..., nv) [wrench on the base (6), joint torques and forces]
         frame     name of a link or of an additional frame of the model
-        wrenches  (..., 6) by the name of the frame they act on, dual to the frame's velocity
-        gravity   (..., 3) in the world; that of the KinDyn if not given
+        wrenches  dict: name of a frame -> (..., 6) external [force; torque] that acts on it, in the
+                  axes and about the origin in which the velocity of the frame is expressed
+        gravity   (..., 3) gravity vector in the world; default: the option `gravity`
         parameters (..., n) model parameters, if the KinDyn was created with `parameters`
-        out       an array to write to, instead of a new one
-        threads   how many to use for a large batch; as many as there are cores if not given
+        out       array to which the result is written; default: a new array
+        threads   largest number of threads for a large batch; default: the number of cores
 
-    Leading batch axes `...` broadcast as NumPy's do. Velocities, accelerations, Jacobians and
-    wrenches are in the representation of the KinDyn.
+    Leading batch axes `...` are broadcast as in NumPy. Velocities, accelerations, Jacobians and
+    wrenches are expressed in the velocity representation of the KinDyn.
 
     Args:
         model: the robot.
-        base: the link or frame whose pose and velocity are those of the base; the model's default
-            if not given.
-        floating: whether the base moves freely; if not, it is fixed to the world. It floats if
-            this is not given, with a `FloatingBaseWarning` for robots that look fixed.
-        representation: how velocities of the base and of frames are written: "mixed" (the default),
-            "body" or "inertial".
-        gravity: acceleration of free fall in the world [m/s^2].
-        base_pose: of a fixed base in the world, as `Pose` or (4, 4) matrix; the world's origin if
-            not given.
+        base: the link or frame that is the base; default: `model.default_base`.
+        floating: whether the base moves freely; if False, it is fixed to the world. By default, it
+            floats, with a `FloatingBaseWarning` for robots that look fixed.
+        representation: velocity representation of the base and of frames: "mixed" (default; at the
+            origin of the frame, in world axes), "body" (at the origin of the frame, in its axes)
+            or "inertial" (at the origin of the world, in world axes).
+        gravity: gravitational acceleration in the world [m/s^2].
+        base_pose: pose of a fixed base in the world, as `Pose` or (4, 4) matrix; default: identity.
         dtype: numpy.float64 or numpy.float32.
-        check: whether to look for NaN and infinity in what is given, and name the joint.
-        joint_dynamics: whether the joints' armature, damping and friction enter the dynamics.
-        parameters: model parameters that are inputs of every function, as descriptions of
-            `linkwork.parameters`. Every method then takes `parameters` (..., n), those of the
-            model if not given.
+        check: whether NaN and infinity in inputs raise a `ValueRangeError` that names the joint.
+        joint_dynamics: whether the dynamics include armature, damping and friction of the joints.
+        cut: names of joints to cut in closed loops, instead of those that are chosen by default.
+        parameters: model parameters that become inputs of every function, as descriptions of
+            `linkwork.parameters`. Every method then accepts `parameters` (..., n); default: the
+            values of the model.
     """
 
 

@@ -43,21 +43,23 @@ def assemble(
     fixed: Iterable[str] = (),
     tolerance: float = TOLERANCE,
 ) -> AssemblyResult:
-    """Close the loops of a robot, starting from configurations nearby.
+    """Compute configurations that satisfy the loop constraints, near the given ones.
 
-    Damped Gauss-Newton steps on the manifold of configurations move all joints but the fixed ones,
-    and stay within the limits of the joints. A floating base does not move unless a constraint ties
-    the robot to the world.
+    The method is Levenberg-Marquardt on the configuration manifold, within the joint limits. All
+    joints except the fixed ones can move. A floating base does not move unless a constraint
+    attaches the robot to the world.
 
     Args:
         kd: a `KinDyn` of a model with loops, or a `ConstrainedKinDyn`.
         q: (..., nq) configurations to start from.
-        fixed: names of joints that stay where they are.
-        tolerance: largest error that is taken for closed [m] or [rad].
+        fixed: names of joints that keep their positions.
+        tolerance: largest error of a constraint equation at which it counts as satisfied [m] or
+            [rad].
 
     Returns:
-        the configurations, which of them are closed, the errors, and which loops are open. A row
-        that cannot be closed affects no other.
+        `q` (..., nq); `converged` (...), whether all loops of a row are closed; `errors` (..., m)
+        of the constraint equations; and `failed`, the names of the loops that are open in any row.
+        Rows do not affect each other.
     """
     constrained = _constrained(kd)
     layout = constrained.layout

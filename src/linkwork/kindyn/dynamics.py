@@ -108,13 +108,17 @@ class DynamicsMethods(KinDynCore):
         actuated: Iterable[str] | None = None,
         stabilization: float | tuple[float, float] = 0.0,
     ) -> ConstrainedKinDyn:
-        """The robot with contacts, in addition to the closed loops of its model.
+        """The robot with equality constraints: contacts, and the closed loops of its model.
 
         Args:
-            contacts: frames that keep their pose, or `Contact`s; or a mapping from frames to
-                "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
-            actuated: names of the joints with actuators, which inverse dynamics needs.
-            stabilization: rate [1/s] at which errors of the constraints decay; or a pair of gains.
+            contacts: names of frames that keep their pose, or `Contact` objects; or a mapping from
+                names of frames to "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
+            actuated: names of the actuated joints; required by inverse dynamics.
+            stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
+                with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
+
+        Returns:
+            Functions of the constrained robot, as a `ConstrainedKinDyn`.
 
         Examples:
             >>> kd = lw.KinDyn(lw.load("quadruped"))
@@ -210,14 +214,15 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv) forces behind a motion: tau = M nu_dot + h - sum J^T f.
+        """(..., nv) generalized forces of a motion: tau = M nu_dot + h - sum J^T f.
 
-        First the wrench on a floating base (6), then the joint torques and forces.
+        h is the bias force C nu + g, and f are the external wrenches on the frames. For a floating
+        base, tau starts with the wrench on the base (6). The joint torques and forces follow.
 
         Examples:
             >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
             >>> q, nu, nu_dot = kd.neutral(), np.zeros(kd.nv), np.ones(kd.nv)
-            >>> push = {"tool": [0, 0, -5, 0, 0, 0]}  # 5 N downwards
+            >>> push = {"tool": [0, 0, -5, 0, 0, 0]}  # 5 N downward
             >>> kd.inverse_dynamics(q, nu, nu_dot, wrenches=push).shape
             (8,)
         """
@@ -293,9 +298,10 @@ class DynamicsMethods(KinDynCore):
         """Derivatives of `forward_dynamics`.
 
         Returns:
-            q (..., nv, nv), in the tangent space of `integrate`; nu (..., nv, nv); tau
-            (..., nv, nv), the inverse of the mass matrix; wrenches (..., n, nv, 6), one for each
-            of the n wrenches, in their order. Row i belongs to nu_dot_i.
+            A named tuple of the derivatives of nu_dot with respect to each input; row i of a matrix
+            belongs to nu_dot_i. q (..., nv, nv), in the tangent space of `integrate`; nu
+            (..., nv, nv); tau (..., nv, nv), the inverse of the mass matrix; wrenches
+            (..., n, nv, 6), one matrix for each of the n wrenches, in the order of the dict.
         """
         ...
 

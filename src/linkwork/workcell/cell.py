@@ -42,7 +42,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WorkCell(Editing):
-    """A tree of frames with the root WORLD, and devices that consist of these frames."""
+    """Robots, objects and frames in one world, as a tree of frames with the root WORLD.
+
+    A cell is immutable and has no state: `with_robot`, `with_frame` and similar methods return
+    another cell, and everything that can change is in a `State`.
+
+    Args:
+        name: of the cell.
+        frames: all frames, WORLD first. Usually they are added with `with_frame`.
+        devices: robots, as groups of these frames. Usually they are added with `with_robot`.
+
+    Examples:
+        >>> cell = lw.WorkCell("bench").with_robot("arm", lw.load("arm"), end="tool")
+        >>> cell = cell.with_frame("box", movable=True, attachable=True)
+        >>> state = cell.grip(cell.state(), "box", "arm.tool")
+        >>> cell.world_H_frame("box", state).shape
+        (4, 4)
+    """
 
     name: str
     frames: tuple[CellFrame, ...] = (ROOT,)  # WORLD first

@@ -70,13 +70,16 @@ class CompiledFunction(Kernel):
 def compile_function(
     *positional: Any, dtype: Any = np.float64, **shapes: int | tuple[int, ...]
 ) -> Callable[[Callable[..., Any]], CompiledFunction]:
-    """Decorate a function of arrays: it is traced immediately, and compiled when it is called.
+    """Decorator that compiles a function of NumPy arrays.
+
+    The function is traced when it is decorated: it runs once with symbolic arguments, and its
+    operations are recorded. It is compiled at the first call.
 
     Args:
         positional: not allowed; shapes are passed by name.
         dtype: numpy.float64 or numpy.float32.
-        shapes: the shape of each argument without batch axes; () for a number. An argument without
-            a shape keeps its default.
+        shapes: the shape of each argument without batch axes; () for a scalar. An argument without
+            a shape is a constant with its default value.
 
     Returns:
         A decorator that returns a `CompiledFunction`. Each argument of the compiled function may
