@@ -5,9 +5,15 @@
         '''Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.'''
         ...
 
-Frames, inputs, forces and the type of the result are read from the signature. To add a quantity: a
-function in `algorithms`, and such a declaration. (Type checkers know the names that
-`KinDyn.function` takes from a list in `requests`, which a test compares with the table.)
+Frames, inputs, forces and the type of the result are read from the signature. Names of inputs are
+those of `INPUTS`; a quantity that depends on numbers of the robot takes `parameters`.
+
+To add a quantity: a function in `algorithms`, and such a declaration. The function takes the
+skeleton, the entries of each input, the index of each frame and, by name, fields of `Context`: the
+option `representation` of `KinDyn` is `velocity` there. It returns nested lists of scalars with the
+declared shape, for () one scalar, for a named tuple one such list for each field. Scalars are
+floats, expressions or columns of a batch, also a mass if it is a parameter; so it computes with the
+functions of `spatial.blocks` and does not branch on values. CONTRIBUTING.md lists the other files.
 
 A quantity of the robot becomes an attribute that holds the kernel itself once it was used, so that
 a call passes no Python code. A quantity of frames becomes a method that looks up the kernel of its

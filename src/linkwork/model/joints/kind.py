@@ -12,6 +12,7 @@ A joint has a fixed side and a moving side, which coincide at the neutral positi
     unit_norm         parts of theta that have norm 1
     factors           M(theta) as a product of rotations, translations and quaternions
     subspace_sides    in the axes of which side each column of S is constant
+    closure           the relative motion that the joint prevents, where it closes a loop
 
 and what M always is: whether it rotates, whether it shifts the origin, what it is about the
 opposite axis. Everything is written once, on the scalars of `spatial.blocks`: floats, expressions
@@ -20,7 +21,19 @@ being traced, or columns of a batch. Algorithms call the kind and never check wh
 Derivatives with respect to theta are taken in its tangent space: along theta_dot = J e for each
 unit vector e of nu. Those without a closed form are derived from the other formulas of the kind.
 
-To add a kind, write one class, and put one object of it into `KINDS`.
+To add a kind, write one class, and put one object of it into `KINDS`; CONTRIBUTING.md lists the
+other files. A class defines `pose`, `subspace` and the class variables without a default, and
+
+    subspace_rate         if S depends on theta; then also `subspace_sides`
+    position_jacobian     if theta_dot is not nu
+    moved, between        if a step is not theta + nu
+    unit_norm             if parts of theta have norm 1
+    factors               for poses of workcells in C; else NumPy computes them, with a warning
+    closure               for joints that close a loop: 6 - nv equations; else they raise an error
+    inverse_is_opposite   if that holds; a test checks it for every kind
+    takes_angle_offset    if `pose` adds `axis.angle_offset` to the angle
+
+A rotation that `Closure` does not have also needs rows in `algorithms.constraints.equations`.
 """
 
 from __future__ import annotations
