@@ -440,7 +440,7 @@ READ_BY_ADAM = {
     "joint 'turn': this name is taken": ('name="tip_joint"', 'name="turn"'),
     "no link named 'tipp'": ('<child link="tip"/>', '<child link="tipp"/>'),
     "link 'arm': is the child of 2 joints": ("</robot>", SECOND_PARENT),
-    "2 links are the child of no joint": (
+    "2 links are not the child of a joint": (
         '<link name="tip"/>',
         '<link name="tip"/><link name="x"/>',
     ),

@@ -103,3 +103,24 @@ def test_lumped_and_rerooted_models_keep_their_loops():
     assert model.rerooted("c").n_loops == 1
     for changed in (model.lumped(), model.rerooted("c")):
         assert names(changed.constraints) == ["tie"]
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_what_cannot_represent_loops_raises(tied, tmp_path):
+    """Nothing drops a closing joint or a constraint silently."""
+    model = ring("rrr")
+    if tied:
+        tree = lw.Model(name="chain", links=model.links, joints=model.joints[:2])
+        model = tree.with_constraint("point", "c", name="ca")
+    from linkwork.compat.idyntree.conversion import as_in_idyntree
+    from linkwork.export.pinnzoo.state_order import in_state_order
+
+    for convert in (
+        lw.dump_urdf,
+        lw.dump_mjcf,
+        as_in_idyntree,
+        in_state_order,
+        lambda robot: lw.WorkCell("cell").with_robot("robot", robot),
+    ):
+        with pytest.raises(lw.ModelError, match=r"'(ab|bc|ca)'"):
+            convert(model)

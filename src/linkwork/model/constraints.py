@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from linkwork.errors import (
     Finding,
+    ModelError,
     SourceLocation,
     Suggestions,
     concerning,
@@ -169,6 +170,24 @@ def closing_joints(
             hint = "it cannot be cut: without it, the links fall into two pieces"
             raise model_error(hint, f"joint {name!r}", model.joint(name).location)
     return tuple(joint for joint in model.joints if joint.name in left_out)
+
+
+def require_tree(model: Model, what: str) -> None:
+    """Raise if a robot has closed loops or constraints that `what` cannot represent.
+
+    Raises:
+        ModelError: it has.
+    """
+    closing = closing_joints(model)
+    parts = [(f"joint {one.name!r}", "closes a loop", one.location) for one in closing]
+    parts += [
+        (f"constraint {one.name!r}", f"is a {one.kind} constraint", one.location)
+        for one in model.constraints
+    ]
+    if parts:
+        raise ModelError(
+            [Finding("error", who, f"{why}; {what}", where) for who, why, where in parts]
+        )
 
 
 def opened(model: Model, closing: Sequence[Joint]) -> Model:

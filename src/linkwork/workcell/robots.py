@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from linkwork.errors import ArgumentError, shown
+from linkwork.model.constraints import require_tree
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import Pose, composed, inverted
@@ -38,6 +39,7 @@ class Placement:
 
 def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], RobotDevice]:
     """The frames of a robot in a cell, and its device; `with_robot` documents them."""
+    require_tree(model, "robots in workcells are trees")
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
     base = model.default_base if placement.base is None else placement.base

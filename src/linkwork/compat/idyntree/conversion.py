@@ -28,6 +28,7 @@ from linkwork.errors import ArgumentError, ParseError, shown
 from linkwork.io.urdf.elements import Part, Report
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import read_source
+from linkwork.model.constraints import require_tree
 from linkwork.model.geometry import Shape
 from linkwork.model.joint_motion import neutral_transform
 from linkwork.model.model import Model
@@ -75,6 +76,7 @@ def as_in_idyntree(model: Model, order: Sequence[str] | None = None) -> Model:
     Raises:
         NameNotFoundError: no joint has such a name.
     """
+    require_tree(model, "models of iDynTree are trees")
     fixed = {joint.name for joint in model.joints if joint.kind == "fixed"}
     names = [joint.name for joint in model.joints]
     passed = [model.joint(name).name for name in order or ()]

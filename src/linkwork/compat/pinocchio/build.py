@@ -24,6 +24,7 @@ from linkwork.compat.pinocchio.order import crossings, is_cos_sin_there
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, MissingPackageError, model_error, shown
 from linkwork.kindyn import KinDyn
+from linkwork.model.constraints import require_tree
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import plane_basis
 from linkwork.model.joints.kind import axes_across
@@ -71,6 +72,7 @@ class _Builder:
     """Builds a Pinocchio model, joint by joint outward from the base."""
 
     def __init__(self, kd: KinDyn) -> None:
+        require_tree(kd.model, "to_pinocchio converts trees only")
         self.pin = pinocchio = _pinocchio()
         self.kd, self.tree = kd, kd.tree
         self.model: Any = pinocchio.Model()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.kindyn import KinDyn
+from linkwork.model.constraints import require_tree
 from linkwork.model.model import Model
 from linkwork.model.tree import Visit, walk
 
@@ -20,6 +21,7 @@ def in_state_order(model: Model, base: str | None = None) -> Model:
 
     This is the order in which Pinocchio reads a URDF file, and so the order of PinnZoo's vectors.
     """
+    require_tree(model, "state vectors of PinnZoo are those of trees")
     start = model.default_base if base is None else model.frame(base).link
     visits = walk(model, start, _by_name)
     return replace(model, joints=tuple(visit.joint for visit in visits if visit.joint))

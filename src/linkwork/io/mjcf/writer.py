@@ -26,6 +26,7 @@ from linkwork.errors import ArgumentError, Finding, ModelError, listed, model_er
 from linkwork.io.mjcf.writer_parts import JointWriter, ShapeWriter
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
 from linkwork.model.check import unphysical_links
+from linkwork.model.constraints import require_tree
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
@@ -106,6 +107,7 @@ class _Writer:
 
     def write(self) -> None:
         """Write the complete file."""
+        require_tree(self.model, "closed loops and constraints cannot be written as MJCF yet")
         visits = list(walk(self.model, self.base))
         self._reject_other_world(visits)
         moving = {v.link for v in visits if v.joint and not v.joint.is_fixed}

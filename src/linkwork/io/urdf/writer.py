@@ -18,9 +18,10 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from linkwork.errors import Finding, ModelError, listed, warn_of
-from linkwork.io.urdf.joints import BOUNDED_TYPES, UNLIMITED, URDF_TYPES
+from linkwork.io.urdf.joints import BOUNDED_TYPES, EXTENSION_TYPES, UNLIMITED, URDF_TYPES
 from linkwork.io.urdf.links import MOMENTS
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
+from linkwork.model.constraints import require_tree
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
@@ -93,9 +94,13 @@ def _has_capsules(model: Model) -> bool:
 
 
 def _reject_other_forms(model: Model) -> None:
+    require_tree(model, "URDF describes trees of links only")
     seconds: set[str] = set()
     findings: list[Finding] = []
     for joint in model.joints:
+        if joint.kind not in (*URDF_TYPES, *EXTENSION_TYPES.values(), *EXTENSION_TYPES):
+            text = f"joints of kind {joint.kind!r} cannot be written"
+            findings.append(Finding("error", f"joint {joint.name!r}", text, joint.location))
         if joint.joint_H_second != IDENTITY or joint.second in seconds | {model.default_base}:
             text = f"in URDF, the origin of link {joint.second!r} must be on this joint; "
             text += "model.rerooted() moves the origins of the links"
