@@ -310,7 +310,7 @@ print(*(one.message for one in said if issubclass(one.category, lw.LinkworkWarni
 """
     values, messages = output_of(message).splitlines()
     assert values == "[2.0, 2.0, 2.0]"
-    assert "several versions of linkwork" in messages
+    assert "different versions of linkwork" in messages
 
 
 def test_the_interface_of_xla_has_the_declared_version(kd):
