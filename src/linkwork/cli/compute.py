@@ -140,7 +140,7 @@ def dynamics(
     energies = f"{facts['kinetic_energy']:.{DIGITS}g} J kinetic energy"
     print_text(console, f"{escaped(kd.model.name)}: {summary}", "bold")
     print_text(console, f"{energies}, {facts['potential_energy']:.{DIGITS}g} J potential energy")
-    columns = ("coordinate", "gravity", "gravity + velocity", "limit", "% of limit")
+    columns = ("coordinate", "gravity", "bias force", "limit", "% of limit")
     limits = [inf] * (6 * kd.floating) + kd.limits.effort.tolist()
     rows = tuple(
         (escaped(name), _shown(g), _shown(h), *_share(max(abs(g), abs(h)), limit))

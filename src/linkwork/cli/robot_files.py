@@ -31,7 +31,7 @@ File = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 Floating = Annotated[
     bool | None,
-    typer.Option("--floating/--fixed", help="base: free, which is the default, or in the world"),
+    typer.Option("--floating/--fixed", help="base: floating (the default) or fixed"),
 ]
 """Of every command that computes; None leaves the choice to `KinDyn`, which floats the base."""
 

@@ -60,7 +60,7 @@ def summary(model: Model) -> str:
         *([counted(len(model.frames), "additional frame")] if model.frames else []),
         *([counted(len(closing), "closed loop")] if closing else []),
         *([counted(len(model.constraints), "constraint")] if model.constraints else []),
-        f"{counted(layout.nv, 'degree')} of freedom and 6 of the base",
+        f"{counted(layout.nv, 'degree')} of freedom, 6 more if the base floats",
         f"{model.total_mass:.6g} kg",
     ]
     return f"{escaped(model.name)}: {', '.join(counts)}"

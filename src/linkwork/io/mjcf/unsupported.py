@@ -93,10 +93,10 @@ def _unsupported_equalities(mj: MjModel) -> Iterator[str]:
     for equality in range(mj.neq):
         kind = _kind(mj, equality)
         if kind != "joint" and mj.eq_active0[equality]:
-            name = name_in_file(mj, "equality", equality) or f"number {equality}"
+            name = name_in_file(mj, "equality", equality) or f"without a name, index {equality}"
             kinds.setdefault(kind, []).append(name)
     for kind, several in kinds.items():
-        yield f"equality of the kind {kind}: {listed(several)}"
+        yield f"equality constraints of type {kind}: {listed(several)}"
 
 
 def _unsupported_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
