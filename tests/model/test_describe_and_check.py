@@ -143,7 +143,8 @@ def test_an_unknown_base_is_refused():
 
 def test_a_single_link_needs_few_words():
     assert describe(Model(name="dot", links=(Link(name="dot"),))) == (
-        "dot: 1 link, 0 joints (0 moving), 0 degrees of freedom, 6 more if the base floats, 0 kg\n\n"
+        "dot: 1 link, 0 joints (0 moving), 0 degrees of freedom, 6 more if the base floats, "
+        "0 kg\n\n"
         "dot\n\n"
         "links\n"
         "#  link  mass [kg]  center of mass [m]  ixx, iyy, izz [kg m^2]\n"
