@@ -39,9 +39,9 @@ class Placement:
 
 def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], RobotDevice]:
     """The frames of a robot in a cell, and its device; `with_robot` documents them."""
-    require_tree(model, "robots in workcells are trees")
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+    require_tree(model, "robots in workcells are trees")
     base = model.default_base if placement.base is None else placement.base
     root = model.frame(base)
     end = None if placement.end is None else model.frame(placement.end).name
