@@ -94,18 +94,14 @@ class _Search:
         self.errors = np.full((len(q), constrained.m), np.inf)
         layout = constrained.layout
         bounded = [
-            (layout.q[name].start, layout.model.joint(name).limits)
-            for name in layout.joint_names
-            if layout.model.joint(name).nq == layout.model.joint(name).nv == 1
+            joint
+            for joint in map(layout.model.joint, layout.joint_names)
+            if joint.nq == joint.nv == 1
         ]
-        self._columns = [column for column, _ in bounded]
-        self._coordinates = [
-            layout.nu[name].start
-            for name in layout.joint_names
-            if layout.model.joint(name).nq == layout.model.joint(name).nv == 1
-        ]
-        self._lower = np.array([limits.lower for _, limits in bounded])
-        self._upper = np.array([limits.upper for _, limits in bounded])
+        self._columns = [layout.q[joint.name].start for joint in bounded]
+        self._coordinates = [layout.nu[joint.name].start for joint in bounded]
+        self._lower = np.array([joint.limits.lower for joint in bounded])
+        self._upper = np.array([joint.limits.upper for joint in bounded])
 
     def run(self, tolerance: float) -> None:
         """Move until every row is closed, or no longer improves."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.constraints import dynamics as constrained_dynamics
 from linkwork.algorithms.constraints.derivatives import acceleration_derivatives
-from linkwork.algorithms.constraints.dynamics import constrained_acceleration
 from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
 from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
 from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
@@ -26,10 +27,9 @@ from linkwork.kindyn.quantities import Numbers, quantity
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.constraints import ConstrainedLayout
-from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import Layout
-from linkwork.spatial.blocks import ZERO, Vec
+from linkwork.spatial.blocks import ZERO
 
 
 def _coriolis_force(
@@ -46,56 +46,20 @@ def _n_inertial_parameters(layout: Layout) -> int:
     return PER_LINK * len(layout.model.links)
 
 
-def _forward_dynamics(
-    skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    tau: Numbers,
-    *,
-    gravity: Vec,
-    velocity: Representation,
-    wrenches: rnea.Wrenches | None = None,
-    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
-) -> Any:
-    """Forward dynamics of a tree, or of a robot with closed loops."""
-    has_loops = isinstance(skeleton.layout, ConstrainedLayout)
-    algorithm = constrained_acceleration if has_loops else aba.forward_dynamics
-    return algorithm(
-        skeleton,
-        q,
-        nu,
-        tau,
-        gravity=gravity,
-        velocity=velocity,
-        wrenches=wrenches,
-        joint_dynamics=joint_dynamics,
-    )
+def _constrained_acceleration(*arguments: Any, **setting: Any) -> Any:
+    """nu_dot of constrained forward dynamics, without the forces."""
+    return constrained_dynamics.forward_dynamics(*arguments, **setting)[0]
 
 
-def _forward_dynamics_derivatives(
-    skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    tau: Numbers,
-    *,
-    gravity: Vec,
-    velocity: Representation,
-    wrenches: rnea.Wrenches | None = None,
-    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
-) -> Any:
-    """Derivatives of the forward dynamics of a tree, or of a robot with closed loops."""
-    has_loops = isinstance(skeleton.layout, ConstrainedLayout)
-    algorithm = acceleration_derivatives if has_loops else forward_dynamics_derivatives
-    return algorithm(
-        skeleton,
-        q,
-        nu,
-        tau,
-        gravity=gravity,
-        velocity=velocity,
-        wrenches=wrenches,
-        joint_dynamics=joint_dynamics,
-    )
+def _respecting_loops(tree: Callable[..., Any], loops: Callable[..., Any]) -> Callable[..., Any]:
+    """An algorithm for trees, and one with the same arguments for robots with closed loops."""
+
+    @wraps(tree)
+    def algorithm(skeleton: Skeleton, *arguments: Any, **setting: Any) -> Any:
+        has_loops = isinstance(skeleton.layout, ConstrainedLayout)
+        return (loops if has_loops else tree)(skeleton, *arguments, **setting)
+
+    return algorithm
 
 
 class DynamicsMethods(KinDynCore):
@@ -250,7 +214,7 @@ class DynamicsMethods(KinDynCore):
         ...
 
     @quantity(
-        _forward_dynamics,
+        _respecting_loops(aba.forward_dynamics, _constrained_acceleration),
         shape=("nv",),
         derivatives="forward_dynamics_derivatives",
         singular=singular_joint,
@@ -278,7 +242,7 @@ class DynamicsMethods(KinDynCore):
         ...
 
     @quantity(
-        _forward_dynamics_derivatives,
+        _respecting_loops(forward_dynamics_derivatives, acceleration_derivatives),
         shape=[*[("nv", "nv")] * 3, ("wrenches", "nv", 6)],
         per_pair=280,
         singular=singular_joint,

@@ -6,7 +6,7 @@
         ...
 
 Frames, inputs, forces and the type of the result are read from the signature. Names of inputs are
-those of `INPUTS`; a quantity that depends on numbers of the robot takes `parameters`.
+those of `INPUTS`; a quantity that depends on properties of the robot takes `parameters`.
 
 To add a quantity: a function in `algorithms`, and such a declaration. The function takes the
 skeleton, the entries of each input, the index of each frame and, by name, fields of `Context`: the

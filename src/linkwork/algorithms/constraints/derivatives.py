@@ -21,21 +21,24 @@ from dataclasses import fields, replace
 from typing import Any
 
 from linkwork.algorithms.constraints.dynamics import (
-    Metric,
     Setting,
     System,
     actuated_of,
+    driven_system,
     layout_of,
     rows_at,
     solve_accelerations,
+    stabilized,
     system_of,
     unactuated_of,
 )
 from linkwork.algorithms.constraints.equations import Row
-from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse, gram, transposed_product
+from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
+from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
 from linkwork.algorithms.derivatives.inverse_dynamics import (
     inverse_dynamics_derivatives as tree_derivatives,
 )
+from linkwork.algorithms.dynamics.factor import sparse_dot
 from linkwork.algorithms.dynamics.rnea import Wrenches
 from linkwork.algorithms.dynamics.rnea import inverse_dynamics as tree_inverse_dynamics
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
@@ -65,9 +68,7 @@ def forward_dynamics_derivatives(
     """(nv, nv) derivatives of nu_dot w.r.t. q, nu, tau; (m, nv) those of the forces."""
     setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
     gains = layout_of(skeleton).gains
-    system = system_of(skeleton, q, rows_at(skeleton, q, nu, velocity=velocity), setting)
-    bias = tree_inverse_dynamics(skeleton, q, nu, **setting._asdict())
-    driving = [minus(t, h) for t, h in zip(tau, bias, strict=True)]
+    system, driving = driven_system(skeleton, q, nu, tau, setting)
     nu_dot, forces, _ = solve_accelerations(system, driving, gains)
     ID_q, ID_nu, _ = tree_derivatives(skeleton, q, nu, nu_dot, **setting._asdict())
     C_q, C_nu, pull_q = _constraint_derivatives(skeleton, (q, nu, nu_dot), forces, velocity)
@@ -118,9 +119,8 @@ def impact_derivatives(
 
     M (nu+ - nu) = J^T f and J nu+ = -restitution J nu are differentiated as forward dynamics is.
     """
-    metric = Metric(velocity, joint_dynamics)
     rows = rows_at(skeleton, q, nu, velocity=velocity)
-    system = system_of(skeleton, q, rows, metric)
+    system = system_of(skeleton, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
     solver = _Solver(system)
     reversal = minus(-1.0, restitution[0])
     impulses, _ = solver.pseudo_inverse.solve([times(reversal, row.rate) for row in rows])
@@ -149,7 +149,7 @@ def impact_derivatives(
     by_q, m = _in_tangent(by_coordinates, skeleton, q, velocity), len(rows)
     after_q, impulses_q = solver.columns(_difference(M_q, by_q[m:]), by_q[:m])
     # w.r.t. nu, with the change of velocity for a: dF = 0, dC = (1 + restitution) J
-    J = [[row.jacobian.get(k, 0.0) for k in range(len(nu))] for row in rows]
+    J = [dense(row.jacobian, len(nu)) for row in rows]
     C_nu = [[times(plus(1.0, restitution[0]), x) for x in row] for row in J]
     zero = [[0.0] * len(nu) for _ in nu]
     change_nu, impulses_nu = solver.columns(zero, C_nu)
@@ -182,20 +182,20 @@ def inverse_dynamics_derivatives(
     needed = tree_inverse_dynamics(skeleton, q, nu, nu_dot, **setting._asdict())
     by_inputs = tree_derivatives(skeleton, q, nu, nu_dot, **setting._asdict())
     jacobian_rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
-    A = _columns_of(jacobian_rows, unactuated)
+    A = columns_of(jacobian_rows, unactuated)
     inverse = PseudoInverse(gram(A, A))
     y, _ = inverse.solve([needed[k] for k in unactuated])
     m, nv = len(jacobian_rows), layout.nv
-    forces = _dense(transposed_product(A, y), m)
+    forces = dense(transposed_product(A, y), m)
 
     def geometry(skeleton: Skeleton, q: Scalars, y: Scalars, forces: Scalars) -> list[Scalar]:
         rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
-        A = _columns_of(rows, unactuated)
-        by_y = _dense(transposed_product(A, y), m)
+        A = columns_of(rows, unactuated)
+        by_y = dense(transposed_product(A, y), m)
         return [
             *(total(*(times(x, by_y[i]) for i, x in column.items())) for column in A),
             *by_y,
-            *_dense(transposed_product(rows, forces), nv),
+            *dense(transposed_product(rows, forces), nv),
         ]
 
     n = len(unactuated)
@@ -232,20 +232,11 @@ def _inverse_column(
     n, m = len(unactuated), len(rows)
     right = [minus(needed[k], geometry[i]) for i, k in enumerate(unactuated)]
     dy = [total(*map(times, row, right)) for row in matrix]
-    through = _dense(transposed_product(A, dy), m)
+    through = dense(transposed_product(A, dy), m)
     forces = [plus(x, geometry[n + i]) for i, x in enumerate(through)]
-    provided = _dense(transposed_product(rows, forces), len(needed))
+    provided = dense(transposed_product(rows, forces), len(needed))
     torques = [minus(minus(needed[k], geometry[n + m + k]), provided[k]) for k in actuated]
     return torques, forces
-
-
-def _columns_of(rows: Sequence[SparseRow], columns: Sequence[int]) -> list[SparseRow]:
-    """Columns of a matrix, each by the indices of its rows."""
-    return [{i: row[k] for i, row in enumerate(rows) if k in row} for k in columns]
-
-
-def _dense(row: SparseRow, n: int) -> list[Scalar]:
-    return [row.get(k, 0.0) for k in range(n)]
 
 
 def _constraint_derivatives(
@@ -255,15 +246,14 @@ def _constraint_derivatives(
     velocity: Representation,
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(m, nv) derivatives of C w.r.t. q and nu, and (nv, nv) of J^T forces w.r.t. q."""
-    k_p, k_d = layout_of(skeleton).gains
+    gains = layout_of(skeleton).gains
     nv = len(state[1])
 
     def equations(
         skeleton: Skeleton, q: Scalars, nu: Scalars, nu_dot: Scalars, forces: Scalars
     ) -> list[Scalar]:
         rows = rows_at(skeleton, q, nu, nu_dot, velocity=velocity)
-        stabilized = [total(row.bias, times(k_p, row.error), times(k_d, row.rate)) for row in rows]
-        return stabilized + _pull(rows, forces, nv)
+        return [stabilized(row, gains) for row in rows] + _pull(rows, forces, nv)
 
     q, m = state[0], len(forces)
     by_coordinates, by_nu = _partials(equations, skeleton, *state, forces, wrt=[0, 1])
@@ -273,7 +263,7 @@ def _constraint_derivatives(
 
 def _pull(rows: Sequence[Row], forces: Scalars, nv: int) -> list[Scalar]:
     """(nv,) J^T forces."""
-    return _dense(transposed_product([row.jacobian for row in rows], forces), nv)
+    return dense(transposed_product([row.jacobian for row in rows], forces), nv)
 
 
 def _partials(
@@ -359,7 +349,7 @@ class _Solver:
             if not is_zero(x)
         }
         f = [
-            minus(_dot(row, z), total(*map(times, inverse, C)))
+            minus(sparse_dot(row, z), total(*map(times, inverse, C)))
             for row, inverse in zip(self._forces, self._inverse, strict=True)
         ]
         response = self._system.response(f)
@@ -391,10 +381,10 @@ class _Solver:
         for i, row in enumerate(rows):
             moved = transposed_product([B[c] for c in row], list(row.values()))  # W_i B
             for j in range(i + 1):
-                entry = _dot(rows[j], moved)
+                entry = sparse_dot(rows[j], moved)
                 a[order[i]][order[j]] = a[order[j]][order[i]] = entry
             for k in range(m):
-                f[k][order[i]] = minus(0.0, _dot(scaled[k], row))
+                f[k][order[i]] = minus(0.0, sparse_dot(scaled[k], row))
         return a, f
 
 
@@ -404,7 +394,3 @@ def _column_of(rows: Sequence[SparseRow], k: int) -> list[Scalar]:
 
 def _transposed(rows: Sequence[Sequence[Scalar]]) -> Matrix:
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _dot(row: SparseRow, vector: SparseRow) -> Scalar:
-    return total(*(times(row[c], vector[c]) for c in sorted(row.keys() & vector.keys())))

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from linkwork.algorithms.constraints.equations import Row, State, constraint_rows
-from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse, gram, transposed_product
-from linkwork.algorithms.dynamics.factor import Factor
+from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
+from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
+from linkwork.algorithms.dynamics.factor import Factor, sparse_dot
 from linkwork.algorithms.dynamics.inverse_mass_matrix import mass_factor
 from linkwork.algorithms.dynamics.rnea import Wrenches
 from linkwork.algorithms.dynamics.rnea import inverse_dynamics as tree_inverse_dynamics
@@ -106,11 +107,16 @@ class System:
         return transposed_product(self.scaled, forces)
 
 
-def system_of(skeleton: Skeleton, q: Scalars, rows: list[Row], setting: Setting | Metric) -> System:
+def system_of(
+    skeleton: Skeleton,
+    q: Scalars,
+    rows: list[Row],
+    *,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex,
+) -> System:
     """The constraints and the mass matrix."""
-    factor = mass_factor(
-        skeleton, q, velocity=setting.velocity, joint_dynamics=setting.joint_dynamics
-    )
+    factor = mass_factor(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
     X = [_times_factor(row.jacobian, factor) for row in rows]
     scaled = [{c: times(x, factor.inverse_pivots[c]) for c, x in row.items()} for row in X]
     return System(rows, factor, X, scaled)
@@ -125,11 +131,15 @@ class Setting(NamedTuple):
     joint_dynamics: DynamicsByIndex
 
 
-class Metric(NamedTuple):
-    """What decides the mass matrix, besides the robot."""
-
-    velocity: Representation
-    joint_dynamics: DynamicsByIndex
+def driven_system(
+    skeleton: Skeleton, q: Scalars, nu: Scalars, tau: Scalars, setting: Setting
+) -> tuple[System, list[Scalar]]:
+    """The constraints and the mass matrix, and the generalized forces tau - h."""
+    velocity, joint_dynamics = setting.velocity, setting.joint_dynamics
+    rows = rows_at(skeleton, q, nu, velocity=velocity)
+    system = system_of(skeleton, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
+    bias = tree_inverse_dynamics(skeleton, q, nu, **setting._asdict())
+    return system, [minus(t, h) for t, h in zip(tau, bias, strict=True)]
 
 
 def _times_factor(row: SparseRow, factor: Factor) -> SparseRow:
@@ -144,12 +154,10 @@ def _times_factor(row: SparseRow, factor: Factor) -> SparseRow:
     return product
 
 
-def target_accelerations(rows: Sequence[Row], gains: tuple[float, float]) -> list[Scalar]:
-    """What J nu_dot + Jdot nu shall be: 0, or what reduces the error, less Jdot nu."""
+def stabilized(row: Row, gains: tuple[float, float]) -> Scalar:
+    """What a row requires to be zero: its acceleration, plus what reduces its error."""
     k_p, k_d = gains
-    return [
-        minus(0.0, total(row.bias, times(k_p, row.error), times(k_d, row.rate))) for row in rows
-    ]
+    return total(row.bias, times(k_p, row.error), times(k_d, row.rate))
 
 
 def forward_dynamics(
@@ -165,9 +173,7 @@ def forward_dynamics(
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """nu_dot, constraint forces, and by how much the constraint accelerations miss their target."""
     setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
-    system = system_of(skeleton, q, rows_at(skeleton, q, nu, velocity=velocity), setting)
-    bias = tree_inverse_dynamics(skeleton, q, nu, **setting._asdict())
-    driving = [minus(t, h) for t, h in zip(tau, bias, strict=True)]
+    system, driving = driven_system(skeleton, q, nu, tau, setting)
     return solve_accelerations(system, driving, layout_of(skeleton).gains)
 
 
@@ -175,41 +181,14 @@ def solve_accelerations(
     system: System, driving: Scalars, gains: tuple[float, float]
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """nu_dot, forces and what is missed, from tau - h."""
-    target = target_accelerations(system.rows, gains)
+    target = [minus(0.0, stabilized(row, gains)) for row in system.rows]
     u = system.factor.inward(driving)
     free = {c: times(x, system.factor.inverse_pivots[c]) for c, x in u.items()}
-    r = [
-        minus(b, total(*(times(x, free[c]) for c, x in row.items())))
-        for b, row in zip(target, system.X, strict=True)
-    ]
+    r = [minus(b, sparse_dot(row, free)) for b, row in zip(target, system.X, strict=True)]
     forces, missed = PseudoInverse(system.delassus).solve(r)
     response = system.response(forces)
     z = {c: plus(x, response.get(c, 0.0)) for c, x in free.items()}
     return system.factor.outward(z), forces, [minus(0.0, x) for x in missed]
-
-
-def constrained_acceleration(
-    skeleton: Skeleton,
-    q: Scalars,
-    nu: Scalars,
-    tau: Scalars,
-    *,
-    gravity: Vec,
-    velocity: Representation,
-    wrenches: Wrenches | None = None,
-    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
-) -> Scalars:
-    """(nv,) nu_dot of `forward_dynamics`."""
-    return forward_dynamics(
-        skeleton,
-        q,
-        nu,
-        tau,
-        gravity=gravity,
-        velocity=velocity,
-        wrenches=wrenches,
-        joint_dynamics=joint_dynamics,
-    )[0]
 
 
 def impact(
@@ -222,8 +201,8 @@ def impact(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Velocity after an impact, J nu+ = -restitution J nu, and the impulses J^T acts with."""
-    metric = Metric(velocity, joint_dynamics)
-    system = system_of(skeleton, q, rows_at(skeleton, q, nu, velocity=velocity), metric)
+    rows = rows_at(skeleton, q, nu, velocity=velocity)
+    system = system_of(skeleton, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
     reversal = minus(-1.0, restitution[0])
     change, impulses = _jump(system, [times(reversal, row.rate) for row in system.rows])
     return [plus(v, dv) for v, dv in zip(nu, change, strict=True)], impulses
@@ -238,8 +217,7 @@ def project_velocity(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> Scalars:
     """(nv,) the nearest velocity that satisfies J nu = 0, in the metric of the kinetic energy."""
-    setting = {"velocity": velocity, "joint_dynamics": joint_dynamics}
-    return impact(skeleton, q, nu, (0.0,), **setting)[0]  # pyright: ignore[reportArgumentType]
+    return impact(skeleton, q, nu, (0.0,), velocity=velocity, joint_dynamics=joint_dynamics)[0]
 
 
 def _jump(system: System, change: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -265,23 +243,19 @@ def step(
     time constant of the stabilization, 1 / k_p^(1/2); without stabilization, J nu+ = 0.
     """
     setting = Setting(gravity, velocity, {}, joint_dynamics)
-    system = system_of(skeleton, q, rows_at(skeleton, q, nu, velocity=velocity), setting)
-    bias = tree_inverse_dynamics(skeleton, q, nu, **setting._asdict())
-    free_acceleration = system.factor.solve([minus(t, h) for t, h in zip(tau, bias, strict=True)])
+    system, driving = driven_system(skeleton, q, nu, tau, setting)
+    free_acceleration = system.factor.solve(driving)
     free = [plus(v, times(dt[0], a)) for v, a in zip(nu, free_acceleration, strict=True)]
+    by_index = dict(enumerate(free))
     k_p, _ = layout_of(skeleton).gains
     rate = 1.0 / plus(k_p**-0.5, dt[0]) if k_p else 0.0
     change = [
-        minus(times(minus(0.0, rate), row.error), _product(row.jacobian, free))
+        minus(times(minus(0.0, rate), row.error), sparse_dot(row.jacobian, by_index))
         for row in system.rows
     ]
     jump, _ = _jump(system, change)
     after = [plus(v, dv) for v, dv in zip(free, jump, strict=True)]
     return integrate(skeleton, q, after, dt, velocity=velocity), after
-
-
-def _product(row: SparseRow, vector: Scalars) -> Scalar:
-    return total(*(times(entry, vector[k]) for k, entry in row.items()))
 
 
 def inverse_dynamics(
@@ -306,12 +280,11 @@ def inverse_dynamics(
     rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
     # J^T forces = needed where there is no actuator: forces = A^T y with A A^T y = needed
     unactuated = unactuated_of(layout)
-    A = [{i: row[k] for i, row in enumerate(rows) if k in row} for k in unactuated]
+    A = columns_of(rows, unactuated)
     y, missing = PseudoInverse(gram(A, A)).solve([needed[k] for k in unactuated])
-    by_row = transposed_product(A, y)
-    forces = [by_row.get(i, 0.0) for i in range(len(rows))]
-    provided = transposed_product(rows, forces)
-    torques = [minus(needed[k], provided.get(k, 0.0)) for k in actuated_of(layout)]
+    forces = dense(transposed_product(A, y), len(rows))
+    provided = dense(transposed_product(rows, forces), layout.nv)
+    torques = [minus(needed[k], provided[k]) for k in actuated_of(layout)]
     return torques, forces, missing
 
 

@@ -26,10 +26,10 @@ from linkwork.algorithms.kinematics.frames import (
     frame_pose,
     frame_velocity,
     path_poses,
-    path_to,
     seen_from_base,
 )
 from linkwork.algorithms.kinematics.jacobians import path_columns
+from linkwork.algorithms.kinematics.relative import SharedView
 from linkwork.engine.symbolic.arrays import atan2
 from linkwork.mechanics.base import base_of
 from linkwork.mechanics.constraints import (
@@ -39,7 +39,7 @@ from linkwork.mechanics.constraints import (
     Equations,
     FrameEquations,
 )
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.joints import ZERO_TWIST
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.pose import Pose, snapped
@@ -297,25 +297,20 @@ def _motion_between(
 ) -> _RelativeMotion:
     """Motion of a frame relative to another, seen from the last body that carries both."""
     q, nu, nu_dot = state
-    ends = reference, moving
-    paths = [path_to(skeleton, skeleton.frames[end][0]) for end in ends]
-    shared = 0
-    while all(len(path) > shared for path in paths) and paths[0][shared] == paths[1][shared]:
-        shared += 1
-    joints = [path_poses(skeleton, q, skeleton.frames[end][0], skip=shared) for end in ends]
-    (R_A, o_A), (R_B, o_B) = (
-        _pose_of(skeleton, end, there) for end, there in zip(ends, joints, strict=True)
-    )
+    view = SharedView(skeleton, q, (reference, moving))
+    (R_A, o_A), (R_B, o_B) = view.pose(reference), view.pose(moving)
     by_index: dict[int, Twist] = {}
-    for there, adding in zip(joints, (twist_sub, twist_add), strict=True):
-        for k, column in _columns_at(there, o_B):
-            by_index[k] = adding(by_index.get(k, ZERO_TWIST), column)
+    for frame, adding in ((reference, twist_sub), (moving, twist_add)):
+        for body, columns in view.columns(frame).values():
+            for k, (v, w) in zip(body.nu_indices, columns, strict=True):
+                at_B = add(v, cross(w, o_B)), w
+                by_index[k] = adding(by_index.get(k, ZERO_TWIST), at_B)
     back = transpose(R_A)
     velocity = acceleration = ZERO_TWIST
     if nu is not None:
-        points = [skeleton.frames[end][2] for end in ends]
         (r_A, v_A, w_A, a_A, u_A), (r_B, v_B, w_B, a_B, u_B) = (
-            seen_from_base(there, nu, nu_dot, p) for there, p in zip(joints, points, strict=True)
+            seen_from_base(view.joints[frame], nu, nu_dot, skeleton.frames[frame][2])
+            for frame in (reference, moving)
         )
         d, v, w = sub(r_B, r_A), sub(v_B, v_A), sub(w_B, w_A)
         swept = cross(w_A, d)
@@ -330,26 +325,3 @@ def _motion_between(
         twist_rotate(back, velocity),
         twist_rotate(back, acceleration),
     )
-
-
-def _pose_of(skeleton: Skeleton, frame: int, joints: dict[int, JointPose]) -> tuple[Mat, Vec]:
-    """Rotation and position of a frame in the body before the first joint."""
-    _, R_frame, p = skeleton.frames[frame]
-    R, o = IDENTITY, ZERO
-    for pose in joints.values():
-        o = add(o, apply(R, pose.p))
-        R = matmul(R, pose.R)
-    return matmul(R, R_frame), add(o, apply(R, p))
-
-
-def _columns_at(joints: dict[int, JointPose], point: Vec) -> list[tuple[int, Twist]]:
-    """Twist at a point per unit of each coordinate, in the axes of the body before the joints."""
-    R, o = IDENTITY, ZERO
-    columns: list[tuple[int, Twist]] = []
-    for pose in joints.values():
-        o = add(o, apply(R, pose.p))
-        R = matmul(R, pose.R)
-        for k, column in zip(pose.mount.nu_indices, pose.columns, strict=True):
-            v, w = twist_rotate(R, column)
-            columns.append((k, (add(v, cross(w, sub(point, o))), w)))
-    return columns

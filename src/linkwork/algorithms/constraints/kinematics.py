@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from linkwork.algorithms.constraints.dynamics import Metric, layout_of, rows_at, system_of
+from linkwork.algorithms.constraints.dynamics import layout_of, rows_at, system_of
 from linkwork.algorithms.constraints.equations import State, constraint_rows
-from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse, gram, transposed_product
+from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
+from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
 from linkwork.algorithms.dynamics.crba import mass_matrix
+from linkwork.algorithms.dynamics.factor import sparse_dot
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.algorithms.kinematics.manifold import integrate
 from linkwork.engine.symbolic.elimination import SparseRow, solved_positive_definite
@@ -23,7 +25,7 @@ def constraint_error(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
 def constraint_jacobian(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
     """(m, nv) J: constraints allow velocities with J nu = 0."""
     rows = _jacobian_rows(skeleton, q, velocity)
-    return [[row.get(k, 0.0) for k in range(skeleton.layout.nv)] for row in rows]
+    return [dense(row, skeleton.layout.nv) for row in rows]
 
 
 def constraint_bias(
@@ -38,7 +40,7 @@ def delassus_matrix(
 ) -> Matrix:
     """(m, m) J M^-1 J^T."""
     rows = rows_at(skeleton, q, velocity="mixed")
-    return system_of(skeleton, q, rows, Metric("mixed", joint_dynamics)).delassus
+    return system_of(skeleton, q, rows, velocity="mixed", joint_dynamics=joint_dynamics).delassus
 
 
 def closing_step(
@@ -63,8 +65,8 @@ def closing_step(
     for k, row in enumerate(G):
         row[k] = times(row[k], 1.0 + damping[0])
     y, _ = PseudoInverse(G).solve([row.error for row in rows])
-    step = transposed_product(weighted, y)
-    change = [minus(0.0, step.get(k, 0.0)) for k in range(skeleton.layout.nv)]
+    step = dense(transposed_product(weighted, y), skeleton.layout.nv)
+    change = [minus(0.0, x) for x in step]
     return integrate(skeleton, q, change, (1.0,), velocity=velocity), [row.error for row in rows]
 
 
@@ -78,9 +80,9 @@ def independent_velocities(skeleton: Skeleton, q: Scalars, *, velocity: Represen
     assert layout.independent is not None
     rows = _jacobian_rows(skeleton, q, velocity)
     dependent = [k for k in range(layout.nv) if k not in layout.independent]
-    columns = [{i: row[k] for i, row in enumerate(rows) if k in row} for k in range(layout.nv)]
+    columns = columns_of(rows, range(layout.nv))
     of_dependent = [columns[k] for k in dependent]
-    right = [[_dot(a, columns[k]) for k in layout.independent] for a in of_dependent]
+    right = [[sparse_dot(a, columns[k]) for k in layout.independent] for a in of_dependent]
     solution = solved_positive_definite(gram(of_dependent, of_dependent), right)
     G: Matrix = [[0.0] * len(layout.independent) for _ in range(layout.nv)]
     for column, k in enumerate(layout.independent):
@@ -112,7 +114,3 @@ def independent_mass_matrix(
 
 def _jacobian_rows(skeleton: Skeleton, q: Scalars, velocity: Representation) -> list[SparseRow]:
     return [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
-
-
-def _dot(a: SparseRow, b: SparseRow) -> Scalar:
-    return total(*(times(a[k], b[k]) for k in sorted(a.keys() & b.keys())))

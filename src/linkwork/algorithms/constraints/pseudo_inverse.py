@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.algorithms.kinematics.frames import Matrix
-from linkwork.engine.symbolic.elimination import SparseRow, ldl_factor
+from linkwork.engine.symbolic.elimination import ldl_factor
 from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
 
 # Relative size of U. Smaller values need fewer steps for badly conditioned systems, and leave more
@@ -79,21 +79,3 @@ class PseudoInverse:
             above = (times(entry, x[m]) for m, entry in self._L[k].items())
             x.append(minus(times(y[k], self._inverses[k]), total(*above)))
         return x
-
-
-def gram(rows: Sequence[SparseRow], scaled: Sequence[SparseRow]) -> Matrix:
-    """(n, n) of the products of sparse rows with other rows, symmetric; each pair once."""
-    n = len(rows)
-    G: Matrix = [[0.0] * n for _ in range(n)]
-    for i in range(n):
-        for j in range(i + 1):
-            shared = sorted(rows[j].keys() & scaled[i].keys())
-            G[i][j] = G[j][i] = total(*(times(rows[j][c], scaled[i][c]) for c in shared))
-    return G
-
-
-def transposed_product(rows: Sequence[SparseRow], weights: Sequence[Scalar]) -> SparseRow:
-    """The sum of sparse rows, each times its weight."""
-    columns = sorted({c for row in rows for c in row})
-    pairs = list(zip(rows, weights, strict=True))
-    return {c: total(*(times(row[c], x) for row, x in pairs if c in row)) for c in columns}

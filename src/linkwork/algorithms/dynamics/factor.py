@@ -82,7 +82,7 @@ class Factor:
         for row, i in enumerate(self.order):
             scaled = self.scaled(row)
             for k, j in enumerate(self.order[: row + 1]):
-                entry = plus(_product(self.W[k], scaled), scaled.get(k, 0.0))
+                entry = plus(sparse_dot(self.W[k], scaled), scaled.get(k, 0.0))
                 inverse[i][j] = inverse[j][i] = entry
         return inverse
 
@@ -101,7 +101,7 @@ class Factor:
         """(nv,) W z, as nu; z is by column."""
         solution: list[Scalar] = [0.0] * len(self.order)
         for row, i in enumerate(self.order):
-            solution[i] = plus(z.get(row, 0.0), _product(self.W[row], z))
+            solution[i] = plus(z.get(row, 0.0), sparse_dot(self.W[row], z))
         return solution
 
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
@@ -109,7 +109,7 @@ class Factor:
         u = self.inward(right)
         solution: list[Scalar] = [0.0] * len(right)
         for row, i in enumerate(self.order):
-            solution[i] = _product(self.scaled(row), u)
+            solution[i] = sparse_dot(self.scaled(row), u)
         return solution
 
 
@@ -163,6 +163,6 @@ def inverse_factor(
     return W, inverse_pivots
 
 
-def _product(row: SparseRow, other: Mapping[int, Scalar]) -> Scalar:
+def sparse_dot(row: SparseRow, other: Mapping[int, Scalar]) -> Scalar:
     """Sum of the products of entries in the same column."""
     return total(*(times(row[c], other[c]) for c in sorted(row) if c in other))

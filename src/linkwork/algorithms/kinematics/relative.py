@@ -40,7 +40,7 @@ from linkwork.spatial.blocks import (
 
 def relative_pose(skeleton: Skeleton, q: Scalars, reference: int, frame: int) -> Matrix:
     """(4, 4) reference_H_frame."""
-    view = _View(skeleton, q, (reference, frame))
+    view = SharedView(skeleton, q, (reference, frame))
     R, o = view.pose(reference)
     R_frame, o_frame = view.pose(frame)
     return homogeneous(matmul(transpose(R), R_frame), apply_t(R, sub(o_frame, o)))
@@ -58,7 +58,7 @@ def relative_jacobian(
 def relative_jacobian_at(skeleton: Skeleton, q: Scalars, *frames: int) -> Matrix:
     """(6, n) Jacobian of the point at the origin of a third frame, in the axes of a fourth."""
     reference, frame, origin, axes = frames
-    view = _View(skeleton, q, frames)
+    view = SharedView(skeleton, q, frames)
     (_, o), (R, _) = view.pose(origin), view.pose(axes)
     first = skeleton.layout.nv - sum(joint.nv for joint in skeleton.layout.model.joints)
     by_index: dict[int, Twist] = {}
@@ -75,7 +75,7 @@ def relative_jacobian_at(skeleton: Skeleton, q: Scalars, *frames: int) -> Matrix
     return rows_of_columns(by_index, range(first, skeleton.layout.nv))
 
 
-class _View:
+class SharedView:
     """Frames seen from the last body that all of them hang on."""
 
     def __init__(self, skeleton: Skeleton, q: Scalars, frames: Sequence[int]) -> None:
@@ -84,17 +84,18 @@ class _View:
         together = zip(*paths, strict=False)
         shared = next((k for k, step in enumerate(together) if len(set(step)) > 1), None)
         self._skip = min(map(len, paths)) if shared is None else shared
-        self._joints: dict[int, dict[int, JointPose]] = {}
+        # by frame: the joints between the shared body and the frame
+        self.joints: dict[int, dict[int, JointPose]] = {}
         for frame in frames:
             body = skeleton.frames[frame][0]
             joints = path_poses(skeleton, q, body, skip=self._skip)
-            self._joints[frame] = joints
+            self.joints[frame] = joints
 
     def pose(self, frame: int) -> tuple[Mat, Vec]:
         """Rotation and position of a frame."""
         _, R_frame, p = self._skeleton.frames[frame]
         R, o = IDENTITY, ZERO
-        for pose in self._joints[frame].values():
+        for pose in self.joints[frame].values():
             o = add(o, apply(R, pose.p))
             R = matmul(R, pose.R)
         return matmul(R, R_frame), add(o, apply(R, p))
@@ -103,7 +104,7 @@ class _View:
         """Motion of each joint on the way to a frame, at the origin of the shared body."""
         R, o = IDENTITY, ZERO
         columns: dict[int, tuple[Body, list[Twist]]] = {}
-        for number, pose in self._joints[frame].items():
+        for number, pose in self.joints[frame].items():
             o = add(o, apply(R, pose.p))
             R = matmul(R, pose.R)
             rotated = [twist_rotate(R, column) for column in pose.columns]

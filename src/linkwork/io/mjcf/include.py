@@ -162,7 +162,7 @@ def _check_sizes(source: Source, root: Element) -> None:
 
 
 def _count(element: Element, name: str = "count") -> int:
-    """The product of the numbers of an attribute; 1 if it is invalid, which MuJoCo reports."""
+    """The product of the values of an attribute; 1 if it is invalid, which MuJoCo reports."""
     try:
         return prod(max(int(float(word)), 1) for word in str(element.get(name, "1")).split())
     except (ValueError, OverflowError):
