@@ -8,6 +8,7 @@ from setuptools import Extension, setup
 
 KERNEL = "src/linkwork/engine/kernel/csrc"
 WORKCELL = "src/linkwork/workcell/csrc"
+COLLISION = "src/linkwork/collision/csrc"
 CASADI = "src/linkwork/bridges/casadi"
 JAX = "src/linkwork/bridges/jax/csrc"
 
@@ -35,6 +36,7 @@ setup(
     ext_modules=[
         extension("linkwork.engine.kernel._call", KERNEL),
         extension("linkwork.workcell._poses", WORKCELL, KERNEL),
+        extension("linkwork.collision._motions", COLLISION, KERNEL),
         extension("linkwork.bridges.casadi._casadi", CASADI),
         extension("linkwork.bridges.jax._xla", JAX, KERNEL),
     ]

@@ -50,6 +50,7 @@ from timing import QUICK, Patience
 from workcell_dynamics import workcell_dynamics
 
 import linkwork as lw
+from collision import collision
 from inverse_kinematics import inverse_kinematics
 from spatial import spatial
 from workcell import workcell
@@ -75,6 +76,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "rollout": lambda: rollouts(patience, **({"rows": 256, "steps": 50} if quick else {})),
         "threads": lambda: threads(patience),
         "float32": lambda: float32(patience),
+        "collision": lambda: collision(patience, **({"n_problems": 5} if quick else {})),
         "spatial": lambda: spatial(patience),
         "exported": lambda: exported(patience),
         "startup": lambda: startup(2 if quick else 5),

@@ -71,6 +71,13 @@ def _own_cache(request, tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quick_collections():
+    """Exclude the objects of earlier tests from garbage collection: there are millions of them."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _interrupts():
     """Jobs that a script starts in the background ignore SIGINT, and so do their children."""

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "sanitizers"
 
-EXTENSIONS = ["_call", "_casadi", "_poses", "_xla"]
+EXTENSIONS = ["_call", "_casadi", "_motions", "_poses", "_xla"]
 FLAGS = {
     "address": "-fsanitize=address,undefined -fno-sanitize-recover=undefined",
     "thread": "-fsanitize=thread",
@@ -34,7 +34,7 @@ MEASURED = (
 )
 TESTS = (
     *("tests/engine/kernel", "tests/workcell", "tests/bridges", "tests/engine/runtime"),
-    "tests/spatial/test_compiled.py",
+    *("tests/spatial/test_compiled.py", "tests/collision"),
     "--ignore=tests/engine/kernel/test_small_stacks.py",  # sanitizers need more of the stack
     # it measures memory, of which the sanitizer keeps what is freed for a while
     f"--deselect={MEASURED}",

@@ -15,6 +15,13 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork import parameters as parameters
     from linkwork import robots as robots
     from linkwork import spatial as spatial
+    from linkwork.collision.model import CollisionModel as CollisionModel
+    from linkwork.collision.obstacles import Obstacles as Obstacles
+    from linkwork.collision.plan import Plan as Plan
+    from linkwork.collision.plan import plan as plan
+    from linkwork.collision.spheres import LinkCover as LinkCover
+    from linkwork.collision.spheres import Spherization as Spherization
+    from linkwork.collision.spheres import spherize as spherize
     from linkwork.engine.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.engine.kernel.kernel import Kernel as Kernel
     from linkwork.engine.kernel.rollout import Rollout as Rollout
@@ -44,14 +51,19 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.inverse_kinematics.ik import ik as ik
     from linkwork.io.load import load as load
     from linkwork.io.mjcf.writer import dump_mjcf as dump_mjcf
+    from linkwork.io.sdf.writer import dump_sdf as dump_sdf
+    from linkwork.io.srdf.description import SRDF as SRDF
+    from linkwork.io.srdf.reader import load_srdf as load_srdf
     from linkwork.io.urdf.writer import dump_urdf as dump_urdf
     from linkwork.kindyn import KinDyn as KinDyn
     from linkwork.kindyn.assembly import AssemblyResult as AssemblyResult
     from linkwork.kindyn.assembly import assemble as assemble
     from linkwork.kindyn.constrained import ConstrainedKinDyn as ConstrainedKinDyn
     from linkwork.kindyn.constrained import Contact as Contact
+    from linkwork.model.actuators import Actuator as Actuator
     from linkwork.model.builder import ModelBuilder as ModelBuilder
     from linkwork.model.check import check as check
+    from linkwork.model.configurations import Configuration as Configuration
     from linkwork.model.constraints import Constraint as Constraint
     from linkwork.model.describe import describe as describe
     from linkwork.model.geometry import Box as Box
@@ -99,7 +111,14 @@ _NAMES = {
             "WriteError",
         ),
     ),
+    "linkwork.collision.model": ("CollisionModel",),
+    "linkwork.collision.obstacles": ("Obstacles",),
+    "linkwork.collision.plan": ("Plan", "plan"),
+    "linkwork.collision.spheres": ("LinkCover", "Spherization", "spherize"),
     "linkwork.export": ("export",),
+    "linkwork.io.srdf.description": ("SRDF",),
+    "linkwork.io.srdf.reader": ("load_srdf",),
+    "linkwork.io.sdf.writer": ("dump_sdf",),
     "linkwork.io.urdf.writer": ("dump_urdf",),
     "linkwork.io.load": ("load",),
     "linkwork.io.mjcf.writer": ("dump_mjcf",),
@@ -113,6 +132,8 @@ _NAMES = {
     "linkwork.inverse_kinematics": ("IkResult", "ik"),
     "linkwork.model.builder": ("ModelBuilder",),
     "linkwork.model.check": ("check",),
+    "linkwork.model.actuators": ("Actuator",),
+    "linkwork.model.configurations": ("Configuration",),
     "linkwork.model.constraints": ("Constraint",),
     "linkwork.model.describe": ("describe",),
     "linkwork.model.geometry": (

@@ -1,5 +1,5 @@
 """CasADi functions: `linkwork.casadi.KinDyn` and `linkwork.casadi.wrap`."""
 
-from linkwork.bridges.casadi.functions import KinDyn, wrap
+from linkwork.bridges.casadi.functions import ConstrainedKinDyn, KinDyn, wrap
 
-__all__ = ["KinDyn", "wrap"]
+__all__ = ["ConstrainedKinDyn", "KinDyn", "wrap"]

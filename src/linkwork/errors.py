@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from linkwork.singular import SingularJointError as SingularJointError  # noqa: PLC0414
 
 Severity = Literal["error", "warning", "note"]
-Topic = Literal["repair", "robot name"]
+Topic = Literal["repair", "robot name", "default inertia"]
 _warned_topics: set[str] = set()  # topics that `warn_once` has warned about
 
 MOST_NAMES = 12  # maximum number of valid names in a message
@@ -58,15 +58,19 @@ class SourceLocation:
     """A line of a file."""
 
     file: str
-    line: int
+    line: int  # 0 if the format has no lines
 
     def __str__(self) -> str:
-        return f"{escaped(self.file)}:{self.line}"
+        return escaped(self.file) + self._suffix
 
     @property
     def short(self) -> str:
         """The location without the folder, for lists whose headline names the folder."""
-        return f"{escaped(PurePath(self.file).name)}:{self.line}"
+        return escaped(PurePath(self.file).name) + self._suffix
+
+    @property
+    def _suffix(self) -> str:
+        return f":{self.line}" if self.line else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from linkwork.errors import missing_package
 
 try:
-    from linkwork.bridges.jax.functions import TARGET, Function, KinDyn, wrap
+    from linkwork.bridges.jax.functions import TARGET, ConstrainedKinDyn, Function, KinDyn, wrap
 except ModuleNotFoundError as error:
     if error.name != "jax":
         raise
     raise missing_package("linkwork.jax", "jax") from error
 
-__all__ = ["TARGET", "Function", "KinDyn", "wrap"]
+__all__ = ["TARGET", "ConstrainedKinDyn", "Function", "KinDyn", "wrap"]

@@ -11,10 +11,10 @@ from __future__ import annotations
 from linkwork.errors import missing_package
 
 try:
-    from linkwork.bridges.torch.functions import KinDyn, TorchKernel, wrap
+    from linkwork.bridges.torch.functions import ConstrainedKinDyn, KinDyn, TorchKernel, wrap
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
     raise missing_package("linkwork.torch", "torch") from error
 
-__all__ = ["KinDyn", "TorchKernel", "wrap"]
+__all__ = ["ConstrainedKinDyn", "KinDyn", "TorchKernel", "wrap"]

@@ -64,11 +64,13 @@ def test_what_a_package_exports_exists(path):
 
 
 PUBLIC = {
-    *("ik", "IkResult", "view"),
+    *("ik", "IkResult", "view", "CollisionModel", "Obstacles", "plan", "Plan"),
+    *("load_srdf", "SRDF", "Configuration", "Actuator", "spherize", "Spherization", "LinkCover"),
     *(
         "load",
         "dump_mjcf",
         "dump_urdf",
+        "dump_sdf",
         "check",
         "describe",
         "compile",

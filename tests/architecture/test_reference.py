@@ -49,6 +49,7 @@ CLASSES = (
     "linkwork.engine.kernel.differentiable.Differentiable",
     "linkwork.workcell.device.Device",
     "linkwork.workcell.dynamics.CellDynamics",
+    "linkwork.workcell.constrained.ConstrainedCellDynamics",
     "linkwork.viewer.Viewer",
 )
 

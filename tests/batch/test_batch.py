@@ -153,19 +153,23 @@ def test_rows_not_computed_yet_are_nan(tmp_path):
 
 
 KILLED = """
-import os, signal, sys
+import os, signal, sys, threading
 from pathlib import Path
 import zarr.storage._local as local
 from linkwork.batch.journal import Journal
 from tests.support.batches import computed, random_plan
 
-moment, count = sys.argv[2], 0
+moment, count, lock = sys.argv[2], 0, threading.Lock()
 write, add = local._put, Journal.add
 
 def put(path, value, exclusive=False):
     global count
-    count += path.name.startswith("c.")
-    if moment == "half a chunk" and count == 5:
+    with lock:
+        count += path.name.startswith("c.")
+        number = count
+    if moment == "half a chunk" and number > 5:
+        threading.Event().wait()  # for the end: no chunk after the fifth is written
+    if moment == "half a chunk" and number == 5:
         with local._atomic_write(path, "wb") as file:
             file.write(bytes(value.as_buffer_like())[:100])
             file.flush()

@@ -42,8 +42,7 @@ def test_methods_and_attributes_are_those_of_the_numpy_class():
     def names(cls):
         return {name for name in dir(cls) if not name.startswith("_")}
 
-    numpy_only = {"constrained"}  # bridges do not have it
-    assert names(lw.KinDyn) <= names(linkwork.torch.KinDyn) | numpy_only
+    assert names(lw.KinDyn) <= names(linkwork.torch.KinDyn)
     for name in METHODS:
         actual = inspect.signature(getattr(robot(), name))
         theirs = inspect.signature(getattr(robot().numpy, name))

@@ -28,6 +28,7 @@ def here(tmp_path, monkeypatch):
     ("out", "options", "start"),
     [
         ("r.urdf", (), "<robot"),
+        ("r.sdf", (), "<sdf"),
         ("r.xml", (), "<mujoco"),
         ("R.MJCF", (), "<mujoco"),
         ("r.wc.xml", (), "<WorkCell"),
@@ -44,10 +45,35 @@ def test_the_extension_or_an_option_selects_the_format(out, options, start, here
 
 def test_a_robot_goes_around_and_is_the_same(here):
     steps = [("quadruped", "a.wc.xml"), ("a.wc.xml", "b.urdf"), ("b.urdf", "c.urdf")]
+    assert run("convert", "quadruped", "quadruped.sdf").stdout.endswith("the same robot\n")
     for words in steps:
         assert run("convert", *words).returncode == 0
 
     assert lw.load("c.urdf") == lw.load("quadruped")
+
+
+def test_configurations_and_actuators_that_are_not_written_are_listed(here):
+    body = '<body name="a"><joint name="j"/><geom size=".1" pos="1 0 0"/></body>'
+    rest = '<actuator><motor name="u" joint="j" gear="3"/></actuator>'
+    rest += '<keyframe><key name="home" qpos="0.3"/></keyframe>'
+    (here / "a.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{rest}</mujoco>")
+
+    for out, lost in (("a.urdf", "home u"), ("a.wc.xml", "home u"), ("b.xml", "home")):
+        done = run("convert", "a.xml", out)
+        assert done.returncode == 0
+        for name in lost.split():
+            assert f": {name}\n" in done.stdout
+    assert lw.load("b.xml").actuators == lw.load("a.xml").actuators
+
+
+def test_missing_inertias_come_from_shapes(here):
+    box = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
+    (here / "a.urdf").write_text(f'<robot name="r"><link name="a">{box}</link></robot>')
+
+    assert run("convert", "a.urdf", "b.urdf", "--inertia-from-meshes", "20").returncode == 0
+
+    assert lw.load("b.urdf").link("a").inertia == lw.solid_box(20.0, (1.0, 1.0, 1.0))
+    assert run("convert", "a.urdf", "c.urdf", "--inertia-from-meshes", "0").returncode == 2
 
 
 def test_mjcf_is_checked_by_mujoco_and_what_is_lost_is_printed(here):
@@ -191,3 +217,19 @@ def test_a_wrong_call_is_one_line_and_exit_code_2(words, facts, here):
     assert all(fact in done.stderr for fact in facts)
     assert done.stderr.count("\n") == 1
     assert not (here / "x.urdf").exists()
+
+
+def test_spherize_writes_a_robot_and_prints_how_well_it_fits(here):
+    shapes = (lw.Shape(lw.Box((0.05, 0.04, 0.03))), lw.Shape(lw.Sphere(0.1)))
+    link = lw.Link(name="body", collisions=shapes)
+    lw.dump_urdf(lw.Model(name="robot", links=(link,)), here / "in.urdf")
+
+    done = run("spherize", "in.urdf", "-o", "out.urdf", "--tolerance", "0.03")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "body" in done.stdout
+    spheres = lw.load("out.urdf").links[0].collisions
+    assert {type(shape.geometry) for shape in spheres} == {lw.Sphere}
+    assert run("spherize", "in.urdf", "-o", "out.urdf").returncode == 2  # exists
+    data = json.loads(run("spherize", "in.urdf", "--json", "--capsules").stdout)
+    assert (data["links"][0]["link"], data["links"][0]["coverage"]) == ("body", 1.0)
+    assert "tolerance" in run("spherize", "in.urdf", "--tolerance", "-1").stderr

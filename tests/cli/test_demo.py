@@ -5,7 +5,10 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pytest
 from tests.support.commands import run_here
+
+import linkwork as lw
 
 run = partial(run_here, "demo")
 
@@ -22,6 +25,29 @@ def test_every_line_of_the_demo_fits_80_columns():
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "NO" not in done.stdout.split()
+
+
+def test_a_robot_with_a_loop(tmp_path):
+    """The demo, the benchmark and the export skip what is ambiguous."""
+    b = lw.ModelBuilder("bar")
+    for name in ("ground", "crank", "rocker"):
+        b.add_link(name, inertia=lw.solid_box(1.0, (0.3, 0.1, 0.1)))
+    for joint, link, z in (("a", "crank", 0.0), ("b", "rocker", 0.1)):
+        b.add_joint(joint, "revolute", "ground", link, first_H_joint=lw.Pose((0.0, 0.0, z)))
+    path = tmp_path / "bar.xml"
+    coupled = b.build().with_constraint("coupling", "a", "b", coefficients=(0.0, 1.0, 0.5))
+    with pytest.warns(lw.LinkworkWarning, match="soft"):
+        path.write_text(lw.dump_mjcf(coupled))
+
+    done = run(path, "--fixed")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "NO" not in done.stdout.split()
+    assert "loops: J nu_dot" in done.stdout
+    exported = run_here("export", path, "--fixed", "-o", tmp_path / "c", "--no-check")
+    assert exported.returncode == 0
+    timed = run_here("bench", path, "--fixed", "--rows", "2")
+    assert "forward_dynamics" in timed.stdout
+    assert "inverse_dynamics" not in exported.stdout + timed.stdout
 
 
 def test_errors_of_a_file_are_printed_and_nothing_is_computed(tmp_path):

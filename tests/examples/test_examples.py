@@ -25,6 +25,7 @@ TESTED_ELSEWHERE = {  # with fewer samples or steps than their defaults
     "15_jax_swing_up": "tests/bridges/jax_arrays/test_jax_example.py",
     "16_torch_policy": "tests/bridges/test_torch_example.py",
     "17_casadi_reach": "tests/bridges/test_casadi.py",
+    "20_whole_body_qp": "tests/examples/test_whole_body_qp.py",
 }
 HERE = [path.stem for path in NUMBERED if path.stem not in TESTED_ELSEWHERE]
 
@@ -180,9 +181,51 @@ def test_the_payload_acts_as_its_weight_at_the_tool():
     np.testing.assert_allclose(result["box"], [0.45, 0.30, 0.10], atol=1e-5)
 
 
+def test_two_arms_share_the_beam_and_squeeze_it():
+    result, _ = ran("19_two_arm_grasp")
+    names = ("left arm alone", "both arms", "and squeezing")
+    assert max(np.abs(result[f"nu_dot {name}"]).max() for name in names) < 1e-9
+    alone, shared, squeezed = (result[f"forces {name}"][:3] for name in names)
+    np.testing.assert_allclose(alone, 0.0, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(shared), 9.80665, atol=1e-8)
+    np.testing.assert_allclose(np.linalg.norm(squeezed - shared), 20.0, atol=1e-8)
+    assert np.abs(result["weak residual"]).max() < 1e-9
+    np.testing.assert_allclose(result["lift"], [0, 0, 1, 0, 0, 0], atol=1e-9)
+
+
+@pytest.mark.peers
+def test_cassie_stands_and_falls():
+    result, _ = ran("21_cassie")
+    assert np.abs(result["nu_dot"]).max() < 1e-6
+    assert np.abs(result["residual"]).max() < 1e-9
+    np.testing.assert_allclose(result["carried"], 1.0, rtol=1e-9)
+    assert result["height"][-1] < result["height"][0] - 0.05
+    assert result["errors"] < 1e-6
+    assert np.abs(result["lost"]).max() < 2e-3
+
+
 def test_the_c_program_agrees_with_python():
     result, _ = ran("13_c_controller")
     np.testing.assert_allclose(result["C"], result["Python"], atol=1e-12)
+
+
+def test_the_workspace_of_the_delta_robot_is_that_of_its_equations():
+    """Each leg alone: the elbow is on a circle of the arm and on a sphere of the rod."""
+    result, _ = ran("18_delta_workspace")
+    names = ("BASE", "ARM", "ROD", "PLATFORM", "MOTOR")
+    base, arm, rod, platform, (lower, upper) = map(loaded("18_delta_workspace").get, names)
+    reachable = np.ones(len(result["points"]), dtype=bool)
+    for yaw in (0.0, 2 * np.pi / 3, 4 * np.pi / 3):
+        x, y, z = (result["points"] @ lw.spatial.so3.rot_z(yaw)).T
+        x = x + platform - base  # of the end of the rod, from the motor
+        # x cos(angle) - z sin(angle) = h
+        h = (x**2 + y**2 + z**2 + arm**2 - rod**2) / (2 * arm)
+        with np.errstate(invalid="ignore"):
+            between = np.arccos(h / np.hypot(x, z))
+        angles = np.arctan2(-z, x) + np.stack([-between, between])
+        angles = (angles + np.pi) % (2 * np.pi) - np.pi
+        reachable &= ((angles >= lower) & (angles <= upper)).any(axis=0)
+    np.testing.assert_array_equal(result["converged"], reachable)
 
 
 @pytest.mark.peers
@@ -198,6 +241,7 @@ def test_plots_are_drawn(name):
         "04_operational_space_control": [np.ones((4, 3))],
         "07_balance_on_one_foot": [np.ones((4, 2))],
         "08_workspace": [np.ones((4, 3)), np.ones(4)],
+        "18_delta_workspace": [np.ones((4, 3))],
     }
     with patch.object(plt, "show") as show:
         example["show"](*arrays[name])

@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from tests.support.constrained import stance_of
 from tests.support.exports import CC, STRICT, build, package_for, results, run
 from tests.support.kernels import floater
+from tests.support.linkages import four_bar
 from tests.support.models import random_model
 from tests.support.real_robots import ROBOT_FILES, load_quietly
 
@@ -19,7 +21,7 @@ from linkwork.export import check, write
 from linkwork.export.names import Names
 from linkwork.export.requests import exported_functions
 from linkwork.export.samples import sample_of
-from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.quantities import CONSTRAINED, QUANTITIES, TABLES
 
 
 @pytest.fixture(autouse=True)
@@ -235,3 +237,29 @@ def test_a_compiler_that_does_not_terminate_is_stopped(tmp_path, monkeypatch):
     with pytest.raises(lw.LinkworkError, match=r"0\.1 s.*endless"):
         lw.export(kd, tmp_path / "out", ["com"])
     assert not (tmp_path / "out").exists()
+
+
+def test_constrained_robots(tmp_path):
+    """Redundant contacts, in both precisions; constrained and other functions in one library."""
+    stance = stance_of(lw.KinDyn)
+    names = [name.removeprefix(CONSTRAINED) for name in TABLES[CONSTRAINED]]
+    report = lw.export(stance, tmp_path / "double", names, one_file=True)
+    assert [row.name for row in report.rows] == [f"leg_{name}" for name in names]
+    # the pseudo-inverse of redundant constraints amplifies rounding errors
+    assert max(row.allowed for row in report.rows) < 1e-5
+    assert differences(report)["leg_step"] < 1e-12
+    closed = lw.export(lw.KinDyn(four_bar()).constrained(), tmp_path / "closed", ["error"])
+    assert closed.rows[0].allowed < 1e-12  # at configurations where the error is not zero
+    header = (tmp_path / "double" / "leg.h").read_text()
+    assert "heel 0..2, toe 3..5" in header
+
+    single = lw.export(stance, tmp_path / "single", ["jacobian", "step"], dtype=np.float32)
+    assert max(row.allowed for row in single.rows) < 1e-4
+    both = lw.export(
+        stance.kindyn, tmp_path / "both", ["mass_matrix", stance.forward_dynamics], check=False
+    )
+    assert [row.name for row in both.rows] == ["leg_mass_matrix", "leg_forward_dynamics"]
+    with pytest.raises(ArgumentError, match="constraints"):
+        lw.export(stance, tmp_path / "zoo", pinnzoo=True)
+    with pytest.raises(lw.NameNotFoundError, match="jacobain"):
+        lw.export(stance, tmp_path / "wrong", ["jacobain"])

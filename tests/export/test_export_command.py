@@ -93,3 +93,15 @@ def test_roundings_of_floats_are_corrected_by_default(tmp_path):
         corrected.append(json.loads(done.stdout)["functions"][0]["corrected"])
     assert corrected[0] > 0
     assert corrected[1] == 0
+
+
+def test_contacts_select_functions_of_the_constrained_robot(tmp_path):
+    words = ["export", "quadruped", "-o", tmp_path / "x", "--functions", "jacobian", "--no-check"]
+    done = run(*words, "--contacts", "FL_foot=point,FR_foot", "--json")
+    assert json.loads(done.stdout)["functions"][0]["name"] == "quadruped_jacobian"
+    header = (tmp_path / "x" / "quadruped.h").read_text()
+    assert "FL_foot 0..2, FR_foot 3..8" in header
+    for more, facts in (("--actuated", "contacts"), ("--contacts", "glue")):
+        done = run(*words, more, "FL_foot=glue")
+        assert done.returncode == 2
+        assert facts in done.stderr

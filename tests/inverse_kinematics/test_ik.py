@@ -177,22 +177,22 @@ def test_batches_and_reproducible_results(arm):
 def test_accepted_steps_lower_the_cost(arm):
     rng = np.random.default_rng(0)
     tasks = (lw.inverse_kinematics.tasks.Task("pose", "tool"),)
-    bounds = lw.inverse_kinematics.bounds.bounds_of(arm.layout)
+    bounds = lw.kindyn.bounds.bounds_of(arm.layout)
     step, errors = (
-        stepping.step_kernel(arm, tasks, bounds, False),
+        stepping.step_kernel(arm, tasks, bounds, False, None),
         stepping.error_kernel(arm, tasks),
     )
     q, pose = arm.random(200, seed=0), arm.transform("tool", arm.random(200, seed=1))
     target = np.concatenate([pose[:, :3, 3], pose[:, :3, :3].reshape(-1, 9)], axis=-1)
     damping = 10.0 ** rng.uniform(-6, 2, size=200)
     ones = np.ones((1, 2))
-    cost = (errors(q, target, ones, ones)[0] ** 2).sum(axis=(1, 2))
+    cost = (errors(q, target, ones, ones, 0.0)[0] ** 2).sum(axis=(1, 2))
     state = q, damping, cost, np.full(200, 7.0)
     q_new, damped, lower, excess = step(*state, target, np.ones(6), np.ones(arm.nv), [1e3, 1e2])
     accepted = (q_new != q).any(axis=-1)
     assert accepted.any()
     assert (lower[accepted] < cost[accepted]).all()
-    after, cost_after, excess_after = errors(q_new, target, ones, [[1e3, 1e2]])
+    after, cost_after, excess_after = errors(q_new, target, ones, [[1e3, 1e2]], 0.0)
     np.testing.assert_allclose(lower, (after**2).sum(axis=(1, 2)), rtol=1e-10)
     largest = (after[:, 0] * [1e3, 1e2]).max(axis=-1)
     np.testing.assert_allclose(excess, np.where(accepted, largest, 7.0), rtol=1e-10)

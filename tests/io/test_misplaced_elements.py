@@ -62,11 +62,6 @@ ERRORS = [
         "<text>:1: .*<robot>.*<ROBOT>",
     ),
     (
-        "SDF",
-        '<sdf version="1.6"/>',
-        ("<text>:1: .*<robot>.*<sdf>.*SDF.*URDF"),
-    ),
-    (
         "web page",
         "<!DOCTYPE html>\n<html></html>",
         "<text>:2: .*<robot>.*<html>",

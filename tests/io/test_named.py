@@ -78,7 +78,8 @@ def test_every_name_of_the_loaders_is_a_file_and_every_file_has_a_name():
     assert folder is not None
     missing = [file for file in LOADER_NAMES.values() if not (folder / file).is_file()]
     assert missing == []
-    without = set(folder.rglob("*.urdf")) - set(example_robots().values())
+    files = {*folder.rglob("*.urdf"), *folder.rglob("*.sdf")}
+    without = files - set(example_robots().values())
     assert {path.name for path in without} == {"iris.urdf", "ur3.urdf"}  # loaders mean others
 
 

@@ -106,7 +106,7 @@ def test_every_quantity_is_the_same_inside_and_outside(name, floating):
 NO_ARRAYS = {
     *("function", "warmup", "replace", "neutral", "random", "inertial_parameters"),
     *("jacobian_sparsity", "relative_jacobian_sparsity", "options", "layout", "tree"),
-    *("constrained", "closing_joints"),
+    *("constrained", "closing_joints", "actuation"),
     *("nq", "nv", "joint_names", "limits", "total_mass", "parameters", "parameter_values"),
 }
 OTHERS = {"q": "test_a_configuration_from_traced_positions"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -117,10 +118,47 @@ def test_what_cannot_represent_loops_raises(tied, tmp_path):
 
     for convert in (
         lw.dump_urdf,
-        lw.dump_mjcf,
         as_in_idyntree,
         in_state_order,
-        lambda robot: lw.WorkCell("cell").with_robot("robot", robot),
+        lambda robot: lw.dump_workcell(lw.WorkCell("cell").with_robot("robot", robot)),
     ):
         with pytest.raises(lw.ModelError, match=r"'(ab|bc|ca)'"):
             convert(model)
+
+
+def test_linear_couplings_are_written_as_mimic():
+    chain = lw.Model(name="chain", links=ring("rrr").links, joints=ring("rrr").joints[:2])
+    coupled = chain.with_constraint("coupling", "bc", "ab", coefficients=(0.1, -2.0, 0.0))
+    with pytest.warns(lw.LinkworkWarning, match=r"mimic.*: bc_to_ab"):
+        read = lw.load(lw.dump_urdf(coupled))
+
+    assert read.joint("bc").mimic == lw.Mimic(joint="ab", multiplier=-2.0, offset=0.1)
+    for coefficients, second in (((0.1, -2.0, 0.3), "ab"), ((0.1,), None)):
+        other = chain.with_constraint("coupling", "bc", second, name="x", coefficients=coefficients)
+        with pytest.raises(lw.ModelError, match=r"'x'.*coupling"):
+            lw.dump_urdf(other)
+
+
+def test_actuated_joints_stay_in_the_tree_and_are_those_of_inverse_dynamics():
+    plain = ring("rrr")
+    (closing,) = lw.KinDyn(plain).closing_joints
+    joints = [replace(joint, actuated=joint == closing) for joint in plain.joints]
+    model = replace(plain, joints=tuple(joints))
+
+    assert model.actuated == (closing.name,)
+    assert closing.name in lw.KinDyn(model).joint_names
+    assert lw.KinDyn(model).constrained().actuated == (closing.name,)
+    assert lw.KinDyn(model, cut=[closing.name]).constrained().actuated is None
+    assert model.renamed(prefix="x_").actuated == (f"x_{closing.name}",)
+
+
+def test_actuated_joints_are_not_known_unless_they_are_of_every_joint():
+    plain = ring("rrr")
+    known = replace(plain, joints=tuple(replace(joint, actuated=True) for joint in plain.joints))
+
+    assert plain.actuated is None
+    assert lw.KinDyn(plain).constrained().actuated is None
+    assert known.attached(ring("rrr"), to="a", prefix="other_", kind="revolute").actuated is None
+    assert "motor" in {difference.what for difference in differences(plain, known)}
+    with pytest.raises(lw.ModelError, match="actuated"):
+        replace(plain.joints[0], kind="fixed", actuated=True)

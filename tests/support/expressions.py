@@ -113,9 +113,11 @@ def run_compiled(
     large=False,
     offset=0,
     level=FAST,
+    columns=False,
 ):
     """Run machine code on (rows, size) arrays; return a (rows, size) array for each output."""
-    code = _code(emit_llvm(program, "f", Lanes(width, scalar, has_short_offsets())), level)
+    lanes = Lanes(width, scalar, has_short_offsets(), columns)
+    code = _code(emit_llvm(program, "f", lanes), level)
     dtype = np.float64 if scalar == "double" else np.float32
     arrays = [np.ascontiguousarray(array, dtype=dtype) for array in inputs]
     n_rows = max((len(array) for array in arrays), default=width)

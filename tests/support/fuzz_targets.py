@@ -90,6 +90,16 @@ def run_mjcf(data: bytes) -> None:
         _outcome(lambda m=mimic: lw.load(data, mimic=m))
 
 
+def run_sdf(data: bytes) -> None:
+    if b"xacro" in data or b"mujoco" in data:
+        return
+    for mimic in (False, True):
+        model = _outcome(lambda m=mimic: lw.load(data, mimic=m))
+        if model is not None and len(model.joints) < len(model.links) and not model.constraints:
+            _outcome(lambda m=model: lw.dump_urdf(m.rerooted()))
+    _outcome(lambda: lw.load_workcell(data))
+
+
 def run_xacro(data: bytes) -> None:
     _outcome(lambda: lw.load(data, xacro_args={"a": "1"}))
 
@@ -288,6 +298,32 @@ MJCF = b"""<mujoco model="m"><compiler angle="radian"/><option gravity="0 0 -9.8
 </body></body></worldbody>
 <equality><joint joint1="j1" joint2="j2" polycoef="0 2 0 0 0"/></equality>
 <actuator><motor name="a" joint="j1" gear="2" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+SDF = b"""<sdf version="1.11"><world name="w"><gravity>0 0 -9.8</gravity>
+<frame name="table"><pose degrees="true">1 0 0 0 0 90</pose></frame>
+<model name="m" canonical_link="base" placement_frame="tip">
+<pose relative_to="table">0 0 1 0 0 0</pose><static>0</static>
+<link name="base"><inertial auto="true"><density>10</density></inertial><collision name="c">
+<pose>0 0 1 0 0 0</pose><geometry><box><size>1 2 3</size></box></geometry></collision></link>
+<link name="a"><pose relative_to="j1">1 0 0 0 0 1</pose><inertial><pose>0 0 1 0 0 1</pose>
+<mass>2</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial><visual name="v">
+<pose relative_to="base">0 0 0 1 0 0</pose><geometry><mesh><uri>model://p/a.stl</uri>
+<scale>1 1 1</scale></mesh></geometry><material><diffuse>1 0 0 1</diffuse></material></visual>
+</link>
+<link name="r"/><joint name="j1" type="revolute"><pose relative_to="base">0 0 1 0 0 0</pose>
+<parent>base</parent><child>a</child><axis><xyz expressed_in="__model__">0 0 1</xyz>
+<limit><lower>-1</lower><upper>1</upper><effort>-1</effort></limit>
+<dynamics><damping>0.1</damping></dynamics></axis></joint>
+<joint name="j3" type="revolute"><parent>base</parent><child>r</child><axis/></joint>
+<model name="n"><link name="x"/><link name="y"/><joint name="g" type="screw"><parent>x</parent>
+<child>y</child><screw_thread_pitch>1</screw_thread_pitch><axis><mimic joint="h"/></axis></joint>
+<joint name="h" type="prismatic"><parent>world</parent><child>x</child><axis/></joint></model>
+<joint name="j2" type="universal"><parent>a</parent><child>n::x</child><axis/>
+<axis2><xyz>1 0 0</xyz></axis2></joint>
+<joint name="k" type="gearbox"><parent>r</parent><child>a</child><axis/><axis2/>
+<gearbox_ratio>2</gearbox_ratio><gearbox_reference_body>base</gearbox_reference_body></joint>
+<frame name="tip" attached_to="n::y"><pose rotation_format="quat_xyzw">0 0 0 0 0 0 1</pose></frame>
+</model></world></sdf>"""
 
 XACRO = b"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:arg name="a" default="2"/><xacro:property name="x" value="${1 + 2}"/>
@@ -547,6 +583,7 @@ TARGETS: dict[str, Target] = {
     "urdf": Target(run_urdf, lambda: [URDF], xml_mutator(ODD_WORDS), weight=3),
     "workcell": Target(run_workcell, lambda: [WORKCELL], xml_mutator(ODD_WORDS), weight=3),
     "mjcf": Target(run_mjcf, lambda: [MJCF], xml_mutator(ODD_WORDS)),
+    "sdf": Target(run_sdf, lambda: [SDF], xml_mutator(ODD_WORDS), weight=3),
     "xacro": Target(run_xacro, lambda: [XACRO], xml_mutator(XACRO_WORDS), bytewise=False),
     "state_json": Target(
         run_state_json, lambda: [s.to_json().encode() for s in state_seeds()], mutate_json

@@ -176,6 +176,23 @@ def gripper():
     return model.with_constraint("coupling", *ends, coefficients=(0.0, -1.0))
 
 
+def leg():
+    """A floating trunk and a leg of two joints; two points of its foot are redundant as contacts.
+
+    The points `heel` and `toe` cannot move toward each other, so that one of six equations depends
+    on the others, in a direction that rotates with the foot.
+    """
+    b = lw.ModelBuilder("leg")
+    for name in ("trunk", "thigh", "shank"):
+        b.add_link(name, inertia=lw.Inertia(1.5, (0.1, 0.0, 0.02), (0.1, 0.0, 0.0, 0.2, 0.0, 0.15)))
+    b.add_joint("hip", "revolute", "trunk", "thigh", axis=Y, first_H_joint=at(0.1, -0.2, -0.1))
+    ends = "thigh", "shank"
+    b.add_joint("knee", "revolute", *ends, axis=(1, 1, 0), first_H_joint=at(0.0, 0.1, -0.4))
+    b.add_frame("heel", "shank", at(-0.1, 0.0, -0.4))
+    b.add_frame("toe", "shank", at(0.15, 0.02, -0.4))
+    return b.build()
+
+
 LINKAGES = {  # degrees of freedom with a fixed base
     "four_bar": (four_bar, 1),
     "five_bar": (five_bar, 2),

@@ -10,7 +10,8 @@ import trimesh
 from tests.support.real_robots import FILES, load_quietly
 
 import linkwork as lw
-from linkwork.viewer.drawing import drawing_of, read_mesh
+from linkwork.io.surfaces import read_mesh
+from linkwork.viewer.drawing import drawing_of
 
 
 @pytest.fixture(scope="module")

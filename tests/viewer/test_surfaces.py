@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.drawing import box, capsule, cylinder, sphere, surface_of
+from linkwork.io.surfaces import box, capsule, cylinder, sphere, surface_of
 
 SHAPES = {
     "box": (lw.Box((0.2, 0.3, 0.5)), 0.03, (0.2, 0.3, 0.5)),

@@ -1,12 +1,17 @@
-"""The methods of `KinDyn` for arrays of another framework.
+"""The methods of `KinDyn` and `ConstrainedKinDyn` for arrays of another framework.
 
-A bridge derives a class from `Bridged` and defines two methods: one converts a kernel to a function
-of the framework's arrays, the other converts a NumPy array. The remaining methods, their arguments
-and their documentation are read from `linkwork.KinDyn`:
+A bridge derives classes from `BridgedKinDyn` and `BridgedConstrainedKinDyn` and defines two
+methods: one converts a kernel to a function of the framework's arrays, the other converts a NumPy
+array. The remaining methods, their arguments and their documentation are read from the classes for
+NumPy:
 
-    class KinDyn(Bridged):
+    class Functions(Bridged):
         def _wrapped(self, kernel):   # a function of arrays, with the arguments of `call`
         def _constant(self, array):   # an array of the framework
+
+    class KinDyn(Functions, BridgedKinDyn): ...
+    class ConstrainedKinDyn(Functions, BridgedConstrainedKinDyn): ...
+    Functions._CLASSES = KinDyn, ConstrainedKinDyn
 
 A quantity without frames is an attribute: after its first use, the compiled function itself. A
 quantity of frames is a method that looks up the function for its frames.
@@ -20,13 +25,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from linkwork.engine.kernel.arguments import in_order
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, FrozenError
 from linkwork.kindyn import KinDyn as NumpyKinDyn
+from linkwork.kindyn.constrained import ConstrainedKinDyn as NumpyConstrainedKinDyn
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.quantities import QUANTITIES, Quantity
+from linkwork.kindyn.quantities import CONSTRAINED, QUANTITIES, TABLES, Quantity
 from linkwork.kindyn.requests import missing_argument
 
 if TYPE_CHECKING:
@@ -71,12 +79,18 @@ def _method(name: str, quantity: Quantity, declared: Callable[..., Any]) -> Meth
     )
 
 
-METHODS: dict[str, Method] = {
-    name: _method(name, quantity, quantity.method)
-    for name, quantity in QUANTITIES.items()
-    if quantity.method
-}
+def _methods(quantities: Mapping[str, Quantity]) -> dict[str, Method]:
+    return {
+        quantity.method.__name__: _method(quantity.method.__name__, quantity, quantity.method)
+        for quantity in quantities.values()
+        if quantity.method
+    }
+
+
+METHODS = _methods(QUANTITIES)
 """The methods of `KinDyn` that compute quantities, by name."""
+CONSTRAINED_METHODS = _methods(TABLES[CONSTRAINED])
+"""Those of `ConstrainedKinDyn`."""
 
 
 def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Kernel, list[Any]]:
@@ -114,25 +128,23 @@ def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple
 
 
 class Bridged:
-    """Base class of the `KinDyn` of each bridge: the options and methods of `linkwork.KinDyn`."""
+    """What the robots of all bridges have: options, and functions of quantities."""
 
-    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()  # options that `linkwork.KinDyn` does not have
+    _NUMPY: ClassVar[type[Any]]  # the class for NumPy
+    _METHODS: ClassVar[Mapping[str, Method]]  # its methods that compute quantities
+    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()  # options that the class for NumPy does not have
+    # `KinDyn` and `ConstrainedKinDyn` of the same bridge
+    _CLASSES: ClassVar[tuple[type[Any], type[Any]]]
 
-    numpy: NumpyKinDyn
+    numpy: Any
     """The same robot with the same options, for NumPy arrays."""
 
     _functions: dict[int, tuple[Kernel, Any]]  # by the id of the kernel
     _functions_of_quantities: dict[tuple[Any, ...], Any]  # by name and frames
 
     def __init__(self, model: Any, base: str | None = None, **options: Any) -> None:
-        robot = NumpyKinDyn(model, base, **options)
+        robot = self._NUMPY(model, base, **options)
         self.__dict__.update(numpy=robot, _functions={}, _functions_of_quantities={})
-
-    def __init_subclass__(cls) -> None:
-        for name, method in METHODS.items():
-            if name not in _DEFINED_HERE and name not in vars(cls):
-                member: Any = _Attribute(method) if is_attribute(method) else _frame_method(method)
-                setattr(cls, name, documented(member, method))
 
     if TYPE_CHECKING:
 
@@ -212,6 +224,26 @@ class Bridged:
             function = self._functions_of_quantities[request] = self.function(request)
             return function
 
+    def parameter_values(self, values: Any = None) -> Any:
+        """(..., n) values of the model parameters that are inputs of all functions, in one vector.
+
+        Takes the arguments of `linkwork.KinDyn.parameter_values`, as NumPy arrays or floats.
+        """
+        return self._constant(self.numpy.parameter_values(values))
+
+
+class BridgedKinDyn(Bridged):
+    """Base class of the `KinDyn` of each bridge: the options and methods of `linkwork.KinDyn`."""
+
+    _NUMPY, _METHODS = NumpyKinDyn, METHODS
+
+    numpy: NumpyKinDyn
+
+    def constrained(self, contacts: Any = (), **options: Any) -> Any:
+        """Return the robot with contacts and loops; see `linkwork.KinDyn.constrained`."""
+        robot = self.numpy.constrained(contacts, **options)
+        return self._CLASSES[1](robot.model, **robot.options, **self._own_options)
+
     def transforms(self, q: Any, *, frames: Sequence[str] | None = None, **named: Any) -> Any:
         """See `linkwork.KinDyn.transforms`."""
         names: Any = tuple(frames) if isinstance(frames, list) else frames
@@ -255,14 +287,6 @@ class Bridged:
         """(10 links,) inertial parameters phi, in which the dynamics is linear."""
         return self._constant(self.numpy.inertial_parameters())
 
-    def parameter_values(self, values: Any = None) -> Any:
-        """(..., n) values of the model parameters that are inputs of all functions, in one vector.
-
-        Takes the arguments of `linkwork.KinDyn.parameter_values`, as NumPy arrays or floats.
-        """
-        robot: Any = self.numpy
-        return self._constant(robot.parameter_values(values))
-
     def jacobian_sparsity(self, frame: str) -> Any:
         """(6, nv) bool: False where the Jacobian of a frame is zero at every configuration."""
         return self._constant(self.numpy.jacobian_sparsity(frame))
@@ -272,21 +296,30 @@ class Bridged:
         return self._constant(self.numpy.relative_jacobian_sparsity(reference, frame))
 
 
-def _delegated(name: str) -> property:
-    doc = inspect.getdoc(getattr(NumpyKinDyn, name, None))
-    return property(lambda self: getattr(self.numpy, name), doc=doc)
+class BridgedConstrainedKinDyn(Bridged):
+    """Base class of the `ConstrainedKinDyn` of each bridge."""
 
+    _NUMPY, _METHODS = NumpyConstrainedKinDyn, CONSTRAINED_METHODS
 
-for _name in ("transforms", "relative_jacobian"):
-    getattr(Bridged, _name).__doc__ = METHODS[_name].doc
+    numpy: NumpyConstrainedKinDyn
 
-# Attributes that are not arrays are those of the `KinDyn` for NumPy.
-for _name in (
-    *("model", "base", "floating", "representation", "gravity", "base_pose", "check", "dtype"),
-    *("joint_dynamics", "layout", "tree", "nq", "nv", "joint_names", "limits", "total_mass"),
-    *("parameters", "closing_joints"),
-):
-    setattr(Bridged, _name, _delegated(_name))
+    @property
+    def kindyn(self) -> Any:
+        """The same robot without contacts."""
+        robot = self.numpy.kindyn
+        return self._CLASSES[0](robot.model, **robot.options, **self._own_options)
+
+    def forces_of(self, name: str, q: Any, forces: Any, **named: Any) -> Any:
+        """See `linkwork.ConstrainedKinDyn.forces_of`."""
+        index = self.numpy._wrench_index(name)  # pyright: ignore[reportPrivateUsage]
+        return self.constraint_wrenches(q, forces, **named)[..., index, :]
+
+    def project_configuration(self, q: Any, **options: Any) -> Any:
+        """(..., nq) a configuration nearby that satisfies the constraints, without derivatives.
+
+        Takes the arguments of `linkwork.ConstrainedKinDyn.project_configuration`.
+        """
+        return self._constant(self.numpy.project_configuration(np.asarray(q), **options))
 
 
 def is_attribute(method: Method) -> bool:
@@ -344,3 +377,42 @@ def documented(function: Any, method: Method) -> Any:
     function.__signature__ = signature
     function.__name__, function.__doc__ = method.name, method.doc
     return function
+
+
+def _delegated(cls: type[Any], name: str) -> property:
+    doc = inspect.getdoc(getattr(cls, name, None))
+    return property(lambda self: getattr(self.numpy, name), doc=doc)
+
+
+def _complete(cls: type[Bridged], attributes: Sequence[str]) -> None:
+    """Add the quantities of the class for NumPy, and its attributes that are not arrays."""
+    for name, method in cls._METHODS.items():  # pyright: ignore[reportPrivateUsage]
+        if name not in _DEFINED_HERE:
+            member: Any = _Attribute(method) if is_attribute(method) else _frame_method(method)
+            setattr(cls, name, documented(member, method))
+    for name in attributes:
+        setattr(cls, name, _delegated(cls._NUMPY, name))  # pyright: ignore[reportPrivateUsage]
+
+
+_OF_ROBOT = (
+    *("model", "base", "floating", "representation", "gravity", "base_pose", "check", "dtype"),
+    *("joint_dynamics", "layout", "tree", "nq", "nv", "joint_names", "limits", "total_mass"),
+    *("parameters", "closing_joints", "actuation"),
+)
+_complete(BridgedKinDyn, _OF_ROBOT)
+_complete(
+    BridgedConstrainedKinDyn,
+    (
+        *_OF_ROBOT,
+        "contacts",
+        "actuated",
+        "stabilization",
+        "independent",
+        "rows",
+        "m",
+        "wrench_names",
+    ),
+)
+for _name in ("transforms", "relative_jacobian"):
+    getattr(BridgedKinDyn, _name).__doc__ = METHODS[_name].doc
+BridgedConstrainedKinDyn.forces_of.__doc__ = NumpyConstrainedKinDyn.forces_of.__doc__

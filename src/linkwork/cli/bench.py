@@ -85,13 +85,15 @@ def bench(
 
 
 def _requests(kd: KinDyn, functions: str | None) -> list[tuple[Any, ...]]:
+    from linkwork.kindyn.core import unambiguous
     from linkwork.kindyn.requests import request_of_text
 
     if functions is not None:
         return [request_of_text(one) for one in map(str.strip, functions.split(",")) if one]
     frame = kd.model.link_names[-1]
     of_robot = ("inverse_dynamics", "mass_matrix", "forward_dynamics", "bias_force", "com")
-    return [*((name,) for name in of_robot), ("transform", frame), ("jacobian", frame)]
+    names = unambiguous(kd, of_robot)
+    return [*((name,) for name in names), ("transform", frame), ("jacobian", frame)]
 
 
 def _timing(

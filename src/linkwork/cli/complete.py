@@ -18,7 +18,7 @@ from linkwork.io.named_robots import bundled_cells, bundled_names, example_robot
 if TYPE_CHECKING:
     from linkwork.model.model import Model
 
-ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro")
+ENDINGS = (".urdf", ".sdf", ".world", ".xml", ".mjcf", ".xacro", ".usd", ".usda", ".usdc", ".usdz")
 
 
 def robot_names(incomplete: str) -> list[str]:

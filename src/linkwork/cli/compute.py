@@ -178,6 +178,7 @@ def ik(
     linkwork ik arm tool --fixed --position 0.5,0.1,0.5 --rpy 0,90deg,0
     """
     from linkwork.inverse_kinematics import ik as solve
+    from linkwork.kindyn.assembly import TOLERANCE
 
     kd = _robot(file, base, floating=floating)
     target = _target(position, rpy, wxyz)
@@ -191,7 +192,9 @@ def ik(
         joints = dict(zip(names, solution.q.tolist(), strict=True))
         limits = list(solution.active_limits)
         outcome = {"converged": bool(solution.converged), "q": joints}
-        print_json({**outcome, **errors, "at_limits": limits})
+        loops = {name: float(error) for name, error in solution.loop_errors.items()}
+        of_loops = {"loop_errors": loops} if loops else {}
+        print_json({**outcome, **errors, **of_loops, "at_limits": limits})
     else:
         rows = tuple(
             (escaped(name), _shown(value), "at its limit" * (name in solution.active_limits))
@@ -202,6 +205,8 @@ def ik(
         print_table(console, Table(escaped(frame), columns, rows, frozenset(["position"])))
         outcome = "converged" if solution.converged else "not converged"
         error = f"error {errors['position_error']:.2g} m, {errors['rotation_error']:.2g} rad"
+        is_open = [name for name, size in solution.loop_errors.items() if size > TOLERANCE]
+        error += f"; open: {escaped(', '.join(is_open))}" * bool(is_open)
         print_text(console, f"{outcome}: {error}", "" if solution.converged else "yellow")
     if not solution.converged:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""The command that writes a robot in another format."""
+"""Commands that write a robot: in another format, or with other collision shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import typer
 
 from linkwork.cli.complete import one_of
 from linkwork.cli.output import finding_data, print_findings, print_json, print_text, terminal
-from linkwork.cli.robot_files import File, Floating, Json, is_cell, model_in, read_file
+from linkwork.cli.robot_files import (
+    File,
+    Floating,
+    Json,
+    is_cell,
+    model_in,
+    model_of_file,
+    read_file,
+)
 from linkwork.errors import (
     ArgumentError,
     Finding,
@@ -34,14 +42,22 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="FORMAT",
-        help="urdf, mjcf or workcell; by default, by the extension of OUT",
-        autocompletion=one_of("urdf", "mjcf", "workcell"),
+        help="urdf, sdf, mjcf or workcell; by default, by the extension of OUT",
+        autocompletion=one_of("urdf", "sdf", "mjcf", "workcell"),
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="overwrite OUT")]
 NoMeshes = Annotated[bool, typer.Option("--no-meshes", help="MJCF: leave meshes out")]
 Repair = Annotated[
     bool, typer.Option("--repair", help="replace inertias that no body can have by the nearest")
+]
+Density = Annotated[
+    float | None,
+    typer.Option(
+        "--inertia-from-meshes",
+        metavar="DENSITY",
+        help="inertias of shapes with this density, in kg/m^3, for links without an inertia",
+    ),
 ]
 Device = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="the device of a workcell to write")
@@ -57,10 +73,11 @@ def convert(
     floating: Floating = None,
     no_meshes: NoMeshes = False,
     repair: Repair = False,
+    inertia_from_meshes: Density = None,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Write a robot as URDF, MJCF or workcell XML.
+    """Write a robot as URDF, SDF, MJCF or workcell XML.
 
     Prints what the format cannot represent. MuJoCo, if installed, checks MJCF before it is written.
 
@@ -74,13 +91,14 @@ def convert(
         option = "--no-meshes" if floating is None else "--floating" if floating else "--fixed"
         raise typer.BadParameter(f"{option}: only MJCF has this")
     if is_cell(file):
-        if repair:
-            raise typer.BadParameter("--repair: not for workcells")
+        if repair or inertia_from_meshes is not None:
+            option = "--repair" if repair else "--inertia-from-meshes"
+            raise typer.BadParameter(f"{option}: not for workcells")
         converted = _from_cell(file, target, device, floating=floating, meshes=not no_meshes)
     else:
         if device is not None:
             raise typer.BadParameter("--device: only a workcell has devices")
-        reading = read_file(file, repair=repair)
+        reading = read_file(file, repair=repair, inertia_from_meshes=inertia_from_meshes)
         converted = _converted(model_in(reading), target, floating=floating, meshes=not no_meshes)
         doubts = [finding for finding in reading.findings if finding.severity == "warning"]
         doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
@@ -96,6 +114,59 @@ def convert(
     checked = f"; {converted.checked}" if converted.checked else ""
     name = "standard output" if out == "-" else escaped(out)
     print_text(console, f"{name}: {FORMATS[target]}{checked}", "bold")
+
+
+Tolerance = Annotated[
+    float, typer.Option("--tolerance", metavar="M", help="how far the new shapes may protrude [m]")
+]
+MaxSpheres = Annotated[
+    int | None, typer.Option("--max-spheres", metavar="N", help="most shapes of a link")
+]
+Capsules = Annotated[bool, typer.Option("--capsules", help="capsules instead of spheres")]
+OutOption = Annotated[
+    str | None, typer.Option("-o", "--out", metavar="OUT", help="URDF file to write")
+]
+
+
+def spherize(
+    file: File,
+    *,
+    out: OutOption = None,
+    tolerance: Tolerance = 0.02,
+    max_spheres: MaxSpheres = None,
+    capsules: Capsules = False,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Cover the collision shapes of a robot by spheres.
+
+    Prints how well they fit each link, and writes the robot as URDF if OUT is given.
+
+    linkwork spherize robot.urdf -o spheres.urdf --tolerance 0.03
+    """
+    from dataclasses import asdict
+
+    from linkwork.collision.spheres import spherize as cover
+    from linkwork.io.convert import convert_model
+
+    if out is not None:
+        _reject_existing(out, force=force)
+    kind = "capsules" if capsules else "spheres"
+    model = model_of_file(file)
+    result = cover(model, tolerance=tolerance, max_spheres=max_spheres, shapes=kind)
+    findings: list[Finding] = []
+    if out is not None:
+        conversion = convert_model(result.model, "urdf", floating=None, meshes=True)
+        findings = [*_moved_meshes(result.model, file, out), *conversion.findings]
+        _write(out, conversion.text)
+    if as_json and out != "-":
+        links = [asdict(link) for link in result.links]
+        data = {"links": links, "file": out, "findings": [finding_data(f) for f in findings]}
+        print_json(data)
+        return
+    console = terminal(errors=out == "-")
+    print_findings(console, findings)
+    print_text(console, str(result))
 
 
 def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Conversion:
@@ -126,7 +197,7 @@ def _from_cell(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LinkworkWarning)
-        cell = load_workcell(file)
+        cell = _cell_to_write(file) if target == "workcell" else load_workcell(file)
         text = dump_workcell(cell) if target == "workcell" and device is None else ""
     doubts = [
         finding
@@ -156,6 +227,20 @@ def _from_cell(
         floating = False
     written = _converted(robot.model, target, floating=floating, meshes=meshes)
     return Conversion(written.text, (*doubts, *written.findings), written.checked)
+
+
+def _cell_to_write(file: str) -> WorkCell:
+    """A workcell; the robots of an SDF world have their link frames on their joints."""
+    from linkwork.io.sdf.reader import is_sdf
+    from linkwork.io.xml.source import read_source
+    from linkwork.workcell.files import cell_in, load_workcell
+    from linkwork.workcell.sdf import read_sdf_cell
+
+    path = Path(file)
+    source = read_source(path) if path.is_file() else None  # else a bundled cell
+    if source is not None and is_sdf(source):
+        return cell_in(read_sdf_cell(source, writable=True))
+    return load_workcell(file)
 
 
 def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:

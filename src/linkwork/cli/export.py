@@ -16,6 +16,8 @@ from linkwork.model.table import Table
 if TYPE_CHECKING:
     from linkwork.compat import pinnzoo
     from linkwork.export.report import Report
+    from linkwork.kindyn import KinDyn
+    from linkwork.kindyn.constrained import ConstrainedKinDyn
 
 Folder = Annotated[
     Path | None,
@@ -29,7 +31,8 @@ Functions = Annotated[
         "--functions",
         metavar="NAMES",
         help="quantities with commas between them, such as mass_matrix,jacobian:l_sole; "
-        "if not given: mass_matrix, bias_force, inverse_dynamics, forward_dynamics, integrate",
+        "if not given: mass_matrix, bias_force, inverse_dynamics, forward_dynamics, integrate; "
+        "with --contacts: error, jacobian, forward_dynamics, step",
         autocompletion=function_names,
     ),
 ]
@@ -58,6 +61,21 @@ Representation = Annotated[
 ]
 JointDynamics = Annotated[
     bool, typer.Option("--joint-dynamics", help="with armature, damping and friction of joints")
+]
+Contacts = Annotated[
+    str | None,
+    typer.Option(
+        "--contacts",
+        metavar="FRAMES",
+        help="functions of the robot with contacts: frames with commas between them; "
+        "FRAME=point and FRAME=rolling are other kinds than pose",
+    ),
+]
+Actuated = Annotated[
+    str | None,
+    typer.Option(
+        "--actuated", metavar="JOINTS", help="with --contacts: the joints that have actuators"
+    ),
 ]
 Lanes = Annotated[
     int,
@@ -102,6 +120,8 @@ def export(
     floating: Floating = None,
     representation: Representation = None,
     joint_dynamics: JointDynamics = False,
+    contacts: Contacts = None,
+    actuated: Actuated = None,
     lanes: Lanes = 0,
     one_file: OneFile = False,
     no_compensation: NoCompensation = False,
@@ -117,12 +137,11 @@ def export(
 
     linkwork export arm --fixed -o arm_c --functions mass_matrix,jacobian:tool
     """
-    from linkwork.export.requests import DEFAULT_FUNCTIONS
     from linkwork.export.write import export as write
     from linkwork.kindyn import KinDyn
 
     options: dict[str, Any] = {
-        "functions": DEFAULT_FUNCTIONS if functions is None else _names(functions),
+        "functions": None if functions is None else _names(functions),
         "derivatives": derivatives,
         "dtype": "float32" if single else "float64",
         "prefix": prefix,
@@ -136,12 +155,14 @@ def export(
             ("base", base),
             ("representation", representation),
             ("joint_dynamics", joint_dynamics),
+            ("contacts", contacts),
+            ("actuated", actuated),
         ):
             if value:
                 raise ArgumentError(f"{name}: PinnZoo has no such option; leave it out")
-        robot = _pinnzoo_model(file, bodies, orientation, floating=floating)
-        output = output or _default_folder(prefix, robot.name)
-        report = robot.export(output, **options)
+        zoo_model = _pinnzoo_model(file, bodies, orientation, floating=floating)
+        output = output or _default_folder(prefix, zoo_model.name)
+        report = zoo_model.export(output, **options)
     else:
         chosen: Any = representation
         kd = KinDyn(
@@ -151,10 +172,11 @@ def export(
             representation=chosen,
             joint_dynamics=joint_dynamics,
         )
+        robot = _with_contacts(kd, contacts, actuated)
         of_pinnzoo: Any = {"bodies": bodies, "orientation": orientation}  # rejected by `write`
         of_pinnzoo = {name: value for name, value in of_pinnzoo.items() if value is not None}
         output = output or _default_folder(prefix, kd.model.name)
-        report = write(kd, output, **options, **of_pinnzoo)
+        report = write(robot, output, **options, **of_pinnzoo)
     if as_json:
         print_json(_report_data(report))
         return
@@ -163,6 +185,21 @@ def export(
     console = terminal()
     print_table(console, Table(heading, report.columns, tuple(report.cells()), numeric))
     print_text(console, report.summary(), "" if report.compiler else "yellow")
+
+
+def _with_contacts(
+    kd: KinDyn, contacts: str | None, actuated: str | None
+) -> KinDyn | ConstrainedKinDyn:
+    """The robot, with contacts if any are named."""
+    if contacts is None:
+        if actuated is not None:
+            raise ArgumentError("actuated: expected --contacts as well")
+        return kd
+    kinds: dict[str, Any] = {}
+    for text in _names(contacts):
+        frame, _, kind = text.partition("=")
+        kinds[frame] = kind or "pose"
+    return kd.constrained(kinds, actuated=None if actuated is None else _names(actuated))
 
 
 def _default_folder(prefix: str | None, robot: str) -> Path:

@@ -17,7 +17,7 @@ from linkwork.cli.batch import batch
 from linkwork.cli.bench import bench
 from linkwork.cli.cache import cache
 from linkwork.cli.compute import dynamics, fk, ik
-from linkwork.cli.convert import convert
+from linkwork.cli.convert import convert, spherize
 from linkwork.cli.demo import demo
 from linkwork.cli.describe import check, compare, conventions, info, robots, tree
 from linkwork.cli.export import export
@@ -45,6 +45,7 @@ COMMANDS = (
     ik,
     view,
     convert,
+    spherize,
     compare,
     export,
     batch,

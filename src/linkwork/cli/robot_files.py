@@ -12,7 +12,14 @@ import typer
 
 from linkwork.cli.complete import robot_names
 from linkwork.cli.output import print_message
-from linkwork.errors import MissingFileError, ParseError, count_findings, escaped, shown
+from linkwork.errors import (
+    LinkworkError,
+    MissingFileError,
+    ParseError,
+    count_findings,
+    escaped,
+    shown,
+)
 from linkwork.io.named_robots import bundled_cells
 from linkwork.io.xml.source import Source, standard_input
 
@@ -24,7 +31,7 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="URDF, MJCF or xacro file, or a robot's name, or - for standard input",
+        help="URDF, SDF, MJCF, USD or xacro file, or a robot's name, or - for stdin",
         autocompletion=robot_names,
     ),
 ]
@@ -55,7 +62,13 @@ def model_of_file(file: str, *, mimic: bool = True) -> Model:
     return model
 
 
-def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading:
+def read_file(
+    file: str,
+    *,
+    mimic: bool = True,
+    repair: bool = False,
+    inertia_from_meshes: float | None = None,
+) -> Reading:
     """Read a file, a robot by its name, or standard input; findings are part of the result."""
     from linkwork.io.load import read
     from linkwork.io.xml.source import Reading
@@ -70,7 +83,13 @@ def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading
         letter in file for letter in "<\n\r"
     ):  # `read` would parse it as XML
         raise MissingFileError(f"no file {shown(file)}")
-    return read(source, mimic=mimic, repair=repair, xacro_args=xacro_arguments.get())
+    return read(
+        source,
+        mimic=mimic,
+        repair=repair,
+        xacro_args=xacro_arguments.get(),
+        inertia_from_meshes=inertia_from_meshes,
+    )
 
 
 def model_in(reading: Reading) -> Model:
@@ -107,4 +126,16 @@ def is_cell(file: str) -> bool:
     except (OSError, ValueError):  # loading it raises with the reason
         return False
     first = re.search(rb"<\s*([A-Za-z]\w*)", re.sub(rb"<!--.*?-->", b"", head, flags=re.DOTALL))
-    return first is not None and first[1] in CELL_ROOTS
+    root = first[1] if first else b""
+    return root in CELL_ROOTS or (root == b"sdf" and _has_several_robots(path))
+
+
+def _has_several_robots(path: Path) -> bool:
+    """Whether an SDF file has several models, so that it is a workcell."""
+    from linkwork.io.sdf.reader import read_world
+    from linkwork.io.xml.source import read_source
+
+    try:
+        return len(read_world(read_source(path)).robots) > 1
+    except LinkworkError:  # loading it raises with the reason
+        return False

@@ -20,7 +20,7 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
-        help="URDF, MJCF or workcell file, or the name of a bundled robot or workcell",
+        help="URDF, SDF, MJCF, USD or workcell file, or the name of a bundled robot or workcell",
         autocompletion=robot_and_cell_names,
     ),
 ]

@@ -30,6 +30,7 @@ from linkwork.export.pairs import HAVE_PAIRS, Pair, PairSteps
 from linkwork.export.requests import Exported
 from linkwork.export.samples import DIFFERENCE, rounding_errors, sample_of
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.constrained import ConstrainedKinDyn
 
 # Number of states at which errors are measured (other states than those of the check), and of the
 # states with the largest errors, which are examined more closely.
@@ -42,7 +43,7 @@ _TRIES = 3  # each aims at half the error of the one before
 _EXACT = (Op.NEG, Op.SELECT, Op.LESS, Op.LESS_EQUAL, Op.FLOOR)  # operations without rounding
 
 
-def compensate_rounding(kd: KinDyn, one: Exported) -> Exported:
+def compensate_rounding(kd: KinDyn | ConstrainedKinDyn, one: Exported) -> Exported:
     """Return the function for single precision, with the rounding errors that matter corrected.
 
     Most functions are returned unchanged. Small differences of large numbers, as in the dynamics of

@@ -13,9 +13,9 @@ import numpy as np
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.export.code import checks_norms
-from linkwork.export.function import BATCH_ENDING, Argument
+from linkwork.export.function import BATCH_ENDING, Argument, Function
 from linkwork.export.package import MARK, GeneratedFunction, Package
-from linkwork.export.samples import Sample
+from linkwork.export.samples import SMALL, Sample
 from linkwork.version import __version__
 
 MOST_ELEMENTS = 6000  # recorded for a function, inputs and outputs together; at least one state
@@ -25,22 +25,30 @@ _TICK = 1e-3  # [s]
 _LISTED = 40  # arrays of equal elements up to this length are written out
 
 _SELFTEST_HELPERS = """\
-/* The largest difference, relative to the largest expected element. */
-static double difference(const {t} *result, const {t} *expected, size_t count)
-{{
-  double largest = 0.0, worst = 0.0;
-  for (size_t k = 0; k < count; ++k) {{
-    const double size = fabs((double)expected[k]);
-    const double error = fabs((double)result[k] - (double)expected[k]);
-    largest = size > largest ? size : largest;
-    worst = error <= worst ? worst : error;
-  }}
-  return largest > 0.0 ? worst / largest : worst;
-}}
-
+/* The larger of two numbers; NaN if one of them is. */
 static double larger(double a, double b)
 {{
-  return b <= a ? a : b;
+  return b <= a || a != a ? a : b;
+}}
+
+static double largest(const {t} *values, size_t count)
+{{
+  double size = 0.0;
+  for (size_t k = 0; k < count; ++k) {{
+    size = larger(size, fabs((double)values[k]));
+  }}
+  return size;
+}}
+
+/* The largest difference, relative to the largest expected element, or to `least` if larger. */
+static double difference(const {t} *result, const {t} *expected, size_t count, double least)
+{{
+  const double size = larger(least, largest(expected, count));
+  double worst = 0.0;
+  for (size_t k = 0; k < count; ++k) {{
+    worst = larger(worst, fabs((double)result[k] - (double)expected[k]));
+  }}
+  return size > 0.0 ? worst / size : worst;
 }}
 
 /* Print a line; return whether the test failed. NaN is a failure. */
@@ -98,9 +106,10 @@ def _test(package: Package, one: GeneratedFunction, sample: Sample, name: str) -
     arguments += [a.name for a in function.outputs] + (["work"] if one.code.work else [])
     call = f"{function.name}({', '.join(arguments)})"
     yield f"    failures += {call};" if checks_norms(function) else f"    {call};"
+    yield f"    const double least = {_least(function, 'state')};"
     for argument in function.outputs:
         compared = f"{argument.name}, expected_{argument.name}[state], {argument.port.size}u"
-        yield f"    worst = larger(worst, difference({compared}));"
+        yield f"    worst = larger(worst, difference({compared}, least));"
     yield "  }"
     yield f'  failures += report("{function.name}", worst, {allowed});'
     if one.batch:
@@ -130,13 +139,22 @@ def _batch_test(
     yield f"    failures += {call} != {rows}u;" if checks_norms(function) else f"    {call};"
     yield "    worst = 0.0;"
     yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
+    yield f"      const double least = {_least(function, f'row % {states}u')};"
     for argument in function.outputs:
         size, name = argument.port.size, argument.name
         compared = f"rows_{name} + row * {size}u, expected_{name}[row % {states}u], {size}u"
-        yield f"      worst = larger(worst, difference({compared}));"
+        yield f"      worst = larger(worst, difference({compared}, least));"
     yield "    }"
     yield f'    failures += report("{function.name}{BATCH_ENDING}", worst, {allowed});'
     yield "  }"
+
+
+def _least(function: Function, state: str) -> str:
+    """The size with which small outputs are compared, as an expression in C."""
+    size = "0.0"
+    for argument in function.outputs if len(function.outputs) > 1 else ():
+        size = f"larger({size}, largest(expected_{argument.name}[{state}], {argument.port.size}u))"
+    return f"{SMALL} * {size}" if size != "0.0" else size
 
 
 def _table(name: str, rows: Array, real: Real) -> Iterator[str]:

@@ -19,7 +19,8 @@ from linkwork.errors import ArgumentError, shown
 from linkwork.export.function import BATCH_ENDING, Argument, Function
 from linkwork.export.names import MACRO_ENDINGS, Names, comment_text, identifier_part
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn.quantities import CONSTRAINED, QUANTITIES, TABLES
 from linkwork.kindyn.requests import Spec, request_of_text, spec_of
 
 Request: TypeAlias = "str | Sequence[Any] | Kernel"
@@ -32,6 +33,8 @@ DEFAULT_FUNCTIONS = (
     "forward_dynamics",
     "integrate",
 )
+DEFAULT_CONSTRAINED_FUNCTIONS = ("error", "jacobian", "forward_dynamics", "step")
+"""Those of a `ConstrainedKinDyn`."""
 
 _DERIVATIVE_ENDINGS = ("derivatives", "derivative")  # endings of names of quantities
 _COTANGENT_PREFIX = "ct_"  # begins the names of inputs that multiply Jacobians from the left
@@ -48,6 +51,9 @@ _INPUTS = {
     "dt": "time [s]",
     "gravity": "acceleration of free fall in the world [m/s^2]",
     "parameters": "parameters of the robot, in the order of KinDyn.parameters",
+    "forces": "constraint forces, one for each equation [N, N m]",
+    "restitution": "fraction of the constraint velocity that is reversed",
+    "damping": "relative to the diagonal of J J^T",
 }
 _POSE = "rotation matrix, position [m] in the last column"
 _VELOCITY = "linear [m/s], angular [rad/s]"
@@ -105,7 +111,31 @@ _OUTPUTS = {
     "normalize": "configuration",
     "velocity_kinematics": "rows as in q, columns as in nu",
     "velocity_kinematics_inverse": "rows as in nu, columns as in q",
+    # of constrained robots; fields of several outputs after a dot
+    "constrained.error": "[m, rad]",
+    "constrained.jacobian": "columns as in nu",
+    "constrained.bias": "[m/s^2, rad/s^2]",
+    "constrained.forward_dynamics.nu_dot": "[m/s^2, rad/s^2]",
+    "constrained.forward_dynamics.forces": "constraint forces [N, N m]",
+    "constrained.forward_dynamics.residual": "constraint accelerations less their target",
+    "constrained.inverse_dynamics.torques": "of the actuated joints, in the order of nu [N, N m]",
+    "constrained.inverse_dynamics.forces": "constraint forces [N, N m]",
+    "constrained.inverse_dynamics.residual": "forces that neither can provide, as in nu",
+    "constrained.impact.nu": "velocity after the impact [m/s, rad/s]",
+    "constrained.impact.impulses": "constraint impulses [N s, N m s]",
+    "constrained.project_velocity": "velocity [m/s, rad/s]",
+    "constrained.closing_step.q": "configuration after the step",
+    "constrained.closing_step.error": "error before the step [m, rad]",
+    "constrained.delassus": "rows and columns as the equations",
+    "constrained.independent_velocities": "rows as in nu, columns as the independent velocities",
+    "constrained.mass_matrix": f"of the independent velocities {_INERTIA}",
+    "constrained.kinetic_energy": "[J]",
+    "constrained.constraint_wrenches": "force (3) [N] and torque (3) [N m] on each frame",
+    "constrained.step.q": "configuration after the step",
+    "constrained.step.nu": "velocity after the step [m/s, rad/s]",
 }
+# Outputs with one entry, or one row, for each constraint equation.
+_PER_EQUATION = ("error", "jacobian", "bias", "forces", "impulses")
 _TANGENT = "the tangent vector of {}, which is nu dt in integrate"
 # Descriptions of the inputs that derivatives are taken with respect to.
 _WITH_RESPECT_TO = {
@@ -126,7 +156,7 @@ class Exported:
 
 
 def exported_functions(
-    kd: KinDyn,
+    kd: KinDyn | ConstrainedKinDyn,
     requests: Iterable[Request] | Mapping[str, Request],
     *,
     derivatives: bool,
@@ -146,13 +176,15 @@ def exported_functions(
         raise ArgumentError(f"functions: expected a list, got {shown(requests)}")
     named = isinstance(requests, Mapping)
     pairs: Any = requests.items() if named else ((None, request) for request in requests)
-    double = kd if kd.dtype == np.float64 else kd.replace(dtype=np.float64)
+    robot = kd
+    if isinstance(kd, KinDyn) and kd.dtype != np.float64:
+        robot = kd.replace(dtype=np.float64)  # a constrained robot depends on the precision
     kernels: dict[tuple[str, int], Kernel] = {}
     for name, request in pairs:
-        kernel = _kernel(double, request)
+        kernel = _kernel(robot, request)
         label = name or _label(kernel)
         kernels[label, id(kernel)] = kernel
-        if derivatives and (ending_and_kernel := _derivative(double, kernel)):
+        if derivatives and (ending_and_kernel := _derivative(robot, kernel)):
             ending, derivative = ending_and_kernel
             kernels[f"{label}_{ending}", id(derivative)] = derivative
     if not kernels:
@@ -160,7 +192,7 @@ def exported_functions(
     return [_exported(kernel, label, prefix, names) for (label, _), kernel in kernels.items()]
 
 
-def _derivative(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
+def _derivative(kd: KinDyn | ConstrainedKinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
     """Return the derivative of a kernel and the ending of its name.
 
     It is analytic if there is such a quantity, such as `inverse_dynamics_derivatives`. For any
@@ -171,24 +203,27 @@ def _derivative(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
     if spec is not None:
         if spec.name.endswith(_DERIVATIVE_ENDINGS):
             return None
+        is_constrained = spec.name.startswith(CONSTRAINED)
         for ending in _DERIVATIVE_ENDINGS:
-            if f"{spec.name}_{ending}" in QUANTITIES:
+            if f"{spec.name}_{ending}" in (TABLES[CONSTRAINED] if is_constrained else QUANTITIES):
                 kernel_request: Any = getattr(kernel, "request", None)
                 derivative: Any = (f"{spec.name}_{ending}", *spec.request[1:])
                 options = {"wrenches": kernel_request.wrenches, "gravity": kernel_request.gravity}
-                return ending, kd.function(derivative, **options)
+                robot: Any = getattr(kernel, "robot", kd) if is_constrained else kd
+                return ending, robot.function(derivative, **options)
     product = getattr(kernel, "vjp", None)
     if product is None:
         raise ArgumentError(f"derivatives: {kernel.signature.name} has no derivatives")
     return "vjp", product(*(port.name for port in kernel.signature.inputs))
 
 
-def _kernel(kd: KinDyn, request: Any) -> Kernel:
+def _kernel(kd: KinDyn | ConstrainedKinDyn, request: Any) -> Kernel:
     if isinstance(request, Kernel):
         return request
+    prefix = CONSTRAINED if isinstance(kd, ConstrainedKinDyn) else ""
     if isinstance(request, str):
-        request = request_of_text(request)
-    spec = spec_of(request, kd.model)
+        request = request_of_text(request, prefix)
+    spec = spec_of(request, kd.model, prefix)
     return kd.function(spec.request)  # pyright: ignore[reportArgumentType]
 
 
@@ -221,7 +256,7 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
             _title(kernel, spec),
             kernel.program,
             _inputs(signature),
-            _outputs(signature, spec),
+            _outputs(kernel, spec),
             signature.unit_norms,
         ),
         kernel if kernel.dtype == np.float64 else Kernel(signature, lambda: kernel.program),
@@ -231,13 +266,13 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
 
 def _title(kernel: Kernel, spec: Spec | None) -> str:
     """Describe what a function computes: the first sentences of the method of `KinDyn`."""
-    method = getattr(KinDyn, spec.name, None) if spec else None
+    method = spec.quantity.method if spec else None
     if spec is None or method is None:
         return comment_text(kernel.signature.name)
     paragraph = " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
     title = re.sub(r"\(\.\.\.[^)]*\)\s*", "", paragraph).replace("`", "")  # shapes of batches
     frames = f" [{', '.join(spec.frames)}]" if spec.frames else ""
-    return comment_text(spec.name + frames + ": " + title.rstrip("."))
+    return comment_text(spec.name.removeprefix(CONSTRAINED) + frames + ": " + title.rstrip("."))
 
 
 def _inputs(signature: Signature) -> tuple[Argument, ...]:
@@ -257,24 +292,38 @@ def _inputs(signature: Signature) -> tuple[Argument, ...]:
     return tuple(arguments)
 
 
-def _outputs(signature: Signature, spec: Spec | None) -> tuple[Argument, ...]:
+def _outputs(kernel: Kernel, spec: Spec | None) -> tuple[Argument, ...]:
     """Return the outputs that are not empty; a derivative with respect to no wrenches is empty."""
-    ports = [port for port in signature.outputs if port.size]
+    ports = [port for port in kernel.signature.outputs if port.size]
+    robot = getattr(kernel, "robot", None)
     if len(ports) == 1:
-        return (Argument("out", ports[0], _output_description(spec.name) if spec else ""),)
+        return (Argument("out", ports[0], _output_description(spec, "", robot) if spec else ""),)
     names, arguments = Names(), list[Argument]()
     for port in ports:
         field = port.name.removeprefix(f"{spec.label}_") if spec else port.name
-        description = _output_description(spec.name, field) if spec else comment_text(field)
+        description = _output_description(spec, field, robot) if spec else comment_text(field)
         arguments.append(Argument(names.new(f"out_{identifier_part(field)}"), port, description))
     return tuple(arguments)
 
 
-def _output_description(quantity: str, field: str = "") -> str:
-    """Return the description of an output of a quantity; `field` names it if there are several.
+def _output_description(spec: Spec, field: str, robot: Any) -> str:
+    """Return the description of an output of a quantity; `field` names it if there are several."""
+    name = spec.name
+    if not field or f"{name}.{field}" in _OUTPUTS:
+        text = _OUTPUTS.get(f"{name}.{field}" if field else name, "")
+        last = (field or name).removeprefix(CONSTRAINED)
+        is_listed = isinstance(robot, ConstrainedKinDyn) and last in _PER_EQUATION
+        is_listed = is_listed and name.startswith(CONSTRAINED)
+        return f"{text}; equations: {_equations(robot)}" if is_listed else text
+    of = ""  # else it is a derivative, whose name ends with the input of the differentiation
+    for output in ("forces", "impulses"):
+        if field.startswith(f"{output}_"):
+            of, field = f" of the {output}", field.removeprefix(f"{output}_")
+    return f"derivative{of} with respect to {_WITH_RESPECT_TO.get(field, comment_text(field))}"
 
-    Only derivatives have several: each is named after the input of the differentiation.
-    """
-    if not field:
-        return _OUTPUTS.get(quantity, "")
-    return f"derivative with respect to {_WITH_RESPECT_TO.get(field, comment_text(field))}"
+
+def _equations(robot: ConstrainedKinDyn) -> str:
+    """The indices of the equations of each loop and contact."""
+    return ", ".join(
+        f"{comment_text(name)} {span.start}..{span.stop - 1}" for name, span in robot.rows.items()
+    )

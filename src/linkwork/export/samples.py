@@ -16,12 +16,19 @@ from linkwork.errors import LinkworkError
 from linkwork.export.pairs import Fused, float_fma
 from linkwork.export.requests import Exported
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.constrained import ConstrainedKinDyn
 
 DIFFERENCE = {"double": 1e-13, "float": 1e-5}
 """Allowed difference between C and the kernels, relative to the largest element of an output."""
 # This multiple of the rounding error is allowed as well, as C code rounds differently.
 _FACTOR = 4.0
 _TRIES = 4  # times as many states are drawn as needed, because some results may not be finite
+SMALL = 1e-3
+"""An output that is smaller than this fraction of the largest one is compared with that size.
+
+Else rounding errors would be large relative to an output that is zero in exact arithmetic, such as
+the residual of constraints.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,13 @@ Draw: TypeAlias = Callable[[int, np.random.Generator], tuple[Array, ...]]
 
 
 def sample_of(
-    kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0, draw: Draw | None = None
+    kd: KinDyn | ConstrainedKinDyn,
+    one: Exported,
+    real: Real,
+    *,
+    rows: int,
+    seed: int = 0,
+    draw: Draw | None = None,
 ) -> Sample:
     """Draw random states of a robot, some with drifted quaternions, and compute the results.
 
@@ -76,16 +89,20 @@ def rounding_errors(
 
 
 def difference(results: Sequence[Array], expected: Sequence[Array]) -> float:
-    """Return the largest difference, relative to the largest element of the same row and output."""
+    """Return the largest difference, relative to the largest element of the same row and output.
+
+    See `SMALL` for small outputs.
+    """
     return max((float(part.max()) for part in _differences(results, expected)), default=0.0)
 
 
 def _differences(results: Sequence[Array], expected: Sequence[Array]) -> Iterator[Array]:
     """(rows,) for each output: the largest relative difference; NaN counts as infinite."""
-    for result, reference in zip(results, expected, strict=True):
-        largest = np.abs(reference).max(axis=1)
+    sizes = [np.abs(reference).max(axis=1) for reference in expected]
+    for result, reference, largest in zip(results, expected, sizes, strict=True):
+        size = np.maximum(largest, SMALL * np.max(sizes, axis=0))
         error = np.abs(np.asarray(result, np.float64) - reference).max(axis=1)
-        error /= np.where(largest, largest, 1.0)
+        error /= np.where(size, size, 1.0)
         yield np.where(np.isnan(error), np.inf, error)
 
 
@@ -116,14 +133,20 @@ def _results(one: Exported, inputs: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def _inputs(
-    kd: KinDyn, one: Exported, real: Real, rows: int, rng: np.random.Generator
+    kd: KinDyn | ConstrainedKinDyn, one: Exported, real: Real, rows: int, rng: np.random.Generator
 ) -> tuple[Array, ...]:
     """Draw random inputs that the C type represents exactly."""
     inputs: list[Array] = []
     signature = one.kernel.signature
+    robot = kd if isinstance(kd, KinDyn) else kd.kindyn
+    owners = getattr(one.kernel, "robot", kd), kd
+    constrained = next((one for one in owners if isinstance(one, ConstrainedKinDyn)), None)
     for port in signature.inputs:
         if port.name in ("q", "q_start", "q_end") and port.shape == (kd.nq,):
-            values = kd.random(rows, seed=int(rng.integers(2**31))).astype(np.float64)
+            values = robot.random(rows, seed=int(rng.integers(2**31))).astype(np.float64)
+            if constrained is not None and signature.name == "error":  # zero where loops are closed
+                step = 0.1 * rng.normal(size=(rows, kd.nv))
+                values = robot.integrate(values, step).astype(np.float64)
         elif port.name == "parameters" and port.shape == (kd.parameters.size,):
             nominal = kd.parameter_values().astype(np.float64)  # nearby values are a valid robot
             values = nominal + 0.01 * rng.normal(size=(rows, port.size))
@@ -138,5 +161,11 @@ def _inputs(
         inputs[unit.input][:, span] = (
             block / np.linalg.norm(block, axis=1, keepdims=True) * drift[:, None]
         )
+    names = [port.name for port in signature.inputs]
+    if constrained is not None and "nu" in names and "restitution" not in names:
+        # velocities that the constraints allow: J nu = 0
+        q, nu = (inputs[names.index(name)] for name in ("q", "nu"))
+        J = np.asarray(constrained.replace(dtype=np.float64).jacobian(q))
+        nu -= np.squeeze(np.linalg.pinv(J) @ (J @ nu[..., None]), -1)
     dtype = np.float64 if real.name == "double" else np.float32
     return tuple(part.astype(dtype).astype(np.float64) for part in inputs)

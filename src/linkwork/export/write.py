@@ -19,9 +19,16 @@ from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Package, package_of
 from linkwork.export.pairs import operations_of
 from linkwork.export.report import Report, Row
-from linkwork.export.requests import DEFAULT_FUNCTIONS, Request, exported_functions
+from linkwork.export.requests import (
+    DEFAULT_CONSTRAINED_FUNCTIONS,
+    DEFAULT_FUNCTIONS,
+    Request,
+    exported_functions,
+)
 from linkwork.export.samples import sample_of
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn.core import unambiguous
 
 LANES = (2, 4, 8, 16)
 _REALS = {"float64": DOUBLE, "float32": FLOAT}
@@ -29,9 +36,9 @@ _ROWS = 10  # number of rows at which C is compared with the kernels
 
 
 def export(
-    kd: KinDyn,
+    kd: KinDyn | ConstrainedKinDyn,
     folder: str | Path,
-    functions: Iterable[Request] | Mapping[str, Request] = DEFAULT_FUNCTIONS,
+    functions: Iterable[Request] | Mapping[str, Request] | None = None,
     *,
     derivatives: bool = False,
     dtype: Any = None,
@@ -49,10 +56,13 @@ def export(
     there is no C compiler, the report states it.
 
     Args:
-        kd: the robot, with its base, representation, gravity and other options.
+        kd: the robot, with its base, representation, gravity and other options; a
+            `ConstrainedKinDyn` for functions with closed loops and contacts.
         folder: destination; created if it does not exist.
         functions: quantities such as "mass_matrix", "jacobian:l_sole" or ("jacobian", "l_sole"),
-            and any kernels. A mapping has the names of the C functions as keys.
+            and any kernels. A mapping has the names of the C functions as keys. Default: the mass
+            matrix, bias force, inverse (without closed loops) and forward dynamics, `integrate`; of
+            a `ConstrainedKinDyn`, the error, Jacobian, forward dynamics, and `step`.
         derivatives: whether to add the derivatives of each.
         dtype: numpy.float64 or numpy.float32; that of the robot if not given.
         prefix: prefix of all names in C; derived from the name of the robot if not given.
@@ -77,13 +87,15 @@ def export(
         NameNotFoundError: there is no such quantity or frame.
         LinkworkError: the C code does not compile, or differs from the kernel.
     """
-    if not isinstance(kd, KinDyn):
+    if not isinstance(kd, (KinDyn, ConstrainedKinDyn)):
         raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")
     if pinnzoo or of_pinnzoo:
+        if isinstance(kd, ConstrainedKinDyn):
+            raise ArgumentError("pinnzoo: PinnZoo has no constraints; expected a KinDyn")
         from linkwork.export.pinnzoo.export import export_pinnzoo, reject_options
 
         others = {
-            "functions": functions is not DEFAULT_FUNCTIONS,
+            "functions": functions is not None,
             "derivatives": derivatives,
             "lanes": lanes,
             "one_file": one_file,
@@ -98,13 +110,19 @@ def export(
         raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
     prefix = default_prefix(kd.model.name) if prefix is None else checked_prefix(prefix)
     names = Names(prefix)
+    is_free = isinstance(kd, KinDyn)
+    if functions is None:
+        functions = unambiguous(kd, DEFAULT_FUNCTIONS) if is_free else DEFAULT_CONSTRAINED_FUNCTIONS
+    if not is_free and dtype is not None:
+        kd = kd.replace(dtype=dtype)
     selected = exported_functions(
         kd, functions, derivatives=derivatives, prefix=prefix, names=names
     )
+    robot = kd if isinstance(kd, KinDyn) else kd.kindyn
     if real is FLOAT and compensate:
         selected = [compensate_rounding(kd, one) for one in selected]
     package = package_of(
-        kd, selected, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
+        robot, selected, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
     )
     rows = max(_ROWS, 2 * lanes + 3)
     samples = [sample_of(kd, one, real, rows=rows) for one in selected]

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.collision.model import CollisionModel
+from linkwork.collision.obstacles import Obstacles
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
-from linkwork.inverse_kinematics.bounds import Bounds
+from linkwork.inverse_kinematics.avoidance import surroundings_of
 from linkwork.inverse_kinematics.search import Effort, Problems, Solutions, solve
 from linkwork.inverse_kinematics.settings import CACHE_SIZE, settings_of
 from linkwork.inverse_kinematics.tasks import Task, as_floats, check_mapping, goal_of
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.assembly import assembler_of
+from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
+from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.mechanics.constraints import ConstrainedLayout
+from linkwork.model.geometry import Shape
 
 ROUNDING = 1e-15  # change of a unit quaternion by normalizing it
 
 
 def ik(
-    kd: KinDyn,
+    kd: KinDyn | ConstrainedKinDyn,
     targets: Mapping[str, ArrayLike] | None = None,
     q0: ArrayLike | None = None,
     *,
@@ -35,6 +42,9 @@ def ik(
     posture_weight: float = 1e-2,
     weights: Mapping[str, Any] | None = None,
     limits: bool = True,
+    avoid: CollisionModel | None = None,
+    margin: float = 0.02,
+    obstacles: Obstacles | Iterable[Shape] | None = None,
     tolerance: float | Sequence[float] = 1e-6,
     max_iterations: int = 96,
     restarts: int = 64,
@@ -43,11 +53,12 @@ def ik(
     """Compute configurations in which frames reach their targets.
 
     Args:
-        kd: the robot.
+        kd: the robot; a `ConstrainedKinDyn` if contacts with a target are constraints, too.
         targets: for each frame, by name, a pose (..., 4, 4) or a position (..., 3) in the world.
             Optional if `com` is passed.
         q0: (..., nq) start of the search; default neutral. Positions outside of the limits are
-            clamped. All leading axes are broadcast against each other.
+            clamped, and closed loops are closed by `assemble`. All leading axes are broadcast
+            against each other.
         com: (..., 3) target of the center of mass.
         fixed: frames that keep their pose at q0, such as feet on the ground.
         hold: joints that keep their position, and "base" for a floating base.
@@ -59,6 +70,12 @@ def ik(
             rotation. They matter if the targets cannot all be reached. A weight of 0 ignores that
             part: with (1, 0), only the position of a pose is a target.
         limits: whether the result stays within the joint limits.
+        avoid: collision model of the robot, whose pairs of links are kept apart. All of its
+            distances need closed forms, see `CollisionModel`.
+        margin: the smallest distance [m] of these pairs, and of links to obstacles.
+        obstacles: `Obstacles`, or shapes whose poses are those in the world. Batch axes are
+            broadcast against those of the targets. Links that no joint moves are not compared
+            with them, so a robot may stand on an obstacle.
         tolerance: the largest distance [m] and angle [rad] at which a target counts as reached: one
             number for both, or two.
         max_iterations: largest number of iterations from one start.
@@ -71,15 +88,25 @@ def ik(
         An `IkResult` with one entry for each row of the batch, such as `q` (..., nq) and
         `converged` (...). A row has the same result as in a call of its own, up to rounding.
 
+    Closed loops are equality constraints: a row has converged only if they are closed to the
+    tolerance of `assemble`. They are also closed where a target cannot be reached, unless they
+    cannot be closed at all.
+
+    With `avoid`, a row has converged only if all distances are at least the margin. If no such
+    configuration is found, the result is a compromise between the targets and the distances.
+
     Model parameters of `kd`, if any, have their nominal values. All computations are in float64.
 
     The method is Levenberg-Marquardt; the residual of a rotation is its rotation vector. All steps
     of a batch run in compiled code, on all cores.
     """
-    kd = _internal_robot(kd)
+    kd, loops = _internal_robots(kd)
     targets = {} if targets is None else targets
     check_mapping(targets)
     start = kd.neutral() if q0 is None else _configurations(kd, q0, "q0")
+    held_joints = _names("hold", hold)
+    if loops is not None:
+        start = _assembled(loops, start, held_joints, bool(limits))
     held = {frame: kd.transform(frame, start) for frame in _names("fixed", fixed)}
     goal = goal_of(kd, targets, com, held)
     preferred = None if posture is None else _configurations(kd, posture, "posture")
@@ -88,11 +115,16 @@ def ik(
         _count("restarts", restarts),
         _count("seed", seed),
     )
+    surroundings = surroundings_of(kd, avoid, margin, obstacles)
     settings = settings_of(
-        *(kd, goal.tasks, bool(limits), preferred is not None),
-        *(_names("hold", hold), {} if weights is None else weights, tolerance),
+        *(kd, loops, goal.tasks, bool(limits), preferred is not None),
+        None if surroundings is None else surroundings.avoidance,
+        *(held_joints, {} if weights is None else weights, tolerance),
     )
     batch = _batch(start, goal.values, preferred)
+    if surroundings is not None:
+        batch = _with_obstacles(batch, surroundings.batch)
+        surroundings = surroundings.flat(batch)
     starts = _flat(start, batch)
     postures = None if preferred is None else _flat(preferred, batch)
     problems = Problems(
@@ -101,23 +133,45 @@ def ik(
         _flat(goal.values, batch),
         postures,
         0.0 if preferred is None else (_weight(posture_weight) / settings.largest_weight) ** 2,
+        surroundings,
     )
     solutions = solve(problems, settings.functions.bounds.clamped(starts), effort)
     return _result(problems, goal.tasks, batch, solutions)
 
 
-def _internal_robot(kd: KinDyn) -> KinDyn:
-    """The robot in the mixed representation and float64; equal robots share one object."""
-    if not isinstance(kd, KinDyn):
+def _internal_robots(kd: Any) -> tuple[KinDyn, ConstrainedKinDyn | None]:
+    """The robot in the mixed representation and float64, and with its equality constraints, if any.
+
+    Equal robots share one object.
+    """
+    if not isinstance(kd, (KinDyn, ConstrainedKinDyn)):
         raise ArgumentError(f"ik: expected a KinDyn, got {shown(kd)}")
-    if kd.representation == "mixed" and kd.dtype == np.float64:
-        return kd
-    return _converted(kd)
+    if kd.representation != "mixed" or kd.dtype != np.float64:
+        kd = _converted(kd)
+    if isinstance(kd, KinDyn):
+        return kd, kd.constrained() if isinstance(kd.layout, ConstrainedLayout) else None
+    for contact in kd.contacts:
+        if contact.kind == "rolling":
+            raise ArgumentError(f"ik: the contact of {contact.frame!r} rolls, which has no pose")
+        if contact.target is None:
+            hint = f"pass lw.Contact({contact.frame!r}, target=...), or fixed=[{contact.frame!r}]"
+            raise ArgumentError(f"ik: the contact of {contact.frame!r} has no target; {hint}")
+    return kd.kindyn, kd if kd.m else None
+
+
+Robot = TypeVar("Robot", KinDyn, ConstrainedKinDyn)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _converted(kd: KinDyn) -> KinDyn:
+def _converted(kd: Robot) -> Robot:
     return kd.replace(representation="mixed", dtype=np.float64)
+
+
+def _assembled(loops: ConstrainedKinDyn, q: Array, hold: Sequence[str], limits: bool) -> Array:
+    """(..., nq) configurations whose loops are closed as far as possible."""
+    rows = bounds_of(loops.layout, limits).clamped(q.reshape(-1, q.shape[-1]))
+    closed, _ = assembler_of(loops, limits).close(rows, free_coordinates(loops.layout, hold))
+    return closed.reshape(q.shape)
 
 
 def _result(
@@ -125,15 +179,30 @@ def _result(
 ) -> IkResult:
     q = solutions.q
     errors, _, excess = problems.evaluate(q)
-    errors = errors.reshape(*batch, len(tasks), 2)
+    errors, converged = errors.reshape(*batch, len(tasks), 2), excess.reshape(batch) <= 1.0
+    clearance = None
+    if problems.surroundings is not None:
+        clearance = problems.surroundings.clearance(q).reshape(batch)
+        converged = converged & (clearance >= problems.surroundings.margin)
     return IkResult(
         q.reshape(*batch, q.shape[-1]),
-        np.asarray(excess.reshape(batch) <= 1.0),
+        np.asarray(converged),
         {task.frame: errors[..., k, 0] for k, task in enumerate(tasks)},
         {task.frame: errors[..., k, 1] for k, task in enumerate(tasks) if task.kind == "pose"},
         solutions.iterations.reshape(batch),
+        _loop_errors(problems.settings.functions.loops, q, batch),
+        clearance,
         problems.settings.functions.bounds,
     )
+
+
+def _loop_errors(
+    loops: ConstrainedKinDyn | None, q: Array, batch: tuple[int, ...]
+) -> dict[str, Array]:
+    if loops is None:
+        return {}
+    errors = np.abs(loops.error(q)).reshape(*batch, loops.m)
+    return {name: errors[..., span].max(axis=-1) for name, span in loops.rows.items()}
 
 
 # Arguments.
@@ -182,6 +251,14 @@ def _batch(*arrays: Array | None) -> tuple[int, ...]:
         raise ShapeError(message) from None
 
 
+def _with_obstacles(batch: tuple[int, ...], obstacles: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(batch, obstacles)
+    except ValueError:
+        text = f"do not broadcast with those of targets, q0 and posture {batch}"
+        raise ShapeError(f"batch axes of obstacles {obstacles} {text}") from None
+
+
 def _flat(array: Array, batch: tuple[int, ...]) -> Array:
     n = array.shape[-1]
     if array.shape[:-1] != batch:
@@ -195,12 +272,17 @@ class IkResult:
 
     Attributes:
         q: (..., nq) the configuration; the best one if none reaches the target.
-        converged: (...,) whether every target is reached within the tolerances.
+        converged: (...,) whether every target is reached within the tolerances, with closed loops
+            and all distances at least the margin.
         position_errors: by frame, or "com": (...,) distance to the target [m].
         rotation_errors: by frame with a pose as target: (...,) angle to the target [rad].
         limits: by joint with limits: (...,) -1 at its lower limit, 1 at its upper limit, else 0; -1
             where both are the same.
         iterations: (...,) number of steps, from all starts together.
+        loop_errors: by closed loop, constraint or contact: (...,) largest error of its equations
+            [m] or [rad].
+        clearance: with `avoid`: (...,) the smallest distance of links to each other and to
+            obstacles [m]; else None.
         bounds: the limits that were used.
     """
 
@@ -209,6 +291,8 @@ class IkResult:
     position_errors: Mapping[str, Array]
     rotation_errors: Mapping[str, Array]
     iterations: Array
+    loop_errors: Mapping[str, Array]
+    clearance: Array | None
     bounds: Bounds = field(repr=False)
 
     @cached_property

@@ -7,14 +7,16 @@ for all rows, and a row starts from those nearest to its target first, a few at 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.engine.kernel.rollout_inputs import Inputs
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.inverse_kinematics.avoidance import Surroundings, penalty_kernel
 from linkwork.inverse_kinematics.settings import Settings
 from linkwork.inverse_kinematics.step import INITIAL_DAMPING
+from linkwork.kindyn.assembly import TOLERANCE
 from linkwork.model.layout import BASE_NQ, BASE_NV
 
 STEPS_PER_CHECK = 8  # after which converged and stalled rows are removed
@@ -59,7 +61,7 @@ class Solutions:
 def solve(problems: Problems, q0: Array, effort: Effort) -> Solutions:
     """Search from starts (n, nq) within the limits, then from random starts."""
     max_steps = effort.max_iterations
-    solutions = _descend_with_posture(
+    solutions = _descend_in_stages(
         problems,
         q0,
         problems.pull,
@@ -70,34 +72,45 @@ def solve(problems: Problems, q0: Array, effort: Effort) -> Solutions:
         _restart(solutions, problems, q0, effort)
         rows = solutions.open_rows
         if rows.size:
-            other = _descend_with_posture(
+            other = _descend_in_stages(
                 problems.select(rows), solutions.q[rows], 0.0, max_steps, MIN_FINAL_PROGRESS
             )
             solutions.iterations[rows] += other.iterations
             solutions.improve(rows, other, np.arange(rows.size))
+    _close_loops(solutions, problems)
     if not problems.settings.all_free:
         for span in _held_spans(problems):  # undo the rounding by normalization
             solutions.q[:, span] = q0[:, span]
     return solutions
 
 
+def _close_loops(solutions: Solutions, problems: Problems) -> None:
+    """Close loops that are open where the search ended, in rows that do not reach the targets."""
+    settings, rows = problems.settings, solutions.open_rows
+    if settings.functions.assembler is not None and rows.size:
+        q, errors = settings.functions.assembler.close(solutions.q[rows], settings.free)
+        is_closed = np.abs(errors).max(axis=-1) <= TOLERANCE
+        solutions.q[rows[is_closed]] = q[is_closed]
+
+
 def _restart(solutions: Solutions, problems: Problems, q0: Array, effort: Effort) -> None:
     """Search from random starts where the targets are not reached."""
     starts = _Starts(problems, q0, solutions.open_rows, effort)
+    restarts = len(starts.pool)
     tried = group = 0
-    while tried < effort.restarts and (rows := solutions.open_rows).size:
-        count = min(GROUP_SIZES[min(group, len(GROUP_SIZES) - 1)], effort.restarts - tried)
+    while tried < restarts and (rows := solutions.open_rows).size:
+        count = min(GROUP_SIZES[min(group, len(GROUP_SIZES) - 1)], restarts - tried)
         q = starts.of(rows, tried, count)
         tried, group = tried + count, group + 1
         # the second half ignores the posture, which may prevent convergence
-        pull = problems.pull if 2 * tried <= effort.restarts else 0.0
+        pull = problems.pull if 2 * tried <= restarts else 0.0
         again = problems.select(np.repeat(rows, count))
-        other = _descend_with_posture(again, q, pull, effort.max_iterations, MIN_PROGRESS, count)
+        other = _descend_in_stages(again, q, pull, effort.max_iterations, MIN_PROGRESS, count)
         solutions.iterations[rows] += other.iterations.reshape(rows.size, count).sum(axis=1)
         solutions.improve(rows, other, _best(again, other, count))
 
 
-def _descend_with_posture(  # noqa: PLR0917
+def _descend_in_stages(  # noqa: PLR0917
     problems: Problems,
     q: Array,
     pull: float,
@@ -105,12 +118,26 @@ def _descend_with_posture(  # noqa: PLR0917
     min_progress: float,
     group_size: int = 1,
 ) -> Solutions:
-    """Search from one start per row; if there is a posture, first with its pull, then without."""
-    if problems.posture is None or not pull:
-        return _descend(problems, q, 0.0, max_steps, min_progress, group_size)
-    first = _descend(problems, q, pull, max_steps, MIN_FINAL_PROGRESS)
-    solutions = _descend(problems, first.q, 0.0, max_steps, min_progress, group_size)
-    solutions.iterations += first.iterations
+    """Search from one start per row, each stage from the result of the one before.
+
+    The stages are: with the pull of a posture, if there is one; without it; and, from where that
+    reaches the targets, with distances to keep, if there are any. The last one has many more
+    operations than the others, and needs few steps from there.
+    """
+    iterations: Any = 0
+    if problems.posture is not None and pull:
+        first = _descend(problems, q, pull, max_steps, MIN_FINAL_PROGRESS)
+        q, iterations = first.q, first.iterations
+    if problems.surroundings is None:
+        solutions = _descend(problems, q, 0.0, max_steps, min_progress, group_size)
+    else:
+        first = _descend(problems, q, 0.0, max_steps, min_progress)
+        iterations += first.iterations
+        reached = first.excess <= 1.0
+        solutions = _descend(
+            problems, first.q, 0.0, max_steps, min_progress, group_size, avoiding=reached
+        )
+    solutions.iterations += iterations
     return solutions
 
 
@@ -121,19 +148,31 @@ def _descend(  # noqa: PLR0917
     max_steps: int,
     min_progress: float,
     group_size: int = 1,
+    *,
+    avoiding: Array | None = None,
 ) -> Solutions:
     """Step from one start per row, until the row converges, stalls or reaches `max_steps`.
 
     Rows of one group all end when one of them converges. A posture pulls away from the targets:
     with it, reaching the targets does not end a row.
+
+    Args:
+        problems: the problems, one for each row.
+        q: (n, nq) starts.
+        pull: weight of the posture.
+        max_steps: largest number of steps.
+        min_progress: the least decrease of the cost in some steps, as a fraction of it.
+        group_size: number of rows in each group.
+        avoiding: (n,) which rows step, all of them with distances to keep; None for all rows
+            without distances.
     """
     n, done = len(q), 0
-    descent = Descent(problems, q, pull)
+    descent = Descent(problems, q, pull, avoiding=avoiding is not None)
     solutions = Solutions(descent.q, descent.cost, descent.excess, np.zeros(n, dtype=np.int64))
-    rows, active = np.arange(n), np.ones(n, dtype=bool)
+    rows, active = np.arange(n), np.ones(n, dtype=bool) if avoiding is None else avoiding
     while True:
         if not pull:
-            active &= ~_converged(descent.excess <= 1.0, rows, n, group_size)
+            active = active & ~_converged(descent.excess <= 1.0, rows, n, group_size)
         n_active = np.count_nonzero(active)
         if done >= max_steps or n_active < rows.size:
             _write(solutions, rows, descent, done)
@@ -141,8 +180,8 @@ def _descend(  # noqa: PLR0917
                 return solutions
             rows = rows[active]
             descent.keep(active)
-        steps, before = min(STEPS_PER_CHECK, max_steps - done), descent.cost.copy()
-        descent.step(steps)
+        steps = min(STEPS_PER_CHECK, max_steps - done)
+        before = descent.step(steps)
         done += steps
         active = descent.cost < (1.0 - min_progress) * before
 
@@ -184,15 +223,18 @@ def _best(problems: Problems, solutions: Solutions, count: int) -> Array:
 class _Starts:
     """Random starts of some rows, in the order of their cost.
 
-    Only the positions of free joints are random; a floating base keeps its pose.
+    Only the positions of free joints are random; a floating base keeps its pose. Loops are closed,
+    as far as the joints that are held allow it.
     """
 
     def __init__(self, problems: Problems, q0: Array, rows: Array, effort: Effort) -> None:
-        size, settings = effort.restarts, problems.settings
-        self.q0, self.pool = q0, settings.functions.pool(size, effort.seed)
+        settings = problems.settings
+        self.q0, self.pool = q0, settings.functions.pool(effort.restarts, effort.seed)
+        self.assembler, self.free = settings.functions.assembler, settings.free
+        size = len(self.pool)
         self.is_random, self.all_random = settings.is_random, settings.all_random
         self.order = np.empty((len(q0), size), dtype=np.intp)
-        chunk = max(1, MAX_PAIRS // size)
+        chunk = max(1, MAX_PAIRS // max(1, size))
         for first in range(0, rows.size, chunk):
             some = rows[first : first + chunk]
             costs = problems.costs(some, self._combine(some, self.pool))
@@ -201,7 +243,10 @@ class _Starts:
     def of(self, rows: Array, first: int, count: int) -> Array:
         """(rows * count, nq) the next starts of each row."""
         random = self.pool[self.order[rows, first : first + count]]
-        return np.ascontiguousarray(self._combine(rows, random)).reshape(rows.size * count, -1)
+        q = np.ascontiguousarray(self._combine(rows, random)).reshape(rows.size * count, -1)
+        if self.assembler is None or self.all_random:
+            return q
+        return self.assembler.close(q, self.free)[0]
 
     def _combine(self, rows: Array, random: Array) -> Array:
         """Random values for free joints, and those of each row's start for all others."""
@@ -230,31 +275,43 @@ class Problems:
     target: Array  # (n, total size of the targets)
     posture: Array | None  # (n, nq)
     pull: float  # weight of the posture in the cost
+    surroundings: Surroundings | None  # what to keep away from
 
     def select(self, rows: Array) -> Problems:
         """The problems of some rows, which may be repeated."""
         posture = None if self.posture is None else self.posture[rows]
-        return Problems(self.settings, self.preferred[rows], self.target[rows], posture, self.pull)
+        surroundings = None if self.surroundings is None else self.surroundings.select(rows)
+        arrays = self.preferred[rows], self.target[rows], posture
+        return Problems(self.settings, *arrays, self.pull, surroundings)
 
-    def evaluate(self, q: Array) -> tuple[Array, Array, Array]:
+    def evaluate(self, q: Array, values: Array | None = None) -> tuple[Array, Array, Array]:
         """Errors (n, tasks, 2), costs (n,) and excess (n,) of configurations.
 
         The excess is the largest error divided by its tolerance: at most 1 if all targets are
-        reached.
+        reached, and all distances that `values` contain are kept.
         """
+        if values is None:
+            return self._errors(q, self.target, 0.0)
+        assert self.surroundings is not None
+        penalty, least = penalty_kernel(self.surroundings.avoidance)(q, values)
+        errors, cost, excess = self._errors(q, self.target, penalty)
+        return errors, cost, self.surroundings.avoidance.excess(excess, least, values)
+
+    def _errors(self, q: Array, target: Array, penalty: Any) -> tuple[Array, Array, Array]:
         settings = self.settings
         return settings.functions.errors(
-            q, self.target, settings.scales, settings.inverse_tolerances
+            q, target, settings.scales, settings.inverse_tolerances, penalty
         )
 
     def costs(self, rows: Array, q: Array) -> Array:
         """(rows, m) costs of configurations (m, nq) or (rows, m, nq) for some of the rows."""
-        settings = self.settings
         target = self.target[rows, None] if rows.size > 1 else self.target[rows[0]]
-        costs = settings.functions.errors(q, target, settings.scales, settings.inverse_tolerances)[
-            1
-        ]
+        costs = self._errors(q, target, self._penalties(rows, q))[1]
         return costs.reshape(rows.size, q.shape[-2])
+
+    def _penalties(self, rows: Array, q: Array) -> Any:
+        """Penalties that broadcast against (rows, m)."""
+        return 0.0 if self.surroundings is None else self.surroundings.select(rows).penalties(q)
 
 
 class Descent:
@@ -263,46 +320,75 @@ class Descent:
     `q`, `cost` and `excess` are the current values; a step writes to them.
     """
 
-    def __init__(self, problems: Problems, q: Array, pull: float = 0.0) -> None:
-        settings, n = problems.settings, len(q)
-        _, cost, excess = problems.evaluate(q)
-        inverse_tolerances = SEARCH_MARGIN * settings.inverse_tolerances.reshape(-1)
-        self._constant_inputs = [
-            problems.target,
-            settings.weights,
-            settings.free,
-            inverse_tolerances,
-        ]
-        if problems.posture is not None:
-            self._constant_inputs += [problems.posture, np.array([pull])]
-            if pull:
-                distances = settings.functions.kd.difference(q, problems.posture)
-                cost += pull * ((settings.free * distances) ** 2).sum(axis=-1)
+    def __init__(self, problems: Problems, q: Array, pull: float, *, avoiding: bool) -> None:
+        settings, functions = problems.settings, problems.settings.functions
+        self._problems, self._pull, self._is_avoiding = problems, pull, avoiding
+        steps = functions.avoiding_steps if avoiding else functions.steps
+        assert steps is not None
+        self._steps = steps
+        self._free, self._has_loops = settings.free, settings.functions.loops is not None
+        self._set(q.copy(), np.full(len(q), INITIAL_DAMPING), *self._evaluated(q))
+
+    def _evaluated(self, q: Array) -> tuple[Array, Array]:
+        """Cost and excess, with the obstacles that the next steps consider."""
+        problems, settings = self._problems, self._problems.settings
+        surroundings = problems.surroundings if self._is_avoiding else None
+        self._values = None if surroundings is None else surroundings.values(q)
+        _, cost, excess = problems.evaluate(q, self._values)
+        if problems.posture is not None and self._pull:
+            distances = settings.functions.kd.difference(q, problems.posture)
+            cost += self._pull * ((settings.free * distances) ** 2).sum(axis=-1)
         excess *= SEARCH_MARGIN
-        self._steps = settings.functions.steps
-        self._set(q.copy(), np.full(n, INITIAL_DAMPING), cost, excess)
+        return cost, excess
 
     def _set(self, q: Array, damping: Array, cost: Array, excess: Array) -> None:
         self.q, self.damping, self.cost, self.excess = q, damping, cost, excess
         n = len(q)
         columns = (array.reshape(n, 1, 1) for array in (damping, cost, excess))
         self._states = q.reshape(n, 1, q.shape[1]), *columns
+        if self._has_loops:
+            self._states += (np.empty((n, 1, len(self._free))),)  # coordinates that may move
         self._inputs: Inputs | None = None
 
     def keep(self, rows: Array) -> None:
         """Continue with a subset of the rows."""
-        self._constant_inputs = [
-            array[rows] if array.ndim == 2 else array for array in self._constant_inputs
-        ]
+        self._problems = self._problems.select(rows.nonzero()[0])
+        if self._values is not None and self._values.ndim == 2:
+            self._values = self._values[rows]
         self._set(self.q[rows], self.damping[rows], self.cost[rows], self.excess[rows])
 
-    def step(self, steps: int) -> None:
-        """Run some steps."""
+    def step(self, steps: int) -> Array:
+        """Run some steps. Return the costs before them."""
+        surroundings = self._problems.surroundings if self._is_avoiding else None
+        if surroundings is not None and not surroundings.is_selected:
+            surroundings = None
+        if surroundings is not None:  # the nearest obstacles may be others now
+            self.cost[:], self.excess[:] = self._evaluated(self.q)
+            self._inputs = None
+        before = self.cost.copy()
         if self._inputs is None or self._inputs.steps != steps:
             n = len(self.q)
-            others = tuple(_repeated(array, n, steps) for array in self._constant_inputs)
+            others = tuple(_repeated(array, n, steps) for array in self._constant_inputs())
             self._inputs = Inputs((n,), steps, self._states, others, ())
+        if self._has_loops:
+            self._states[-1][:] = self._free
         self._steps.run(self._inputs, self._states, None)  # the last states replace the first
+        if surroundings is not None:  # by obstacles that these steps did not consider
+            reached = (self.excess <= 1.0).nonzero()[0]
+            is_kept = surroundings.select(reached).keeps_margin(self.q[reached])
+            self.excess[reached[~is_kept]] = 2.0
+        return before
+
+    def _constant_inputs(self) -> list[Array]:
+        """The inputs that stay the same from step to step."""
+        problems, settings = self._problems, self._problems.settings
+        inverse_tolerances = SEARCH_MARGIN * settings.inverse_tolerances.reshape(-1)
+        inputs = [problems.target, settings.weights, settings.free, inverse_tolerances]
+        if self._values is not None:
+            return [*inputs, self._values]
+        if problems.posture is not None:
+            inputs += [problems.posture, np.array([self._pull])]
+        return inputs
 
 
 def _repeated(array: Array, n: int, steps: int) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,11 +12,15 @@ import numpy as np
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
-from linkwork.inverse_kinematics.bounds import Bounds, bounds_of
-from linkwork.inverse_kinematics.step import error_kernel, free_coordinates, step_kernel
+from linkwork.errors import ArgumentError, ValueRangeError, shown
+from linkwork.inverse_kinematics.avoidance import Avoidance
+from linkwork.inverse_kinematics.loops import closed_error_kernel, closed_step_kernel
+from linkwork.inverse_kinematics.step import error_kernel, step_kernel
 from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.assembly import Assembler, assembler_of, draw_closed
+from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
+from linkwork.kindyn.constrained import ConstrainedKinDyn
 
 # Functions and settings of this many kinds of problems are cached, with their robots.
 CACHE_SIZE = 64
@@ -27,16 +31,25 @@ class Functions:
     """The compiled functions for one robot and one set of tasks."""
 
     kd: KinDyn
+    loops: ConstrainedKinDyn | None  # the same robot with its equality constraints, if any
+    assembler: Assembler | None  # closes the loops
     bounds: Bounds
     errors: Kernel
     steps: Rollout
+    avoiding_steps: Rollout | None = None  # with distances to keep, without a posture
     pools: dict[tuple[int, int], Array] = field(default_factory=dict)
 
     def pool(self, size: int, seed: int) -> Array:
-        """(size, nq) random configurations within the limits; the last pool is cached."""
+        """(size, nq) random configurations within the limits; the last pool is cached.
+
+        Loops are closed. There are fewer configurations if not enough were found.
+        """
         pool = self.pools.get((size, seed))
         if pool is None:
-            pool = self.bounds.clamped(self.kd.random(size, seed=seed))
+            if self.loops is None:
+                pool = self.bounds.clamped(self.kd.random(size, seed=seed))
+            else:
+                pool = draw_closed(self.loops, size, np.random.default_rng(seed)).closed
             self.pools.clear()
             self.pools[size, seed] = pool
         return pool
@@ -59,20 +72,28 @@ class Settings:
 
 def settings_of(  # noqa: PLR0917
     kd: KinDyn,
+    loops: ConstrainedKinDyn | None,
     tasks: tuple[Task, ...],
     limits: bool,
     posture: bool,
+    avoidance: Avoidance | None,
     hold: Sequence[str],
     weights: Mapping[str, Any],
     tolerance: Any,
 ) -> Settings:
     """The settings for arguments of `ik`; `posture` states whether there is one.
 
+    `loops` is the robot with its equality constraints, `avoidance` the distances to keep; None if
+    there are none.
+
     They are cached if all arguments can be hashed.
     """
     if not isinstance(weights, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"weights: expected a dict of weights by frame, got {shown(weights)}")
-    arguments = kd, tasks, limits, posture, tuple(hold), tuple(weights.items()), tolerance
+    arguments = (
+        *(kd, loops, tasks, limits, posture, avoidance),
+        *(tuple(hold), tuple(weights.items()), tolerance),
+    )
     try:
         return _cached_settings(*arguments)
     except TypeError:  # an argument cannot be hashed
@@ -81,9 +102,11 @@ def settings_of(  # noqa: PLR0917
 
 def _build_settings(  # noqa: PLR0917
     kd: KinDyn,
+    loops: ConstrainedKinDyn | None,
     tasks: tuple[Task, ...],
     limits: bool,
     posture: bool,
+    avoidance: Avoidance | None,
     hold: tuple[str, ...],
     weights: tuple[tuple[str, Any], ...],
     tolerance: Any,
@@ -91,12 +114,12 @@ def _build_settings(  # noqa: PLR0917
     scales = scales_of(tasks, dict(weights))
     largest_weight = float(scales.max())
     counts = [count for task in tasks for count in (3, task.residual_size - 3)]
-    free = free_coordinates(kd, _checked_joints(kd, hold))
+    free = free_coordinates(kd.layout, hold)
     is_random = np.zeros(kd.nq, dtype=bool)
     for name, span in kd.layout.q.items():
         is_random[span] = free[kd.layout.nu[name]].all()
     return Settings(
-        _functions_of(kd, tasks, limits, posture),
+        _functions_of(kd, loops, tasks, limits, posture, avoidance),
         np.repeat(scales.reshape(-1), counts) / largest_weight,
         scales / largest_weight,
         largest_weight,
@@ -112,11 +135,38 @@ _cached_settings = lru_cache(maxsize=CACHE_SIZE)(_build_settings)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _functions_of(kd: KinDyn, tasks: tuple[Task, ...], limits: bool, posture: bool) -> Functions:
+def _functions_of(  # noqa: PLR0917
+    kd: KinDyn,
+    loops: ConstrainedKinDyn | None,
+    tasks: tuple[Task, ...],
+    limits: bool,
+    posture: bool,
+    avoidance: Avoidance | None,
+) -> Functions:
     """The functions for some tasks, shared by equal robots."""
+    if avoidance is not None:
+        functions = _functions_of(kd, loops, tasks, limits, posture, None)
+        step = _step_of(kd, loops, tasks, functions.bounds, False, avoidance)
+        return replace(functions, avoiding_steps=Rollout(step))
     bounds = bounds_of(kd.layout, limits)
-    step = step_kernel(kd, tasks, bounds, posture)
-    return Functions(kd, bounds, error_kernel(kd, tasks), Rollout(step))
+    steps = Rollout(_step_of(kd, loops, tasks, bounds, posture, None))
+    if loops is None:
+        return Functions(kd, None, None, bounds, error_kernel(kd, tasks), steps)
+    errors = closed_error_kernel(kd, loops, tasks)
+    return Functions(kd, loops, assembler_of(loops, limits), bounds, errors, steps)
+
+
+def _step_of(  # noqa: PLR0917
+    kd: KinDyn,
+    loops: ConstrainedKinDyn | None,
+    tasks: tuple[Task, ...],
+    bounds: Bounds,
+    posture: bool,
+    avoidance: Avoidance | None,
+) -> Kernel:
+    if loops is None:
+        return step_kernel(kd, tasks, bounds, posture, avoidance)
+    return closed_step_kernel(kd, loops, tasks, bounds, posture, avoidance)
 
 
 def _tolerances(tolerance: Any) -> Array:
@@ -126,11 +176,3 @@ def _tolerances(tolerance: Any) -> Array:
         expected = "one number >= 0, or two, for distances [m] and angles [rad]"
         raise ValueRangeError(f"tolerance: expected {expected}, got {shown(tolerance)}")
     return np.broadcast_to(np.maximum(pair, np.finfo(float).tiny), (2,))
-
-
-def _checked_joints(kd: KinDyn, names: Sequence[str]) -> Sequence[str]:
-    known = [*["base"] * kd.floating, *kd.joint_names]
-    for name in names:
-        if name not in known:
-            raise name_not_found("joint", name, known)
-    return names

@@ -8,6 +8,8 @@ A is diagonal: 0 for coordinates that are held, or that are at a limit which the
 else 1. The system is solved in the smaller of the two spaces, that of the residuals or that of the
 coordinates. A step that lowers the cost is accepted, and the damping decreases; otherwise the
 damping increases.
+
+Distances to keep, see `avoidance`, add rows to e and J.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ import numpy as np
 from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic import linalg
-from linkwork.engine.symbolic.arrays import Array
-from linkwork.inverse_kinematics.bounds import Bounds
+from linkwork.inverse_kinematics.avoidance import Avoidance
 from linkwork.inverse_kinematics.tasks import Task
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.bounds import Bounds
 from linkwork.spatial.source import so3
 
 INITIAL_DAMPING, MIN_DAMPING, MAX_DAMPING = 0.1, 1e-7, 1e6
@@ -36,24 +38,34 @@ def error_kernel(kd: KinDyn, tasks: Sequence[Task]) -> Kernel:
     """Compile a function from q and the targets to errors (tasks, 2), their cost and the excess.
 
     Errors are distances [m] and angles [rad]; the angle is 0 for tasks without rotation. The cost
-    is the sum of squares of the scaled errors. The excess is the largest error divided by its
-    tolerance.
+    is the sum of squares of the scaled errors, and a penalty. The excess is the largest error
+    divided by its tolerance.
     """
     pairs = len(tasks), 2
 
     @compile_function(
-        q=kd.nq, target=sum(t.target_size for t in tasks), scales=pairs, inverse_tolerances=pairs
+        q=kd.nq,
+        target=sum(t.target_size for t in tasks),
+        scales=pairs,
+        inverse_tolerances=pairs,
+        penalty=(),
     )
-    def errors(q: Any, target: Any, scales: Any, inverse_tolerances: Any) -> Any:
-        values = _errors(_residuals(kd, tasks, q, target))
+    def errors(q: Any, target: Any, scales: Any, inverse_tolerances: Any, penalty: Any) -> Any:
+        values = errors_of(residuals_of(kd, tasks, q, target))
         weighted = scales.reshape(-1) * np.stack(values)
-        excess = _largest(values, inverse_tolerances.reshape(-1))
-        return np.stack(values).reshape(pairs), weighted @ weighted, excess
+        excess = largest_of(values, inverse_tolerances.reshape(-1))
+        return np.stack(values).reshape(pairs), weighted @ weighted + penalty, excess
 
     return errors
 
 
-def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool) -> Kernel:
+def step_kernel(
+    kd: KinDyn,
+    tasks: Sequence[Task],
+    bounds: Bounds,
+    posture: bool,
+    avoidance: Avoidance | None,
+) -> Kernel:
     """Compile a step from (q, damping, cost, excess) to their next values.
 
     All other inputs stay the same from step to step. The cost is |e|^2 + pull |d|^2. The excess is
@@ -65,19 +77,8 @@ def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool
         tasks: the kinds of the targets.
         bounds: limits of the coordinates.
         posture: whether the step has the additional inputs `posture` (nq,) and `pull`.
+        avoidance: the distances to keep, whose values are an additional input, or None.
     """
-    residual_size = sum(task.residual_size for task in tasks)
-    shapes: dict[str, Any] = {
-        "q": kd.nq,
-        "damping": (),
-        "cost": (),
-        "excess": (),
-        "target": sum(task.target_size for task in tasks),
-        "weights": residual_size,
-        "free": kd.nv,
-        "inverse_tolerances": 2 * len(tasks),
-    }
-    posture_shapes: dict[str, Any] = {"posture": kd.nq, "pull": ()} if posture else {}
 
     def step(  # noqa: PLR0917
         q: Any,
@@ -90,36 +91,115 @@ def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool
         inverse_tolerances: Any,
         posture: Any = None,
         pull: Any = 0.0,
+        surroundings: Any = None,
     ) -> Any:
-        parts = _residuals(kd, tasks, q, target)
-        e = weights * np.concatenate(parts)
+        e, J = weighted_rows(kd, tasks, (q, target, weights), avoidance, surroundings)
         d = None if posture is None else free * kd.difference(q, posture)
-        J = weights[:, None] * np.concatenate([_jacobian(kd, task, q) for task in tasks])
         k = damping * (e @ e) + pull + FLOOR
         gradient = e @ J if d is None else e @ J + pull * d
         J = J * (free * _unblocked(bounds, q, gradient))
-        dx = _solve(J, e, k) if d is None else _solve_with_pull(J, e, k, pull, d)
-        q_new = _clamped(bounds, kd.integrate(q, dx, 1.0))
-        parts_new = _residuals(kd, tasks, q_new, target)
-        e_new = weights * np.concatenate(parts_new)
-        cost_new = e_new @ e_new
-        if posture is not None:
-            d_new = free * kd.difference(q_new, posture)
-            cost_new = cost_new + pull * (d_new @ d_new)
+        dx = solved(J, e, k, pull, d)
+        q_new = clamped(bounds, kd.integrate(q, dx, 1.0))
+        d_new = None if posture is None else free * kd.difference(q_new, posture)
+        from_posture = None if d_new is None else pull * (d_new @ d_new)
+        inputs = q_new, target, weights, inverse_tolerances
+        cost_new, excess_new = cost_and_excess(
+            kd, tasks, inputs, from_posture, avoidance, surroundings
+        )
         accepted = cost_new < cost
-        decreased = np.maximum(DAMPING_DECREASE * damping, MIN_DAMPING)
-        increased = np.minimum(DAMPING_INCREASE * damping, MAX_DAMPING)
         return (
             np.where(accepted, q_new, q),
-            np.where(accepted, decreased, increased),
+            next_damping(damping, accepted),
             np.where(accepted, cost_new, cost),
-            np.where(accepted, _largest(_errors(parts_new), inverse_tolerances), excess),
+            np.where(accepted, excess_new, excess),
         )
 
-    return compile_function(**shapes, **posture_shapes)(step)
+    return compile_function(**step_shapes(kd, tasks, posture, avoidance))(step)
 
 
-def _residuals(kd: KinDyn, tasks: Sequence[Task], q: Any, target: Any) -> list[Any]:
+def weighted_rows(
+    kd: KinDyn,
+    tasks: Sequence[Task],
+    inputs: tuple[Any, Any, Any],
+    avoidance: Avoidance | None,
+    surroundings: Any,
+) -> tuple[Any, Any]:
+    """The weighted residual e (rows,) and its Jacobian (rows, nv): distances after the tasks.
+
+    Args:
+        kd: the robot.
+        tasks: the kinds of the targets.
+        inputs: q, the targets and the weights of the rows.
+        avoidance: the distances to keep, or None.
+        surroundings: the values of these.
+    """
+    q, target, weights = inputs
+    e = weights * np.concatenate(residuals_of(kd, tasks, q, target))
+    J = weights[:, None] * np.concatenate([jacobian_of(kd, task, q) for task in tasks])
+    if avoidance is None:
+        return e, J
+    r, J_r = avoidance.residuals(q, surroundings)
+    return np.concatenate([e, r]), np.concatenate([J, J_r])
+
+
+def cost_and_excess(  # noqa: PLR0917
+    kd: KinDyn,
+    tasks: Sequence[Task],
+    inputs: tuple[Any, Any, Any, Any],
+    from_posture: Any,
+    avoidance: Avoidance | None,
+    surroundings: Any,
+) -> tuple[Any, Any]:
+    """The cost of a configuration, and its largest error divided by the tolerance.
+
+    Args:
+        kd: the robot.
+        tasks: the kinds of the targets.
+        inputs: q, the targets, the weights of the rows and the inverse tolerances.
+        from_posture: the part of the cost that a posture adds, or None.
+        avoidance: the distances to keep, or None.
+        surroundings: the values of these.
+    """
+    q, target, weights, inverse_tolerances = inputs
+    parts = residuals_of(kd, tasks, q, target)
+    e = weights * np.concatenate(parts)
+    cost = e @ e if from_posture is None else e @ e + from_posture
+    excess = largest_of(errors_of(parts), inverse_tolerances)
+    if avoidance is None:
+        return cost, excess
+    penalty, least = avoidance.penalty(q, surroundings)
+    return cost + penalty, avoidance.excess(excess, least, surroundings)
+
+
+def step_shapes(
+    kd: KinDyn, tasks: Sequence[Task], posture: bool, avoidance: Avoidance | None
+) -> dict[str, Any]:
+    """The shapes of the inputs of a step."""
+    shapes: dict[str, Any] = {
+        "q": kd.nq,
+        "damping": (),
+        "cost": (),
+        "excess": (),
+        "target": sum(task.target_size for task in tasks),
+        "weights": sum(task.residual_size for task in tasks),
+        "free": kd.nv,
+        "inverse_tolerances": 2 * len(tasks),
+    }
+    if posture:
+        shapes |= {"posture": kd.nq, "pull": ()}
+    if avoidance is not None:
+        shapes["surroundings"] = avoidance.size
+    return shapes
+
+
+def next_damping(damping: Any, accepted: Any) -> Any:
+    """The damping after a step that was accepted or not."""
+    decreased = np.maximum(DAMPING_DECREASE * damping, MIN_DAMPING)
+    increased = np.minimum(DAMPING_INCREASE * damping, MAX_DAMPING)
+    return np.where(accepted, decreased, increased)
+
+
+def residuals_of(kd: KinDyn, tasks: Sequence[Task], q: Any, target: Any) -> list[Any]:
     """For each task, the displacement [m] and the rotation vector [rad] to its target."""
     residuals: list[Any] = []
     start = 0
@@ -138,20 +218,21 @@ def _residuals(kd: KinDyn, tasks: Sequence[Task], q: Any, target: Any) -> list[A
     return residuals
 
 
-def _errors(parts: Sequence[Any]) -> list[Any]:
+def errors_of(parts: Sequence[Any]) -> list[Any]:
     """The distance and the angle of each task; the angle is 0 for tasks without rotation."""
     pairs = [(linalg.norm(e[:3]), linalg.norm(e[3:]) if len(e) > 3 else 0.0) for e in parts]
     return [error for pair in pairs for error in pair]
 
 
-def _largest(errors: Sequence[Any], factors: Any) -> Any:
+def largest_of(errors: Sequence[Any], factors: Any) -> Any:
+    """The largest of errors that are each multiplied by a factor."""
     largest: Any = 0.0
     for k, error in enumerate(errors):
         largest = np.maximum(largest, factors[k] * error)
     return largest
 
 
-def _jacobian(kd: KinDyn, task: Task, q: Any) -> Any:
+def jacobian_of(kd: KinDyn, task: Task, q: Any) -> Any:
     """(rows, nv) Jacobian of the velocity of a task: linear, and angular for a pose."""
     if task.kind == "com":
         return kd.com_jacobian(q)
@@ -183,25 +264,17 @@ def _solve(J: Any, e: Any, k: Any) -> Any:
     return linalg.solve(A, e @ J, assume="positive definite")
 
 
-def _solve_with_pull(J: Any, e: Any, k: Any, pull: Any, d: Any) -> Any:
-    """(nv,) the solution dx of (J^T J + k) dx = J^T e + pull d."""
+def solved(J: Any, e: Any, k: Any, pull: Any, d: Any) -> Any:
+    """(nv,) the solution dx of (J^T J + k) dx = J^T e + pull d; d is None without a posture."""
+    if d is None:
+        return _solve(J, e, k)
     base = (pull / k) * d
     return base + _solve(J, e - J @ base, k)
 
 
-def _clamped(bounds: Bounds, q: Any) -> Any:
+def clamped(bounds: Bounds, q: Any) -> Any:
+    """(nq,) the nearest configuration within the limits."""
     entries: list[Any] = list(q)
     for index, lower, upper in zip(bounds.q_indices, bounds.lower, bounds.upper, strict=True):
         entries[index] = np.minimum(np.maximum(entries[index], lower), upper)
     return np.stack(entries) if entries else q
-
-
-def free_coordinates(kd: KinDyn, hold: Sequence[str]) -> Array:
-    """(nv,) 0 for the coordinates of joints that are held ("base" for the base), else 1."""
-    free = np.ones(kd.nv)
-    for name in hold:
-        if name == "base" and kd.floating:
-            free[:6] = 0.0
-        else:
-            free[kd.layout.nu[name]] = 0.0
-    return free

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
+
+import numpy as np
 
 from linkwork.errors import ArgumentError, Finding, MissingPackageError, ModelError, listed, nearest
 from linkwork.io.load import read
 from linkwork.io.mjcf.package import import_mujoco
 from linkwork.io.mjcf.reader import collected_warnings
 from linkwork.io.mjcf.writer import write_mjcf
-from linkwork.io.urdf.writer import extension_findings, urdf_text
+from linkwork.io.sdf.writer import sdf_text
+from linkwork.io.urdf.writer import (
+    configuration_findings,
+    expressible,
+    extension_findings,
+    urdf_text,
+)
 from linkwork.io.xml.source import read_source, source_parse_error
+from linkwork.model.differences import differences
 from linkwork.model.geometry import Mesh
+from linkwork.model.joint_motion import motion_pose, normalized
 from linkwork.model.model import Model
+from linkwork.model.parts import Joint
 
-FORMATS = {"urdf": "URDF", "mjcf": "MJCF", "workcell": "workcell XML"}
+FORMATS = {"urdf": "URDF", "sdf": "SDF", "mjcf": "MJCF", "workcell": "workcell XML"}
 
 # Format by file ending; the first ending that matches. MuJoCo's models are named `.xml`.
-_ENDINGS = {".urdf": "urdf", ".wc.xml": "workcell", ".mjcf": "mjcf", ".xml": "mjcf"}
+_ENDINGS = {
+    ".urdf": "urdf",
+    ".sdf": "sdf",
+    ".wc.xml": "workcell",
+    ".mjcf": "mjcf",
+    ".xml": "mjcf",
+}
+READ_BACK = 1e-8  # poses of SDF are computed, so they are read with rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +63,11 @@ def format_of(file: str, requested: str | None) -> str:
 
 
 def convert_model(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Conversion:
-    """Convert a robot to URDF or MJCF.
+    """Convert a robot to URDF, SDF or MJCF.
 
     Args:
         model: the robot.
-        target: `urdf` or `mjcf`.
+        target: `urdf`, `sdf` or `mjcf`.
         floating, meshes: as for `dump_mjcf`.
 
     Raises:
@@ -60,16 +78,74 @@ def convert_model(model: Model, target: str, *, floating: bool | None, meshes: b
         mjcf = write_mjcf(model, floating=floating, meshes=meshes)
         findings = (*mjcf.findings, *_base_note(mjcf.text))
         return Conversion(mjcf.text, findings, _check_with_mujoco(mjcf.text))
+    if target == "sdf":
+        text, findings = sdf_text(model)
+        return Conversion(text, tuple(findings), _check_sdf(model, text))
     model, findings = in_urdf_form(model)
     text = urdf_text(model)
-    if read(read_source(text)).model != model:
+    if read(read_source(text)).model != replace(model, configurations=()):
         message = "the URDF does not read back as the same robot"
         raise ModelError([Finding("error", "", message)])
     return Conversion(text, (*findings, *extension_findings(model)), "reads back as the same robot")
 
 
+def _check_sdf(model: Model, text: str) -> str:
+    """Read SDF, and compare it with the robot."""
+    reading = read(read_source(text))
+    if reading.model is None:
+        raise ModelError([one for one in reading.findings if one.severity == "error"])
+    changes = differences(in_sdf_form(model, reading.model), reading.model, READ_BACK)
+    if changes:
+        message = f"the SDF does not read back as the same robot: {changes[0]}"
+        raise ModelError([Finding("error", "", message)])
+    return "reads back as the same robot"
+
+
+def in_sdf_form(model: Model, written: Model) -> Model:
+    """The robot as SDF can express it.
+
+    Args:
+        model: the robot.
+        written: the same robot read from SDF. Where a joint of both robots has the same motion, the
+            result has its mounts, because the frame of a universal joint is not unique.
+    """
+    model, _ = expressible(model)
+    others = {joint.name: joint for joint in written.joints}
+    joints: list[Joint] = []
+    for joint in model.joints:
+        other = others.get(joint.name)
+        if other is not None and _has_same_motion(joint, other):
+            names = ("first", "second", "axis", "first_H_joint", "joint_H_second")
+            joint = replace(joint, **{name: getattr(other, name) for name in names})  # noqa: PLW2901
+        joints.append(replace(joint, armature=0.0))
+    return replace(model, joints=tuple(joints), configurations=())
+
+
+def _has_same_motion(joint: Joint, other: Joint) -> bool:
+    """Whether two joints move the same links equally, in a sample of positions."""
+    ends = {joint.first, joint.second}
+    if joint.kind != other.kind or ends != {other.first, other.second}:
+        return False
+    random = np.random.default_rng(0)
+    for _ in range(3):
+        theta = normalized(joint, random.uniform(-1, 1, joint.motion_kind.nq))
+        poses = [
+            one.first_H_joint.matrix() @ motion_pose(one, theta) @ one.joint_H_second.matrix()
+            for one in (joint, other)
+        ]
+        if joint.first != other.first:
+            poses[1] = np.linalg.inv(poses[1])
+        if np.abs(poses[0] - poses[1]).max() > READ_BACK * (1 + np.abs(poses[0]).max()):
+            return False
+    return True
+
+
 def in_urdf_form(model: Model) -> tuple[Model, tuple[Finding, ...]]:
-    """The robot with link frames on their joints as URDF requires, and a finding if any moved."""
+    """The robot as URDF can express it, and findings about what changed.
+
+    Link frames are on their joints, and linear couplings are joints that mimic others.
+    """
+    model, changes = expressible(model)
     try:
         urdf_text(model)
     except ModelError:
@@ -82,11 +158,15 @@ def in_urdf_form(model: Model) -> tuple[Model, tuple[Finding, ...]]:
         ]
         reason = "in URDF, the origin of a link is on the joint that carries it"
         message = f"{reason}; these link frames were moved: {listed(moved)}"
-        return rerooted, (Finding("warning", "", message),)
-    return model, ()
+        return rerooted, (*changes, Finding("warning", "", message))
+    return model, tuple(changes)
 
 
-in_workcell_form = in_urdf_form  # workcell files contain robots as URDF
+def in_workcell_form(model: Model) -> tuple[Model, tuple[Finding, ...]]:
+    """The robot as workcell files can express it, which contain robots as URDF, and findings."""
+    model, findings = in_urdf_form(model)
+    findings = (*findings, *configuration_findings(model, "workcell XML"))
+    return replace(model, configurations=()), findings
 
 
 def relative_meshes(model: Model) -> list[Finding]:

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, Finding, ParseError, Severity, warn_of
+from linkwork.errors import ArgumentError, Finding, ParseError, Severity, shown, warn_of
+from linkwork.io.loops import Loops, with_loops
 from linkwork.io.meshes import Folders, MeshFinder, as_folders
 from linkwork.io.mjcf.reader import is_mjcf, read_mjcf
 from linkwork.io.named_robots import NamedFile, named_robot
+from linkwork.io.sdf.reader import is_sdf, read_sdf
+from linkwork.io.solids import with_shape_inertias
+from linkwork.io.srdf.reader import read_srdf
 from linkwork.io.urdf.reader import read_urdf
+from linkwork.io.usd.reader import read_usd
+from linkwork.io.usd.stage import is_usd
 from linkwork.io.xacro import expand_xacro, is_xacro
 from linkwork.io.xml.source import Reading, Source, read_source, source_parse_error
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
@@ -24,7 +31,7 @@ from linkwork.spatial.source import inertia
 
 # (test, reader) of each format other than URDF. All other documents are read as URDF; its reader
 # reports errors.
-FORMATS = ((is_mjcf, read_mjcf),)
+FORMATS = ((is_usd, read_usd), (is_mjcf, read_mjcf), (is_sdf, read_sdf))
 
 
 def load(
@@ -33,23 +40,35 @@ def load(
     strict: bool = False,
     repair: bool = False,
     mimic: bool = True,
+    loops: Loops | None = None,
     package_dirs: Folders = (),
     xacro_args: Mapping[str, str] | None = None,
+    srdf: str | bytes | PathLike[str] | None = None,
+    inertia_from_meshes: float | None = None,
 ) -> Model:
-    """Load a robot from a URDF, MJCF or xacro file.
+    """Load a robot from a URDF, SDF, MJCF, USD or xacro file.
 
     Args:
         source: path of the file, or its content as a string; or the name of a robot, such as `arm`,
             which is bundled, or `talos` from the package example-robot-data. MJCF files need the
-            package `mujoco`, xacro files the package `xacro`.
+            package `mujoco`, USD files `usd-core`, xacro files `xacro`.
         strict: whether to raise an error instead of a warning, except for warnings about repairs.
         repair: whether to replace unphysical inertias by the nearest physical ones, and to use the
-            first of several elements where URDF allows only one.
-        mimic: whether to apply `<mimic>` of URDF and linear joint equalities of MJCF; if False,
-            these joints move independently.
-        package_dirs: folders in which the packages of `package://` addresses are searched. Meshes
-            that are not found are not an error.
+            first of several elements where URDF or SDF allows only one.
+        mimic: whether to apply `<mimic>` of URDF and SDF, gearboxes of SDF, and linear joint
+            equalities of MJCF; if False, these joints move independently.
+        loops: closed loops that the file does not describe: the path of a YAML file with the lists
+            `closed_loop`, `type` and `name_mot`; True for the file that has the name of `source`
+            and the ending .yaml; a mapping with these lists; or a list of pairs of frames that
+            coincide, each with "3d" in addition if only their origins do.
+        package_dirs: folders in which the packages of `package://` and `model://` addresses are
+            searched. Meshes that are not found are not an error.
         xacro_args: arguments of a xacro file, by name.
+        srdf: path of an SRDF file of the robot, or its content. Its group states become named
+            configurations of the model; `load_srdf` returns everything else.
+        inertia_from_meshes: a density [kg/m^3]. Links with shapes but without an inertia obtain
+            that of their collision shapes, or else of their visual shapes. Meshes need the package
+            `trimesh`.
 
     Returns:
         The robot, with links and joints in the order of the file.
@@ -64,8 +83,16 @@ def load(
         LinkworkWarning: one for the file, with a list of everything that is doubtful.
     """
     reading = read(
-        source, repair=repair, mimic=mimic, package_dirs=package_dirs, xacro_args=xacro_args
+        source,
+        repair=repair,
+        mimic=mimic,
+        loops=loops,
+        package_dirs=package_dirs,
+        xacro_args=xacro_args,
+        inertia_from_meshes=inertia_from_meshes,
     )
+    if srdf is not None and reading.model is not None:
+        reading = _with_srdf(reading.model, reading.findings, read_source(srdf))
     warnings = [finding for finding in reading.findings if finding.severity == "warning"]
     if reading.model is None or (strict and any(f.topic != "repair" for f in warnings)):
         raise ParseError([f for f in reading.findings if f.severity != "note"])
@@ -73,19 +100,28 @@ def load(
     return reading.model
 
 
+def _with_srdf(model: Model, findings: Sequence[Finding], source: Source) -> Reading:
+    """Add the named configurations of an SRDF file, and its findings."""
+    srdf, srdf_findings = read_srdf(source, model)
+    extended = None if srdf is None else srdf.added_to(model)
+    return Reading(extended, _sorted([*findings, *srdf_findings]))
+
+
 def read(
     source: str | bytes | PathLike[str] | Source,
     *,
     repair: bool = False,
     mimic: bool = True,
+    loops: Loops | None = None,
     package_dirs: Folders = (),
     xacro_args: Mapping[str, str] | None = None,
+    inertia_from_meshes: float | None = None,
     expand: bool = True,
 ) -> Reading:
     """Read a robot and report all findings, without raising for errors in its content.
 
     Args:
-        source, repair, mimic, package_dirs, xacro_args: as for `load`.
+        source, repair, mimic, loops, package_dirs, xacro_args, inertia_from_meshes: as for `load`.
         expand: whether to expand xacro, which evaluates Python and may read any file; if not, xacro
             files are errors.
 
@@ -98,7 +134,14 @@ def read(
     named = named_robot(source) if isinstance(source, str) else None
     if named is not None:
         return _read_named(
-            named, package_dirs, xacro_args, repair=repair, mimic=mimic, expand=expand
+            named,
+            package_dirs,
+            xacro_args,
+            loops=loops,
+            repair=repair,
+            mimic=mimic,
+            inertia_from_meshes=inertia_from_meshes,
+            expand=expand,
         )
     try:
         original = read_source(source)
@@ -106,6 +149,11 @@ def read(
         reader = next((reader for matches, reader in FORMATS if matches(document)), read_urdf)
         with np.errstate(all="ignore"):  # values that overflow are rejected by the model
             reading = reader(document, mimic=mimic, package_dirs=package_dirs, repair=repair)
+        if reading.model is not None and loops is not None and loops is not False:
+            closed, of_loops = with_loops(reading.model, loops, original.path)
+            reading = Reading(closed, (*reading.findings, *of_loops))
+        if reading.model is not None and inertia_from_meshes is not None:
+            reading = _with_shape_inertias(reading.model, reading.findings, inertia_from_meshes)
     except ParseError as error:
         return Reading(None, error.findings)
     if reading.model is None:
@@ -117,7 +165,10 @@ def read(
 
 
 def _read_named(
-    named: NamedFile, package_dirs: Folders, xacro_args: Mapping[str, str] | None, **options: bool
+    named: NamedFile,
+    package_dirs: Folders,
+    xacro_args: Mapping[str, str] | None,
+    **options: Any,
 ) -> Reading:
     """Read the file of a named robot; the caller's folders and arguments take precedence."""
     folders = (*as_folders(package_dirs), *named.package_dirs)
@@ -127,6 +178,22 @@ def _read_named(
         return reading
     note = Finding("note", "", named.note, topic="robot name")
     return replace(reading, findings=(*reading.findings, note))
+
+
+def _with_shape_inertias(model: Model, findings: Sequence[Finding], density: float) -> Reading:
+    """Add the inertias of shapes; warnings about default inertias that they replace are removed."""
+    defaults = {(f.location, f.element): f for f in findings if f.topic == "default inertia"}
+    of_links = {  # links of nested models have prefixes, which findings do not have
+        link.name: defaults.get((link.location, f"link {shown(link.name.split('::')[-1])}"))
+        for link in model.links
+    }
+    names = [name for name, finding in of_links.items() if finding]
+    model, added = with_shape_inertias(model, density, names)
+    changed = {finding.element for finding in added}
+    replaced = [of_links[link.name] for link in model.links if f"link {link.name!r}" in changed]
+    findings = [*(f for f in findings if f not in replaced), *added]
+    is_valid = not any(finding.severity == "error" for finding in added)
+    return Reading(model if is_valid else None, tuple(findings))
 
 
 def _expand(

@@ -14,7 +14,7 @@ Files are not opened; only their existence is checked.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from os.path import abspath, basename, dirname, isdir, isfile, join, normpath
@@ -76,28 +76,29 @@ class MeshFinder:
 
     def _search(self, filename: str) -> MeshLookup:
         searched: dict[str, None] = {}  # an ordered set
-        for root, candidate in self._candidates(filename):
+        for roots, candidate in self._candidates(filename):
             path = normpath(candidate)
-            if "\0" in path or not _inside(path, root):
-                searched[f"{path} (rejected: outside {root})"] = None
+            if "\0" in path or not any(_inside(path, root) for root in roots):
+                searched[f"{path} (rejected: outside {', '.join(roots)})"] = None
                 continue
             searched[path] = None
             if isfile(path):
                 return MeshLookup(path, tuple(searched))
         return MeshLookup(None, tuple(searched) or ("(there is no folder to search)",))
 
-    def _candidates(self, filename: str) -> list[tuple[str, str]]:
-        """(allowed root, path) of each possible location of a mesh."""
+    def _candidates(self, filename: str) -> list[tuple[Sequence[str], str]]:
+        """(allowed roots, path) of each possible location of a mesh."""
         scheme, separator, name = filename.partition("://")
+        roots = list(dict.fromkeys(root for root, _ in self._roots()))
         if not separator:
-            return [(root, join(folder, filename)) for root, folder in self._roots()]
+            return [(roots, join(folder, filename)) for _, folder in self._roots()]
         if scheme == "file":
             path = "/" + unquote(name.partition("/")[2])  # without the host
-            return [(root, path) for root, _ in self._roots()]
+            return [(roots, path)] if roots else []
         package, _, inside = name.lstrip("/").partition("/")  # some files have package:///NAME
         if scheme not in _PACKAGE_SCHEMES:
             return []
-        return [(folder, join(folder, inside)) for folder in self._package_folders(package)]
+        return [((folder,), join(folder, inside)) for folder in self._package_folders(package)]
 
     def _package_folders(self, package: str) -> list[str]:
         """The folders where a package may be, whether they exist or not."""

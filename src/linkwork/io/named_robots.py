@@ -114,8 +114,9 @@ def example_robot(name: str) -> NamedFile:
 @cache
 def _files(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
-    for path in sorted(folder.glob("*/*/*.urdf")):
-        files.setdefault(path.stem, path)  # LOADER_NAMES has names for other files with this stem
+    for ending in (".urdf", ".sdf"):
+        for path in sorted(folder.glob(f"*/*/*{ending}")):
+            files.setdefault(path.stem, path)  # LOADER_NAMES has names for others with this stem
     files |= {
         name: folder / file for name, file in LOADER_NAMES.items() if (folder / file).is_file()
     }
@@ -201,7 +202,7 @@ def _folder_of(name: str) -> Path:
 
 BUNDLED = "linkwork"
 _NAME = re.compile(r"[\w.+-]+(:[\w.+-]+)?")
-_FILE_ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro", ".sdf", ".txt")
+_FILE_ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro", ".sdf", ".world", ".txt")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.engine.kernel.compile import compile_function
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.kernel.rollout import Rollout
+from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
+from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.configurations import random_configurations
 from linkwork.kindyn.core import KinDynCore, joint_names
 from linkwork.mechanics.constraints import ConstrainedLayout
@@ -19,11 +26,17 @@ if TYPE_CHECKING:
     from linkwork.kindyn.constrained import ConstrainedKinDyn
 
 TOLERANCE = 1e-10  # largest entry of the error of a closed configuration [m] or [rad]
-MOST_STEPS = 100
-FIRST_DAMPING = 1e-3  # after a step that did not reduce the error
-RELEASE_AFTER = 8  # steps, joints that stopped at a limit may move again
+# Steps between two checks, after which rows that are closed are removed and joints that stopped at
+# a limit may move again. Newton's method closes most loops within the first.
+STEPS_PER_CHECK = (5, 3, *[8] * 12)
+FIRST_DAMPING, MOST_DAMPING = 1e-3, 1e8  # after a step that did not reduce the error; at the end
+DAMPING_INCREASE = 10.0
+# Sizes of the steps from the start to those of further searches, for rows that stay open: the start
+# may be a stationary point, such as a linkage that is stretched out.
+PERTURBATIONS = (0.03, 0.3, 1.0)
 MOST_TRIES = 20  # of drawing a random configuration that can be closed
 LARGEST_STEP = 0.5  # of an angle or a position in one step [rad] or [m]
+CACHE_SIZE = 64  # robots whose compiled steps are cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,132 +55,278 @@ def assemble(
     *,
     fixed: Iterable[str] = (),
     tolerance: float = TOLERANCE,
+    parameters: ArrayLike | None = None,
 ) -> AssemblyResult:
     """Compute configurations that satisfy the loop constraints, near the given ones.
 
     The method is Levenberg-Marquardt on the configuration manifold, within the joint limits. All
     joints except the fixed ones can move. A floating base does not move unless a constraint
-    attaches the robot to the world.
+    attaches the robot to the world. A search that fails is repeated from slightly perturbed starts.
 
     Args:
         kd: a `KinDyn` of a model with loops, or a `ConstrainedKinDyn`.
         q: (..., nq) configurations to start from.
-        fixed: names of joints that keep their positions.
+        fixed: names of joints that keep their positions, and "base" for a floating base.
         tolerance: largest error of a constraint equation at which it counts as satisfied [m] or
             [rad].
+        parameters: (..., n) values of the model parameters, if `kd` has any; default those of the
+            model. Batch axes are broadcast.
 
     Returns:
         `q` (..., nq); `converged` (...), whether all loops of a row are closed; `errors` (..., m)
         of the constraint equations; and `failed`, the names of the loops that are open in any row.
         Rows do not affect each other.
+
+    All computations are in float64.
     """
     constrained = _constrained(kd)
     layout = constrained.layout
     start = np.asarray(as_array(q, "q"), dtype=np.float64)
     if start.ndim == 0 or start.shape[-1] != layout.nq:
         raise ShapeError(f"q: expected shape (..., {layout.nq}), got {start.shape}")
-    batch = start.shape[:-1]
-    search = _Search(constrained, start.reshape(-1, layout.nq), _free(constrained, fixed))
-    search.run(tolerance)
-    largest = np.abs(search.errors).max(axis=-1, initial=0.0)
-    converged = largest <= tolerance
-    failed = tuple(
-        name
-        for name, span in layout.rows.items()
-        if not (np.abs(search.errors[:, span]) <= tolerance).all()
-    )
+    values = constrained.parameter_values() if parameters is None else parameters
+    values = np.asarray(as_array(values, "parameters"), dtype=np.float64)
+    n = constrained.parameters.size
+    if values.ndim == 0 or values.shape[-1] != n:
+        raise ShapeError(f"parameters: expected shape (..., {n}), got {values.shape}")
+    batch = _joint_batch(start.shape[:-1], values.shape[:-1])
+    rows = np.broadcast_to(start, (*batch, layout.nq)).reshape(-1, layout.nq)
+    values = np.broadcast_to(values, (*batch, n)).reshape(len(rows), n)
+    free = free_coordinates(layout, joint_names(fixed, "fixed"))
+    if not isinstance(tolerance, Real) or not 0.0 <= tolerance < np.inf:
+        raise ValueRangeError(f"tolerance: expected a number >= 0, got {shown(tolerance)}")
+    closed, errors = assembler_of(constrained).close(rows, free, tolerance, parameters=values)
+    is_closed = np.abs(errors) <= tolerance
     return AssemblyResult(
-        search.q.reshape(start.shape).astype(constrained.dtype),
-        converged.reshape(batch),
-        search.errors.reshape(*batch, layout.n_equations),
-        failed,
+        closed.reshape(*batch, layout.nq).astype(constrained.dtype),
+        np.asarray(is_closed.all(axis=-1).reshape(batch)),
+        errors.reshape(*batch, layout.n_equations),
+        tuple(name for name, span in layout.rows.items() if not is_closed[:, span].all()),
     )
 
 
-class _Search:
-    """Levenberg-Marquardt steps on all rows at once, each with a damping of its own."""
+class Assembler:
+    """Compiled Levenberg-Marquardt steps of one robot, each row with a damping of its own."""
 
-    def __init__(self, constrained: ConstrainedKinDyn, q: Array, free: Array) -> None:
-        self._step: Any = constrained.closing_step
-        self._free = free
-        self.q = q.copy()  # the best of each row, with its error
-        self.errors = np.full((len(q), constrained.m), np.inf)
-        layout = constrained.layout
-        bounded = [
-            joint
-            for joint in map(layout.model.joint, layout.joint_names)
-            if joint.nq == joint.nv == 1
-        ]
-        self._columns = [layout.q[joint.name].start for joint in bounded]
-        self._coordinates = [layout.nu[joint.name].start for joint in bounded]
-        self._lower = np.array([joint.limits.lower for joint in bounded])
-        self._upper = np.array([joint.limits.upper for joint in bounded])
+    def __init__(self, constrained: ConstrainedKinDyn, limits: bool) -> None:
+        if constrained.dtype != np.float64:
+            constrained = constrained.replace(dtype=np.float64)
+        self._robot: Any = constrained
+        self._size = constrained.parameters.size
+        self._bounds = bounds_of(constrained.layout, limits)
+        self._steps = Rollout(_step_kernel(constrained, self._bounds))
 
-    def run(self, tolerance: float) -> None:
-        """Move until every row is closed, or no longer improves."""
-        n = len(self.q)
-        trial, damping = self.q.copy(), np.zeros(n)
-        best, is_retry = np.full(n, np.inf), np.zeros(n, dtype=bool)
-        active = np.arange(n)
-        free = np.tile(self._free, (n, 1))
-        for step in range(MOST_STEPS):
-            if step % RELEASE_AFTER == 0:
-                free[:] = self._free
-            following, errors = self._step(trial[active], free[active], damping[active])
-            size = np.abs(errors).max(axis=-1, initial=0.0)
-            improved = size < best[active]
-            kept, missed = active[improved], active[~improved & ~is_retry[active]]
-            self.q[kept], self.errors[kept], best[kept] = (
-                trial[kept],
-                errors[improved],
-                size[improved],
-            )
-            damping[kept] = np.where(is_retry[kept], damping[kept], damping[kept] / 10.0)
-            damping[kept] = np.where(damping[kept] < FIRST_DAMPING, 0.0, damping[kept])
-            moving = improved | is_retry[active]
-            moved = active[moving]
-            trial[moved], is_bound = self._within_limits(following[moving], trial[moved])
-            free[np.ix_(moved, self._coordinates)] *= ~is_bound
-            is_retry[active] = False
-            trial[missed] = self.q[missed]  # step again from the best, with more damping
-            damping[missed] = np.maximum(10.0 * damping[missed], FIRST_DAMPING)
-            is_retry[missed] = True
-            active = active[(best[active] > tolerance) & (damping[active] < 1e8)]
-            if not active.size:
-                return
+    def close(
+        self,
+        q: Array,
+        free: Array,
+        tolerance: float = TOLERANCE,
+        perturbations: Sequence[float] = PERTURBATIONS,
+        parameters: Array | None = None,
+    ) -> tuple[Array, Array]:
+        """Close the loops of each row of a batch, as far as possible.
 
-    def _within_limits(self, q: Array, before: Array) -> tuple[Array, Array]:
-        """Configurations with bounded steps within the limits, and which joints reached one."""
-        step = q[:, self._columns] - before[:, self._columns]
-        near = before[:, self._columns] + np.clip(step, -LARGEST_STEP, LARGEST_STEP)
-        q[:, self._columns] = np.clip(near, self._lower, self._upper)
-        return q, (near <= self._lower) | (near >= self._upper)
+        Args:
+            q: (n, nq) configurations to start from.
+            free: (nv,) 1 for coordinates that may move, 0 for those that stay.
+            tolerance: largest error at which a row is closed.
+            perturbations: sizes of random steps from the start, from which rows that stay open are
+                started again, one after the other.
+            parameters: (n, size) values of the model parameters; default those of the model.
+
+        Returns:
+            (n, nq) configurations, and (n, m) the errors of their equations.
+        """
+        robot, kd = self._robot, self._robot.kindyn
+        if not len(q):
+            return q.copy(), np.zeros((0, robot.m))
+        start = q if robot.nq == robot.nv else kd.normalize(q)
+        if parameters is None:
+            parameters = np.tile(robot.parameter_values(), (len(q), 1))
+        best = self._descend(start, free, tolerance, parameters)
+        errors = self._errors(best, parameters)
+        for seed, size in enumerate(perturbations):
+            is_open = np.abs(errors).max(axis=-1, initial=0.0) > tolerance
+            rows = np.flatnonzero(is_open)  # without those that are not finite
+            if not rows.size:
+                break
+            step = size * free * np.random.default_rng(seed).normal(size=robot.nv)
+            again = self._bounds.clamped(kd.integrate(start[rows], step))
+            again = self._descend(again, free, tolerance, parameters[rows])
+            errors_again = self._errors(again, parameters[rows])
+            better = np.linalg.norm(errors_again, axis=-1) < np.linalg.norm(errors[rows], axis=-1)
+            best[rows[better]], errors[rows[better]] = again[better], errors_again[better]
+        return best, errors
+
+    def _errors(self, q: Array, parameters: Array) -> Array:
+        """(n, m) errors of the equations."""
+        return self._robot.error(q, parameters=parameters) if self._size else self._robot.error(q)
+
+    def _descend(self, q: Array, free: Array, tolerance: float, parameters: Array) -> Array:
+        """(n, nq) the best configurations of a search from one start per row."""
+        n = len(q)
+        best, rows = q.copy(), np.arange(n)
+        size, damping, retried = np.full(n, np.inf), np.zeros(n), np.zeros(n)
+        states: list[Array] = [best, size, q, damping, retried, np.tile(free, (n, 1))]
+        params: dict[str, Any] = {"tolerance": np.float64(tolerance)}
+        for steps in STEPS_PER_CHECK:
+            if self._size:
+                params["parameters"] = parameters[rows]
+            states = list(self._steps(tuple(states), params=params, steps=steps, final=True))
+            states[-1][:] = free
+            best[rows] = states[0]
+            active = (states[1] > tolerance) & (states[3] < MOST_DAMPING)
+            if not active.any():
+                break
+            rows, states = rows[active], [state[active] for state in states]
+        return best
+
+
+def _step_kernel(constrained: ConstrainedKinDyn, bounds: Bounds) -> Kernel:
+    """Compile a step.
+
+    The states are the best configuration so far and the norm of its error, the configuration to try
+    next, the damping, whether that was increased by the step before, and the coordinates that may
+    move. A step evaluates the error of the trial. If it is smaller than the best, the next trial
+    is a step from there. If not, the next step starts from the best again, with more damping.
+    """
+    nq, nv, n_parameters = constrained.nq, constrained.nv, constrained.parameters.size
+    shapes: dict[str, Any] = {"q": nq, "size": (), "trial": nq, "damping": (), "retried": ()}
+    shapes |= {"free": nv, "tolerance": ()}
+    if n_parameters:
+        shapes["parameters"] = n_parameters
+
+    @compile_function(**shapes)
+    def closing(  # noqa: PLR0917
+        q: Any,
+        size: Any,
+        trial: Any,
+        damping: Any,
+        retried: Any,
+        free: Any,
+        tolerance: Any,
+        parameters: Any = None,
+    ) -> Any:
+        following, error = constrained.closing_step(trial, free, damping, parameters=parameters)
+        norm = linalg.norm(error)
+        # a configuration that is closed stays
+        is_better, is_moving = norm < np.where(size > tolerance, size, 0.0), retried > 0.0
+        # a smaller error, or a step that starts from the best with more damping
+        following, blocked = _within_limits(constrained, bounds, trial, following, free)
+        less = np.where(is_moving, damping, damping / DAMPING_INCREASE)
+        less = np.where(less < FIRST_DAMPING, 0.0, less)
+        more = np.maximum(DAMPING_INCREASE * damping, FIRST_DAMPING)
+        return (
+            np.where(is_better, trial, q),
+            np.where(is_better, norm, size),
+            np.where(is_better, following, np.where(is_moving, following, q)),
+            np.where(is_better, less, np.where(is_moving, damping, more)),
+            np.where(is_better, 0.0, np.where(is_moving, 0.0, 1.0)),
+            np.where(is_better, blocked, np.where(is_moving, blocked, free)),
+        )
+
+    return closing
+
+
+def _within_limits(
+    constrained: ConstrainedKinDyn, bounds: Bounds, before: Any, after: Any, free: Any
+) -> tuple[Any, Any]:
+    """The configuration after a bounded step, and the coordinates that are not at a limit."""
+    layout, positions, is_free = constrained.layout, list(after), list(free)
+    for name, q_span in layout.q.items():
+        nu_span = layout.nu[name]
+        if q_span.stop - q_span.start != nu_span.stop - nu_span.start:  # quaternions, (cos, sin)
+            continue
+        for at, k in zip(_indices(q_span), _indices(nu_span), strict=True):
+            lower, upper = bounds.lowest[at], bounds.highest[at]
+            step = np.minimum(np.maximum(after[at] - before[at], -LARGEST_STEP), LARGEST_STEP)
+            near = before[at] + step
+            positions[at] = np.minimum(np.maximum(near, lower), upper)
+            if np.isfinite(lower) or np.isfinite(upper):
+                inside = np.where(near > lower, np.where(near < upper, 1.0, 0.0), 0.0)
+                is_free[k] = free[k] * inside
+    return np.stack(positions), np.stack(is_free)
+
+
+def _indices(span: slice) -> range:
+    return range(span.start, span.stop)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def assembler_of(constrained: ConstrainedKinDyn, limits: bool = True) -> Assembler:
+    """The compiled assembly of a robot, within the joint limits or not; equal robots share it."""
+    return Assembler(constrained, limits)
 
 
 def closed_sample(constrained: ConstrainedKinDyn) -> Array:
-    """(nq,) a configuration that satisfies the constraints, away from symmetric ones."""
-    rng = np.random.default_rng(0)
-    return close_random(constrained, random_configurations(constrained.layout, (1,), rng), rng)[0]
+    """(nq,) a configuration that satisfies the constraints, away from symmetric ones.
+
+    Joints at zero satisfy them in files that place the links there, even if no configuration within
+    the limits does.
+    """
+    try:
+        return random_closed(constrained, 1, np.random.default_rng(0))[0]
+    except ValueRangeError:
+        result = assemble(constrained, constrained.layout.zero())
+        if not result.converged:
+            raise
+        return result.q
 
 
-def close_random(kd: KinDynCore, q: Array, rng: np.random.Generator) -> Array:
-    """(n, nq) closed configurations from random ones; those that cannot be closed are drawn again.
+def random_closed(kd: KinDynCore, n: int, rng: np.random.Generator) -> Array:
+    """(n, nq) random configurations that satisfy the constraints.
 
     Raises:
-        ValueRangeError: some could not be closed in several tries.
+        ValueRangeError: too few were found.
     """
-    result = assemble(kd, q)
-    closed, is_closed = result.q.copy(), result.converged.copy()
+    draws = draw_closed(kd, n, rng)
+    if not draws.is_closed.all():
+        names = ", ".join(map(repr, draws.failed))
+        text = f"{kd.model.name}: no configuration was found that closes {names}"
+        raise ValueRangeError(f"{text}; the least error was {draws.error:.1e}")
+    return draws.q
+
+
+class Draws(NamedTuple):
+    """Random configurations, as far as their loops could be closed."""
+
+    q: Array  # (n, nq)
+    is_closed: Array  # (n,)
+    failed: tuple[str, ...]  # names of the loops that are open in some row
+    error: float  # the least error of those that are open [m] or [rad]
+
+    @property
+    def closed(self) -> Array:
+        """(..., nq) those that are closed."""
+        return self.q[self.is_closed]
+
+
+def draw_closed(kd: KinDynCore, n: int, rng: np.random.Generator) -> Draws:
+    """Draw random configurations and close their loops; those that stay open are drawn again."""
+    result = assemble(kd, random_configurations(kd.layout, (n,), rng))
+    q, is_closed, error = result.q.copy(), result.converged.copy(), _least_error(result)
     for _ in range(1, MOST_TRIES):
         if is_closed.all():
-            return closed
+            break
         missing = np.flatnonzero(~is_closed)
         result = assemble(kd, random_configurations(kd.layout, (len(missing),), rng))
-        closed[missing], is_closed[missing] = result.q, result.converged
-    if is_closed.all():
-        return closed
-    names = ", ".join(map(repr, result.failed))
-    raise ValueRangeError(f"{kd.model.name}: no configuration was found that closes {names}")
+        q[missing], is_closed[missing] = result.q, result.converged
+        error = min(error, _least_error(result))
+    return Draws(q, is_closed, result.failed, error)
+
+
+def _least_error(result: AssemblyResult) -> float:
+    """The least error of the rows that are open."""
+    errors = np.abs(result.errors).max(axis=-1, initial=0.0)
+    return float(errors[~result.converged].min(initial=np.inf))
+
+
+def _joint_batch(batch: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(batch, other)
+    except ValueError:
+        text = f"parameters: the batch {other} does not broadcast with the batch {batch} of q"
+        raise ShapeError(text) from None
 
 
 def _constrained(kd: Any) -> ConstrainedKinDyn:
@@ -181,12 +340,3 @@ def _constrained(kd: Any) -> ConstrainedKinDyn:
         raise ArgumentError(f"{kd.model.name}: the model has no closed loops and no constraints")
     robot: Any = kd
     return robot.constrained()
-
-
-def _free(constrained: ConstrainedKinDyn, fixed: Iterable[str]) -> Array:
-    """(nv,) 1 for coordinates that may move, 0 for those of fixed joints."""
-    layout = constrained.layout
-    free = np.ones(layout.nv)
-    for name in joint_names(fixed, "fixed"):
-        free[layout.nu[name]] = 0.0
-    return free

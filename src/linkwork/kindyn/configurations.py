@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import pi, radians
+from math import pi, prod, radians
 from operator import index
 from typing import Any
 
@@ -18,11 +18,14 @@ from linkwork.errors import ArgumentError, ShapeError, model_error, shown, warn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import UNNORMALIZED_Q
 from linkwork.kindyn.quantities import quantity
+from linkwork.model.configurations import Configuration
+from linkwork.model.joint_motion import child_H_parent, normalized
 from linkwork.model.joints import KINDS, JointKind
 from linkwork.model.layout import BASE_NQ, Layout
 from linkwork.model.parts import NO_LIMITS, Limits
 from linkwork.model.pose import Pose, as_floats, as_pose
-from linkwork.spatial.source import quat
+from linkwork.model.tree import walk
+from linkwork.spatial.source import quat, se3
 
 
 class ConfigurationMethods(KinDynCore):
@@ -37,7 +40,7 @@ class ConfigurationMethods(KinDynCore):
 
     def q(
         self,
-        positions: Mapping[str, ArrayLike] | None = None,
+        positions: str | Mapping[str, ArrayLike] | None = None,
         /,
         *,
         base_pose: Pose | ArrayLike | None = None,
@@ -47,18 +50,24 @@ class ConfigurationMethods(KinDynCore):
 
             kd.q(elbow_pitch=0.3, base_pose=H)
             kd.q({"elbow-pitch": 0.3})
+            kd.q("home", elbow_pitch=0.3)
 
         Args:
             positions: by names that cannot be written as keywords: a number, or as many as the
-                joint has coordinates.
+                joint has coordinates. Or the name of a configuration of the model; the positions
+                of `joints` replace those that it has.
             base_pose: of a floating base in the world, as `Pose` or (4, 4) matrix.
             joints: by name.
 
         A position outside the limits of its joint is taken as it is, with a warning.
         """
         q, layout = self.layout.neutral(), self.layout
+        if isinstance(positions, str):
+            configuration = self.model.configuration(positions)
+            q, positions = self._named_configuration(configuration), None
         if positions is not None and not isinstance(positions, Mapping):
-            raise ArgumentError(f"q: expected positions by name, got {shown(positions)}")
+            expected = "positions by name, or the name of a configuration"
+            raise ArgumentError(f"q: expected {expected}, got {shown(positions)}")
         by_name = dict(positions or {})
         for name, value in joints.items():
             if name in by_name:
@@ -81,6 +90,25 @@ class ConfigurationMethods(KinDynCore):
             q = _written(q, layout.base_position, H[:3, 3])
             q = _written(q, layout.base_wxyz, quat.from_rotation(H[:3, :3]))
         return q if isinstance(q, ObjectArray) else q.astype(self.dtype)
+
+    def _named_configuration(self, configuration: Configuration) -> Array:
+        """(nq,) a configuration of the model, seen from this base."""
+        q, layout, model = self.layout.neutral(), self.layout, self.layout.model
+        for name, theta in configuration.positions:
+            if name in layout.q:  # a joint that closes a loop has no coordinate
+                q[layout.q[name]] = normalized(model.joint(name), theta)
+        if self.floating and configuration.link is not None:
+            base = model.frame(self.base)
+            base_H_link = {base.link: se3.inverse(base.link_H_frame.matrix())}
+            for link, parent, joint in walk(model, base.link):
+                if joint and parent:
+                    link_H_parent = child_H_parent(joint, layout.theta(q, joint.name), child=link)
+                    base_H_link[link] = base_H_link[parent] @ se3.inverse(link_H_parent)
+            link_H_base = se3.inverse(base_H_link[configuration.link])
+            H = configuration.world_H_link.matrix() @ link_H_base
+            q[layout.base_position] = H[:3, 3]
+            q[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
+        return q
 
     def _warn_of_limits(self, names: Mapping[str, Any], q: Array) -> None:
         """Warn of positions that are outside their limits: degrees, perhaps."""
@@ -114,12 +142,12 @@ class ConfigurationMethods(KinDynCore):
             ValueRangeError: no configuration was found that closes the loops.
         """
         rng = np.random.default_rng(seed)
-        q = random_configurations(self.layout, _batch(n), rng)
+        batch = _batch(n)
         if self._equations:
-            from linkwork.kindyn.assembly import close_random
+            from linkwork.kindyn.assembly import random_closed
 
-            q = close_random(self, q.reshape(-1, self.nq), rng).reshape(q.shape)
-        return q.astype(self.dtype)
+            return random_closed(self, prod(batch), rng).reshape(*batch, self.nq)
+        return random_configurations(self.layout, batch, rng).astype(self.dtype)
 
     @quantity(manifold.integrate, shape=("nq",), has_body=True)
     def integrate(

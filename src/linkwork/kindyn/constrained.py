@@ -5,20 +5,35 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms.centroidal.momentum import kinetic_energy
 from linkwork.algorithms.constraints import derivatives, dynamics, kinematics
+from linkwork.algorithms.constraints.wrenches import constraint_wrenches
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, nearest, shown
 from linkwork.kindyn.assembly import TOLERANCE, assemble, closed_sample
+from linkwork.kindyn.bounds import no_coordinate
 from linkwork.kindyn.checks import singular_joint
-from linkwork.kindyn.core import KinDynCore, joint_names
+from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
+from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 from linkwork.kindyn.quantities import CONSTRAINED, owned, quantity
+from linkwork.kindyn.requests import Spec
+from linkwork.kindyn.results import (
+    ClosingStep,
+    ConstrainedForwardDynamics,
+    ConstrainedForwardDynamicsDerivatives,
+    ConstrainedInverseDynamics,
+    ConstrainedInverseDynamicsDerivatives,
+    ConstrainedState,
+    Impact,
+    ImpactDerivatives,
+)
 from linkwork.mechanics.constraints import Anchor, ConstrainedLayout, Equations, FrameEquations
 from linkwork.model.constraints import opened
 from linkwork.model.geometry import Cylinder, Sphere
@@ -35,6 +50,11 @@ ContactKind: TypeAlias = Literal["pose", "point", "rolling"]
 CONTACT_KINDS: tuple[ContactKind, ...] = ("pose", "point", "rolling")
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
+NEEDS_ACTUATED = tuple(
+    CONSTRAINED + name for name in ("inverse_dynamics", "inverse_dynamics_derivatives")
+)
+NEEDS_INDEPENDENT = tuple(CONSTRAINED + name for name in ("independent_velocities", "mass_matrix"))
+
 
 @dataclass(frozen=True, slots=True)
 class Contact:
@@ -46,7 +66,8 @@ class Contact:
             slipping on the plane z = 0 of the reference: 3 equations).
         reference: another link or frame; None for the world.
         axes: of the reference in which motion is prevented, as "x", "y", "z" (translations) and
-            "rx", "ry", "rz" (rotations); all that belong to the kind if not given.
+            "rx", "ry", "rz" (rotations); all that belong to the kind if not given. The equations
+            are in this order.
         target: the pose that `frame` keeps in the reference, as `Pose` or (4, 4) matrix; the error
             of the constraint is measured from it. If not given, the frame keeps the pose that it
             has, and there is no error.
@@ -61,6 +82,8 @@ class Contact:
     radius: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.frame, str):
+            raise ArgumentError(f"contact: frame: expected a name, got {shown(self.frame)}")
         if self.kind not in CONTACT_KINDS:
             text = f"contact of {shown(self.frame)}: unknown kind {shown(self.kind)}"
             raise ArgumentError(f"{text}; {nearest(self.kind, CONTACT_KINDS)}")
@@ -68,18 +91,21 @@ class Contact:
             object.__setattr__(self, "target", as_pose(self.target, "target"))
         if self.axes is not None:
             object.__setattr__(self, "axes", _axes(self.frame, self.kind, self.axes))
-        if self.radius is not None and self.kind != "rolling":
-            raise ArgumentError(f"contact of {self.frame!r}: only a rolling contact has a radius")
+        if self.radius is not None:
+            object.__setattr__(self, "radius", _given_radius(self.frame, self.kind, self.radius))
 
     def equations(self, model: Model) -> FrameEquations:
         """The equations of the contact."""
-        for name in (self.frame, self.reference):
-            if name is not None:
-                model.frame_index(name)
+        model.frame_index(self.frame)
+        if self.reference == self.frame:
+            text = f"contact of {self.frame!r}: the reference is the same frame"
+            raise ArgumentError(f"{text}; name another frame, or None for the world")
+        if self.reference is not None:
+            model.frame_index(self.reference)
         reference = Anchor(self.reference, self.target or IDENTITY)
         moving, measured = Anchor(self.frame), self.target is not None
         if self.kind == "rolling":
-            radius = _radius(model, self.frame) if self.radius is None else float(self.radius)
+            radius = _radius(model, self.frame) if self.radius is None else self.radius
             closure = Closure(AXES, "free")
             return FrameEquations(
                 self.frame, reference, moving, closure, radius=radius, has_target=measured
@@ -93,16 +119,32 @@ class Contact:
         )
 
 
-def _axes(frame: str, kind: ContactKind, axes: Iterable[str]) -> tuple[str, ...]:
+def _axes(frame: str, kind: ContactKind, axes: Any) -> tuple[str, ...]:
+    """Names of axes, each once, in the order of the equations."""
+    if kind == "rolling":
+        raise ArgumentError(f"contact of {frame!r}: a rolling contact has no axes to choose")
+    if isinstance(axes, str) or not isinstance(axes, Iterable):
+        text = f"contact of {frame!r}: axes: expected a list of names"
+        raise ArgumentError(f"{text}, got {shown(axes)}")
     known = AXIS_NAMES if kind == "pose" else AXIS_NAMES[:3]
     names = tuple(axes)
     for name in names:
         if name not in known:
             text = f"contact of {frame!r}: unknown axis {shown(name)} of kind {kind!r}"
             raise ArgumentError(f"{text}; {nearest(name, known)}")
-    if kind == "rolling" or not names:
+    if not names:
         raise ArgumentError(f"contact of {frame!r}: axes: expected at least one, got {shown(axes)}")
-    return names
+    return tuple(name for name in known if name in names)
+
+
+def _given_radius(frame: str, kind: ContactKind, radius: Any) -> float:
+    if kind != "rolling":
+        raise ArgumentError(f"contact of {frame!r}: only a rolling contact has a radius")
+    number = float(radius) if isinstance(radius, Real) else -1.0
+    if not 0.0 <= number < np.inf:
+        text = f"contact of {frame!r}: radius: expected a number >= 0 [m]"
+        raise ArgumentError(f"{text}, got {shown(radius)}")
+    return number
 
 
 def _radius(model: Model, frame: str) -> float:
@@ -115,77 +157,14 @@ def _radius(model: Model, frame: str) -> float:
     return round_shapes[0].radius
 
 
-class ConstrainedForwardDynamics(NamedTuple):
-    """Result of constrained forward dynamics."""
-
-    nu_dot: Array  # (..., nv)
-    forces: Array  # (..., m) one for each constraint equation
-    residual: Array  # (..., m) constraint accelerations less their target; 0 if they are consistent
-
-
-class ConstrainedInverseDynamics(NamedTuple):
-    """Result of constrained inverse dynamics."""
-
-    torques: Array  # (..., n) of the actuated coordinates, in the order of nu
-    forces: Array  # (..., m) one for each constraint equation
-    residual: Array  # (..., nv - n) generalized forces that neither can provide; 0 if all can be
-
-
-class ConstrainedForwardDynamicsDerivatives(NamedTuple):
-    """Derivatives of constrained forward dynamics: of nu_dot, then of the forces."""
-
-    q: Array  # (..., nv, nv)
-    nu: Array  # (..., nv, nv)
-    tau: Array  # (..., nv, nv)
-    forces_q: Array  # (..., m, nv)
-    forces_nu: Array  # (..., m, nv)
-    forces_tau: Array  # (..., m, nv)
-
-
-class ConstrainedInverseDynamicsDerivatives(NamedTuple):
-    """Derivatives of constrained inverse dynamics: of the torques, then of the forces."""
-
-    q: Array  # (..., n, nv)
-    nu: Array  # (..., n, nv)
-    nu_dot: Array  # (..., n, nv)
-    forces_q: Array  # (..., m, nv)
-    forces_nu: Array  # (..., m, nv)
-    forces_nu_dot: Array  # (..., m, nv)
-
-
-class Impact(NamedTuple):
-    """Result of an impact."""
-
-    nu: Array  # (..., nv) velocity after it
-    impulses: Array  # (..., m)
-
-
-class ImpactDerivatives(NamedTuple):
-    """Derivatives of an impact: of the velocity after it, then of the impulses."""
-
-    q: Array  # (..., nv, nv)
-    nu: Array  # (..., nv, nv)
-    impulses_q: Array  # (..., m, nv)
-    impulses_nu: Array  # (..., m, nv)
-
-
-class ConstrainedState(NamedTuple):
-    """A configuration and a velocity."""
-
-    q: Array  # (..., nq)
-    nu: Array  # (..., nv)
-
-
-class ClosingStep(NamedTuple):
-    """A step toward a configuration that satisfies the constraints."""
-
-    q: Array  # (..., nq) after the step
-    error: Array  # (..., m) before it
-
-
 def _n_equations(layout: Layout) -> int:
     assert isinstance(layout, ConstrainedLayout)
     return layout.n_equations
+
+
+def _n_wrenches(layout: Layout) -> int:
+    assert isinstance(layout, ConstrainedLayout)
+    return len(layout.frame_equations)
 
 
 def _n_actuated(layout: Layout) -> int:
@@ -219,7 +198,8 @@ class ConstrainedKinDyn(KinDynCore):
     Args:
         model, options: as of `KinDyn`.
         contacts: frames or `Contact`s; a mapping from frames to "pose", "point" or "rolling".
-        actuated: names of the joints that have actuators; needed by inverse dynamics.
+        actuated: names of the joints that have actuators; needed by inverse dynamics. By default
+            `model.actuated`.
         stabilization: rate w [1/s] at which errors decay: constraint accelerations become
             -w^2 error - 2 w rate; or a pair of gains (error, rate). 0 leaves errors as they are.
         independent: indices in nu of the coordinates that determine all velocities; chosen when
@@ -232,6 +212,7 @@ class ConstrainedKinDyn(KinDynCore):
     independent: tuple[int, ...] | None
 
     _PREFIX = CONSTRAINED
+    _WARMED_FIRST = ("jacobian", "forward_dynamics")
     _OPTIONS = (*KinDynCore._OPTIONS, "contacts", "actuated", "stabilization", "independent")
 
     def __init__(
@@ -246,26 +227,46 @@ class ConstrainedKinDyn(KinDynCore):
         **options: Any,
     ) -> None:
         super().__init__(model, base, **options)
-        self.__dict__["contacts"] = _contacts(contacts)
-        self.__dict__["actuated"] = None if actuated is None else joint_names(actuated, "actuated")
+        self.__dict__["contacts"] = contacts_of(contacts)
+        if actuated is not None:  # each once
+            actuated = tuple(dict.fromkeys(joint_names(actuated, "actuated")))
+        self.__dict__["actuated"] = actuated
         self.__dict__["stabilization"] = _gains(stabilization)
-        self.__dict__["independent"] = None if independent is None else tuple(independent)
-        names = [group.name for group in self._equations]
-        for name in names:
-            if names.count(name) > 1:
-                raise ArgumentError(f"contacts: {name!r} is constrained twice")
+        self.__dict__["independent"] = None if independent is None else _indices(independent)
+        if actuated is None:
+            self.__dict__["actuated"] = self._motors()
+        self._check_names()
+        closing = [joint.name for joint in self.closing_joints]
         for name in self.actuated or ():
+            if name in closing:
+                raise no_coordinate(name)
             if name not in self.layout.nu:
                 raise name_not_found("moving joint", name, self.layout.nu)
+        if self.independent and self.independent[-1] >= self.nv:
+            text = f"independent: expected indices in nu, 0 to {self.nv - 1}"
+            raise ArgumentError(f"{text}, got {shown(independent)}")
+
+    def _check_names(self) -> None:
+        """Raise if two groups of equations have the same name."""
+        names = [group.name for group in self._equations]
+        of_contacts = [contact.frame for contact in self.contacts]
+        for name in names:
+            if names.count(name) > 1:
+                text = f"contacts: {name!r} is constrained twice"
+                if of_contacts.count(name) == 1:
+                    text = f"contacts: {name!r} is also the name of a loop or constraint"
+                raise ArgumentError(f"{text}; model.with_frame adds a frame with another name")
+
+    def _motors(self) -> tuple[str, ...] | None:
+        """The actuated joints of the model; None if one of them closes a loop."""
+        cut = {joint.name for joint in self.closing_joints}
+        motors = self.model.actuated
+        return motors if motors is not None and cut.isdisjoint(motors) else None
 
     @cached_property
     def kindyn(self) -> KinDyn:
         """The same robot without contacts."""
-        from linkwork.kindyn import KinDyn
-
-        names = [name for name in self._OPTIONS if name in KinDynCore._OPTIONS]
-        options = {name: getattr(self, name) for name in names}
-        return KinDyn(self.model, **options, parameters=self._descriptions)
+        return self._as_kindyn()
 
     @cached_property
     def _equations(self) -> tuple[Equations, ...]:
@@ -284,7 +285,11 @@ class ConstrainedKinDyn(KinDynCore):
             spans = [layout.nu[name] for name in self.actuated]
             actuated = tuple(sorted(k for span in spans for k in range(span.start, span.stop)))
         return replace(
-            layout, actuated=actuated, independent=self.independent, gains=self.stabilization
+            layout,
+            actuated=actuated,
+            independent=self.independent,
+            gains=self.stabilization,
+            single=self.dtype is np.float32,
         )
 
     @property
@@ -393,14 +398,18 @@ class ConstrainedKinDyn(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> ConstrainedForwardDynamicsDerivatives:
-        """Derivatives of accelerations and forces with respect to q (tangent), nu and tau."""
+        """Derivatives of accelerations and forces with respect to q (tangent), nu and tau.
+
+        Where constraints are redundant, the derivatives of the forces satisfy the differentiated
+        equations, but they can differ from those of the forces of least norm by forces that have no
+        effect, J^T f = 0. `forward_dynamics.jacobian("q")` has the exact ones.
+        """
         ...
 
     @quantity(
         dynamics.inverse_dynamics,
         shape=[(_n_actuated,), (_n_equations,), (_n_unactuated,)],
         prefix=CONSTRAINED,
-        has_body=True,
         per_pair=20,
     )
     def inverse_dynamics(
@@ -428,16 +437,12 @@ class ConstrainedKinDyn(KinDynCore):
         Raises:
             ArgumentError: `actuated` was not given.
         """
-        self._check_actuated("inverse_dynamics")
-        acting = _given(wrenches=wrenches, gravity=gravity)
-        options = _given(parameters=parameters, out=out, threads=threads)
-        return self._compiled("inverse_dynamics")(q, nu, nu_dot, **acting, **options)
+        ...
 
     @quantity(
         derivatives.inverse_dynamics_derivatives,
         shape=[(_n_actuated, "nv")] * 3 + [(_n_equations, "nv")] * 3,
         prefix=CONSTRAINED,
-        has_body=True,
         per_pair=120,
     )
     def inverse_dynamics_derivatives(
@@ -459,16 +464,7 @@ class ConstrainedKinDyn(KinDynCore):
         Raises:
             ArgumentError: `actuated` was not given.
         """
-        self._check_actuated("inverse_dynamics_derivatives")
-        acting = _given(wrenches=wrenches, gravity=gravity)
-        options = _given(parameters=parameters, out=out, threads=threads)
-        kernel = self._compiled("inverse_dynamics_derivatives")
-        return kernel(q, nu, nu_dot, **acting, **options)
-
-    def _check_actuated(self, name: str) -> None:
-        if self.actuated is None:
-            text = f"{name}: name the joints with actuators"
-            raise ArgumentError(f"{text}: kd.constrained(actuated=[...])")
+        ...
 
     @quantity(
         dynamics.impact,
@@ -494,7 +490,7 @@ class ConstrainedKinDyn(KinDynCore):
             restitution: (...) fraction of the constraint velocity J nu that is reversed.
             parameters, out, threads: as of every function.
         """
-        options = _given(parameters=parameters, out=out, threads=threads)
+        options = options_of_call(parameters=parameters, out=out, threads=threads)
         return self._compiled("impact")(q, nu, self._number(restitution), **options)
 
     @quantity(
@@ -514,8 +510,11 @@ class ConstrainedKinDyn(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> ImpactDerivatives:
-        """Derivatives of `impact` with respect to q (tangent) and nu."""
-        options = _given(parameters=parameters, out=out, threads=threads)
+        """Derivatives of `impact` with respect to q (tangent) and nu.
+
+        For redundant constraints, those of the impulses are as in `forward_dynamics_derivatives`.
+        """
+        options = options_of_call(parameters=parameters, out=out, threads=threads)
         return self._compiled("impact_derivatives")(q, nu, self._number(restitution), **options)
 
     @quantity(dynamics.project_velocity, shape=("nv",), prefix=CONSTRAINED, per_pair=60)
@@ -549,7 +548,7 @@ class ConstrainedKinDyn(KinDynCore):
         Args:
             q: configuration to start from.
             free: (..., nv) 1 for coordinates that may move, 0 for those that stay.
-            damping: (...) relative to the diagonal of J J^T.
+            damping: (...) relative to the mean of the diagonal of J J^T.
             parameters, out, threads: as of every function.
 
         Returns:
@@ -573,7 +572,6 @@ class ConstrainedKinDyn(KinDynCore):
         kinematics.independent_velocities,
         shape=("nv", _n_independent),
         prefix=CONSTRAINED,
-        has_body=True,
     )
     def independent_velocities(
         self,
@@ -587,14 +585,12 @@ class ConstrainedKinDyn(KinDynCore):
 
         nu_i are the n coordinates of nu listed in `independent`, n the degrees of freedom.
         """
-        options = _given(parameters=parameters, out=out, threads=threads)
-        return self._with_independent._compiled("independent_velocities")(q, **options)
+        ...
 
     @quantity(
         kinematics.independent_mass_matrix,
         shape=(_n_independent, _n_independent),
         prefix=CONSTRAINED,
-        has_body=True,
     )
     def mass_matrix(
         self,
@@ -605,8 +601,7 @@ class ConstrainedKinDyn(KinDynCore):
         threads: int | None = None,
     ) -> Array:
         """(..., n, n) mass matrix of the independent velocities, G^T M G."""
-        options = _given(parameters=parameters, out=out, threads=threads)
-        return self._with_independent._compiled("mass_matrix")(q, **options)
+        ...
 
     @quantity(kinetic_energy, shape=(), prefix=CONSTRAINED)
     def kinetic_energy(
@@ -621,11 +616,26 @@ class ConstrainedKinDyn(KinDynCore):
         """(...) kinetic energy [J]."""
         ...
 
+    @quantity(constraint_wrenches, shape=(_n_wrenches, 6), prefix=CONSTRAINED)
+    def constraint_wrenches(
+        self,
+        q: ArrayLike,
+        forces: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """(..., n, 6) force and torque of each loop and contact on its frame; see `forces_of`.
+
+        The order is that of `wrench_names`.
+        """
+        ...
+
     @quantity(
         dynamics.step,
         shape=[("nq",), ("nv",)],
         prefix=CONSTRAINED,
-        has_body=True,
         per_pair=60,
     )
     def step(
@@ -643,13 +653,18 @@ class ConstrainedKinDyn(KinDynCore):
         """State after a semi-implicit step of a time dt (...) [s].
 
         Velocities after the step satisfy the constraints, J nu = 0, or approach them at the rate
-        of the stabilization.
+        of the stabilization. `lw.rollout(stance.step, (q, nu), tau, params={"dt": dt})` computes
+        many steps.
         """
-        options = _given(gravity=gravity, parameters=parameters, out=out, threads=threads)
-        return self._compiled("step")(q, nu, self._number(dt), tau, **options)
+        ...
 
     def project_configuration(
-        self, q: ArrayLike, *, fixed: Iterable[str] = (), tolerance: float = TOLERANCE
+        self,
+        q: ArrayLike,
+        *,
+        fixed: Iterable[str] = (),
+        tolerance: float = TOLERANCE,
+        parameters: ArrayLike | None = None,
     ) -> Array:
         """(..., nq) a configuration nearby that satisfies the constraints.
 
@@ -657,11 +672,12 @@ class ConstrainedKinDyn(KinDynCore):
             q: (..., nq) configurations to start from.
             fixed: names of joints that stay where they are.
             tolerance: largest error that is taken for closed.
+            parameters: as of every function.
 
         Raises:
             ValueRangeError: some cannot be closed; `lw.assemble` reports which instead of raising.
         """
-        result = assemble(self, q, fixed=fixed, tolerance=tolerance)
+        result = assemble(self, q, fixed=fixed, tolerance=tolerance, parameters=parameters)
         if not np.all(result.converged):
             bad = int(np.size(result.converged) - np.count_nonzero(result.converged))
             where = f" ({bad} of {result.converged.size} rows)" if result.converged.size > 1 else ""
@@ -669,13 +685,59 @@ class ConstrainedKinDyn(KinDynCore):
             raise ValueRangeError(f"q: no configuration nearby closes {names}{where}")
         return result.q
 
+    def forces_of(
+        self,
+        name: str,
+        q: ArrayLike,
+        forces: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+    ) -> Array:
+        """(..., 6) force and torque of one loop or contact, as a wrench on its frame.
+
+        It is written as `wrenches={frame: ...}` takes it, in the representation of this robot. The
+        frame is that of a contact; of a joint that closes a loop, its second link; of a constraint
+        of the model, its second frame, or the first if the other one is the world. The opposite
+        wrench acts on the other side: the reference of a contact, or the world.
+
+        Args:
+            name: of the loop or contact, as in `rows`.
+            q: (..., nq) configuration.
+            forces: (..., m) forces of `forward_dynamics` or `inverse_dynamics`, or impulses of
+                `impact`.
+            parameters: as of every function.
+        """
+        index, options = self._wrench_index(name), options_of_call(parameters=parameters)
+        return self.constraint_wrenches(q, forces, **options)[..., index, :]
+
+    @cached_property
+    def wrench_names(self) -> tuple[str, ...]:
+        """The loops and contacts whose forces are wrenches on frames: all but couplings."""
+        return tuple(one.name for one in self.layout.frame_equations)
+
+    def _wrench_index(self, name: str) -> int:
+        """The index in `constraint_wrenches` of a loop or contact."""
+        if name not in self.layout.rows:
+            raise name_not_found("loop or contact", name, self.layout.rows)
+        if name not in self.wrench_names:
+            text = f"{name!r} couples two joints, so its force is no wrench on a frame"
+            raise ArgumentError(f"{text}; use forces[rows[{name!r}]]")
+        return self.wrench_names.index(name)
+
+    def _check_loops(self, specs: Sequence[Spec]) -> None:
+        for spec in specs if self.actuated is None else ():
+            if spec.name in NEEDS_ACTUATED:
+                text = f"{spec}: name the joints with actuators"
+                raise ArgumentError(f"{text}: kd.constrained(actuated=[...])")
+
+    def _kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
+        if any(spec.name in NEEDS_INDEPENDENT for spec in request.specs):
+            return super(ConstrainedKinDyn, self._with_independent)._kernel(request)
+        return super()._kernel(request)
+
     def _compiled(self, name: str) -> Any:
         """The kernel of a quantity whose method is written out."""
         return self._of(CONSTRAINED + name)
-
-    def _number(self, value: ArrayLike) -> Any:
-        """A number for each row; a float becomes an array here faster than in the kernel."""
-        return np.array(value, self.dtype) if isinstance(value, (int, float)) else value
 
     @cached_property
     def _with_independent(self) -> ConstrainedKinDyn:
@@ -684,11 +746,6 @@ class ConstrainedKinDyn(KinDynCore):
             return self
         J = np.asarray(self.jacobian(closed_sample(self)))
         return self.replace(independent=independent_coordinates(J, self.layout.actuated or ()))
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Options that are not None."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 # A pivot below this fraction of the largest entry of a Jacobian is taken for zero.
@@ -718,7 +775,16 @@ def independent_coordinates(J: Array, preferred: Sequence[int] = ()) -> tuple[in
     return tuple(k for k in range(J.shape[1]) if k not in dependent)
 
 
-def _contacts(contacts: Any) -> tuple[Contact, ...]:
+def _indices(independent: Any) -> tuple[int, ...]:
+    """Indices in nu, each once, in order."""
+    values: list[Any] = list(independent) if isinstance(independent, Iterable) else [None]
+    indices = [int(k) if isinstance(k, Integral) else -1 for k in values]
+    if min(indices, default=0) < 0:
+        raise ArgumentError(f"independent: expected indices in nu, got {shown(independent)}")
+    return tuple(sorted(set(indices)))
+
+
+def contacts_of(contacts: Any) -> tuple[Contact, ...]:
     """Contacts in all the ways in which they can be given."""
     if isinstance(contacts, Mapping):
         items: Sequence[Any] = list(contacts.items())

@@ -6,7 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from linkwork.errors import (
     ArgumentError,
     FloatingBaseWarning,
     FrozenError,
+    listed,
     nearest,
     shown,
     warn,
@@ -48,6 +49,7 @@ from linkwork.model.tree import Tree, tree_from
 if TYPE_CHECKING:
     from typing_extensions import Never, Self
 
+    from linkwork.kindyn import KinDyn
     from linkwork.parameters.descriptions import Parameter
     from linkwork.parameters.skeleton import ParametricSkeleton
     from linkwork.parameters.table import ParameterTable
@@ -56,14 +58,7 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 """Acceleration of free fall in the world [m/s^2]."""
 
-WARMED_FIRST: tuple[Request, ...] = (
-    "mass_matrix",
-    "bias_force",
-    "inverse_dynamics",
-    "forward_dynamics",
-)
-"""What `KinDyn.warmup()` compiles if no quantity was requested yet."""
-
+_Name = TypeVar("_Name", bound=str)
 
 AMBIGUOUS_WITH_LOOPS = {
     "inverse_dynamics": "kd.constrained(actuated=[...]).inverse_dynamics separates the torques of"
@@ -95,6 +90,8 @@ class KinDynCore:
     _kernels: dict[str, dict[Any, QuantityKernel[Any]]]
 
     _PREFIX = ""  # of the names of the quantities in their table
+    # What `warmup()` compiles if no quantity was requested yet.
+    _WARMED_FIRST = ("mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics")
 
     def __init__(
         self,
@@ -115,7 +112,7 @@ class KinDynCore:
         if unknown:
             name = next(iter(unknown))
             hint = nearest(name, (*self._OPTIONS, "parameters"))
-            raise ArgumentError(f"KinDyn has no option {name!r}; {hint}")
+            raise ArgumentError(f"{type(self).__name__} has no option {name!r}; {hint}")
         if not isinstance(model, Model):
             hint = "; lw.load reads a file" if isinstance(model, str) else ""
             raise ArgumentError(f"model: expected a Model, got {shown(model)}{hint}")
@@ -150,6 +147,8 @@ class KinDynCore:
         )
         if type(parameters) is not tuple or parameters:
             self.__dict__["_descriptions"] = self.parameters.descriptions
+        if self._descriptions or self.joint_dynamics:
+            self._check_closing_joints()
         moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
@@ -219,6 +218,17 @@ class KinDynCore:
         options: dict[str, Any] = {"model": self.model, **self.options, **changes}
         return type(self)(**options)
 
+    def _as_kindyn(self) -> KinDyn:
+        """The same robot with the same options, as a `KinDyn`."""
+        from linkwork.kindyn import KinDyn
+
+        options = {name: getattr(self, name) for name in KinDynCore._OPTIONS}
+        return KinDyn(self.model, **options, parameters=self._descriptions)
+
+    def _number(self, value: ArrayLike) -> Any:
+        """A number for each row; a float becomes an array here faster than in the kernel."""
+        return np.array(value, self.dtype) if isinstance(value, (int, float)) else value
+
     @cached_property
     def layout(self) -> Layout:
         """Slices of q and nu by joint name."""
@@ -226,7 +236,8 @@ class KinDynCore:
         if not self._equations:
             return Layout(self.model, floating=self.floating, base_pose=pose)
         tree_model = opened(self.model, self.closing_joints)
-        return ConstrainedLayout(tree_model, self.floating, pose, self._equations)
+        is_single = self.dtype is np.float32
+        return ConstrainedLayout(tree_model, self.floating, pose, self._equations, single=is_single)
 
     @cached_property
     def closing_joints(self) -> tuple[Joint, ...]:
@@ -237,6 +248,25 @@ class KinDynCore:
     def _equations(self) -> tuple[Equations, ...]:
         """The equations of the joints that close loops, and of the constraints of the model."""
         return self._loop_equations()
+
+    def _check_closing_joints(self) -> None:
+        """Raise for parameters of joints that close loops; warn of their damping and the like."""
+        closing = {joint.name: joint for joint in self.closing_joints}
+        hint = "KinDyn(model, cut=[...]) cuts another joint of the loop"
+        for description in self._descriptions if closing else ():
+            for what, name in description.claims(self.model):
+                if what.endswith("of joint") and name in closing:
+                    text = f"parameters: {type(description).__name__} changes the {what} {name!r}"
+                    raise ArgumentError(f"{text}, which closes a loop; {hint}")
+        names = [
+            name
+            for name, joint in closing.items()
+            if self.joint_dynamics and (joint.armature or joint.damping or joint.friction)
+        ]
+        if names:
+            text = f"{self.model.name}: joint_dynamics ignores armature, damping and friction of"
+            text += f" joints that close loops: {listed(names)}; {hint}"
+            warn_once(f"joint dynamics of {self.model.name}: {names}", text)
 
     def _loop_equations(self) -> tuple[Equations, ...]:
         return (
@@ -278,6 +308,28 @@ class KinDynCore:
         Infinite where there is none, as for joints of several coordinates and (cos, sin).
         """
         return self.layout.limits
+
+    @cached_property
+    def actuation(self) -> Array:
+        """(nv, n) matrix B of the n actuators of the model, for tau = B u with their forces u.
+
+        An actuator of a dependent joint drives the joint that leads it.
+
+        Raises:
+            ArgumentError: an actuator drives a joint that closes a loop and has no coordinate.
+        """
+        followers, nu = self.layout.followers, self.layout.nu
+        B = np.zeros((self.nv, len(self.model.actuators)), dtype=self.dtype)
+        for column, actuator in enumerate(self.model.actuators):
+            follower = followers.get(actuator.joint)
+            name = follower.leader if follower else actuator.joint
+            factor = follower.multiplier if follower else 1.0
+            if name not in nu:
+                text = f"actuator {actuator.name!r} drives joint {name!r}, which closes a loop"
+                raise ArgumentError(f"{text}; cut another joint: KinDyn(model, cut=[...])")
+            B[nu[name], column] = factor * np.array(actuator.gear)
+        B.setflags(write=False)
+        return B
 
     @property
     def total_mass(self) -> float:
@@ -329,12 +381,13 @@ class KinDynCore:
 
         Args:
             requests: what to compile, as `function` takes it. If none is named: all that were
-                requested so far, or mass matrix, bias force, inverse and forward dynamics.
+                requested so far; if there are none, forward dynamics and what is used with it.
         """
         of_each = [list(kernels.values()) for kernels in list(self._kernels.values())]
         kernels = [kernel for kernels in of_each for kernel in kernels]
         if requests or not kernels:
-            kernels = [self.function(request) for request in requests or WARMED_FIRST]
+            names = unambiguous(self, self._WARMED_FIRST)
+            kernels = [self.function(request) for request in requests or names]
         for kernel in kernels:
             kernel.warmup()
 
@@ -435,11 +488,23 @@ class KinDynCore:
         options = (self.base, self.floating, self.representation, self.gravity, self.base_pose)
         text = repr((inertias, model.joints, model.frames, options, self.joint_dynamics))
         if self._equations:
-            text += repr((self.cut, model.constraints))
+            text += repr((self.cut, model.constraints, self.dtype.__name__))
         if self._descriptions:
             shapes = [link.visuals[:1] for link in model.links]
             text += repr((self._descriptions, shapes))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def unambiguous(kd: KinDynCore, names: Iterable[_Name]) -> tuple[_Name, ...]:
+    """The quantities of a robot among `names`, without those that closed loops make ambiguous."""
+    if not kd._equations:  # pyright: ignore[reportPrivateUsage]
+        return tuple(names)
+    return tuple(name for name in names if name not in AMBIGUOUS_WITH_LOOPS)
+
+
+def options_of_call(**options: Any) -> dict[str, Any]:
+    """The options of a call that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def joint_names(names: Any, what: str) -> tuple[str, ...]:

@@ -77,7 +77,8 @@ class DynamicsMethods(KinDynCore):
         Args:
             contacts: names of frames that keep their pose, or `Contact` objects; or a mapping from
                 names of frames to "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
-            actuated: names of the actuated joints; required by inverse dynamics.
+            actuated: names of the actuated joints, which inverse dynamics needs; by default
+                `model.actuated`.
             stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
                 with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
 
@@ -94,7 +95,8 @@ class DynamicsMethods(KinDynCore):
             >>> forces.shape
             (12,)
         """
-        if not contacts and actuated is None and not stabilization:
+        is_default = isinstance(contacts, tuple) and isinstance(stabilization, float)
+        if is_default and not contacts and actuated is None and not stabilization:
             return self._loops
         return ConstrainedKinDyn(
             self.model,

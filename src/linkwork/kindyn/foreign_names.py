@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from linkwork.errors import nearest
 
 # By name in Pinocchio, iDynTree, adam, MuJoCo, Drake or PinnZoo: that of a KinDyn.
@@ -125,11 +127,14 @@ FOREIGN_NAMES = {
 def no_attribute(kindyn: object, name: str) -> AttributeError:
     """The error for an unknown attribute of a `KinDyn`; it suggests the name used here."""
     here = FOREIGN_NAMES.get(name)
-    text = f"KinDyn has no attribute {name!r}"
+    text = f"{type(kindyn).__name__} has no attribute {name!r}"
     if here is not None:
         text += f"; here it is kd.{here}, see the page Names side by side"
     elif not name.startswith("_"):
         public = [other for other in dir(type(kindyn)) if not other.startswith("_")]
-        near = nearest(name, public)
-        text += f"; {near}" if near.startswith("did") else ""
+        if "kindyn" in public and hasattr(sys.modules["linkwork.kindyn"].KinDyn, name):
+            text += f"; the robot without contacts has it, `.kindyn.{name}`"
+        else:
+            near = nearest(name, public)
+            text += f"; {near}" if near.startswith("did") else ""
     return AttributeError(text, name=name, obj=kindyn)

@@ -147,6 +147,26 @@ DAMPING = Input(
     "damping", lambda layout: (), _no_slices, lambda layout: "damping is one number a row"
 )
 
+WIDTH = Input("width", lambda layout: (), _no_slices, lambda layout: "width is one length a row")
+
+
+def _obstacles(name: str, width: int, of_one: str) -> Input:
+    return Input(
+        name,
+        lambda layout: (OBSTACLE_BLOCK, width),
+        _no_slices,
+        lambda layout: f"a row of {name} is {of_one}",
+    )
+
+
+OBSTACLE_BLOCK = 4  # obstacles of one kind that a function takes at once
+OBSTACLES = (
+    _obstacles("spheres", 4, "center (3), radius"),
+    _obstacles("capsules", 7, "both ends of the axis (3 + 3), radius"),
+    _obstacles("boxes", 10, "center (3), quaternion wxyz (4), edges (3)"),
+    _obstacles("half_spaces", 4, "unit normal (3), offset"),
+)
+
 _ALL = (
     Q,
     Q_START,
@@ -160,6 +180,8 @@ _ALL = (
     FREE,
     DAMPING,
     GRAVITY,
+    WIDTH,
+    *OBSTACLES,
 )
 # All that quantities take, in the order in which a function of several takes them.
 INPUTS = {one.name: one for one in _ALL}

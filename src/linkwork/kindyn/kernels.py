@@ -68,9 +68,10 @@ class KernelRequest:
 
     @property
     def inputs(self) -> list[Input]:
-        """The union of what the quantities need, then the wrenches."""
+        """What a quantity needs, or the union for several; then gravity and the wrenches."""
         needed = [one for spec in self.specs for one in spec.quantity.inputs]
-        inputs = [*merged([*needed, *[GRAVITY] * self.gravity]), *map(wrench_on, self.wrenches)]
+        inputs = needed if len(self.specs) == 1 else merged(needed)
+        inputs = [*inputs, *[GRAVITY] * self.gravity, *map(wrench_on, self.wrenches)]
         return [*inputs, parameters_of(self.table)] if self.takes_parameters else inputs
 
     @property

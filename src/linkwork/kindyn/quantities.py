@@ -108,13 +108,20 @@ QUANTITIES: dict[str, Quantity] = {}
 """The quantities of `KinDyn`, by name."""
 
 CONSTRAINED = "constrained."
-CONSTRAINED_QUANTITIES: dict[str, Quantity] = {}
-"""Those of `ConstrainedKinDyn`, by the prefix `CONSTRAINED` and the name."""
+COLLISION = "collision."
+
+TABLES: dict[str, dict[str, Quantity]] = {"": QUANTITIES, CONSTRAINED: {}, COLLISION: {}}
+"""The quantities of all classes by full name: of `KinDyn`, of others with a prefix."""
 
 
 def quantity_named(name: str) -> Quantity:
     """The quantity of a full name."""
-    return (CONSTRAINED_QUANTITIES if name.startswith(CONSTRAINED) else QUANTITIES)[name]
+    return TABLES[name[: len(name) - len(short_name(name))]][name]
+
+
+def short_name(name: str) -> str:
+    """A full name without its prefix."""
+    return name.rpartition(".")[2]
 
 
 def with_context(function: Callable[..., Any], forces: Sequence[str] = ()) -> Callable[..., Any]:
@@ -161,7 +168,7 @@ def quantity(
         inputs: what the arguments are; those of `INPUTS` with their names if not given.
         of_many: whether it takes any number of frames, `frames`, and gives a row for each.
         has_body: whether the method is written out, so that it stays as it is.
-        prefix: `CONSTRAINED` for a quantity of `ConstrainedKinDyn`.
+        prefix: of the names of the quantities of a class, a key of `TABLES`.
         per_pair, of_links, derivatives, singular: as of `Quantity`.
     """
 
@@ -174,10 +181,8 @@ def quantity(
         unknown = [one for one in names if one not in INPUTS]
         assert not unknown, f"{name}: {unknown} are neither frames (of type str) nor inputs"
         forces = tuple(one for one in FORCES if one in signature.parameters)
-        table, owner = (
-            (CONSTRAINED_QUANTITIES, "ConstrainedKinDyn") if prefix else (QUANTITIES, "KinDyn")
-        )
-        table[prefix + name] = Quantity(
+        owner = method.__qualname__.partition(".")[0] if prefix else "KinDyn"
+        TABLES[prefix][prefix + name] = Quantity(
             inputs or tuple(INPUTS[one] for one in names),
             tuple(shape) if isinstance(shape, list) else (shape,),
             with_context(function, forces),

@@ -9,11 +9,10 @@ from typing import Any, Literal, TypeAlias
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, name_not_found, shown
 from linkwork.kindyn.quantities import (
-    CONSTRAINED,
-    CONSTRAINED_QUANTITIES,
-    QUANTITIES,
+    TABLES,
     Quantity,
     quantity_named,
+    short_name,
 )
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
@@ -77,12 +76,12 @@ class Spec:
     @property
     def label(self) -> str:
         """A name for its result, which a keyword can be if the names of the frames can."""
-        name = self.name.removeprefix(CONSTRAINED)
+        name = short_name(self.name)
         return "_".join((name, *self.frames)) if not self.quantity.of_many else name
 
     def __str__(self) -> str:
         """Such as `jacobian(l_sole)`."""
-        listed, name = ", ".join(self.frames), self.name.removeprefix(CONSTRAINED)
+        listed, name = ", ".join(self.frames), short_name(self.name)
         if self.quantity.of_many and len(self.frames) > 3:
             listed = f"{len(self.frames)} frames"
         return f"{name}({listed})" if self.frames else name
@@ -94,11 +93,11 @@ def spec_of(request: object, model: Model, prefix: str = "") -> Spec:
     Args:
         request: as `KinDyn.function` takes it.
         model: the robot, for the names of its frames.
-        prefix: `CONSTRAINED` for a quantity of `ConstrainedKinDyn`.
+        prefix: of the quantities of the class, a key of `TABLES`.
     """
     parts: list[Any] = list(request) if isinstance(request, (tuple, list)) else [request]
     name = parts[0] if parts else None
-    table = CONSTRAINED_QUANTITIES if prefix else QUANTITIES
+    table = TABLES[prefix]
     if not isinstance(name, str) or prefix + name.removeprefix(prefix) not in table:
         raise name_not_found("quantity", name, [one.removeprefix(prefix) for one in table])
     name = prefix + name.removeprefix(prefix)
@@ -135,16 +134,20 @@ def _usage(name: str) -> str:
     return f"{name}({', '.join([*quantity.frames, *(one.name for one in quantity.inputs)])})"
 
 
-def request_of_text(text: str) -> tuple[Any, ...]:
+def request_of_text(text: str, prefix: str = "") -> tuple[Any, ...]:
     """The request that "jacobian:l_sole" is.
 
     A name of a frame may hold colons if it is the only one.
+
+    Args:
+        text: name of the quantity, and of its frames.
+        prefix: as of `spec_of`.
 
     Raises:
         ArgumentError: the quantity takes another number of frames.
     """
     name, *frames = text.split(":")
-    quantity = QUANTITIES.get(name)
+    quantity = TABLES[prefix].get(prefix + name)
     if quantity is None:  # `spec_of` names the nearest quantities
         return (name, *frames)
     if quantity.of_many and frames:

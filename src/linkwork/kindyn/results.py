@@ -78,3 +78,71 @@ class DifferenceDerivatives(NamedTuple):
 
     q_start: Array  # (..., nv, nv)
     q_end: Array  # (..., nv, nv)
+
+
+class ConstrainedForwardDynamics(NamedTuple):
+    """Result of constrained forward dynamics."""
+
+    nu_dot: Array  # (..., nv)
+    forces: Array  # (..., m) one for each constraint equation
+    residual: Array  # (..., m) constraint accelerations less their target; 0 if they are consistent
+
+
+class ConstrainedInverseDynamics(NamedTuple):
+    """Result of constrained inverse dynamics."""
+
+    torques: Array  # (..., n) of the actuated coordinates, in the order of nu
+    forces: Array  # (..., m) one for each constraint equation
+    residual: Array  # (..., nv - n) generalized forces that neither can provide; 0 if all can be
+
+
+class ConstrainedForwardDynamicsDerivatives(NamedTuple):
+    """Derivatives of constrained forward dynamics: of nu_dot, then of the forces."""
+
+    q: Array  # (..., nv, nv)
+    nu: Array  # (..., nv, nv)
+    tau: Array  # (..., nv, nv)
+    forces_q: Array  # (..., m, nv)
+    forces_nu: Array  # (..., m, nv)
+    forces_tau: Array  # (..., m, nv)
+
+
+class ConstrainedInverseDynamicsDerivatives(NamedTuple):
+    """Derivatives of constrained inverse dynamics: of the torques, then of the forces."""
+
+    q: Array  # (..., n, nv)
+    nu: Array  # (..., n, nv)
+    nu_dot: Array  # (..., n, nv)
+    forces_q: Array  # (..., m, nv)
+    forces_nu: Array  # (..., m, nv)
+    forces_nu_dot: Array  # (..., m, nv)
+
+
+class Impact(NamedTuple):
+    """Result of an impact."""
+
+    nu: Array  # (..., nv) velocity after it
+    impulses: Array  # (..., m)
+
+
+class ImpactDerivatives(NamedTuple):
+    """Derivatives of an impact: of the velocity after it, then of the impulses."""
+
+    q: Array  # (..., nv, nv)
+    nu: Array  # (..., nv, nv)
+    impulses_q: Array  # (..., m, nv)
+    impulses_nu: Array  # (..., m, nv)
+
+
+class ConstrainedState(NamedTuple):
+    """A configuration and a velocity."""
+
+    q: Array  # (..., nq)
+    nu: Array  # (..., nv)
+
+
+class ClosingStep(NamedTuple):
+    """A step toward a configuration that satisfies the constraints."""
+
+    q: Array  # (..., nq) after the step
+    error: Array  # (..., m) before it

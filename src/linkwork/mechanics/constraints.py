@@ -79,6 +79,7 @@ class ConstrainedLayout(Layout):
     actuated: tuple[int, ...] | None = None  # indices in nu that have an actuator; None: unknown
     independent: tuple[int, ...] | None = None  # indices in nu that determine the others
     gains: tuple[float, float] = (0.0, 0.0)  # of the stabilization: error [1/s^2], its rate [1/s]
+    single: bool = False  # whether programs run in single precision
 
     @cached_property
     def rows(self) -> dict[str, slice]:
@@ -89,6 +90,11 @@ class ConstrainedLayout(Layout):
             spans[group.name] = slice(start, start + group.size)
             start += group.size
         return spans
+
+    @cached_property
+    def frame_equations(self) -> tuple[FrameEquations, ...]:
+        """The groups of equations between frames, without couplings of joints."""
+        return tuple(group for group in self.equations if isinstance(group, FrameEquations))
 
     @cached_property
     def n_equations(self) -> int:

@@ -77,6 +77,7 @@ class ModelBuilder:
         damping: float = 0.0,
         friction: float = 0.0,
         armature: float = 0.0,
+        actuated: bool | None = None,
     ) -> Joint:
         """Join two links that were added before.
 
@@ -90,7 +91,7 @@ class ModelBuilder:
             lower, upper: bounds of the position [rad] or [m].
             velocity, effort: largest speed and torque or force, either way.
             mimic: the joint this one depends on, if any; it may be added later.
-            damping, friction, armature: see `Joint`.
+            damping, friction, armature, actuated: see `Joint`.
 
         Raises:
             NameNotFoundError: there is no such link.
@@ -113,6 +114,7 @@ class ModelBuilder:
                 damping=damping,
                 friction=friction,
                 armature=armature,
+                actuated=actuated,
             )
         if name in self._joints:
             raise model_error("this name is taken", f"joint {name!r}")

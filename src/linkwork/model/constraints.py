@@ -26,6 +26,7 @@ from linkwork.errors import (
     nearest,
     shown,
 )
+from linkwork.model.actuators import on_joints
 from linkwork.model.numbers import finite, instance, settle, text
 from linkwork.model.parts import Joint, Link, check_name
 from linkwork.model.pose import IDENTITY, Pose
@@ -127,9 +128,9 @@ def closing_joints(
     """The joints that are not in the spanning tree, in the order of the model.
 
     Joints are added to the tree one after the other, unless they close a loop: first all that are
-    not in `cut`, fixed ones and those that depend on each other before others, joints with fewer
-    degrees of freedom before those with more, those near the base before distant ones, and in the
-    order of the model.
+    not in `cut`, fixed and actuated ones and those that depend on each other before others, joints
+    with fewer degrees of freedom before those with more, those near the base before distant ones,
+    and in the order of the model.
 
     Args:
         model: the robot.
@@ -153,7 +154,7 @@ def closing_joints(
 
     def priority(joint: Joint) -> tuple[bool, bool, int, int]:
         near = min(distance[joint.first], distance[joint.second])
-        free = not joint.is_fixed and joint.name not in dependent
+        free = not (joint.is_fixed or joint.actuated or joint.name in dependent)
         return joint.name in names, free, joint.motion_kind.nv, near
 
     closing = closing_edges(model.links, sorted(model.joints, key=priority))
@@ -195,10 +196,13 @@ def opened(model: Model, closing: Sequence[Joint]) -> Model:
     if not closing:
         return model
     names = {joint.name for joint in closing}
+    joints = tuple(joint for joint in model.joints if joint.name not in names)
     return replace(
         model,
-        joints=tuple(joint for joint in model.joints if joint.name not in names),
+        joints=joints,
         constraints=(),
+        configurations=tuple(one.with_joints(joints) for one in model.configurations),
+        actuators=on_joints(model.actuators, joints),
     )
 
 

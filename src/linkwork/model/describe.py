@@ -52,6 +52,7 @@ def summary(model: Model) -> str:
     layout = Layout(opened(model, closing), floating=False)
     moving = len(layout.joint_names)
     dependent = len(layout.followers)
+    unconstrained = " without loops and constraints" if closing or model.constraints else ""
     counts = [
         counted(len(model.links), "link"),
         f"{counted(len(model.joints), 'joint')} ({moving} moving"
@@ -60,7 +61,7 @@ def summary(model: Model) -> str:
         *([counted(len(model.frames), "additional frame")] if model.frames else []),
         *([counted(len(closing), "closed loop")] if closing else []),
         *([counted(len(model.constraints), "constraint")] if model.constraints else []),
-        f"{counted(layout.nv, 'degree')} of freedom, 6 more if the base floats",
+        f"{counted(layout.nv, 'degree')} of freedom{unconstrained}, 6 more if the base floats",
         f"{model.total_mass:.6g} kg",
     ]
     return f"{escaped(model.name)}: {', '.join(counts)}"
@@ -87,8 +88,9 @@ def branches(model: Model, base: str | None = None) -> Iterator[Branch]:
 
 
 def tables(model: Model) -> list[Table]:
-    """The joints, links, additional frames, and constraints of a robot."""
-    return [joint_table(model), link_table(model), frame_table(model), constraint_table(model)]
+    """The joints, links, additional frames, constraints, and configurations of a robot."""
+    of_parts = [joint_table(model), link_table(model), frame_table(model)]
+    return [*of_parts, constraint_table(model), configuration_table(model)]
 
 
 def joint_table(model: Model) -> Table:
@@ -152,6 +154,15 @@ def constraint_table(model: Model) -> Table:
     ]
     columns = ("constraint", "kind", "first", "second")
     return Table("closed loops and constraints", columns, (*closing, *others))
+
+
+def configuration_table(model: Model) -> Table:
+    """The named configurations, and the positions of their joints."""
+    rows = [
+        (escaped(one.name), ", ".join(f"{escaped(name)} {_vector(q)}" for name, q in one.positions))
+        for one in model.configurations
+    ]
+    return Table("named configurations", ("configuration", "positions"), tuple(rows))
 
 
 def _link_text(model: Model, link: str) -> str:

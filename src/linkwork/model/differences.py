@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.model.actuators import Actuator
+from linkwork.model.configurations import Configuration
 from linkwork.model.constraints import WORLD, Constraint
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
@@ -47,6 +49,10 @@ def differences(first: Model, second: Model, tolerance: float = SAME) -> list[Di
     results += _named_parts(
         "constraint", first.constraints, second.constraints, _constraints, tolerance
     )
+    results += _named_parts(
+        "configuration", first.configurations, second.configurations, _configurations, tolerance
+    )
+    results += _named_parts("actuator", first.actuators, second.actuators, _actuators, tolerance)
     return results
 
 
@@ -89,6 +95,11 @@ def _joints(one: Joint, other: Joint) -> Iterator[tuple[str, Any, Any]]:
     for name in ("damping", "friction", "armature"):
         yield name, getattr(one, name), getattr(other, name)
     yield "mimics", _mimic(one), _mimic(other)
+    yield "motor", _motor(one), _motor(other)
+
+
+def _motor(joint: Joint) -> str:
+    return {None: "not known", True: "yes", False: "no"}[joint.actuated]
 
 
 def _frames(one: Frame, other: Frame) -> Iterator[tuple[str, Any, Any]]:
@@ -104,6 +115,23 @@ def _constraints(one: Constraint, other: Constraint) -> Iterator[tuple[str, Any,
     yield from _poses("second anchor", one.second_H_anchor, other.second_H_anchor)
     coefficients = [" ".join(f"{c:g}" for c in part.coefficients) for part in (one, other)]
     yield "coefficients", coefficients[0], coefficients[1]
+
+
+def _configurations(one: Configuration, other: Configuration) -> Iterator[tuple[str, Any, Any]]:
+    a, b = dict(one.positions), dict(other.positions)
+    for joint in dict.fromkeys((*a, *b)):
+        first, second = a.get(joint, "neutral"), b.get(joint, "neutral")
+        if isinstance(first, str) != isinstance(second, str):
+            first, second = _text(first), _text(second)
+        yield f"position of joint {joint!r}", first, second
+    yield "link with a pose", one.link or "none", other.link or "none"
+    yield from _poses("its pose", one.world_H_link, other.world_H_link)
+
+
+def _actuators(one: Actuator, other: Actuator) -> Iterator[tuple[str, Any, Any]]:
+    yield "joint", one.joint, other.joint
+    first, second = (" ".join(f"{number:.9g}" for number in part.gear) for part in (one, other))
+    yield "gear", first, second
 
 
 def _poses(what: str, one: Pose, other: Pose) -> Iterator[tuple[str, Any, Any]]:

@@ -20,6 +20,9 @@ from linkwork.errors import (
     name_not_found,
     shown,
 )
+from linkwork.model.actuators import Actuator, actuator_findings
+from linkwork.model.configurations import Configuration, configuration_findings
+from linkwork.model.configurations import combined as combined_configurations
 from linkwork.model.constraints import Constraint, ConstraintKind
 from linkwork.model.inertia import Inertia, combined, moved
 from linkwork.model.parts import Frame, Joint, Link, check_name
@@ -29,7 +32,7 @@ from linkwork.model.structure import structure_findings
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """Links, the joints between them, additional frames on them, and constraints.
+    """Links, joints between them, additional frames, constraints, configurations, actuators.
 
     Links and joints form a connected graph, in which any link can be the base. Where the graph has
     a cycle, the robot has a closed loop. The world is not a link: a single link without joints is a
@@ -42,20 +45,29 @@ class Model:
     joints: tuple[Joint, ...] = ()
     frames: tuple[Frame, ...] = ()
     constraints: tuple[Constraint, ...] = ()  # that are not joints
+    configurations: tuple[Configuration, ...] = ()  # such as "home"; kd.q("home") returns one
+    actuators: tuple[Actuator, ...] = ()  # kd.actuation is the matrix of their gears
     source: Path | None = field(default=None, compare=False)
     """The file that it was loaded from, also of changed copies; None if there is none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", check_name("model", self.name))
-        for name in ("links", "joints", "frames", "constraints"):
+        for name in ("links", "joints", "frames", "constraints", "configurations", "actuators"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         findings = structure_findings(self.links, self.joints, self.frames, self.constraints)
+        findings += configuration_findings(self.configurations, self.links, self.joints)
+        findings += actuator_findings(self.actuators, self.joints)
         if findings:
             raise ModelError(findings)
 
     def __repr__(self) -> str:
         sizes = {"link": len(self.links), "joint": len(self.joints), "frame": len(self.frames)}
-        optional = {"constraint": len(self.constraints), "closed loop": self.n_loops}
+        optional = {
+            "constraint": len(self.constraints),
+            "closed loop": self.n_loops,
+            "configuration": len(self.configurations),
+            "actuator": len(self.actuators),
+        }
         sizes |= {noun: size for noun, size in optional.items() if size}
         counts = ", ".join(counted(size, noun) for noun, size in sizes.items())
         return f"<Model {self.name!r}: {counts}, {self.total_mass:.6g} kg>"
@@ -69,6 +81,14 @@ class Model:
     def joint_names(self) -> tuple[str, ...]:
         """Names of all joints, fixed and dependent ones too; in the order of the indices."""
         return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def actuated(self) -> tuple[str, ...] | None:
+        """Names of the joints that have motors; None if that is not known of every joint."""
+        moving = [joint for joint in self.joints if joint.nv]
+        if any(joint.actuated is None for joint in moving):
+            return None
+        return tuple(joint.name for joint in moving if joint.actuated)
 
     @cached_property
     def frame_names(self) -> tuple[str, ...]:
@@ -104,6 +124,11 @@ class Model:
         """The frame of this name; the frame of a link lies on the link itself."""
         index = self.frame_index(name) - len(self.links)
         return self.frames[index] if index >= 0 else Frame(name=name, link=name)
+
+    def configuration(self, name: str) -> Configuration:
+        """The named configuration of this name."""
+        names = {one.name: index for index, one in enumerate(self.configurations)}
+        return self.configurations[_look_up("configuration", name, names)]
 
     def link_index(self, name: str) -> int:
         """Index of a link in `links`."""
@@ -229,6 +254,36 @@ class Model:
         )
         return replace(self, constraints=(*self.constraints, constraint))
 
+    def with_configuration(
+        self,
+        name: str,
+        positions: Mapping[str, ArrayLike],
+        *,
+        link: str | None = None,
+        world_H_link: Pose | Array = IDENTITY,
+    ) -> Model:
+        """A named configuration, which `kd.q(name)` returns; it replaces one of the same name.
+
+        Args:
+            name: such as "home".
+            positions: of joints by name: a number, or as many as the joint has coordinates. Other
+                joints are neutral.
+            link: a link whose pose in the world is `world_H_link`; without it, a floating base is
+                at the origin of the world.
+            world_H_link: as `Pose` or (4, 4) matrix.
+
+        Raises:
+            ModelError: a joint has no such position.
+        """
+        configuration = Configuration(
+            name=name,
+            positions=positions,  # pyright: ignore[reportArgumentType] - a mapping is accepted
+            link=link,
+            world_H_link=as_pose(world_H_link, "world_H_link"),
+        )
+        others = tuple(other for other in self.configurations if other.name != name)
+        return replace(self, configurations=(*others, configuration))
+
     def with_inertia(self, link: str, inertia: Inertia) -> Model:
         """Another inertia for a link, in the link's own axes."""
         changed = replace(self.link(link), inertia=inertia)
@@ -266,7 +321,8 @@ class Model:
             kind: of that joint; about z where it has an axis.
             pose: of the joint in `to`.
             link: link of `other` that sits on the joint; its default base if not given.
-            prefix: put before every name of `other`.
+            prefix: put before every name of `other`. Named configurations that then have the same
+                name in both robots are combined.
 
         Raises:
             ModelError: both robots use one name; a prefix helps.
@@ -290,6 +346,8 @@ class Model:
             joints=(*self.joints, bridge, *other.joints),
             frames=self.frames + other.frames,
             constraints=self.constraints + other.constraints,
+            configurations=combined_configurations(self.configurations, other.configurations),
+            actuators=self.actuators + other.actuators,
         )
 
     def renamed(
@@ -306,7 +364,7 @@ class Model:
         Args:
             name: of the robot.
             links, joints, frames: new names by old ones; what is not listed keeps its name.
-            prefix: put before every name of a link, joint or frame.
+            prefix: put before every name of a part, such as a link, a joint or a frame.
         """
         link = renaming("link", links, self.link_names, prefix)
         joint = renaming("joint", joints, self.joint_names, prefix)
@@ -321,6 +379,8 @@ class Model:
             constraints=tuple(
                 _renamed_constraint(part, link | frame, joint, prefix) for part in self.constraints
             ),
+            configurations=tuple(one.renamed(link, joint, prefix) for one in self.configurations),
+            actuators=tuple(one.renamed(joint, prefix) for one in self.actuators),
             source=self.source,
         )
 

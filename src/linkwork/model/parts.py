@@ -130,6 +130,7 @@ class Joint:
     damping: float = 0.0  # [N m s/rad] or [N s/m]
     friction: float = 0.0  # Coulomb friction [N m] or [N]
     armature: float = 0.0  # rotor inertia seen at the joint [kg m^2] or [kg]
+    actuated: bool | None = None  # whether it has a motor; None if that is not known
     location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -143,6 +144,8 @@ class Joint:
             for name in ("first_H_joint", "joint_H_second"):
                 instance(getattr(self, name), Pose, name)
             instance(self.limits, Limits, "limits")
+            if self.actuated is not None:
+                instance(self.actuated, bool, "actuated")
             if self.mimic is not None:
                 instance(self.mimic, Mimic, "mimic")
         problems = list(_problems(self))
@@ -208,6 +211,8 @@ def _problems(joint: Joint) -> Iterable[str]:
         return
     if joint.first == joint.second:
         yield f"joins link {joint.first!r} to itself"
+    if joint.actuated and not joint.nv:
+        yield "has no coordinate, so it cannot be actuated"
     x, y, z = joint.axis
     if abs(math.sqrt(x * x + y * y + z * z) - 1) > UNIT_TOLERANCE:
         yield f"axis {joint.axis} is not of length 1"

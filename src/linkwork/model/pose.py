@@ -17,6 +17,7 @@ from linkwork.engine.kernel.norms import TOLERANCE as NORM_TOLERANCE
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import model_error
 from linkwork.model.numbers import Triple, as_floats, settle, triple
+from linkwork.spatial.blocks import Mat, Vec
 from linkwork.spatial.source import quat, se3, so3
 
 # Entries of a rotation within this of -1, 0 or 1 are set to that number: sines and cosines of
@@ -77,6 +78,13 @@ def snapped(rotation: Array) -> Array:
     """Replace entries within rounding noise of -1, 0 and 1 by those numbers."""
     rounded = np.round(rotation)
     return np.where(np.abs(rotation - rounded) <= ROUNDING_NOISE, rounded + 0.0, rotation)
+
+
+def rotation_and_position(pose: Pose) -> tuple[Mat, Vec]:
+    """Rotation and position of a pose, as tuples of numbers without negative zeros."""
+    rows = snapped(pose.matrix()[:3, :3]).tolist()
+    x, y, z = (tuple(float(v) + 0.0 for v in row) for row in rows)
+    return (x, y, z), pose.xyz  # pyright: ignore[reportReturnType]
 
 
 def as_pose(value: Pose | ArrayLike, what: str = "pose") -> Pose:

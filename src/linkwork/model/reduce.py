@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, model_error, name_not_found
+from linkwork.model.actuators import on_joints
 from linkwork.model.constraints import Constraint, closing_joints
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import combined, moved
@@ -44,7 +45,14 @@ def reduced(
         for joint in model.joints
         if joint.name not in listed
     ]
-    return replace(model, joints=(*(model.joint(name) for name in names), *others))
+    kept_joints = (*(model.joint(name) for name in names), *others)
+    configurations = tuple(one.with_joints(kept_joints) for one in model.configurations)
+    return replace(
+        model,
+        joints=kept_joints,
+        configurations=configurations,
+        actuators=on_joints(model.actuators, kept_joints),
+    )
 
 
 def lumped(model: Model) -> Model:
@@ -78,6 +86,11 @@ def lumped(model: Model) -> Model:
             if name not in bodies
         ),
         constraints=model.constraints,
+        configurations=tuple(
+            one.on_link(leader[one.link], inverted(pose_in_body[one.link])) if one.link else one
+            for one in model.configurations
+        ),
+        actuators=model.actuators,
         source=model.source,
     )
 
@@ -102,6 +115,11 @@ def rerooted(model: Model, base: str | None = None) -> Model:
             for frame in model.frames
         ),
         constraints=tuple(_moved_constraint(one, back) for one in model.constraints),
+        configurations=tuple(
+            one.on_link(one.link, moves[one.link]) if one.link else one
+            for one in model.configurations
+        ),
+        actuators=model.actuators,
         source=model.source,
     )
 

@@ -132,17 +132,24 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
 
 def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
     """Links that no joint connects to the others."""
-    neighbors: dict[str, list[str]] = {link.name: [] for link in links}
+    pieces = connected_pieces([link.name for link in links], joints)
+    if len(pieces) > 1:
+        yield _pieces_finding(pieces)
+
+
+def connected_pieces(links: Sequence[str], joints: Sequence[Joint]) -> list[list[str]]:
+    """The links in groups that joints connect; each group starts with its first link."""
+    neighbors: dict[str, list[str]] = {link: [] for link in links}
     for joint in joints:
         neighbors[joint.first].append(joint.second)
         neighbors[joint.second].append(joint.first)
     pieces: list[list[str]] = []
     reached: set[str] = set()
     for link in links:
-        if link.name in reached:
+        if link in reached:
             continue
-        piece, waiting = [], [link.name]
-        reached.add(link.name)
+        piece, waiting = [], [link]
+        reached.add(link)
         while waiting:
             here = waiting.pop()
             piece.append(here)
@@ -151,8 +158,7 @@ def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[
                     reached.add(there)
                     waiting.append(there)
         pieces.append(piece)
-    if len(pieces) > 1:
-        yield _pieces_finding(pieces)
+    return pieces
 
 
 def _pieces_finding(pieces: list[list[str]]) -> Finding:

@@ -9,7 +9,6 @@ import numpy as np
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
-from linkwork.kindyn import KinDyn
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.workcell.device_model import DeviceModel, device_model
@@ -30,7 +29,7 @@ class CellRobot(ViewedRobot):
     """
 
     def __init__(self, owner: ViewedCell, device: Device, behind: DeviceModel) -> None:
-        super().__init__(_kindyn(behind), device.name)
+        super().__init__(behind.kindyn(), device.name)
         self.device, self.behind, self._owner = device, behind, owner
 
     def follow(self, state: State) -> None:
@@ -39,7 +38,7 @@ class CellRobot(ViewedRobot):
             behind = device_model(self.device, state)
             if behind.model != self.behind.model:
                 self.behind = behind
-                self.replace_kindyn(_kindyn(behind))
+                self.replace_kindyn(behind.kindyn())
         q = self.device.get_q(state)
         joints = q if self.fixed else q[BASE_NQ:]
         base = self.device.cell.world_H_frame(self.base_frame, state)
@@ -150,7 +149,3 @@ class ViewedCell:
         if state.batch_shape:
             raise ShapeError(f"state: expected a single state, got a batch {state.batch_shape}")
         return state
-
-
-def _kindyn(behind: DeviceModel) -> KinDyn:
-    return KinDyn(behind.model, behind.base, floating=behind.floating)

@@ -6,6 +6,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.viewer.camera import Extent, around, drawn_points
 from linkwork.viewer.cell import ViewedCell
 from linkwork.viewer.charts import table
+from linkwork.viewer.colors import COLLIDING
 from linkwork.viewer.context import ViewerContext, action
 from linkwork.viewer.drawing import drawing_of_shapes
 from linkwork.viewer.panel import NONE
@@ -25,6 +26,7 @@ class CellController:
         self.triads = Triads(context.server, root, self._size)
         self._handles: DragHandles | None = None
         self._dragged_frame = ""
+        self._is_checking = False
         with context.server.gui.add_folder(f"Workcell {root}"):
             self._build()
 
@@ -37,6 +39,11 @@ class CellController:
         grip = gui.add_button_group("", ("grip", "release"))
         grip.on_click(lambda event: getattr(self, event.target.value)())
         self.carried = gui.add_html("")
+        self.collision = gui.add_checkbox(
+            "Collision", False, hint="frames whose collision shapes overlap in red, and their names"
+        )
+        self.collision.on_update(lambda _: self.check(self.collision.value))
+        self.colliding = gui.add_html("")
         movable = gui.add_dropdown("Move", (NONE, *viewed.movable))
         movable.on_update(lambda _: self.move(None if movable.value == NONE else movable.value))
         self.frames = {}
@@ -63,6 +70,13 @@ class CellController:
             if self._handles is not None:
                 self._handles.place(poses[self._dragged_frame])
             self._show_attachments()
+            if self._is_checking:
+                self._show_collisions()
+
+    def _show_collisions(self) -> None:
+        pairs = self.viewed.cell.collisions(self.viewed.state)
+        self.bodies.mark({name for pair in pairs for name in pair}, COLLIDING)
+        self.colliding.content = table(pairs or [("no collision", "")])
 
     def _show_attachments(self) -> None:
         cell, state = self.viewed.cell, self.viewed.state
@@ -88,6 +102,17 @@ class CellController:
     @action
     def choose(self) -> None:
         """Show the distance between the chosen object and gripper."""
+        self._moved()
+
+    @action
+    def check(self, checking: bool) -> None:
+        """Show collisions, or no longer."""
+        if checking:
+            self.viewed.cell.collisions(self.viewed.state)  # reports shapes that cannot be used
+        else:
+            self.bodies.mark((), COLLIDING)
+            self.colliding.content = ""
+        self._is_checking = checking
         self._moved()
 
     @action

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
+from linkwork.io.surfaces import cylinder, sphere
 from linkwork.model.check import unphysical_links
 from linkwork.model.parts import Link
 from linkwork.spatial.source import quat
@@ -20,16 +21,19 @@ from linkwork.viewer.camera import Extent
 from linkwork.viewer.charts import shares_of
 from linkwork.viewer.colors import (
     ANGULAR,
+    CLOSED,
+    COLLIDING,
     COM,
+    FREE,
     LINEAR,
     MANIPULABILITY,
+    OPEN,
     PHYSICAL,
     UNPHYSICAL,
     Rgb,
     linear,
     load_colors,
 )
-from linkwork.viewer.drawing import cylinder, sphere
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.scene import node
 
@@ -38,6 +42,7 @@ LARGEST_ELLIPSOID = 0.3  # radius of the manipulability ellipsoid, in reaches
 VELOCITY_SCALE = 0.15  # radius of that ellipsoid for a velocity of 1 m/s [m]
 LINEAR_SCALE = 0.5  # length of the arrow of a velocity of 1 m/s [m]
 ANGULAR_SCALE = 0.15  # of 1 rad/s [m]
+NEAR = 0.1  # distance of links between which a line is drawn, in reaches
 LARGEST_RADIUS = 1e3  # of an ellipsoid [m]; inertias in files may be absurd
 LEAST_RATIO = 2e-3  # of the radii of a flat ellipsoid to the largest one
 LEAST_RADIUS = 1e-7  # of an ellipsoid that is a point [m]
@@ -50,6 +55,8 @@ class Shown:
     com: bool = False
     inertias: bool = False
     torques: bool = False
+    loops: bool = True
+    collisions: bool = False
     frame: str | None = None  # whose velocity and manipulability are drawn
     manipulability: bool = False
 
@@ -73,6 +80,8 @@ class Overlays:
         self._com()
         self._inertias(poses)
         self._torques()
+        self._loops(poses)
+        self._collisions(poses)
         self._velocity(poses)
         self._manipulability(poses)
 
@@ -131,6 +140,58 @@ class Overlays:
             self._nodes["torques"] = self._batch(name, placed, scales, colors, None, surface)
         self._move("torques", placed)
         self._nodes["torques"].batched_colors = linear(colors)
+
+    def _loops(self, poses: Array) -> None:
+        """Balls at both frames of each loop, and lines between those of open ones."""
+        loops = self._robot.loops
+        visible = self.shown.loops and loops is not None and bool(loops.with_anchors)
+        if not self._visible("loops", visible) or loops is None:
+            self._visible("gaps", False)
+            return
+        is_open = self._robot.open_loops()
+        flags = np.array([name in is_open for name in loops.with_anchors])
+        ends = loops.anchors(poses)
+        placed = np.tile(np.eye(4), (2 * len(ends), 1, 1))
+        placed[:, :3, 3] = ends.reshape(-1, 3)
+        colors = np.repeat(np.where(flags[:, None], OPEN, CLOSED), 2, axis=0)
+        segments = ends[flags].astype(np.float32)
+        if "loops" not in self._nodes:
+            radii = np.full((len(placed), 3), 0.07 * self._size)
+            name = node(self._robot.name, "loops")
+            self._nodes["loops"] = self._batch(name, placed, radii, colors, None)
+            self._nodes["gaps"] = self._scene.add_line_segments(
+                node(self._robot.name, "gaps"), ends.astype(np.float32), OPEN
+            )
+        self._move("loops", placed)
+        self._nodes["loops"].batched_colors = linear(colors)
+        if self._visible("gaps", bool(flags.any())):
+            self._nodes["gaps"].points = segments
+
+    def _collisions(self, poses: Array) -> None:
+        """Collision shapes, red where links collide, and lines between links that are near."""
+        surfaces = self._robot.collision_surfaces if self.shown.collisions else {}
+        links = [link.name for link in self._robot.kd.model.links if link.collisions]
+        for link in links:
+            self._visible(f"collision {link}", self.shown.collisions)
+        if not self._visible("near", self.shown.collisions and bool(surfaces)):
+            return
+        contacts = self._robot.near_links(NEAR * self._extent.reach)
+        for link, surface in surfaces.items():
+            name, pose = f"collision {link}", poses[self._robot.kd.model.frame_index(link)]
+            if name not in self._nodes:
+                path = node(self._robot.name, "collisions", link)
+                self._nodes[name] = self._scene.add_mesh_simple(
+                    path, *_arrays(surface), opacity=0.5, cast_shadow=False, receive_shadow=False
+                )
+            handle = self._nodes[name]
+            handle.color = COLLIDING if link in contacts.colliding else FREE
+            handle.position, handle.wxyz = pose[:3, 3], quat.from_rotation(pose[:3, :3])
+        if "near" not in self._nodes:
+            segments = np.zeros((1, 2, 3), dtype=np.float32)
+            path = node(self._robot.name, "near")
+            self._nodes["near"] = self._scene.add_line_segments(path, segments, COLLIDING)
+        if self._visible("near", bool(len(contacts.segments))):
+            self._nodes["near"].points = contacts.segments.astype(np.float32)
 
     def _velocity(self, poses: Array) -> None:
         frame = self.shown.frame

@@ -58,6 +58,9 @@ class RobotPanel:
                 self._tree(frames)
             with tabs.add_tab("Play"):
                 self._play()
+            if robot.loops is not None:
+                with tabs.add_tab("Loops"):
+                    self.loops = server.gui.add_html("")
             if notes:
                 with tabs.add_tab("Notes"):
                     server.gui.add_html(table([(note, "") for note in notes]))
@@ -83,6 +86,7 @@ class RobotPanel:
             "Move base", False, visible=movable_base, hint="handles at the base of the robot"
         )
         self.base.on_update(lambda _: actions.move_base(self.base.value))
+        self.loop_note = gui.add_html("", visible=False)
         self.sliders = []
         values = self._robot.slider_values()
         for k, slider in enumerate(self._robot.sliders):
@@ -108,8 +112,13 @@ class RobotPanel:
                 "joints colored by the share of their limit: green to red",
             ),
         }
+        if self._robot.loops is not None:
+            labels["loops"] = "Closed loops", "where the joints are that close loops; red: open"
+        if any(link.collisions for link in self._robot.kd.model.links):
+            hint = "collision shapes, red where links overlap; lines between links that are near"
+            labels["collisions"] = "Collision", hint
         self.looks = {
-            name: self._gui.add_checkbox(text, False, hint=hint)
+            name: self._gui.add_checkbox(text, name == "loops", hint=hint)
             for name, (text, hint) in labels.items()
         }
         self.looks["opacity"] = self._gui.add_slider("Opacity", 0.0, 1.0, 0.05, 1.0)
@@ -128,6 +137,9 @@ class RobotPanel:
             )
             self.support.on_update(lambda _: self._actions.fix_link(self.support.value))
         self._gui.add_html(_heading("Gravity compensation; % of effort limit [N m], [N]"))
+        if self._robot.loops is not None:
+            text = "Closed loops: by all joints with sliders; no load on those that close loops"
+            self._gui.add_html(_heading(text))
         self.bars = self._gui.add_html("")
         self.summary = self._gui.add_html("")
         self._gui.add_html(_heading("Mass matrix"))
@@ -173,6 +185,20 @@ class RobotPanel:
         values = self._robot.slider_values().tolist()
         for handle, slider, value in zip(self.sliders, self._robot.sliders, values, strict=True):
             handle.value = slider.shown(value)
+
+    def show_loops(self, note: str) -> None:
+        """List the loops; a note, or which of them are open, is also shown above the sliders."""
+        loops, is_open = self._robot.loops, self._robot.open_loops()
+        if loops is None:
+            return
+        note = note or (f"open: {', '.join(is_open)}" if is_open else "")
+        self.loop_note.visible = bool(note)
+        self.loop_note.content = table([("loops", note)]) if note else ""
+        rows: list[tuple[str, str]] = []
+        for name, text in loops.descriptions.items():
+            state = f"open, error {is_open[name]:.2g}" if name in is_open else "closed"
+            rows += [(name, state), ("", text)]
+        self.loops.content = table(rows)
 
     def show_charts(self) -> None:
         """Draw the charts and tables."""

@@ -2,125 +2,35 @@
 
 Inside, every robot has a floating base, so that it can be placed anywhere. If it is `fixed`, its
 joints move, and its base only moves when the user moves it.
-
-A joint of one coordinate has one slider: its position. Any other joint has one for each of its
-velocity coordinates: the step that leads from its neutral position to where it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor, isfinite, log10, pi
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.collision.model import CollisionModel
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.inverse_kinematics.ik import ik
+from linkwork.io.surfaces import Surface, joined
 from linkwork.kindyn import KinDyn
-from linkwork.model.joints.kind import Axis
+from linkwork.mechanics.constraints import ConstrainedLayout
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY
 from linkwork.spatial.source import quat, se3
-from linkwork.viewer.drawing import pose_along
+from linkwork.viewer.drawing import Part, drawing_of_shapes, pose_along
+from linkwork.viewer.loops import OPEN, Loops
+from linkwork.viewer.sliders import Path, Slider, slider_values, sliders_of, with_slider
 
 TOLERANCE = 1e-4  # distance [m] and angle [rad] at which a dragged frame has reached its target
+ENLARGED = 1.01  # scale of collision shapes that are drawn
 SAMPLES = 100  # configurations of a trajectory that are used to place the camera
 ITERATIONS = 40  # of inverse kinematics while a frame is dragged, so that it stays smooth
-UNLIMITED_ANGLE = pi  # range of the slider of a joint without limits, each way [rad]
-UNLIMITED_LENGTH = 1.0  # [m]
-STEPS = 1000  # of a slider from end to end
-
-
-@dataclass(frozen=True)
-class Slider:
-    """One slider."""
-
-    label: str
-    joint: str
-    index: int  # of the coordinate among those of the joint
-    lower: float  # [rad] or [m]
-    upper: float
-
-    @property
-    def step(self) -> float:
-        """The smallest change; a power of ten, so that the numbers shown are short."""
-        width = self.upper - self.lower
-        return float(10.0 ** np.floor(np.log10(width / STEPS))) if width > 0 else 1e-3
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Where the slider on the page begins and ends: multiples of its step within the limits.
-
-        So its numbers are short, and zero is among them.
-        """
-        step, digits = self.step, max(0, -round(log10(self.step)))
-        low = round(ceil(self.lower / step - 1e-6) * step, digits)
-        high = round(floor(self.upper / step + 1e-6) * step, digits)
-        if low >= high:
-            return self.lower, self.upper
-        return max(low, self.lower), min(high, self.upper)
-
-    def shown(self, value: float) -> float:
-        """The nearest value that the slider on the page can show."""
-        low, high = self.ends
-        return min(max(value, low), high)
-
-
-def sliders_of(kd: KinDyn) -> list[Slider]:
-    """The sliders of all independent joints, in the order of s."""
-    sliders: list[Slider] = []
-    for name in kd.joint_names:
-        joint = kd.model.joint(name)
-        for k in range(joint.nv):
-            label = name if joint.nv == 1 else f"{name} {k + 1}"
-            reach = _reach(joint, k)
-            one = joint.nq == 1
-            lower = joint.limits.lower if one and isfinite(joint.limits.lower) else -reach
-            upper = joint.limits.upper if one and isfinite(joint.limits.upper) else reach
-            if lower > upper and isfinite(joint.limits.lower):  # and beyond the range of the other
-                upper = lower + 2 * reach
-            elif lower > upper:
-                lower = upper - 2 * reach
-            sliders.append(Slider(label, name, k, lower, upper))
-    return sliders
-
-
-def _reach(joint: Joint, index: int) -> float:
-    """Reach of a coordinate without limits: a length if its motion rotates nothing."""
-    kind = joint.motion_kind
-    _, angular = kind.subspace(Axis(joint.axis, joint.pitch), kind.neutral)[index]
-    return UNLIMITED_ANGLE if any(angular) else UNLIMITED_LENGTH
-
-
-def slider_values(kd: KinDyn, q: Array) -> Array:
-    """(number of sliders,) the values that belong to a configuration, perhaps beyond the limits."""
-    values: list[float] = []
-    for name in kd.joint_names:
-        kind = kd.model.joint(name).motion_kind
-        theta = q[kd.layout.q[name]].tolist()
-        values += (
-            theta if kind.nq == 1 else [float(x) for x in kind.between(list(kind.neutral), theta)]
-        )
-    return np.array(values)
-
-
-def with_slider(kd: KinDyn, q: Array, slider: Slider, value: float) -> Array:
-    """A configuration in which one slider has another value."""
-    kind, span = kd.model.joint(slider.joint).motion_kind, kd.layout.q[slider.joint]
-    changed = q.copy()
-    if kind.nq == 1:
-        changed[span] = value
-        return changed
-    neutral = list(kind.neutral)
-    step = [float(x) for x in kind.between(neutral, q[span].tolist())]
-    step[slider.index] = value
-    changed[span] = [float(x) for x in kind.moved(neutral, step)]
-    return changed
 
 
 @dataclass(frozen=True)
@@ -138,6 +48,14 @@ class DragResult:
         distance = f"{1000 * self.distance:.1f} mm, {np.degrees(self.angle):.1f} deg"
         limits = f"; at a limit: {', '.join(self.at_limits)}" if self.at_limits else ""
         return f"target out of reach by {distance}{limits}"
+
+
+@dataclass(frozen=True, eq=False)
+class NearLinks:
+    """Which links collide, and the closest points of links that are near."""
+
+    colliding: frozenset[str]
+    segments: Array  # (n, 2, 3) in the world
 
 
 class ViewedRobot:
@@ -158,14 +76,17 @@ class ViewedRobot:
         self.base_link = self.kd.model.frame(self.kd.base).link
         self.support = self.base_link  # the link that supports the robot, for its forces
         self.sliders = sliders_of(self.kd)
-        self.q = self.kd.q(base_pose=robot.base_pose or IDENTITY)
+        self.loops = _loops_of(self.kd)
+        self.q = self.assembled(self.kd.q(base_pose=robot.base_pose or IDENTITY))
         self.nu = np.zeros(self.kd.nv)
         self.frame_names = self.kd.model.frame_names
 
     def replace_kindyn(self, kd: KinDyn) -> None:
         """Replace the robot by one with other constants, and the same links and joints."""
         self.kd = _floating(kd)
+        self.loops = _loops_of(self.kd)
         self.__dict__.pop("_axes", None)
+        self.__dict__.pop("collision_model", None)
 
     # Motion.
 
@@ -201,10 +122,50 @@ class ViewedRobot:
             raise ValueRangeError(f"{what} of {self.name!r}: is not finite")
         return vector
 
-    def move_slider(self, slider: Slider, value: float) -> None:
-        """Move one joint; velocities become zero."""
-        self.q = with_slider(self.kd, self.q, slider, value)
-        self.nu = np.zeros(self.kd.nv)
+    def move_slider(self, slider: Slider, value: float) -> bool:
+        """Move one joint, and others as far as closed loops need it; velocities become zero.
+
+        Returns:
+            whether the slider has the value; with loops, it stops where they cannot be closed.
+        """
+        self.nu, reached = np.zeros(self.kd.nv), True
+        if self.loops is None:
+            self.q = with_slider(self.kd, self.q, slider, value)
+        else:
+            start = float(self.slider_values()[self.sliders.index(slider)])
+            self.q, reached = self.loops.follow(Path(self.kd, slider, start, value), self.q)
+        return reached
+
+    def assembled(self, q: Array) -> Array:
+        """A configuration nearby with closed loops, as far as they can be; the base stays."""
+        return q if self.loops is None else self.loops.closed(q)[0]
+
+    def open_loops(self) -> dict[str, float]:
+        """The errors of loops that are open, by name [m] or [rad]."""
+        errors = {} if self.loops is None else self.loops.errors(self.q)
+        return {name: error for name, error in errors.items() if error > OPEN}
+
+    @cached_property
+    def collision_model(self) -> CollisionModel:
+        """The collision shapes of the robot, and the pairs of links that are checked."""
+        return CollisionModel(self.kd)
+
+    @cached_property
+    def collision_surfaces(self) -> dict[str, Surface]:
+        """The surface of all collision shapes of each link, in its axes."""
+        shapes = {link.name: link.collisions for link in self.kd.model.links if link.collisions}
+        parts = drawing_of_shapes(shapes).parts
+        return {link: joined([_enlarged(part) for part in parts[link]]) for link in parts}
+
+    def near_links(self, distance: float) -> NearLinks:
+        """Which links collide, and closest points of pairs within a distance [m]."""
+        robot = self.collision_model
+        if not robot.pairs:
+            return NearLinks(frozenset(), np.zeros((0, 2, 3)))
+        distances, points = robot.distances(self.q), robot.witness_points(self.q)
+        colliding = [pair for pair, d in zip(robot.pairs, distances, strict=True) if d < 0.0]
+        segments = np.stack([points.first, points.second], axis=-2)[distances < distance]
+        return NearLinks(frozenset(name for pair in colliding for name in pair), segments)
 
     def slider_values(self) -> Array:
         """What the sliders show."""
@@ -334,6 +295,15 @@ class ViewedRobot:
         of_sliders = [mounts[slider.joint] for slider in self.sliders]
         carriers = np.array([carrier for carrier, _ in of_sliders], dtype=np.intp)
         return carriers, np.array([mount for _, mount in of_sliders]).reshape(-1, 4, 4)
+
+
+def _enlarged(part: Part) -> Surface:
+    """The surface of a part on its link, a little outside of a visual shape of the same size."""
+    return part.surface.scaled((ENLARGED, ENLARGED, ENLARGED)).placed(part.link_H_part)
+
+
+def _loops_of(kd: KinDyn) -> Loops | None:
+    return Loops(kd) if isinstance(kd.layout, ConstrainedLayout) else None
 
 
 def _floating(kd: KinDyn) -> KinDyn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -56,6 +57,7 @@ class RobotController:
         notes = [] if in_cell else drawing.notes
         self.panel = RobotPanel(server, robot, self, frames, notes, movable_base=not in_cell)
         self.player: Player | None = None
+        self.loop_note = ""  # why a slider has stopped
         self._base_handles: DragHandles | None = None
         self._frame_handles: DragHandles | None = None
         self._dragged_frame = ""
@@ -75,6 +77,7 @@ class RobotController:
             if self._base_handles is not None:
                 self._base_handles.place(self.robot.base_pose)
             self.panel.show_joints()
+            self.panel.show_loops(self.loop_note)
 
     def draw_charts(self) -> None:
         """Draw the charts."""
@@ -85,6 +88,7 @@ class RobotController:
         """Show a configuration, and the velocity that belongs to it."""
         robot = self.robot
         robot.q, robot.nu = robot.configuration(q), robot.velocity(nu)
+        self.loop_note = ""
         self._moved()
 
     def _moved(self) -> None:
@@ -98,7 +102,8 @@ class RobotController:
         self._stop()
         slider = self.robot.sliders[index]
         if value != slider.shown(float(self.robot.slider_values()[index])):
-            self.robot.move_slider(slider, value)
+            reached = self.robot.move_slider(slider, value)
+            self.loop_note = "" if reached else _stopped(slider.label, self.robot.open_loops())
             self._moved()
 
     @action
@@ -107,7 +112,7 @@ class RobotController:
         self._stop()
         kd = self.robot.kd
         q = kd.neutral() if kind == "neutral" else kd.random()
-        self.show(q[BASE_NQ:])
+        self.show(self.robot.assembled(self.robot.configuration(q[BASE_NQ:])))
 
     @action
     def look(self, name: str, value: Any) -> None:
@@ -115,6 +120,8 @@ class RobotController:
         if name == "opacity":
             self.bodies.fade(float(value))
             return
+        if name == "collisions" and value:
+            self.robot.near_links(0.0)  # compiles, and reports shapes that cannot be used
         setattr(self.overlays.shown, name, value)
         self._moved()
 
@@ -177,6 +184,7 @@ class RobotController:
             position_only=self.panel.position_only.value,
             with_base=self.panel.with_base.value,
         )
+        self.loop_note = ""
         with self.context.callbacks_suppressed():
             self.panel.show_drag(str(result))
         self._moved()
@@ -242,6 +250,12 @@ class RobotController:
             self.player.stop()
             with self.context.callbacks_suppressed():
                 self.panel.play.value = False
+
+
+def _stopped(label: str, open_loops: Mapping[str, float]) -> str:
+    if open_loops:
+        return f"the loops cannot be closed: {', '.join(open_loops)}"
+    return f"{label} stopped: the loops cannot be closed beyond"
 
 
 def frame_tree(model: Model, base: str) -> list[tuple[int, str]]:

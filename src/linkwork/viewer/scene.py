@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -68,7 +68,7 @@ class Bodies:
         on_click: Callable[[str], None],
     ) -> None:
         self._frames = PlacedNodes()
-        self._surfaces: list[tuple[Any, float]] = []
+        self._surfaces: list[tuple[Any, Part, str]] = []
         for name, surfaces in parts.items():
             if not surfaces:
                 continue
@@ -78,7 +78,7 @@ class Bodies:
             for k, part in enumerate(surfaces):
                 handle = add_surface(server, node(root, "links", name, str(k)), part)
                 handle.on_click(lambda _, name=name: on_click(name))
-                self._surfaces.append((handle, part.opacity))
+                self._surfaces.append((handle, part, name))
 
     def place(self, poses: Callable[[str], Array]) -> None:
         """Place every frame."""
@@ -86,9 +86,14 @@ class Bodies:
 
     def fade(self, opacity: float) -> None:
         """Make all surfaces transparent: 1 as they are, 0 invisible."""
-        for handle, material in self._surfaces:
+        for handle, part, _ in self._surfaces:
             handle.visible = opacity > 0
-            handle.opacity = _opacity(material * opacity)
+            handle.opacity = _opacity(part.opacity * opacity)
+
+    def mark(self, names: Collection[str], color: Rgb) -> None:
+        """Draw the surfaces of some frames in a color, and all others in their own."""
+        for handle, part, name in self._surfaces:
+            handle.color = color if name in names else part.color
 
 
 def add_surface(server: Any, name: str, part: Part) -> Any:

@@ -237,15 +237,19 @@ class Viewer:
         com: bool | None = None,
         inertias: bool | None = None,
         torques: bool | None = None,
+        loops: bool | None = None,
+        collisions: bool | None = None,
         opacity: float | None = None,
         robot: str | None = None,
     ) -> None:
         """Set the options of the tab `Look`; options that are None do not change."""
         with self._context.lock:
             panel = self._controller(robot).panel
-            looks = {"com": com, "inertias": inertias, "torques": torques, "opacity": opacity}
+            looks = {"com": com, "inertias": inertias, "torques": torques}
+            looks |= {"loops": loops, "collisions": collisions, "opacity": opacity}
             for name, value in looks.items():
-                if value is not None:
+                # without loops or collision shapes, there is no option
+                if value is not None and name in panel.looks:
                     panel.looks[name].value = value
 
     def frames(self, *names: str, visible: bool = True, robot: str | None = None) -> None:

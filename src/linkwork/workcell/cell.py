@@ -12,9 +12,10 @@ can share a cell, and states can be stored, compared and sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import fields as dataclass_fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +34,9 @@ from linkwork.workcell.parts import ROOT, WORLD, CellFrame
 from linkwork.workcell.state import State, check_state, upgraded_state
 
 if TYPE_CHECKING:
+    from linkwork.kindyn.constrained import Contact, ContactKind
+    from linkwork.workcell.collisions import CellCollisions
+    from linkwork.workcell.constrained import ConstrainedCellDynamics
     from linkwork.workcell.device import Device
     from linkwork.workcell.dynamics import CellDynamics
     from linkwork.workcell.fk import FKTable
@@ -51,6 +55,8 @@ class WorkCell(Editing):
         name: of the cell.
         frames: all frames, WORLD first. Usually they are added with `with_frame`.
         devices: robots, as groups of these frames. Usually they are added with `with_robot`.
+        excluded_pairs: frames whose collisions are ignored. Usually they are added with
+            `with_excluded_pairs`.
 
     Examples:
         >>> cell = lw.WorkCell("bench").with_robot("arm", lw.load("arm"), end="tool")
@@ -63,19 +69,22 @@ class WorkCell(Editing):
     name: str
     frames: tuple[CellFrame, ...] = (ROOT,)  # WORLD first
     devices: tuple[DeviceSpec, ...] = ()
+    excluded_pairs: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", check_name("workcell", self.name))
         object.__setattr__(self, "frames", tuple(self.frames))
         object.__setattr__(self, "devices", tuple(self.devices))
-        findings = cell_findings(self.frames, self.devices)
+        object.__setattr__(self, "excluded_pairs", tuple(map(tuple, self.excluded_pairs)))
+        findings = cell_findings(self.frames, self.devices, self.excluded_pairs)
         if findings:
             raise ModelError(findings)
 
     def extended(self, frame: CellFrame) -> WorkCell:
         """The cell with an additional valid frame; nothing is checked again."""
         cell = object.__new__(type(self))
-        fields = {"name": self.name, "frames": (*self.frames, frame), "devices": self.devices}
+        fields = {f.name: getattr(self, f.name) for f in dataclass_fields(self)}
+        fields |= {"frames": (*self.frames, frame)}
         cell.__dict__.update(fields, layout=self.layout.extended(frame))
         return cell
 
@@ -87,7 +96,7 @@ class WorkCell(Editing):
         return f"<WorkCell {self.name!r}: {', '.join(counts)}>"
 
     def __reduce__(self) -> tuple[object, ...]:  # without cached values
-        return type(self), (self.name, self.frames, self.devices)
+        return type(self), (self.name, self.frames, self.devices, self.excluded_pairs)
 
     @cached_property
     def layout(self) -> StateLayout:
@@ -301,6 +310,62 @@ class WorkCell(Editing):
             self, state, targets, reference=reference, device=device, hold=hold, options=options
         )
 
+    # Collisions.
+
+    @property
+    def collision_pairs(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of frames with collision shapes that can collide, in the order of `distances`.
+
+        Not among them are frames that are fixed to each other, or connected by a joint; pairs in
+        `excluded_pairs`; and links of one robot that overlap in all of many random states.
+        """
+        return self._collisions.names
+
+    def collisions(self, state: State) -> Any:
+        """The pairs of frames that overlap.
+
+        Shapes are the collision shapes of links and frames. An object that is attached to a robot
+        is part of the body that carries it: it is not compared with that body, nor with bodies that
+        its joints move, such as fingers. Frames that touch do not collide.
+
+        Args:
+            state: a state or a batch of states.
+
+        Returns:
+            Pairs of names, in the order of `collision_pairs`; for a batch, nested lists of them.
+
+        Raises:
+            MissingPackageError: meshes, or boxes and cylinders with each other, need `coal`.
+            MissingFileError: a mesh cannot be read.
+        """
+        colliding = self._collisions.colliding(self.check_state(state))
+        pairs = self.collision_pairs
+
+        def listed(rows: Array) -> Any:
+            if rows.ndim == 1:
+                return [pairs[k] for k in rows.nonzero()[0]]
+            return [listed(row) for row in rows]
+
+        return listed(colliding)
+
+    def in_collision(self, state: State) -> Array:
+        """(...) whether any two frames overlap; see `collisions`."""
+        return np.any(self._collisions.colliding(self.check_state(state)), axis=-1)
+
+    def distances(self, state: State) -> Array:
+        """(..., n) signed distances [m] of the frames of each pair of `collision_pairs`.
+
+        They are negative where frames overlap, and infinite where the frames of a pair are one
+        body in a state, or connected by a joint.
+        """
+        return self._collisions.distances(self.check_state(state))
+
+    @cached_property
+    def _collisions(self) -> CellCollisions:
+        from linkwork.workcell.collisions import CellCollisions
+
+        return CellCollisions(self)
+
     # Dynamics.
 
     def dynamics(
@@ -325,6 +390,61 @@ class WorkCell(Editing):
 
         return CellDynamics(
             self, device, carriers=carriers, gravity=gravity, joint_dynamics=joint_dynamics
+        )
+
+    def constrained(
+        self,
+        contacts: Iterable[str | Contact] | Mapping[str, ContactKind | Contact] = (),
+        *,
+        devices: Iterable[str] | None = None,
+        actuated: Iterable[str] | None = None,
+        stabilization: float | tuple[float, float] = 0.0,
+        carriers: Sequence[str] | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.80665),
+        joint_dynamics: bool = False,
+    ) -> ConstrainedCellDynamics:
+        """The dynamics of all robots with contacts and closed loops, as functions of a state.
+
+        The robots move together with the objects that they carry. A contact between a frame of one
+        robot and another robot, or an object that it carries, closes a loop. Loops of the robots
+        themselves are always included.
+
+        Args:
+            contacts: names of frames that keep their pose, or `Contact` objects; or a mapping from
+                names of frames to "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
+                Frames and references are frames of the cell.
+            devices: names of the devices that move; default all robots. Other joints are locked.
+            actuated: joint frames with actuators, or devices, for all their joints; required by
+                inverse dynamics.
+            stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
+                with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
+            carriers: frames whose bodies may carry objects; default the ends of the devices. As in
+                `dynamics`, others are slower.
+            gravity: acceleration of free fall in the world [m/s^2].
+            joint_dynamics: whether to include armature, damping and friction of the joints.
+
+        Raises:
+            NameNotFoundError: there is no such frame or device.
+            ArgumentError: a frame has two contacts, or there is no device.
+
+        Examples:
+            >>> cell = lw.WorkCell("cell").with_robot("arm", lw.load("arm"), end="tool")
+            >>> dyn = cell.constrained({"arm.tool": "point"}, actuated=["arm"])
+            >>> at_rest = np.zeros(dyn.nv)
+            >>> dyn.inverse_dynamics(cell.state(), at_rest, at_rest).forces.shape
+            (3,)
+        """
+        from linkwork.workcell.constrained import ConstrainedCellDynamics
+
+        return ConstrainedCellDynamics(
+            self,
+            contacts,
+            devices=devices,
+            actuated=actuated,
+            stabilization=stabilization,
+            carriers=carriers,
+            gravity=gravity,
+            joint_dynamics=joint_dynamics,
         )
 
     # Structure.

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from linkwork.workcell.devices import DeviceSpec
 
 
-def cell_findings(frames: Sequence[CellFrame], devices: Sequence[DeviceSpec]) -> list[Finding]:
-    """All errors in the frames and devices; empty if they form a workcell."""
+def cell_findings(
+    frames: Sequence[CellFrame],
+    devices: Sequence[DeviceSpec],
+    excluded_pairs: Sequence[Sequence[str]] = (),
+) -> list[Finding]:
+    """All errors in the frames, devices and pairs; empty if they form a workcell."""
     index = {frame.name: frame for frame in frames}
     findings = [
         *_root_findings(frames),
@@ -22,6 +26,7 @@ def cell_findings(frames: Sequence[CellFrame], devices: Sequence[DeviceSpec]) ->
         *_duplicates("device", [device.name for device in devices]),
         *_parent_findings(frames, index),
         *_dependence_findings(frames, index),
+        *_pair_findings(excluded_pairs, index),
     ]
     if findings:
         return findings
@@ -88,3 +93,16 @@ def _dependence_findings(
     for cycle in cycles(leaders):
         text = f"cycle of dependent joints: {listed(cycle)}"
         yield Finding("error", f"frame {cycle[0]!r}", text, index[cycle[0]].location)
+
+
+def _pair_findings(
+    pairs: Sequence[Sequence[str]], index: Mapping[str, CellFrame]
+) -> Iterator[Finding]:
+    for pair in pairs:
+        if len(pair) != 2:
+            text = f"expected two frames, got {listed(list(pair))}"
+            yield Finding("error", "excluded_pairs", text)
+        for name in pair:
+            if name not in index:
+                text = f"frame {name!r} does not exist; {nearest(name, index)}"
+                yield Finding("error", "excluded_pairs", text)

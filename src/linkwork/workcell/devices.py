@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from linkwork.errors import Finding, concerning, model_error, nearest
+from linkwork.model.constraints import closing_joints
 from linkwork.model.model import Model
 from linkwork.model.numbers import finite, instance, settle, text
-from linkwork.model.parts import check_name
+from linkwork.model.parts import Joint, check_name
 from linkwork.workcell.parts import CellFrame
 
 Frames: TypeAlias = Mapping[str, CellFrame]
@@ -226,6 +227,7 @@ class RobotDevice(DeviceSpec):
     base_link: str  # link or frame of the model that is the base
     floating: bool  # whether q starts with position and quaternion of the base
     joints: tuple[str, ...]  # frames whose values are q, in the order of the KinDyn
+    cut: tuple[str, ...] = ()  # joints of the model to cut where it has closed loops, as of KinDyn
 
     def _settle(self) -> None:
         super()._settle()
@@ -242,6 +244,10 @@ class RobotDevice(DeviceSpec):
     def frame(self, name: str) -> str:
         """Name of a link or frame of the model in the cell."""
         return f"{self.name}.{name}"
+
+    def closing_joints(self) -> tuple[Joint, ...]:
+        """The joints of the model that close loops; they are not frames of the cell."""
+        return closing_joints(self.model, self.base_link, self.cut)
 
 
 def path_joints(frames: Frames, base: str, ends: Sequence[str]) -> tuple[str, ...]:

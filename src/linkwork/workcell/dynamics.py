@@ -10,21 +10,21 @@ is compiled when an object is gripped or released, and the rows of a batch may h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, listed, name_not_found, shown, warn
+from linkwork.errors import ArgumentError
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import STANDARD_GRAVITY
 from linkwork.model.pose import as_floats
-from linkwork.parameters import Gravity, JointPose, Parameter
-from linkwork.workcell.attach import poses_to_xyz_wxyz
-from linkwork.workcell.device_model import DeviceModel, device_model, locked_pose
-from linkwork.workcell.loads import Loads, Payloads, Plan, columns_of, warmup
+from linkwork.parameters import Gravity
+from linkwork.workcell.device_model import DeviceModel, device_model
+from linkwork.workcell.loaded_robot import LoadedRobot, carrier_names
+from linkwork.workcell.loads import columns_of, warmup
 from linkwork.workcell.state import State
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ class CellDynamics:
     Frames with inertia that a link of the device carries, directly or through other frames, form
     one body with the link. Movable frames and joints that the device does not move are locked at
     their pose in the state.
+
+    Of a robot with closed loops, q and nu are those of its spanning tree. The mass matrix and the
+    bias force are those of the tree; forward dynamics respects the loops.
     """
 
     def __init__(
@@ -61,26 +64,20 @@ class CellDynamics:
         self.gravity = tuple(gravity_vector.tolist())
         self._gravity = gravity_vector
         self._rotation = _constant_rotation(cell, self.device.base)
-        self._options: dict[str, Any] = {
-            "base": self._robot.base,
-            "floating": self._robot.floating,
-            "joint_dynamics": joint_dynamics,
-        }
+        self._options: dict[str, Any] = {"joint_dynamics": joint_dynamics}
         if self._rotation is not None:
             self._options["gravity"] = self._rotation.T @ gravity_vector
-        self._plain = KinDyn(self._robot.model, **self._options)
-        self._frames = self._robot.bodies(cell, self._plain)
-        self.carriers = self.device.ends if carriers is None else _names(carriers)
-        more: list[Parameter] = [JointPose(name) for name in self._robot.locked]
-        loads = self._loads()
-        self._payloads = Payloads(
-            loads,
-            self._plain,
-            self._bodies_of(self.carriers),
-            more=more if self._rotation is not None else [*more, Gravity()],
+        self.carriers = self.device.ends if carriers is None else carrier_names(carriers)
+        self._loaded = LoadedRobot(
+            cell,
+            self._robot,
+            self._robot.kindyn(**self._options),
+            self.carriers,
+            [] if self._rotation is not None else [Gravity()],
         )
-        self.kd = self._payloads.kd
-        self._warn_of_missing_inertia(loads.plan(cell.state().parents))
+        self.kd = self._loaded.kd
+        self._has_loops = bool(self.kd.closing_joints or self.kd.model.constraints)
+        self._loaded.warn_of_missing_inertia(f"device {device!r}")
         self._last: tuple[State, tuple[KinDyn, Array, Array]] | None = None
         layout = cell.layout
         spans = [layout.span(layout.frame(name)) for name in self.device.joint_names]
@@ -154,8 +151,16 @@ class CellDynamics:
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv) forces of a motion: M nu_dot + h."""
+        """(..., nv) forces of a motion: M nu_dot + h.
+
+        Raises:
+            ArgumentError: the device has closed loops, so the forces depend on its actuators.
+        """
         kd, q, p = self._at(state)
+        if self._has_loops:
+            text = f"inverse_dynamics: device {self.device.name!r} has closed loops or constraints"
+            hint = "cell.constrained(actuated=[...]).inverse_dynamics"
+            raise ArgumentError(f"{text}; {hint} separates torques of actuators from their forces")
         if out is None and threads is None:
             return kd.inverse_dynamics(q, nu, nu_dot, p)
         return kd.inverse_dynamics(q, nu, nu_dot, p, out=out, threads=threads)
@@ -226,50 +231,16 @@ class CellDynamics:
         last = self._last
         if last is not None and last[0] is state:
             return last[1]
-        values, parents = self.cell.check_state(state).values, state.parents
+        values = self.cell.check_state(state).values
         self._robot.check_attachments(self.cell, state)
         q = np.ascontiguousarray(values[..., self._q])
-        kd, parameters = self._payloads.of(parents, values)
-        if self._rotation is None or self._robot.locked:
-            parameters = self._with_state(kd, parameters, state)
+        more: dict[str, Array] = {}
+        if self._rotation is None:
+            more["gravity"] = self._gravity @ self.device.world_H_base(state)[..., :3, :3]
+        kd, parameters = self._loaded.at(state, more)
         result = kd, q, parameters
         self._last = state, result
         return result
-
-    def _with_state(self, kd: KinDyn, parameters: Array, state: State) -> Array:
-        """(..., n) parameters with the poses of locked frames, and gravity in the base."""
-        parameters = np.broadcast_to(parameters, (*state.batch_shape, kd.parameters.size)).copy()
-        for name in self._robot.locked:
-            pose = locked_pose(self.cell, name, state.values)
-            parameters[..., kd.parameters[f"joint_pose.{name}"]] = poses_to_xyz_wxyz(pose)
-        if self._rotation is None:
-            R = self.device.world_H_base(state)[..., :3, :3]
-            parameters[..., kd.parameters["gravity"]] = self._gravity @ R
-        return parameters
-
-    def _loads(self) -> Loads:
-        """Computes the loads of the bodies; locked frames are not rigidly fixed to theirs."""
-        beyond = {self.cell.frame_index(name) for name in self._robot.beyond_locked()}
-        fixed = {k: body_pose for k, body_pose in self._frames.items() if k not in beyond}
-        return Loads(self.cell, fixed, beyond)
-
-    def _warn_of_missing_inertia(self, plan: Plan) -> None:
-        """Warn about joints that move no inertia in the default state."""
-        tree = self._plain.tree
-        has_inertia = [bool(inertia.any()) for inertia in tree.inertias]
-        for carried in plan.carried:
-            has_inertia[carried.body] = True
-        for body, parent, _ in tree.inward():
-            has_inertia[parent] |= has_inertia[body]
-        massless = [body for body, _, _ in tree.outward() if not has_inertia[body]]
-        if massless:
-            frames = listed([self._robot.names[tree.links[body][0]] for body in massless])
-            message = f"device {self.device.name!r}: the frames that these joints move have no"
-            message += (
-                f" inertia, so their forces and entries of the mass matrix are zero: {frames};"
-            )
-            message += " set cell.with_changed(frame, inertia=...), or load a .dwc.xml file"
-            warn(message)
 
     def _in_world(self, state: State, stacked: Array) -> Array:
         """(..., 6, n) rotate vectors from the axes of the device's base to those of the world."""
@@ -277,20 +248,6 @@ class CellDynamics:
             return stacked
         R = self.device.world_H_base(state)[..., :3, :3]
         return np.concatenate([R @ stacked[..., :3, :], R @ stacked[..., 3:, :]], axis=-2)
-
-    def _bodies_of(self, carriers: Iterable[str]) -> dict[int, str]:
-        """By body: the link of its payload."""
-        slots: dict[int, str] = {}
-        for name in carriers:
-            index = self.cell.frame_index(name)
-            if index not in self._frames:
-                names = [self.cell.frame_names[k] for k in self._frames]
-                raise name_not_found(f"frame of device {self.device.name!r}", name, names)
-            body = self._frames[index][0]
-            if body or self._robot.floating:
-                slots[body] = self._plain.tree.links[body][0]
-        last = len(self._plain.tree.links) - 1  # if the only end is the fixed base
-        return slots or {last: self._plain.tree.links[last][0]}
 
 
 def _constant_rotation(cell: WorkCell, frame: str) -> Array | None:
@@ -302,12 +259,6 @@ def _constant_rotation(cell: WorkCell, frame: str) -> Array | None:
         rotation = current.parent_H_frame.matrix()[:3, :3] @ rotation
         current = cell.frame(current.parent)
     return rotation
-
-
-def _names(carriers: Any) -> tuple[str, ...]:
-    if not isinstance(carriers, (list, tuple)):
-        raise ArgumentError(f"carriers: expected a list of frames, got {shown(carriers)}")
-    return tuple(carriers)
 
 
 def _restore(

@@ -171,6 +171,7 @@ class Editing:
         floating: bool = False,
         attachable: bool = False,
         end: str | None = None,
+        cut: Iterable[str] = (),
     ) -> WorkCell:
         """Add a robot: its links and frames become frames `<name>.<link>`, and it is a device.
 
@@ -186,10 +187,13 @@ class Editing:
             attachable: whether the parent of the base is part of the state.
             end: link or frame of the model that is the end of the device; default the last link of
                 the last branch.
+            cut: joints of the model that close its loops and have no coordinates, as of `KinDyn`.
         """
         cell = _cell(self)
         check_name("device", name)
         cell.layout.frame(parent)
+        if isinstance(cut, str) or not isinstance(cut, Iterable):
+            raise ArgumentError(f"cut: expected a list of names of joints, got {shown(cut)}")
         with concerning(f"robot {name!r}"):
             pose = as_pose(parent_H_base, "parent_H_base")
         placement = Placement(
@@ -200,6 +204,7 @@ class Editing:
             floating=bool(floating),
             attachable=bool(attachable),
             end=end,
+            cut=tuple(cut),
         )
         frames, device = place_robot(model, placement)
         existing = [frame.name for frame in frames if frame.name in cell.layout.index]
@@ -269,6 +274,19 @@ class Editing:
                 frame = replace(frame, home_parent=None if parent == frame.parent else parent)  # noqa: PLW2901
             frames[k] = frame
         return replace(cell, frames=tuple(frames))
+
+    def with_excluded_pairs(self, pairs: Iterable[tuple[str, str]]) -> WorkCell:
+        """Ignore collisions of further pairs of frames.
+
+        Args:
+            pairs: pairs of names, in any order.
+
+        Raises:
+            ModelError: there is no such frame.
+        """
+        cell = _cell(self)
+        added = [(str(first), str(second)) for first, second in pairs]
+        return replace(cell, excluded_pairs=tuple(dict.fromkeys([*cell.excluded_pairs, *added])))
 
     def without(self, name: str) -> WorkCell:
         """Remove a frame. Frames that are attached to it by default become attached to WORLD.
@@ -345,7 +363,8 @@ def _remove(cell: WorkCell, names: Iterable[str]) -> WorkCell:
     if findings:
         raise ModelError(findings)
     frames = [_reattached(frame, removed) for frame in remaining]
-    return replace(cell, frames=tuple(frames))
+    pairs = tuple(pair for pair in cell.excluded_pairs if not removed.keys() & set(pair))
+    return replace(cell, frames=tuple(frames), excluded_pairs=pairs)
 
 
 def _reattached(frame: CellFrame, removed: Mapping[str, None]) -> CellFrame:

@@ -1,4 +1,4 @@
-"""Loading and writing of workcells as RobWork's XML.
+"""Loading of workcells from RobWork's XML and SDF worlds, and writing as RobWork's XML.
 
 cell = load_workcell("scene.wc.xml")
 text = dump_workcell(cell)          # load_workcell(text) == cell
@@ -23,10 +23,12 @@ from linkwork.errors import (
 )
 from linkwork.io.meshes import Folders
 from linkwork.io.named_robots import CELL_FOLDER, bundled_cells
+from linkwork.io.sdf.reader import is_sdf
 from linkwork.io.xml.source import Source, read_source
 from linkwork.workcell.cell import WorkCell
-from linkwork.workcell.robwork.reader import read_workcell
+from linkwork.workcell.robwork.reader import CellReading, read_workcell
 from linkwork.workcell.robwork.writer import write_workcell
+from linkwork.workcell.sdf import read_sdf_cell
 
 
 def load_workcell(
@@ -36,7 +38,10 @@ def load_workcell(
     include_dirs: Folders = (),
     package_dirs: Folders = (),
 ) -> WorkCell:
-    """Load a workcell from RobWork's XML; a dynamic workcell with its masses and inertias.
+    """Load a workcell from RobWork's XML or an SDF world.
+
+    A dynamic workcell of RobWork has masses and inertias. The models of an SDF world become robots,
+    static ones fixed frames.
 
     Args:
         source: path of a file, its content as a string, or the name of a bundled cell:
@@ -44,7 +49,7 @@ def load_workcell(
         strict: whether warnings are errors.
         include_dirs: folders of included files and robots, in addition to the folder of the file
             and the package that contains it.
-        package_dirs: folders that contain the packages of `package://` names.
+        package_dirs: folders that contain the packages of `package://` and `model://` names.
 
     Returns:
         The cell; frames are in the order of the file, except that parents come before children.
@@ -59,7 +64,13 @@ def load_workcell(
         LinkworkWarning: once per call, with everything that is doubtful or ignored.
     """
     document = _source(source)
-    reading = read_workcell(document, include_dirs=include_dirs, package_dirs=package_dirs)
+    read = read_sdf_cell if is_sdf(document) else read_workcell
+    reading = read(document, include_dirs=include_dirs, package_dirs=package_dirs)
+    return cell_in(reading, strict=strict)
+
+
+def cell_in(reading: CellReading, *, strict: bool = False) -> WorkCell:
+    """The cell that was read; raises an error or issues a warning that lists all findings."""
     warnings = [finding for finding in reading.findings if finding.severity == "warning"]
     if reading.cell is None or (strict and warnings):
         errors = [finding for finding in reading.findings if finding.severity != "note"]

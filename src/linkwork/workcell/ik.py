@@ -160,7 +160,7 @@ class _Solver:
                 target = (base_H_world[:, :3] @ np.insert(goal, 3, 1.0, axis=-1)[..., None])[..., 0]
                 if np.abs(carrier_H_frame[:, :3, 3]).max() > 0:
                     model = kd.model.with_frame(name, link, carrier_H_frame[0])
-                    kd, link = KinDyn(model, robot.base, floating=robot.floating), name
+                    kd, link = kd.replace(model=model), name
             if link in targets:
                 message = f"targets: {listed(list(goals))}: two of these frames are fixed to"
                 raise ArgumentError(f"{message} {carrier!r}; pass only one of them")
@@ -179,7 +179,7 @@ class _Solver:
             if len(cache) >= CACHE_SIZE:
                 cache.clear()
             robot = device_model(self.device, state[0])
-            cache[key] = robot, KinDyn(robot.model, robot.base, floating=robot.floating)
+            cache[key] = robot, robot.kindyn()
         cache[key][0].check_attachments(self.cell, state)
         return cache[key]
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.kindyn import KinDyn
+from linkwork.kindyn.core import KinDynCore
 from linkwork.parameters import Parameter, Payload
 from linkwork.spatial import inertia
 from linkwork.spatial.source import inertia as inertia_source
@@ -34,6 +34,8 @@ from linkwork.workcell.state import flat_rows
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
 
+
+Robot = TypeVar("Robot", bound=KinDynCore)
 
 Totals = dict[int, Array]
 """By body: (rows, 10) inertial parameters of its total load, in the axes of the body."""
@@ -132,11 +134,11 @@ class Loads:
             those of frames that no body carries are -1, so that they do not split groups.
         """
         columns = np.flatnonzero((parents != parents[0]).any(axis=0))
-        distinct, of_row = _distinct(parents[:, columns])
+        distinct, of_row = distinct_rows(parents[:, columns])
         if len(distinct) > MAX_PLAIN_GROUPS:
             parents = np.where(self._are_carried(parents), parents, -1)
             columns = np.flatnonzero((parents != parents[0]).any(axis=0))
-            distinct, of_row = _distinct(parents[:, columns])
+            distinct, of_row = distinct_rows(parents[:, columns])
         order = np.argsort(of_row, kind="stable")
         starts = np.searchsorted(of_row[order], np.arange(len(distinct) + 1))
         result: list[tuple[Array, Array]] = []
@@ -237,7 +239,7 @@ class Loads:
         return list(range(span.start, span.stop))
 
 
-def _distinct(rows: Array) -> tuple[Array, Array]:
+def distinct_rows(rows: Array) -> tuple[Array, Array]:
     """The distinct rows of integers, and the index of each row among them."""
     if not rows.shape[1] or not len(rows):
         return rows[:1], np.zeros(len(rows), dtype=np.intp)
@@ -301,11 +303,11 @@ def warmup() -> None:
     _row_difference().warmup()
 
 
-class Payloads:
+class Payloads(Generic[Robot]):
     """A robot with payloads on some bodies, and one with payloads on all of them."""
 
     def __init__(
-        self, loads: Loads, plain: KinDyn, slots: dict[int, str], more: Sequence[Parameter]
+        self, loads: Loads, plain: Robot, slots: dict[int, str], more: Sequence[Parameter]
     ) -> None:
         """Create the robot with payloads.
 
@@ -319,7 +321,7 @@ class Payloads:
         self.kd = self._with_payloads(slots)
         prepare()
 
-    def of(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
+    def of(self, parents: Array, values: Array) -> tuple[Robot, Array]:
         """The robot for a state, and its parameters, (n,) or (..., n)."""
         if parents.ndim == 1:
             return self._of_state(parents, values)
@@ -328,7 +330,7 @@ class Payloads:
             return self._of_equal_attachments(parents, values)
         return self._of_rows(parents, values)
 
-    def _of_state(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
+    def _of_state(self, parents: Array, values: Array) -> tuple[Robot, Array]:
         """The robot and its parameters (n,) for one state, cached by attachments and poses."""
         plan = self._loads.plan(parents)
         key = values[plan.columns].tobytes()
@@ -342,7 +344,7 @@ class Payloads:
             plan.sums[key] = cached
         return cached
 
-    def _of_equal_attachments(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
+    def _of_equal_attachments(self, parents: Array, values: Array) -> tuple[Robot, Array]:
         """The same for a batch with equal attachments in all rows; (n,) or (..., n)."""
         batch, values = values.shape[:-1], flat_rows(values)
         if not len(values):
@@ -354,7 +356,7 @@ class Payloads:
         kd, slots, totals = self._sums(plan, values)
         return kd, self._parameter_rows(kd, slots, totals, len(values)).reshape(*batch, -1)
 
-    def _of_rows(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
+    def _of_rows(self, parents: Array, values: Array) -> tuple[Robot, Array]:
         """The same for a batch with different attachments; (..., n)."""
         batch, n = values.shape[:-1], values.shape[-1]
         values = flat_rows(values)
@@ -375,7 +377,7 @@ class Payloads:
 
     def _sums(
         self, plan: Plan, values: Array, rows: Array | None = None
-    ) -> tuple[KinDyn, dict[int, str], Totals]:
+    ) -> tuple[Robot, dict[int, str], Totals]:
         """The robot with all payloads of a plan, its slots, and the loads of its bodies."""
         totals = self._loads.totals(plan, values, rows)
         if not self._plain.floating:
@@ -384,9 +386,7 @@ class Payloads:
             return self.kd, self._slots, totals
         return *self._general, totals
 
-    def _parameter_rows(
-        self, kd: KinDyn, slots: dict[int, str], totals: Totals, rows: int
-    ) -> Array:
+    def _parameter_rows(self, kd: Robot, slots: dict[int, str], totals: Totals, rows: int) -> Array:
         """(rows, n) the parameters of a robot with payloads."""
         parameters = np.zeros((rows, kd.parameters.size))
         for body, total in totals.items():
@@ -394,18 +394,18 @@ class Payloads:
         return parameters
 
     @cached_property
-    def _general(self) -> tuple[KinDyn, dict[int, str]]:
+    def _general(self) -> tuple[Robot, dict[int, str]]:
         """The robot with a payload on every body, for loads of bodies without a slot."""
         bodies = range(0 if self._plain.floating else 1, len(self._plain.tree.links))
         slots = {body: self._plain.tree.links[body][0] for body in bodies}
         return self._with_payloads(slots), slots
 
-    def _with_payloads(self, slots: dict[int, str]) -> KinDyn:
+    def _with_payloads(self, slots: dict[int, str]) -> Robot:
         payloads = [Payload(link) for link in slots.values()]
         return _shared(self._plain.replace(parameters=[*payloads, *self._more]))
 
 
 @lru_cache(maxsize=32)
-def _shared(kd: KinDyn) -> KinDyn:
+def _shared(kd: Robot) -> Robot:
     """The same object for equal robots, so that other cells with the same arm compile nothing."""
     return kd

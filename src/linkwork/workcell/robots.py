@@ -3,6 +3,10 @@
 Link `x` of a robot named `arm` becomes the frame `arm.x`. It is a joint frame, or a fixed frame if
 the joint is fixed; its parent is the adjacent link nearer to the base. If that is the `second` link
 of the joint, the frame moves by the inverse motion.
+
+A robot may have closed loops. Its frames are those of its spanning tree, so every configuration of
+the tree is a state of the cell. The joints that close loops and the constraints of the model are
+not frames: the `RobotDevice` keeps them, and `device_model` adds them to the dynamics.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from linkwork.errors import ArgumentError, shown
-from linkwork.model.constraints import require_tree
+from linkwork.model.constraints import closing_joints, opened
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import Pose, composed, inverted
@@ -31,6 +35,7 @@ class Placement:
     floating: bool
     attachable: bool
     end: str | None  # link or frame of the model; the last link if None
+    cut: tuple[str, ...] = ()  # joints that close loops, as of `KinDyn`
 
     def frame(self, name: str) -> str:
         """Name of a link or frame of the robot in the cell."""
@@ -41,11 +46,11 @@ def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], Ro
     """The frames of a robot in a cell, and its device; `with_robot` documents them."""
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-    require_tree(model, "robots in workcells are trees")
     base = model.default_base if placement.base is None else placement.base
     root = model.frame(base)
     end = None if placement.end is None else model.frame(placement.end).name
-    visits = list(walk(model, root.link))
+    tree = opened(model, closing_joints(model, base, placement.cut))
+    visits = list(walk(tree, root.link))
     moves = {visit.joint.name: visit.link for visit in visits if visit.joint}
     frames = [
         *_link_frames(model, placement, base, visits, moves),
@@ -53,7 +58,7 @@ def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], Ro
     ]
     frames[0] = replace(frames[0], movable=placement.floating, attachable=placement.attachable)
     first = frames[0].name
-    driven = [placement.frame(moves[joint.name]) for joint in model.joints if joint.nq]
+    driven = [placement.frame(moves[joint.name]) for joint in tree.joints if joint.nq]
     device = RobotDevice(
         name=placement.name,
         base=placement.parent if placement.floating else first,
@@ -62,6 +67,7 @@ def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], Ro
         base_link=base,
         floating=placement.floating,
         joints=tuple([first, *driven] if placement.floating else driven),
+        cut=placement.cut,
     )
     return frames, device
 

@@ -228,7 +228,7 @@ def without_loops(program):
     return program_of(program.inputs, program.outputs, values(program, inputs), graph)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5, 6])  # 2 and 7 are large
 def test_random_programs_with_loops_and_stacks(seed, rng):
     """Nested and reversed loops, which read stacks of other loops."""
     program = loop_program(seed, n=seed % 4 + 1, depth=seed % 3, size=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.expressions import program_for, run_compiled
+from tests.support.expressions import cut_into_pieces, program_for, run_compiled
 
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
@@ -128,3 +128,24 @@ def test_smaller_outputs_are_staged_if_they_can_use_non_temporal_stores(size, st
     a = np.arange(40.0).reshape(8, 5)
     (actual,) = run_compiled(program, a, width=4, large=True, offset=1)
     np.testing.assert_array_equal(actual, (a**2)[:, np.arange(size) % 5])
+
+
+@pytest.mark.parametrize("steps", [None, 7])
+@pytest.mark.parametrize(("width", "scalar"), [(4, "double"), (16, "float")])
+def test_rows_in_columns_have_the_same_elements(width, scalar, steps, monkeypatch):
+    if steps:
+        cut_into_pieces(monkeypatch, steps)
+    rng = np.random.default_rng(0)
+    n, shape = 6 * width, (17, 20)
+    a, b = rng.uniform(1, 2, size=(n, 3)), rng.uniform(1, 2, size=(n, 2))
+
+    def turned(array, first, second):
+        """Exchange elements and lanes in each block of rows."""
+        size = array.shape[1]
+        return array.reshape(-1, first or size, second or size).swapaxes(1, 2).reshape(n, size)
+
+    inputs = [turned(array, width, None) for array in (a, b)]
+    actual = run_compiled(outer(shape), *inputs, width=width, scalar=scalar, columns=True)
+    tolerance = 1e-14 if scalar == "double" else 1e-6
+    for one, other in zip(actual, expected(shape, a, b), strict=True):
+        np.testing.assert_allclose(turned(one, None, width), other, rtol=tolerance)

@@ -44,40 +44,26 @@ def test_linear_joint_equality_makes_a_dependent_joint():
     assert quietly(TWO, more, mimic=False).joint("two").mimic is None
 
 
-@pytest.mark.parametrize(
-    ("lines", "messages"),
-    [
-        (
-            '<joint joint1="two" joint2="one" polycoef="0 1 .5 0 0"/>',
-            "equality of joint 'two': left out: .*linear",
-        ),
-        (
-            '<joint joint1="two" polycoef=".3"/>',
-            "equality of joint 'two': left out: .*position",
-        ),
-        (
-            '<joint joint1="two" joint2="one"/><joint joint1="two" joint2="three"/>',
-            "equality of joint 'two': left out: .*already",
-        ),
-        (
-            '<joint joint1="two" joint2="one"/><joint joint1="one" joint2="two"/>',
-            "equality of joint 'one': left out: .*cycle",
-        ),
-        (
-            '<connect body1="b" anchor="0 0 0" name="pin"/>',
-            "left out: equality.*connect: pin$",
-        ),
-        ('<weld body1="b"/>', "left out: equality.*weld: .*index 0$"),
-    ],
+TENDONS = "".join(
+    f'<fixed name="{name}"><joint joint="{joint}" coef="1"/></fixed>'
+    for name, joint in (("s", "one"), ("t", "two"))
 )
-def test_unsupported_joint_equality_is_a_warning(lines: str, messages: str):
-    assert_facts(loaded(mjcf(TWO, equality(lines)))[1], [messages])
+
+
+def test_equality_of_tendons_is_left_out_with_a_warning():
+    more = f"<tendon>{TENDONS}</tendon>"
+    more += equality('<tendon name="rope" tendon1="s" tendon2="t"/>', '<tendon tendon1="s"/>')
+    model, messages = loaded(mjcf(TWO, more))
+
+    assert_facts(messages, ["left out: equality.*tendon: rope, .*index 1$"])
+    assert model.constraints == ()
 
 
 def test_inactive_equality_is_ignored_without_a_warning():
     lines = '<joint joint1="two" joint2="one" active="false"/><weld body1="b" active="false"/>'
+    model = quietly(TWO, equality(lines))
 
-    assert quietly(TWO, equality(lines)).joint("two").mimic is None
+    assert (model.joint("two").mimic, model.constraints) == (None, ())
 
 
 TENDON = '<tendon><fixed name="t" stiffness="3"><joint joint="hinge" coef="1"/></fixed></tendon>'
@@ -170,7 +156,7 @@ def test_warnings_of_mujoco_are_collected_and_leave_no_file(tmp_path: Path, monk
 
 
 def test_one_warning_lists_all_findings():
-    text = mjcf(SPRING, '<option density="1"/>' + equality('<weld body1="arm"/>'))
+    text = mjcf(SPRING, '<option density="1"/>' + TENDON)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lw.load(text)
@@ -219,7 +205,8 @@ def test_disabled_equalities_make_no_dependent_joints(flag):
     )
     more += f'<option><flag {flag}="disable"/></option>'
 
-    assert quietly(TWO, more).joint("two").mimic is None
+    model = quietly(TWO, more)
+    assert (model.joint("two").mimic, model.constraints) == (None, ())
 
 
 def test_disabled_springs_have_no_warning():

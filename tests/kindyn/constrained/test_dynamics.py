@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import mpmath
 import numpy as np
 import pytest
-from tests.support.linkages import LINKAGES, closed, five_bar, four_bar, random_linkage
+from tests.support.linkages import five_bar, four_bar, random_linkage
 
 import linkwork as lw
 
@@ -130,36 +131,6 @@ def test_a_joint_held_by_a_coupling_is_a_locked_joint():
     expected = locked.forward_dynamics(q_locked, nu[others], tau[others])
     np.testing.assert_allclose(nu_dot[others], expected, atol=1e-9 * np.abs(expected).max())
     assert abs(nu_dot[k]) < 1e-9
-
-
-@pytest.mark.parametrize("name", ["four_bar", "delta"])
-def test_energy_is_conserved(name):
-    kd = lw.KinDyn(LINKAGES[name][0](), floating=False)
-    constrained = kd.constrained(stabilization=30.0)
-    q = closed(kd, 1)[0]
-    nu = 0.2 * state_of(kd, q)[0]
-    tau, dt = np.zeros(kd.nv), 2e-3
-
-    def energy(q, nu):
-        return kd.kinetic_energy(q, nu) + kd.potential_energy(q)
-
-    def rate(q, nu):
-        return constrained.forward_dynamics(q, nu, tau).nu_dot
-
-    start = energy(q, nu)
-    steps = 1000 if name == "four_bar" else 200  # before the arms of the delta are stretched
-    for _ in range(steps):  # the classical Runge-Kutta method on the manifold
-        k1, a1 = nu, rate(q, nu)
-        k2 = nu + dt / 2 * a1
-        a2 = rate(kd.integrate(q, k1, dt / 2), k2)
-        k3 = nu + dt / 2 * a2
-        a3 = rate(kd.integrate(q, k2, dt / 2), k3)
-        k4 = nu + dt * a3
-        a4 = rate(kd.integrate(q, k3, dt), k4)
-        q = kd.integrate(q, (k1 + 2 * k2 + 2 * k3 + k4) / 6, dt)
-        nu = nu + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-    assert np.abs(constrained.error(q)).max() < 2e-5
-    assert abs(energy(q, nu) - start) < 1e-4 * kd.total_mass
 
 
 def test_redundant_and_contradictory_constraints():
@@ -344,6 +315,70 @@ def test_calling_rules_are_those_of_kindyn():
     np.testing.assert_allclose(power(Q[0], nu[0]), constrained.jacobian(Q[0]) @ nu[0], atol=1e-11)
 
 
+def contacts_of(described):
+    """Contacts from frames, kinds and options in a list; anything else as it is."""
+    if not isinstance(described, list):
+        return described
+    parts = [one if isinstance(one, tuple) else (one, "pose") for one in described]
+    return [lw.Contact(frame, kind, **dict(*options)) for frame, kind, *options in parts]
+
+
+@pytest.mark.parametrize(
+    ("contacts", "options", "error", "fact"),
+    [
+        (["crnk"], {}, lw.NameNotFoundError, "crnk"),
+        (["crank", ("crank", "point")], {}, lw.ArgumentError, "'crank' is constrained twice"),
+        ({"crank": "glue"}, {}, lw.ArgumentError, "glue"),
+        ({"crank": "rolling"}, {}, lw.ArgumentError, "radius"),
+        ([("crank", "rolling", {"radius": -1.0})], {}, lw.ArgumentError, "radius.*-1"),
+        ([("crank", "rolling", {"radius": np.nan})], {}, lw.ArgumentError, "radius.*nan"),
+        ([("crank", "rolling", {"axes": ("x",)})], {}, lw.ArgumentError, "no axes"),
+        ([("crank", "pose", {"axes": "xz"})], {}, lw.ArgumentError, "axes.*'xz'"),
+        ([("crank", "pose", {"axes": 3})], {}, lw.ArgumentError, "axes.*3"),
+        ([("crank", "pose", {"reference": "crank"})], {}, lw.ArgumentError, "same frame"),
+        ([(None, "pose")], {}, lw.ArgumentError, "None"),
+        (None, {}, lw.ArgumentError, "None"),
+        (["c"], {}, lw.ArgumentError, "'c' is also the name of a loop"),
+        ([], {"stabilization": -1.0}, lw.ArgumentError, "stabilization"),
+        ([], {"stabilization": np.array([1.0, np.nan])}, lw.ArgumentError, "stabilization"),
+        ([], {"actuated": ["motor"]}, lw.NameNotFoundError, "motor"),
+        ([], {"actuated": ["c"]}, lw.ArgumentError, "'c' closes a loop"),
+    ],
+)
+def test_bad_contacts_and_options_are_reported(contacts, options, error, fact):
+    kd = lw.KinDyn(four_bar().with_frame("c", "crank"), floating=False)
+    with pytest.raises(error, match=fact):
+        kd.constrained(contacts_of(contacts), **options)
+
+
+def test_names_that_are_repeated_count_once():
+    kd = lw.KinDyn(four_bar(), floating=False)
+    q, nu = kd.random(seed=0), np.zeros(3)
+    assert lw.Contact("crank", axes=("rz", "z", "x", "z")).axes == ("x", "z", "rz")
+    driven = kd.constrained(actuated=["a", "a"])
+    assert driven == kd.constrained(actuated=["a"])
+    assert driven.inverse_dynamics(q, nu, nu).torques.shape == (1,)
+    one = kd.constrained().replace(independent=np.array([0, 0]))
+    assert one.independent_velocities(q).shape == (3, 1)
+    for wrong in ([3], [-1], ["a"], 0):
+        with pytest.raises(lw.ArgumentError, match="independent"):
+            one.replace(independent=wrong)
+
+
+def test_what_a_cut_joint_cannot_do_is_reported():
+    """Its pose and damping have no effect as parameters; the damping of the file is ignored."""
+    model = four_bar()
+    for parameter in (lw.parameters.JointPose("c"), lw.parameters.JointDamping("c")):
+        with pytest.raises(lw.ArgumentError, match="'c', which closes a loop"):
+            lw.KinDyn(model, floating=False, joint_dynamics=True, parameters=[parameter])
+        options = {"joint_dynamics": True, "parameters": [parameter], "cut": ["b"]}
+        assert lw.KinDyn(model, floating=False, **options).parameters.size
+    joints = [replace(joint, damping=0.1) for joint in model.joints]
+    damped = lw.Model(name="damped_bar", links=model.links, joints=joints)
+    with pytest.warns(lw.LinkworkWarning, match="damping.*loops: c;"):
+        lw.KinDyn(damped, floating=False, joint_dynamics=True)
+
+
 def test_what_cannot_be_answered_raises():
     kd = lw.KinDyn(four_bar(), floating=False)
     q, nu = kd.random(seed=0), np.zeros(3)
@@ -354,18 +389,9 @@ def test_what_cannot_be_answered_raises():
         kd.inverse_mass_matrix(q)
     with pytest.raises(lw.ArgumentError, match="actuated"):
         kd.constrained().inverse_dynamics(q, nu, nu)
-    with pytest.raises(lw.NameNotFoundError, match="crnk"):
-        kd.constrained(["crnk"])
-    with pytest.raises(lw.ArgumentError, match="'crank'"):
-        kd.constrained(["crank", lw.Contact("crank", "point")])
-    with pytest.raises(lw.ArgumentError, match="glue"):
-        kd.constrained({"crank": "glue"})
-    with pytest.raises(lw.ArgumentError, match="stabilization"):
-        kd.constrained(stabilization=-1.0)
-    with pytest.raises(lw.NameNotFoundError, match="motor"):
-        kd.constrained(actuated=["motor"])
-    with pytest.raises(lw.ArgumentError, match="radius"):
-        kd.constrained({"crank": "rolling"})
+    with pytest.raises(AttributeError, match=r"ConstrainedKinDyn.*kindyn\.transform"):
+        kd.constrained().transform("crank", q)
+    kd.replace().warmup()  # compiles what can be answered
     massless = lw.ModelBuilder("massless")
     for name in "abc":
         massless.add_link(name, inertia=lw.solid_sphere(1.0, 0.1) if name == "a" else lw.Inertia())
@@ -392,3 +418,21 @@ def test_parameters_of_the_geometry_are_inputs():
     )
     changed = kd.constrained().forward_dynamics(q, nu, tau, parameters=heavier).nu_dot
     assert not np.allclose(changed, plain.forward_dynamics(q, nu, tau))
+
+
+def test_configurations_are_closed_for_parameters_of_the_model():
+    """Rows with other distances between the pivots of a four-bar on the ground."""
+    described = [lw.parameters.JointPose("d")]
+    loop = lw.KinDyn(four_bar(), floating=False, parameters=described).constrained()
+    distances = np.array([0.6, 0.7, 0.8])
+    poses = np.array([[x, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] for x in distances])
+    values = loop.parameter_values({"joint_pose.d": poses})
+    q = loop.project_configuration([0.5, -0.2, 0.8], fixed=["a"], parameters=values)
+    crank, coupler, rocker = q[:, 0], q[:, 0] + q[:, 1], q[:, 2]
+    x = 0.4 * np.cos(crank) + 0.8 * np.cos(coupler) - 0.6 * np.cos(rocker)
+    z = 0.4 * np.sin(crank) + 0.8 * np.sin(coupler) - 0.6 * np.sin(rocker)
+    np.testing.assert_allclose(x, distances, atol=1e-10)
+    np.testing.assert_allclose(z, 0.0, atol=1e-10)
+    np.testing.assert_array_equal(crank, 0.5)
+    with pytest.raises(lw.ShapeError, match="parameters"):
+        loop.project_configuration(q[:2], parameters=values)

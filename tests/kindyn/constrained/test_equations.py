@@ -115,28 +115,3 @@ def test_couplings_are_polynomials():
     np.testing.assert_allclose(constrained.jacobian(q)[row], [[1.0, 0.0, -slope]], rtol=1e-14)
     nu = np.array([0.2, -0.1, 0.8])
     np.testing.assert_allclose(constrained.bias(q, nu)[row], -curvature * nu[2] ** 2, rtol=1e-13)
-
-
-def test_assembly_closes_what_can_be_closed_and_reports_the_rest():
-    kd = lw.KinDyn(four_bar(), floating=False)
-    q = np.tile(kd.random(seed=0), (3, 1))
-    q[0] += 0.1, -0.2, 0.1
-    q[2, 0] = np.nan
-    result = lw.assemble(kd, q, fixed=["a"])
-    assert result.converged.tolist() == [True, True, False]
-    assert result.failed == ("c",)
-    np.testing.assert_array_equal(result.q[:2, 0], q[:2, 0])
-    assert np.abs(result.errors[:2]).max() < 1e-10
-    # a crank that is too long for the others
-    longer = lw.KinDyn(
-        four_bar().with_constraint("point", "crank", second_xyz=(9, 0, 0)), floating=False
-    )
-    result = lw.assemble(longer, kd.neutral())
-    assert not result.converged
-    assert "crank_to_world" in result.failed
-    with pytest.raises(lw.ValueRangeError, match="crank_to_world"):
-        longer.random(seed=0)
-    with pytest.raises(lw.ValueRangeError, match="crank_to_world"):
-        longer.constrained().project_configuration(kd.neutral())
-    with pytest.raises(lw.ArgumentError, match="no closed loops"):
-        lw.assemble(lw.KinDyn(lw.load("quadruped")), np.zeros(19))

@@ -149,7 +149,7 @@ def test_invalid_joints_and_limits_are_rejected(text):
 WHOLE_DEVICES = {
     '<SerialDevice name="d"/>': "device 'd': <SerialDevice>.*frames",
     f'<SerialDevice name="d">{JOINT}/></SerialDevice>' * 2: r"'d\.B'.*use",
-    '<ParallelDevice name="d"/>': "ParallelDevice.*loops",
+    '<ParallelDevice name="d"/>': "ParallelDevice.*no frames",
     '<MobileDevice name="d"/>': "<MobileDevice>.*'basename'",
     '<MobileDevice name="d" basename="b"><AxelWidth>0</AxelWidth><LeftWheel name="l"/>'
     '<RightWheel name="r"/></MobileDevice>': r"AxelWidth: .*\b0\b",

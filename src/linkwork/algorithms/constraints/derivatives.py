@@ -44,6 +44,7 @@ from linkwork.algorithms.dynamics.rnea import inverse_dynamics as tree_inverse_d
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.algorithms.kinematics.jacobians import jacobian
 from linkwork.algorithms.kinematics.manifold import velocity_kinematics
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.elimination import SparseRow
 from linkwork.engine.symbolic.node import Expr
 from linkwork.mechanics.base import Representation
@@ -183,7 +184,7 @@ def inverse_dynamics_derivatives(
     by_inputs = tree_derivatives(skeleton, q, nu, nu_dot, **setting._asdict())
     jacobian_rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
     A = columns_of(jacobian_rows, unactuated)
-    inverse = PseudoInverse(gram(A, A))
+    inverse = PseudoInverse(gram(A, A), single=layout.single)
     y, _ = inverse.solve([needed[k] for k in unactuated])
     m, nv = len(jacobian_rows), layout.nv
     forces = dense(transposed_product(A, y), m)
@@ -322,14 +323,55 @@ def _difference(a: Matrix, b: Matrix) -> Matrix:
 
 
 class _Solver:
-    """Changes of accelerations and forces, from changes of the equations."""
+    """Changes of accelerations and forces, from changes of the equations.
+
+    With M^-1 = W D^-1 W^T, X = J W and u = W^T dF, changes dF alone cause
+
+        df = G^+ X D^-1 u
+        da = -W B u             B = D^-1 - D^-1 X^T G^+ X D^-1
+
+    B differs from D^-1 only in the columns that constraints act on, the *constrained* ones. With
+    a column they include those of all joints that carry it. dC alone causes  df = -G^+ dC  and
+    da = -(G^+ J M^-1)^T dC.
+    """
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self.pseudo_inverse = PseudoInverse(system.delassus)
+        factor = self._factor = system.factor
+        rows = self._rows = [row | {k: 1.0} for k, row in enumerate(factor.W)]
+        self._constrained = {c for row in system.X for c in row}
+        free = set(range(len(rows))) - self._constrained
+        self._shared = self._constrained & {c for i in free for c in rows[i]}
+        self.pseudo_inverse = system.pseudo_inverse()
         self._inverse = self.pseudo_inverse.inverse()
-        # G^+ X: forces per unit of acceleration, by columns of W
-        self._forces = [transposed_product(system.X, row) for row in self._inverse]
+        self._forces_by_u = [transposed_product(system.scaled, row) for row in self._inverse]
+        B = [self._row_of_B(system, k) for k in range(len(rows))]
+        self._accelerations_by_u = [
+            transposed_product([B[c] for c in row], list(row.values())) for row in rows
+        ]
+        self._forces_by_F = [
+            {i: sparse_dot(force, row) for i, row in enumerate(rows)} for force in self._forces_by_u
+        ]
+
+    def _row_of_B(self, system: System, k: int) -> SparseRow:
+        pivot = self._factor.inverse_pivots[k]
+        if k not in self._constrained:
+            return {k: pivot}
+        weights = [minus(0.0, row.get(k, 0.0)) for row in system.scaled]
+        coupled = transposed_product(self._forces_by_u, weights)
+        return coupled | {k: plus(coupled[k], pivot)}
+
+    @cached_property
+    def _accelerations_by_F(self) -> list[SparseRow]:
+        """W B W^T, by columns of W; symmetric, each pair once."""
+        accelerations: list[SparseRow] = [{} for _ in self._rows]
+        for i, row in enumerate(self._rows):
+            for j, other in enumerate(self._rows[: i + 1]):
+                by_i, by_j = self._accelerations_by_u[i], self._accelerations_by_u[j]
+                pairs = (other, by_i), (row, by_j)  # equal; the one with fewer products
+                entry = sparse_dot(*min(pairs, key=lambda pair: len(pair[0].keys() & pair[1])))
+                accelerations[i][j] = accelerations[j][i] = entry
+        return accelerations
 
     def columns(self, F: Matrix, C: Matrix) -> tuple[Matrix, Matrix]:
         """(nv, n) da and (m, n) df, from dF (nv, n) and dC (m, n)."""
@@ -340,56 +382,65 @@ class _Solver:
         return _transposed(accelerations), _transposed(forces)
 
     def _column(self, F: Scalars, C: Scalars) -> tuple[list[Scalar], list[Scalar]]:
-        if all(map(is_zero, (*F, *C))):
-            return [0.0] * len(F), [0.0] * len(C)
-        factor = self._system.factor
-        z = {
-            c: times(x, factor.inverse_pivots[c])
-            for c, x in factor.inward(F).items()
-            if not is_zero(x)
-        }
-        f = [
-            minus(sparse_dot(row, z), total(*map(times, inverse, C)))
-            for row, inverse in zip(self._forces, self._inverse, strict=True)
+        """Changes of accelerations and forces, in the way that needs the fewest products."""
+        factor, constrained = self._factor, self._constrained
+        n_C = sum(not is_zero(x) for x in C)
+        n_outward = sum(map(len, self._system.X)) + sum(len(factor.W[c]) for c in constrained)
+        entries = {c: F[k] for c, k in enumerate(factor.order) if not is_zero(F[k])}
+        n_inward = sum(len(factor.W[c]) for c in entries)
+        by_matrix = len(constrained) * (len(entries) + n_C)
+        if constrained.issuperset(entries) and by_matrix <= n_inward + n_outward:
+            return self._outward(entries, {}, C, self._accelerations_by_F, self._forces_by_F)
+        u = {c: x for c, x in factor.inward(F).items() if not is_zero(x)}
+        z = {c: times(minus(0.0, factor.inverse_pivots[c]), x) for c, x in u.items()}
+        if len(constrained) * (len(constrained & u.keys()) + n_C) <= n_outward:
+            return self._outward(u, z, C, self._accelerations_by_u, self._forces_by_u)
+        df = self._forces(u, C, self._forces_by_u)
+        for c, x in self._system.response(df).items():
+            z[c] = plus(z.get(c, 0.0), x)
+        return factor.outward(z), df
+
+    def _outward(
+        self,
+        u: SparseRow,
+        z: SparseRow,
+        C: Scalars,
+        accelerations: list[SparseRow],
+        forces: list[SparseRow],
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """da and df: constrained coordinates through matrices, then the others outward.
+
+        Args:
+            u: dF, or W^T dF.
+            z: W^-1 da where it is not constrained.
+            C: dC.
+            accelerations, forces: matrices of changes per unit of u.
+        """
+        W, order = self._factor.W, self._factor.order
+        da: list[Scalar] = [0.0] * len(order)
+        for i, k in enumerate(order):
+            if i not in self._constrained:
+                da[k] = plus(z.get(i, 0.0), sparse_dot(W[i], z))
+                continue
+            by_C = (times(force[i], c) for force, c in zip(self._forces_by_F, C, strict=True))
+            da[k] = minus(0.0, plus(sparse_dot(accelerations[i], u), total(*by_C)))
+            if i in self._shared:
+                z[i] = minus(da[k], sparse_dot(W[i], z))
+        return da, self._forces(u, C, forces)
+
+    def _forces(self, u: SparseRow, C: Scalars, forces: list[SparseRow]) -> list[Scalar]:
+        return [
+            minus(sparse_dot(row, u), total(*map(times, inverse, C)))
+            for row, inverse in zip(forces, self._inverse, strict=True)
         ]
-        response = self._system.response(f)
-        moved = {c: minus(response.get(c, 0.0), z.get(c, 0.0)) for c in sorted({*z, *response})}
-        return factor.outward(moved), f
 
     def by_force(self) -> tuple[Matrix, Matrix]:
-        """(nv, nv) M^-1 - M^-1 J^T G^+ J M^-1, and (m, nv) -G^+ J M^-1: with dF = -1.
-
-        The first is W B W^T with B = D^-1 - D^-1 X^T G^+ X D^-1, where B differs from D^-1 only in
-        the columns that constraints act on.
-        """
-        factor = self._system.factor
-        order, pivots = factor.order, factor.inverse_pivots
-        scaled = [{c: times(x, pivots[c]) for c, x in row.items()} for row in self._forces]
-        B = [
-            {
-                c: minus(0.0, x)
-                for c, x in transposed_product(scaled, _column_of(self._system.scaled, k)).items()
-            }
-            for k in range(len(order))
-        ]
-        for k, row in enumerate(B):
-            row[k] = plus(row.get(k, 0.0), pivots[k])
-        rows = [row | {k: 1.0} for k, row in enumerate(factor.W)]
-        nv, m = len(order), len(scaled)
-        a: Matrix = [[0.0] * nv for _ in range(nv)]
-        f: Matrix = [[0.0] * nv for _ in range(m)]
-        for i, row in enumerate(rows):
-            moved = transposed_product([B[c] for c in row], list(row.values()))  # W_i B
-            for j in range(i + 1):
-                entry = sparse_dot(rows[j], moved)
-                a[order[i]][order[j]] = a[order[j]][order[i]] = entry
-            for k in range(m):
-                f[k][order[i]] = minus(0.0, sparse_dot(scaled[k], row))
+        """(nv, nv) M^-1 - M^-1 J^T G^+ J M^-1, and (m, nv) -G^+ J M^-1: with dF = -1."""
+        order = self._factor.order
+        column = sorted(range(len(order)), key=order.__getitem__)
+        a = [[self._accelerations_by_F[i][j] for j in column] for i in column]
+        f = [[minus(0.0, row[i]) for i in column] for row in self._forces_by_F]
         return a, f
-
-
-def _column_of(rows: Sequence[SparseRow], k: int) -> list[Scalar]:
-    return [row.get(k, 0.0) for row in rows]
 
 
 def _transposed(rows: Sequence[Sequence[Scalar]]) -> Matrix:

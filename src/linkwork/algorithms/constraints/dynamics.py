@@ -96,11 +96,16 @@ class System:
     factor: Factor
     X: list[SparseRow]  # J W, by columns of W
     scaled: list[SparseRow]  # X D^-1
+    single: bool  # whether it is computed in single precision
 
     @property
     def delassus(self) -> Matrix:
         """(m, m) G = J M^-1 J^T."""
         return gram(self.X, self.scaled)
+
+    def pseudo_inverse(self) -> PseudoInverse:
+        """That of the Delassus matrix."""
+        return PseudoInverse(self.delassus, single=self.single)
 
     def response(self, forces: Sequence[Scalar]) -> SparseRow:
         """D^-1 X^T forces, by columns of W."""
@@ -119,7 +124,7 @@ def system_of(
     factor = mass_factor(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
     X = [_times_factor(row.jacobian, factor) for row in rows]
     scaled = [{c: times(x, factor.inverse_pivots[c]) for c, x in row.items()} for row in X]
-    return System(rows, factor, X, scaled)
+    return System(rows, factor, X, scaled, layout_of(skeleton).single)
 
 
 class Setting(NamedTuple):
@@ -185,7 +190,7 @@ def solve_accelerations(
     u = system.factor.inward(driving)
     free = {c: times(x, system.factor.inverse_pivots[c]) for c, x in u.items()}
     r = [minus(b, sparse_dot(row, free)) for b, row in zip(target, system.X, strict=True)]
-    forces, missed = PseudoInverse(system.delassus).solve(r)
+    forces, missed = system.pseudo_inverse().solve(r)
     response = system.response(forces)
     z = {c: plus(x, response.get(c, 0.0)) for c, x in free.items()}
     return system.factor.outward(z), forces, [minus(0.0, x) for x in missed]
@@ -222,7 +227,7 @@ def project_velocity(
 
 def _jump(system: System, change: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
     """The change of nu that changes J nu by `change`, and the impulses behind it."""
-    impulses, _ = PseudoInverse(system.delassus).solve(change)
+    impulses, _ = system.pseudo_inverse().solve(change)
     return system.factor.outward(system.response(impulses)), impulses
 
 
@@ -281,7 +286,8 @@ def inverse_dynamics(
     # J^T forces = needed where there is no actuator: forces = A^T y with A A^T y = needed
     unactuated = unactuated_of(layout)
     A = columns_of(rows, unactuated)
-    y, missing = PseudoInverse(gram(A, A)).solve([needed[k] for k in unactuated])
+    inverse = PseudoInverse(gram(A, A), single=layout.single)
+    y, missing = inverse.solve([needed[k] for k in unactuated])
     forces = dense(transposed_product(A, y), len(rows))
     provided = dense(transposed_product(rows, forces), layout.nv)
     torques = [minus(needed[k], provided[k]) for k in actuated_of(layout)]

@@ -42,7 +42,7 @@ from linkwork.mechanics.constraints import (
 from linkwork.mechanics.joints import ZERO_TWIST
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.joints.kind import axes_across
-from linkwork.model.pose import Pose, snapped
+from linkwork.model.pose import Pose, rotation_and_position
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -108,8 +108,20 @@ def _group_rows(skeleton: Skeleton, group: Equations, state: State) -> list[Row]
     if isinstance(group, Coupling):
         return [_coupling_row(skeleton, group, state)]
     motion = _relative_motion(skeleton, group, state)
-    rows = _rolling_rows(group, motion) if group.radius is not None else _rows(group, motion)
+    rows = _frame_rows(group, motion)
     return rows if group.has_target else [replace(row, error=0.0) for row in rows]
+
+
+def _frame_rows(group: FrameEquations, motion: _RelativeMotion) -> list[Row]:
+    return _rolling_rows(group, motion) if group.radius is not None else _rows(group, motion)
+
+
+def directions(skeleton: Skeleton, group: FrameEquations, q: Scalars) -> list[SparseRow]:
+    """For each row, f and n of f . v + n . w in the axes of the reference, by index of (v, w)."""
+    motion = _relative_motion(skeleton, group, State(q))
+    units = {k: (axis, ZERO) for k, axis in enumerate(IDENTITY)}
+    units |= {3 + k: (ZERO, axis) for k, axis in enumerate(IDENTITY)}
+    return [row.jacobian for row in _frame_rows(group, replace(motion, columns=units))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,15 +262,24 @@ def _with_anchor(skeleton: Skeleton, anchor: Anchor) -> tuple[Skeleton, int]:
     """The robot with an anchor as its last frame, and the index of that."""
     assert anchor.frame is not None
     body, R, p = skeleton.frames[skeleton.layout.model.frame_index(anchor.frame)]
-    R_anchor, o = _rotation_and_position(anchor.pose)
+    R_anchor, o = rotation_and_position(anchor.pose)
     frame = (body, matmul(R, R_anchor), add(p, apply(R, o)))
     return replace(skeleton, frames=(*skeleton.frames, frame)), len(skeleton.frames)
 
 
-def _rotation_and_position(pose: Pose) -> tuple[Mat, Vec]:
-    rows = snapped(pose.matrix()[:3, :3]).tolist()
-    x, y, z = (tuple(float(v) + 0.0 for v in row) for row in rows)
-    return (x, y, z), pose.xyz  # pyright: ignore[reportReturnType]
+def anchor_pose(skeleton: Skeleton, q: Scalars, anchor: Anchor) -> tuple[Mat, Vec]:
+    """Rotation and position of an anchor in the world."""
+    if anchor.frame is None:
+        return rotation_and_position(anchor.pose)
+    skeleton, frame = _with_anchor(skeleton, anchor)
+    return _pose_in_world(skeleton, q, frame)
+
+
+def _pose_in_world(skeleton: Skeleton, q: Scalars, frame: int) -> tuple[Mat, Vec]:
+    pose = frame_pose(skeleton, q, frame)
+    R: Mat = tuple(tuple(row[:3]) for row in pose[:3])  # pyright: ignore[reportAssignmentType]
+    o: Vec = tuple(row[3] for row in pose[:3])  # pyright: ignore[reportAssignmentType]
+    return R, o
 
 
 def _motion_in_world(
@@ -266,10 +287,8 @@ def _motion_in_world(
 ) -> _RelativeMotion:
     """Motion of a frame relative to an anchor of the world."""
     q, nu, nu_dot = state
-    R_reference, o_reference = _rotation_and_position(reference)
-    pose = frame_pose(skeleton, q, frame)
-    R: Mat = tuple(tuple(row[:3]) for row in pose[:3])  # pyright: ignore[reportAssignmentType]
-    o: Vec = tuple(row[3] for row in pose[:3])  # pyright: ignore[reportAssignmentType]
+    R_reference, o_reference = rotation_and_position(reference)
+    R, o = _pose_in_world(skeleton, q, frame)
     base = base_of(skeleton.layout, q, "mixed")
     joints = path_poses(skeleton, q, skeleton.frames[frame][0])
     columns, of_base, _ = path_columns(skeleton, base, joints, frame, "mixed")

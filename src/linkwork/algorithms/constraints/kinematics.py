@@ -14,7 +14,7 @@ from linkwork.engine.symbolic.elimination import SparseRow, solved_positive_defi
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import Scalar, minus, times, total
+from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
 
 
 def constraint_error(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
@@ -52,7 +52,7 @@ def closing_step(
         skeleton: the robot.
         q: configuration to start from.
         free: (nv,) 1 for coordinates that may move, 0 for others, or weights between.
-        damping: (1,) added to the diagonal of J J^T, relative to it.
+        damping: (1,) added to the diagonal of J J^T, relative to its mean.
         velocity: in which a step of a floating base is written.
 
     Returns:
@@ -62,9 +62,13 @@ def closing_step(
     jacobian = [row.jacobian for row in rows]
     weighted = [{k: times(x, free[k]) for k, x in row.items()} for row in jacobian]
     G = gram(jacobian, weighted)
+    mean = times(1.0 / max(1, len(G)), total(*(row[k] for k, row in enumerate(G))))
+    added = times(damping[0], mean)
     for k, row in enumerate(G):
-        row[k] = times(row[k], 1.0 + damping[0])
-    y, _ = PseudoInverse(G).solve([row.error for row in rows])
+        row[k] = row[k] if is_zero(row[k]) else plus(row[k], added)
+    # without proximal steps: the next step corrects what is left
+    inverse = PseudoInverse(G, single=layout_of(skeleton).single)
+    y = inverse.solve_consistent([row.error for row in rows], 0)
     step = dense(transposed_product(weighted, y), skeleton.layout.nv)
     change = [minus(0.0, x) for x in step]
     return integrate(skeleton, q, change, (1.0,), velocity=velocity), [row.error for row in rows]

@@ -6,10 +6,15 @@ G. The proximal iteration
 
     (G + U) x_0 = r,    (G + U) x_k = U x_(k-1),    x = x_0 + x_1 + ... + x_K
 
-reduces the error in each eigenvector of U^-1 G, of eigenvalue s, by the factor 1 / (1 + s) a step.
-A step keeps what is in the null space of G: there, x_k is constant, and (K + 1) x_K is subtracted
-at the end. So x is the least-squares solution of least norm, in the norm of U; and U x_K is the
-part of r that no x can explain.
+reduces the error in each eigenvector of U^-1 G, of eigenvalue s, by the factor t = 1 / (1 + s) a
+step. A step keeps what is in the null space of G: there t = 1, and x_k is the large part r / U that
+shall not be in x. So the last terms get other weights w_k, such that
+
+    p(t) = w_0 + w_1 t + ... + w_K t^K,    p(1) = p'(1) = 0
+
+The second condition is needed as rounding errors of the factor change t = 1 by about 1e-16 / mu.
+So x is the least-squares solution of least norm, in the norm of U; and U x_K is the part of r that
+no x can explain.
 """
 
 from __future__ import annotations
@@ -21,12 +26,17 @@ from linkwork.engine.symbolic.elimination import ldl_factor
 from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
 
 # Relative size of U. Smaller values need fewer steps for badly conditioned systems, and leave more
-# rounding errors in the null space: about 1e-16 / MU of the part of r that nothing explains.
+# rounding errors: about 1e-16 / MU of the part of r that nothing explains. In single precision,
+# 1 + 1e-8 would be 1.
 MU = 1e-8
+MU_SINGLE = 1e-4
 # A row that is zero gets this fraction of the largest-scale regularization instead of none.
 FLOOR = 1e-8
-STEPS = 4  # error (MU * condition)^(STEPS + 1): 1e-10 for a condition of 1e6
-INVERSE_STEPS = 2  # of the matrix, which derivatives use
+# The steps add (MU * condition)^4 to the relative error: 1e-8 for a condition of 1e6.
+WEIGHTS = (1.0, 1.0, 1.0, 1.0, -14.0, 10.0)
+# Those of the matrix, which derivatives multiply with vectors that have no part in the null space:
+# p(1) = 0 is enough.
+WEIGHTS_OF_INVERSE = (1.0, 1.0, -2.0)
 
 
 class PseudoInverse:
@@ -34,13 +44,15 @@ class PseudoInverse:
 
     Args:
         G: (n, n), the lower triangle is read.
+        single: whether it is computed in single precision.
     """
 
-    def __init__(self, G: Sequence[Sequence[Scalar]]) -> None:
+    def __init__(self, G: Sequence[Sequence[Scalar]], *, single: bool = False) -> None:
         n = self.n = len(G)
         mean = times(1.0 / n, total(*(G[k][k] for k in range(n)))) if n else 0.0
         floor = times(FLOOR, mean)
-        self.U = [times(MU, plus(G[k][k], floor)) for k in range(n)]
+        mu = MU_SINGLE if single else MU
+        self.U = [times(mu, plus(G[k][k], floor)) for k in range(n)]
         regularized = [[*row[:k], plus(row[k], self.U[k])] for k, row in enumerate(G)]
         self.is_zero = [all(is_zero(G[max(k, j)][min(k, j)]) for j in range(n)) for k in range(n)]
         self._L, self._inverses = ldl_factor(regularized, self._reciprocal)
@@ -48,24 +60,41 @@ class PseudoInverse:
     def _reciprocal(self, pivot: Scalar, row: int) -> Scalar:
         return 0.0 if self.is_zero[row] else 1.0 / pivot
 
-    def solve(self, r: Sequence[Scalar], steps: int = STEPS) -> tuple[list[Scalar], list[Scalar]]:
+    def solve(
+        self, r: Sequence[Scalar], weights: Sequence[float] = WEIGHTS
+    ) -> tuple[list[Scalar], list[Scalar]]:
         """The solution of least norm, and the part of r that nothing explains."""
-        step = self._solve(r)
-        x = list(step)
-        for _ in range(steps):
-            step = self._solve([times(u, d) for u, d in zip(self.U, step, strict=True)])
-            x = [plus(a, b) for a, b in zip(x, step, strict=True)]
-        x = [minus(a, times(steps + 1.0, b)) for a, b in zip(x, step, strict=True)]
-        unexplained = [times(u, d) for u, d in zip(self.U, step, strict=True)]
+        x, last = self._iterated(r, weights)
+        unexplained = [times(u, d) for u, d in zip(self.U, last, strict=True)]
         for k in range(self.n):
             if self.is_zero[k]:
                 x[k], unexplained[k] = 0.0, r[k]
         return x, unexplained
 
+    def solve_consistent(self, r: Sequence[Scalar], steps: int) -> list[Scalar]:
+        """A solution for an r in the range of G: it may have any part in the null space of G.
+
+        With G = J J^T, J^T x does not depend on that part, nor on the part of r that is not in the
+        range. The error is (MU * condition)^(steps + 1).
+        """
+        x, _ = self._iterated(r, (1.0,) * (steps + 1))
+        return [0.0 if self.is_zero[k] else x[k] for k in range(self.n)]
+
+    def _iterated(
+        self, r: Sequence[Scalar], weights: Sequence[float]
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """The weighted sum of all x_k, and the last of them; the first weight is 1."""
+        step = self._solve(r)
+        x = list(step)
+        for weight in weights[1:]:
+            step = self._solve([times(u, d) for u, d in zip(self.U, step, strict=True)])
+            x = [plus(a, times(weight, b)) for a, b in zip(x, step, strict=True)]
+        return x, step
+
     def inverse(self) -> Matrix:
         """(n, n) the pseudo-inverse of G."""
         units = [[1.0 if i == k else 0.0 for i in range(self.n)] for k in range(self.n)]
-        columns = [self.solve(unit, INVERSE_STEPS)[0] for unit in units]
+        columns = [self.solve(unit, WEIGHTS_OF_INVERSE)[0] for unit in units]
         return [[columns[max(i, j)][min(i, j)] for j in range(self.n)] for i in range(self.n)]
 
     def _solve(self, r: Sequence[Scalar]) -> list[Scalar]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.bridges.casadi.machine_code import compiled_function
 from linkwork.bridges.casadi.sx import as_matrix, casadi_package, matrix_shape, name_of, sx_function
-from linkwork.bridges.methods import Bridged, call
+from linkwork.bridges.methods import Bridged, BridgedConstrainedKinDyn, BridgedKinDyn, call
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic.program import Port
@@ -74,12 +74,8 @@ def _rollout(rollout: Rollout, steps: int | None, compiled: bool) -> Any:
     )
 
 
-class KinDyn(Bridged):
-    """The functions of `linkwork.KinDyn` for CasADi's SX, MX and DM.
-
-    Takes the arguments of `linkwork.KinDyn`, and `compiled` as in `wrap`, for all its functions.
-    Arrays with three axes are returned as vertically stacked matrices.
-    """
+class Functions(Bridged):
+    """A robot whose functions take and return SX, MX and DM."""
 
     _OWN_OPTIONS = ("compiled",)
     compiled: bool
@@ -119,10 +115,34 @@ class KinDyn(Bridged):
         return casadi_package().DM(np.asarray(array, dtype=float))
 
 
+class KinDyn(Functions, BridgedKinDyn):
+    """The functions of `linkwork.KinDyn` for CasADi's SX, MX and DM.
+
+    Takes the arguments of `linkwork.KinDyn`, and `compiled` as in `wrap`, for all its functions.
+    Arrays with three axes are returned as vertically stacked matrices.
+    """
+
+
+class ConstrainedKinDyn(Functions, BridgedConstrainedKinDyn):
+    """The functions of `linkwork.ConstrainedKinDyn` for CasADi's SX, MX and DM.
+
+    `KinDyn.constrained` creates it, with its option `compiled`.
+    """
+
+    def forces_of(self, name: str, q: Any, forces: Any, **named: Any) -> Any:
+        """(6, n) the wrenches of n columns; see `linkwork.ConstrainedKinDyn.forces_of`."""
+        index = self.numpy._wrench_index(name)  # pyright: ignore[reportPrivateUsage]
+        wrenches = self.constraint_wrenches(q, forces, **named)
+        return casadi_package().reshape(wrenches[index, :], 6, -1)
+
+
+Functions._CLASSES = KinDyn, ConstrainedKinDyn  # pyright: ignore[reportPrivateUsage]
+
+
 class Method:
     """A method of `KinDyn`: a CasADi function with the arguments of the NumPy method."""
 
-    def __init__(self, robot: KinDyn, kernel: Kernel) -> None:
+    def __init__(self, robot: Functions, kernel: Kernel) -> None:
         self._robot, self._kernel = robot, kernel
 
     def __call__(self, *args: Any, **named: Any) -> Any:

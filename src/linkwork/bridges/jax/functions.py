@@ -28,7 +28,7 @@ from linkwork.bridges.jax.primitive import (
     laid_out,
     precision,
 )
-from linkwork.bridges.methods import Bridged, call
+from linkwork.bridges.methods import Bridged, BridgedConstrainedKinDyn, BridgedKinDyn, call
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.kernel.rollout_inputs import assign
@@ -190,21 +190,8 @@ class RolloutFunction:
         return [jnp.concatenate([first[None], later]) for first, later in pairs]
 
 
-class KinDyn(Bridged):
-    """Every quantity of one robot, as functions of JAX arrays.
-
-    The methods, their arguments, shapes and conventions are those of `linkwork.KinDyn`, without
-    `out` and `threads`.
-
-    Args:
-        model: the robot.
-        base: the link or frame whose pose and velocity are those of the base; the model's default
-            if not given.
-        backend: "cpu" calls compiled kernels where the arrays are on the CPU; "xla" inlines the
-            operations into the XLA program, which takes long to compile. On other devices they are
-            always inlined.
-        options: those of `linkwork.KinDyn`.
-    """
+class Functions(Bridged):
+    """A robot whose functions take and return JAX arrays."""
 
     def __init__(
         self, model: Any, base: str | None = None, *, backend: str = "cpu", **options: Any
@@ -232,6 +219,34 @@ class KinDyn(Bridged):
         return jnp.asarray(array)
 
 
+class KinDyn(Functions, BridgedKinDyn):
+    """Every quantity of one robot, as functions of JAX arrays.
+
+    The methods, their arguments, shapes and conventions are those of `linkwork.KinDyn`, without
+    `out` and `threads`.
+
+    Args:
+        model: the robot.
+        base: the link or frame whose pose and velocity are those of the base; the model's default
+            if not given.
+        backend: "cpu" calls compiled kernels where the arrays are on the CPU; "xla" inlines the
+            operations into the XLA program, which takes long to compile. On other devices they are
+            always inlined.
+        options: those of `linkwork.KinDyn`.
+    """
+
+
+class ConstrainedKinDyn(Functions, BridgedConstrainedKinDyn):
+    """A robot with closed loops and contacts, as functions of JAX arrays.
+
+    The methods, their arguments, shapes and conventions are those of `linkwork.ConstrainedKinDyn`,
+    without `out` and `threads`. `KinDyn.constrained` creates it.
+    """
+
+
+Functions._CLASSES = KinDyn, ConstrainedKinDyn  # pyright: ignore[reportPrivateUsage]
+
+
 def wrap(kernel: Any, backend: str = "cpu") -> Any:
     """Convert a kernel to a function of JAX arrays.
 
@@ -250,7 +265,7 @@ def wrap(kernel: Any, backend: str = "cpu") -> Any:
     return Function(kernel, chosen)
 
 
-for _public in (KinDyn, wrap):
+for _public in (KinDyn, ConstrainedKinDyn, wrap):
     _public.__module__ = "linkwork.jax"  # the name in messages and pickles
 
 

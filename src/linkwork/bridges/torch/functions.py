@@ -10,7 +10,14 @@ import torch
 from torch import Tensor
 
 from linkwork.bridges.derived_kernels import in_precision
-from linkwork.bridges.methods import METHODS, Bridged, call, documented, is_attribute
+from linkwork.bridges.methods import (
+    Bridged,
+    BridgedConstrainedKinDyn,
+    BridgedKinDyn,
+    call,
+    documented,
+    is_attribute,
+)
 from linkwork.bridges.torch.autograd import result_in_graph, result_of, token_of
 from linkwork.bridges.torch.operators import KernelOperator, Operator
 from linkwork.bridges.torch.rollout import TorchRollout
@@ -206,13 +213,9 @@ def wrap(kernel: Any, replay: bool = False) -> Any:
     return TorchKernel(lambda: kernel, replay=replay)
 
 
-class KinDyn(Bridged):
-    """Every quantity of one robot, as functions of PyTorch tensors with derivatives.
+class Functions(Bridged):
+    """A robot whose functions take and return tensors."""
 
-    Options, methods and conventions are those of `linkwork.KinDyn`, with tensors in and out.
-    """
-
-    __module__ = "linkwork.torch"
     _OWN_OPTIONS = ("replay",)
     replay: bool
 
@@ -224,9 +227,9 @@ class KinDyn(Bridged):
             options["dtype"] = NUMPY_TYPES.get(dtype, dtype)
         super().__init__(model, base, **options)
         self.__dict__["replay"] = bool(replay)
-        for name, method in METHODS.items():  # now, as `torch.compile` cannot create them
+        for name, method in self._METHODS.items():  # now, as `torch.compile` cannot create them
             if is_attribute(method):
-                create: Any = partial(self.numpy._of, name)  # pyright: ignore[reportPrivateUsage]
+                create: Any = partial(self.numpy.function, name)
                 self.__dict__[name] = documented(TorchKernel(create, replay=replay), method)
 
     def _wrapped(self, kernel: Kernel) -> TorchKernel:
@@ -249,3 +252,25 @@ class KinDyn(Bridged):
         return super()._of(*request)._plan(dtype, count, names, frames)
 
     _plan._dynamo_marked_constant = True  # pyright: ignore
+
+
+class KinDyn(Functions, BridgedKinDyn):
+    """Every quantity of one robot, as functions of PyTorch tensors with derivatives.
+
+    Options, methods and conventions are those of `linkwork.KinDyn`, with tensors in and out.
+    """
+
+    __module__ = "linkwork.torch"
+
+
+class ConstrainedKinDyn(Functions, BridgedConstrainedKinDyn):
+    """A robot with closed loops and contacts, as functions of PyTorch tensors with derivatives.
+
+    Options, methods and conventions are those of `linkwork.ConstrainedKinDyn`, with tensors in and
+    out. `KinDyn.constrained` creates it.
+    """
+
+    __module__ = "linkwork.torch"
+
+
+Functions._CLASSES = KinDyn, ConstrainedKinDyn  # pyright: ignore[reportPrivateUsage]

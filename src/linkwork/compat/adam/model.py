@@ -5,6 +5,7 @@ Frames   links without `<inertial>` (in MuJoCo: without mass) that end the tree 
          and sites
 Joints   those of the file, and a fixed one for each site. Listed joints move, in the order of the
          list; other movable joints are locked at 0. Mimic is ignored: such joints move freely.
+         Equality constraints of MuJoCo are left out with a warning
 Root     the link that is the child of no joint; in a MuJoCo model its one top-level body
 Tree     from the current root; joints between it and the root of the file are reversed
 Names    unnamed parts of a MuJoCo model have adam's names: body_4, joint_2, site_0, a_to_b_fixed
@@ -29,12 +30,15 @@ from linkwork.compat.adam.parts import Node as Node  # noqa: PLC0414 - a name of
 from linkwork.compat.mujoco.read import read_and_warn
 from linkwork.engine.cached_property import cached_property
 from linkwork.errors import (
+    Finding,
     LinkworkError,
     MissingPackageError,
     NameNotFoundError,
+    listed,
     model_error,
     name_not_found,
     shown,
+    warn_of,
 )
 from linkwork.io.load import load
 from linkwork.io.mjcf.names import Names, names_of
@@ -43,6 +47,7 @@ from linkwork.io.mjcf.reader import is_mjcf
 from linkwork.io.urdf.writer import dump_urdf
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import read_source
+from linkwork.model.constraints import require_tree
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model as SourceModel
 from linkwork.model.parts import Frame, Joint, Link
@@ -68,7 +73,7 @@ class MissingFeatureError(LinkworkError, NotImplementedError):
 
 def usd_error(hint: str) -> MissingFeatureError:
     """Build the error of a method that reads or writes USD."""
-    return MissingFeatureError(f"linkwork neither reads nor writes USD files; {hint}")
+    return MissingFeatureError(f"this method of adam for USD files is not available; {hint}")
 
 
 @dataclass(frozen=True)
@@ -297,6 +302,7 @@ def read_description(description: Any) -> AdamModel:
     if is_mujoco_model(description):
         return _from_mujoco(description)
     if isinstance(description, SourceModel):
+        require_tree(description, "adam has trees of links only")
         return _from_model(description)
     if isinstance(description, (str, bytes, PathLike)):
         return _from_file(description)
@@ -349,7 +355,7 @@ def _from_model(source: SourceModel) -> AdamModel:
 
 
 def _from_file(description: str | bytes | PathLike[str]) -> AdamModel:
-    source = load(description, mimic=False)
+    source = _without_constraints(load(description, mimic=False))
     text = read_source(description)
     if is_mjcf(text):
         return _from_model(source)
@@ -376,7 +382,7 @@ def _limits_in(limit: Any) -> AdamLimits:
 
 def _from_mujoco(mj_model: Any) -> AdamModel:
     names = _adam_names_of(mj_model)
-    source = read_and_warn(mj_model, mimic=False, names=names)
+    source = _without_constraints(read_and_warn(mj_model, mimic=False, names=names))
     parents = enumerate(mj_model.body_parentid.tolist())
     tops = [names.bodies[body] for body, parent in parents if body and not parent]
     if len(tops) != 1:
@@ -394,6 +400,15 @@ def _from_mujoco(mj_model: Any) -> AdamModel:
     bare = _ends(source, [link.name for link in source.links if not link.inertia.mass])
     types = {joint.name: joint.kind for joint in source.joints}
     return AdamModel(source, tops[0], [], bare - set(outside), frozenset(outside), types)
+
+
+def _without_constraints(model: SourceModel) -> SourceModel:
+    """A robot of MJCF as adam reads it, without equality constraints; a warning lists them."""
+    if not model.constraints:
+        return model
+    names = listed([constraint.name for constraint in model.constraints])
+    warn_of([Finding("warning", "", f"left out: equality constraints, as in adam: {names}")])
+    return replace(model, constraints=())
 
 
 def _ends(model: SourceModel, links: Iterable[str]) -> frozenset[str]:

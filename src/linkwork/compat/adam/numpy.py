@@ -121,13 +121,13 @@ class KinDynComputations:
 
     @classmethod
     def from_usd(cls, *args: Any, **kwargs: Any) -> Self:
-        """Raise: linkwork does not read USD.
+        """Raise: pass the model of `linkwork.load` instead.
 
         Raises:
             NotImplementedError: always.
         """
         del args, kwargs
-        raise usd_error("convert the robot to URDF and use from_urdf")
+        raise usd_error("pass linkwork.load(path) to the class")
 
     from_usd_stage = from_usd
 

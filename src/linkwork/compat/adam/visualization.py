@@ -28,9 +28,9 @@ from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRange
 from linkwork.model.geometry import Material, Shape
 from linkwork.viewer.colors import Rgb
 from linkwork.viewer.drawing import drawing_of_shapes
-from linkwork.viewer.robot import UNLIMITED_ANGLE, UNLIMITED_LENGTH
 from linkwork.viewer.scene import add_surface, node, place
 from linkwork.viewer.server import FIRST_PORT, LOCAL, open_server
+from linkwork.viewer.sliders import UNLIMITED_ANGLE, UNLIMITED_LENGTH
 
 GRAY: Rgb = (160, 160, 160)  # color of visuals without a color
 GROUND_LINES: Rgb = (214, 217, 223)

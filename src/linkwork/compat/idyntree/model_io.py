@@ -38,7 +38,7 @@ class ModelParserOptions(Partial):
 class ModelLoader(Partial):
     """Loads robots, and stores the one loaded last.
 
-    `filetype` is not used: the format, URDF or MJCF, is detected from the contents.
+    `filetype` is not used: the format, URDF, SDF or MJCF, is detected from the contents.
     """
 
     def __init__(self) -> None:

@@ -19,6 +19,10 @@ Jacobians    rows [linear; angular], in the axes of the base, at the origin of t
 RobWork itself is not needed. docs/from_robwork.md lists the differences.
 """
 
+from linkwork.compat.robwork.collisions import CollisionDetector as CollisionDetector
+from linkwork.compat.robwork.collisions import (
+    CollisionDetectorQueryResult as CollisionDetectorQueryResult,
+)
 from linkwork.compat.robwork.devices import CompositeDevice as CompositeDevice
 from linkwork.compat.robwork.devices import Device as Device
 from linkwork.compat.robwork.devices import JacobianCalculator as JacobianCalculator

@@ -13,6 +13,8 @@ class Lanes:
     scalar: str = "double"  # or "float": the name in C and in LLVM IR
     # Whether instructions are shorter for memory close to an address in a register, as on x86.
     short_offsets: bool = False
+    # Whether a block of W rows is stored element by element: element k of row l at k W + l.
+    columns: bool = False
 
     @property
     def item(self) -> int:

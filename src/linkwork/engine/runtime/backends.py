@@ -57,6 +57,7 @@ class Form:
     width: int = 1
     scalar: str = "double"  # or "float"
     has_checks: bool = False  # whether code of several rows checks that large matrices are finite
+    columns: bool = False  # whether code of several rows stores them as `Lanes.columns` says
 
 
 class FunctionBackend(ABC):
@@ -128,7 +129,7 @@ class LlvmBackend(ObjectBackend):
         """Print LLVM IR."""
         is_checked = form.has_checks and form.width > 1
         checked = checked_results(program) if is_checked else ()
-        lanes = Lanes(form.width, form.scalar, has_short_offsets())
+        lanes = Lanes(form.width, form.scalar, has_short_offsets(), form.columns)
         return emit_llvm(program, "f", lanes, checked=checked)
 
     def compile(self, text: str, level: int) -> bytes:

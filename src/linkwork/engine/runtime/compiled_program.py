@@ -73,6 +73,7 @@ class CompiledProgram:
         key: str | None = None,
         scalar: str = "double",
         has_checks: bool = False,
+        columns: bool = False,
         column_function: ColumnFunction | None = None,
     ) -> None:
         """Prepare a program; it is traced and compiled when it is first needed.
@@ -84,6 +85,7 @@ class CompiledProgram:
             key: identifies the program in the disk cache.
             scalar: "double" or "float".
             has_checks: whether code of several rows checks that large matrices are finite.
+            columns: whether code of several rows stores them as `Lanes.columns` says.
             column_function: computes in place of machine code, for programs too long to compile.
         """
         self.name = name
@@ -96,7 +98,7 @@ class CompiledProgram:
         self.failure = "" if column_function is None else "the program is too long to compile"
         self.cached_program: Program | None = None
         self._use = use
-        self._scalar, self._has_checks = scalar, has_checks
+        self._scalar, self._has_checks, self._columns = scalar, has_checks, columns
         self._backend = ""  # the name of the backend, once it is chosen
         self._operations = 0  # operations of a row, once there is code
         self._process = 0  # id of the process in which a background job compiles the fast code
@@ -238,7 +240,8 @@ class CompiledProgram:
 
     def emit(self, width: int) -> str:
         """Return the source of code that computes `width` rows at a time."""
-        return self._object_backend.emit(self.program, Form(width, self._scalar, self._has_checks))
+        form = Form(width, self._scalar, self._has_checks, self._columns and width > 1)
+        return self._object_backend.emit(self.program, form)
 
     def compile_fast(self, width: int, compiler: Callable[[str, int], bytes]) -> bytes:
         """Compile fast code of `width` rows, and store it on disk."""
@@ -330,7 +333,8 @@ class CompiledProgram:
     def cache_key(self, width: int) -> str:
         """Return the key of code of `width` rows."""
         identity = self._object_backend.identity
-        text = "|".join((__version__, identity, self._scalar, str(width), self.identity))
+        layout = f"{width} columns" if self._columns and width > 1 else str(width)
+        text = "|".join((__version__, identity, self._scalar, layout, self.identity))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property

@@ -7,6 +7,9 @@ Joints     MuJoCo moves a body by each of its joints, one after the other, about
                parent_H_body = body_pos, body_quat, then T(p1) M1 T(-p1) T(p2) M2 T(-p2) ...
 
            Each M becomes one joint, with a massless link after each but the last
+Actuated   hinges and slides that actuators drive, if all drive such joints; if one
+           drives a dependent joint, the leader
+Actuators  those of hinges, slides and balls, with their gears; see `actuators_of`
 Position   theta = qpos - qpos0 for hinges and slides, so limits are shifted by qpos0 too
 Visual     geoms that MuJoCo's viewer draws by default: the groups 0, 1 and 2
 Collision  geoms with contacts: contype or conaffinity is not 0
@@ -18,7 +21,7 @@ Ignored    planes, height fields, ellipsoids and signed distance fields, for whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -27,9 +30,23 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, concerning, model_error
+from linkwork.io.mjcf.equalities import equality_constraints
 from linkwork.io.mjcf.names import Names, names_of
-from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of, name_in_enum, name_in_file
-from linkwork.io.mjcf.unsupported import equality_mimics, unsupported_findings
+from linkwork.io.mjcf.package import (
+    MjModel,
+    is_disabled,
+    kind_of,
+    name_in_enum,
+    name_in_file,
+    pose_of,
+)
+from linkwork.io.mjcf.unsupported import (
+    actuators_of,
+    driven_joints,
+    equality_mimics,
+    unsupported_findings,
+)
+from linkwork.model.configurations import Configuration
 from linkwork.model.geometry import (
     Box,
     Capsule,
@@ -53,6 +70,7 @@ def read_mjmodel(
     mj: MjModel,
     *,
     mimic: bool = True,
+    constraints: bool = True,
     name: str | None = None,
     folder: str | None = None,
     names: Names | None = None,
@@ -61,7 +79,9 @@ def read_mjmodel(
 
     Args:
         mj: a `mujoco.MjModel`.
-        mimic: whether linear joint equalities make joints depend on others.
+        mimic: whether linear joint equalities make joints depend on others; if not, these joints
+            move independently.
+        constraints: whether other equalities become constraints of the robot.
         name: name of the robot; default that of the model.
         folder: folder of the files that the model refers to.
         names: names of all parts; default those of `names_of`.
@@ -73,9 +93,9 @@ def read_mjmodel(
         raise model_error(NO_BODIES)
     names = names or names_of(mj)
     base = floating_body(mj)
-    followers, unsupported = (
-        equality_mimics(mj, names) if mimic and not is_disabled(mj, "equality") else ({}, [])
-    )
+    has_equalities = not is_disabled(mj, "equality")
+    followers, mimicking = equality_mimics(mj, names) if has_equalities else ({}, set())
+    motors = driven_joints(mj, mimicking if mimic else ())
     shapes = shapes_of(mj, folder)
     first = 0 if base is None else base
     present = range(first, mj.nbody)
@@ -86,7 +106,7 @@ def read_mjmodel(
             joint
             for body in present
             if body != first
-            for joint in _joints(mj, names, body, followers)
+            for joint in _joints(mj, names, body, followers if mimic else {}, motors)
         ),
         frames=tuple(
             Frame(
@@ -97,8 +117,43 @@ def read_mjmodel(
             for site, body in enumerate(mj.site_bodyid.tolist())
             if body in present
         ),
+        constraints=tuple(equality_constraints(mj, names, base, mimicking))
+        if constraints and has_equalities
+        else (),
     )
-    return model, (*unsupported, *unsupported_findings(mj, names, base))
+    actuators, undriven = actuators_of(mj, names)
+    configurations = _keyframes(mj, names, model, base)
+    model = replace(model, configurations=configurations, actuators=actuators)
+    return model, (*unsupported_findings(mj, names, base), *undriven)
+
+
+def _keyframes(
+    mj: MjModel, names: Names, model: Model, base: int | None
+) -> tuple[Configuration, ...]:
+    """The keyframes as named configurations; `key_0` and so on if they have no name.
+
+    Quaternions have the same order of entries in MuJoCo. Dependent joints have no position.
+    """
+    configurations: list[Configuration] = []
+    for key, qpos in enumerate(mj.key_qpos):
+        positions: dict[str, Array] = {}
+        pose = IDENTITY
+        for joint, start in enumerate(mj.jnt_qposadr.tolist()):
+            if base is not None and mj.jnt_bodyid[joint] == base:
+                pose = pose_of(qpos[start : start + 3], qpos[start + 3 : start + 7])
+                continue
+            part = model.joint(names.joints[joint])
+            if part.nq:
+                neutral = mj.qpos0[start] if part.nq == 1 else 0.0
+                positions[part.name] = qpos[start : start + part.nq] - neutral
+        one = Configuration(
+            name=name_in_file(mj, "key", key) or f"key_{key}",
+            positions=positions,  # pyright: ignore[reportArgumentType] - a mapping is accepted
+            link=None if base is None else names.bodies[base],
+            world_H_link=pose,
+        )
+        configurations.append(one)
+    return tuple(configurations)
 
 
 def floating_body(mj: MjModel) -> int | None:
@@ -108,11 +163,6 @@ def floating_body(mj: MjModel) -> int | None:
         return None
     free = kind_of(mj, int(mj.body_jntadr[top[0]])) == "floating"
     return int(top[0]) if free else None
-
-
-def pose_of(xyz: Array, wxyz: Array) -> Pose:
-    """Convert a position and a quaternion of MuJoCo to a pose."""
-    return as_pose(se3.pose(quat.to_rotation(quat.normalize(wxyz)), xyz))
 
 
 def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
@@ -137,7 +187,13 @@ def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
     return [*between, body_link]
 
 
-def _joints(mj: MjModel, names: Names, body: int, followers: dict[int, Mimic]) -> list[Joint]:
+def _joints(
+    mj: MjModel,
+    names: Names,
+    body: int,
+    followers: dict[int, Mimic],
+    motors: Collection[int] | None,
+) -> list[Joint]:
     """The joints of a body in order, or a fixed joint if it has none."""
     previous = names.bodies[int(mj.body_parentid[body])]
     mount = pose_of(mj.body_pos[body], mj.body_quat[body])
@@ -157,7 +213,9 @@ def _joints(mj: MjModel, names: Names, body: int, followers: dict[int, Mimic]) -
     for joint in range(start, start + count):
         after = names.between.get(joint, names.bodies[body])
         moving = _joint(mj, names, joint, (previous, after), mount)
-        chain.append(replace(moving, mimic=followers.get(joint)))
+        depends = followers.get(joint)
+        actuated = None if motors is None or depends else joint in motors
+        chain.append(replace(moving, mimic=depends, actuated=actuated))
         previous, mount = after, IDENTITY
     return chain
 

@@ -1,11 +1,14 @@
-"""Access to the optional package `mujoco`, which is imported on first use."""
+"""Access to the optional package `mujoco`, which is imported on first use, and to its values."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, missing_package, shown
+from linkwork.model.pose import Pose, as_pose
+from linkwork.spatial.source import quat, se3
 
 MjModel: TypeAlias = Any  # mujoco.MjModel; the package has no type stubs
 
@@ -46,6 +49,11 @@ def name_in_file(mj: MjModel, kind: str, index: int) -> str:
     mujoco = import_mujoco()
     name = mujoco.mj_id2name(mj, mujoco.mju_str2Type(kind), index)
     return name if name and name.strip() else ""
+
+
+def pose_of(xyz: Array, wxyz: Array) -> Pose:
+    """Convert a position and a quaternion of MuJoCo to a pose."""
+    return as_pose(se3.pose(quat.to_rotation(quat.normalize(wxyz)), xyz))
 
 
 # Flags that disable others too. Older versions of MuJoCo have `passive` instead of two flags.

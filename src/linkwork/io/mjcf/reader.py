@@ -19,21 +19,19 @@ from linkwork.io.mjcf.include import check_files, included_by
 from linkwork.io.mjcf.model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf.package import MjModel, import_mujoco
 from linkwork.io.mjcf.unsupported import gravity_findings
-from linkwork.io.xml.source import Reading, Source, source_parse_error
+from linkwork.io.xml.source import Reading, Source, first_tag, source_parse_error
 
 UNNAMED = "MuJoCo Model"  # MuJoCo's name for a model without a name
 
 INCLUDED = "mujocoinclude"  # the root element of a file that others include
 
-_TAG = re.compile(r"<([^\s/>]+)")
-_PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*", re.DOTALL)
 _LINE = re.compile(r"[Ll]ine(?: number=|:? )(\d+)")
 _lock = threading.Lock()  # a process has one warning handler
 
 
 def is_mjcf(source: Source) -> bool:
     """Whether the root element of a document is `<mujoco>` or `<mujocoinclude>`."""
-    return _first_tag(source) in ("mujoco", INCLUDED)
+    return first_tag(source) in ("mujoco", INCLUDED)
 
 
 def read_mjcf(
@@ -53,7 +51,7 @@ def read_mjcf(
         MissingPackageError: MuJoCo is not installed.
     """
     del package_dirs, repair
-    if _first_tag(source) == INCLUDED:
+    if first_tag(source) == INCLUDED:
         message = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
         raise source_parse_error(source.name, message + included_by(source.path))
     check_files(source)
@@ -79,12 +77,6 @@ def read_mjcf(
         ]
         return Reading(None, (*errors, *warnings))
     return Reading(model, (*warnings, *findings, *gravity_findings(mj)))
-
-
-def _first_tag(source: Source) -> str:
-    prolog = _PROLOG.match(source.text)
-    tag = _TAG.match(source.text, prolog.end() if prolog else 0)
-    return tag.group(1) if tag else ""
 
 
 def _compile(mujoco: Any, source: Source) -> MjModel:

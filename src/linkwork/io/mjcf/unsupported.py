@@ -1,53 +1,109 @@
 """Elements of a MuJoCo model beyond a tree of rigid bodies: converted, or reported as left out.
 
 A joint equality with the polynomial a0 + a1 x makes the first joint depend on the second; MuJoCo
-measures both from qpos0, as linkwork does. Everything else that affects the motion is left out with
-a warning. Contacts, actuators and sensors are left out without a warning, because they are not
-part of a robot model.
+measures both from qpos0, as linkwork does. Other equalities become constraints (`equalities`), but
+not those of tendons and flexes. Everything else that affects the motion is left out with a warning.
+Contacts, sensors and the properties of actuators are left out without a warning, because they are
+not part of a robot model; which joints have actuators is (`driven_joints`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, listed
+from linkwork.io.mjcf.equalities import (
+    SUPPORTED,
+    active_equalities,
+    equality_kind,
+    is_ineffective,
+)
 from linkwork.io.mjcf.names import Names
 from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of, name_in_enum, name_in_file
+from linkwork.model.actuators import Actuator
 from linkwork.model.parts import Mimic
 
 EARTH = (0.0, 0.0, -9.81)
 EARTH_ROUNDING = 0.02  # [m/s^2] covers the values in use: 9.8, 9.80665, 9.81
 
 
-def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], list[Finding]]:
-    """The dependent joints by id, and findings about joint equalities that are not supported."""
+def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], set[int]]:
+    """The dependent joints by id, and the ids of the equalities that they come from.
+
+    The polynomial is linear, no joint depends on two others, and none on itself in a cycle.
+    """
     mimics: dict[int, Mimic] = {}
     leader: dict[int, int] = {}
-    unsupported: list[Finding] = []
-    for equality in range(mj.neq):
-        if _kind(mj, equality) != "joint" or not mj.eq_active0[equality]:
+    equalities: set[int] = set()
+    for equality in active_equalities(mj):
+        if equality_kind(mj, equality) != "joint":
             continue
         first, second = int(mj.eq_obj1id[equality]), int(mj.eq_obj2id[equality])
         a0, a1, *higher = mj.eq_data[equality][:5].tolist()
-        reason = ""
-        if second < 0:
-            reason = "it fixes the position of a joint"
-        elif any(higher):
-            reason = "its polynomial is not linear"
-        elif first in mimics:
-            reason = f"joint {names.joints[first]!r} already depends on another joint"
-        elif _leads_to(leader, second, first):
-            reason = "it closes a cycle"
-        if reason:
-            element = f"equality of joint {names.joints[first]!r}"
-            unsupported.append(Finding("warning", element, f"left out: {reason}"))
+        if second < 0 or any(higher) or first in mimics or _leads_to(leader, second, first):
+            continue
+        mimics[first] = Mimic(joint=names.joints[second], multiplier=a1, offset=a0)
+        leader[first] = second
+        equalities.add(equality)
+    return mimics, equalities
+
+
+def driven_joints(mj: MjModel, mimicking: Collection[int]) -> set[int] | None:
+    """The ids of the joints with actuators; None if some actuator drives something else.
+
+    None also if there are no actuators.
+
+    Args:
+        mj: a `mujoco.MjModel`.
+        mimicking: ids of the equalities that make joints depend on others.
+    """
+    leader = {int(mj.eq_obj1id[k]): int(mj.eq_obj2id[k]) for k in mimicking}
+    driven: set[int] = set()
+    if not len(mj.actuator_trntype):
+        return None
+    for kind, (joint, _) in zip(mj.actuator_trntype, mj.actuator_trnid, strict=True):
+        if name_in_enum("mjtTrn", kind) not in ("mjTRN_JOINT", "mjTRN_JOINTINPARENT"):
+            return None
+        if kind_of(mj, int(joint)) not in ("revolute", "prismatic"):
+            return None
+        driven.add(int(joint))
+    while dependent := driven & set(leader):
+        driven = driven - dependent | {leader[joint] for joint in dependent}
+    return driven
+
+
+def actuators_of(mj: MjModel, names: Names) -> tuple[tuple[Actuator, ...], list[Finding]]:
+    """The actuators with constant gears, and a note about the others.
+
+    The moment arms of tendons, sites, cranks and bodies depend on the configuration, and so do
+    those of free joints, and of ball joints in the axes of their parents.
+    """
+    count = len(mj.actuator_trntype)
+    given = [name_in_file(mj, "actuator", index) for index in range(count)]
+    actuators: list[Actuator] = []
+    others: list[str] = []
+    for index, kind in enumerate(mj.actuator_trntype):
+        transmission, joint = name_in_enum("mjtTrn", kind), int(mj.actuator_trnid[index, 0])
+        on_joint = transmission in ("mjTRN_JOINT", "mjTRN_JOINTINPARENT")
+        moved = kind_of(mj, joint) if on_joint else ""
+        name = given[index] or f"actuator_{index}"
+        while not given[index] and name in given:
+            name += "_"
+        if moved in ("revolute", "prismatic"):
+            size = 1
+        elif moved == "spherical" and transmission == "mjTRN_JOINT":
+            size = 3
         else:
-            mimics[first] = Mimic(joint=names.joints[second], multiplier=a1, offset=a0)
-            leader[first] = second
-    return mimics, unsupported
+            others.append(name)
+            continue
+        gear = tuple(mj.actuator_gear[index, :size].tolist())
+        actuators.append(Actuator(name=name, joint=names.joints[joint], gear=gear))
+    text = "actuators without a constant gear are left out: those of tendons, sites, cranks, bodies"
+    text += f" and free joints: {listed(others)}"
+    return tuple(actuators), [Finding("note", "", text)] if others else []
 
 
 def unsupported_findings(mj: MjModel, names: Names, base: int | None) -> list[Finding]:
@@ -69,7 +125,11 @@ def gravity_findings(mj: MjModel) -> list[Finding]:
 
     A `Model` has no gravity, so it must be passed to `KinDyn`.
     """
-    gravity = gravity_of(mj)
+    return left_out_gravity(gravity_of(mj))
+
+
+def left_out_gravity(gravity: Sequence[float]) -> list[Finding]:
+    """A warning about a gravity that differs from the default of `KinDyn`."""
     if np.abs(np.subtract(gravity, EARTH)).max() <= EARTH_ROUNDING:
         return []
     vector = ", ".join(f"{x:g}" for x in gravity)
@@ -82,21 +142,21 @@ def gravity_of(mj: MjModel) -> tuple[float, ...]:
     return (0.0, 0.0, 0.0) if is_disabled(mj, "gravity") else tuple(mj.opt.gravity.tolist())
 
 
-def _kind(mj: MjModel, equality: int) -> str:
-    return name_in_enum("mjtEq", mj.eq_type[equality]).removeprefix("mjEQ_").lower()
-
-
 def _unsupported_equalities(mj: MjModel) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
     if is_disabled(mj, "equality"):
         return
-    for equality in range(mj.neq):
-        kind = _kind(mj, equality)
-        if kind != "joint" and mj.eq_active0[equality]:
-            name = name_in_file(mj, "equality", equality) or f"without a name, index {equality}"
+    for equality in active_equalities(mj):
+        kind = equality_kind(mj, equality)
+        if kind not in SUPPORTED:
+            name = _equality_name(mj, equality)
             kinds.setdefault(kind, []).append(name)
     for kind, several in kinds.items():
         yield f"equality constraints of type {kind}: {listed(several)}"
+
+
+def _equality_name(mj: MjModel, equality: int) -> str:
+    return name_in_file(mj, "equality", equality) or f"without a name, index {equality}"
 
 
 def _unsupported_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
@@ -170,8 +230,20 @@ def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
     if base is not None and (mj.site_bodyid == 0).any():
         sites = _listed(names.sites, mj.site_bodyid == 0)
         yield f"sites of the world are left out, because it is not a link of the robot: {sites}"
+    if not is_disabled(mj, "equality"):
+        yield from _notes_of_equalities(mj)
     if is_disabled(mj, "limit") and mj.jnt_limited.any():
         yield "the flag that disables joint limits is ignored; the model has these limits"
+
+
+def _notes_of_equalities(mj: MjModel) -> Iterator[str]:
+    supported = [k for k in active_equalities(mj) if equality_kind(mj, k) in SUPPORTED]
+    ineffective = [_equality_name(mj, k) for k in supported if is_ineffective(mj, k)]
+    if len(supported) > len(ineffective):
+        yield "equality constraints are exact in linkwork; solref and solimp are ignored"
+    if ineffective:
+        parts = "parts that cannot move relative to each other"
+        yield f"equality constraints between {parts} are left out: {listed(ineffective)}"
 
 
 def _leads_to(leader: Mapping[int, int], start: int, end: int) -> bool:

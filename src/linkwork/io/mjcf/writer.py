@@ -5,16 +5,17 @@ Bodies    one for each link, at the link's frame; sites for additional frames
 Inertias  principal moments. MuJoCo rejects moments that violate the triangle inequality by any
           amount: violations by rounding are corrected. It also rejects moving bodies with almost no
           mass or moment of inertia: the smallest accepted values are written
+Loops     equality constraints, as for all constraints
 Order     MuJoCo orders bodies and joints depth first, which may differ from the model
 Gravity   linkwork's default, which differs from MuJoCo's
 
 What MuJoCo cannot express is an error if it would change the motion, else a finding. The module
-`writer_parts` writes joints and shapes.
+`writer_parts` writes joints and shapes, `writer_equalities` constraints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -23,14 +24,20 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, Finding, ModelError, listed, model_error, shown, warn_of
-from linkwork.io.mjcf.writer_parts import JointWriter, ShapeWriter
+from linkwork.io.mjcf.writer_equalities import EqualityWriter, closing_in_mujoco
+from linkwork.io.mjcf.writer_parts import (
+    JointWriter,
+    ShapeWriter,
+    matrix_attributes,
+    pose_attributes,
+)
+from linkwork.io.urdf.writer import configuration_findings
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
 from linkwork.model.check import unphysical_links
-from linkwork.model.constraints import require_tree
+from linkwork.model.constraints import opened
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
-from linkwork.model.pose import IDENTITY, Pose
 from linkwork.model.tree import Visit, walk
 from linkwork.spatial.source import quat, se3
 
@@ -70,7 +77,7 @@ def dump_mjcf(
         The content of the file.
 
     Raises:
-        ModelError: MuJoCo has no such joint, or rejects an inertia or a name.
+        ModelError: MuJoCo has no such joint or constraint, or rejects an inertia or a name.
 
     Warns:
         LinkworkWarning: with all differences of the file from the model.
@@ -103,18 +110,18 @@ class _Writer:
         self.shapes = ShapeWriter(self.top, meshes=meshes)
         self.world = add(self.top, "worldbody")
         self.joints = JointWriter(model, self._on_world)
-        self.findings: list[Finding] = []
+        self.findings = configuration_findings(model, "MJCF")
 
     def write(self) -> None:
         """Write the complete file."""
-        require_tree(self.model, "closed loops and constraints cannot be written as MJCF yet")
-        visits = list(walk(self.model, self.base))
+        closing = closing_in_mujoco(self.model)
+        visits = list(walk(opened(self.model, closing), self.base))
         self._reject_other_world(visits)
         moving = {v.link for v in visits if v.joint and not v.joint.is_fixed}
         moving |= {self.base} if self.floating else set()
         tensors, findings = inertials(self.model, visits, moving)
         self.findings += findings
-        bodies: dict[str, Element] = {}
+        bodies: dict[str | None, Element] = {None: self.world}
         for visit in visits:
             body = self._body(visit, bodies)
             bodies[visit.link] = body
@@ -126,14 +133,17 @@ class _Writer:
             for frame in self.model.frames:
                 if frame.link == visit.link:
                     add(body, "site", name=frame.name, **pose_attributes(frame.link_H_frame))
-        self.joints.write_equalities(self.top)
-        warnings = [*self.joints.warnings.findings, *self.shapes.warnings.findings]
-        self.findings += [*warnings, *self._order_finding()]
+        equalities = EqualityWriter(self.top, self.model, bodies, self.joints.names_in_file)
+        equalities.write(closing)
+        self._write_motors()
+        for writer in (self.joints, self.shapes, equalities):
+            self.findings += writer.warnings.findings
+        self.findings += self._order_finding(closing)
 
-    def _body(self, visit: Visit, bodies: dict[str, Element]) -> Element:
+    def _body(self, visit: Visit, bodies: Mapping[str | None, Element]) -> Element:
         if visit.parent is None and self.is_world:
             return self.world
-        parent = self.world if visit.parent is None else bodies[visit.parent]
+        parent = bodies[visit.parent]
         joint = visit.joint
         pose = IDENTITY_MATRIX if joint is None else parent_H_child(joint, visit.link)
         return add(parent, "body", name=visit.link, **matrix_attributes(pose))
@@ -145,6 +155,25 @@ class _Writer:
         elif self.floating:
             add(body, "freejoint", name=self.joints.base_name())
 
+    def _write_motors(self) -> None:
+        """Write actuators, and motors of other actuated joints; controls are forces or torques."""
+        names = self.joints.names_in_file
+        geared = {one.joint for one in self.model.actuators}
+        motors = [(one.joint, one.name, one.gear) for one in self.model.actuators]
+        motors += [
+            (joint.name, None, ())
+            for joint in self.model.joints
+            if joint.actuated and joint.name not in geared
+        ]
+        actuators = add(self.top, "actuator") if motors else self.top
+        for joint, name, gear in motors:
+            if joint in names and self.model.joint(joint).motion_kind.nv == 1:
+                ratio = format_numbers(*gear) if gear not in ((), (1.0,)) else None
+                add(actuators, "motor", name=name, joint=names[joint], gear=ratio)
+            else:
+                text = "left out: motors of joints with several coordinates, or that close loops"
+                self.joints.warnings.add(text, joint)
+
     def _on_world(self, link: str) -> bool:
         return self.is_world and link == self.base
 
@@ -155,9 +184,10 @@ class _Writer:
                 hint = "rename the link with model.renamed(links=...)"
                 raise model_error(f"{message}; {hint}", "link 'world'")
 
-    def _order_finding(self) -> list[Finding]:
+    def _order_finding(self, closing: Collection[Joint]) -> list[Finding]:
         """A warning if MuJoCo's order of the joints, depth first, differs from the model."""
-        ours = [joint.name for joint in self.model.joints if joint.motion_kind.nv]
+        moving = [joint for joint in self.model.joints if joint.motion_kind.nv]
+        ours = [joint.name for joint in moving if joint not in closing]
         theirs = self.joints.order
         if ours == theirs:
             return []
@@ -172,23 +202,6 @@ def parent_H_child(joint: Joint, child: str) -> Array:
     """Pose of a link in its parent, with the joint between them in its neutral position."""
     pose = joint.first_H_joint.matrix() @ joint.joint_H_second.matrix()
     return pose if joint.second == child else np.asarray(se3.inverse(pose))
-
-
-def pose_attributes(pose: Pose) -> dict[str, str | None]:
-    """`pos` and `quat` of a pose; identities are omitted."""
-    if pose == IDENTITY:
-        return {}
-    return matrix_attributes(pose.matrix())
-
-
-def matrix_attributes(pose: Array) -> dict[str, str | None]:
-    """`pos` and `quat` of a (4, 4) pose; identities are omitted."""
-    rotation = pose[:3, :3]
-    is_rotated = not np.array_equal(rotation, np.eye(3))
-    return {
-        "pos": format_numbers(*(pose[:3, 3] + 0.0)) if pose[:3, 3].any() else None,
-        "quat": format_numbers(*quat.from_rotation(rotation)) if is_rotated else None,
-    }
 
 
 def _is_world(model: Model, floating: bool | None) -> bool:

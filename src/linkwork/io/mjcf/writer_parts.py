@@ -2,8 +2,6 @@
 
 Joints      revolute, revolute_cos_sin -> hinge; prismatic -> slide; spherical -> ball;
             floating -> free; universal -> two hinges; planar -> two slides and a hinge
-Dependent   `<equality><joint polycoef="offset multiplier 0 0 0">`: in MuJoCo the joint has a
-            separate degree of freedom, and a soft constraint couples it to its leader
 Limits      `range`, and `actuatorfrcrange` for the effort; MuJoCo has no velocity limits
 Shapes      visual shapes in group 2, without contacts; collision shapes in group 3
 Meshes      by absolute path, because MuJoCo opens them and has no packages; it reads binary STL,
@@ -26,7 +24,7 @@ from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, 
 from linkwork.model.joints import plane_basis
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
-from linkwork.model.pose import IDENTITY
+from linkwork.model.pose import IDENTITY, Pose
 from linkwork.spatial.source import quat, se3
 
 if TYPE_CHECKING:
@@ -40,14 +38,14 @@ _MujocoJoint = tuple[str, str, Array]  # suffix of the name, type, axis in the j
 
 
 class JointWriter:
-    """Writes joints; `order` lists them in MuJoCo's order."""
+    """Writes joints; `order` lists them in MuJoCo's order, `names_in_file` their names there."""
 
     def __init__(self, model: Model, is_world: Callable[[str], bool]) -> None:
         self.model = model
         self.order: list[str] = []
         self._is_world = is_world
         self._used_names = set(model.joint_names)
-        self._names_in_file: dict[str, str] = {}  # of joints with one coordinate
+        self.names_in_file: dict[str, str] = {}  # of joints with one coordinate
         self.warnings = GroupedWarnings()
 
     def base_name(self) -> str:
@@ -67,7 +65,7 @@ class JointWriter:
         for suffix, kind, axis in mujoco_joints:
             name = self._unique_name(f"{joint.name}{suffix}") if suffix else joint.name
             if len(mujoco_joints) == 1:
-                self._names_in_file[joint.name] = name
+                self.names_in_file[joint.name] = name
             child_axis = sign * (child_H_joint[:3, :3] @ axis)
             anchor = child_H_joint[:3, 3] if kind != "slide" else np.zeros(3)
             add(
@@ -81,22 +79,6 @@ class JointWriter:
                 **_dynamics(joint),
             )
         self._warn_about(joint, child_H_joint)
-
-    def write_equalities(self, top: Element) -> None:
-        """Add the equalities of dependent joints."""
-        dependent = [joint for joint in self.model.joints if joint.mimic]
-        if not dependent:
-            return
-        equality = add(top, "equality")
-        for joint in dependent:
-            mimic = joint.mimic
-            assert mimic
-            leader = self._names_in_file[mimic.joint]
-            polynomial = format_numbers(mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0)
-            name = self._names_in_file[joint.name]
-            add(equality, "joint", joint1=name, joint2=leader, polycoef=polynomial)
-            text = "in MuJoCo, a soft constraint couples dependent joints to their leaders"
-            self.warnings.add(text, joint.name)
 
     def _write_free(self, body: Element, joint: Joint, child: str) -> None:
         """Add a free joint, whose coordinates are the pose of the body in the world."""
@@ -307,6 +289,23 @@ class ShapeWriter:
                 "a number is appended to names of shapes that are not unique", link.name
             )
         return unique
+
+
+def pose_attributes(pose: Pose) -> dict[str, str | None]:
+    """`pos` and `quat` of a pose; identities are omitted."""
+    if pose == IDENTITY:
+        return {}
+    return matrix_attributes(pose.matrix())
+
+
+def matrix_attributes(pose: Array) -> dict[str, str | None]:
+    """`pos` and `quat` of a (4, 4) pose; identities are omitted."""
+    rotation = pose[:3, :3]
+    is_rotated = not np.array_equal(rotation, np.eye(3))
+    return {
+        "pos": format_numbers(*(pose[:3, 3] + 0.0)) if pose[:3, 3].any() else None,
+        "quat": format_numbers(*quat.from_rotation(rotation)) if is_rotated else None,
+    }
 
 
 class GroupedWarnings:

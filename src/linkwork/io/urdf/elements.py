@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from linkwork.errors import MOST_LISTED, Finding, Severity, SourceLocation, Topic, nearest, shown
 from linkwork.io.xml.parse import tag_of
@@ -67,6 +67,8 @@ class Report:
 
 class Part:
     """An element, the link or joint it belongs to, and the report that collects its findings."""
+
+    container: ClassVar[str] = "robot"  # the element that contains links and joints
 
     def __init__(self, element: Element, owner: str, report: Report) -> None:
         self.element = element
@@ -229,7 +231,7 @@ class Part:
             around = tag if misplaced is not element else self.tag
             where = "in a namespace" if ":" in tag_of(misplaced) else f"inside <{around}>"
             name = tag_of(misplaced).lstrip(":")
-            text = f"a <{name}> is {where}; it must be directly inside <robot>"
+            text = f"a <{name}> is {where}; it must be directly inside <{self.container}>"
             self.report.add("error", misplaced, self.owner, text)
             return
         if ":" in tag:

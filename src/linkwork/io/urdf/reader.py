@@ -35,7 +35,6 @@ OTHERS_ROBOT = (
 )
 REFERRING = ("transmission", "ros2_control")  # may refer to joints that do not exist
 OTHER_FORMATS = {
-    "sdf": "an SDF file: use the URDF of the robot if there is one, or convert the file to URDF",
     "COLLADA": "a COLLADA mesh, not a robot",
     **dict.fromkeys(
         (
@@ -215,7 +214,8 @@ def _prefixes(name: str) -> list[str]:
 
 
 LOOP_HINT = (
-    "URDF describes trees: omit one joint of a closed loop, and close it with model.with_constraint"
+    "URDF describes trees: omit one joint of a closed loop, and close it with lw.load(..., loops=)"
+    " or model.with_constraint"
 )
 
 

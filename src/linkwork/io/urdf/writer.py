@@ -9,10 +9,13 @@ The file follows the rules of urdfdom, the parser of ROS and Pinocchio:
     <dynamics>   has damping or friction
     <capsule>    only in version 1.1 or later
     type         one of six; joints of other kinds are extensions that only linkwork reads
+    <mimic>      also for linear couplings of two joints; other constraints cannot be written
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from math import isfinite
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -21,11 +24,11 @@ from linkwork.errors import Finding, ModelError, listed, warn_of
 from linkwork.io.urdf.joints import BOUNDED_TYPES, EXTENSION_TYPES, UNLIMITED, URDF_TYPES
 from linkwork.io.urdf.links import MOMENTS
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
-from linkwork.model.constraints import require_tree
+from linkwork.model.constraints import Constraint, require_tree
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
-from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.parts import Frame, Joint, Link, Mimic
 from linkwork.model.pose import IDENTITY, Pose
 
 if TYPE_CHECKING:
@@ -47,10 +50,12 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
         ModelError: URDF cannot express the robot; `rerooted` returns one that it can express.
 
     Warns:
-        LinkworkWarning: the robot has joints that only linkwork can read.
+        LinkworkWarning: the robot has joints that only linkwork can read, or properties that URDF
+            expresses differently or not at all.
     """
+    model, findings = expressible(model)
     text = urdf_text(model)
-    warn_of(extension_findings(model))
+    warn_of([*extension_findings(model), *findings])
     return write_text(text, path)
 
 
@@ -76,13 +81,73 @@ def robot_element(model: Model) -> Element:
 
 
 def extension_findings(model: Model) -> list[Finding]:
-    """A warning about joints that are not part of URDF: other programs cannot read the file."""
+    """Warnings about joints that are not part of URDF, and about what URDF cannot express."""
+    findings = configuration_findings(model, "URDF")
     extensions = {joint.name: joint.kind for joint in model.joints if joint.kind not in URDF_TYPES}
-    if not extensions:
-        return []
-    kinds = listed(sorted(set(extensions.values())))
-    reason = f"URDF has no joints of kind {kinds}, so only linkwork can read this file"
-    return [Finding("warning", "", f"{reason}: {listed(list(extensions))}")]
+    if extensions:
+        kinds = listed(sorted(set(extensions.values())))
+        reason = f"URDF has no joints of kind {kinds}, so only linkwork can read this file"
+        findings.append(Finding("warning", "", f"{reason}: {listed(list(extensions))}"))
+    return findings
+
+
+def configuration_findings(model: Model, form: str) -> list[Finding]:
+    """A warning about named configurations, which are not written."""
+    names = [one.name for one in model.configurations]
+    text = f"named configurations are not written to {form}: {listed(names)}"
+    return [Finding("warning", "", text)] if names else []
+
+
+def expressible(model: Model) -> tuple[Model, list[Finding]]:
+    """The robot without what URDF expresses differently or not at all, and warnings about it.
+
+    Where possible, joints that mimic others replace linear couplings.
+    """
+    findings: list[Finding] = []
+    motors = [joint.name for joint in model.joints if joint.actuated]
+    if motors:
+        names = listed(motors)
+        findings.append(Finding("warning", "", f"left out: which joints are actuated: {names}"))
+    if any(joint.actuated is not None for joint in model.joints):
+        model = replace(
+            model, joints=tuple(replace(joint, actuated=None) for joint in model.joints)
+        )
+    if model.actuators:
+        gears = listed([one.name for one in model.actuators])
+        findings.append(Finding("warning", "", f"left out: actuators and their gears: {gears}"))
+        model = replace(model, actuators=())
+    names = [one.name for one in model.constraints]
+    model = _with_mimics(model)
+    written = [name for name in names if name not in [one.name for one in model.constraints]]
+    if written:
+        text = "couplings become joints that mimic others and have no coordinate"
+        findings.append(Finding("warning", "", f"{text}: {listed(written)}"))
+    return model, findings
+
+
+def _with_mimics(model: Model) -> Model:
+    for constraint in model.constraints:
+        mimic = _mimic(constraint)
+        if mimic is None or model.joint(constraint.first).mimic:
+            continue
+        joints = tuple(
+            replace(joint, mimic=mimic) if joint.name == constraint.first else joint
+            for joint in model.joints
+        )
+        constraints = tuple(one for one in model.constraints if one != constraint)
+        with suppress(ModelError):  # a joint would depend on itself in a cycle
+            model = replace(model, joints=joints, constraints=constraints)
+    return model
+
+
+def _mimic(constraint: Constraint) -> Mimic | None:
+    """A coupling as a joint that mimics another; None if that is not possible."""
+    if constraint.kind != "coupling" or constraint.second is None:
+        return None
+    offset, multiplier, *higher = (*constraint.coefficients, 0.0)
+    if any(higher):
+        return None
+    return Mimic(joint=constraint.second, multiplier=multiplier, offset=offset)
 
 
 def _has_capsules(model: Model) -> bool:

@@ -34,6 +34,8 @@ def parse_xml(source: Source) -> Document:
     Raises:
         ParseError: the document is empty, not well-formed, or declares entities.
     """
+    if source.is_usd:
+        raise source_parse_error(source.name, "expected XML, but this is a USD file")
     if not source.text.strip():
         raise source_parse_error(source.name, "empty document")
     nul = source.text.find("\0")

@@ -47,15 +47,17 @@ _CHARACTER_SETS = (
     *("utf-8", "utf-16", "utf-32", "ascii", "iso8859", "cp", "koi8", "gb", "big5", "euc"),
     *("shift_jis", "mac"),
 )
+_USD_TEXT, _USD_BINARY = b"#usda", b"PXR-USDC"
 # First bytes of files that are not XML, and their description.
 _OTHER_FORMATS = {
-    b"#usda": "a USD file; linkwork does not read USD",
-    b"PXR-USDC": "a binary USD file; linkwork does not read USD",
-    b"PK\x03\x04": "a ZIP archive, such as .usdz; extract the robot's file first",
+    b"PXR-USDC": "a binary USD file; load it from its path",
+    b"PK\x03\x04": "a ZIP archive; extract the robot's file first, unless it is a .usdz file",
     b"glTF": "a glTF mesh, not a robot",
     b"solid ": "an STL mesh, not a robot",
     b"\x1f\x8b": "compressed by gzip; decompress it first",
 }
+_TAG = re.compile(r"<([^\s/>]+)")
+_PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*", re.DOTALL)
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,400}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,400})["']""")
 
 
@@ -67,6 +69,7 @@ class Source:
     text: str
     path: Path | None  # None if it is not from a file
     roots: tuple[Path, ...] | None = None  # folders of the files it may refer to; None for any
+    is_usd: bool = False  # then the text is empty if the file is binary
 
 
 def read_source(source: str | bytes | PathLike[str] | Source) -> Source:
@@ -84,16 +87,32 @@ def read_source(source: str | bytes | PathLike[str] | Source) -> Source:
     if isinstance(source, Source):
         return source
     if isinstance(source, bytes):
-        return Source(TEXT_NAME, _decode(source, TEXT_NAME), None)
+        return _document(_decode(source, TEXT_NAME), TEXT_NAME)
     if isinstance(source, str) and (not source.strip() or re.search(r"[<\n\r]", source)):
-        return Source(TEXT_NAME, _normalize_newlines(source), None)
+        return _document(_normalize_newlines(source), TEXT_NAME)
     if not isinstance(source, (str, PathLike)):
         raise ArgumentError(f"expected a path or a string, got {type(source).__name__}")
     name = fspath(source)
     if not isinstance(name, str):
         raise ArgumentError(f"expected a path or a string, got a path of {type(name).__name__}")
     path = Path(name)
-    return Source(str(path), _decode(_read_bytes(path), str(path)), path)
+    data = _read_bytes(path)
+    is_archive = data.startswith(b"PK") and path.suffix.lower() == ".usdz"
+    if is_archive or data.startswith((_USD_TEXT, _USD_BINARY)):
+        return Source(str(path), "", path, is_usd=True)
+    return Source(str(path), _decode(data, str(path)), path)
+
+
+def _document(text: str, name: str) -> Source:
+    """A document that is not from a file."""
+    return Source(name, text, None, is_usd=text.startswith(_USD_TEXT.decode()))
+
+
+def first_tag(source: Source) -> str:
+    """The name of the root element of a document, without parsing it; empty if there is none."""
+    prolog = _PROLOG.match(source.text)
+    tag = _TAG.match(source.text, prolog.end() if prolog else 0)
+    return tag.group(1) if tag else ""
 
 
 def standard_input() -> Source:
@@ -111,7 +130,7 @@ def standard_input() -> Source:
         if isinstance(error, SourceError):
             raise
         raise SourceError(f"cannot read {STANDARD_INPUT}: {error.strerror}") from error
-    return Source(STANDARD_INPUT, _decode(data, STANDARD_INPUT), None)
+    return _document(_decode(data, STANDARD_INPUT), STANDARD_INPUT)
 
 
 def _read_limited(file: BinaryIO, name: str) -> bytes:

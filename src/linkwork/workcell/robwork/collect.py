@@ -27,6 +27,8 @@ from linkwork.workcell.robwork.joints import (
     is_motion_property,
     read_frame,
 )
+from linkwork.workcell.robwork.parallel import ParallelDevice
+from linkwork.workcell.robwork.setups import Setup, read_setup
 from linkwork.workcell.robwork.shapes import CellMeshes, Shapes, read_shapes
 
 Scope = tuple[str, ...]  # names of the device and the chains that contain an element
@@ -71,9 +73,12 @@ class Collected:
     pending: dict[str, Pending] = field(default_factory=dict)  # by full name, in the file's order
     deferred: list[DeferredChange] = field(default_factory=list)
     helpers: set[str] = field(default_factory=set)  # frames that exist only for RobWork
-    devices: dict[str, DeviceSpec | None] = field(default_factory=dict)  # None for a <Robot>
+    # None for a <Robot> and a <ParallelDevice>
+    devices: dict[str, DeviceSpec | None] = field(default_factory=dict)
     device_parts: dict[str, CellPart] = field(default_factory=dict)
+    parallels: list[ParallelDevice] = field(default_factory=list)
     homes: dict[str, tuple[float, ...]] = field(default_factory=dict)  # q by device
+    setups: list[Setup] = field(default_factory=list)  # pairs of frames that are not checked
     n_hints: int = 0  # number of searches for the nearest name
     implicit_on_world: list[Pending] = field(default_factory=list)  # frames without a parent
     first: CellPart | None = None  # the first <Frame> directly in the workcell
@@ -103,6 +108,12 @@ class Collected:
             ref, default = None, frame.name
         self._add_inner(part, scope, local_name)
         return name
+
+    def add_setup(self, part: CellPart, scope: Scope) -> None:
+        """Read a <CollisionSetup> or a <ProximitySetup>."""
+        setup = read_setup(part, scope, self.meshes)
+        if setup is not None:
+            self.setups.append(setup)
 
     def note_first(self, part: CellPart) -> None:
         """Store the first <Frame> that is directly in the workcell."""

@@ -18,6 +18,8 @@ from linkwork.workcell.robwork.collect import Collected, Pending, Scope, full_na
 from linkwork.workcell.robwork.elements import IGNORED_ELEMENTS, CellPart
 from linkwork.workcell.robwork.extensions import read_configuration
 from linkwork.workcell.robwork.joints import LIMITS, MODELS, read_limit
+from linkwork.workcell.robwork.parallel import ParallelDevice, read_junctions
+from linkwork.workcell.robwork.setups import SETUPS
 
 DEVICES = ("SerialDevice", "TreeDevice", "ParallelDevice", "MobileDevice")
 FRAMES = ("Frame", "Joint", "DHJoint")
@@ -35,6 +37,7 @@ class _Device:
     parent: str  # full name of the parent of its base
     frames: list[str] = field(default_factory=list)  # full names, in the order of the file
     ends: list[str] = field(default_factory=list)
+    chains: dict[str, str] = field(default_factory=dict)  # last frame of each <SerialChain>
     home: tuple[float, ...] | None = None
 
     @property
@@ -46,14 +49,9 @@ def read_device(cell: Collected, part: CellPart, parent: str) -> None:
     """Read a device element and add its frames and itself to a cell."""
     part = part.name("device")
     name = part.required_attribute("name")
-    if part.tag == "ParallelDevice":
-        part.error(
-            "a ParallelDevice has closed loops, which workcells do not support; "
-            "write one chain as a SerialDevice, or a TreeDevice without the junctions"
-        )
-        return
     mobile = part.tag == "MobileDevice"
-    extra = _MOBILE_ELEMENTS if mobile else ()
+    parallel = part.tag == "ParallelDevice"
+    extra = _MOBILE_ELEMENTS if mobile else ("Junction",) if parallel else ()
     part.warn_unknown((*_BODY, *extra), ("name", *(("basename",) if mobile else ())), strict=True)
     if not name.strip():
         return
@@ -61,9 +59,13 @@ def read_device(cell: Collected, part: CellPart, parent: str) -> None:
     if mobile:
         _read_mobile(device, name)
         return
+    before = len(cell.pending)
     _read_body(device, part, (name,))
     if not device.frames:
         part.error(f"<{part.tag}> has no frames")
+        return
+    if parallel:
+        _add_parallel(device, name, tuple(cell.pending)[before:])
         return
     base, first = device.frames[0], cell.pending[device.frames[0]].content
     if isinstance(first, CellFrame) and first.motion is not None:
@@ -75,6 +77,20 @@ def read_device(cell: Collected, part: CellPart, parent: str) -> None:
         _add(device, SerialDevice(name, base, ends[0]))
     else:
         _add(device, TreeDevice(name, base, ends))
+
+
+def _add_parallel(device: _Device, name: str, frames: tuple[str, ...]) -> None:
+    """Add a device with closed loops, which is built when all names are resolved."""
+    cell, part = device.cell, device.part
+    first = cell.pending[frames[0]].content
+    if isinstance(first, CellFrame) and first.motion is not None:
+        part.error(f"the first frame is its base, which is fixed, but {first.name!r} is a joint")
+    junctions = read_junctions(part, device.chains)
+    end = device.ends[0] if device.ends else junctions[0][0] if junctions else device.frames[-1]
+    if cell.add_device(name, None, part):
+        cell.parallels.append(ParallelDevice(part, name, frames, end, junctions))
+        if device.home is not None:
+            cell.homes[name] = device.home
 
 
 def _add(device: _Device, spec: DeviceSpec) -> None:
@@ -92,7 +108,10 @@ def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
             chain.warn_unknown(_BODY, ("name",), strict=True)
             name = chain.required_attribute("name")
             if name.strip():
+                before = len(device.frames)
                 _read_body(device, chain, (*scope, name))
+                if len(device.frames) > before:
+                    device.chains[name] = device.frames[-1]
         elif child.tag in MODELS:
             device.cell.add_model(child, scope, None)
         elif child.tag in LIMITS:
@@ -101,6 +120,8 @@ def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
             _read_home(device, child)
         elif child.tag == "Property":
             device.cell.add_property(child, scope, None)
+        elif child.tag in SETUPS:
+            device.cell.add_setup(child, scope)
         elif child.tag in IGNORED_ELEMENTS:
             child.ignore()
 

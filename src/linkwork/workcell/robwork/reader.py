@@ -4,13 +4,14 @@ Units     RPY, the angles of DHJoint, and limits of revolute joints are in degre
 RPY       three angles a b c: Rz(a) Ry(b) Rx(c), so the first is about z
 Names     frame `f` of a device `d` is `d.f`
 Parents   `refframe` in a workcell, WORLD without it; see `devices` for devices
-Read      frames, joints, devices, shapes, properties of frames; one warning per kind of other
-          elements
+Read      frames, joints, devices, shapes, properties of frames, pairs that are not checked for
+          collisions; one warning per kind of other elements
 Masses    from dynamic workcells, see `dynamic`
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -38,6 +39,8 @@ from linkwork.workcell.robwork.extensions import (
 )
 from linkwork.workcell.robwork.include import allowed_roots, expand_includes
 from linkwork.workcell.robwork.joints import LIMITS, MODELS
+from linkwork.workcell.robwork.parallel import place_parallel
+from linkwork.workcell.robwork.setups import SETUPS, excluded_pairs
 from linkwork.workcell.robwork.shapes import CellMeshes
 
 _EXTENSIONS = ("Robot", "Device")
@@ -134,6 +137,8 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
             part.error("a <Property> of linkwork is outside of a frame")
         elif part.tag == "Property":
             cell.add_property(part, (), None)
+        elif part.tag in SETUPS:
+            cell.add_setup(part, ())
         elif part.tag in IGNORED_ELEMENTS:
             part.ignore()
 
@@ -175,8 +180,14 @@ def _build(cell: Collected, name: str) -> WorkCell | None:
                 frames += added
             else:
                 frames.append(content)
+        for parallel in cell.parallels:
+            by_name = {frame.name: frame for frame in frames}
+            changed, devices[parallel.name] = place_parallel(parallel, by_name)
+            by_name |= {frame.name: frame for frame in changed}
+            frames = list(by_name.values())
         specs = tuple(device for device in devices.values() if device is not None)
-        return _with_homes(WorkCell(name, tuple(frames), specs), cell)
+        pairs = tuple(excluded_pairs(cell.setups, frames))
+        return _with_homes(WorkCell(name, tuple(frames), specs, pairs), cell)
     except ModelError as error:
         cell.report.extend(error.findings)
         return None
@@ -185,8 +196,10 @@ def _build(cell: Collected, name: str) -> WorkCell | None:
 def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
     """The cell with the home positions of devices from the file as default state."""
     frames = {frame.name: frame for frame in workcell.frames}
-    for name, home in cell.homes.items():
+    for name, of_file in cell.homes.items():
         device = workcell.device(name)
+        joints = [frames[joint] for joint in device.joint_names]
+        home = _with_passive(cell, name, of_file, joints)
         if len(home) != device.nq:
             text = f"Q 'Home': expected {device.nq} numbers, got {len(home)}"
             location = cell.device_parts[name].location
@@ -198,6 +211,21 @@ def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
             frames[joint] = replace(frames[joint], home=home[start : start + size])
             start += size
     return replace(workcell, frames=tuple(frames.values())) if cell.homes else workcell
+
+
+def _with_passive(
+    cell: Collected, name: str, home: tuple[float, ...], joints: Sequence[CellFrame]
+) -> tuple[float, ...]:
+    """The home position of a parallel device, with zeros for passive joints if it has none."""
+    part = next((one.part for one in cell.parallels if one.name == name), None)
+    active = [frame for frame in joints if frame.motion and frame.motion.active]
+    if part is None or len(active) == len(joints) or len(home) != sum(f.size for f in active):
+        return home
+    part.warning("Q 'Home' has the active joints only; the passive ones are at zero")
+    values = iter(home)
+    return tuple(
+        next(values) if frame in active else 0.0 for frame in joints for _ in range(frame.size)
+    )
 
 
 def _check_devices(cell: Collected) -> None:

@@ -116,6 +116,16 @@ class _Writer:
                 self.last = node.name
             index += 1
         self._write_devices(pending)
+        self._write_setup()
+
+    def _write_setup(self) -> None:
+        """Write the pairs of frames whose collisions are ignored."""
+        if not self.cell.excluded_pairs:
+            return
+        exclude = add(add(self.top, "CollisionSetup"), "Exclude")
+        for first, second in self.cell.excluded_pairs:
+            add(exclude, "FramePair", first=first, second=second)
+        self._note("the workcell", "a <CollisionSetup> that is not a file of its own")
 
     def _starts_at(self, node: CellFrame | RobotDevice, device: DeviceSpec) -> bool:
         """Whether RobWork's element for a device could start with a node."""

@@ -13,8 +13,9 @@ returns           -1 if one of the results to check is not finite, else the size
 Only spilled registers are on the stack, since the calling thread may have a small stack.
 
 Each lane computes a row, so the steps are the same for any W. Elements are loaded and stored in
-W x W blocks that are transposed in registers. No optimization pass runs, since the program has no
-redundancy. Operations may be fused and reordered, but NaN stays NaN.
+W x W blocks that are transposed in registers, or as they are if the rows of a block are stored in
+columns (`Lanes.columns`; the strides are then those of contiguous rows). No optimization pass runs,
+since the program has no redundancy. Operations may be fused and reordered, but NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class _ModulePrinter:
 
     def __init__(self, program: Program, lanes: Lanes, checked: Collection[int]) -> None:
         self._program = program
-        self._lanes = VectorType(lanes.width, lanes.scalar, lanes.short_offsets)
+        self._lanes = VectorType(lanes.width, lanes.scalar, lanes.short_offsets, lanes.columns)
         self._module = Module(self._lanes)
         self._new = self._module.new
         self._schedule = schedule_of(program, lanes)
@@ -192,7 +193,7 @@ class _ModulePrinter:
         scalar = self._lanes.scalar
         for index, port in enumerate(ports):
             stride = f"%stride{index}" if kind == "in" else str(port.size)
-            for lane in range(self._lanes.width):
+            for lane in range(1 if self._lanes.columns else self._lanes.width):
                 here = f"%{kind}{index}.{lane}"
                 yield f"  {here}.row = add i64 %row, {lane}"
                 yield f"  {here}.offset = mul i64 {here}.row, {stride}"
@@ -217,6 +218,11 @@ class _ModulePrinter:
             value = self._new()
             yield from self._load(value, scalar, f"%in{port}.0", start)
             names[used[start]] = value
+        elif self._lanes.columns:
+            for k in range(start, start + count):
+                if k in used:
+                    names[used[k]] = value = self._new()
+                    yield from self._load(value, vector, f"%in{port}.0", k * width)
         elif count == width:
             rows = [self._new() for _ in range(width)]
             for lane, row in enumerate(rows):
@@ -251,6 +257,8 @@ class _ModulePrinter:
             value = values[0] if len(values) == 1 else _constant_vector(scalar, values)
             kind = scalar if len(values) == 1 else f"<{len(values)} x {scalar}>"
             yield from self._store_at(value, kind, f"%out{port}.0", start)
+        elif self._lanes.columns:
+            yield from self._store_at(values[0], vector, f"%out{port}.0", start * width)
         elif len(values) == width:
             rows, lines = self._lanes.transposed(values, self._new)
             yield from lines

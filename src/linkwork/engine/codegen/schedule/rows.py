@@ -78,7 +78,7 @@ def schedule_of(program: Program, lanes: Lanes) -> Schedule:
     _check_memory(parts, lanes)
     blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(parts.size * lanes.bytes, 1)))
     is_tiled = is_tiled and len(parts.pieces) > 1
-    stores = _store_blocks(program, staged, lanes.width)
+    stores = _store_blocks(program, staged, lanes)
     return Schedule(parts, slots, staged, stores, blocks if is_tiled else 0)
 
 
@@ -95,7 +95,7 @@ def _check_memory(parts: CutProgram, lanes: Lanes) -> None:
 def _stage_slots(program: Program, lanes: Lanes) -> dict[int, int]:
     """Return the slot of each step that is an element of a staged output; empty if none is."""
     slots: dict[int, int] = {}
-    outputs = program.outputs if lanes.width > 1 else ()
+    outputs = program.outputs if lanes.width > 1 and not lanes.columns else ()
     for port, steps in per_port(outputs, program.results):
         for step in steps if is_large(program, port, lanes) else ():
             slots.setdefault(step, len(slots))
@@ -129,18 +129,20 @@ def block_starts(size: int, width: int) -> list[int]:
     return starts if starts[-1] + width == size else [*starts, size - width]
 
 
-def _store_blocks(program: Program, staged: Sequence[bool], width: int) -> tuple[StoreBlock, ...]:
+def _store_blocks(program: Program, staged: Sequence[bool], lanes: Lanes) -> tuple[StoreBlock, ...]:
     blocks: list[StoreBlock] = []
     for index, (_, results) in enumerate(per_port(program.outputs, program.results)):
-        for start, end in [] if staged[index] else _store_ranges(program, results, width):
+        for start, end in [] if staged[index] else _store_ranges(program, results, lanes):
             steps = tuple(results[start:end])
             blocks.append(StoreBlock(max(steps), index, start, steps))
     return tuple(sorted(blocks))
 
 
-def _store_ranges(program: Program, results: Sequence[int], width: int) -> list[tuple[int, int]]:
+def _store_ranges(program: Program, results: Sequence[int], lanes: Lanes) -> list[tuple[int, int]]:
     """Return start and end of each block: W elements; if W is 1, one element or some constants."""
-    size = len(results)
+    size, width = len(results), lanes.width
+    if lanes.columns:
+        return [(k, k + 1) for k in range(size)]
     if width > 1:
         return [(k, min(k + width, size)) for k in block_starts(size, width)]
     ranges: list[tuple[int, int]] = []

@@ -306,20 +306,10 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
     }
     Code *code = NULL;
     if (one) {
-        code = calloc(1, sizeof(Code));
-        if (!code) return PyErr_NoMemory();
-        code->users = 1;
-        code->one = (function_t)(uintptr_t)one;
-        code->many = (function_t)(uintptr_t)many;
-        code->width = many ? width : 1;
+        code = new_code(one, many, width, keep);
+        if (!code) return NULL;
         code->cost = work_of_row(self, (double)operations / (double)code->width);
         code->chunk = FIRST_CHUNK;
-        code->keep = Py_NewRef(keep);
-        code->bytes = code->one_bytes = (size_t)code->one(NULL, NULL, NULL, 0, NULL);
-        if (many) {
-            size_t bytes = (size_t)code->many(NULL, NULL, NULL, 0, NULL);
-            if (bytes > code->bytes) code->bytes = bytes;
-        }
     }
     Code *old = self->code;
     self->code = code;

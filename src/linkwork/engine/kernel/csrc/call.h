@@ -59,6 +59,25 @@ typedef struct {           /* a compiled function that Python calls */
 extern PyTypeObject *call_type;    /* NULL before the module is imported */
 extern PyType_Spec call_spec;
 
+/* Machine code at these addresses, with one reference; NULL with an error without memory. */
+static inline Code *new_code(unsigned long long one, unsigned long long many, Py_ssize_t width,
+                             PyObject *keep)
+{
+    Code *code = calloc(1, sizeof(Code));
+    if (!code) return (Code *)PyErr_NoMemory();
+    code->users = 1;
+    code->one = (function_t)(uintptr_t)one;
+    code->many = (function_t)(uintptr_t)many;
+    code->width = many ? width : 1;
+    code->keep = Py_NewRef(keep);
+    code->bytes = code->one_bytes = (size_t)code->one(NULL, NULL, NULL, 0, NULL);
+    if (many) {
+        size_t bytes = (size_t)code->many(NULL, NULL, NULL, 0, NULL);
+        if (bytes > code->bytes) code->bytes = bytes;
+    }
+    return code;
+}
+
 /* Add a reference to machine code; with the GIL held. */
 static inline Code *hold_code(Code *code)
 {

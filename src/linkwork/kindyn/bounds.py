@@ -1,13 +1,16 @@
-"""Limits of the coordinates of a robot, including those of dependent joints."""
+"""Which coordinates of a robot may move, and their limits, including those of dependent joints."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.model.layout import Layout
+from linkwork.errors import ArgumentError, name_not_found
+from linkwork.mechanics.constraints import ConstrainedLayout
+from linkwork.model.layout import BASE_NV, Layout
 
 
 @dataclass(frozen=True)
@@ -67,3 +70,21 @@ def _limits(layout: Layout) -> dict[str, list[float]]:
             joint = layout.model.joint(name).limits
             limits[name] = [joint.lower, joint.upper]
     return limits
+
+
+def free_coordinates(layout: Layout, fixed: Iterable[str]) -> Array:
+    """(nv,) 0 for the coordinates of fixed joints, and of a floating base named "base", else 1."""
+    spans = {**({"base": slice(0, BASE_NV)} if layout.floating else {}), **layout.nu}
+    known, free = list(spans), np.ones(layout.nv)
+    closing = list(layout.rows) if isinstance(layout, ConstrainedLayout) else []
+    for name in fixed:
+        if name not in known:
+            raise no_coordinate(name) if name in closing else name_not_found("joint", name, known)
+        free[spans[name]] = 0.0
+    return free
+
+
+def no_coordinate(name: str) -> ArgumentError:
+    """The error for a loop or constraint in place of a joint with coordinates."""
+    text = f"{name!r} closes a loop or is a constraint, so it has no coordinate in q"
+    return ArgumentError(f"{text}; KinDyn(model, cut=[...]) cuts another joint of a loop")

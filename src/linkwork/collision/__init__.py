@@ -1,0 +1,1 @@
+"""Distances between the shapes of a robot, to obstacles, and what is built on them."""

@@ -1,0 +1,332 @@
+"""Distances of the links of a robot, their derivatives and closest points, as functions of q.
+
+Distances inside a robot do not depend on its base, so they are computed in the axes of the base.
+Links with many spheres are compared without a square root for each pair of spheres: among those of
+equal radius, the nearest has the smallest squared distance.
+
+The derivative of a distance is that of the closest points as if they were fixed to their links: the
+points also move on the surfaces, but to first order not along the normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, path_to
+from linkwork.collision.closest import (
+    Ball,
+    Closest,
+    Solid,
+    closest,
+    nearer,
+    selected,
+    smaller,
+    square_root,
+)
+from linkwork.collision.shapes import CollisionLayout, placed
+from linkwork.mechanics.base import base_of
+from linkwork.mechanics.joints import JointPose, joint_pose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.model.geometry import Shape, Sphere
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
+    Mat,
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    apply,
+    cross,
+    dot,
+    matmul,
+    minus,
+    neg,
+    plus,
+    sub,
+    times,
+    total,
+    twist_rotate,
+)
+
+
+class Robot:
+    """The links of a robot at a configuration."""
+
+    def __init__(self, skeleton: Skeleton, q: Scalars, R: Mat = IDENTITY, o: Vec = ZERO) -> None:
+        """Place the base at a pose: the identity for distances inside the robot."""
+        assert isinstance(skeleton.layout, CollisionLayout)
+        self.skeleton, self.layout, self._q = skeleton, skeleton.layout, q
+        self._bodies: dict[int, tuple[Mat, Vec]] = {0: (R, o)}
+        self._joints: dict[int, JointPose] = {}
+        self._solids: dict[str, list[Solid]] = {}
+
+    def body_of(self, link: str) -> int:
+        """The index of the body that a link is part of."""
+        return self.skeleton.frames[self.layout.model.frame_index(link)][0]
+
+    def pose(self, body: int) -> tuple[Mat, Vec]:
+        """Rotation and position of a body."""
+        if body not in self._bodies:
+            mount = self.skeleton.bodies[body].mount
+            assert mount is not None
+            joint = self._joints[body] = joint_pose(mount, self._q)
+            R, o = self.pose(self.skeleton.bodies[body].parent)
+            self._bodies[body] = matmul(R, joint.R), add(o, apply(R, joint.p))
+        return self._bodies[body]
+
+    def link_pose(self, link: str) -> tuple[Mat, Vec]:
+        """Rotation and position of a link."""
+        body, R_frame, p = self.skeleton.frames[self.layout.model.frame_index(link)]
+        R, o = self.pose(body)
+        return matmul(R, R_frame), add(o, apply(R, p))
+
+    def solids(self, link: str) -> list[Solid]:
+        """The shapes of a link."""
+        if link not in self._solids:
+            R, o = self.link_pose(link)
+            self._solids[link] = [placed(shape, R, o) for shape in self.layout.shapes(link)]
+        return self._solids[link]
+
+    def columns(self, body: int) -> list[tuple[int, Twist]]:
+        """Velocity that the joint of a body gives it, per unit of each of its coordinates.
+
+        A point p of the body has the velocity v + w x p.
+        """
+        R, o = self.pose(body)
+        mount = self._joints[body].mount
+        rotated = [twist_rotate(R, column) for column in self._joints[body].columns]
+        columns = [(add(v, cross(o, w)), w) for v, w in rotated]
+        return list(zip(mount.nu_indices, columns, strict=True))
+
+
+def distances(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
+    """(n,) signed distances of the pairs of links."""
+    robot = Robot(skeleton, q)
+    return [
+        distance_of(robot.solids(first), robot.solids(second))
+        for first, second in robot.layout.pairs
+    ]
+
+
+def closest_points(skeleton: Skeleton, q: Scalars) -> tuple[Matrix, Matrix, Matrix]:
+    """(n, 3) points on the first and second links, and normals, in the world."""
+    base = base_of(skeleton.layout, q, "mixed")
+    robot = Robot(skeleton, q, base.R, base.o)
+    pairs = [_closest_of_links(robot, *pair) for pair in robot.layout.pairs]
+    return (
+        [list(pair.first) for pair in pairs],
+        [list(pair.second) for pair in pairs],
+        [list(pair.normal) for pair in pairs],
+    )
+
+
+def distance_jacobian(skeleton: Skeleton, q: Scalars) -> Matrix:
+    """(n, nv) derivatives of the distances in the tangent space."""
+    robot = Robot(skeleton, q)
+    J: Matrix = []
+    for first, second in robot.layout.pairs:
+        points = _closest_of_links(robot, first, second)
+        # a joint that carries both links does not change their distance
+        paths = [path_to(skeleton, robot.body_of(link)) for link in (first, second)]
+        n_shared = sum(a == b for a, b in zip(*paths, strict=False))
+        row: list[Scalar] = [0.0] * skeleton.layout.nv
+        add_rates(row, robot, paths[0][n_shared:], (neg(points.normal), points.first))
+        add_rates(row, robot, paths[1][n_shared:], (points.normal, points.first))
+        J.append(row)
+    return J
+
+
+def add_rates(
+    row: list[Scalar], robot: Robot, bodies: Sequence[int], force: tuple[Vec, Vec]
+) -> None:
+    """Add the power of a force per unit of the velocity of joints: J^T f.
+
+    Args:
+        row: (nv,) what to add to.
+        robot: the robot.
+        bodies: those whose joints move the point that the force acts on.
+        force: a vector, and a point of the line that it acts along.
+    """
+    n, p = force
+    moment = cross(p, n)
+    for body in bodies:
+        for k, (v, w) in robot.columns(body):
+            row[k] = plus(row[k], plus(dot(n, v), dot(moment, w)))
+
+
+def minimum_distance(skeleton: Skeleton, q: Scalars) -> Scalar:
+    """The smallest distance of all pairs."""
+    return reduce(smaller, _distances_by_points(skeleton, q))
+
+
+def smooth_minimum_distance(skeleton: Skeleton, q: Scalars, width: Scalars) -> Scalar:
+    """-w log(sum exp(-d / w)): below the smallest distance, by at most w log(n)."""
+    values = _distances_by_points(skeleton, q)
+    least = reduce(smaller, values)
+    terms = [np.exp((least - d) / width[0]) for d in values]
+    return minus(least, width[0] * np.log(total(*terms)))
+
+
+def _distances_by_points(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
+    """Distances as those of points that are fixed to links, whose derivatives are short."""
+    robot = Robot(skeleton, q)
+    return [_closest_of_links(robot, *pair).distance for pair in robot.layout.pairs]
+
+
+def in_collision(skeleton: Skeleton, q: Scalars) -> Scalar:
+    """1 if two links of a pair overlap, or if a distance is not a number, else 0."""
+    robot = Robot(skeleton, q)
+    free: Scalar = 1.0
+    for first, second in robot.layout.pairs:
+        for a in robot.solids(first):
+            for b in robot.solids(second):
+                free = free * _is_free(a, b)
+    return 1.0 - free
+
+
+def _is_free(a: Solid, b: Solid) -> Scalar:
+    """1 if two shapes do not overlap, else 0."""
+    if isinstance(a, Ball) and isinstance(b, Ball):
+        reach = plus(a.radius, b.radius)
+        return times(reach, reach) <= _squared(a.center, b.center)
+    return closest(a, b).distance >= 0.0
+
+
+def _squared(a: Vec, b: Vec) -> Scalar:
+    between = sub(b, a)
+    return dot(between, between)
+
+
+def _by_radius(solids: Sequence[Solid]) -> tuple[list[list[Ball]], list[Solid]]:
+    """The balls among some shapes, grouped by radius, and the other shapes."""
+    balls: dict[Any, list[Ball]] = {}
+    for solid in solids:
+        if isinstance(solid, Ball):
+            r = solid.radius
+            balls.setdefault(r if isinstance(r, float) else id(r), []).append(solid)
+    others: list[Solid] = [solid for solid in solids if not isinstance(solid, Ball)]
+    return list(balls.values()), others
+
+
+def distance_of(first: Sequence[Solid], second: Sequence[Solid]) -> Scalar:
+    """The smallest distance of two groups of shapes."""
+    (balls_a, others_a), (balls_b, others_b) = _by_radius(first), _by_radius(second)
+    values: list[Scalar] = []
+    for a in balls_a:
+        for b in balls_b:
+            squares = [_squared(x.center, y.center) for x in a for y in b]
+            reach = plus(a[0].radius, b[0].radius)
+            values.append(minus(square_root(reduce(smaller, squares)), reach))
+    values += [closest(a, b).distance for a in others_a for b in second]
+    values += [closest(a, b).distance for a in first if isinstance(a, Ball) for b in others_b]
+    return reduce(smaller, values)
+
+
+def _closest_of_links(robot: Robot, first: str, second: str) -> Closest:
+    """Closest points of two links.
+
+    Of spheres, those that are nearest are selected by their centers in the axes of the link, which
+    are constants. So derivatives do not visit the other spheres.
+    """
+    nearest: list[Closest] = []
+    places = [robot.link_pose(link) for link in (first, second)]
+    solids = [robot.solids(link) for link in (first, second)]
+    spheres = _nearest_spheres(robot, first, second)
+    if spheres is not None:
+        balls = [
+            Ball(add(o, apply(R, p)), r) for (R, o), p, r in zip(places, *spheres, strict=True)
+        ]
+        nearest.append(closest(*balls))
+    nearest += [
+        closest(a, b)
+        for a in solids[0]
+        for b in solids[1]
+        if not (isinstance(a, Ball) and isinstance(b, Ball))
+    ]
+    return reduce(nearer, nearest)
+
+
+def _nearest_spheres(
+    robot: Robot, first: str, second: str
+) -> tuple[tuple[Vec, Vec], tuple[Scalar, Scalar]] | None:
+    """Centers, in the axes of their links, and radii of the nearest spheres of two links."""
+    local = [_local_balls(robot.layout.shapes(link)) for link in (first, second)]
+    a_solids, b_solids = (robot.solids(link) for link in (first, second))
+    candidates: list[tuple[Any, ...]] = []
+    for r_a, a in local[0].items():
+        for r_b, b in local[1].items():
+            # the nearest of b to each sphere of a, then the nearest of these: fewer selections
+            options: list[tuple[Any, ...]] = []
+            for i, p in a:
+                center = a_solids[i].center  # pyright: ignore[reportAttributeAccessIssue]
+                squares = [(_squared(center, b_solids[j].center), q) for j, q in b]  # pyright: ignore[reportAttributeAccessIssue]
+                options.append((*_nearest(squares), p))
+            square, q, p = _nearest(options)
+            distance = minus(square_root(square), r_a + r_b)
+            candidates.append((distance, (p, q), (r_a, r_b)))
+    if not candidates:
+        return None
+    _, points, radii = _nearest(candidates)
+    return points, radii
+
+
+def nearest_spheres(skeleton: Skeleton, q: Scalars) -> Matrix:
+    """(n, 7) the nearest spheres of each pair of links that consist of spheres.
+
+    A row contains their centers, each in the axes of its link, and the sum of their radii.
+    """
+    robot = Robot(skeleton, q)
+    rows: Matrix = []
+    for pair in robot.layout.pairs:
+        spheres = _nearest_spheres(robot, *pair)
+        assert spheres is not None
+        (a, b), (r_a, r_b) = spheres
+        rows.append([*a, *b, plus(r_a, r_b)])
+    return rows
+
+
+def _nearest(options: Sequence[tuple[Any, ...]]) -> Any:
+    """The tuple whose first entry is the smallest."""
+    return reduce(lambda x, y: selected(y[0] < x[0], y, x), options)
+
+
+def closest_to(robot: Robot, link: str, other: Any) -> Closest:
+    """Closest points of a link and another shape.
+
+    Of the spheres of the link, the nearest is selected before its closest points are computed.
+    """
+    R, o = robot.link_pose(link)
+    solids = robot.solids(link)
+    candidates: list[tuple[Scalar, tuple[Vec, float]]] = []
+    for r, group in _local_balls(robot.layout.shapes(link)).items():
+        options = [(_rank(solids[i].center, other), p) for i, p in group]  # pyright: ignore[reportAttributeAccessIssue]
+        rank, p = _nearest(options)
+        core = square_root(rank) if isinstance(other, Ball) else rank
+        candidates.append((minus(core, r), (p, r)))
+    nearest = [closest(solid, other) for solid in solids if not isinstance(solid, Ball)]
+    if candidates:
+        _, (p, r) = _nearest(candidates)
+        nearest.append(closest(Ball(add(o, apply(R, p)), r), other))
+    return reduce(nearer, nearest)
+
+
+def _rank(center: Vec, other: Any) -> Scalar:
+    """A number that orders points by their distance to a shape."""
+    if isinstance(other, Ball):
+        return _squared(center, other.center)
+    return closest(Ball(center, 0.0), other).distance
+
+
+def _local_balls(shapes: Sequence[Shape]) -> dict[float, list[tuple[int, Vec]]]:
+    """The spheres among the shapes of a link, by radius: index and center in the link."""
+    balls: dict[float, list[tuple[int, Vec]]] = {}
+    for index, shape in enumerate(shapes):
+        if isinstance(shape.geometry, Sphere):
+            center = shape.link_H_shape.xyz
+            balls.setdefault(shape.geometry.radius, []).append((index, center))
+    return balls

@@ -1,0 +1,228 @@
+"""Elements of an SDF file: values in the text of elements, flags, poses and versions.
+
+Values     in the text of child elements, such as <mass>2.5</mass>
+Booleans   1, 0, true and false
+Poses      x y z roll pitch yaw, in meters and radians; from version 1.9 on optionally in degrees,
+           or with a quaternion
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from linkwork.errors import ModelError, SourceLocation, shown
+from linkwork.io.degrees import radians_from_degrees
+from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.urdf.elements import LARGEST, Part, Report, has_xacro, xacro_message
+from linkwork.io.urdf.links import FINITE, LARGEST_ANGLE
+from linkwork.io.xml.parse import Document, tag_of
+from linkwork.model.pose import IDENTITY, Pose
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+Version: TypeAlias = tuple[int, int]
+
+OLDEST, NEWEST = (1, 4), (1, 12)
+# Poses name the frame that they are relative to by `relative_to`, which was `frame` before.
+RELATIVE_TO_VERSION = (1, 7)
+# Elements with these prefixes affect the motion in Drake; other prefixes are of user interfaces.
+_MOTION_PREFIXES = ("drake:",)
+_TEXT_WITH_ATTRIBUTES = ("pose", "xyz")  # elements whose text is a value
+_TRUE, _FALSE = ("1", "true"), ("0", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class SdfFile:
+    """What the elements of one file have in common."""
+
+    version: Version
+    path: Path | None  # None if it is not from a file
+    meshes: MeshFinder
+    roots: tuple[Path, ...] | None  # folders of the files that it may include; None for any
+    package_dirs: Folders
+    mimic: bool  # whether joints that depend on others do so
+    including: tuple[Path, ...] = ()  # the files from the first one to this one
+
+
+@dataclass(frozen=True, slots=True)
+class RelativePose:
+    """A pose, and the name of the frame that it is relative to; empty for the default."""
+
+    pose: Pose = IDENTITY
+    relative_to: str = ""
+
+
+class SdfReport(Report):
+    """The findings about a file and the files that it includes."""
+
+    def __init__(self, file: str, document: Document, *, repair: bool) -> None:
+        super().__init__(file, document.lines, repair=repair)
+        self._files: dict[Element, tuple[str, Mapping[Element, int]]] = {}
+        self.documents: dict[Path, Document] = {}  # of included files
+        self.n_models = 0
+        self.add_file(file, document)
+
+    def add_file(self, file: str, document: Document) -> None:
+        """Add the findings about the XML of a file, and use its lines for its elements."""
+        self._files[document.root] = file, document.lines
+        self.extend(document.findings)
+
+    def location(self, element: Element) -> SourceLocation:
+        """The file and the line on which an element starts."""
+        file, lines = self._files[element.getroottree().getroot()]
+        return SourceLocation(file, lines.get(element, element.sourceline or 1))
+
+
+class SdfPart(Part):
+    """An element of an SDF file."""
+
+    report: SdfReport
+
+    container = "model"
+
+    def __init__(self, element: Element, owner: str, report: SdfReport) -> None:
+        super().__init__(element, owner, report)
+        self.report = report
+
+    def parts(self, *tags: str) -> Iterator[SdfPart]:
+        """The direct children with these names, in the order of the file."""
+        for element in self.element:
+            if tag_of(element) in tags:
+                yield SdfPart(element, self.owner, self.report)
+
+    def one(self, tag: str) -> SdfPart | None:
+        """The direct child with this name, or None; more than one is an error."""
+        part = self.child(tag)
+        return part and SdfPart(part.element, self.owner, self.report)
+
+    def required(self, tag: str) -> SdfPart | None:
+        """The direct child with this name; it is an error if there is none."""
+        part = self.required_child(tag)
+        return part and SdfPart(part.element, self.owner, self.report)
+
+    def owned_by(self, owner: str) -> SdfPart:
+        """The same element with another owner of its findings."""
+        return SdfPart(self.element, owner, self.report)
+
+    def check(
+        self, read: Collection[str], ignored: Collection[str] = (), attributes: Collection[str] = ()
+    ) -> None:
+        """Warn about unknown children and attributes, and about children that affect the motion."""
+        self.warn_unknown((*read, *ignored), attributes)
+        for tag in self.child_tags:
+            if tag.startswith(_MOTION_PREFIXES):
+                self.warning(f"left out: <{tag}>")
+
+    def _warn_stray_text(self) -> None:
+        if self.tag not in _TEXT_WITH_ATTRIBUTES:
+            super()._warn_stray_text()
+
+    def text(self) -> str:
+        """The text of an element, without white space around it."""
+        return (self.element.text or "").strip()
+
+    def required_text(self, tag: str) -> str:
+        """The text of a child, which must exist and not be empty."""
+        part = self.required(tag)
+        if part is None:
+            return ""
+        value = part.text()
+        if not value:
+            part.error(f"<{tag}> is empty")
+        elif has_xacro(value):
+            part.error(xacro_message(f"{tag}={shown(value)}"))
+        return value
+
+    def values(
+        self, tag: str, count: int, default: Sequence[float], *, largest: float = LARGEST
+    ) -> tuple[float, ...]:
+        """The numbers in a child; the default if there is none."""
+        part = self.one(tag)
+        if part is None:
+            return tuple(default)
+        valid = part.numbers_in(part.text(), "", count, largest=largest)
+        return tuple(default) if valid is None else valid
+
+    def value(self, tag: str, default: float) -> float:
+        """The number in a child; the default if there is none."""
+        return self.values(tag, 1, (default,))[0]
+
+    def bound(self, tag: str, default: float, unlimited: float) -> float:
+        """A limit: a number that is infinite from the magnitude `unlimited` on."""
+        part = self.one(tag)
+        if part is None:
+            return default
+        text = part.text()
+        if text.lower().lstrip("+-") in ("inf", "infinity"):
+            return -inf if text.startswith("-") else inf
+        valid = part.numbers_in(text, "", 1, largest=FINITE)
+        if valid is None:
+            return default
+        return math.copysign(inf, valid[0]) if abs(valid[0]) >= unlimited else valid[0]
+
+    def flag(self, tag: str, *, default: bool = False) -> bool:
+        """The boolean in a child; the default if there is none."""
+        part = self.one(tag)
+        return default if part is None else part.boolean(part.text(), default=default)
+
+    def boolean(self, value: str | None, *, default: bool = False) -> bool:
+        """The value of an attribute or a text as a boolean."""
+        if value is None:
+            return default
+        if value.strip().lower() in (*_TRUE, *_FALSE):
+            return value.strip().lower() in _TRUE
+        self.error(f"{self.tag}: expected 1, 0, true or false, got {shown(value)}")
+        return default
+
+    def relative_pose(self, file: SdfFile) -> RelativePose:
+        """The `<pose>` of an element; the identity if it has none."""
+        part = self.one("pose")
+        if part is None:
+            return RelativePose()
+        part.check((), (), ("relative_to", "frame", "degrees", "rotation_format"))
+        relative_to, frame = (
+            (part.attribute(name) or "").strip() for name in ("relative_to", "frame")
+        )
+        if frame and not relative_to and file.version >= RELATIVE_TO_VERSION:
+            part.error("the attribute 'frame' of <pose> is 'relative_to' since SDF 1.7")
+        return RelativePose(part.pose(), relative_to or frame)
+
+    def pose(self) -> Pose:
+        """The text of a `<pose>` element as a pose."""
+        text = self.text()
+        if not text:
+            return IDENTITY
+        in_degrees = self.boolean(self.attribute("degrees"))
+        form = (self.attribute("rotation_format") or "euler_rpy").strip()
+        if form == "quat_xyzw":
+            return self._quaternion_pose(text, in_degrees=in_degrees)
+        if form != "euler_rpy":
+            self.error(f"unknown rotation_format {shown(form)}; known: euler_rpy, quat_xyzw")
+        x, y, z, *angles = self.numbers_in(text, "", 6, largest=FINITE) or (0.0,) * 6
+        roll, pitch, yaw = map(radians_from_degrees, angles) if in_degrees else angles
+        if any(abs(angle) > LARGEST_ANGLE for angle in (roll, pitch, yaw)):
+            self.error(f"pose: an angle exceeds {LARGEST_ANGLE:g} rad")
+        elif max(abs(x), abs(y), abs(z)) > LARGEST:
+            self.error(f"pose: a position in {shown(text)} is too large")
+        else:
+            return Pose((x, y, z), (roll, pitch, yaw))
+        return IDENTITY
+
+    def _quaternion_pose(self, text: str, *, in_degrees: bool) -> Pose:
+        if in_degrees:
+            self.error("pose: degrees cannot be combined with the rotation_format quat_xyzw")
+        numbers = self.numbers_in(text, "", 7)
+        if numbers is None:
+            return IDENTITY
+        *xyz, x, y, z, w = numbers
+        try:
+            return Pose.from_wxyz((w, x, y, z), xyz)
+        except ModelError as error:
+            self.error(f"pose: {error.findings[0].text}")
+            return IDENTITY

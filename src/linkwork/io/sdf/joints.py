@@ -1,0 +1,353 @@
+"""Joints of an SDF file: type, axes, limits, dynamics, mimic, and gearboxes.
+
+Frame    the joint frame has the `<pose>` of the joint; at the position zero, it is fixed to both
+         links
+Axis     in the joint frame, or in the frame `expressed_in`; before version 1.5 in that of the
+         model, and up to version 1.6 also with `use_parent_model_frame`
+Types    revolute and continuous, prismatic, ball (spherical), fixed, screw (helical), universal
+         and revolute2 (universal), gearbox (a coupling of two joints)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ModelError, nearest, shown
+from linkwork.io.sdf.elements import RELATIVE_TO_VERSION, RelativePose, SdfFile, SdfPart
+from linkwork.io.sdf.frames import MODEL, WORLD, Frames, Scope
+from linkwork.io.urdf.elements import has_xacro
+from linkwork.io.urdf.joints import UNIT_NOTICE
+from linkwork.io.urdf.links import FINITE
+from linkwork.model.numbers import Triple
+from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit_vector
+from linkwork.model.pose import Pose, as_pose, composed, inverted, snapped
+from linkwork.spatial.source import se3
+
+KIND_OF = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "ball": "spherical",
+    "fixed": "fixed",
+    "screw": "helical",
+    "universal": "universal",
+    "revolute2": "universal",
+}
+TYPES = (*KIND_OF, "gearbox")
+TWO_AXES = ("universal", "revolute2", "gearbox")
+WITHOUT_AXIS = ("ball", "fixed")
+UNLIMITED = 1e16  # limits of at least this magnitude mean "unlimited"
+# The axes of a universal joint are perpendicular within this [rad]; files have rounded angles.
+PERPENDICULAR = 1e-3
+PARALLEL = 1e-3  # the same for axes of a gearbox and its joints that are parallel
+
+READ = (
+    *("parent", "child", "pose", "axis", "axis2", "thread_pitch", "screw_thread_pitch"),
+    *("gearbox_ratio", "gearbox_reference_body"),
+)
+OTHERS_JOINT = ("physics", "sensor", "plugin", "provide_feedback", "frame")
+
+
+@dataclass(frozen=True, slots=True)
+class JointElement:
+    """A joint of a model before the frames of the model are resolved."""
+
+    part: SdfPart
+    name: str
+    frame: str  # name of its frame in the model
+    parent: str
+    child: str
+    pose: RelativePose
+
+
+@dataclass(frozen=True, slots=True)
+class Gearbox:
+    """A gearbox: theta_child = -ratio * theta_parent, both relative to the reference link.
+
+    Axes are unit vectors in the axes of the child link while all joints are at zero.
+    """
+
+    part: SdfPart
+    name: str
+    parent: str
+    child: str
+    reference: str
+    ratio: float
+    parent_axis: Triple
+    child_axis: Triple
+
+
+@dataclass(frozen=True, slots=True)
+class _AxisValues:
+    direction: Triple = (0.0, 0.0, 1.0)  # in the joint frame
+    limits: Limits = NO_LIMITS
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+
+
+def read_joint_element(part: SdfPart, name: str, file: SdfFile) -> JointElement | None:
+    """Read the links and the pose of a `<joint>`; None if a link is missing."""
+    part.check(READ, OTHERS_JOINT, ("name", "type"))
+    for frame in part.parts("frame"):
+        frame.warning("a <frame> inside <joint> is ignored; SDF has frames of models only")
+    parent, child = part.required_text("parent"), part.required_text("child")
+    pose = part.relative_pose(file)
+    if child == WORLD:
+        part.error("the child of a joint cannot be 'world'; exchange <parent> and <child>")
+        return None
+    if not (parent and child):
+        return None
+    return JointElement(part, name, name, parent, child, pose)
+
+
+def read_joint(element: JointElement, scope: Scope) -> Joint | Gearbox | None:
+    """Read a `<joint>`.
+
+    Args:
+        element: its links and its pose.
+        scope: the frames of its model.
+
+    Returns:
+        A joint. The mount of a joint with the world is relative to its child link, until the pose
+        of the model is known. A gearbox for that type; None after an error.
+    """
+    part, errors, frames = element.part, element.part.report.n_errors, scope.frames
+    kind = _read_type(part)
+    first = WORLD if element.parent == WORLD else frames.link(part, element.parent)
+    is_known = element.child in frames.poses  # else `FrameGraph` reports it
+    second = frames.link(part, element.child) if is_known else ""
+    if first and first == second:
+        part.error(f"cycle: {first} -> {second}")
+    model_H_joint = frames.poses.get(element.frame, np.eye(4))
+    axes = [_read_axis(part, tag, kind, model_H_joint, scope) for tag in ("axis", "axis2")]
+    pitch = _read_pitch(part) if kind == "screw" else 0.0
+    if not first or not second or first == second:
+        return None
+    if kind == "gearbox":
+        return _read_gearbox(element, (first, second), axes, model_H_joint, scope)
+    if frames.poses[element.child] is frames.link_poses[second] and not element.pose.relative_to:
+        child_H_joint = element.pose.pose  # without rounding
+    else:
+        child_H_joint = _in_link(second, model_H_joint, frames)
+    placeholder = Joint(
+        name=scope.prefix + element.name,
+        kind="revolute",
+        first=first,
+        second=second,
+        location=part.location,
+    )
+    if part.report.n_errors > errors:
+        return placeholder  # enough to check the graph and the mimics
+    joint = replace(
+        placeholder,
+        kind=KIND_OF[kind],
+        axis=axes[0].direction,
+        pitch=pitch,
+        first_H_joint=child_H_joint if first == WORLD else _in_link(first, model_H_joint, frames),
+        joint_H_second=inverted(child_H_joint),
+    )
+    try:
+        return _with_values(part, kind, joint, axes)
+    except ModelError as error:
+        part.report.extend(error.findings)
+        return placeholder
+
+
+def _in_link(link: str, model_H_joint: Array, frames: Frames) -> Pose:
+    return as_pose(se3.inverse(frames.link_poses[link]) @ model_H_joint)
+
+
+def _with_values(part: SdfPart, kind: str, joint: Joint, axes: list[_AxisValues]) -> Joint:
+    """Add limits, dynamics and mimic; a joint with several coordinates has no limits."""
+    values = {"damping": axes[0].damping, "friction": axes[0].friction}
+    if joint.motion_kind.nv == 1:
+        return replace(joint, limits=axes[0].limits, mimic=axes[0].mimic, **values)
+    if any(axis.limits != NO_LIMITS for axis in axes) and kind != "fixed":
+        part.warning(f"left out: limits of a {kind} joint")
+    if any(axis.mimic for axis in axes):
+        part.error(f"a {kind} joint cannot mimic another; only joints with one coordinate can")
+    if kind == "fixed":
+        return joint
+    if kind not in TWO_AXES:
+        return replace(joint, **values)
+    if (axes[1].damping, axes[1].friction) != (axes[0].damping, axes[0].friction):
+        part.warning("left out: damping and friction of <axis2>, which differ from those of <axis>")
+    return _universal(part, replace(joint, **values), axes[1].direction)
+
+
+def _universal(part: SdfPart, joint: Joint, second_axis: Triple) -> Joint:
+    """The joint with its first axis along z and its second axis along x of its frame."""
+    e1, e2 = np.array(joint.axis), np.array(second_axis)
+    if abs(e1 @ e2) > PERPENDICULAR:
+        angle = math.degrees(math.acos(min(1.0, abs(float(e1 @ e2)))))
+        part.error(f"the axes must be perpendicular, but their angle is {angle:.4g} degrees")
+        return joint
+    e2 = e2 - (e1 @ e2) * e1
+    e2 = e2 / np.linalg.norm(e2)
+    rotation = snapped(np.stack([e2, np.cross(e1, e2), e1], axis=1))
+    turned = as_pose(se3.pose(rotation, np.zeros(3)))
+    return replace(
+        joint,
+        axis=(0.0, 0.0, 1.0),
+        first_H_joint=composed(joint.first_H_joint, turned),
+        joint_H_second=composed(inverted(turned), joint.joint_H_second),
+    )
+
+
+def _read_type(part: SdfPart) -> str:
+    kind = part.required_attribute("type").strip()
+    if kind not in TYPES and kind and not has_xacro(kind):
+        part.error(f"unknown type {shown(kind)}; {nearest(kind.lower(), TYPES)}")
+    return kind if kind in TYPES else "fixed"
+
+
+def _read_axis(
+    part: SdfPart, tag: str, kind: str, model_H_joint: Array, scope: Scope
+) -> _AxisValues:
+    axis = part.one(tag)
+    is_needed = kind not in WITHOUT_AXIS and (tag == "axis" or kind in TWO_AXES)
+    if axis is None:
+        if is_needed:
+            part.error(f"a {kind} joint needs <{tag}>")
+        return _AxisValues()
+    if tag == "axis2" and kind not in TWO_AXES:
+        axis.warning(f"<axis2> is ignored, as a {kind} joint has at most one axis")
+        return _AxisValues()
+    read = ("xyz", "limit", "dynamics", "mimic", "use_parent_model_frame", "initial_position")
+    axis.check(read)
+    if axis.value("initial_position", 0.0):
+        axis.warning("left out: <initial_position>; pass positions in q")
+    direction = (0.0, 0.0, 1.0)
+    if is_needed:
+        direction = _read_direction(axis, model_H_joint, scope)
+    damping, friction = _read_dynamics(axis)
+    return _AxisValues(
+        direction,
+        _read_limits(axis, bounded=kind != "continuous"),
+        damping,
+        friction,
+        _read_mimic(axis, scope.prefix) if scope.file.mimic else None,
+    )
+
+
+def _read_direction(axis: SdfPart, model_H_joint: Array, scope: Scope) -> Triple:
+    """The axis as a unit vector in the joint frame."""
+    xyz = axis.one("xyz")
+    if xyz is None:
+        axis.warning(f"<{axis.tag}> has no <xyz>; 0 0 1 is the default of SDF")
+    else:
+        xyz.check((), (), ("expressed_in",))
+    x, y, z = axis.values("xyz", 3, (0.0, 0.0, 1.0), largest=FINITE)
+    try:
+        direction = unit_vector((x, y, z))
+    except ModelError as error:
+        axis.error(error.findings[0].text)
+        return (0.0, 0.0, 1.0)
+    length = math.hypot(x, y, z)
+    if abs(length - 1) > UNIT_NOTICE:
+        axis.warning(f"axis {[x, y, z]} has length {length:.6g}; it is scaled to length 1")
+    frame = _axis_frame(axis, xyz, scope.file)
+    if not frame:
+        return direction
+    rotation = se3.rotation_of(model_H_joint).T @ se3.rotation_of(scope.frames.pose(axis, frame))
+    return unit_vector((snapped(rotation) @ np.array(direction)).tolist())
+
+
+def _axis_frame(axis: SdfPart, xyz: SdfPart | None, file: SdfFile) -> str:
+    """The frame whose axes an axis is expressed in; empty for the joint frame."""
+    expressed_in = (xyz.attribute("expressed_in") or "").strip() if xyz else ""
+    in_model = axis.flag("use_parent_model_frame", default=file.version < (1, 5))
+    if in_model and file.version >= RELATIVE_TO_VERSION:
+        axis.error('<use_parent_model_frame> is expressed_in="__model__" since SDF 1.7')
+    return expressed_in or (MODEL if in_model else "")
+
+
+def _read_limits(axis: SdfPart, *, bounded: bool) -> Limits:
+    limit = axis.one("limit")
+    if limit is None:
+        return NO_LIMITS
+    limit.check(("lower", "upper", "effort", "velocity"), ("stiffness", "dissipation"))
+    lower = limit.bound("lower", -inf, UNLIMITED)
+    upper = limit.bound("upper", inf, UNLIMITED)
+    # negative values, the default of old versions, mean "unlimited"
+    most = {name: limit.bound(name, inf, UNLIMITED) for name in ("effort", "velocity")}
+    most = {name: inf if value < 0 else value for name, value in most.items()}
+    if not bounded:
+        return Limits(**most)
+    if lower > upper:
+        limit.error(f"limit lower {lower:g} is above upper {upper:g}")
+        return NO_LIMITS
+    return Limits(lower=lower, upper=upper, **most)
+
+
+def _read_dynamics(axis: SdfPart) -> tuple[float, float]:
+    """Damping and friction."""
+    dynamics = axis.one("dynamics")
+    if dynamics is None:
+        return 0.0, 0.0
+    dynamics.check(("damping", "friction", "spring_reference", "spring_stiffness"))
+    dynamics.value("spring_reference", 0.0)
+    if dynamics.value("spring_stiffness", 0.0):
+        dynamics.warning("left out: <spring_stiffness>")
+    return dynamics.value("damping", 0.0), dynamics.value("friction", 0.0)
+
+
+def _read_mimic(axis: SdfPart, prefix: str) -> Mimic | None:
+    """Dependence on another joint: multiplier * (position - reference) + offset."""
+    mimic = axis.one("mimic")
+    if mimic is None:
+        return None
+    mimic.check(("multiplier", "offset", "reference"), (), ("joint", "axis"))
+    leader = mimic.required_attribute("joint").strip()
+    if (mimic.attribute("axis") or "axis").strip() != "axis":
+        mimic.error("mimics the second axis of a joint; only joints with one coordinate can lead")
+    multiplier = mimic.value("multiplier", 1.0)
+    offset = mimic.value("offset", 0.0) - multiplier * mimic.value("reference", 0.0)
+    return Mimic(joint=prefix + leader, multiplier=multiplier, offset=offset)
+
+
+def _read_pitch(part: SdfPart) -> float:
+    """The advance of a screw joint per radian [m/rad].
+
+    `screw_thread_pitch` is in meters per revolution of a right-handed thread, `thread_pitch` in
+    radians per meter of a left-handed thread.
+    """
+    if part.one("screw_thread_pitch"):
+        return part.value("screw_thread_pitch", 0.0) / (2 * math.pi)
+    if not part.one("thread_pitch"):
+        part.error("a screw joint needs <screw_thread_pitch>")
+    inverse = part.value("thread_pitch", 1.0)
+    if inverse == 0:
+        part.error("<thread_pitch> is zero")
+        return 0.0
+    return -1.0 / inverse
+
+
+def _read_gearbox(
+    element: JointElement,
+    ends: tuple[str, str],
+    axes: list[_AxisValues],
+    model_H_joint: Array,
+    scope: Scope,
+) -> Gearbox | None:
+    part, (parent, child) = element.part, ends
+    if not part.one("gearbox_ratio"):
+        part.error("a gearbox joint needs <gearbox_ratio>")
+    name = part.required_text("gearbox_reference_body")
+    reference = WORLD if name == WORLD else scope.frames.link(part, name) if name else ""
+    ratio = part.value("gearbox_ratio", 1.0)
+    if not reference or parent == WORLD:
+        if parent == WORLD:
+            part.error("the parent of a gearbox joint cannot be 'world'")
+        return None
+    child_R_joint = se3.rotation_of(_in_link(child, model_H_joint, scope.frames).matrix())
+    first, second = (tuple((child_R_joint @ np.array(axis.direction)).tolist()) for axis in axes)
+    return Gearbox(
+        part, scope.prefix + element.name, parent, child, reference, ratio, first, second
+    )

@@ -1,0 +1,274 @@
+"""Writer of SDF 1.9 files.
+
+Poses      of links are those while all joints are at zero, relative to the base; joints are placed
+           on their child links
+World      a massless base with the name `world` is the world of SDF
+Loops      are written if they are closed while all joints are at zero
+Mimic      linear couplings of two joints are written as `<mimic>`
+Not in SDF   armature, named configurations, actuators; planar and floating joints
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isfinite, pi
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import Finding, ModelError, listed, warn_of
+from linkwork.io.sdf.frames import WORLD
+from linkwork.io.urdf.links import MOMENTS
+from linkwork.io.urdf.writer import configuration_findings, expressible
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
+from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.joints.kind import axes_across
+from linkwork.model.model import Model
+from linkwork.model.parts import Joint, Link
+from linkwork.model.pose import IDENTITY, Pose, as_pose, inverted
+from linkwork.model.tree import walk
+from linkwork.spatial.source import se3
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+VERSION = "1.9"
+TYPES = {
+    "revolute": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "spherical": "ball",
+    "helical": "screw",
+    "universal": "universal",
+}
+CLOSED = 1e-9  # frames of a joint that closes a loop differ by less than this at zero [m], [rad]
+
+
+def dump_sdf(model: Model, path: str | PathLike[str] | None = None) -> str:
+    """Write a robot as SDF 1.9.
+
+    Args:
+        model: the robot. Frames become frames of the SDF model.
+        path: the file to write; None to only return its content.
+
+    Returns:
+        The content of the file.
+
+    Raises:
+        ModelError: SDF cannot express the robot: it has planar or floating joints, constraints that
+            are no joints, or loops that are open while all joints are at zero.
+
+    Warns:
+        LinkworkWarning: the robot has properties that SDF expresses differently or not at all.
+    """
+    text, findings = sdf_text(model)
+    warn_of(findings)
+    return write_text(text, path)
+
+
+def sdf_text(model: Model) -> tuple[str, list[Finding]]:
+    """The content of an SDF file, and warnings about what it does not contain."""
+    model, findings = expressible(model)
+    findings += configuration_findings(model, "SDF")
+    poses = _poses_at_zero(model)
+    _reject_inexpressible(model, poses)
+    findings += _left_out(model)
+    top = top_element("sdf", version=VERSION)
+    element = add(top, "model", name=model.name)
+    for link in model.links:
+        if not _is_world(model, link.name):
+            _write_link(element, link, poses[link.name])
+    for joint in model.joints:
+        _write_joint(element, _away_from_world(joint))
+    for frame in model.frames:
+        part = add(element, "frame", name=frame.name, attached_to=frame.link)
+        _write_pose(part, frame.link_H_frame)
+    return document_text(top), findings
+
+
+def _is_world(model: Model, link: str) -> bool:
+    return link == WORLD and model.link(link).inertia == NO_INERTIA and link == model.default_base
+
+
+def _away_from_world(joint: Joint) -> Joint:
+    """The joint with the world as its first link, because SDF does not allow it as a child."""
+    if joint.second != WORLD:
+        return joint
+    x, y, z = joint.axis
+    return replace(
+        joint,
+        first=joint.second,
+        second=joint.first,
+        axis=(-x, -y, -z),
+        first_H_joint=inverted(joint.joint_H_second),
+        joint_H_second=inverted(joint.first_H_joint),
+    )
+
+
+def _poses_at_zero(model: Model) -> dict[str, Array]:
+    """base_H_link of all links, while all joints are at zero."""
+    poses: dict[str, Array] = {}
+    for visit in walk(model, model.default_base):
+        if visit.parent is None or visit.joint is None:
+            poses[visit.link] = np.eye(4)
+            continue
+        pose = _first_H_second(visit.joint)
+        pose = pose if visit.joint.second == visit.link else np.asarray(se3.inverse(pose))
+        poses[visit.link] = poses[visit.parent] @ pose
+    return poses
+
+
+def _first_H_second(joint: Joint) -> Array:
+    return joint.first_H_joint.matrix() @ joint.joint_H_second.matrix()
+
+
+def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
+    findings = [
+        Finding("error", f"constraint {one.name!r}", "SDF has no such constraint", one.location)
+        for one in model.constraints
+    ]
+    for joint in model.joints:
+        text = ""
+        apart = poses[joint.first] @ _first_H_second(joint) - poses[joint.second]
+        if joint.kind not in TYPES:
+            text = f"SDF has no joints of kind {joint.kind!r}"
+        elif np.abs(apart).max() > CLOSED:
+            text = "in SDF, loops are closed while all joints are at zero, but this one is open"
+        elif joint.second == WORLD and joint.kind in ("spherical", "universal"):
+            text = "SDF does not allow 'world' as the child of a joint"
+        if text:
+            findings.append(Finding("error", f"joint {joint.name!r}", text, joint.location))
+    parts = [("link", name) for name in model.link_names if not _is_world(model, name)]
+    parts += [("joint", name) for name in model.joint_names]
+    parts += [("frame", frame.name) for frame in model.frames]
+    seen: set[str] = set()
+    for kind, name in parts:
+        if name in seen or name == WORLD or "::" in name:
+            text = "the name is reserved in SDF, or another part has it; rename it"
+            findings.append(Finding("error", f"{kind} {name!r}", text))
+        seen.add(name)
+    if findings:
+        raise ModelError(findings)
+
+
+def _left_out(model: Model) -> list[Finding]:
+    armatures = [joint.name for joint in model.joints if joint.armature]
+    massless = [
+        link.name
+        for link in model.links
+        if link.inertia == NO_INERTIA and not _is_world(model, link.name)
+    ]
+    textures = [
+        link.name
+        for link in model.links
+        for shape in link.visuals
+        if shape.material and shape.material.texture
+    ]
+    texts = {
+        "left out: armature of joints": armatures,
+        "left out: textures of links": list(dict.fromkeys(textures)),
+        "links without mass, which simulators may reject": massless,
+    }
+    return [
+        Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts.items() if names
+    ]
+
+
+def _value(parent: Element, tag: str, *numbers: float) -> Element:
+    element = add(parent, tag)
+    element.text = format_numbers(*numbers)
+    return element
+
+
+def _write_pose(parent: Element, pose: Pose) -> None:
+    if pose != IDENTITY:
+        _value(parent, "pose", *pose.xyz, *pose.rpy)
+
+
+def _write_link(model: Element, link: Link, base_H_link: Array) -> None:
+    element = add(model, "link", name=link.name)
+    _write_pose(element, as_pose(base_H_link))
+    _write_inertial(element, link.inertia)
+    for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
+        used = {shape.name for shape in shapes}
+        for index, shape in enumerate(shapes):
+            name = shape.name
+            if not name or [one.name for one in shapes[:index]].count(name):
+                name = f"{tag}_{index}"
+                while name in used:
+                    name += "_"
+                used.add(name)
+            _write_shape(element, tag, name, shape)
+
+
+def _write_inertial(link: Element, inertia: Inertia) -> None:
+    element = add(link, "inertial")
+    _write_pose(element, Pose(inertia.com))
+    _value(element, "mass", inertia.mass)
+    tensor = add(element, "inertia")
+    for name, value in zip(MOMENTS, inertia.tensor, strict=True):
+        _value(tensor, name, value)
+
+
+def _write_shape(link: Element, tag: str, name: str, shape: Shape) -> None:
+    element = add(link, tag, name=name)
+    _write_pose(element, shape.link_H_shape)
+    geometry = add(element, "geometry")
+    match shape.geometry:
+        case Box(size):
+            _value(add(geometry, "box"), "size", *size)
+        case Cylinder(radius, length) | Capsule(radius, length):
+            is_capsule = isinstance(shape.geometry, Capsule)
+            part = add(geometry, "capsule" if is_capsule else "cylinder")
+            _value(part, "radius", radius)
+            _value(part, "length", length)
+        case Sphere(radius):
+            _value(add(geometry, "sphere"), "radius", radius)
+        case Mesh(filename, scale):
+            part = add(geometry, "mesh")
+            add(part, "uri").text = filename
+            if scale != (1.0, 1.0, 1.0):
+                _value(part, "scale", *scale)
+    if tag == "visual" and shape.material and shape.material.rgba:
+        _value(add(element, "material"), "diffuse", *shape.material.rgba)
+
+
+def _write_joint(model: Element, joint: Joint) -> None:
+    element = add(model, "joint", name=joint.name, type=TYPES[joint.kind])
+    _write_pose(element, inverted(joint.joint_H_second))
+    add(element, "parent").text = joint.first
+    add(element, "child").text = joint.second
+    if joint.kind == "helical":
+        _value(element, "screw_thread_pitch", joint.pitch * 2 * pi)
+    if not joint.motion_kind.has_axis:
+        return
+    _write_axis(element, "axis", joint)
+    if joint.kind == "universal":
+        second, _ = axes_across(joint.axis)
+        x, y, z = (float(number) for number in second)  # pyright: ignore[reportArgumentType]
+        _write_axis(element, "axis2", replace(joint, axis=(x, y, z)))
+
+
+def _write_axis(joint_element: Element, tag: str, joint: Joint) -> None:
+    axis = add(joint_element, tag)
+    _value(axis, "xyz", *joint.axis)
+    limits = joint.limits
+    if joint.motion_kind.nv == 1:
+        limit = add(axis, "limit")
+        _value(limit, "lower", max(limits.lower, -1e16))
+        _value(limit, "upper", min(limits.upper, 1e16))
+        for name in ("effort", "velocity"):
+            if isfinite(getattr(limits, name)):
+                _value(limit, name, getattr(limits, name))
+    if joint.damping or joint.friction:
+        dynamics = add(axis, "dynamics")
+        _value(dynamics, "damping", joint.damping)
+        _value(dynamics, "friction", joint.friction)
+    if joint.mimic:
+        mimic = add(axis, "mimic", joint=joint.mimic.joint)
+        _value(mimic, "multiplier", joint.mimic.multiplier)
+        _value(mimic, "offset", joint.mimic.offset)
+        _value(mimic, "reference", 0.0)

@@ -1,0 +1,1 @@
+"""SRDF: groups, named configurations and disabled collision pairs of a robot."""

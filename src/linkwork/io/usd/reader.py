@@ -1,0 +1,222 @@
+"""Reader of USD files with the schema UsdPhysics. All errors are reported at once, by prim.
+
+Robot     the bodies that joints connect to the only `PhysicsArticulationRootAPI`; without one, all
+          bodies of the stage
+Names     those of the prims; the complete path if several prims have one name
+World     the link `world` exists if a joint is attached to it
+Order     links and joints as in the stage, joints that articulations exclude last: these close
+          loops
+Ignored   lights, cameras, materials except for colors and densities, collision groups, drives
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ModelError, listed
+from linkwork.io.meshes import Folders
+from linkwork.io.mjcf.unsupported import left_out_gravity
+from linkwork.io.usd.bodies import Body, read_body, read_link
+from linkwork.io.usd.joints import WORLD, UsdJoint, read_joint
+from linkwork.io.usd.stage import Prim, UsdFile, open_stage
+from linkwork.io.xml.source import Reading, Source
+from linkwork.model.model import Model
+from linkwork.model.parts import Joint, Link
+from linkwork.model.structure import connected_pieces
+
+
+def read_usd(
+    source: Source, *, mimic: bool = True, package_dirs: Folders = (), repair: bool = False
+) -> Reading:
+    """Read a USD document with one robot.
+
+    Args:
+        source: the document.
+        mimic, repair: not used; UsdPhysics has no joints that depend on others.
+        package_dirs: further folders of files that the document may refer to.
+
+    Raises:
+        ParseError: the document is not USD.
+        MissingPackageError: usd-core is not installed.
+    """
+    del mimic, repair
+    file = open_stage(source, package_dirs)
+    model = None if file.report.n_errors else _read_model(file, source)
+    return Reading(None if file.report.n_errors else model, tuple(file.report.findings))
+
+
+def _read_model(file: UsdFile, source: Source) -> Model | None:
+    UsdPhysics = file.pxr.UsdPhysics
+    body_prims: list[Prim] = []
+    joint_prims: list[Prim] = []
+    roots: list[Prim] = []
+    for prim in file.prims():
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            enabled = UsdPhysics.RigidBodyAPI(prim).GetRigidBodyEnabledAttr().Get()
+            body_prims += [prim] if enabled else []
+            if not enabled:
+                file.report.warning(prim, "a disabled rigid body is a part of what contains it")
+        if prim.IsA(UsdPhysics.Joint):
+            joint_prims.append(prim)
+        if prim.HasAPI(UsdPhysics.ArticulationRootAPI):
+            roots.append(prim)
+        if prim.IsA(UsdPhysics.Scene):
+            _check_gravity(prim, file)
+    if not body_prims:
+        file.report.error(None, "the stage has no prim with PhysicsRigidBodyAPI")
+        return None
+    bodies = {
+        prim.GetPath(): read_body(prim, name, file)
+        for prim, name in zip(body_prims, _names(body_prims, (WORLD,)), strict=True)
+    }
+
+    def owner(prim: Prim) -> Body | None:
+        while prim and not prim.IsPseudoRoot():
+            if prim.GetPath() in bodies:
+                return bodies[prim.GetPath()]
+            prim = prim.GetParent()
+        return None
+
+    named = zip(joint_prims, _names(joint_prims), strict=True)
+    joints = [one for prim, name in named if (one := read_joint(prim, name, owner, file))]
+    if file.report.n_errors:
+        return None
+    chosen = _chosen_bodies(list(bodies.values()), joints, roots, file)
+    joints = [one for one in joints if {one.first, one.second} <= chosen]
+    _check_parallel(joints, file)
+    links = _read_links([one for one in bodies.values() if one.name in chosen], owner, file)
+    if file.report.n_errors:
+        return None
+    return _assembled(links, joints, _robot_name(roots, file, source), file)
+
+
+def _names(prims: Sequence[Prim], reserved: Iterable[str] = ()) -> list[str]:
+    """Unique names: those of the prims, or their paths."""
+    names = [str(prim.GetName()) for prim in prims]
+    counts = Counter(names)
+    repeated = {name for name in names if counts[name] > 1} | {*reserved}
+    return [
+        str(prim.GetPath()) if name in repeated else name
+        for prim, name in zip(prims, names, strict=True)
+    ]
+
+
+def _robot_name(roots: Sequence[Prim], file: UsdFile, source: Source) -> str:
+    default = file.stage.GetDefaultPrim()
+    if default:
+        return str(default.GetName())
+    if roots:
+        return str(roots[0].GetPath().GetPrefixes()[0].name)
+    return source.path.stem if source.path else "robot"
+
+
+def _chosen_bodies(
+    bodies: Sequence[Body], joints: Sequence[UsdJoint], roots: Sequence[Prim], file: UsdFile
+) -> set[str]:
+    """The names of the links of the robot: its bodies, and the world if it is connected to it."""
+    if len(roots) > 1:
+        paths = listed([str(root.GetPath()) for root in roots])
+        text = "linkwork reads one robot; deactivate the others, or save them as files"
+        file.report.error(None, f"the stage has {len(roots)} articulations: {paths}; {text}")
+        return set()
+    edges = [one.edge for one in joints]
+    uses_world = any(WORLD in (edge.first, edge.second) for edge in edges)
+    names = [body.name for body in bodies]
+    if not roots:
+        pieces = connected_pieces([*([WORLD] if uses_world else []), *names], edges)
+        if len(pieces) > 1:
+            firsts = listed([piece[0] for piece in pieces])
+            text = f"no joints connect these bodies, or groups of bodies: {firsts}"
+            hint = "apply PhysicsArticulationRootAPI to the root of the robot"
+            file.report.error(None, f"{text}; {hint}")
+        return {name for piece in pieces for name in piece}
+    return _of_articulation(bodies, edges, roots[0], joints, file)
+
+
+def _of_articulation(
+    bodies: Sequence[Body],
+    edges: Sequence[Joint],
+    root: Prim,
+    joints: Sequence[UsdJoint],
+    file: UsdFile,
+) -> set[str]:
+    """The bodies of an articulation and those that joints connect to them; others are left out."""
+    start = {body.name for body in bodies if body.prim.GetPath().HasPrefix(root.GetPath())}
+    for one in joints:
+        if one.prim == root:  # Isaac applies the schema to the joint with the world
+            start |= {one.first, one.second} - {WORLD}
+    if not start:
+        file.report.error(root, "the articulation has no rigid bodies")
+        return set()
+    names = [body.name for body in bodies]
+    between = [edge for edge in edges if WORLD not in (edge.first, edge.second)]
+    pieces = connected_pieces(names, between)
+    chosen = {name for piece in pieces if not start.isdisjoint(piece) for name in piece}
+    others = [name for name in names if name not in chosen]
+    if others:
+        file.report.warning(None, f"left out: bodies outside of the robot: {listed(others)}")
+    fixed = [edge for edge in edges if WORLD in (edge.first, edge.second)]
+    if any(edge.second in chosen for edge in fixed):
+        chosen.add(WORLD)
+    kept = [edge for edge in edges if {edge.first, edge.second} <= chosen]
+    order = [name for name in (WORLD, *names) if name in chosen]
+    groups = connected_pieces(order, kept)
+    if len(groups) > 1:
+        firsts = listed([group[0] for group in groups])
+        file.report.error(root, f"no joints connect the parts of the articulation: {firsts}")
+    return chosen
+
+
+def _read_links(
+    bodies: Sequence[Body], owner: Callable[[Prim], Body | None], file: UsdFile
+) -> list[Link]:
+    parts: dict[str, list[Prim]] = {body.name: [] for body in bodies}
+    for prim in file.prims():
+        body = owner(prim)
+        if body is not None and body.name in parts:
+            parts[body.name].append(prim)
+    return [read_link(body, parts[body.name], file) for body in bodies]
+
+
+def _assembled(
+    links: list[Link], joints: Sequence[UsdJoint], name: str, file: UsdFile
+) -> Model | None:
+    ordered = sorted(joints, key=lambda one: one.is_excluded)
+    edges = [joint for one in ordered for joint in one.joints]
+    links += [link for one in ordered for link in one.between]
+    if any(edge.first == WORLD for edge in edges):
+        links.insert(0, Link(name=WORLD, location=file.report.location))
+    try:
+        return Model(name=name, links=tuple(links), joints=tuple(edges))
+    except ModelError as error:
+        file.report.extend(error.findings)
+        return None
+
+
+def _check_parallel(joints: Sequence[UsdJoint], file: UsdFile) -> None:
+    """Warn about several joints between two bodies, which lock each other."""
+    pairs: dict[frozenset[str], list[UsdJoint]] = {}
+    for one in joints:
+        pairs.setdefault(frozenset((one.first, one.second)), []).append(one)
+    for several in pairs.values():
+        if len(several) > 1:
+            others = listed([str(one.prim.GetPath()) for one in several[:-1]])
+            text = f"{others} connect the same bodies; in UsdPhysics, joints restrict each other"
+            hint = "write one PhysicsJoint, or bodies between the joints, if a chain is meant"
+            file.report.warning(several[-1].prim, f"this joint and {text}; {hint}")
+
+
+def _check_gravity(prim: Prim, file: UsdFile) -> None:
+    """Warn about a gravity that is not that of the Earth."""
+    scene = file.pxr.UsdPhysics.Scene(prim)
+    magnitude = float(scene.GetGravityMagnitudeAttr().Get())
+    direction: Array = np.array(scene.GetGravityDirectionAttr().Get(), dtype=float)
+    size = magnitude * file.meters if np.isfinite(magnitude) and magnitude >= 0 else 9.81
+    down = np.array([0.0, 0.0, -1.0])
+    if direction.any():
+        down = file.world_R_stage @ direction / np.linalg.norm(direction)
+    file.report.extend(left_out_gravity((size * down).tolist()))

@@ -1,0 +1,259 @@
+"""USD stages: opened with the package usd-core, in SI units and with z up.
+
+References   files that a stage refers to must be in the allowed folders: those of the file or of
+             the package that contains it, and `package_dirs`. They are checked before the stage is
+             composed. Value clips and textures are not opened
+Units        `metersPerUnit` and `kilogramsPerUnit`; angles are in degrees
+Up axis      the world of a stage with y up is turned, so that z is up
+Types        usd-core has no type stubs, so its objects are `Any`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import Finding, Severity, SourceLocation, clipped, listed, missing_package
+from linkwork.io.meshes import Folders, as_folders, package_root
+from linkwork.io.xml.source import Source, source_parse_error
+from linkwork.spatial.source import quat
+
+Prim: TypeAlias = Any  # pxr.Usd.Prim
+
+# A matrix whose columns are orthogonal to this is a rotation with a scale, without shear.
+ORTHOGONAL = 1e-5  # values in files have single precision
+MODULES = ("Ar", "Gf", "Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade", "UsdUtils")
+# The axes of a world with y up in a world with z up.
+Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+MAX_LAYERS = 10_000
+_LINE = re.compile(r":(\d+):\d+: ")
+
+
+@dataclass(slots=True)
+class UsdReport:
+    """The findings about a file, by prim."""
+
+    file: str
+    findings: list[Finding] = field(default_factory=list[Finding])
+    n_errors: int = 0
+
+    @property
+    def location(self) -> SourceLocation:
+        """The file; USD does not know lines."""
+        return SourceLocation(self.file, 0)
+
+    def add(self, severity: Severity, prim: Prim | None, text: str) -> None:
+        """Add a finding about a prim, or about the file."""
+        element = "" if prim is None else f"prim {prim.GetPath()}"
+        self.findings.append(Finding(severity, element, text, self.location))
+        self.n_errors += severity == "error"
+
+    def error(self, prim: Prim | None, text: str) -> None:
+        """Add an error."""
+        self.add("error", prim, text)
+
+    def warning(self, prim: Prim | None, text: str) -> None:
+        """Add a warning."""
+        self.add("warning", prim, text)
+
+    def extend(self, findings: Iterable[Finding]) -> None:
+        """Add findings."""
+        for finding in findings:
+            self.findings.append(finding)
+            self.n_errors += finding.severity == "error"
+
+
+@dataclass(frozen=True, slots=True)
+class UsdFile:
+    """An open stage, its units, and the findings about it."""
+
+    pxr: Any  # the modules of usd-core
+    stage: Any
+    report: UsdReport
+    meters: float  # per unit of length
+    kilograms: float  # per unit of mass
+    world_R_stage: Array  # (3, 3)
+    transforms: Any  # a cache of transforms
+
+    def prims(self) -> Iterator[Prim]:
+        """All active prims, also those of instances."""
+        Usd = self.pxr.Usd
+        predicate = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
+        return iter(Usd.PrimRange(self.stage.GetPseudoRoot(), predicate))
+
+    def matrix(self, prim: Prim) -> Array:
+        """(4, 4) transform of a prim in the stage, with its scale, in units of the stage."""
+        return np.array(self.transforms.GetLocalToWorldTransform(prim)).T
+
+    def in_world(self, stage_H_frame: Array) -> Array:
+        """world_H_frame in meters, with z up."""
+        pose = np.eye(4)
+        pose[:3, :3] = self.world_R_stage @ stage_H_frame[:3, :3]
+        pose[:3, 3] = self.world_R_stage @ stage_H_frame[:3, 3] * self.meters
+        return pose
+
+
+def import_usd() -> Any:
+    """Import the modules of usd-core, or raise an error that states how to install it."""
+    try:
+        modules = {name: import_module(f"pxr.{name}") for name in MODULES}
+    except ImportError as error:
+        raise missing_package("reading USD", "usd-core") from error
+    return SimpleNamespace(**modules)
+
+
+def is_usd(source: Source) -> bool:
+    """Whether a document is a USD file."""
+    return source.is_usd
+
+
+def open_stage(source: Source, package_dirs: Folders = ()) -> UsdFile:
+    """Open a USD document.
+
+    Args:
+        source: the document. The files that it refers to must be in its `roots`, if it has any.
+        package_dirs: further folders of files that it may refer to.
+
+    Raises:
+        ParseError: it is not USD, or refers to files outside of the allowed folders.
+        MissingPackageError: usd-core is not installed.
+    """
+    pxr = import_usd()
+    report = UsdReport(source.name)
+    collector = pxr.UsdUtils.CoalescingDiagnosticDelegate()  # else warnings go to standard error
+    try:
+        layer = _root_layer(pxr, source)
+        layers = _check_layers(pxr, layer, _roots(source, package_dirs), report)
+        stage = None if report.n_errors else pxr.Usd.Stage.Open(layer)
+        del layers  # they stay open until the stage uses them
+    except pxr.Tf.ErrorException as error:
+        reason = _reason(error)
+        line = _LINE.search(reason)
+        text, where = f"USD: {reason}", int(line[1]) if line else 0
+        raise source_parse_error(source.name, text, where) from None
+    messages = [str(one.commentary) for one in collector.TakeUncoalescedDiagnostics()]
+    for text in dict.fromkeys(messages):
+        if "Could not open asset" not in text:  # reported by `_check_layers`
+            report.warning(None, f"USD: {clipped(' '.join(text.split()), 300)}")
+    scale = (1.0, 1.0) if stage is None else _units(pxr, stage, report)
+    is_y_up = stage is not None and pxr.UsdGeom.GetStageUpAxis(stage) == pxr.UsdGeom.Tokens.y
+    return UsdFile(
+        pxr=pxr,
+        stage=stage,
+        report=report,
+        meters=scale[0],
+        kilograms=scale[1],
+        world_R_stage=Y_UP if is_y_up else np.eye(3),
+        transforms=pxr.UsdGeom.XformCache(),
+    )
+
+
+def _root_layer(pxr: Any, source: Source) -> Any:
+    if source.path is not None:
+        layer = pxr.Sdf.Layer.FindOrOpen(str(source.path.absolute()))
+    else:
+        layer = pxr.Sdf.Layer.CreateAnonymous(".usda")
+        layer.ImportFromString(source.text)
+    if layer is None:
+        raise source_parse_error(source.name, "USD cannot open this file", 0)
+    return layer
+
+
+def _units(pxr: Any, stage: Any, report: UsdReport) -> tuple[float, float]:
+    """Meters and kilograms per unit."""
+    meters = float(pxr.UsdGeom.GetStageMetersPerUnit(stage))
+    kilograms = float(pxr.UsdPhysics.GetStageKilogramsPerUnit(stage))
+    if not pxr.UsdGeom.StageHasAuthoredMetersPerUnit(stage):
+        report.warning(None, f"no metersPerUnit; the default of USD is {meters:g}")
+    for name, value in (("metersPerUnit", meters), ("kilogramsPerUnit", kilograms)):
+        if not 0 < value < np.inf:
+            report.error(None, f"{name}: {value:g} is not a positive number")
+    return meters, kilograms
+
+
+def _roots(source: Source, package_dirs: Folders) -> tuple[str, ...]:
+    """The allowed folders."""
+    if source.roots is not None:
+        return tuple(str(root) for root in source.roots)
+    folders = as_folders(package_dirs)
+    if source.path is not None:
+        folders.insert(0, package_root(str(source.path.absolute().parent)))
+    return tuple(folders)
+
+
+def _check_layers(pxr: Any, root: Any, folders: tuple[str, ...], report: UsdReport) -> list[Any]:
+    """Open all files that a layer refers to, and check that they are in the allowed folders."""
+    layers, seen = [root], {root.identifier}
+    for layer in layers:
+        for asset in sorted(layer.GetCompositionAssetDependencies()):
+            identifier = asset and pxr.Sdf.ComputeAssetPathRelativeToLayer(layer, asset)
+            if not asset or identifier in seen:  # empty: a reference to the same layer
+                continue
+            seen.add(identifier)
+            resolved = str(pxr.Ar.GetResolver().Resolve(identifier))
+            if not resolved:
+                report.warning(None, f"left out: the file {asset!r}, which was not found")
+            elif not _is_allowed(resolved, folders):
+                text = f"the file {asset!r} is outside of {listed(folders) or 'all folders'}"
+                report.error(None, f"{text}; package_dirs adds folders")
+            elif len(layers) >= MAX_LAYERS:
+                report.error(None, f"more than {MAX_LAYERS} files")
+                return layers
+            else:
+                opened = pxr.Sdf.Layer.FindOrOpen(identifier)
+                layers += [opened] if opened else []
+    return layers
+
+
+def _is_allowed(file: str, folders: tuple[str, ...]) -> bool:
+    path = Path(file.partition("[")[0]).resolve()  # a.usdz[b.usd] is inside of an archive
+    return any(path.is_relative_to(Path(folder).resolve()) for folder in folders)
+
+
+def _reason(error: Exception) -> str:
+    """The messages of an exception of USD, without its positions in the source code of USD."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    parts = [line.split(" : ", 1)[-1].strip("'") for line in lines if line.startswith("Error in")]
+    return clipped("; ".join(parts) or " ".join(str(error).split()), 400)
+
+
+# Numbers of prims.
+
+
+def rotation_and_scale(matrix: Array) -> tuple[Array, Array] | None:
+    """Split a transform into a rotation and the scale along its axes; None if it has a shear.
+
+    The scale along x is negative if the transform mirrors.
+    """
+    scale = np.linalg.norm(matrix[:3, :3], axis=0)
+    if not np.isfinite(scale).all() or not scale.all():
+        return None
+    axes = matrix[:3, :3] / scale
+    if np.abs(axes.T @ axes - np.eye(3)).max() > ORTHOGONAL:
+        return None
+    if np.linalg.det(axes) < 0:
+        axes[:, 0] *= -1
+        scale = scale * [-1.0, 1.0, 1.0]
+    U, _, Vt = np.linalg.svd(axes)  # the nearest rotation
+    return U @ Vt, scale
+
+
+def quaternion_rotation(value: Any) -> Array:
+    """(3, 3) rotation of a quaternion; the identity for (0, 0, 0, 0), which stands for none."""
+    wxyz = np.array([value.GetReal(), *value.GetImaginary()], dtype=float)
+    return np.asarray(quat.to_rotation(quat.normalize(wxyz))) if wxyz.any() else np.eye(3)
+
+
+def homogeneous(rotation: Array, position: Array) -> Array:
+    """(4, 4) pose."""
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation, position
+    return pose

@@ -1,0 +1,153 @@
+"""Closest points of two shapes against coal, and where shapes are degenerate."""
+
+from __future__ import annotations
+
+import coal
+import numpy as np
+import pytest
+from tests.support.collision import coal_distance
+
+import linkwork as lw
+from linkwork.collision.closest import (
+    Ball,
+    Block,
+    Drum,
+    HalfSpace,
+    Rod,
+    closest,
+    has_closed_form,
+)
+from linkwork.spatial.source import so3
+
+N = 400
+
+
+def columns(array):
+    return tuple(array[..., k] for k in range(array.shape[-1]))
+
+
+def rows(R):
+    return tuple(columns(R[:, i]) for i in range(3))
+
+
+def random_solids(kind, rng, n=N):
+    """Shapes here and in coal, with their poses."""
+    R = so3.exp(rng.uniform(-2.0, 2.0, size=(n, 3)))
+    o, s = 0.7 * rng.normal(size=(n, 3)), rng.uniform(0.05, 0.6, size=(n, 3))
+    H = np.broadcast_to(np.eye(4), (n, 4, 4)).copy()
+    H[:, :3, :3], H[:, :3, 3] = R, o
+    r, half = s[:, 0], s[:, 1]
+    if kind is Ball:
+        return Ball(columns(o), r), [coal.Sphere(x) for x in r], H
+    if kind is Rod:
+        d = R[..., 2] * half[:, None]
+        there = [coal.Capsule(0.3 * x, 2 * y) for x, y in zip(r, half, strict=True)]
+        return Rod(columns(o - d), columns(o + d), 0.3 * r), there, H
+    if kind is Block:
+        return Block(rows(R), columns(o), columns(s)), [coal.Box(*(2 * x)) for x in s], H
+    if kind is Drum:
+        there = [coal.Cylinder(x, 2 * y) for x, y in zip(r, half, strict=True)]
+        return Drum(rows(R), columns(o), r, half), there, H
+    n_, offset = R[..., 2], rng.normal(size=n)
+    there = [coal.Halfspace(a, b) for a, b in zip(n_, offset, strict=True)]
+    return HalfSpace(columns(n_), offset), there, np.broadcast_to(np.eye(4), (n, 4, 4))
+
+
+def vectors(v, n=N):
+    return np.stack(np.broadcast_arrays(*v, np.zeros(n))[:3], axis=-1)
+
+
+SOLIDS = (Ball, Rod, Block, Drum, HalfSpace)
+PAIRS = [(a, b) for a in SOLIDS for b in SOLIDS if has_closed_form(a, b)]
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_distances_and_points_agree_with_coal(first, second):
+    rng = np.random.default_rng(7)
+    a, a_there, a_poses = random_solids(first, rng)
+    b, b_there, b_poses = random_solids(second, rng)
+    result = closest(a, b)
+    there = [coal_distance(*x) for x in zip(a_there, a_poses, b_there, b_poses, strict=True)]
+    distance = np.array([x[0] for x in there])
+    apart = distance > 0
+    assert apart.any()
+    assert not apart.all()
+    np.testing.assert_allclose(result.distance[apart], distance[apart], atol=1e-9)
+    points = np.array([x[1] for x in there])
+    np.testing.assert_allclose(vectors(result.first)[apart], points[apart], atol=1e-8)
+    # coal separates a ball inside a cylinder only sideways: its depth may be larger
+    assert (result.distance[~apart] >= distance[~apart] - 1e-9).all()
+    if Drum not in (first, second):
+        np.testing.assert_allclose(result.distance, distance, atol=1e-9)
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_points_are_apart_along_the_normal_and_a_translation_separates(first, second):
+    rng = np.random.default_rng(8)
+    a, _, _ = random_solids(first, rng)
+    b, _, _ = random_solids(second, rng)
+    result = closest(a, b)
+    n = vectors(result.normal)
+    np.testing.assert_allclose(np.linalg.norm(n, axis=-1), 1.0, atol=1e-12)
+    between = vectors(result.second) - vectors(result.first)
+    np.testing.assert_allclose(between, result.distance[:, None] * n, atol=1e-12)
+    moved = closest(a, translated(b, -result.distance[:, None] * n))
+    np.testing.assert_allclose(moved.distance, 0.0, atol=1e-9)
+
+
+def translated(solid, by):
+    x, y, z = columns(by)
+    if isinstance(solid, Rod):
+        ends = [
+            tuple(c + d for c, d in zip(end, (x, y, z), strict=True)) for end in (solid.a, solid.b)
+        ]
+        return Rod(*ends, solid.radius)
+    if isinstance(solid, HalfSpace):
+        along = sum(c * d for c, d in zip(solid.normal, (x, y, z), strict=True))
+        return HalfSpace(solid.normal, solid.offset + along)
+    center = tuple(c + d for c, d in zip(solid.center, (x, y, z), strict=True))
+    if isinstance(solid, Ball):
+        return Ball(center, solid.radius)
+    if isinstance(solid, Block):
+        return Block(solid.R, center, solid.half)
+    return Drum(solid.R, center, solid.radius, solid.half_length)
+
+
+EYE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+ORIGIN = (0.0, 0.0, 0.0)
+BLOCK = Block(EYE, ORIGIN, (0.1, 0.2, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "distance"),
+    [
+        (Ball(ORIGIN, 0.1), Ball(ORIGIN, 0.2), -0.3),
+        (Ball((0.0, 0.0, 0.1), 0.1), Rod(ORIGIN, (0.0, 0.0, 1.0), 0.2), -0.3),
+        (Rod(ORIGIN, (1.0, 0.0, 0.0), 0.1), Rod((0.5, 0.0, 0.0), (2.0, 0.0, 0.0), 0.1), -0.2),
+        (Rod(ORIGIN, (1.0, 0.0, 0.0), 0.1), Rod((0.0, 1.0, 0.0), (1.0, 1.0, 0.0), 0.1), 0.8),
+        (Rod(ORIGIN, ORIGIN, 0.1), Rod((0.0, 0.0, 1.0), (0.0, 0.0, 1.0), 0.1), 0.8),
+        (BLOCK, Ball(ORIGIN, 0.1), -0.2),
+        (BLOCK, Rod((-1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.0), -0.2),
+        (BLOCK, Rod((0.0, 0.0, 0.5), (0.0, 0.0, 2.0), 0.1), 0.1),
+        (BLOCK, Rod((-1.0, 0.0, 0.4), (1.0, 0.0, 0.4), 0.1), 0.0),
+        (Drum(EYE, ORIGIN, 0.2, 0.1), Ball(ORIGIN, 0.05), -0.15),
+        (HalfSpace((0.0, 0.0, 1.0), 0.0), BLOCK, -0.3),
+        (HalfSpace((0.0, 0.0, 1.0), 0.0), Drum(EYE, (0.0, 0.0, 1.0), 0.2, 0.1), 0.9),
+    ],
+)
+def test_degenerate_cases_are_finite_and_right(first, second, distance):
+    result = closest(first, second)
+    np.testing.assert_allclose(float(result.distance), distance, atol=1e-12)
+    assert np.isfinite(np.array([*result.first, *result.second, *result.normal], float)).all()
+    np.testing.assert_allclose(np.linalg.norm(np.array(result.normal, float)), 1.0, atol=1e-12)
+
+
+def test_derivatives_are_finite_where_cores_coincide():
+    @lw.compile(x=3)
+    def distance(x):
+        return closest(Ball(tuple(x), 0.1), Rod(ORIGIN, (0.0, 0.0, 1.0), 0.1)).distance
+
+    x = np.array([0.0, 0.0, 0.5])
+    np.testing.assert_allclose(distance(x), -0.2)
+    assert np.isfinite(distance.gradient("x")(x)).all()

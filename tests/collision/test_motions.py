@@ -1,0 +1,257 @@
+"""Configurations and straight motions of robots made of spheres, against NumPy in float64."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+
+import numpy as np
+import pytest
+from tests.support.linkages import four_bar
+from tests.support.sphere_robots import arm, between, clearance
+
+import linkwork as lw
+from linkwork.collision.motions import Motions, link_spheres, obstruction
+
+TOUCHING = 1e-4  # [m] configurations closer to contact than this may be either
+
+
+def random_obstacles(seed, n=3):
+    rng = np.random.default_rng(seed)
+    unit = rng.normal(size=(n, 4))
+    unit /= np.linalg.norm(unit, axis=-1, keepdims=True)
+    turned = [[0.5, 0.5, 0.5, 0.5], [0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]  # aligned with axes
+    normals = np.array([[0.6, 0.0, 0.8], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+    place = lambda: rng.uniform(-1.0, 1.0, (n, 3))  # noqa: E731
+    return lw.Obstacles(
+        spheres=np.hstack([place(), rng.uniform(0.0, 0.2, (n, 1))]),
+        capsules=np.vstack(
+            [np.hstack([place(), place(), np.full((n, 1), 0.05)]), [0.5] * 6 + [0.1]]
+        ),
+        boxes=np.hstack(
+            [
+                np.vstack([place(), place()]),
+                np.vstack([unit, turned]),
+                rng.uniform(0, 0.3, (2 * n, 3)),
+            ]
+        ),
+        half_spaces=np.hstack([normals, [[-0.9], [-0.7], [-1.0]]]),
+        points=rng.uniform(-1.0, 1.0, (11, 3)),
+        point_radius=0.03,
+    )
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return lw.CollisionModel(
+        arm(), floating=False, base_pose=lw.Pose((0.1, 0.2, 0.0), (0.0, 0.0, 1.0))
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 7])
+def test_configurations_agree_with_numpy(robot, seed):
+    obstacles = random_obstacles(seed) if seed else lw.Obstacles()
+    q = robot.kindyn.random((7, 101), seed=seed)
+    collides = robot.in_collision(q, obstacles=obstacles)
+    expected = clearance(robot, q, obstacles if seed else None)
+    assert collides.shape == (7, 101)
+    assert 0.05 < collides.mean() < 0.95
+    assert not (~collides & (expected < 0.0)).any()
+    assert not (collides & (expected > TOUCHING)).any()
+    np.testing.assert_array_equal(robot.in_collision(q[3, 5], obstacles=obstacles), collides[3, 5])
+
+
+def test_code_of_one_row_gives_the_same(robot):
+    obstacles, q = random_obstacles(1), robot.kindyn.random(50, seed=1)
+    expected = robot.in_collision(q, obstacles=obstacles)
+    other = Motions(robot)
+    other.prepare()
+    one = other._program.one
+    other.code._use(one.address("f"), 0, 1, 100, one.lease)
+    out = np.zeros(50, dtype=bool)
+    other.code.test(q, other.world(obstacles), 0.0, out, None)
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+def test_motions_agree_with_dense_sampling(robot, margin):
+    obstacles, resolution = random_obstacles(7), 0.02
+    starts, ends = robot.kindyn.random((2, 20, 8), seed=3)
+    ends = starts + 0.3 * (ends - starts)
+    is_free = robot.check_edges(
+        starts, ends, resolution=resolution, obstacles=obstacles, margin=margin
+    )
+    dense = clearance(robot, between(starts, ends, 201), obstacles).min(axis=0) - margin
+    assert 0.1 < is_free.mean() < 0.9
+    assert is_free[dense > TOUCHING].all()
+    # between two tested configurations, no point moves by more than half the resolution times 1.5 m
+    assert not is_free[dense < -0.75 * resolution].any()
+    alone = robot.check_edges(
+        starts[4, 4], ends[4, 4], resolution=resolution, obstacles=obstacles, margin=margin
+    )
+    assert alone.shape == ()
+    assert alone == is_free[4, 4]
+
+
+def test_both_ends_are_tested(robot):
+    obstacles = random_obstacles(2)
+    q = robot.kindyn.random(400, seed=4)
+    collides = clearance(robot, q, obstacles) < 0.0
+    free = robot.kindyn.neutral()
+    assert clearance(robot, free) > 0.0
+    here = robot.check_edges(q, q, obstacles=obstacles)
+    np.testing.assert_array_equal(here, ~collides)
+    for edges in ((q[collides], free), (free, q[collides])):
+        assert not robot.check_edges(*edges, resolution=10.0, obstacles=obstacles).any()
+    assert robot.check_edges(np.empty((0, 4)), q[:1]).shape == (0,)
+
+
+def test_a_link_that_does_not_move_collides(robot):
+    at = robot.kindyn.transform("pedestal", robot.kindyn.neutral())[:3, 3]
+    ground = lw.Obstacles(half_spaces=[[0.0, 0.0, 1.0, at[2] - 0.15]])
+    q = robot.kindyn.neutral()
+    assert robot.in_collision(q, obstacles=ground)
+    assert not robot.check_edges(q, q, obstacles=ground)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"last": [lw.Shape(lw.Box((0.04, 0.04, 0.2)), lw.Pose((0.0, 0.0, 0.2)))]}, {"floating": True}],
+    ids=["box", "floating base"],
+)
+def test_other_robots_are_tested_with_compiled_distances(options):
+    floating = options.pop("floating", False)
+    robot = lw.CollisionModel(
+        arm(**options), "pedestal", floating=floating, pairs=[("link1", "link4")]
+    )
+    assert obstruction(robot) is not None
+    obstacles = lw.Obstacles(spheres=[[0.3, 0.3, 0.5, 0.1], [-0.4, 0.2, 0.3, 0.2]])
+    starts, ends = robot.kindyn.random((2, 40), seed=5)
+    settings = {"obstacles": obstacles, "resolution": 0.05}
+    is_free = robot.check_edges(starts, ends, **settings)
+    nu = robot.kindyn.difference(starts, ends)
+    q = robot.kindyn.integrate(starts, np.linspace(0, 1, 200)[:, None, None] * nu, 1.0)
+    least = robot.distances_to(q, obstacles).min(axis=(-1, -2))
+    least = np.minimum(least, robot.distances(q).min(axis=-1)).min(axis=0)
+    assert 0 < is_free.sum() < 40
+    assert is_free[least > 0.0].all()
+    assert not is_free[least < -0.1].any()
+    with_margin = robot.check_edges(starts, ends, margin=0.02, **settings)
+    assert not (with_margin & ~is_free).any()
+    assert (with_margin != is_free).any()
+
+
+def test_spheres_around_links_contain_their_spheres(robot):
+    for link in robot.links:
+        centers, radii = link_spheres(robot.layout, link)
+        n = len(robot.model.link(link).collisions)
+        assert len(radii) == (1 if n == 1 else n + 1)
+        assert (np.linalg.norm(centers - centers[0], axis=-1) + radii <= radii[0] + 1e-12).all()
+
+
+def test_obstacles_far_away_and_large_ones_are_exact_to_their_rounding(robot):
+    q = robot.kindyn.neutral()
+    for size in (10.0, 1000.0):
+        box = [0.0, 0.0, -1.0 - size / 2.0, 1.0, 0.0, 0.0, 0.0, size, size, size]
+        least = 1.0 - 0.2  # the pedestal reaches down to 0.2 m below the origin
+        for gap in (-1e-6, 1e-5 + 1e-5 * size):
+            moved = [*box[:2], box[2] + least - gap, *box[3:]]
+            assert robot.in_collision(q, obstacles=lw.Obstacles(boxes=[moved])) == (gap < 0.0)
+
+
+def test_closed_loops_are_rejected():
+    robot = lw.CollisionModel(four_bar(), floating=False, pairs=[])
+    with pytest.raises(lw.ArgumentError, match="closed loops"):
+        robot.check_edges(np.zeros(robot.nq), np.zeros(robot.nq))
+
+
+def test_not_finite_configurations_collide(robot):
+    q = robot.kindyn.random(5, seed=0)
+    q[2, 1], q[4, 0] = np.nan, np.inf
+    collides = robot.in_collision(q, obstacles=random_obstacles(0))
+    assert collides[2]
+    assert collides[4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "error"),
+    [
+        (([0.0] * 3, [0.0] * 4), {}, lw.ShapeError),
+        (([0.0] * 4, [np.nan] * 4), {}, lw.ValueRangeError),
+        (("here", [0.0] * 4), {}, lw.ArgumentError),
+        (([0.0] * 4, [1.0] * 4), {"resolution": 0.0}, lw.ValueRangeError),
+        (([0.0] * 4, [1.0] * 4), {"resolution": 1e-9}, lw.ValueRangeError),
+        (([0.0] * 4, [1.0] * 4), {"margin": -1.0}, lw.ValueRangeError),
+        (([0.0] * 4, [1e4] * 4), {"resolution": 1.0}, lw.ValueRangeError),
+        (([0.0] * 4, [1.0] * 4), {"obstacles": 3.0}, lw.ArgumentError),
+        (([0.0] * 4, [1.0] * 4), {"obstacles": lw.Obstacles(np.ones((2, 3, 4)))}, lw.ShapeError),
+        ((np.zeros((2, 4)), np.zeros((3, 4))), {}, ValueError),
+    ],
+)
+def test_wrong_arguments_are_rejected(robot, arguments, named, error):
+    with pytest.raises(error):
+        robot.check_edges(*arguments, **named)
+
+
+def test_the_extension_rejects_inconsistent_robots_and_arrays(robot):
+    from linkwork.collision import _motions
+
+    links, pairs = np.array([[0, 0, 1, 0]], np.int32), np.zeros((0, 2), np.int32)
+    radii, ones = np.ones(1, np.float32), np.ones(2)
+    motions = _motions.Motions(2, 1.0, ones, ones, links, pairs, radii)
+    wrong = [
+        (2, 1.0, ones, ones, np.array([[1, 0, 1, 0]], np.int32), pairs, radii),
+        (2, 1.0, ones, ones, np.array([[0, 0, 2, 0]], np.int32), pairs, radii),
+        (2, 1.0, ones, ones, np.array([[0, -1, 1, 0]], np.int32), pairs, radii),
+        (2, 1.0, ones, ones, links, np.array([[0, 1]], np.int32), radii),
+        (2, 1.0, ones, ones, links.astype(np.int64), pairs, radii),
+        (2, 1.0, ones, np.ones(3), links, pairs, radii),
+        (2, 1.0, ones[:0], ones[:0], links, pairs, radii),
+        (2, np.nan, ones, ones, links, pairs, radii),
+    ]
+    for arguments in wrong:
+        with pytest.raises(ValueError, match="unexpected"):
+            _motions.Motions(*arguments)
+    with pytest.raises(RuntimeError):
+        motions.test(np.zeros((1, 2)), None, 0.0, np.zeros(1, dtype=bool), None)
+    rows = np.zeros((1, 15), np.float32)
+    corner = np.zeros((1, 3), np.float32)
+    for kinds in (np.array([99], np.int32), np.zeros(2, np.int32), np.zeros(1)):
+        with pytest.raises(ValueError, match="unexpected"):
+            _motions.World(kinds, rows, corner, corner)
+    code, q = robot._motions.code, np.zeros((3, 4))
+    for arguments in (
+        (q, None, 0.0, np.zeros(2, bool), None),
+        (q[:, :3].copy(), None, 0.0, np.zeros(3, bool), None),
+        (q, 5, 0.0, np.zeros(3, bool), None),
+        (q, None, np.nan, np.zeros(3, bool), None),
+    ):
+        with pytest.raises(ValueError, match="unexpected"):
+            code.test(*arguments)
+
+
+def test_copies_and_threads(robot):
+    q, obstacles = robot.kindyn.random(3000, seed=9), random_obstacles(3)
+    expected = robot.check_edges(q, q[::-1], obstacles=obstacles, threads=1)
+    copy = pickle.loads(pickle.dumps(robot))
+    np.testing.assert_array_equal(copy.check_edges(q, q[::-1], obstacles=obstacles), expected)
+    del copy
+    gc.collect()
+    np.testing.assert_array_equal(
+        robot.check_edges(q, q[::-1], obstacles=obstacles, threads=2), expected
+    )
+
+
+def test_a_robot_on_rails_has_a_larger_allowance():
+    robot = lw.CollisionModel(
+        arm(kinds=("prismatic", "revolute", "prismatic", "revolute"), limits=(-8.0, 8.0)),
+        floating=False,
+    )
+    box = [0.0, 0.0, -6.0, 1.0, 0.0, 0.0, 0.0, 90.0, 90.0, 8.0]
+    obstacles = lw.Obstacles(spheres=[[0.0, 0.0, 5.0, 3.0]], boxes=[box])
+    q = robot.kindyn.random(2000, seed=1)
+    collides, least = robot.in_collision(q, obstacles=obstacles), clearance(robot, q, obstacles)
+    assert not (~collides & (least < 0.0)).any()
+    assert not (collides & (least > 1e-3)).any()
+    with pytest.raises(lw.ValueRangeError):
+        robot.in_collision(100.0 * q, obstacles=obstacles)

@@ -1,0 +1,269 @@
+"""SRDF files: groups, named configurations, disabled pairs; against Pinocchio on real files."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.real_robots import FILES, label, load_quietly
+
+import linkwork as lw
+from linkwork.io.srdf.reader import read_srdf
+from linkwork.io.xml.source import read_source
+
+ARM = """<robot name="two_arms">
+  <link name="torso"/> <link name="hip"/>
+  <link name="l_upper"/> <link name="l_hand"/> <link name="l_tool"/>
+  <link name="r_upper"/> <link name="r_hand"/> <link name="l_finger"/>
+  <joint name="waist" type="continuous"><parent link="hip"/><child link="torso"/></joint>
+  <joint name="l_shoulder" type="continuous"><parent link="torso"/><child link="l_upper"/></joint>
+  <joint name="l_elbow" type="continuous"><parent link="l_upper"/><child link="l_hand"/></joint>
+  <joint name="l_mount" type="fixed"><parent link="l_hand"/><child link="l_tool"/></joint>
+  <joint name="r_shoulder" type="spherical"><parent link="torso"/><child link="r_upper"/></joint>
+  <joint name="r_elbow" type="continuous"><parent link="r_upper"/><child link="r_hand"/></joint>
+  <joint name="l_grip" type="continuous"><parent link="l_hand"/><child link="l_finger"/>
+    <mimic joint="l_elbow" multiplier="2"/></joint>
+</robot>"""
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return load_quietly(ARM)
+
+
+def srdf_of(arm, *lines):
+    return lw.load_srdf('<robot name="two_arms">\n' + "\n".join(lines) + "\n</robot>", arm)
+
+
+def assert_contains(text, *facts):
+    for fact in facts:
+        assert fact in text
+
+
+def messages(arm, *lines):
+    """All findings of a file, by line; the first of the lines is line 2."""
+    text = '<robot name="two_arms">\n' + "\n".join(lines) + "\n</robot>"
+    _, findings = read_srdf(read_source(text), arm)
+    return {f.location.line: f"{f.severity}: {f.element}: {f.text}" for f in findings}
+
+
+def test_chains_links_joints_and_nested_groups_are_expanded(arm):
+    srdf = srdf_of(
+        arm,
+        '<group name="both"><group name="left"/><group name="right"/></group>',
+        '<group name="left"><chain base_link="torso" tip_link="l_tool"/></group>',
+        '<group name="right"><joint name="r_shoulder"/><link name="r_hand"/></group>',
+        '<group name="across"><chain base_link="r_hand" tip_link="l_upper"/></group>',
+    )
+
+    left, right = srdf.group("left"), srdf.group("right")
+    assert left.joints == ("l_shoulder", "l_elbow", "l_mount")
+    assert left.links == ("torso", "l_upper", "l_hand", "l_tool")
+    assert right.joints == ("r_shoulder", "r_elbow")
+    assert right.links == ("r_upper", "r_hand")
+    assert set(srdf.group("both").joints) == {*left.joints, *right.joints}
+    assert srdf.group("across").joints == ("l_shoulder", "r_shoulder", "r_elbow")
+    assert srdf.group("across").links == ("torso", "l_upper", "r_upper", "r_hand")
+    with pytest.raises(lw.NameNotFoundError, match="'left'"):
+        srdf.group("lef")
+    assert pickle.loads(pickle.dumps(srdf)) == srdf
+
+
+def test_states_are_configurations_of_the_model(arm):
+    srdf = srdf_of(
+        arm,
+        '<virtual_joint name="drive" type="planar" parent_frame="map" child_link="hip"/>',
+        '<group name="left"><joint name="l_elbow"/></group>',
+        '<group name="right"><joint name="r_elbow"/></group>',
+        '<group_state name="up" group="left"><joint name="l_elbow" value="0.5"/>',
+        '<joint name="l_grip" value="1"/></group_state>',
+        '<group_state name="up" group="right"><joint name="r_elbow" value="-0.5"/></group_state>',
+        '<group_state name="driven"><joint name="drive" value="1 2 0.5"/>',
+        '<joint name="r_shoulder" value="0.5 0.5 -0.5 0.5"/></group_state>',
+    )
+    model = srdf.added_to(arm)
+    kd = lw.KinDyn(model)
+
+    assert [one.name for one in model.configurations] == ["left/up", "right/up", "driven"]
+    np.testing.assert_array_equal(kd.q("left/up"), kd.q(l_elbow=0.5))
+    np.testing.assert_array_equal(kd.q("right/up", l_elbow=1), kd.q(l_elbow=1, r_elbow=-0.5))
+    driven = kd.q("driven")
+    np.testing.assert_array_equal(driven[:3], [1, 2, 0])
+    np.testing.assert_allclose(driven[3:7], [np.cos(0.25), 0, 0, np.sin(0.25)], atol=1e-15)
+    np.testing.assert_array_equal(driven[kd.layout.q["r_shoulder"]], [0.5, 0.5, 0.5, -0.5])
+    with pytest.raises(lw.NameNotFoundError, match="left/up"):
+        kd.q("up")
+
+
+def test_disabled_pairs_count_more_than_enabled_ones_and_those_more_than_defaults(arm):
+    srdf = srdf_of(
+        arm,
+        '<disable_default_collisions link="l_tool"/>',
+        '<enable_collisions link1="l_tool" link2="hip"/>',
+        '<enable_collisions link1="torso" link2="l_tool"/>',
+        '<disable_collisions link1="l_tool" link2="torso" reason="Never"/>',
+        '<disable_collisions link1="hip" link2="torso" reason="Adjacent"/>',
+    )
+
+    others = {"l_upper", "l_hand", "r_upper", "r_hand", "l_finger", "torso"}
+    expected = {frozenset(("l_tool", other)) for other in others} | {frozenset(("hip", "torso"))}
+    assert srdf.disabled_pairs == expected
+    assert len(srdf.disabled_collisions) == len(expected)
+    reasons = {frozenset((one.first, one.second)): one.reason for one in srdf.disabled_collisions}
+    assert reasons[frozenset(("l_tool", "torso"))] == "Never"
+
+
+def test_other_elements(arm):
+    srdf = srdf_of(
+        arm,
+        '<group name="tool"><link name="l_tool"/></group> <gripper name="g"/>',
+        '<end_effector name="ee" parent_link="l_hand" group="tool"/>',
+        '<virtual_joint name="v" type="floating" parent_frame="world" child_link="hip"/>',
+        '<passive_joint name="v"/> <passive_joint name="waist"/>',
+        '<link_sphere_approximation link="l_hand"><sphere center="1 2 3" radius="0.5"/>',
+        '<sphere center="0 0 0" radius="0"/></link_sphere_approximation>',
+    )
+
+    assert [(e.name, e.parent_link, e.group) for e in srdf.end_effectors] == [
+        ("ee", "l_hand", "tool")
+    ]
+    assert srdf.passive_joints == ("v", "waist")
+    assert srdf.virtual_joints[0].kind == "floating"
+    (spheres,) = srdf.sphere_approximations
+    assert spheres.spheres == (lw.Shape(lw.Sphere(0.5), lw.Pose(xyz=(1, 2, 3))),)
+    assert srdf.ignored == ("gripper",)
+
+
+def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
+    found = messages(
+        arm,
+        '<group name="a"><joint name="l_elbo"/></group>',
+        '<group name="b"><link name="torso"/></group>',
+        '<group name="c" nam="x"/>',
+        '<group name="a"/>',
+        '<group_state name="s" group="a"><joint name="l_elbow" value="1 2"/></group_state>',
+        '<group_state name="t"><joint name="r_shoulder" value="1 1 1 1"/></group_state>',
+        '<disable_collisions link1="torsso" link2="hip"/>',
+        '<disable_collisions link1="torsso" link2="hip"/>',
+        '<virtual_joint name="v" type="float" parent_frame="w" child_link="hip"/>',
+        '<disable_collision link1="torso" link2="hip"/>',
+        '<group_state name="m"><joint name="l_grip" value="1"/></group_state>',
+        '<end_effector name="e" parent_link="torso"/>',
+        '<group_state name="f"><joint name="root_joint" value="0 0 0 0 0 0 2"/></group_state>',
+    )
+
+    assert sorted(found) == [2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14]
+    assert_contains(found[2], "warning", "group 'a'", "'l_elbo'", "'l_elbow'")
+    assert_contains(found[4], "warning", "group 'c'", "'nam'", "'name'")
+    assert_contains(found[5], "error", "group 'a'", "taken", ":2")
+    assert_contains(found[6], "error", "'s'", "1 number", "2")
+    assert_contains(found[7], "error", "'r_shoulder'", "norm 2")
+    assert_contains(found[8], "warning", "'torsso'", "'torso'")
+    assert_contains(found[10], "error", "'float'", "'floating'")
+    assert_contains(found[11], "warning", "<disable_collision>", "'disable_collisions'")
+    assert_contains(found[12], "warning", "'l_grip'", "'l_elbow'")
+    assert_contains(found[13], "error", "'e'", "'group'")
+    assert_contains(found[14], "error", "'root_joint'", "norm 2")
+
+
+def test_unknown_and_recursive_groups(arm):
+    found = messages(
+        arm,
+        '<group name="b"><group name="c"/></group>',
+        '<group name="c"><group name="b"/></group>',
+        '<group name="d"><group name="bb"/></group>',
+    )
+
+    assert_contains(found[2], "error", "contains itself", "b -> c -> b")
+    assert_contains(found[4], "warning", "'bb'", "group 'd'")
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("<mujoco/>", ["<robot>", "<mujoco>"]),
+        (ARM, ["URDF"]),
+        ("<robot", ["<text>:1", "XML"]),
+        ("<robot name='x'><group/></robot>", ["<group>", "'name'"]),
+    ],
+)
+def test_files_that_are_not_srdf_are_rejected(text, facts, arm):
+    with pytest.raises(lw.ParseError) as caught:
+        lw.load_srdf(text, arm)
+    assert_contains(str(caught.value), *facts)
+
+
+def test_load_reads_both_files_and_strict_raises(tmp_path):
+    urdf, srdf = tmp_path / "arm.urdf", tmp_path / "arm.srdf"
+    urdf.write_text(ARM)
+    states = '<joint name="wast" value="1"/><joint name="waist" value="2"/>'
+    srdf.write_text(f'<robot name="x"><group_state name="s">{states}</group_state></robot>')
+
+    with pytest.warns(lw.LinkworkWarning, match=r"'wast'.*'waist'"):
+        model = lw.load(urdf, srdf=srdf)
+    assert dict(model.configuration("s").positions) == {"waist": (2.0,)}
+    with pytest.raises(lw.ParseError, match=r"arm\.srdf:1.*'wast'"):
+        lw.load_srdf(srdf, model, strict=True)
+    with pytest.raises(lw.MissingFileError):
+        lw.load(urdf, srdf=tmp_path / "none.srdf")
+    with pytest.raises(lw.ArgumentError, match="Model"):
+        lw.load_srdf(srdf, "arm")
+
+
+# Files whose URDF has another name; cassie_v2 has only SDF files.
+URDF_OF = {
+    "hyq": "hyq_no_sensors",
+    "talos": "talos_full_v2",
+    "alexander": "alexander_v1.lowerBodyOnly",
+    "baxter_manipulation": "baxter",
+    "ur5": "ur5_robot",
+    "romeo_moveit": "romeo",
+    "pr2_manipulation": "pr2",
+}
+
+
+def real_pairs():
+    folders = {path.parents[1] for path in FILES}
+    for path in sorted(p for folder in folders for p in folder.glob("srdf/*.srdf")):
+        stem = URDF_OF.get(path.stem, path.stem)
+        yield path, next(f for f in FILES if f.stem == stem and f.parents[1] == path.parents[1])
+
+
+REAL = list(real_pairs())
+
+
+@pytest.mark.peers
+def test_example_robot_data_has_37_files_with_a_urdf():
+    assert len(REAL) == 37
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("path", "urdf"), REAL, ids=[label(path) for path, _ in REAL])
+def test_real_files_agree_with_pinocchio(path: Path, urdf: Path):
+    """Named configurations as in Pinocchio, and the disabled pairs of links that exist."""
+    import pinocchio as pin
+    from lxml import etree
+
+    model = load_quietly(urdf, mimic=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LinkworkWarning)
+        srdf = lw.load_srdf(path, model)
+    peer = pin.buildModelFromUrdf(str(urdf), pin.JointModelFreeFlyer())
+    pin.loadReferenceConfigurations(peer, str(path), False)
+
+    kd = lw.KinDyn(srdf.added_to(model), floating=True)
+    assert {c.name for c in srdf.configurations} == {x.key() for x in peer.referenceConfigurations}
+    for item in peer.referenceConfigurations:
+        q, expected = kd.q(item.key()), item.data()
+        np.testing.assert_allclose(q[:7], expected[[0, 1, 2, 6, 3, 4, 5]], atol=1e-12)
+        for name, theta in kd.model.configuration(item.key()).positions:
+            joint = peer.joints[peer.getJointId(name)]
+            value = expected[joint.idx_q : joint.idx_q + joint.nq]
+            angle = [np.arctan2(value[1], value[0])] if joint.nq == 2 else value
+            np.testing.assert_allclose(theta, angle, atol=1e-12)
+    elements = etree.parse(path).iter("disable_collisions")
+    pairs = {frozenset((e.get("link1"), e.get("link2"))) for e in elements}
+    assert srdf.disabled_pairs == {pair for pair in pairs if pair <= set(model.link_names)}

@@ -1,0 +1,165 @@
+"""Robots with closed loops of their own in workcells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.linkages import Y, at, five_bar, four_bar, rod
+from tests.support.models import assert_close
+
+import linkwork as lw
+from linkwork.model.inertia import moved
+from linkwork.model.pose import as_pose
+
+Z = (0.0, 0.0, 1.0)
+TILTED = lw.Pose((0.1, 0.2, 0.8), (0.3, -0.2, 0.4))
+BOX = lw.solid_box(1.0, (0.1, 0.2, 0.1), com=(0.02, 0.0, 0.01))
+
+
+def coupled():
+    """A five-bar whose cranks move against each other; its tip also is the name of a link."""
+    model = five_bar().renamed(links={"right_forearm": "tip"})
+    return model.with_constraint(
+        "coupling", "left_motor", "right_motor", name="gears", coefficients=(np.pi, -1.0)
+    )
+
+
+def tethered():
+    """A pendulum of four links whose end is held at a point of its world."""
+    b = lw.ModelBuilder("tethered")
+    b.add_link("root", inertia=rod(1.0, 0.2))
+    before = "root"
+    for name, axis in (("upper", Y), ("middle", Z), ("lower", Y), ("last", Z)):
+        b.add_link(name, inertia=rod(0.5, 0.3))
+        b.add_joint(name, "revolute", before, name, axis=axis, first_H_joint=at(0.3))
+        before = name
+    held = {"first_xyz": (0.3, 0.0, 0.0), "second_xyz": (0.5, 0.1, 0.2)}
+    return b.build().with_constraint("point", "last", name="tether", **held)
+
+
+@pytest.fixture(scope="module")
+def cell():
+    cell = lw.WorkCell("linkages").with_frame("table", parent_H_frame=TILTED)
+    cell = cell.with_robot("gears", coupled(), parent="table", end="tip")
+    cell = cell.with_robot("rope", tethered(), parent="table", parent_H_base=at(0.5, 0.1))
+    cell = cell.with_robot("kite", tethered(), parent="table", floating=True)
+    return cell.with_frame("box", movable=True, attachable=True, inertia=BOX)
+
+
+@pytest.fixture(scope="module")
+def state(cell):
+    q = {name: random_q(cell, name) for name in ("gears", "rope", "kite")}
+    return cell.grip(cell.state(q), "box", "gears.tip")
+
+
+def random_q(cell, name):
+    """A configuration that satisfies the constraints of a robot."""
+    spec = cell.device(name).spec
+    return lw.KinDyn(spec.model, floating=spec.floating).random(seed=0)
+
+
+def alone(cell, state, name):
+    """A robot with what it carries, without the cell; its world is the frame it is placed on."""
+    spec = cell.device(name).spec
+    model, world_H_base = spec.model, cell.world_H_frame(spec.base, state)
+    if name == "gears":
+        pose = as_pose(cell.frame_H_frame("gears.tip", "box", state))
+        model = model.with_payload("tip", moved(BOX, pose))
+    gravity = world_H_base[:3, :3].T @ (0.0, 0.0, -9.80665)
+    return lw.KinDyn(model, floating=spec.floating, gravity=gravity)
+
+
+@pytest.mark.parametrize("name", ["gears", "rope", "kite"])
+def test_one_robot(cell, state, name):
+    """Kinematics on the spanning tree, and forward dynamics that respects the loops."""
+    device, dyn, kd = cell.device(name), cell.dynamics(name), alone(cell, state, name)
+    assert (device.nq, device.nv) == (kd.nq, kd.nv)
+    q = device.get_q(state)
+    H = cell.world_H_frame(device.base, state)
+    frames = kd.model.link_names
+    poses = cell.world_H_frames([f"{name}.{link}" for link in frames], state)
+    assert_close(poses, H @ kd.transforms(q, frames=frames), 1e-13)
+    nu = kd.constrained().project_velocity(q, np.random.default_rng(1).normal(size=kd.nv))
+    tau = np.arange(1.0, kd.nv + 1)
+    assert_close(dyn.mass_matrix(state), kd.mass_matrix(q), 1e-13)
+    assert_close(dyn.forward_dynamics(state, nu, tau), kd.forward_dynamics(q, nu, tau), 1e-12)
+    with pytest.raises(lw.ArgumentError, match=r"cell\.constrained"):
+        dyn.inverse_dynamics(state, nu, nu)
+
+
+def test_all_robots(cell, state):
+    dyn = cell.constrained(
+        actuated=["gears.left_crank", "rope.upper", "rope.middle", "kite.upper"], stabilization=2.0
+    )
+    assert list(dyn.rows) == ["gears.tip loop", "gears.gears", "rope.tether", "kite.tether"]
+    assert np.abs(dyn.error(state)).max() < 1e-10
+    rng = np.random.default_rng(3)
+    away = dyn.set_q(state, dyn.get_q(state) + 1e-4 * rng.normal(size=dyn.nq))
+    nu, tau = rng.normal(size=(2, dyn.nv))
+    frames = [name for name in dyn.joint_names for _ in range(cell.frame(name).velocity_size)]
+    tau[~np.isin(frames, dyn.actuated)] = 0.0
+    forward = dyn.forward_dynamics(away, nu, tau)
+    inverse = dyn.inverse_dynamics(away, nu, forward.nu_dot)
+    assert np.abs(inverse.residual).max() < 1e-10
+    actuated = {"gears": ["left_motor"], "rope": ["upper", "middle"], "kite": ["upper"]}
+    at_nu = at_row = at_torque = 0
+    for name in ("gears", "rope", "kite"):
+        kd = alone(cell, state, name)
+        one = kd.constrained(actuated=actuated[name], stabilization=2.0)
+        q = cell.device(name).get_q(away)
+        own, rows = slice(at_nu, at_nu + kd.nv), slice(at_row, at_row + one.m)
+        expected = one.forward_dynamics(q, nu[own], tau[own])
+        assert_close(forward.nu_dot[own], expected.nu_dot, 1e-11)
+        J = one.jacobian(q)  # forces of a planar loop are not unique
+        assert_close(forward.forces[rows] @ J, expected.forces @ J, 1e-11)
+        expected = one.inverse_dynamics(q, nu[own], forward.nu_dot[own])
+        n = len(expected.torques)
+        assert_close(inverse.torques[at_torque : at_torque + n], expected.torques, 1e-11)
+        at_nu, at_row, at_torque = own.stop, rows.stop, at_torque + n
+    assert (at_nu, at_row, at_torque) == (dyn.nv, dyn.m, len(inverse.torques))
+    closed = dyn.project_configuration(away)
+    assert np.abs(dyn.error(closed)).max() < 1e-10 < np.abs(dyn.error(away)).max()
+
+
+def test_devices_of_frames_keep_the_loops(cell, state):
+    both = lw.CompositeDevice("both", "table", "gears.tip", ("rope", "gears"))
+    part = lw.SerialDevice("part", "table", "gears.left_forearm")
+    more = cell.with_device(both).with_device(part)
+    nu, tau = np.zeros(8), np.arange(8.0)
+    actual = more.dynamics("both").forward_dynamics(more.upgrade(state), nu, tau)
+    assert_close(actual[:4], cell.dynamics("rope").forward_dynamics(state, nu[:4], tau[:4]))
+    assert_close(actual[4:], cell.dynamics("gears").forward_dynamics(state, nu[4:], tau[4:]))
+    with pytest.raises(lw.ArgumentError, match="closed loops"):
+        more.dynamics("part")
+    with pytest.raises(lw.ArgumentError, match="closed loops"):
+        more.constrained(devices=["part"])
+
+
+def test_contact_between_a_linkage_and_another_robot(cell, state):
+    """The tip of the five-bar on the rope: work of all constraint forces is zero."""
+    dyn = cell.constrained({"gears.tip": lw.Contact("gears.tip", "point", reference="rope.middle")})
+    rng = np.random.default_rng(4)
+    nu = dyn.project_velocity(state, rng.normal(size=dyn.nv))
+    tau = rng.normal(size=dyn.nv)
+    nu_dot, forces, residual = dyn.forward_dynamics(state, nu, tau)
+    J = dyn.jacobian(state)
+    size = np.abs(nu_dot).max()
+    assert np.abs(residual).max() < 1e-9 * size
+    assert abs(forces @ J @ nu) < 1e-10 * np.abs(forces).max()
+    assert np.abs(J @ nu_dot + dyn.bias(state, nu)).max() < 1e-9 * size
+
+
+def test_cut_chooses_the_spanning_tree():
+    cell = lw.WorkCell("cut").with_robot("bar", four_bar(), cut=["b"])
+    assert cell.device("bar").joint_names == ("bar.crank", "bar.rocker", "bar.coupler")
+    kd = lw.KinDyn(four_bar(), floating=False, cut=["b"])
+    q = kd.random(seed=1)
+    state = cell.state({"bar": q})
+    actual = cell.constrained().forward_dynamics(state, np.zeros(3), np.ones(3)).nu_dot
+    assert_close(actual, kd.forward_dynamics(q, np.zeros(3), np.ones(3)))
+    with pytest.raises(lw.NameNotFoundError):
+        lw.WorkCell("cut").with_robot("bar", four_bar(), cut=["x"])
+    with pytest.raises(lw.ArgumentError, match="cut"):
+        lw.WorkCell("cut").with_robot("bar", four_bar(), cut="b")
+    with pytest.raises(lw.ModelError, match="loop"):
+        lw.dump_workcell(cell)
