@@ -178,7 +178,6 @@ def ik(
     linkwork ik arm tool --fixed --position 0.5,0.1,0.5 --rpy 0,90deg,0
     """
     from linkwork.inverse_kinematics import ik as solve
-    from linkwork.kindyn.assembly import TOLERANCE
 
     kd = _robot(file, base, floating=floating)
     target = _target(position, rpy, wxyz)
@@ -205,8 +204,9 @@ def ik(
         print_table(console, Table(escaped(frame), columns, rows, frozenset(["position"])))
         outcome = "converged" if solution.converged else "not converged"
         error = f"error {errors['position_error']:.2g} m, {errors['rotation_error']:.2g} rad"
-        is_open = [name for name, size in solution.loop_errors.items() if size > TOLERANCE]
-        error += f"; open: {escaped(', '.join(is_open))}" * bool(is_open)
+        if solution.loop_errors:
+            worst = max(solution.loop_errors, key=lambda name: solution.loop_errors[name])
+            error += f"; loop {escaped(worst)}: {solution.loop_errors[worst]:.2g}"
         print_text(console, f"{outcome}: {error}", "" if solution.converged else "yellow")
     if not solution.converged:
         raise typer.Exit(1)

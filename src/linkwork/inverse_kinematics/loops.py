@@ -22,7 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
+from linkwork.algorithms.constraints.equations import row_scales
+from linkwork.algorithms.constraints.pseudo_inverse import (
+    MU_OF_STEP,
+    WEIGHTS_OF_STEP,
+    PseudoInverse,
+)
 from linkwork.algorithms.constraints.sparse import dense, gram, transposed_product
 from linkwork.algorithms.dynamics.factor import sparse_dot
 from linkwork.engine.kernel.compile import compile_function
@@ -43,15 +48,15 @@ from linkwork.inverse_kinematics.step import (
 )
 from linkwork.inverse_kinematics.tasks import Task
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.assembly import TOLERANCE
 from linkwork.kindyn.bounds import Bounds
 from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.mechanics.skeleton import Skeleton, skeleton_of
 from linkwork.spatial.blocks import is_zero
 
 # Weight of the errors of loops in the cost, in which targets have weight 1 per meter and radian.
 LOOP_WEIGHT = 3.0
-PROXIMAL_STEPS = 1  # of the pseudo-inverse
-# The search aims at TOLERANCE / LOOP_MARGIN, so that rounding cannot change the final check.
+# The search aims at the tolerance divided by LOOP_MARGIN, so that rounding cannot change the final
+# check.
 LOOP_MARGIN = 2.0
 
 
@@ -62,12 +67,15 @@ def closed_step_kernel(  # noqa: PLR0917
     bounds: Bounds,
     posture: bool,
     avoidance: Avoidance | None,
+    tolerance: float,
 ) -> Kernel:
     """Compile a step from (q, damping, cost, excess, movable) to their next values.
 
     `movable` (nv,) is 1 for coordinates that the step may move, 0 for those that are held or that
-    have reached a limit. All other arguments are those of `step_kernel`.
+    have reached a limit. `tolerance` is that of loop errors. All other arguments are those of
+    `step_kernel`.
     """
+    skeleton = skeleton_of(loops.tree, loops.layout)
 
     def step(  # noqa: PLR0917
         q: Any,
@@ -85,7 +93,7 @@ def closed_step_kernel(  # noqa: PLR0917
     ) -> Any:
         e, J = weighted_rows(kd, tasks, (q, target, weights), avoidance, surroundings)
         J = J * movable
-        tangent = _Tangent(loops.jacobian(q) * movable)
+        tangent = _Tangent(loops.jacobian(q) * movable, skeleton)
         closing = tangent.closing(loops.error(q))
         k = damping * (e @ e) + pull + FLOOR
         d = None if posture is None else tangent.projected(movable * kd.difference(q, posture))
@@ -104,7 +112,7 @@ def closed_step_kernel(  # noqa: PLR0917
         )
         c_new = loops.error(q_new)
         cost_new = _with_loops(cost_new, c_new)
-        excess_new = np.maximum(excess_new, LOOP_MARGIN * _loop_excess(c_new))
+        excess_new = np.maximum(excess_new, LOOP_MARGIN * _loop_excess(c_new, tolerance))
         accepted = cost_new < cost
         q_next = np.where(accepted, q_new, q)
         return (
@@ -119,7 +127,9 @@ def closed_step_kernel(  # noqa: PLR0917
     return compile_function(**shapes, movable=kd.nv)(step)
 
 
-def closed_error_kernel(kd: KinDyn, loops: ConstrainedKinDyn, tasks: Sequence[Task]) -> Kernel:
+def closed_error_kernel(
+    kd: KinDyn, loops: ConstrainedKinDyn, tasks: Sequence[Task], tolerance: float
+) -> Kernel:
     """Compile `error_kernel` for a robot with loops: their errors are part of cost and excess."""
     pairs, of_targets = (len(tasks), 2), error_kernel(kd, tasks)
 
@@ -133,7 +143,7 @@ def closed_error_kernel(kd: KinDyn, loops: ConstrainedKinDyn, tasks: Sequence[Ta
     def errors(q: Any, target: Any, scales: Any, inverse_tolerances: Any, penalty: Any) -> Any:
         values, cost, excess = of_targets(q, target, scales, inverse_tolerances, penalty)
         c = loops.error(q)
-        return values, _with_loops(cost, c), np.maximum(excess, _loop_excess(c))
+        return values, _with_loops(cost, c), np.maximum(excess, _loop_excess(c, tolerance))
 
     return errors
 
@@ -144,20 +154,21 @@ def _with_loops(cost: Any, c: Any) -> Any:
     return root * root
 
 
-def _loop_excess(c: Any) -> Any:
+def _loop_excess(c: Any, tolerance: float) -> Any:
     """The largest error of loops divided by its tolerance."""
-    return largest_of([abs(entry) for entry in c], [1.0 / TOLERANCE] * len(c))
+    return largest_of([abs(entry) for entry in c], [1.0 / tolerance] * len(c))
 
 
 class _Tangent:
     """The velocities that constraints with a Jacobian C (m, nv) allow."""
 
-    def __init__(self, C: Any) -> None:
+    def __init__(self, C: Any, skeleton: Skeleton) -> None:
         self._nv = C.shape[1]
         self._rows: list[SparseRow] = [
             {k: x for k, x in enumerate(row) if not is_zero(x)} for row in C
         ]
-        self._inverse = PseudoInverse(gram(self._rows, self._rows))
+        G = gram(self._rows, self._rows)
+        self._inverse = PseudoInverse(G, row_scales(skeleton, G), mu=MU_OF_STEP)
 
     def closing(self, c: Any) -> Any:
         """(nv,) -C^+ c: the least step that closes the loops, to first order."""
@@ -169,7 +180,7 @@ class _Tangent:
         return row - self._times_pseudo_inverse([sparse_dot(c, entries) for c in self._rows])
 
     def _times_pseudo_inverse(self, r: list[Any]) -> Any:
-        y = self._inverse.solve_consistent(r, PROXIMAL_STEPS)
+        y, _ = self._inverse.solve(r, WEIGHTS_OF_STEP)
         return np.stack(dense(transposed_product(self._rows, y), self._nv))
 
 

@@ -16,7 +16,6 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.inverse_kinematics.avoidance import Surroundings, penalty_kernel
 from linkwork.inverse_kinematics.settings import Settings
 from linkwork.inverse_kinematics.step import INITIAL_DAMPING
-from linkwork.kindyn.assembly import TOLERANCE
 from linkwork.model.layout import BASE_NQ, BASE_NV
 
 STEPS_PER_CHECK = 8  # after which converged and stalled rows are removed
@@ -87,9 +86,10 @@ def solve(problems: Problems, q0: Array, effort: Effort) -> Solutions:
 def _close_loops(solutions: Solutions, problems: Problems) -> None:
     """Close loops that are open where the search ended, in rows that do not reach the targets."""
     settings, rows = problems.settings, solutions.open_rows
-    if settings.functions.assembler is not None and rows.size:
-        q, errors = settings.functions.assembler.close(solutions.q[rows], settings.free)
-        is_closed = np.abs(errors).max(axis=-1) <= TOLERANCE
+    assembler = settings.functions.assembler
+    if assembler is not None and rows.size:
+        q, errors = assembler.close(solutions.q[rows], settings.free)
+        is_closed = np.abs(errors).max(axis=-1) <= assembler.tolerance
         solutions.q[rows[is_closed]] = q[is_closed]
 
 

@@ -146,14 +146,15 @@ def _functions_of(  # noqa: PLR0917
     """The functions for some tasks, shared by equal robots."""
     if avoidance is not None:
         functions = _functions_of(kd, loops, tasks, limits, posture, None)
-        step = _step_of(kd, loops, tasks, functions.bounds, False, avoidance)
+        step = _step_of(kd, loops, tasks, functions.bounds, False, avoidance, functions.assembler)
         return replace(functions, avoiding_steps=Rollout(step))
     bounds = bounds_of(kd.layout, limits)
-    steps = Rollout(_step_of(kd, loops, tasks, bounds, posture, None))
-    if loops is None:
+    assembler = None if loops is None else assembler_of(loops, limits)
+    steps = Rollout(_step_of(kd, loops, tasks, bounds, posture, None, assembler))
+    if loops is None or assembler is None:
         return Functions(kd, None, None, bounds, error_kernel(kd, tasks), steps)
-    errors = closed_error_kernel(kd, loops, tasks)
-    return Functions(kd, loops, assembler_of(loops, limits), bounds, errors, steps)
+    errors = closed_error_kernel(kd, loops, tasks, assembler.tolerance)
+    return Functions(kd, loops, assembler, bounds, errors, steps)
 
 
 def _step_of(  # noqa: PLR0917
@@ -163,10 +164,12 @@ def _step_of(  # noqa: PLR0917
     bounds: Bounds,
     posture: bool,
     avoidance: Avoidance | None,
+    assembler: Assembler | None,
 ) -> Kernel:
-    if loops is None:
+    if loops is None or assembler is None:
         return step_kernel(kd, tasks, bounds, posture, avoidance)
-    return closed_step_kernel(kd, loops, tasks, bounds, posture, avoidance)
+    tolerance = assembler.tolerance
+    return closed_step_kernel(kd, loops, tasks, bounds, posture, avoidance, tolerance)
 
 
 def _tolerances(tolerance: Any) -> Array:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, as_array
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown, warn_once
 from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.configurations import random_configurations
 from linkwork.kindyn.core import KinDynCore, joint_names
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from linkwork.kindyn.constrained import ConstrainedKinDyn
 
 TOLERANCE = 1e-10  # largest entry of the error of a closed configuration [m] or [rad]
+# The same for robots whose equations contradict each other, because numbers of their file are
+# rounded: a linkage whose axes differ by 4e-6 rad cannot be closed exactly.
+ROUNDED_TOLERANCE = 2e-5
+N_SAMPLES = 16  # random configurations from which it is known whether numbers are rounded
 # Steps between two checks, after which rows that are closed are removed and joints that stopped at
 # a limit may move again. Newton's method closes most loops within the first.
 STEPS_PER_CHECK = (5, 3, *[8] * 12)
@@ -54,7 +59,7 @@ def assemble(
     q: ArrayLike,
     *,
     fixed: Iterable[str] = (),
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     parameters: ArrayLike | None = None,
 ) -> AssemblyResult:
     """Compute configurations that satisfy the loop constraints, near the given ones.
@@ -68,7 +73,8 @@ def assemble(
         q: (..., nq) configurations to start from.
         fixed: names of joints that keep their positions, and "base" for a floating base.
         tolerance: largest error of a constraint equation at which it counts as satisfied [m] or
-            [rad].
+            [rad]; default 1e-10, or 2e-5 with a warning for a robot whose loops can be closed to
+            this accuracy only, because numbers in its file are rounded.
         parameters: (..., n) values of the model parameters, if `kd` has any; default those of the
             model. Batch axes are broadcast.
 
@@ -93,10 +99,11 @@ def assemble(
     rows = np.broadcast_to(start, (*batch, layout.nq)).reshape(-1, layout.nq)
     values = np.broadcast_to(values, (*batch, n)).reshape(len(rows), n)
     free = free_coordinates(layout, joint_names(fixed, "fixed"))
-    if not isinstance(tolerance, Real) or not 0.0 <= tolerance < np.inf:
+    if tolerance is not None and not (isinstance(tolerance, Real) and 0.0 <= tolerance < np.inf):
         raise ValueRangeError(f"tolerance: expected a number >= 0, got {shown(tolerance)}")
-    closed, errors = assembler_of(constrained).close(rows, free, tolerance, parameters=values)
-    is_closed = np.abs(errors) <= tolerance
+    assembler = assembler_of(constrained)
+    closed, errors = assembler.close(rows, free, tolerance, parameters=values)
+    is_closed = np.abs(errors) <= (assembler.tolerance if tolerance is None else tolerance)
     return AssemblyResult(
         closed.reshape(*batch, layout.nq).astype(constrained.dtype),
         np.asarray(is_closed.all(axis=-1).reshape(batch)),
@@ -120,7 +127,7 @@ class Assembler:
         self,
         q: Array,
         free: Array,
-        tolerance: float = TOLERANCE,
+        tolerance: float | None = None,
         perturbations: Sequence[float] = PERTURBATIONS,
         parameters: Array | None = None,
     ) -> tuple[Array, Array]:
@@ -129,7 +136,7 @@ class Assembler:
         Args:
             q: (n, nq) configurations to start from.
             free: (nv,) 1 for coordinates that may move, 0 for those that stay.
-            tolerance: largest error at which a row is closed.
+            tolerance: largest error at which a row is closed; default `self.tolerance`.
             perturbations: sizes of random steps from the start, from which rows that stay open are
                 started again, one after the other.
             parameters: (n, size) values of the model parameters; default those of the model.
@@ -143,20 +150,41 @@ class Assembler:
         start = q if robot.nq == robot.nv else kd.normalize(q)
         if parameters is None:
             parameters = np.tile(robot.parameter_values(), (len(q), 1))
-        best = self._descend(start, free, tolerance, parameters)
+        aim = TOLERANCE if tolerance is None else tolerance
+        best = self._descend(start, free, aim, parameters)
         errors = self._errors(best, parameters)
         for seed, size in enumerate(perturbations):
-            is_open = np.abs(errors).max(axis=-1, initial=0.0) > tolerance
+            sizes = np.abs(errors).max(axis=-1, initial=0.0)
+            if not (sizes > aim).any():
+                break
+            is_open = sizes > (self.tolerance if tolerance is None else tolerance)
             rows = np.flatnonzero(is_open)  # without those that are not finite
             if not rows.size:
                 break
             step = size * free * np.random.default_rng(seed).normal(size=robot.nv)
             again = self._bounds.clamped(kd.integrate(start[rows], step))
-            again = self._descend(again, free, tolerance, parameters[rows])
+            again = self._descend(again, free, aim, parameters[rows])
             errors_again = self._errors(again, parameters[rows])
             better = np.linalg.norm(errors_again, axis=-1) < np.linalg.norm(errors[rows], axis=-1)
             best[rows[better]], errors[rows[better]] = again[better], errors_again[better]
         return best, errors
+
+    @cached_property
+    def tolerance(self) -> float:
+        """The largest error of a closed configuration: larger if numbers of a file are rounded."""
+        layout = self._robot.layout
+        q = random_configurations(layout, (N_SAMPLES,), np.random.default_rng(0))
+        _, errors = self.close(q, free_coordinates(layout, ()), TOLERANCE, ())
+        sizes = np.abs(errors).max(axis=-1, initial=0.0)
+        is_rounded = (sizes > TOLERANCE) & (sizes <= ROUNDED_TOLERANCE)
+        if 2 * np.count_nonzero(is_rounded) < N_SAMPLES:
+            return TOLERANCE
+        worst = np.abs(errors[is_rounded]).max(axis=0)
+        names = [name for name, span in layout.rows.items() if worst[span].max() > TOLERANCE]
+        text = f"{layout.model.name}: {', '.join(map(repr, names))} can be closed to an error of"
+        cause = "only; are angles or axes in its file rounded, such as 1.5708 for pi/2?"
+        warn_once(f"rounded numbers: {text}", f"{text} {worst.max():.0e} {cause}")
+        return ROUNDED_TOLERANCE
 
     def _errors(self, q: Array, parameters: Array) -> Array:
         """(n, m) errors of the equations."""

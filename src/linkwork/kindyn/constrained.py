@@ -17,7 +17,7 @@ from linkwork.algorithms.constraints.wrenches import constraint_wrenches
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, nearest, shown
-from linkwork.kindyn.assembly import TOLERANCE, assemble, closed_sample
+from linkwork.kindyn.assembly import assemble, closed_sample
 from linkwork.kindyn.bounds import no_coordinate
 from linkwork.kindyn.checks import singular_joint
 from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
@@ -663,7 +663,7 @@ class ConstrainedKinDyn(KinDynCore):
         q: ArrayLike,
         *,
         fixed: Iterable[str] = (),
-        tolerance: float = TOLERANCE,
+        tolerance: float | None = None,
         parameters: ArrayLike | None = None,
     ) -> Array:
         """(..., nq) a configuration nearby that satisfies the constraints.
@@ -671,7 +671,7 @@ class ConstrainedKinDyn(KinDynCore):
         Args:
             q: (..., nq) configurations to start from.
             fixed: names of joints that stay where they are.
-            tolerance: largest error that is taken for closed.
+            tolerance: largest error that is taken for closed; default that of `lw.assemble`.
             parameters: as of every function.
 
         Raises:
@@ -748,8 +748,9 @@ class ConstrainedKinDyn(KinDynCore):
         return self.replace(independent=independent_coordinates(J, self.layout.actuated or ()))
 
 
-# A pivot below this fraction of the largest entry of a Jacobian is taken for zero.
-RANK_TOLERANCE = 1e-9
+# A pivot below this fraction of the largest entry of a Jacobian is taken for zero: so small are
+# those of rounded numbers in files.
+RANK_TOLERANCE = 1e-4
 
 
 def independent_coordinates(J: Array, preferred: Sequence[int] = ()) -> tuple[int, ...]:

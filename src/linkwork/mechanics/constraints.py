@@ -52,6 +52,13 @@ class FrameEquations:
         left_out = 3 - len(self.angular) if self.closure.rotation == "locked" else 0
         return self.closure.size - left_out
 
+    @property
+    def n_linear(self) -> int:
+        """The number of linear equations, which come before the angular ones."""
+        if self.radius is not None:
+            return self.size
+        return len(self.closure.linear) + (self.closure.pitch is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Coupling:

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.assembly import PERTURBATIONS, TOLERANCE, assembler_of
+from linkwork.kindyn.assembly import PERTURBATIONS, assembler_of
 from linkwork.mechanics.constraints import Anchor, FrameEquations
 from linkwork.model.layout import BASE_NV
 from linkwork.viewer.sliders import Path
@@ -91,7 +91,7 @@ class Loops:
             free[held] = 0.0
         further = PERTURBATIONS if anywhere else ()
         rows, errors = self._assembler.close(q[None], free, perturbations=further)
-        return rows[0], bool(np.abs(errors).max(initial=0.0) <= TOLERANCE)
+        return rows[0], bool(np.abs(errors).max(initial=0.0) <= self._assembler.tolerance)
 
     def follow(self, path: Path, q: Array) -> tuple[Array, bool]:
         """Move along a path of configurations with closed loops, as far as they can be closed.

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found
-from linkwork.kindyn.assembly import TOLERANCE
 from linkwork.kindyn.constrained import (
     ConstrainedForwardDynamics,
     ConstrainedForwardDynamicsDerivatives,
@@ -226,14 +225,14 @@ class ConstrainedCellDynamics:
         return self._systems.evaluate("project_velocity", state, nu, out=out, threads=threads)
 
     def project_configuration(
-        self, state: State, *, fixed: Iterable[str] = (), tolerance: float = TOLERANCE
+        self, state: State, *, fixed: Iterable[str] = (), tolerance: float | None = None
     ) -> State:
         """A state nearby that satisfies the constraints; only joints of the devices move.
 
         Args:
             state: a state or a batch of states to start from.
             fixed: joint frames, or devices, that stay where they are.
-            tolerance: largest error that is taken for closed.
+            tolerance: largest error that is taken for closed; default that of `lw.assemble`.
 
         Raises:
             ValueRangeError: some state cannot be closed.

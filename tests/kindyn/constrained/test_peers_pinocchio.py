@@ -120,8 +120,8 @@ def test_impacts_agree(stance):
 @pytest.mark.parametrize(
     ("name", "forward", "derivatives"),
     [
-        ("talos_data/talos_reduced", 20_543, 171_445),
-        ("anymal_b_simple_description/anymal", 9_760, 67_611),
+        ("talos_data/talos_reduced", 20_927, 171_751),
+        ("anymal_b_simple_description/anymal", 10_140, 67_913),
     ],
 )
 def test_operation_counts(name, forward, derivatives):

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from linkwork.algorithms.constraints.equations import Row, State, constraint_rows
+from linkwork.algorithms.constraints.equations import Row, State, constraint_rows, row_scales
 from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
 from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
 from linkwork.algorithms.dynamics.factor import Factor, sparse_dot
@@ -92,11 +92,11 @@ def _with_base_columns(row: SparseRow, columns: Sequence[Twist]) -> SparseRow:
 class System:
     """The constraint rows of a robot at a state, and the factor of its mass matrix."""
 
+    skeleton: Skeleton
     rows: list[Row]
     factor: Factor
     X: list[SparseRow]  # J W, by columns of W
     scaled: list[SparseRow]  # X D^-1
-    single: bool  # whether it is computed in single precision
 
     @property
     def delassus(self) -> Matrix:
@@ -105,7 +105,9 @@ class System:
 
     def pseudo_inverse(self) -> PseudoInverse:
         """That of the Delassus matrix."""
-        return PseudoInverse(self.delassus, single=self.single)
+        G = self.delassus
+        scales = row_scales(self.skeleton, G)
+        return PseudoInverse(G, scales, single=layout_of(self.skeleton).single)
 
     def response(self, forces: Sequence[Scalar]) -> SparseRow:
         """D^-1 X^T forces, by columns of W."""
@@ -124,7 +126,7 @@ def system_of(
     factor = mass_factor(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
     X = [_times_factor(row.jacobian, factor) for row in rows]
     scaled = [{c: times(x, factor.inverse_pivots[c]) for c, x in row.items()} for row in X]
-    return System(rows, factor, X, scaled, layout_of(skeleton).single)
+    return System(skeleton, rows, factor, X, scaled)
 
 
 class Setting(NamedTuple):

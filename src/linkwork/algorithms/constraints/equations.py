@@ -20,7 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from linkwork.algorithms.constraints.pseudo_inverse import mean
 from linkwork.algorithms.kinematics.frames import (
+    Matrix,
     Scalars,
     frame_acceleration,
     frame_pose,
@@ -80,6 +82,7 @@ class State(NamedTuple):
 
 # Keeps the error of a rotation by pi finite.
 NEAR_PI = 1e-12
+SHORTEST_LEVER = 1e-6  # [m]
 
 SparseRow = dict[int, Scalar]  # entries by index in nu; what is missing is zero
 
@@ -114,6 +117,42 @@ def _group_rows(skeleton: Skeleton, group: Equations, state: State) -> list[Row]
 
 def _frame_rows(group: FrameEquations, motion: _RelativeMotion) -> list[Row]:
     return _rolling_rows(group, motion) if group.radius is not None else _rows(group, motion)
+
+
+def row_scales(skeleton: Skeleton, G: Matrix) -> list[Scalar]:
+    """(m,) typical sizes of the diagonal of G = J M^-1 J^T or J J^T, one for each row.
+
+    It is the mean of the diagonal over the linear rows of a group. Angular rows get this mean
+    divided by the square of a lever arm, the mean distance between the anchor and the joint axes
+    that move it, in the neutral configuration. In a planar loop, all angular rows are redundant,
+    and their own diagonal is zero or consists of rounding errors of the file.
+    """
+    layout = skeleton.layout
+    assert isinstance(layout, ConstrainedLayout)
+    scales: list[Scalar] = []
+    for group in layout.equations:
+        start, n = len(scales), group.size
+        diagonal = [G[k][k] for k in range(start, start + n)]
+        if isinstance(group, Coupling):
+            scales.append(0.0)
+            continue
+        n_linear = group.n_linear
+        linear = mean(diagonal[:n_linear])
+        angular = mean(diagonal[n_linear:])
+        if n_linear and n_linear < n:
+            angular = plus(angular, times(linear, _inverse_square_of_lever(skeleton, group)))
+        scales += [linear] * n_linear + [angular] * (n - n_linear)
+    return scales
+
+
+def _inverse_square_of_lever(skeleton: Skeleton, group: FrameEquations) -> Scalar:
+    """(sum of |w|^2) / (sum of |v|^2) of the columns of a relative velocity; 0 without a lever."""
+    q = tuple(float(x) for x in skeleton.layout.zero())
+    columns = _relative_motion(skeleton, group, State(q)).columns.values()
+    w2, v2 = total(*(dot(w, w) for _, w in columns)), total(*(dot(v, v) for v, _ in columns))
+    if isinstance(v2, float) and v2 < w2 * SHORTEST_LEVER**2:
+        return 0.0
+    return w2 / v2
 
 
 def directions(skeleton: Skeleton, group: FrameEquations, q: Scalars) -> list[SparseRow]:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from linkwork.algorithms.constraints.dynamics import layout_of, rows_at, system_of
-from linkwork.algorithms.constraints.equations import State, constraint_rows
-from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
+from linkwork.algorithms.constraints.equations import State, constraint_rows, row_scales
+from linkwork.algorithms.constraints.pseudo_inverse import (
+    MU_OF_STEP,
+    WEIGHTS_OF_STEP,
+    PseudoInverse,
+    mean,
+)
 from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
 from linkwork.algorithms.dynamics.crba import mass_matrix
 from linkwork.algorithms.dynamics.factor import sparse_dot
@@ -62,13 +67,12 @@ def closing_step(
     jacobian = [row.jacobian for row in rows]
     weighted = [{k: times(x, free[k]) for k, x in row.items()} for row in jacobian]
     G = gram(jacobian, weighted)
-    mean = times(1.0 / max(1, len(G)), total(*(row[k] for k, row in enumerate(G))))
-    added = times(damping[0], mean)
+    scales = row_scales(skeleton, G)
+    added = times(damping[0], mean([row[k] for k, row in enumerate(G)]))
     for k, row in enumerate(G):
         row[k] = row[k] if is_zero(row[k]) else plus(row[k], added)
-    # without proximal steps: the next step corrects what is left
-    inverse = PseudoInverse(G, single=layout_of(skeleton).single)
-    y = inverse.solve_consistent([row.error for row in rows], 0)
+    inverse = PseudoInverse(G, scales, mu=MU_OF_STEP, single=layout_of(skeleton).single)
+    y, _ = inverse.solve([row.error for row in rows], WEIGHTS_OF_STEP)
     step = dense(transposed_product(weighted, y), skeleton.layout.nv)
     change = [minus(0.0, x) for x in step]
     return integrate(skeleton, q, change, (1.0,), velocity=velocity), [row.error for row in rows]

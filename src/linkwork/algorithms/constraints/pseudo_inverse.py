@@ -1,8 +1,8 @@
 """Positive semidefinite systems without pivoting and without branches.
 
 G x = r  with G positive semidefinite, as J M^-1 J^T of redundant constraints is. With a small
-positive diagonal matrix U = mu diag(G), the matrix G + U has a factor L^T D L whatever the rank of
-G. The proximal iteration
+positive diagonal matrix U, the matrix G + U has a factor L^T D L whatever the rank of G. The
+proximal iteration
 
     (G + U) x_0 = r,    (G + U) x_k = U x_(k-1),    x = x_0 + x_1 + ... + x_K
 
@@ -10,11 +10,16 @@ reduces the error in each eigenvector of U^-1 G, of eigenvalue s, by the factor 
 step. A step keeps what is in the null space of G: there t = 1, and x_k is the large part r / U that
 shall not be in x. So the last terms get other weights w_k, such that
 
-    p(t) = w_0 + w_1 t + ... + w_K t^K,    p(1) = p'(1) = 0
+    p(t) = w_0 + w_1 t + ... + w_K t^K,    p(1) = p'(1) = p''(1) = 0
 
-The second condition is needed as rounding errors of the factor change t = 1 by about 1e-16 / mu.
+The other conditions are needed as rounding errors of the factor change t = 1 by about 1e-16 / mu.
 So x is the least-squares solution of least norm, in the norm of U; and U x_K is the part of r that
 no x can explain.
+
+Rows that are redundant but for rounded numbers of a file count as redundant. With g the diagonal
+entry of a row of G and c that of a typical row, U = mu (g + c / (1 + (g / (ROUNDED c))^2)), which
+is mu g for usual rows, and mu c for rows of rounding errors. Then s is 1e-2 for axes that should be
+parallel and differ by 4e-6 rad, and p(t) is 1e-5.
 """
 
 from __future__ import annotations
@@ -30,13 +35,28 @@ from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
 # 1 + 1e-8 would be 1.
 MU = 1e-8
 MU_SINGLE = 1e-4
-# A row that is zero gets this fraction of the largest-scale regularization instead of none.
-FLOOR = 1e-8
+ROUNDED = 1e-8  # the diagonal entry of a row of rounding errors, relative to a typical one
 # The steps add (MU * condition)^4 to the relative error: 1e-8 for a condition of 1e6.
-WEIGHTS = (1.0, 1.0, 1.0, 1.0, -14.0, 10.0)
+WEIGHTS = (1.0, 1.0, 1.0, 1.0, -34.0, 50.0, -20.0)
 # Those of the matrix, which derivatives multiply with vectors that have no part in the null space:
 # p(1) = 0 is enough.
 WEIGHTS_OF_INVERSE = (1.0, 1.0, -2.0)
+# Those of Newton steps, whose errors are corrected by the next step: p(1) = 0 with the least number
+# of terms. A larger U ignores more of what is nearly redundant.
+WEIGHTS_OF_STEP, MU_OF_STEP = (1.0, -1.0), 1e-6
+
+
+def _regularized(g: Scalar, c: Scalar) -> Scalar:
+    """U / mu of a row: the diagonal entry g, or the typical one c if g is due to rounding."""
+    if is_zero(g) or is_zero(c) or g is c:
+        return plus(g, c)
+    ratio = times(g, 1.0 / times(ROUNDED, c))
+    return plus(g, times(c, 1.0 / plus(1.0, times(ratio, ratio))))
+
+
+def mean(values: Sequence[Scalar]) -> Scalar:
+    """The mean of some values; 0 for none."""
+    return times(1.0 / len(values), total(*values)) if values else 0.0
 
 
 class PseudoInverse:
@@ -44,15 +64,25 @@ class PseudoInverse:
 
     Args:
         G: (n, n), the lower triangle is read.
+        scale: (n,) typical size c of the diagonal of G; default its mean.
+        mu: relative size of U; default `MU`, or `MU_SINGLE` in single precision.
         single: whether it is computed in single precision.
     """
 
-    def __init__(self, G: Sequence[Sequence[Scalar]], *, single: bool = False) -> None:
+    def __init__(
+        self,
+        G: Sequence[Sequence[Scalar]],
+        scale: Sequence[Scalar] | None = None,
+        *,
+        mu: float | None = None,
+        single: bool = False,
+    ) -> None:
         n = self.n = len(G)
-        mean = times(1.0 / n, total(*(G[k][k] for k in range(n)))) if n else 0.0
-        floor = times(FLOOR, mean)
-        mu = MU_SINGLE if single else MU
-        self.U = [times(mu, plus(G[k][k], floor)) for k in range(n)]
+        if scale is None:
+            scale = [mean([G[k][k] for k in range(n)])] * n
+        if single or mu is None:
+            mu = MU_SINGLE if single else MU
+        self.U = [times(mu, _regularized(G[k][k], scale[k])) for k in range(n)]
         regularized = [[*row[:k], plus(row[k], self.U[k])] for k, row in enumerate(G)]
         self.is_zero = [all(is_zero(G[max(k, j)][min(k, j)]) for j in range(n)) for k in range(n)]
         self._L, self._inverses = ldl_factor(regularized, self._reciprocal)
@@ -70,15 +100,6 @@ class PseudoInverse:
             if self.is_zero[k]:
                 x[k], unexplained[k] = 0.0, r[k]
         return x, unexplained
-
-    def solve_consistent(self, r: Sequence[Scalar], steps: int) -> list[Scalar]:
-        """A solution for an r in the range of G: it may have any part in the null space of G.
-
-        With G = J J^T, J^T x does not depend on that part, nor on the part of r that is not in the
-        range. The error is (MU * condition)^(steps + 1).
-        """
-        x, _ = self._iterated(r, (1.0,) * (steps + 1))
-        return [0.0 if self.is_zero[k] else x[k] for k in range(self.n)]
 
     def _iterated(
         self, r: Sequence[Scalar], weights: Sequence[float]
