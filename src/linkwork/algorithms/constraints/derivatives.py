@@ -345,7 +345,7 @@ class _Solver:
         self.pseudo_inverse = system.pseudo_inverse()
         self._inverse = self.pseudo_inverse.inverse()
         self._forces_by_u = [transposed_product(system.scaled, row) for row in self._inverse]
-        B = [self._row_of_B(system, k) for k in range(len(rows))]
+        B = self._inner_inverse()
         self._accelerations_by_u = [
             transposed_product([B[c] for c in row], list(row.values())) for row in rows
         ]
@@ -353,13 +353,17 @@ class _Solver:
             {i: sparse_dot(force, row) for i, row in enumerate(rows)} for force in self._forces_by_u
         ]
 
-    def _row_of_B(self, system: System, k: int) -> SparseRow:
-        pivot = self._factor.inverse_pivots[k]
-        if k not in self._constrained:
-            return {k: pivot}
-        weights = [minus(0.0, row.get(k, 0.0)) for row in system.scaled]
-        coupled = transposed_product(self._forces_by_u, weights)
-        return coupled | {k: plus(coupled[k], pivot)}
+    def _inner_inverse(self) -> list[SparseRow]:
+        """The rows of B, which is symmetric; each pair of entries once."""
+        B: list[SparseRow] = [{k: pivot} for k, pivot in enumerate(self._factor.inverse_pivots)]
+        columns = columns_of(self._system.scaled, range(len(B)))
+        forces = columns_of(self._forces_by_u, range(len(B)))
+        for i in sorted(self._constrained):
+            for j in sorted(self._constrained):
+                if j <= i:
+                    entry = minus(B[i].get(j, 0.0), sparse_dot(columns[i], forces[j]))
+                    B[i][j] = B[j][i] = entry
+        return B
 
     @cached_property
     def _accelerations_by_F(self) -> list[SparseRow]:

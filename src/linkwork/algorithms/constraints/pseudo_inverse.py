@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwork.algorithms.constraints.sparse import gram
 from linkwork.algorithms.kinematics.frames import Matrix
-from linkwork.engine.symbolic.elimination import ldl_factor
+from linkwork.engine.symbolic.elimination import SparseRow, ldl_factor
 from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
 
 # Relative size of U. Smaller values need fewer steps for badly conditioned systems, and leave more
@@ -114,9 +115,36 @@ class PseudoInverse:
 
     def inverse(self) -> Matrix:
         """(n, n) the pseudo-inverse of G."""
-        units = [[1.0 if i == k else 0.0 for i in range(self.n)] for k in range(self.n)]
-        columns = [self.solve(unit, WEIGHTS_OF_INVERSE)[0] for unit in units]
-        return [[columns[max(i, j)][min(i, j)] for j in range(self.n)] for i in range(self.n)]
+        rows = [row | {k: 1.0} for k, row in enumerate(self._inverse_factor())]  # of L^-1
+        scaled = [{c: times(x, self._inverses[c]) for c, x in row.items()} for row in rows]
+        X = gram(rows, scaled)  # (G + U)^-1, then X U X, X U X U X, ..., all of them symmetric
+        UX = [
+            {k: times(u, x) for k, (u, x) in enumerate(zip(self.U, row, strict=True))} for row in X
+        ]
+        terms = [X]
+        for _ in WEIGHTS_OF_INVERSE[1:]:
+            terms.append(gram([dict(enumerate(row)) for row in terms[-1]], UX))
+
+        def entry(i: int, j: int) -> Scalar:
+            if self.is_zero[i] or self.is_zero[j]:
+                return 0.0
+            i, j = max(i, j), min(i, j)
+            return total(
+                *(times(w, term[i][j]) for w, term in zip(WEIGHTS_OF_INVERSE, terms, strict=True))
+            )
+
+        return [[entry(i, j) for j in range(self.n)] for i in range(self.n)]
+
+    def _inverse_factor(self) -> list[SparseRow]:
+        """The rows of L^-1, without the diagonal."""
+        rows: list[SparseRow] = []
+        for row in self._L:
+            inverse: SparseRow = {}
+            for c in sorted({*row, *(c for m in row for c in rows[m])}):
+                beyond = (times(x, rows[m][c]) for m, x in row.items() if c in rows[m])
+                inverse[c] = minus(0.0, total(row.get(c, 0.0), *beyond))
+            rows.append(inverse)
+        return rows
 
     def _solve(self, r: Sequence[Scalar]) -> list[Scalar]:
         """The x of L^T D L x = r."""
