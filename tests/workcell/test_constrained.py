@@ -351,7 +351,6 @@ BAD_CONTACTS = [
     (["a.tol"], lw.NameNotFoundError, r"a\.tool"),
     ([lw.Contact("a.tool", reference="bx")], lw.NameNotFoundError, "box"),
     (["a.tool", lw.Contact("a.tool", "point")], lw.ArgumentError, "twice"),
-    ([lw.Contact("box", reference="box")], lw.ArgumentError, "itself"),
     ({"a.tool": "rolling"}, lw.ArgumentError, "radius"),
     ("a.tool", lw.ArgumentError, "contacts"),
 ]
@@ -369,6 +368,8 @@ BAD_OPTIONS = [
     ({"devices": ["a"], "actuated": ["b"]}, lw.NameNotFoundError, "'b'"),
     ({"devices": ["c"]}, lw.NameNotFoundError, "'c'"),
     ({"devices": []}, lw.ArgumentError, "at least one"),
+    ({"devices": "a"}, lw.ArgumentError, "list of names of devices"),
+    ({"actuated": "a"}, lw.ArgumentError, "joint frames or devices"),
     ({"carriers": ["a.tol"]}, lw.NameNotFoundError, r"a\.tool"),
     ({"stabilization": -1.0}, lw.ArgumentError, "stabilization"),
     ({"gravity": (0.0, 1.0)}, lw.ArgumentError, "gravity"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +16,11 @@ from linkwork.algorithms.constraints import derivatives, dynamics, kinematics
 from linkwork.algorithms.constraints.wrenches import constraint_wrenches
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, nearest, shown
+from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
 from linkwork.kindyn.assembly import TOLERANCE, assemble, closed_sample
 from linkwork.kindyn.bounds import no_coordinate
 from linkwork.kindyn.checks import singular_joint
+from linkwork.kindyn.contacts import Contact, ContactKind, contacts_of
 from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 from linkwork.kindyn.quantities import CONSTRAINED, owned, quantity
@@ -34,127 +35,19 @@ from linkwork.kindyn.results import (
     Impact,
     ImpactDerivatives,
 )
-from linkwork.mechanics.constraints import Anchor, ConstrainedLayout, Equations, FrameEquations
+from linkwork.mechanics.constraints import ConstrainedLayout, Equations
 from linkwork.model.constraints import opened
-from linkwork.model.geometry import Cylinder, Sphere
-from linkwork.model.joints.kind import Closure
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
-from linkwork.model.pose import IDENTITY, Pose, as_pose
-from linkwork.spatial.blocks import IDENTITY as AXES
+from linkwork.model.pose import IDENTITY
 
 if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
-
-ContactKind: TypeAlias = Literal["pose", "point", "rolling"]
-CONTACT_KINDS: tuple[ContactKind, ...] = ("pose", "point", "rolling")
-AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 NEEDS_ACTUATED = tuple(
     CONSTRAINED + name for name in ("inverse_dynamics", "inverse_dynamics_derivatives")
 )
 NEEDS_INDEPENDENT = tuple(CONSTRAINED + name for name in ("independent_velocities", "mass_matrix"))
-
-
-@dataclass(frozen=True, slots=True)
-class Contact:
-    """A frame that keeps its pose, or its position, relative to the world or to another frame.
-
-    Args:
-        frame: a link or frame of the robot.
-        kind: "pose" (6 equations), "point" (3 equations), or "rolling" (a ball that rolls without
-            slipping on the plane z = 0 of the reference: 3 equations).
-        reference: another link or frame; None for the world.
-        axes: of the reference in which motion is prevented, as "x", "y", "z" (translations) and
-            "rx", "ry", "rz" (rotations); all that belong to the kind if not given. The equations
-            are in this order.
-        target: the pose that `frame` keeps in the reference, as `Pose` or (4, 4) matrix; the error
-            of the constraint is measured from it. If not given, the frame keeps the pose that it
-            has, and there is no error.
-        radius: of the ball that rolls [m]; that of the link's collision shape if not given.
-    """
-
-    frame: str
-    kind: ContactKind = "pose"
-    reference: str | None = None
-    axes: tuple[str, ...] | None = None
-    target: Pose | None = None
-    radius: float | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.frame, str):
-            raise ArgumentError(f"contact: frame: expected a name, got {shown(self.frame)}")
-        if self.kind not in CONTACT_KINDS:
-            text = f"contact of {shown(self.frame)}: unknown kind {shown(self.kind)}"
-            raise ArgumentError(f"{text}; {nearest(self.kind, CONTACT_KINDS)}")
-        if self.target is not None:
-            object.__setattr__(self, "target", as_pose(self.target, "target"))
-        if self.axes is not None:
-            object.__setattr__(self, "axes", _axes(self.frame, self.kind, self.axes))
-        if self.radius is not None:
-            object.__setattr__(self, "radius", _given_radius(self.frame, self.kind, self.radius))
-
-    def equations(self, model: Model) -> FrameEquations:
-        """The equations of the contact."""
-        model.frame_index(self.frame)
-        if self.reference == self.frame:
-            text = f"contact of {self.frame!r}: the reference is the same frame"
-            raise ArgumentError(f"{text}; name another frame, or None for the world")
-        if self.reference is not None:
-            model.frame_index(self.reference)
-        reference = Anchor(self.reference, self.target or IDENTITY)
-        moving, measured = Anchor(self.frame), self.target is not None
-        if self.kind == "rolling":
-            radius = _radius(model, self.frame) if self.radius is None else self.radius
-            closure = Closure(AXES, "free")
-            return FrameEquations(
-                self.frame, reference, moving, closure, radius=radius, has_target=measured
-            )
-        axes = self.axes or AXIS_NAMES[: 6 if self.kind == "pose" else 3]
-        linear = tuple(AXES[k] for k in range(3) if AXIS_NAMES[k] in axes)
-        angular = tuple(AXES[k] for k in range(3) if AXIS_NAMES[3 + k] in axes)
-        closure = Closure(linear, "locked" if angular else "free")
-        return FrameEquations(
-            self.frame, reference, moving, closure, angular or AXES, has_target=measured
-        )
-
-
-def _axes(frame: str, kind: ContactKind, axes: Any) -> tuple[str, ...]:
-    """Names of axes, each once, in the order of the equations."""
-    if kind == "rolling":
-        raise ArgumentError(f"contact of {frame!r}: a rolling contact has no axes to choose")
-    if isinstance(axes, str) or not isinstance(axes, Iterable):
-        text = f"contact of {frame!r}: axes: expected a list of names"
-        raise ArgumentError(f"{text}, got {shown(axes)}")
-    known = AXIS_NAMES if kind == "pose" else AXIS_NAMES[:3]
-    names = tuple(axes)
-    for name in names:
-        if name not in known:
-            text = f"contact of {frame!r}: unknown axis {shown(name)} of kind {kind!r}"
-            raise ArgumentError(f"{text}; {nearest(name, known)}")
-    if not names:
-        raise ArgumentError(f"contact of {frame!r}: axes: expected at least one, got {shown(axes)}")
-    return tuple(name for name in known if name in names)
-
-
-def _given_radius(frame: str, kind: ContactKind, radius: Any) -> float:
-    if kind != "rolling":
-        raise ArgumentError(f"contact of {frame!r}: only a rolling contact has a radius")
-    number = float(radius) if isinstance(radius, Real) else -1.0
-    if not 0.0 <= number < np.inf:
-        text = f"contact of {frame!r}: radius: expected a number >= 0 [m]"
-        raise ArgumentError(f"{text}, got {shown(radius)}")
-    return number
-
-
-def _radius(model: Model, frame: str) -> float:
-    """The radius of the only sphere or cylinder of a link's collision shapes."""
-    shapes = [shape.geometry for shape in model.link(model.frame(frame).link).collisions]
-    round_shapes = [shape for shape in shapes if isinstance(shape, (Sphere, Cylinder))]
-    if len(round_shapes) != 1:
-        text = f"contact of {frame!r}: its link has {len(round_shapes)} spheres and cylinders"
-        raise ArgumentError(f"{text}; give lw.Contact(..., radius=...)")
-    return round_shapes[0].radius
 
 
 def _n_equations(layout: Layout) -> int:
@@ -235,27 +128,20 @@ class ConstrainedKinDyn(KinDynCore):
         self.__dict__["independent"] = None if independent is None else _indices(independent)
         if actuated is None:
             self.__dict__["actuated"] = self._motors()
-        self._check_names()
-        closing = [joint.name for joint in self.closing_joints]
+        n_loops = len(self._equations) - len(self.contacts)
+        loops = {group.name for group in self._equations[:n_loops]}
+        for contact in self.contacts:
+            if contact.frame in loops:
+                text = f"contacts: {contact.frame!r} is also the name of a loop or constraint"
+                raise ArgumentError(f"{text}; model.with_frame adds a frame with another name")
         for name in self.actuated or ():
-            if name in closing:
+            if name in loops:
                 raise no_coordinate(name)
             if name not in self.layout.nu:
                 raise name_not_found("moving joint", name, self.layout.nu)
         if self.independent and self.independent[-1] >= self.nv:
             text = f"independent: expected indices in nu, 0 to {self.nv - 1}"
             raise ArgumentError(f"{text}, got {shown(independent)}")
-
-    def _check_names(self) -> None:
-        """Raise if two groups of equations have the same name."""
-        names = [group.name for group in self._equations]
-        of_contacts = [contact.frame for contact in self.contacts]
-        for name in names:
-            if names.count(name) > 1:
-                text = f"contacts: {name!r} is constrained twice"
-                if of_contacts.count(name) == 1:
-                    text = f"contacts: {name!r} is also the name of a loop or constraint"
-                raise ArgumentError(f"{text}; model.with_frame adds a frame with another name")
 
     def _motors(self) -> tuple[str, ...] | None:
         """The actuated joints of the model; None if one of them closes a loop."""
@@ -782,25 +668,6 @@ def _indices(independent: Any) -> tuple[int, ...]:
     if min(indices, default=0) < 0:
         raise ArgumentError(f"independent: expected indices in nu, got {shown(independent)}")
     return tuple(sorted(set(indices)))
-
-
-def contacts_of(contacts: Any) -> tuple[Contact, ...]:
-    """Contacts in all the ways in which they can be given."""
-    if isinstance(contacts, Mapping):
-        items: Sequence[Any] = list(contacts.items())
-        return tuple(_contact(frame, kind) for frame, kind in items)
-    if isinstance(contacts, str) or not isinstance(contacts, Iterable):
-        text = "expected frames, Contacts, or a mapping from frames to kinds"
-        raise ArgumentError(f"contacts: {text}, got {shown(contacts)}")
-    return tuple(one if isinstance(one, Contact) else _contact(one, "pose") for one in contacts)
-
-
-def _contact(frame: Any, kind: Any) -> Contact:
-    if isinstance(kind, Contact):
-        if kind.frame != frame:
-            raise ArgumentError(f"contacts: {frame!r} maps to a contact of {kind.frame!r}")
-        return kind
-    return Contact(frame, kind)
 
 
 def _gains(stabilization: Any) -> tuple[float, float]:

@@ -21,19 +21,17 @@ from numpy.typing import ArrayLike
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found
 from linkwork.kindyn.assembly import TOLERANCE
-from linkwork.kindyn.constrained import (
+from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn.contacts import Contact, ContactKind, contacts_of
+from linkwork.kindyn.core import STANDARD_GRAVITY, joint_names
+from linkwork.kindyn.results import (
     ConstrainedForwardDynamics,
     ConstrainedForwardDynamicsDerivatives,
     ConstrainedInverseDynamics,
     ConstrainedInverseDynamicsDerivatives,
-    ConstrainedKinDyn,
-    Contact,
-    ContactKind,
     Impact,
     ImpactDerivatives,
-    contacts_of,
 )
-from linkwork.kindyn.core import STANDARD_GRAVITY, joint_names
 from linkwork.workcell.constrained_systems import Systems
 from linkwork.workcell.device import Device
 from linkwork.workcell.device_model import model_joints
@@ -80,22 +78,28 @@ class ConstrainedCellDynamics:
         """Prepare the dynamics; `WorkCell.constrained` documents the arguments."""
         self.cell = cell
         self.devices = _devices(cell, devices)
-        self.contacts = _contacts(cell, contacts_of(contacts))
+        self.contacts = contacts_of(contacts)
+        for contact in self.contacts:
+            for name in (contact.frame, contact.reference):
+                if name is not None:
+                    cell.frame_index(name)
         joints = dict.fromkeys(
             joint for name in self.devices for joint in cell.device(name).joint_names
         )
         self.device = Device(cell, JointDevice(cell.name, WORLD, WORLD, tuple(joints)))
-        self.actuated = None if actuated is None else self._actuated(actuated)
         ends = [end for name in self.devices for end in cell.device(name).ends]
         self.carriers = tuple(dict.fromkeys(ends)) if carriers is None else carrier_names(carriers)
+        driven = None if actuated is None else self._actuated(actuated)
         options = {
-            "actuated": None if actuated is None else self._model_joints(self.actuated or ()),
+            "actuated": None if driven is None else self._model_joints(driven),
             "stabilization": stabilization,
             "gravity": gravity,
             "joint_dynamics": joint_dynamics,
         }
         self._systems = Systems(self.device, self.contacts, self.carriers, options)
         self._default = self._systems.default.loaded.kd
+        # without the option those of the models; then movable frames are not among them
+        self.actuated = self._default.actuated if driven is None else driven
         self._systems.default.loaded.warn_of_missing_inertia(f"workcell {cell.name!r}")
         self.stabilization, self.gravity = self._default.stabilization, self._default.gravity
         self.joint_dynamics = self._default.joint_dynamics
@@ -387,7 +391,7 @@ class ConstrainedCellDynamics:
     def _joint_frames(self, names: Iterable[str], what: str) -> tuple[str, ...]:
         """Joint frames from names of joint frames and devices, in the order of nu."""
         frames: set[str] = set()
-        for name in joint_names(names, what):
+        for name in joint_names(names, what, "joint frames or devices"):
             if name in self.joint_names:
                 frames.add(name)
             elif name in self.devices:
@@ -399,7 +403,7 @@ class ConstrainedCellDynamics:
 
     def _actuated(self, names: Iterable[str]) -> tuple[str, ...]:
         """The same, without the floating bases of devices."""
-        listed_names = joint_names(names, "actuated")
+        listed_names = joint_names(names, "actuated", "joint frames or devices")
         return tuple(
             frame
             for frame in self._joint_frames(listed_names, "actuated")
@@ -422,7 +426,7 @@ def _devices(cell: WorkCell, names: Iterable[str] | None) -> tuple[str, ...]:
         robots = [device.name for device in cell.devices if not isinstance(device, FreeDevice)]
         devices = tuple(name for name in robots if not has_wheels(name))
     else:
-        devices = tuple(dict.fromkeys(joint_names(names, "devices")))
+        devices = tuple(dict.fromkeys(joint_names(names, "devices", "devices")))
         for name in devices:
             if has_wheels(name):
                 message = f"device {name!r} is a cart or contains one"
@@ -430,18 +434,3 @@ def _devices(cell: WorkCell, names: Iterable[str] | None) -> tuple[str, ...]:
     if not devices:
         raise ArgumentError(f"devices: expected at least one robot of the workcell {cell.name!r}")
     return devices
-
-
-def _contacts(cell: WorkCell, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-    """Contacts, after a check of their frames."""
-    checked: dict[str, Contact] = {}
-    for contact in contacts:
-        for name in (contact.frame, contact.reference):
-            if name is not None:
-                cell.frame_index(name)
-        if contact.frame in checked:
-            raise ArgumentError(f"contacts: {contact.frame!r} is constrained twice")
-        if contact.reference == contact.frame:
-            raise ArgumentError(f"contacts: {contact.frame!r} is constrained to itself")
-        checked[contact.frame] = contact
-    return tuple(checked.values())

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, shown
-from linkwork.kindyn.constrained import ConstrainedKinDyn, Contact, independent_coordinates
+from linkwork.kindyn.constrained import ConstrainedKinDyn, independent_coordinates
+from linkwork.kindyn.contacts import Contact
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY
 from linkwork.parameters import JointPose

@@ -269,10 +269,11 @@ def _free_joints(frame: str, parent: str) -> list[Joint]:
     axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     firsts = (parent, *slides[:2])
     joints = [
-        Joint(name=name, kind="prismatic", first=first, second=name, axis=axis)
+        Joint(name=name, kind="prismatic", first=first, second=name, axis=axis, actuated=False)
         for name, first, axis in zip(slides, firsts, axes, strict=True)
     ]
-    return [*joints, Joint(name=frame, kind="spherical", first=frame, second=slides[-1])]
+    ball = Joint(name=frame, kind="spherical", first=frame, second=slides[-1], actuated=False)
+    return [*joints, ball]
 
 
 def _joint(frame: CellFrame, parent: str, source: Joint | None) -> Joint:
@@ -313,7 +314,11 @@ def _joint(frame: CellFrame, parent: str, source: Joint | None) -> Joint:
     if source is None:
         return joint
     return replace(
-        joint, damping=source.damping, friction=source.friction, armature=source.armature
+        joint,
+        damping=source.damping,
+        friction=source.friction,
+        armature=source.armature,
+        actuated=source.actuated,
     )
 
 

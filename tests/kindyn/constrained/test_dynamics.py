@@ -336,6 +336,9 @@ def contacts_of(described):
         ([("crank", "pose", {"axes": "xz"})], {}, lw.ArgumentError, "axes.*'xz'"),
         ([("crank", "pose", {"axes": 3})], {}, lw.ArgumentError, "axes.*3"),
         ([("crank", "pose", {"reference": "crank"})], {}, lw.ArgumentError, "same frame"),
+        ([("crank", "pose", {"reference": "world"})], {}, lw.NameNotFoundError, "None is the wo"),
+        ([("crank", "pose", {"reference": "pin"})], {}, lw.ArgumentError, "rigidly.*'pin'"),
+        (["ground"], {}, lw.ArgumentError, "rigidly connected to the world"),
         ([(None, "pose")], {}, lw.ArgumentError, "None"),
         (None, {}, lw.ArgumentError, "None"),
         (["c"], {}, lw.ArgumentError, "'c' is also the name of a loop"),
@@ -346,7 +349,8 @@ def contacts_of(described):
     ],
 )
 def test_bad_contacts_and_options_are_reported(contacts, options, error, fact):
-    kd = lw.KinDyn(four_bar().with_frame("c", "crank"), floating=False)
+    model = four_bar().with_frame("c", "crank").with_frame("pin", "crank", lw.Pose((0.1, 0, 0)))
+    kd = lw.KinDyn(model, floating=False)
     with pytest.raises(error, match=fact):
         kd.constrained(contacts_of(contacts), **options)
 
