@@ -78,7 +78,7 @@ def test_coupled_joints_are_not_cut():
     model = ring().with_constraint("coupling", "bc", "cd", coefficients=(0.0, 1.0))
     assert names(closing_joints(ring(), "a")) == ["cd"]
     assert names(closing_joints(model, "a")) == ["da"]
-    with pytest.raises(lw.ModelError, match="'bc'.*coupled to another"):
+    with pytest.raises(lw.ModelError, match="coupled to another"):
         closing_joints(model, "a", cut=["bc"])
 
 

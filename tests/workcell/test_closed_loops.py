@@ -178,6 +178,25 @@ def test_actuated_joints_are_those_of_the_models():
         unknown.inverse_dynamics(unknown.cell.state(), *np.zeros((2, unknown.nv)))
 
 
+def test_inverse_kinematics_keeps_loops_closed(cell, state):
+    """The result is that of the robot alone; the error of every loop is reported, by row."""
+    kd = lw.KinDyn(coupled(), floating=False)
+    q = np.stack([kd.random(seed=seed) for seed in (1, 2)])
+    expected = kd.transform("tip", q)
+    targets = cell.world_H_frame("table", state) @ expected
+    targets[1, :3, 3] += 5.0  # out of reach
+    result = cell.ik(state, {"gears.tip": targets[:, :3, 3]})
+    assert result.converged.tolist() == [True, False]
+    assert set(result.loop_errors) == {
+        name for name in cell.constrained().rows if name.startswith("gears.")
+    }
+    for error in result.loop_errors.values():
+        assert error.shape == (2,)
+        assert error.max() <= 1e-10
+    errors = kd.constrained().error(cell.device("gears").get_q(result.state))
+    assert np.abs(errors).max() <= 1e-10
+
+
 def test_cut_chooses_the_spanning_tree():
     cell = lw.WorkCell("cut").with_robot("bar", four_bar(), cut=["b"])
     assert cell.device("bar").joint_names == ("bar.crank", "bar.rocker", "bar.coupler")

@@ -171,7 +171,7 @@ class ConstrainedCellDynamics:
 
         They depend on attachments and poses of attached frames, not on the positions of the joints.
         """
-        return self._systems.one(state)[1]
+        return self._systems.one(state)[2]
 
     def warmup(self, *requests: Any, state: State | None = None) -> None:
         """Compile functions and wait for the result, as `KinDyn.warmup`.
@@ -380,6 +380,25 @@ class ConstrainedCellDynamics:
         """
         after = self._systems.evaluate("step", state, nu, tau, number=dt, threads=threads)
         return CellStep(self.set_q(state, after.q), after.nu)
+
+    def forces_of(self, name: str, state: State, forces: ArrayLike) -> Array:
+        """(..., 6) force and torque of one loop or contact, as a wrench on its frame.
+
+        It is written as `wrenches={frame: ...}` takes it: [force; torque] at the origin of the
+        frame, in the axes of the world. The opposite wrench acts on the reference of the contact.
+        `ConstrainedKinDyn.forces_of` describes the frames of loops.
+
+        Args:
+            name: of the loop or contact, as in `rows`.
+            state: a state or a batch of states.
+            forces: (..., m) forces of `forward_dynamics` or `inverse_dynamics`, or impulses of
+                `impact`.
+
+        Raises:
+            ArgumentError: the attachments of the rows of a batch need different robots.
+        """
+        kd, q, parameters = self._systems.one(state)
+        return kd.forces_of(name, q, forces, parameters=parameters)
 
     def _check_actuated(self, name: str) -> None:
         if self.actuated is None:

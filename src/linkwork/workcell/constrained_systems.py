@@ -125,8 +125,8 @@ class Systems:
         self._has_signs = bool((self._nu_signs < 0).any())
         self.default = self._system(self._cell.state().parents, ())
 
-    def one(self, state: State) -> tuple[ConstrainedKinDyn, Array]:
-        """The robot for a state, and its parameters.
+    def one(self, state: State) -> tuple[ConstrainedKinDyn, Array, Array]:
+        """The robot for a state, its q, and its parameters.
 
         Raises:
             ArgumentError: the rows of a batch need different robots.
@@ -134,8 +134,7 @@ class Systems:
         groups = self._groups(self._cell.check_state(state), ())
         if len(groups) > 1:
             raise ArgumentError(_different_robots("there is no single robot for them"))
-        kd, _, parameters = self._at(groups[0][0], state)
-        return kd, parameters
+        return self._at(groups[0][0], state)
 
     def evaluate(
         self,

@@ -375,6 +375,12 @@ def _in_cell(
     )
 
 
+def loop_name(device: Device, name: str) -> str:
+    """Name in the cell of a loop or constraint of the robot of a device."""
+    robot = device.spec
+    return _loop_name(device.cell, robot, name) if isinstance(robot, RobotDevice) else name
+
+
 def _loop_name(cell: WorkCell, robot: RobotDevice, name: str) -> str:
     """Name of a closing joint or a constraint, different from those of joints, which are frames."""
     in_cell = robot.frame(name)
