@@ -119,9 +119,6 @@ class KinDynCore:
         is_default_base = base is None
         base = model.default_base if base is None else base
         model.frame_index(base)
-        fall = as_floats(gravity, "gravity")
-        if fall.shape != (3,) or not np.isfinite(fall).all():
-            raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
         if not _is_float(dtype):
             raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
         if floating is None:
@@ -136,7 +133,7 @@ class KinDynCore:
             base=base,
             floating=bool(floating),
             representation=_representation(representation),
-            gravity=tuple(fall.tolist()),
+            gravity=tuple(gravity_vector(gravity).tolist()),
             base_pose=None if base_pose is None else as_pose(base_pose, "base_pose"),
             dtype=np.dtype(dtype).type,
             check=bool(check),
@@ -508,6 +505,14 @@ def unambiguous(kd: KinDynCore, names: Iterable[_Name]) -> tuple[_Name, ...]:
 def options_of_call(**options: Any) -> dict[str, Any]:
     """The options of a call that are not None."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def gravity_vector(gravity: Any) -> Array:
+    """The option `gravity` as an array (3,)."""
+    vector = as_floats(gravity, "gravity")
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
+    return vector
 
 
 def joint_names(names: Any, what: str, kind: str = "joints") -> tuple[str, ...]:

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.core import STANDARD_GRAVITY
-from linkwork.model.pose import as_floats
+from linkwork.kindyn.core import STANDARD_GRAVITY, gravity_vector
 from linkwork.parameters import Gravity
 from linkwork.workcell.device_model import DeviceModel, device_model
 from linkwork.workcell.loaded_robot import LoadedRobot, carrier_names
@@ -58,15 +57,12 @@ class CellDynamics:
         """Prepare the dynamics of a device; `WorkCell.dynamics` documents the arguments."""
         self.cell, self.device = cell, cell.device(device)
         self._robot: DeviceModel = device_model(self.device)
-        gravity_vector = as_floats(gravity, "gravity")
-        if gravity_vector.shape != (3,) or not np.isfinite(gravity_vector).all():
-            raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
-        self.gravity = tuple(gravity_vector.tolist())
-        self._gravity = gravity_vector
+        self._gravity = gravity_vector(gravity)
+        self.gravity = tuple(self._gravity.tolist())
         self._rotation = _constant_rotation(cell, self.device.base)
         self._options: dict[str, Any] = {"joint_dynamics": joint_dynamics}
         if self._rotation is not None:
-            self._options["gravity"] = self._rotation.T @ gravity_vector
+            self._options["gravity"] = self._rotation.T @ self._gravity
         self.carriers = self.device.ends if carriers is None else carrier_names(carriers)
         self._loaded = LoadedRobot(
             cell,
