@@ -78,7 +78,9 @@ def _n_independent(layout: Layout) -> int:
 
 @owned
 class ConstrainedKinDyn(KinDynCore):
-    """A robot with closed loops and contacts, as compiled functions. `KinDyn.constrained` makes it.
+    """A robot with closed loops and contacts, as compiled functions.
+
+    `KinDyn.constrained` creates it.
 
     Calling rules, arguments and representations are those of `KinDyn`. The m constraint equations
     are those of the joints that close loops, of `model.constraints`, and of the contacts, in this
@@ -90,7 +92,7 @@ class ConstrainedKinDyn(KinDynCore):
     Where constraints contradict each other, `residual` is not zero.
 
     Args:
-        model, options: as of `KinDyn`.
+        model, options: as in `KinDyn`.
         contacts: frames or `Contact`s; a mapping from frames to "pose", "point" or "rolling".
         actuated: names of the joints that have actuators; needed by inverse dynamics. By default
             `model.actuated`.
@@ -315,18 +317,18 @@ class ConstrainedKinDyn(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> ConstrainedInverseDynamics:
-        """Torques of the actuated joints and constraint forces behind a motion.
+        """Torques of the actuated joints and constraint forces that cause a motion.
 
-        The forces satisfy the equations of the coordinates without actuator; they are those of
-        least norm where several do. Where none do, the robot is underactuated for this motion, and
-        the residual is not zero.
+        The forces satisfy the equations of motion of the coordinates without actuators. If several
+        forces satisfy them, the result is the one of least norm. If none does, the robot is
+        underactuated for this motion, and the residual is not zero.
 
         Returns:
             torques (..., n) of the actuated joints in the order of nu; forces (..., m); residual
             (..., nv - n), the generalized forces that are missing.
 
         Raises:
-            ArgumentError: `actuated` was not given.
+            ArgumentError: the actuated joints are not known.
         """
         ...
 
@@ -353,7 +355,7 @@ class ConstrainedKinDyn(KinDynCore):
         They are exact where the residual of `inverse_dynamics` is zero.
 
         Raises:
-            ArgumentError: `actuated` was not given.
+            ArgumentError: the actuated joints are not known.
         """
         ...
 
@@ -378,8 +380,8 @@ class ConstrainedKinDyn(KinDynCore):
 
         Args:
             q, nu: state before the impact.
-            restitution: (...) fraction of the constraint velocity J nu that is reversed.
-            parameters, out, threads: as of every function.
+            restitution: (...) fraction of the constraint velocity J nu that is reversed, 0 to 1.
+            parameters, out, threads: as in all functions.
         """
         options = options_of_call(parameters=parameters, out=out, threads=threads)
         return self._compiled("impact")(q, nu, self._number(restitution), **options)
@@ -440,7 +442,7 @@ class ConstrainedKinDyn(KinDynCore):
             q: configuration to start from.
             free: (..., nv) 1 for coordinates that may move, 0 for those that stay.
             damping: (...) relative to the mean of the diagonal of J J^T.
-            parameters, out, threads: as of every function.
+            parameters, out, threads: as in all functions.
 
         Returns:
             q (..., nq) after the step, error (..., m) before it.
@@ -562,8 +564,8 @@ class ConstrainedKinDyn(KinDynCore):
         Args:
             q: (..., nq) configurations to start from.
             fixed: names of joints that stay where they are.
-            tolerance: largest error that is taken for closed.
-            parameters: as of every function.
+            tolerance: largest error at which a constraint counts as satisfied [m] or [rad].
+            parameters: as in all functions.
 
         Raises:
             ValueRangeError: some cannot be closed; `lw.assemble` reports which instead of raising.
@@ -600,7 +602,7 @@ class ConstrainedKinDyn(KinDynCore):
             q: (..., nq) configuration.
             forces: (..., m) forces of `forward_dynamics` or `inverse_dynamics`, or impulses of
                 `impact`.
-            parameters: as of every function.
+            parameters: as in all functions.
         """
         index, options = self._wrench_index(name), options_of_call(parameters=parameters)
         return self.constraint_wrenches(q, forces, **options)[..., index, :]
@@ -643,7 +645,7 @@ class ConstrainedKinDyn(KinDynCore):
         return self.replace(independent=independent_coordinates(J, self.layout.actuated or ()))
 
 
-# A pivot below this fraction of the largest entry of a Jacobian is taken for zero.
+# A pivot below this fraction of the largest entry of a Jacobian counts as zero.
 RANK_TOLERANCE = 1e-9
 
 

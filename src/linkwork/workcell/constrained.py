@@ -52,7 +52,7 @@ class CellStep(NamedTuple):
 
 
 class ConstrainedCellDynamics:
-    """Robots of a cell with contacts and closed loops; `WorkCell.constrained` makes it.
+    """Robots of a cell with contacts and closed loops; `WorkCell.constrained` creates it.
 
     nu (..., nv) has the velocities of the joints of all devices, in the order of `joint_names`, as
     in their Jacobians; tau (..., nv) the forces. Batch axes of states and of other arguments are
@@ -237,7 +237,7 @@ class ConstrainedCellDynamics:
         Args:
             state: a state or a batch of states to start from.
             fixed: joint frames, or devices, that stay where they are.
-            tolerance: largest error that is taken for closed.
+            tolerance: largest error at which a constraint counts as satisfied [m] or [rad].
 
         Raises:
             ValueRangeError: some state cannot be closed.
@@ -304,7 +304,7 @@ class ConstrainedCellDynamics:
         out: Any = None,
         threads: int | None = None,
     ) -> ConstrainedInverseDynamics:
-        """Torques of the actuated joints and constraint forces behind a motion.
+        """Torques of the actuated joints and constraint forces that cause a motion.
 
         Returns:
             torques (..., n) of the frames `actuated`; forces (..., m), of least norm where several
@@ -312,7 +312,7 @@ class ConstrainedCellDynamics:
             forces that are missing.
 
         Raises:
-            ArgumentError: `actuated` was not given.
+            ArgumentError: the actuated joints are not known.
         """
         self._check_actuated("inverse_dynamics")
         options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}
@@ -331,7 +331,7 @@ class ConstrainedCellDynamics:
         """Derivatives of torques and forces with respect to q (tangent), nu and nu_dot.
 
         Raises:
-            ArgumentError: `actuated` was not given.
+            ArgumentError: the actuated joints are not known.
         """
         self._check_actuated("inverse_dynamics_derivatives")
         options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}

@@ -20,6 +20,7 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn.constrained import ConstrainedKinDyn, independent_coordinates
 from linkwork.kindyn.contacts import Contact
+from linkwork.kindyn.core import options_of_call
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY
 from linkwork.parameters import JointPose
@@ -185,8 +186,8 @@ class Systems:
         if "i" in "".join(RESULTS[name]):
             chosen = system.independent.get(kd)
             kd = chosen or system.with_independent(kd, *self._first_row(system, state))
-        given = {key: value for key, value in options.items() if value is not None}
-        result = getattr(kd, name)(q, *arguments, parameters=parameters, **given)
+        options = options_of_call(**options)
+        result = getattr(kd, name)(q, *arguments, parameters=parameters, **options)
         if self._has_signs:
             arrays = [result] if len(RESULTS[name]) == 1 else result
             for array, axes in zip(arrays, RESULTS[name], strict=True):

@@ -43,7 +43,7 @@ class DeviceModel:
     names: dict[str, str]  # by link or frame of the model: the frame of the cell
     locked: tuple[str, ...] = ()  # moving frames of the cell that are fixed in the model
     attachments: tuple[tuple[str, str], ...] = ()  # (frame, parent) of attachable locked frames
-    cut: tuple[str, ...] = ()  # joints of the model that close loops, as of `KinDyn`
+    cut: tuple[str, ...] = ()  # joints of the model that close loops, as in `KinDyn`
 
     def kindyn(self, **options: Any) -> KinDyn:
         """The robot as compiled functions, with options of `KinDyn`."""
