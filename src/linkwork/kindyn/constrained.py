@@ -545,9 +545,9 @@ class ConstrainedKinDyn(KinDynCore):
     ) -> ConstrainedState:
         """State after a semi-implicit step of a time dt (...) [s].
 
-        Velocities after the step satisfy the constraints, J nu = 0, or approach them at the rate
-        of the stabilization. `lw.rollout(stance.step, (q, nu), tau, params={"dt": dt})` computes
-        many steps.
+        Velocities after the step satisfy the constraints, J nu = 0. With stabilization, they reduce
+        the errors at its rate, which is the square root of the first gain if there are two.
+        `lw.rollout(stance.step, (q, nu), tau, params={"dt": dt})` computes many steps.
         """
         ...
 

@@ -355,6 +355,22 @@ def test_bad_contacts_and_options_are_reported(contacts, options, error, fact):
         kd.constrained(contacts_of(contacts), **options)
 
 
+def test_representation_as_text_is_short():
+    kd = lw.KinDyn(lw.load("quadruped"))
+    contacts = [lw.Contact("FL_foot"), lw.Contact("FR_foot", "point", axes=("z",))]
+    assert repr(contacts[1]) == "Contact('FR_foot', kind='point', axes=('z',))"
+    text = repr(kd.constrained(contacts, actuated=kd.joint_names))
+    assert "contacts=(Contact('FL_foot'), Contact('FR_foot', " in text
+    assert "actuated=<12 joints>" in text
+    assert "actuated=('FL_knee',)" in repr(kd.constrained(actuated=["FL_knee"]))
+
+
+def test_searches_are_not_part_of_compiled_functions():
+    loop = lw.KinDyn(four_bar(), floating=False).constrained()
+    with pytest.raises(lw.ArgumentError, match="closing_step"):
+        lw.compile(q=3)(loop.project_configuration)(np.zeros(3))
+
+
 def test_names_that_are_repeated_count_once():
     kd = lw.KinDyn(four_bar(), floating=False)
     q, nu = kd.random(seed=0), np.zeros(3)
