@@ -11,6 +11,7 @@ is compiled when an object is gripped or released, and the rows of a batch may h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,8 +84,12 @@ class CellDynamics:
         return f"<CellDynamics of {self.device.name!r} in {self.cell.name!r}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        options = self._options["joint_dynamics"]
-        return _restore, (self.cell, self.device.name, self.carriers, self.gravity, options)
+        options = {
+            "carriers": self.carriers,
+            "gravity": self.gravity,
+            "joint_dynamics": self._options["joint_dynamics"],
+        }
+        return partial(CellDynamics, **options), (self.cell, self.device.name)
 
     # Loads as parameters.
 
@@ -255,11 +260,3 @@ def _constant_rotation(cell: WorkCell, frame: str) -> Array | None:
         rotation = current.parent_H_frame.matrix()[:3, :3] @ rotation
         current = cell.frame(current.parent)
     return rotation
-
-
-def _restore(
-    cell: WorkCell, device: str, carriers: Sequence[str], gravity: ArrayLike, joint_dynamics: bool
-) -> CellDynamics:
-    return cell.dynamics(
-        device, carriers=list(carriers), gravity=gravity, joint_dynamics=joint_dynamics
-    )
