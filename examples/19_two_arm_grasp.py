@@ -64,7 +64,7 @@ def main() -> dict[str, np.ndarray]:
     forces = {
         "left arm alone": np.zeros(3),
         "both arms": weight / 2,
-        "and squeezing": weight / 2 + [0.0, -SQUEEZE, 0.0],  # the beam presses the hand outward
+        "both, squeezing": weight / 2 + [0.0, -SQUEEZE, 0.0],  # the beam presses the hand outward
     }
     results: dict[str, np.ndarray] = {}
     for name, force in forces.items():
@@ -72,7 +72,7 @@ def main() -> dict[str, np.ndarray]:
         torques = alone - J.T @ on_hand
         nu_dot, reaction, _ = arms.forward_dynamics(state, at_rest, torques)
         is_still, is_chosen = np.abs(nu_dot).max() < 1e-9, np.allclose(reaction, on_hand)
-        print(f"{name:14} shoulders {torques[1]:+.2f} and {torques[8]:+.2f} N m;", end=" ")
+        print(f"{name + ':':16} shoulders {torques[1]:+.2f} and {torques[8]:+.2f} N m;", end=" ")
         print(f"at rest: {is_still}, forces as chosen: {is_chosen}")
         results |= {name: torques, f"forces {name}": reaction, f"nu_dot {name}": nu_dot}
 
@@ -81,9 +81,10 @@ def main() -> dict[str, np.ndarray]:
     powered = [name for name in arms.joint_names if name != shoulder]
     weak = work.constrained([hand], actuated=powered)
     torques, reaction, residual = weak.inverse_dynamics(state, at_rest, at_rest)
-    force = world_R_hand @ reaction[:3]
-    print(f"without the left shoulder, the beam presses the right hand by {force[2]:.1f} N in z;")
-    print(f"the right shoulder has {torques[7]:+.2f} N m, residual {np.abs(residual).max():.0f}")
+    force = weak.forces_of("right.tool", state, reaction)[2]
+    print(f"no torque at the left shoulder: the vertical force on the right hand is {force:.1f} N,")
+    is_held = np.abs(residual).max() < 1e-9
+    print(f"the right shoulder has {torques[7]:+.2f} N m; at rest: {is_held}")
     results |= {"weak": torques, "weak residual": residual}
 
     # Lifting: accelerations that keep the loop closed, and move the beam up.
@@ -92,7 +93,7 @@ def main() -> dict[str, np.ndarray]:
     nu_dot = np.linalg.lstsq(np.concatenate([J, J_beam]), np.concatenate([np.zeros(6), up]))[0]
     lift = arms.inverse_dynamics(state, at_rest, nu_dot).torques
     achieved = J_beam @ arms.forward_dynamics(state, at_rest, lift).nu_dot
-    print("acceleration of the beam", np.round(achieved, 6) + 0.0)
+    print("acceleration of the beam, lifted by both:", np.round(achieved, 6) + 0.0)
     results["lift"] = achieved
     return results
 

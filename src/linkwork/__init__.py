@@ -59,7 +59,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.kindyn.assembly import AssemblyResult as AssemblyResult
     from linkwork.kindyn.assembly import assemble as assemble
     from linkwork.kindyn.constrained import ConstrainedKinDyn as ConstrainedKinDyn
-    from linkwork.kindyn.constrained import Contact as Contact
+    from linkwork.kindyn.contacts import Contact as Contact
     from linkwork.model.actuators import Actuator as Actuator
     from linkwork.model.builder import ModelBuilder as ModelBuilder
     from linkwork.model.check import check as check
@@ -128,7 +128,8 @@ _NAMES = {
     "linkwork.engine.symbolic.repeat": ("repeat",),
     "linkwork.kindyn": ("KinDyn",),
     "linkwork.kindyn.assembly": ("AssemblyResult", "assemble"),
-    "linkwork.kindyn.constrained": ("ConstrainedKinDyn", "Contact"),
+    "linkwork.kindyn.constrained": ("ConstrainedKinDyn",),
+    "linkwork.kindyn.contacts": ("Contact",),
     "linkwork.inverse_kinematics": ("IkResult", "ik"),
     "linkwork.model.builder": ("ModelBuilder",),
     "linkwork.model.check": ("check",),

@@ -65,6 +65,13 @@ def test_attributes_are_those_of_the_numpy_class(stance, symbolic):
     np.testing.assert_allclose(np.array(columns).T, expected, atol=1e-12)
     projected = stance.project_configuration(torch.as_tensor(q))
     assert np.array_equal(projected.numpy(), stance.numpy.project_configuration(q))
+    differentiable = torch.tensor(q, requires_grad=True)
+    assert torch.equal(stance.project_configuration(differentiable), projected)
+    columns = symbolic.project_configuration(ca.DM(q.T))
+    np.testing.assert_allclose(np.array(columns).T, projected.numpy(), atol=1e-12)
+    with pytest.raises(lw.ArgumentError, match="no numeric values"):
+        symbolic.project_configuration(ca.SX.sym("q", stance.nq))
+    assert repr(symbolic).startswith("linkwork.casadi.ConstrainedKinDyn(")
     with pytest.raises(lw.ArgumentError, match="actuated"):
         linkwork.torch.KinDyn(leg()).constrained(["heel"]).inverse_dynamics(q, q, q)
 

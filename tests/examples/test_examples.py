@@ -183,7 +183,7 @@ def test_the_payload_acts_as_its_weight_at_the_tool():
 
 def test_two_arms_share_the_beam_and_squeeze_it():
     result, _ = ran("19_two_arm_grasp")
-    names = ("left arm alone", "both arms", "and squeezing")
+    names = ("left arm alone", "both arms", "both, squeezing")
     assert max(np.abs(result[f"nu_dot {name}"]).max() for name in names) < 1e-9
     alone, shared, squeezed = (result[f"forces {name}"][:3] for name in names)
     np.testing.assert_allclose(alone, 0.0, atol=1e-9)

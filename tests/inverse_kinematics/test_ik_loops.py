@@ -131,6 +131,8 @@ def test_what_cannot_be_assembled_is_reported(linkages):
     result = lw.ik(kd, {"coupler": [0.4, 0.0, 0.0]}, restarts=2)
     assert not result.converged
     assert result.loop_errors["rope"] > 1.0
+    assert "converged=False" in repr(result)
+    assert "largest loop error" in repr(result)
 
 
 def test_rows_do_not_affect_each_other_and_options_of_the_robot_do_not_matter(linkages):

@@ -257,6 +257,11 @@ def test_bundled_robots_are_above_suspicion_but_for_bent_knees(path):
             "warning",
             "joint 'pivot': rpy 0 90 0.*radians",
         ),
+        (
+            swing(BOX).with_frame("tip", "swing").with_constraint("point", "tip", "swing"),
+            "warning",
+            "constraint 'tip_to_swing': .*rigidly connected",
+        ),
     ],
 )
 def test_what_is_doubtful_is_found_and_nothing_else(model, severity, text):

@@ -59,9 +59,9 @@ def test_the_user_chooses_what_is_cut():
     assert names(closing_joints(model, cut=["ab"])) == ["ab"]
     assert lw.KinDyn(model, floating=False, cut=["ab"]).joint_names == ("bc", "cd", "da")
     with pytest.raises(lw.NameNotFoundError, match="zz"):
-        closing_joints(model, cut=["zz"])
-    with pytest.raises(lw.ModelError, match=r"'ab'|'bc'"):
-        closing_joints(model, cut=["ab", "bc"])
+        lw.KinDyn(model, floating=False, cut=["zz"])
+    with pytest.raises(lw.ModelError, match=r"('ab'|'bc'): cannot be cut"):
+        lw.KinDyn(model, floating=False, cut=["ab", "bc"])
 
 
 def test_joints_that_mimic_are_not_cut():
@@ -72,6 +72,14 @@ def test_joints_that_mimic_are_not_cut():
     joints = tuple(follower if joint.name == "cd" else joint for joint in model.joints)
     changed = lw.Model(name="m", links=model.links, joints=joints)
     assert names(closing_joints(changed, "a"))[0] in ("ab", "da")
+
+
+def test_coupled_joints_are_not_cut():
+    model = ring().with_constraint("coupling", "bc", "cd", coefficients=(0.0, 1.0))
+    assert names(closing_joints(ring(), "a")) == ["cd"]
+    assert names(closing_joints(model, "a")) == ["da"]
+    with pytest.raises(lw.ModelError, match="coupled to another"):
+        closing_joints(model, "a", cut=["bc"])
 
 
 def test_constraints_are_checked_and_edited():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.support.linkages import Y, at, five_bar, four_bar, rod
@@ -147,6 +150,51 @@ def test_contact_between_a_linkage_and_another_robot(cell, state):
     assert np.abs(residual).max() < 1e-9 * size
     assert abs(forces @ J @ nu) < 1e-10 * np.abs(forces).max()
     assert np.abs(J @ nu_dot + dyn.bias(state, nu)).max() < 1e-9 * size
+
+
+def test_actuated_joints_are_those_of_the_models():
+    """They are the default of `actuated`, unless they are not known of every robot."""
+    motors = {"left_motor", "right_motor"}
+    joints = [replace(one, actuated=one.name in motors) for one in five_bar().joints]
+    driven = replace(five_bar(), joints=tuple(joints))
+    cell = lw.WorkCell("linkages").with_robot("bars", driven)
+    cell = cell.with_robot("walker", driven, floating=True)
+    state = cell.state({name: random_q(cell, name) for name in ("bars", "walker")})
+    dyn = cell.constrained()
+    assert dyn.actuated == tuple(
+        f"{robot}.{side}_crank" for robot in ("bars", "walker") for side in ("left", "right")
+    )
+    at_rest = np.zeros(dyn.nv)
+    torques = dyn.inverse_dynamics(state, at_rest, at_rest).torques
+    kd = lw.KinDyn(driven, floating=False)
+    q = cell.device("bars").get_q(state)
+    expected = kd.constrained().inverse_dynamics(q, np.zeros(kd.nv), np.zeros(kd.nv)).torques
+    assert_close(torques[:2], expected, 1e-10)
+    again = pickle.loads(pickle.dumps(dyn))
+    assert again.actuated == dyn.actuated
+    unknown = cell.with_robot("other", five_bar()).constrained()
+    assert unknown.actuated is None
+    with pytest.raises(lw.ArgumentError, match="actuated"):
+        unknown.inverse_dynamics(unknown.cell.state(), *np.zeros((2, unknown.nv)))
+
+
+def test_inverse_kinematics_keeps_loops_closed(cell, state):
+    """The result is that of the robot alone; the error of every loop is reported, by row."""
+    kd = lw.KinDyn(coupled(), floating=False)
+    q = np.stack([kd.random(seed=seed) for seed in (1, 2)])
+    expected = kd.transform("tip", q)
+    targets = cell.world_H_frame("table", state) @ expected
+    targets[1, :3, 3] += 5.0  # out of reach
+    result = cell.ik(state, {"gears.tip": targets[:, :3, 3]})
+    assert result.converged.tolist() == [True, False]
+    assert set(result.loop_errors) == {
+        name for name in cell.constrained().rows if name.startswith("gears.")
+    }
+    for error in result.loop_errors.values():
+        assert error.shape == (2,)
+        assert error.max() <= 1e-10
+    errors = kd.constrained().error(cell.device("gears").get_q(result.state))
+    assert np.abs(errors).max() <= 1e-10
 
 
 def test_cut_chooses_the_spanning_tree():

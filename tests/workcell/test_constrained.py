@@ -347,11 +347,25 @@ def test_pickling_and_repr(dyn, state, motion):
     assert repr(again) == "<ConstrainedCellDynamics of a, b in 'two arms': contacts b.tool>"
 
 
+def test_forces_of_a_contact_are_a_wrench_on_its_frame(cell, state):
+    """In place of the contact, the wrench and its opposite have the same effect."""
+    rng = np.random.default_rng(11)
+    dyn, free = held(cell, state), cell.constrained()
+    nu, tau = rng.normal(size=(2, dyn.nv))
+    nu_dot, forces, _ = dyn.forward_dynamics(state, nu, tau)
+    wrench = dyn.forces_of("b.tool", state, forces)
+    arm = cell.world_H_frame("b.tool", state)[:3, 3] - cell.world_H_frame("box", state)[:3, 3]
+    opposite = -np.concatenate([wrench[:3], wrench[3:] + np.cross(arm, wrench[:3])])
+    wrenches = {"b.tool": wrench, "box": opposite}
+    assert_close(free.forward_dynamics(state, nu, tau, wrenches=wrenches).nu_dot, nu_dot, 1e-10)
+    with pytest.raises(lw.NameNotFoundError, match=r"b\.tool"):
+        dyn.forces_of("box", state, forces)
+
+
 BAD_CONTACTS = [
     (["a.tol"], lw.NameNotFoundError, r"a\.tool"),
     ([lw.Contact("a.tool", reference="bx")], lw.NameNotFoundError, "box"),
     (["a.tool", lw.Contact("a.tool", "point")], lw.ArgumentError, "twice"),
-    ([lw.Contact("box", reference="box")], lw.ArgumentError, "itself"),
     ({"a.tool": "rolling"}, lw.ArgumentError, "radius"),
     ("a.tool", lw.ArgumentError, "contacts"),
 ]
@@ -369,6 +383,8 @@ BAD_OPTIONS = [
     ({"devices": ["a"], "actuated": ["b"]}, lw.NameNotFoundError, "'b'"),
     ({"devices": ["c"]}, lw.NameNotFoundError, "'c'"),
     ({"devices": []}, lw.ArgumentError, "at least one"),
+    ({"devices": "a"}, lw.ArgumentError, "list of names of devices"),
+    ({"actuated": "a"}, lw.ArgumentError, "joint frames or devices"),
     ({"carriers": ["a.tol"]}, lw.NameNotFoundError, r"a\.tool"),
     ({"stabilization": -1.0}, lw.ArgumentError, "stabilization"),
     ({"gravity": (0.0, 1.0)}, lw.ArgumentError, "gravity"),

@@ -319,7 +319,17 @@ class BridgedConstrainedKinDyn(Bridged):
 
         Takes the arguments of `linkwork.ConstrainedKinDyn.project_configuration`.
         """
-        return self._constant(self.numpy.project_configuration(np.asarray(q), **options))
+        try:
+            values = np.asarray(q.detach() if hasattr(q, "detach") else q)
+        except (TypeError, RuntimeError) as error:
+            raise no_numeric_values() from error
+        return self._constant(self.numpy.project_configuration(values, **options))
+
+
+def no_numeric_values() -> ArgumentError:
+    """The error for a symbol, or an array that a framework traces, in place of numbers."""
+    text = "project_configuration: q has no numeric values here, and the search needs them"
+    return ArgumentError(f"{text}; closing_step is one step of it, as a function of symbols")
 
 
 def is_attribute(method: Method) -> bool:

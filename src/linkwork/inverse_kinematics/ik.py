@@ -21,7 +21,7 @@ from linkwork.inverse_kinematics.search import Effort, Problems, Solutions, solv
 from linkwork.inverse_kinematics.settings import CACHE_SIZE, settings_of
 from linkwork.inverse_kinematics.tasks import Task, as_floats, check_mapping, goal_of
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.assembly import assembler_of
+from linkwork.kindyn.assembly import TOLERANCE, assembler_of
 from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.constrained import ConstrainedKinDyn
 from linkwork.mechanics.constraints import ConstrainedLayout
@@ -306,9 +306,19 @@ class IkResult:
         return tuple(name for name, sides in self.limits.items() if np.any(sides))
 
     def __repr__(self) -> str:
-        n, good = self.converged.size, int(np.count_nonzero(self.converged))
-        worst = max(
-            (float(np.max(e, initial=0.0)) for e in self.position_errors.values()), default=0.0
-        )
-        summary = f"{good} of {n} converged" if n != 1 else f"converged={bool(good)}"
-        return f"<IkResult: {summary}, largest distance {worst:.2g} m>"
+        return f"<IkResult: {summary(self.converged, self.position_errors, self.loop_errors)}>"
+
+
+def summary(
+    converged: Array, position_errors: Mapping[str, Array], loop_errors: Mapping[str, Array]
+) -> str:
+    """How many rows have converged, and the largest errors."""
+    n, good = converged.size, int(np.count_nonzero(converged))
+    text = f"{good} of {n} converged" if n != 1 else f"converged={bool(good)}"
+    text += f", largest distance {_largest(position_errors):.2g} m"
+    is_open = _largest(loop_errors) > TOLERANCE
+    return f"{text}, largest loop error {_largest(loop_errors):.2g}" if is_open else text
+
+
+def _largest(errors: Mapping[str, Array]) -> float:
+    return max((float(np.max(error, initial=0.0)) for error in errors.values()), default=0.0)

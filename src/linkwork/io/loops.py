@@ -294,21 +294,21 @@ def _retyped(joint: Joint, kind: str) -> Joint:
     if kind in ("FIXED", "SPHERICAL"):
         return plain
     first, second = "XY" if kind == "CARDAN" else kind.removeprefix("UJOINT_")
-    turned = _turned(AXES[first], AXES[second])
+    rotation = _rotation_of_universal_joint(AXES[first], AXES[second])
     return replace(
         plain,
         kind="universal",
         axis=AXES[first],
-        first_H_joint=composed(joint.first_H_joint, turned),
-        joint_H_second=composed(inverted(turned), joint.joint_H_second),
+        first_H_joint=composed(joint.first_H_joint, rotation),
+        joint_H_second=composed(inverted(rotation), joint.joint_H_second),
     )
 
 
-def _turned(first: tuple[float, ...], second: tuple[float, ...]) -> Pose:
-    """The rotation about the first axis that makes it the one of a universal joint's second."""
-    across = plane_basis(np.array(first))[:, 0]
-    mine, wanted = (np.column_stack([first, e, np.cross(first, e)]) for e in (across, second))
-    rotation = wanted @ mine.T
+def _rotation_of_universal_joint(first: tuple[float, ...], second: tuple[float, ...]) -> Pose:
+    """The rotation about the first axis that rotates the joint kind's second axis to `second`."""
+    of_kind = plane_basis(np.array(first))[:, 0]
+    start, end = (np.column_stack([first, e, np.cross(first, e)]) for e in (of_kind, second))
+    rotation = end @ start.T
     if np.array_equal(rotation, np.eye(3)):
         return IDENTITY
     return as_pose(se3.pose(rotation, np.zeros(3)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +16,12 @@ from linkwork.algorithms.constraints import derivatives, dynamics, kinematics
 from linkwork.algorithms.constraints.wrenches import constraint_wrenches
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, nearest, shown
+from linkwork.engine.symbolic.traced import is_traced
+from linkwork.errors import MOST_LISTED, ArgumentError, ValueRangeError, name_not_found, shown
 from linkwork.kindyn.assembly import assemble, closed_sample
 from linkwork.kindyn.bounds import no_coordinate
 from linkwork.kindyn.checks import singular_joint
+from linkwork.kindyn.contacts import Contact, ContactKind, contacts_of
 from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 from linkwork.kindyn.quantities import CONSTRAINED, owned, quantity
@@ -34,127 +36,19 @@ from linkwork.kindyn.results import (
     Impact,
     ImpactDerivatives,
 )
-from linkwork.mechanics.constraints import Anchor, ConstrainedLayout, Equations, FrameEquations
+from linkwork.mechanics.constraints import ConstrainedLayout, Equations
 from linkwork.model.constraints import opened
-from linkwork.model.geometry import Cylinder, Sphere
-from linkwork.model.joints.kind import Closure
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
-from linkwork.model.pose import IDENTITY, Pose, as_pose
-from linkwork.spatial.blocks import IDENTITY as AXES
+from linkwork.model.pose import IDENTITY
 
 if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
-
-ContactKind: TypeAlias = Literal["pose", "point", "rolling"]
-CONTACT_KINDS: tuple[ContactKind, ...] = ("pose", "point", "rolling")
-AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 NEEDS_ACTUATED = tuple(
     CONSTRAINED + name for name in ("inverse_dynamics", "inverse_dynamics_derivatives")
 )
 NEEDS_INDEPENDENT = tuple(CONSTRAINED + name for name in ("independent_velocities", "mass_matrix"))
-
-
-@dataclass(frozen=True, slots=True)
-class Contact:
-    """A frame that keeps its pose, or its position, relative to the world or to another frame.
-
-    Args:
-        frame: a link or frame of the robot.
-        kind: "pose" (6 equations), "point" (3 equations), or "rolling" (a ball that rolls without
-            slipping on the plane z = 0 of the reference: 3 equations).
-        reference: another link or frame; None for the world.
-        axes: of the reference in which motion is prevented, as "x", "y", "z" (translations) and
-            "rx", "ry", "rz" (rotations); all that belong to the kind if not given. The equations
-            are in this order.
-        target: the pose that `frame` keeps in the reference, as `Pose` or (4, 4) matrix; the error
-            of the constraint is measured from it. If not given, the frame keeps the pose that it
-            has, and there is no error.
-        radius: of the ball that rolls [m]; that of the link's collision shape if not given.
-    """
-
-    frame: str
-    kind: ContactKind = "pose"
-    reference: str | None = None
-    axes: tuple[str, ...] | None = None
-    target: Pose | None = None
-    radius: float | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.frame, str):
-            raise ArgumentError(f"contact: frame: expected a name, got {shown(self.frame)}")
-        if self.kind not in CONTACT_KINDS:
-            text = f"contact of {shown(self.frame)}: unknown kind {shown(self.kind)}"
-            raise ArgumentError(f"{text}; {nearest(self.kind, CONTACT_KINDS)}")
-        if self.target is not None:
-            object.__setattr__(self, "target", as_pose(self.target, "target"))
-        if self.axes is not None:
-            object.__setattr__(self, "axes", _axes(self.frame, self.kind, self.axes))
-        if self.radius is not None:
-            object.__setattr__(self, "radius", _given_radius(self.frame, self.kind, self.radius))
-
-    def equations(self, model: Model) -> FrameEquations:
-        """The equations of the contact."""
-        model.frame_index(self.frame)
-        if self.reference == self.frame:
-            text = f"contact of {self.frame!r}: the reference is the same frame"
-            raise ArgumentError(f"{text}; name another frame, or None for the world")
-        if self.reference is not None:
-            model.frame_index(self.reference)
-        reference = Anchor(self.reference, self.target or IDENTITY)
-        moving, measured = Anchor(self.frame), self.target is not None
-        if self.kind == "rolling":
-            radius = _radius(model, self.frame) if self.radius is None else self.radius
-            closure = Closure(AXES, "free")
-            return FrameEquations(
-                self.frame, reference, moving, closure, radius=radius, has_target=measured
-            )
-        axes = self.axes or AXIS_NAMES[: 6 if self.kind == "pose" else 3]
-        linear = tuple(AXES[k] for k in range(3) if AXIS_NAMES[k] in axes)
-        angular = tuple(AXES[k] for k in range(3) if AXIS_NAMES[3 + k] in axes)
-        closure = Closure(linear, "locked" if angular else "free")
-        return FrameEquations(
-            self.frame, reference, moving, closure, angular or AXES, has_target=measured
-        )
-
-
-def _axes(frame: str, kind: ContactKind, axes: Any) -> tuple[str, ...]:
-    """Names of axes, each once, in the order of the equations."""
-    if kind == "rolling":
-        raise ArgumentError(f"contact of {frame!r}: a rolling contact has no axes to choose")
-    if isinstance(axes, str) or not isinstance(axes, Iterable):
-        text = f"contact of {frame!r}: axes: expected a list of names"
-        raise ArgumentError(f"{text}, got {shown(axes)}")
-    known = AXIS_NAMES if kind == "pose" else AXIS_NAMES[:3]
-    names = tuple(axes)
-    for name in names:
-        if name not in known:
-            text = f"contact of {frame!r}: unknown axis {shown(name)} of kind {kind!r}"
-            raise ArgumentError(f"{text}; {nearest(name, known)}")
-    if not names:
-        raise ArgumentError(f"contact of {frame!r}: axes: expected at least one, got {shown(axes)}")
-    return tuple(name for name in known if name in names)
-
-
-def _given_radius(frame: str, kind: ContactKind, radius: Any) -> float:
-    if kind != "rolling":
-        raise ArgumentError(f"contact of {frame!r}: only a rolling contact has a radius")
-    number = float(radius) if isinstance(radius, Real) else -1.0
-    if not 0.0 <= number < np.inf:
-        text = f"contact of {frame!r}: radius: expected a number >= 0 [m]"
-        raise ArgumentError(f"{text}, got {shown(radius)}")
-    return number
-
-
-def _radius(model: Model, frame: str) -> float:
-    """The radius of the only sphere or cylinder of a link's collision shapes."""
-    shapes = [shape.geometry for shape in model.link(model.frame(frame).link).collisions]
-    round_shapes = [shape for shape in shapes if isinstance(shape, (Sphere, Cylinder))]
-    if len(round_shapes) != 1:
-        text = f"contact of {frame!r}: its link has {len(round_shapes)} spheres and cylinders"
-        raise ArgumentError(f"{text}; give lw.Contact(..., radius=...)")
-    return round_shapes[0].radius
 
 
 def _n_equations(layout: Layout) -> int:
@@ -184,7 +78,9 @@ def _n_independent(layout: Layout) -> int:
 
 @owned
 class ConstrainedKinDyn(KinDynCore):
-    """A robot with closed loops and contacts, as compiled functions. `KinDyn.constrained` makes it.
+    """A robot with closed loops and contacts, as compiled functions.
+
+    `KinDyn.constrained` creates it.
 
     Calling rules, arguments and representations are those of `KinDyn`. The m constraint equations
     are those of the joints that close loops, of `model.constraints`, and of the contacts, in this
@@ -196,7 +92,7 @@ class ConstrainedKinDyn(KinDynCore):
     Where constraints contradict each other, `residual` is not zero.
 
     Args:
-        model, options: as of `KinDyn`.
+        model, options: as in `KinDyn`.
         contacts: frames or `Contact`s; a mapping from frames to "pose", "point" or "rolling".
         actuated: names of the joints that have actuators; needed by inverse dynamics. By default
             `model.actuated`.
@@ -235,10 +131,14 @@ class ConstrainedKinDyn(KinDynCore):
         self.__dict__["independent"] = None if independent is None else _indices(independent)
         if actuated is None:
             self.__dict__["actuated"] = self._motors()
-        self._check_names()
-        closing = [joint.name for joint in self.closing_joints]
+        n_loops = len(self._equations) - len(self.contacts)
+        loops = {group.name for group in self._equations[:n_loops]}
+        for contact in self.contacts:
+            if contact.frame in loops:
+                text = f"contacts: {contact.frame!r} is also the name of a loop or constraint"
+                raise ArgumentError(f"{text}; model.with_frame adds a frame with another name")
         for name in self.actuated or ():
-            if name in closing:
+            if name in loops:
                 raise no_coordinate(name)
             if name not in self.layout.nu:
                 raise name_not_found("moving joint", name, self.layout.nu)
@@ -246,16 +146,9 @@ class ConstrainedKinDyn(KinDynCore):
             text = f"independent: expected indices in nu, 0 to {self.nv - 1}"
             raise ArgumentError(f"{text}, got {shown(independent)}")
 
-    def _check_names(self) -> None:
-        """Raise if two groups of equations have the same name."""
-        names = [group.name for group in self._equations]
-        of_contacts = [contact.frame for contact in self.contacts]
-        for name in names:
-            if names.count(name) > 1:
-                text = f"contacts: {name!r} is constrained twice"
-                if of_contacts.count(name) == 1:
-                    text = f"contacts: {name!r} is also the name of a loop or constraint"
-                raise ArgumentError(f"{text}; model.with_frame adds a frame with another name")
+    def __repr__(self) -> str:
+        text, n = super().__repr__(), len(self.actuated or ())
+        return text.replace(repr(self.actuated), f"<{n} joints>") if n > MOST_LISTED else text
 
     def _motors(self) -> tuple[str, ...] | None:
         """The actuated joints of the model; None if one of them closes a loop."""
@@ -424,18 +317,18 @@ class ConstrainedKinDyn(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> ConstrainedInverseDynamics:
-        """Torques of the actuated joints and constraint forces behind a motion.
+        """Torques of the actuated joints and constraint forces that cause a motion.
 
-        The forces satisfy the equations of the coordinates without actuator; they are those of
-        least norm where several do. Where none do, the robot is underactuated for this motion, and
-        the residual is not zero.
+        The forces satisfy the equations of motion of the coordinates without actuators. If several
+        forces satisfy them, the result is the one of least norm. If none does, the robot is
+        underactuated for this motion, and the residual is not zero.
 
         Returns:
             torques (..., n) of the actuated joints in the order of nu; forces (..., m); residual
             (..., nv - n), the generalized forces that are missing.
 
         Raises:
-            ArgumentError: `actuated` was not given.
+            ArgumentError: the actuated joints are not known.
         """
         ...
 
@@ -462,7 +355,7 @@ class ConstrainedKinDyn(KinDynCore):
         They are exact where the residual of `inverse_dynamics` is zero.
 
         Raises:
-            ArgumentError: `actuated` was not given.
+            ArgumentError: the actuated joints are not known.
         """
         ...
 
@@ -487,8 +380,8 @@ class ConstrainedKinDyn(KinDynCore):
 
         Args:
             q, nu: state before the impact.
-            restitution: (...) fraction of the constraint velocity J nu that is reversed.
-            parameters, out, threads: as of every function.
+            restitution: (...) fraction of the constraint velocity J nu that is reversed, 0 to 1.
+            parameters, out, threads: as in all functions.
         """
         options = options_of_call(parameters=parameters, out=out, threads=threads)
         return self._compiled("impact")(q, nu, self._number(restitution), **options)
@@ -549,7 +442,7 @@ class ConstrainedKinDyn(KinDynCore):
             q: configuration to start from.
             free: (..., nv) 1 for coordinates that may move, 0 for those that stay.
             damping: (...) relative to the mean of the diagonal of J J^T.
-            parameters, out, threads: as of every function.
+            parameters, out, threads: as in all functions.
 
         Returns:
             q (..., nq) after the step, error (..., m) before it.
@@ -652,9 +545,9 @@ class ConstrainedKinDyn(KinDynCore):
     ) -> ConstrainedState:
         """State after a semi-implicit step of a time dt (...) [s].
 
-        Velocities after the step satisfy the constraints, J nu = 0, or approach them at the rate
-        of the stabilization. `lw.rollout(stance.step, (q, nu), tau, params={"dt": dt})` computes
-        many steps.
+        Velocities after the step satisfy the constraints, J nu = 0. With stabilization, they reduce
+        the errors at its rate, which is the square root of the first gain if there are two.
+        `lw.rollout(stance.step, (q, nu), tau, params={"dt": dt})` computes many steps.
         """
         ...
 
@@ -671,12 +564,17 @@ class ConstrainedKinDyn(KinDynCore):
         Args:
             q: (..., nq) configurations to start from.
             fixed: names of joints that stay where they are.
-            tolerance: largest error that is taken for closed; default that of `lw.assemble`.
-            parameters: as of every function.
+            tolerance: largest error at which a constraint counts as satisfied [m] or [rad]; default
+                that of `lw.assemble`.
+            parameters: as in all functions.
 
         Raises:
             ValueRangeError: some cannot be closed; `lw.assemble` reports which instead of raising.
+            ArgumentError: the call is part of a function that is compiled.
         """
+        if is_traced(q):
+            text = "project_configuration: a search, which cannot be part of a compiled function"
+            raise ArgumentError(f"{text}; closing_step is one step of it")
         result = assemble(self, q, fixed=fixed, tolerance=tolerance, parameters=parameters)
         if not np.all(result.converged):
             bad = int(np.size(result.converged) - np.count_nonzero(result.converged))
@@ -705,7 +603,7 @@ class ConstrainedKinDyn(KinDynCore):
             q: (..., nq) configuration.
             forces: (..., m) forces of `forward_dynamics` or `inverse_dynamics`, or impulses of
                 `impact`.
-            parameters: as of every function.
+            parameters: as in all functions.
         """
         index, options = self._wrench_index(name), options_of_call(parameters=parameters)
         return self.constraint_wrenches(q, forces, **options)[..., index, :]
@@ -783,25 +681,6 @@ def _indices(independent: Any) -> tuple[int, ...]:
     if min(indices, default=0) < 0:
         raise ArgumentError(f"independent: expected indices in nu, got {shown(independent)}")
     return tuple(sorted(set(indices)))
-
-
-def contacts_of(contacts: Any) -> tuple[Contact, ...]:
-    """Contacts in all the ways in which they can be given."""
-    if isinstance(contacts, Mapping):
-        items: Sequence[Any] = list(contacts.items())
-        return tuple(_contact(frame, kind) for frame, kind in items)
-    if isinstance(contacts, str) or not isinstance(contacts, Iterable):
-        text = "expected frames, Contacts, or a mapping from frames to kinds"
-        raise ArgumentError(f"contacts: {text}, got {shown(contacts)}")
-    return tuple(one if isinstance(one, Contact) else _contact(one, "pose") for one in contacts)
-
-
-def _contact(frame: Any, kind: Any) -> Contact:
-    if isinstance(kind, Contact):
-        if kind.frame != frame:
-            raise ArgumentError(f"contacts: {frame!r} maps to a contact of {kind.frame!r}")
-        return kind
-    return Contact(frame, kind)
 
 
 def _gains(stabilization: Any) -> tuple[float, float]:

@@ -119,9 +119,6 @@ class KinDynCore:
         is_default_base = base is None
         base = model.default_base if base is None else base
         model.frame_index(base)
-        fall = as_floats(gravity, "gravity")
-        if fall.shape != (3,) or not np.isfinite(fall).all():
-            raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
         if not _is_float(dtype):
             raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
         if floating is None:
@@ -136,7 +133,7 @@ class KinDynCore:
             base=base,
             floating=bool(floating),
             representation=_representation(representation),
-            gravity=tuple(fall.tolist()),
+            gravity=tuple(gravity_vector(gravity).tolist()),
             base_pose=None if base_pose is None else as_pose(base_pose, "base_pose"),
             dtype=np.dtype(dtype).type,
             check=bool(check),
@@ -147,7 +144,7 @@ class KinDynCore:
         )
         if type(parameters) is not tuple or parameters:
             self.__dict__["_descriptions"] = self.parameters.descriptions
-        if self._descriptions or self.joint_dynamics:
+        if self._descriptions or self.joint_dynamics or self.cut:
             self._check_closing_joints()
         moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
@@ -172,7 +169,7 @@ class KinDynCore:
             raise no_attribute(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        text = f"{name}: a KinDyn does not change; `kd.replace(...)` gives another one"
+        text = f"{name}: a KinDyn does not change; `kd.replace(...)` returns a changed copy"
         raise FrozenError(text)
 
     def __delattr__(self, name: str) -> None:
@@ -250,7 +247,10 @@ class KinDynCore:
         return self._loop_equations()
 
     def _check_closing_joints(self) -> None:
-        """Raise for parameters of joints that close loops; warn of their damping and the like."""
+        """Raise if joints cannot be cut, or parameters belong to joints that close loops.
+
+        Warn of damping and the like of these joints.
+        """
         closing = {joint.name: joint for joint in self.closing_joints}
         hint = "KinDyn(model, cut=[...]) cuts another joint of the loop"
         for description in self._descriptions if closing else ():
@@ -507,10 +507,18 @@ def options_of_call(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def joint_names(names: Any, what: str) -> tuple[str, ...]:
-    """Names of joints in a tuple."""
+def gravity_vector(gravity: Any) -> Array:
+    """The option `gravity` as an array (3,)."""
+    vector = as_floats(gravity, "gravity")
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
+    return vector
+
+
+def joint_names(names: Any, what: str, kind: str = "joints") -> tuple[str, ...]:
+    """Names of joints, or of another kind of parts, in a tuple."""
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ArgumentError(f"{what}: expected a list of names of joints, got {shown(names)}")
+        raise ArgumentError(f"{what}: expected a list of names of {kind}, got {shown(names)}")
     return tuple(names)
 
 

@@ -21,7 +21,8 @@ from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_joint
-from linkwork.kindyn.constrained import ConstrainedKinDyn, Contact, ContactKind
+from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn.contacts import Contact, ContactKind, check_relative_motion
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.quantities import Numbers, quantity
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
@@ -85,6 +86,10 @@ class DynamicsMethods(KinDynCore):
         Returns:
             Functions of the constrained robot, as a `ConstrainedKinDyn`.
 
+        Raises:
+            NameNotFoundError: there is no such frame or joint.
+            ArgumentError: a frame has two contacts, or is rigidly connected to its reference.
+
         Examples:
             >>> kd = lw.KinDyn(lw.load("quadruped"))
             >>> feet = [name for name in kd.model.frame_names if name.endswith("foot")]
@@ -98,13 +103,15 @@ class DynamicsMethods(KinDynCore):
         is_default = isinstance(contacts, tuple) and isinstance(stabilization, float)
         if is_default and not contacts and actuated is None and not stabilization:
             return self._loops
-        return ConstrainedKinDyn(
+        robot = ConstrainedKinDyn(
             self.model,
             **self.options,
             contacts=contacts,
             actuated=actuated,
             stabilization=stabilization,
         )
+        check_relative_motion(robot.contacts, robot.tree, floating=self.floating)
+        return robot
 
     @cached_property
     def _loops(self) -> ConstrainedKinDyn:

@@ -46,9 +46,11 @@ def check(model: Model) -> list[Finding]:
         findings of severity `warning` (probably an error) and `note` (worth knowing), each with
         the element it concerns and, if the robot came from a file, its line there.
     """
+    tree = tree_from(model)
     return [
         *doubtful_parts(model.links, model.joints),
-        *_singular_joint_findings(tree_from(model)),
+        *_singular_joint_findings(tree),
+        *_constraint_findings(model, tree),
     ]
 
 
@@ -219,6 +221,15 @@ def _joint_findings(joint: Joint) -> Iterator[Finding]:
     if joint.nv == 1 and not limits.lower <= 0 <= limits.upper:
         text = f"position 0 is outside the limits {limits.lower:g} to {limits.upper:g}"
         yield Finding("note", element, text, joint.location)
+
+
+def _constraint_findings(model: Model, tree: Tree) -> Iterator[Finding]:
+    bodies = dict(zip(tree.model.frame_names, tree.frame_bodies, strict=True))
+    for constraint in model.constraints:
+        if len(constraint.frames) == 2 and len({bodies[name] for name in constraint.frames}) == 1:
+            text = f"{constraint.first!r} and {constraint.second!r} are rigidly connected, so it"
+            text += " has no effect, or cannot be satisfied"
+            yield Finding("warning", f"constraint {constraint.name!r}", text, constraint.location)
 
 
 def _mesh_findings(links: Sequence[Link]) -> Iterator[Finding]:

@@ -128,9 +128,9 @@ def closing_joints(
     """The joints that are not in the spanning tree, in the order of the model.
 
     Joints are added to the tree one after the other, unless they close a loop: first all that are
-    not in `cut`, fixed and actuated ones and those that depend on each other before others, joints
-    with fewer degrees of freedom before those with more, those near the base before distant ones,
-    and in the order of the model.
+    not in `cut`, fixed, actuated and coupled ones before others, joints with fewer degrees of
+    freedom before those with more, those near the base before distant ones, and in the order of the
+    model.
 
     Args:
         model: the robot.
@@ -139,8 +139,8 @@ def closing_joints(
 
     Raises:
         NameNotFoundError: there is no such joint.
-        ModelError: a joint in `cut` is not part of a loop, or a joint that depends on another, or
-            on which another depends, closes a loop.
+        ModelError: a joint in `cut` is not part of a loop, or a joint that is coupled to another
+            closes a loop.
     """
     names = list(cut)
     for name in names:
@@ -149,27 +149,27 @@ def closing_joints(
     if not names and len(model.joints) < len(model.links):
         return ()
     distance = _distances(model, model.frame(base or model.default_base).link)
-    dependent = {joint.name for joint in model.joints if joint.mimic}
-    dependent |= {joint.mimic.joint for joint in model.joints if joint.mimic}
+    coupled = {name for constraint in model.constraints for name in constraint.joints}
+    coupled |= {name for one in model.joints if one.mimic for name in (one.name, one.mimic.joint)}
 
     def priority(joint: Joint) -> tuple[bool, bool, int, int]:
         near = min(distance[joint.first], distance[joint.second])
-        free = not (joint.is_fixed or joint.actuated or joint.name in dependent)
+        free = not (joint.is_fixed or joint.actuated or joint.name in coupled)
         return joint.name in names, free, joint.motion_kind.nv, near
 
     closing = closing_edges(model.links, sorted(model.joints, key=priority))
     for joint in closing:
-        if joint.name in dependent:
+        if joint.name in coupled:
             raise model_error(
-                "closes a loop, so it has no coordinate, but it mimics a joint or is mimicked",
+                "closes a loop, so it has no coordinate, but it is coupled to another joint",
                 f"joint {joint.name!r}",
                 joint.location,
             )
     left_out = {joint.name for joint in closing}
     for name in names:
         if name not in left_out:
-            hint = "it cannot be cut: without it, the links fall into two pieces"
-            raise model_error(hint, f"joint {name!r}", model.joint(name).location)
+            text = "cannot be cut: it is not part of a loop, or other cut joints open its loops"
+            raise model_error(text, f"joint {name!r}", model.joint(name).location)
     return tuple(joint for joint in model.joints if joint.name in left_out)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.assembly import PERTURBATIONS, assembler_of
-from linkwork.mechanics.constraints import Anchor, FrameEquations
+from linkwork.mechanics.constraints import Anchor
 from linkwork.model.layout import BASE_NV
 from linkwork.viewer.sliders import Path
 
@@ -26,13 +26,7 @@ class Loops:
     def __init__(self, kd: KinDyn) -> None:
         self._kd, self._constrained = kd, kd.constrained()
         self._assembler = assembler_of(self._constrained)
-        self._frames = [
-            group
-            for group in self._constrained.layout.equations
-            if isinstance(group, FrameEquations)
-        ]
-        self.names = tuple(self._constrained.rows)
-        self.with_anchors = tuple(group.name for group in self._frames)
+        self.with_anchors = self._constrained.wrench_names
 
     @property
     def descriptions(self) -> dict[str, str]:
@@ -62,7 +56,7 @@ class Loops:
         """
         ends = [
             [self._position(anchor, poses) for anchor in (group.reference, group.moving)]
-            for group in self._frames
+            for group in self._constrained.layout.frame_equations
         ]
         return np.array(ends).reshape(-1, 2, 3)
 

@@ -34,7 +34,7 @@ from linkwork.workcell.parts import ROOT, WORLD, CellFrame
 from linkwork.workcell.state import State, check_state, upgraded_state
 
 if TYPE_CHECKING:
-    from linkwork.kindyn.constrained import Contact, ContactKind
+    from linkwork.kindyn.contacts import Contact, ContactKind
     from linkwork.workcell.collisions import CellCollisions
     from linkwork.workcell.constrained import ConstrainedCellDynamics
     from linkwork.workcell.device import Device
@@ -415,7 +415,8 @@ class WorkCell(Editing):
                 Frames and references are frames of the cell.
             devices: names of the devices that move; default all robots. Other joints are locked.
             actuated: joint frames with actuators, or devices, for all their joints; required by
-                inverse dynamics.
+                inverse dynamics. By default those of `model.actuated` of the robots, if that is
+                known of all of them.
             stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
                 with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
             carriers: frames whose bodies may carry objects; default the ends of the devices. As in

@@ -20,19 +20,17 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found
-from linkwork.kindyn.constrained import (
+from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn.contacts import Contact, ContactKind, contacts_of
+from linkwork.kindyn.core import STANDARD_GRAVITY, joint_names
+from linkwork.kindyn.results import (
     ConstrainedForwardDynamics,
     ConstrainedForwardDynamicsDerivatives,
     ConstrainedInverseDynamics,
     ConstrainedInverseDynamicsDerivatives,
-    ConstrainedKinDyn,
-    Contact,
-    ContactKind,
     Impact,
     ImpactDerivatives,
-    contacts_of,
 )
-from linkwork.kindyn.core import STANDARD_GRAVITY, joint_names
 from linkwork.workcell.constrained_systems import Systems
 from linkwork.workcell.device import Device
 from linkwork.workcell.device_model import model_joints
@@ -53,7 +51,7 @@ class CellStep(NamedTuple):
 
 
 class ConstrainedCellDynamics:
-    """Robots of a cell with contacts and closed loops; `WorkCell.constrained` makes it.
+    """Robots of a cell with contacts and closed loops; `WorkCell.constrained` creates it.
 
     nu (..., nv) has the velocities of the joints of all devices, in the order of `joint_names`, as
     in their Jacobians; tau (..., nv) the forces. Batch axes of states and of other arguments are
@@ -79,22 +77,28 @@ class ConstrainedCellDynamics:
         """Prepare the dynamics; `WorkCell.constrained` documents the arguments."""
         self.cell = cell
         self.devices = _devices(cell, devices)
-        self.contacts = _contacts(cell, contacts_of(contacts))
+        self.contacts = contacts_of(contacts)
+        for contact in self.contacts:
+            for name in (contact.frame, contact.reference):
+                if name is not None:
+                    cell.frame_index(name)
         joints = dict.fromkeys(
             joint for name in self.devices for joint in cell.device(name).joint_names
         )
         self.device = Device(cell, JointDevice(cell.name, WORLD, WORLD, tuple(joints)))
-        self.actuated = None if actuated is None else self._actuated(actuated)
         ends = [end for name in self.devices for end in cell.device(name).ends]
         self.carriers = tuple(dict.fromkeys(ends)) if carriers is None else carrier_names(carriers)
+        driven = None if actuated is None else self._actuated(actuated)
         options = {
-            "actuated": None if actuated is None else self._model_joints(self.actuated or ()),
+            "actuated": None if driven is None else self._model_joints(driven),
             "stabilization": stabilization,
             "gravity": gravity,
             "joint_dynamics": joint_dynamics,
         }
         self._systems = Systems(self.device, self.contacts, self.carriers, options)
         self._default = self._systems.default.loaded.kd
+        # without the option those of the models; then movable frames are not among them
+        self.actuated = self._default.actuated if driven is None else driven
         self._systems.default.loaded.warn_of_missing_inertia(f"workcell {cell.name!r}")
         self.stabilization, self.gravity = self._default.stabilization, self._default.gravity
         self.joint_dynamics = self._default.joint_dynamics
@@ -166,7 +170,7 @@ class ConstrainedCellDynamics:
 
         They depend on attachments and poses of attached frames, not on the positions of the joints.
         """
-        return self._systems.one(state)[1]
+        return self._systems.one(state)[2]
 
     def warmup(self, *requests: Any, state: State | None = None) -> None:
         """Compile functions and wait for the result, as `KinDyn.warmup`.
@@ -232,7 +236,8 @@ class ConstrainedCellDynamics:
         Args:
             state: a state or a batch of states to start from.
             fixed: joint frames, or devices, that stay where they are.
-            tolerance: largest error that is taken for closed; default that of `lw.assemble`.
+            tolerance: largest error at which a constraint counts as satisfied [m] or [rad]; default
+                that of `lw.assemble`.
 
         Raises:
             ValueRangeError: some state cannot be closed.
@@ -299,7 +304,7 @@ class ConstrainedCellDynamics:
         out: Any = None,
         threads: int | None = None,
     ) -> ConstrainedInverseDynamics:
-        """Torques of the actuated joints and constraint forces behind a motion.
+        """Torques of the actuated joints and constraint forces that cause a motion.
 
         Returns:
             torques (..., n) of the frames `actuated`; forces (..., m), of least norm where several
@@ -307,7 +312,7 @@ class ConstrainedCellDynamics:
             forces that are missing.
 
         Raises:
-            ArgumentError: `actuated` was not given.
+            ArgumentError: the actuated joints are not known.
         """
         self._check_actuated("inverse_dynamics")
         options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}
@@ -326,7 +331,7 @@ class ConstrainedCellDynamics:
         """Derivatives of torques and forces with respect to q (tangent), nu and nu_dot.
 
         Raises:
-            ArgumentError: `actuated` was not given.
+            ArgumentError: the actuated joints are not known.
         """
         self._check_actuated("inverse_dynamics_derivatives")
         options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}
@@ -376,6 +381,25 @@ class ConstrainedCellDynamics:
         after = self._systems.evaluate("step", state, nu, tau, number=dt, threads=threads)
         return CellStep(self.set_q(state, after.q), after.nu)
 
+    def forces_of(self, name: str, state: State, forces: ArrayLike) -> Array:
+        """(..., 6) force and torque of one loop or contact, as a wrench on its frame.
+
+        It is written as `wrenches={frame: ...}` takes it: [force; torque] at the origin of the
+        frame, in the axes of the world. The opposite wrench acts on the reference of the contact.
+        `ConstrainedKinDyn.forces_of` describes the frames of loops.
+
+        Args:
+            name: of the loop or contact, as in `rows`.
+            state: a state or a batch of states.
+            forces: (..., m) forces of `forward_dynamics` or `inverse_dynamics`, or impulses of
+                `impact`.
+
+        Raises:
+            ArgumentError: the attachments of the rows of a batch need different robots.
+        """
+        kd, q, parameters = self._systems.one(state)
+        return kd.forces_of(name, q, forces, parameters=parameters)
+
     def _check_actuated(self, name: str) -> None:
         if self.actuated is None:
             text = f"{name}: name the joints with actuators"
@@ -386,7 +410,7 @@ class ConstrainedCellDynamics:
     def _joint_frames(self, names: Iterable[str], what: str) -> tuple[str, ...]:
         """Joint frames from names of joint frames and devices, in the order of nu."""
         frames: set[str] = set()
-        for name in joint_names(names, what):
+        for name in joint_names(names, what, "joint frames or devices"):
             if name in self.joint_names:
                 frames.add(name)
             elif name in self.devices:
@@ -398,7 +422,7 @@ class ConstrainedCellDynamics:
 
     def _actuated(self, names: Iterable[str]) -> tuple[str, ...]:
         """The same, without the floating bases of devices."""
-        listed_names = joint_names(names, "actuated")
+        listed_names = joint_names(names, "actuated", "joint frames or devices")
         return tuple(
             frame
             for frame in self._joint_frames(listed_names, "actuated")
@@ -421,7 +445,7 @@ def _devices(cell: WorkCell, names: Iterable[str] | None) -> tuple[str, ...]:
         robots = [device.name for device in cell.devices if not isinstance(device, FreeDevice)]
         devices = tuple(name for name in robots if not has_wheels(name))
     else:
-        devices = tuple(dict.fromkeys(joint_names(names, "devices")))
+        devices = tuple(dict.fromkeys(joint_names(names, "devices", "devices")))
         for name in devices:
             if has_wheels(name):
                 message = f"device {name!r} is a cart or contains one"
@@ -429,18 +453,3 @@ def _devices(cell: WorkCell, names: Iterable[str] | None) -> tuple[str, ...]:
     if not devices:
         raise ArgumentError(f"devices: expected at least one robot of the workcell {cell.name!r}")
     return devices
-
-
-def _contacts(cell: WorkCell, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-    """Contacts, after a check of their frames."""
-    checked: dict[str, Contact] = {}
-    for contact in contacts:
-        for name in (contact.frame, contact.reference):
-            if name is not None:
-                cell.frame_index(name)
-        if contact.frame in checked:
-            raise ArgumentError(f"contacts: {contact.frame!r} is constrained twice")
-        if contact.reference == contact.frame:
-            raise ArgumentError(f"contacts: {contact.frame!r} is constrained to itself")
-        checked[contact.frame] = contact
-    return tuple(checked.values())

@@ -18,7 +18,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, shown
-from linkwork.kindyn.constrained import ConstrainedKinDyn, Contact, independent_coordinates
+from linkwork.kindyn.constrained import ConstrainedKinDyn, independent_coordinates
+from linkwork.kindyn.contacts import Contact
+from linkwork.kindyn.core import options_of_call
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY
 from linkwork.parameters import JointPose
@@ -124,8 +126,8 @@ class Systems:
         self._has_signs = bool((self._nu_signs < 0).any())
         self.default = self._system(self._cell.state().parents, ())
 
-    def one(self, state: State) -> tuple[ConstrainedKinDyn, Array]:
-        """The robot for a state, and its parameters.
+    def one(self, state: State) -> tuple[ConstrainedKinDyn, Array, Array]:
+        """The robot for a state, its q, and its parameters.
 
         Raises:
             ArgumentError: the rows of a batch need different robots.
@@ -133,8 +135,7 @@ class Systems:
         groups = self._groups(self._cell.check_state(state), ())
         if len(groups) > 1:
             raise ArgumentError(_different_robots("there is no single robot for them"))
-        kd, _, parameters = self._at(groups[0][0], state)
-        return kd, parameters
+        return self._at(groups[0][0], state)
 
     def evaluate(
         self,
@@ -185,8 +186,8 @@ class Systems:
         if "i" in "".join(RESULTS[name]):
             chosen = system.independent.get(kd)
             kd = chosen or system.with_independent(kd, *self._first_row(system, state))
-        given = {key: value for key, value in options.items() if value is not None}
-        result = getattr(kd, name)(q, *arguments, parameters=parameters, **given)
+        options = options_of_call(**options)
+        result = getattr(kd, name)(q, *arguments, parameters=parameters, **options)
         if self._has_signs:
             arrays = [result] if len(RESULTS[name]) == 1 else result
             for array, axes in zip(arrays, RESULTS[name], strict=True):

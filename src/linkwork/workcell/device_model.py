@@ -43,7 +43,7 @@ class DeviceModel:
     names: dict[str, str]  # by link or frame of the model: the frame of the cell
     locked: tuple[str, ...] = ()  # moving frames of the cell that are fixed in the model
     attachments: tuple[tuple[str, str], ...] = ()  # (frame, parent) of attachable locked frames
-    cut: tuple[str, ...] = ()  # joints of the model that close loops, as of `KinDyn`
+    cut: tuple[str, ...] = ()  # joints of the model that close loops, as in `KinDyn`
 
     def kindyn(self, **options: Any) -> KinDyn:
         """The robot as compiled functions, with options of `KinDyn`."""
@@ -269,10 +269,11 @@ def _free_joints(frame: str, parent: str) -> list[Joint]:
     axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     firsts = (parent, *slides[:2])
     joints = [
-        Joint(name=name, kind="prismatic", first=first, second=name, axis=axis)
+        Joint(name=name, kind="prismatic", first=first, second=name, axis=axis, actuated=False)
         for name, first, axis in zip(slides, firsts, axes, strict=True)
     ]
-    return [*joints, Joint(name=frame, kind="spherical", first=frame, second=slides[-1])]
+    ball = Joint(name=frame, kind="spherical", first=frame, second=slides[-1], actuated=False)
+    return [*joints, ball]
 
 
 def _joint(frame: CellFrame, parent: str, source: Joint | None) -> Joint:
@@ -313,7 +314,11 @@ def _joint(frame: CellFrame, parent: str, source: Joint | None) -> Joint:
     if source is None:
         return joint
     return replace(
-        joint, damping=source.damping, friction=source.friction, armature=source.armature
+        joint,
+        damping=source.damping,
+        friction=source.friction,
+        armature=source.armature,
+        actuated=source.actuated,
     )
 
 
@@ -368,6 +373,12 @@ def _in_cell(
         first_H_anchor=constraint.second_H_anchor,
         second_H_anchor=constraint.first_H_anchor,
     )
+
+
+def loop_name(device: Device, name: str) -> str:
+    """Name in the cell of a loop or constraint of the robot of a device."""
+    robot = device.spec
+    return _loop_name(device.cell, robot, name) if isinstance(robot, RobotDevice) else name
 
 
 def _loop_name(cell: WorkCell, robot: RobotDevice, name: str) -> str:

@@ -11,6 +11,7 @@ is compiled when an object is gripped or released, and the rows of a batch may h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,7 @@ from numpy.typing import ArrayLike
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.core import STANDARD_GRAVITY
-from linkwork.model.pose import as_floats
+from linkwork.kindyn.core import STANDARD_GRAVITY, gravity_vector
 from linkwork.parameters import Gravity
 from linkwork.workcell.device_model import DeviceModel, device_model
 from linkwork.workcell.loaded_robot import LoadedRobot, carrier_names
@@ -58,15 +58,12 @@ class CellDynamics:
         """Prepare the dynamics of a device; `WorkCell.dynamics` documents the arguments."""
         self.cell, self.device = cell, cell.device(device)
         self._robot: DeviceModel = device_model(self.device)
-        gravity_vector = as_floats(gravity, "gravity")
-        if gravity_vector.shape != (3,) or not np.isfinite(gravity_vector).all():
-            raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
-        self.gravity = tuple(gravity_vector.tolist())
-        self._gravity = gravity_vector
+        self._gravity = gravity_vector(gravity)
+        self.gravity = tuple(self._gravity.tolist())
         self._rotation = _constant_rotation(cell, self.device.base)
         self._options: dict[str, Any] = {"joint_dynamics": joint_dynamics}
         if self._rotation is not None:
-            self._options["gravity"] = self._rotation.T @ gravity_vector
+            self._options["gravity"] = self._rotation.T @ self._gravity
         self.carriers = self.device.ends if carriers is None else carrier_names(carriers)
         self._loaded = LoadedRobot(
             cell,
@@ -87,8 +84,12 @@ class CellDynamics:
         return f"<CellDynamics of {self.device.name!r} in {self.cell.name!r}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        options = self._options["joint_dynamics"]
-        return _restore, (self.cell, self.device.name, self.carriers, self.gravity, options)
+        options = {
+            "carriers": self.carriers,
+            "gravity": self.gravity,
+            "joint_dynamics": self._options["joint_dynamics"],
+        }
+        return partial(CellDynamics, **options), (self.cell, self.device.name)
 
     # Loads as parameters.
 
@@ -259,11 +260,3 @@ def _constant_rotation(cell: WorkCell, frame: str) -> Array | None:
         rotation = current.parent_H_frame.matrix()[:3, :3] @ rotation
         current = cell.frame(current.parent)
     return rotation
-
-
-def _restore(
-    cell: WorkCell, device: str, carriers: Sequence[str], gravity: ArrayLike, joint_dynamics: bool
-) -> CellDynamics:
-    return cell.dynamics(
-        device, carriers=list(carriers), gravity=gravity, joint_dynamics=joint_dynamics
-    )

@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, listed, name_not_found, shown
-from linkwork.inverse_kinematics.ik import IkResult, ik
+from linkwork.inverse_kinematics.ik import IkResult, ik, summary
 from linkwork.kindyn import KinDyn
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell import fk
 from linkwork.workcell.attach import as_matrix, joint_batch
-from linkwork.workcell.device_model import DeviceModel, device_model
+from linkwork.workcell.device_model import DeviceModel, device_model, loop_name
 from linkwork.workcell.devices import RobotDevice
 from linkwork.workcell.parts import WORLD, leader_of
 from linkwork.workcell.paths import carriers
@@ -46,10 +46,12 @@ class CellIkResult:
     Attributes:
         state: a state or a batch of states; only the joints of `devices` differ from the start. If
             a target is not reached, the best state.
-        converged: (...,) whether every target is reached within the tolerances.
+        converged: (...,) whether every target is reached within the tolerances, with closed loops.
         position_errors: by frame: (...,) distance to the target [m].
         rotation_errors: by frame with a pose as target: (...,) angle to the target [rad].
         devices: names of the devices that were moved.
+        loop_errors: by closed loop or constraint of these devices, named as in the rows of
+            `WorkCell.constrained`: (...,) largest error of its equations [m] or [rad].
     """
 
     state: State
@@ -57,13 +59,10 @@ class CellIkResult:
     position_errors: Mapping[str, Array]
     rotation_errors: Mapping[str, Array]
     devices: tuple[str, ...]
+    loop_errors: Mapping[str, Array]
 
     def __repr__(self) -> str:
-        n, good = self.converged.size, int(np.count_nonzero(self.converged))
-        errors = self.position_errors.values()
-        worst = max((float(np.max(e, initial=0.0)) for e in errors), default=0.0)
-        summary = f"{good} of {n} converged" if n != 1 else f"converged={bool(good)}"
-        return f"<CellIkResult: {summary}, largest distance {worst:.2g} m>"
+        return f"<CellIkResult: {summary(self.converged, self.position_errors, self.loop_errors)}>"
 
 
 def cell_ik(
@@ -90,10 +89,12 @@ def cell_ik(
     owners = _owners(cell, flat, tuple(goals), device)
     _reject_moving_reference(cell, flat, reference, owners)
     solved, converged = flat, np.ones(shape, dtype=bool)
+    loop_errors: dict[str, Array] = {}
     for name, frames in owners.items():
         solver = _Solver(cell.device(name), hold, options)
         solved, reached = solver.solve(solved, {frame: in_world[frame] for frame in frames})
         converged &= reached
+        loop_errors |= solver.loop_errors
     _reject_unknown_joints(hold, [cell.device(name) for name in owners])
     position, rotation = _errors(cell, solved, in_world)
     values, parents = (a.reshape(*batch, a.shape[-1]) for a in (solved.values, solved.parents))
@@ -103,6 +104,7 @@ def cell_ik(
         {name: error.reshape(batch) for name, error in position.items()},
         {name: error.reshape(batch) for name, error in rotation.items()},
         tuple(owners),
+        {name: error.reshape(batch) for name, error in loop_errors.items()},
     )
 
 
@@ -114,15 +116,20 @@ class _Solver:
         self.hold, self.options = _held(device, hold), options
         leaders = [leader_of(self.cell, self.cell.frame(n))[0] for n in device_model(device).locked]
         self.locked = [self.cell.layout.span(leader) for leader in leaders]  # columns of a state
+        self.loop_errors: dict[str, Array] = {}  # (rows,) of the last solution
 
     def solve(self, states: State, goals: Mapping[str, Array]) -> tuple[State, Array]:
         """States (rows) for targets in the world, and whether the targets are reached."""
         q = self.device.get_q(states).copy()
         reached = np.zeros(len(q), dtype=bool)
+        self.loop_errors = {}
         for rows in self._groups(states, goals):
             selected = {name: goal[rows] for name, goal in goals.items()}
             solution = self._solve_group(states[rows], selected)
             q[rows], reached[rows] = solution.q, solution.converged
+            for name, error in solution.loop_errors.items():
+                in_cell = loop_name(self.device, name)
+                self.loop_errors.setdefault(in_cell, np.zeros(len(q)))[rows] = error
         return self.device.set_q(states, q), reached
 
     def _groups(self, states: State, goals: Mapping[str, Array]) -> Iterator[Array]:

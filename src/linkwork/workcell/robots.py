@@ -35,7 +35,7 @@ class Placement:
     floating: bool
     attachable: bool
     end: str | None  # link or frame of the model; the last link if None
-    cut: tuple[str, ...] = ()  # joints that close loops, as of `KinDyn`
+    cut: tuple[str, ...] = ()  # joints that close loops, as in `KinDyn`
 
     def frame(self, name: str) -> str:
         """Name of a link or frame of the robot in the cell."""

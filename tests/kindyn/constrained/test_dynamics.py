@@ -336,6 +336,9 @@ def contacts_of(described):
         ([("crank", "pose", {"axes": "xz"})], {}, lw.ArgumentError, "axes.*'xz'"),
         ([("crank", "pose", {"axes": 3})], {}, lw.ArgumentError, "axes.*3"),
         ([("crank", "pose", {"reference": "crank"})], {}, lw.ArgumentError, "same frame"),
+        ([("crank", "pose", {"reference": "world"})], {}, lw.NameNotFoundError, "None is the wo"),
+        ([("crank", "pose", {"reference": "pin"})], {}, lw.ArgumentError, "rigidly.*'pin'"),
+        (["ground"], {}, lw.ArgumentError, "rigidly connected to the world"),
         ([(None, "pose")], {}, lw.ArgumentError, "None"),
         (None, {}, lw.ArgumentError, "None"),
         (["c"], {}, lw.ArgumentError, "'c' is also the name of a loop"),
@@ -346,9 +349,26 @@ def contacts_of(described):
     ],
 )
 def test_bad_contacts_and_options_are_reported(contacts, options, error, fact):
-    kd = lw.KinDyn(four_bar().with_frame("c", "crank"), floating=False)
+    model = four_bar().with_frame("c", "crank").with_frame("pin", "crank", lw.Pose((0.1, 0, 0)))
+    kd = lw.KinDyn(model, floating=False)
     with pytest.raises(error, match=fact):
         kd.constrained(contacts_of(contacts), **options)
+
+
+def test_representation_as_text_is_short():
+    kd = lw.KinDyn(lw.load("quadruped"))
+    contacts = [lw.Contact("FL_foot"), lw.Contact("FR_foot", "point", axes=("z",))]
+    assert repr(contacts[1]) == "Contact('FR_foot', kind='point', axes=('z',))"
+    text = repr(kd.constrained(contacts, actuated=kd.joint_names))
+    assert "contacts=(Contact('FL_foot'), Contact('FR_foot', " in text
+    assert "actuated=<12 joints>" in text
+    assert "actuated=('FL_knee',)" in repr(kd.constrained(actuated=["FL_knee"]))
+
+
+def test_searches_are_not_part_of_compiled_functions():
+    loop = lw.KinDyn(four_bar(), floating=False).constrained()
+    with pytest.raises(lw.ArgumentError, match="closing_step"):
+        lw.compile(q=3)(loop.project_configuration)(np.zeros(3))
 
 
 def test_names_that_are_repeated_count_once():

@@ -14,7 +14,13 @@ import numpy as np
 
 from linkwork.bridges.casadi.machine_code import compiled_function
 from linkwork.bridges.casadi.sx import as_matrix, casadi_package, matrix_shape, name_of, sx_function
-from linkwork.bridges.methods import Bridged, BridgedConstrainedKinDyn, BridgedKinDyn, call
+from linkwork.bridges.methods import (
+    Bridged,
+    BridgedConstrainedKinDyn,
+    BridgedKinDyn,
+    call,
+    no_numeric_values,
+)
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic.program import Port
@@ -122,6 +128,8 @@ class KinDyn(Functions, BridgedKinDyn):
     Arrays with three axes are returned as vertically stacked matrices.
     """
 
+    __module__ = "linkwork.casadi"
+
 
 class ConstrainedKinDyn(Functions, BridgedConstrainedKinDyn):
     """The functions of `linkwork.ConstrainedKinDyn` for CasADi's SX, MX and DM.
@@ -129,11 +137,24 @@ class ConstrainedKinDyn(Functions, BridgedConstrainedKinDyn):
     `KinDyn.constrained` creates it, with its option `compiled`.
     """
 
+    __module__ = "linkwork.casadi"
+
     def forces_of(self, name: str, q: Any, forces: Any, **named: Any) -> Any:
         """(6, n) the wrenches of n columns; see `linkwork.ConstrainedKinDyn.forces_of`."""
         index = self.numpy._wrench_index(name)  # pyright: ignore[reportPrivateUsage]
         wrenches = self.constraint_wrenches(q, forces, **named)
         return casadi_package().reshape(wrenches[index, :], 6, -1)
+
+    def project_configuration(self, q: Any, **options: Any) -> Any:
+        """(nq, n) configurations nearby that satisfy the constraints, for n columns of numbers.
+
+        Takes the arguments of `linkwork.ConstrainedKinDyn.project_configuration`.
+        """
+        ca = casadi_package()
+        if isinstance(q, (ca.SX, ca.MX)):
+            raise no_numeric_values()
+        columns = np.asarray(ca.DM(q))
+        return self._constant(self.numpy.project_configuration(columns.T, **options).T)
 
 
 Functions._CLASSES = KinDyn, ConstrainedKinDyn  # pyright: ignore[reportPrivateUsage]
