@@ -180,7 +180,7 @@ class _Tangent:
         return row - self._times_pseudo_inverse([sparse_dot(c, entries) for c in self._rows])
 
     def _times_pseudo_inverse(self, r: list[Any]) -> Any:
-        y, _ = self._inverse.solve(r, WEIGHTS_OF_STEP)
+        y = self._inverse.solve(r, WEIGHTS_OF_STEP)
         return np.stack(dense(transposed_product(self._rows, y), self._nv))
 
 

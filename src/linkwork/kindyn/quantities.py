@@ -25,11 +25,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import update_wrapper
-from typing import Any, TypeAlias, TypeVar, cast
+from functools import partial, update_wrapper
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import SingularJointError
+from linkwork.errors import ArgumentError, SingularJointError
 from linkwork.kindyn.inputs import INPUTS, PARAMETERS, Input
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
@@ -235,7 +235,10 @@ class _OfRobot:
     def __get__(self, kindyn: Any, owner: type[Any]) -> Any:
         if kindyn is None:
             return self
-        kernel = kindyn.function(self._name)
+        try:
+            kernel = kindyn.function(self._name)
+        except ArgumentError as error:  # for the caller: attributes can be read, as `inspect` does
+            return partial(_raise, str(error))
         signature = inspect.signature(self.__wrapped__)
         kernel.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
         kernel.__doc__, kernel.__name__ = self.__doc__, self._name
@@ -246,6 +249,10 @@ class _OfRobot:
     def __call__(self, kindyn: Any, *args: Any, **named: Any) -> Any:
         """`KinDyn.mass_matrix(kd, q)`, as for any method."""
         return self.__get__(kindyn, type(kindyn))(*args, **named)
+
+
+def _raise(message: str, *_: Any, **__: Any) -> NoReturn:
+    raise ArgumentError(message)
 
 
 def _of_frame(name: str) -> Callable[..., Any]:

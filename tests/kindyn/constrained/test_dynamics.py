@@ -403,8 +403,9 @@ def test_what_cannot_be_answered_raises():
     kd = lw.KinDyn(four_bar(), floating=False)
     q, nu = kd.random(seed=0), np.zeros(3)
     for name in ("inverse_dynamics", "inverse_dynamics_derivatives"):
+        method = getattr(kd, name)  # reading raises nothing, so that `inspect` works
         with pytest.raises(lw.ArgumentError, match="actuated"):
-            getattr(kd, name)(q, nu, nu)
+            method(q, nu, nu)
     with pytest.raises(lw.ArgumentError, match="closed loops"):
         kd.inverse_mass_matrix(q)
     with pytest.raises(lw.ArgumentError, match="actuated"):

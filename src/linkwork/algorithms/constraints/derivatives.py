@@ -124,7 +124,7 @@ def impact_derivatives(
     system = system_of(skeleton, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
     solver = _Solver(system)
     reversal = minus(-1.0, restitution[0])
-    impulses, _ = solver.pseudo_inverse.solve([times(reversal, row.rate) for row in rows])
+    impulses = solver.pseudo_inverse.solve([times(reversal, row.rate) for row in rows])
     change = system.factor.outward(system.response(impulses))
     after = [plus(v, dv) for v, dv in zip(nu, change, strict=True)]
     # M(q) (nu+ - nu) is inverse dynamics with nu+ - nu for nu_dot, at rest and without gravity
@@ -185,7 +185,7 @@ def inverse_dynamics_derivatives(
     jacobian_rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
     A = columns_of(jacobian_rows, unactuated)
     inverse = PseudoInverse(gram(A, A), single=layout.single)
-    y, _ = inverse.solve([needed[k] for k in unactuated])
+    y = inverse.solve([needed[k] for k in unactuated])
     m, nv = len(jacobian_rows), layout.nv
     forces = dense(transposed_product(A, y), m)
 

@@ -192,10 +192,11 @@ def solve_accelerations(
     u = system.factor.inward(driving)
     free = {c: times(x, system.factor.inverse_pivots[c]) for c, x in u.items()}
     r = [minus(b, sparse_dot(row, free)) for b, row in zip(target, system.X, strict=True)]
-    forces, missed = system.pseudo_inverse().solve(r)
+    forces = system.pseudo_inverse().solve(r)
     response = system.response(forces)
+    missed = [minus(sparse_dot(row, response), b) for row, b in zip(system.X, r, strict=True)]
     z = {c: plus(x, response.get(c, 0.0)) for c, x in free.items()}
-    return system.factor.outward(z), forces, [minus(0.0, x) for x in missed]
+    return system.factor.outward(z), forces, missed
 
 
 def impact(
@@ -229,7 +230,7 @@ def project_velocity(
 
 def _jump(system: System, change: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
     """The change of nu that changes J nu by `change`, and the impulses behind it."""
-    impulses, _ = system.pseudo_inverse().solve(change)
+    impulses = system.pseudo_inverse().solve(change)
     return system.factor.outward(system.response(impulses)), impulses
 
 
@@ -289,11 +290,11 @@ def inverse_dynamics(
     unactuated = unactuated_of(layout)
     A = columns_of(rows, unactuated)
     inverse = PseudoInverse(gram(A, A), single=layout.single)
-    y, missing = inverse.solve([needed[k] for k in unactuated])
+    y = inverse.solve([needed[k] for k in unactuated])
     forces = dense(transposed_product(A, y), len(rows))
     provided = dense(transposed_product(rows, forces), layout.nv)
     torques = [minus(needed[k], provided[k]) for k in actuated_of(layout)]
-    return torques, forces, missing
+    return torques, forces, [minus(needed[k], provided[k]) for k in unactuated]
 
 
 def actuated_of(layout: ConstrainedLayout) -> tuple[int, ...]:

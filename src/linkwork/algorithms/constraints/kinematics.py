@@ -72,7 +72,7 @@ def closing_step(
     for k, row in enumerate(G):
         row[k] = row[k] if is_zero(row[k]) else plus(row[k], added)
     inverse = PseudoInverse(G, scales, mu=MU_OF_STEP, single=layout_of(skeleton).single)
-    y, _ = inverse.solve([row.error for row in rows], WEIGHTS_OF_STEP)
+    y = inverse.solve([row.error for row in rows], WEIGHTS_OF_STEP)
     step = dense(transposed_product(weighted, y), skeleton.layout.nv)
     change = [minus(0.0, x) for x in step]
     return integrate(skeleton, q, change, (1.0,), velocity=velocity), [row.error for row in rows]

@@ -13,8 +13,7 @@ shall not be in x. So the last terms get other weights w_k, such that
     p(t) = w_0 + w_1 t + ... + w_K t^K,    p(1) = p'(1) = p''(1) = 0
 
 The other conditions are needed as rounding errors of the factor change t = 1 by about 1e-16 / mu.
-So x is the least-squares solution of least norm, in the norm of U; and U x_K is the part of r that
-no x can explain.
+So x is the least-squares solution of least norm, in the norm of U.
 
 Rows that are redundant but for rounded numbers of a file count as redundant. With g the diagonal
 entry of a row of G and c that of a typical row, U = mu (g + c / (1 + (g / (ROUNDED c))^2)), which
@@ -91,27 +90,14 @@ class PseudoInverse:
     def _reciprocal(self, pivot: Scalar, row: int) -> Scalar:
         return 0.0 if self.is_zero[row] else 1.0 / pivot
 
-    def solve(
-        self, r: Sequence[Scalar], weights: Sequence[float] = WEIGHTS
-    ) -> tuple[list[Scalar], list[Scalar]]:
-        """The solution of least norm, and the part of r that nothing explains."""
-        x, last = self._iterated(r, weights)
-        unexplained = [times(u, d) for u, d in zip(self.U, last, strict=True)]
-        for k in range(self.n):
-            if self.is_zero[k]:
-                x[k], unexplained[k] = 0.0, r[k]
-        return x, unexplained
-
-    def _iterated(
-        self, r: Sequence[Scalar], weights: Sequence[float]
-    ) -> tuple[list[Scalar], list[Scalar]]:
-        """The weighted sum of all x_k, and the last of them; the first weight is 1."""
+    def solve(self, r: Sequence[Scalar], weights: Sequence[float] = WEIGHTS) -> list[Scalar]:
+        """The solution of least norm; the first weight is 1."""
         step = self._solve(r)
         x = list(step)
         for weight in weights[1:]:
             step = self._solve([times(u, d) for u, d in zip(self.U, step, strict=True)])
             x = [plus(a, times(weight, b)) for a, b in zip(x, step, strict=True)]
-        return x, step
+        return [0.0 if self.is_zero[k] else x[k] for k in range(self.n)]
 
     def inverse(self) -> Matrix:
         """(n, n) the pseudo-inverse of G."""
