@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _UNDEFINED_PREFIX = "NS_ERR_UNDEFINED_NAMESPACE"
 _DOUBLE_HYPHEN = "ERR_HYPHEN_IN_COMMENT"
+_MISPLACED_DECLARATION = "ERR_RESERVED_XML_NAME"
+_DECLARATION = re.compile(r"\s+<\?xml\s.*?\?>", re.DOTALL)
 _START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _COMMENT = re.compile(r"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
@@ -105,10 +107,16 @@ def _parse(source: Source) -> tuple[Element, list[Finding]]:
         return etree.fromstring(data, strict), []
     except etree.XMLSyntaxError as error:
         entries = [e for e in strict.error_log if e.type_name != _UNDEFINED_PREFIX]
+        repaired, text = source.text, ""
         if entries and entries[0].type_name == _DOUBLE_HYPHEN:
             text = "'--' inside a comment, which XML does not allow; the comment is ignored"
+            repaired = _without_comments(source.text)
+        elif entries and entries[0].type_name == _MISPLACED_DECLARATION:
+            text = "white space before the XML declaration, which XML does not allow"
+            repaired = _without_declaration(source.text)
+        if repaired != source.text:
             finding = Finding("warning", "", text, SourceLocation(source.name, entries[0].line))
-            root, findings = _parse(replace(source, text=_without_comments(source.text)))
+            root, findings = _parse(replace(source, text=repaired))
             return root, [finding, *findings]
         if entries or not len(strict.error_log):
             raise _syntax_error(source, entries[0] if entries else error) from None
@@ -125,6 +133,12 @@ def _without_comments(text: str) -> str:
         return match.group() if comment is None else "<!--" + _NOT_NEWLINE.sub(" ", comment) + "-->"
 
     return _COMMENT.sub(blank, text)
+
+
+def _without_declaration(text: str) -> str:
+    """Replace a declaration after white space by blanks, so that lines stay the same."""
+    match = _DECLARATION.match(text)
+    return _NOT_NEWLINE.sub(" ", match.group()) + text[match.end() :] if match else text
 
 
 def _syntax_error(source: Source, error: Any) -> ParseError:
