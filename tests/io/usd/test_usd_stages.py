@@ -207,6 +207,26 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
         lw.load(file)
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("../secret.usda:SDF_FORMAT_ARGS:a=b", "outside of"),
+        ("""`"../secret.usda"`""", "is an expression"),
+        ("""`"${FILE}"`""", "is an expression"),
+    ],
+    ids=["arguments of the format", "expression", "expression with a variable"],
+)
+def test_other_forms_of_a_path_do_not_leave_the_folder(path, reason, tmp_path):
+    (tmp_path / "arm").mkdir()
+    (tmp_path / "secret.usda").write_text(HEAD + body("secret"))
+    file = tmp_path / "arm" / "robot.usda"
+    variables = 'expressionVariables = {\nstring FILE = "../secret.usda"\n}\n'
+    file.write_text(HEAD.replace(")", f"subLayers = [@{path}@]\n{variables})") + body("a"))
+
+    with pytest.raises(lw.ParseError, match=reason):
+        lw.load(file)
+
+
 def test_missing_files_are_reported(tmp_path, capfd):
     file = tmp_path / "robot.usda"
     file.write_text(HEAD + body("a") + 'def Xform "b" (references = @./none.usd@) {\n}\n')

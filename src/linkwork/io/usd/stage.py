@@ -198,8 +198,11 @@ def _check_layers(pxr: Any, root: Any, folders: tuple[str, ...], report: UsdRepo
             if not asset or identifier in seen:  # empty: a reference to the same layer
                 continue
             seen.add(identifier)
-            resolved = str(pxr.Ar.GetResolver().Resolve(identifier))
-            if not resolved:
+            file, _ = pxr.Sdf.Layer.SplitIdentifier(identifier)  # without arguments of the format
+            resolved = str(pxr.Ar.GetResolver().Resolve(file))
+            if pxr.Sdf.VariableExpression.IsExpression(asset):
+                report.error(None, f"the path {asset!r} is an expression; write the path itself")
+            elif not resolved:
                 report.warning(None, f"left out: the file {asset!r}, which was not found")
             elif not _is_allowed(resolved, folders):
                 text = f"the file {asset!r} is outside of {listed(folders) or 'all folders'}"
