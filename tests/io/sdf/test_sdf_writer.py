@@ -134,3 +134,16 @@ def test_what_has_no_effect_or_another_name_in_sdf_is_listed():
         assert re.search(fact, text)
     assert again.joint("hinge").mimic == lw.Mimic(joint="b_joint", multiplier=2.0)
     assert differences(in_sdf_form(model, again), again, 1e-8) == []
+
+
+def test_shapes_and_frames_of_the_world_are_left_out():
+    builder = lw.ModelBuilder("door")
+    builder.add_link("world", visuals=(lw.Shape(lw.Box((1.0, 1.0, 0.1)), name="floor"),))
+    builder.add_link("leaf", inertia=lw.solid_sphere(20.0, 0.5))
+    builder.add_joint("hinge", "revolute", "world", "leaf")
+    model = builder.build().with_frame("camera", "world", Pose((0.0, 0.0, 2.0)))
+
+    with pytest.warns(lw.LinkworkWarning, match=r"(?s)shapes of the world: floor.*world: camera"):
+        again = lw.load(lw.dump_sdf(model))
+
+    assert differences(in_sdf_form(model, again), again, 1e-8) == []

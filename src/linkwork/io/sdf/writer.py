@@ -96,6 +96,8 @@ def in_sdf_terms(model: Model) -> tuple[Model, list[Finding]]:
     """The robot without what SDF expresses differently or not at all, and warnings about it."""
     model, findings = expressible(model)
     findings += configuration_findings(model, "SDF")
+    model, of_world = _without_parts_of_world(model)
+    findings += of_world
     used = {*model.link_names, *(frame.name for frame in model.frames)}
     names: dict[str, str] = {}
     for name in model.joint_names:
@@ -119,6 +121,23 @@ def in_sdf_terms(model: Model) -> tuple[Model, list[Finding]]:
     }
     findings += _listed_findings(texts)
     return replace(model, joints=joints, configurations=()), findings
+
+
+def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
+    """The robot without shapes and frames of the world, which SDF models do not contain."""
+    if not any(_is_world(model, name) for name in model.link_names):
+        return model, []
+    world = model.link(WORLD)
+    frames = [frame.name for frame in model.frames if frame.link == WORLD]
+    shapes = [s.name or "without a name" for s in (*world.visuals, *world.collisions)]
+    bare = replace(world, visuals=(), collisions=())
+    model = replace(
+        model,
+        links=tuple(bare if link is world else link for link in model.links),
+        frames=tuple(frame for frame in model.frames if frame.link != WORLD),
+    )
+    texts = {"left out: shapes of the world": shapes, "left out: frames of the world": frames}
+    return model, _listed_findings(texts)
 
 
 def _joint_in_sdf_terms(joint: Joint) -> Joint:

@@ -244,14 +244,14 @@ class _Inertias:
         return _scaled(total, mass)
 
     def _solid(self, prim: Prim) -> Inertia:
-        density, own_mass = self._density(prim)
+        density, shape_mass = self._density(prim)
         shape = read_shape(prim, self.body, self.file)
         if shape is None:
             solid = self._mesh_solid(prim, density)
         else:
             assert isinstance(shape.geometry, (Box, Sphere, Cylinder, Capsule))
             solid = moved(solid_primitive(shape.geometry, density), shape.link_H_shape)
-        return _scaled(solid, own_mass) if own_mass and solid.mass else solid
+        return _scaled(solid, shape_mass) if shape_mass and solid.mass else solid
 
     def _density(self, prim: Prim) -> tuple[float, float]:
         """Density [kg/m^3] of a collision shape, and its mass [kg] or 0."""
@@ -262,10 +262,11 @@ class _Inertias:
             UsdPhysics.MassAPI(self.body.prim).GetDensityAttr(),
             *([UsdPhysics.MaterialAPI(material.GetPrim()).GetDensityAttr()] if material else []),
         ]
-        given = next((value for one in attributes if (value := _positive(one))), 0.0)
-        density = given * file.kilograms / file.meters**3 if given else WATER
-        own = 0.0 if prim == self.body.prim else _positive(UsdPhysics.MassAPI(prim).GetMassAttr())
-        return density, own * file.kilograms
+        authored = next((value for one in attributes if (value := _positive(one))), 0.0)
+        density = authored * file.kilograms / file.meters**3 if authored else WATER
+        is_body = prim == self.body.prim  # whose mass is that of all shapes
+        mass = 0.0 if is_body else _positive(UsdPhysics.MassAPI(prim).GetMassAttr())
+        return density, mass * file.kilograms
 
     def _mesh_solid(self, prim: Prim, density: float) -> Inertia:
         """The inertia of a mesh, in the frame of the body."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -219,4 +220,7 @@ def _check_gravity(prim: Prim, file: UsdFile) -> None:
     down = np.array([0.0, 0.0, -1.0])
     if direction.any():
         down = file.world_R_stage @ direction / np.linalg.norm(direction)
-    file.report.extend(left_out_gravity((size * down).tolist()))
+    file.report.extend(
+        replace(finding, location=file.report.location)
+        for finding in left_out_gravity((size * down).tolist())
+    )
