@@ -147,3 +147,13 @@ def test_shapes_and_frames_of_the_world_are_left_out():
         again = lw.load(lw.dump_sdf(model))
 
     assert differences(in_sdf_form(model, again), again, 1e-8) == []
+
+
+def test_damping_of_a_ball_joint_reads_back():
+    builder = lw.ModelBuilder("robot")
+    for name in ("a", "b"):
+        builder.add_link(name, inertia=lw.solid_sphere(1.0, 0.1))
+    builder.add_joint("ball", "spherical", "a", "b", damping=0.5, friction=0.1)
+    model = builder.build()
+
+    assert lw.load(lw.dump_sdf(model)) == model

@@ -6,8 +6,7 @@ World      a massless base with the name `world` is the world of SDF
 Loops      are written if they are closed while all joints are at zero
 Mimic      linear couplings of two joints are written as `<mimic>`
 Names      joints with the name of a link or a frame are renamed
-Not in SDF   armature, damping of ball joints, named configurations, actuators; planar and floating
-             joints
+Not in SDF   armature, named configurations, actuators; planar and floating joints
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def in_sdf_terms(model: Model) -> tuple[Model, list[Finding]]:
     unlimited = [a.name for a, b in changed if a.limits != b.limits]
     texts = {
         "left out: armature of joints": [joint.name for joint in model.joints if joint.armature],
-        "left out: damping and friction of ball and fixed joints": damped,
+        "left out: damping and friction of fixed joints": damped,
         f"left out: limits of fixed joints, and limits of {UNLIMITED:g} or more": unlimited,
     }
     findings += _listed_findings(texts)
@@ -141,8 +140,8 @@ def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
 
 
 def _joint_in_sdf_terms(joint: Joint) -> Joint:
-    """A joint without armature; without damping, friction and limits where SDF has none."""
-    if not joint.motion_kind.has_axis:
+    """A joint without armature; without damping, friction and limits if it is fixed."""
+    if joint.is_fixed:
         joint = replace(joint, damping=0.0, friction=0.0)
     limits = Limits() if joint.is_fixed else joint.limits
     bounds = (limits.lower, limits.upper, limits.velocity, limits.effort)
@@ -310,9 +309,8 @@ def _write_joint(model: Element, joint: Joint) -> None:
     add(element, "child").text = joint.second
     if joint.kind == "helical":
         _value(element, "screw_thread_pitch", joint.pitch * 2 * pi)
-    if not joint.motion_kind.has_axis:
-        return
-    _write_axis(element, "axis", joint)
+    if joint.motion_kind.has_axis or joint.damping or joint.friction:
+        _write_axis(element, "axis", joint)
     if joint.kind == "universal":
         second, _ = axes_across(joint.axis)
         x, y, z = (float(number) for number in second)  # pyright: ignore[reportArgumentType]
