@@ -341,3 +341,37 @@ def test_commands_read_usd(tmp_path, monkeypatch):
     failed = run_here("convert", "linkage.usdc", "linkage.urdf")
     assert failed.returncode == 2
     assert "loop" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("foat physics:mass = 2", "prim /a: physics:mass: expected .* float, got an unknown type"),
+        ('string physics:mass = "2"', "prim /a: physics:mass: expected .* float, got 2"),
+        ("float3 physics:principalAxes = (1, 0, 0)", "physics:principalAxes: expected .* quatf"),
+        ("foo xformOp:translate = 1", "USD: Invalid combination"),
+    ],
+)
+def test_attributes_of_another_type_are_errors(line, reason):
+    order = 'uniform token[] xformOpOrder = ["xformOp:translate"]'
+    text = f"""def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+{{
+    {line}
+    {order if "xformOp" in line else ""}
+}}
+"""
+    with pytest.raises(lw.ParseError, match=reason):
+        lw.load(HEAD + text)
+
+
+def test_moments_of_inertia_without_a_mass_are_kept():
+    text = """def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+{
+    float physics:mass = 0
+    float3 physics:diagonalInertia = (1, 1, 1)
+}
+"""
+    with pytest.warns(lw.LinkworkWarning, match="'a': has rotational inertia but no mass"):
+        model = lw.load(HEAD + text)
+
+    assert model.link("a").inertia.tensor == (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)

@@ -209,11 +209,11 @@ class _Inertias:
         solid = NO_INERTIA
         if not (mass and has_com and has_moments):
             solid = self._solids(mass)
-        if not solid.mass and not mass:
-            if self.colliders or has_moments:
-                file.report.error(body.prim, "the body has no mass, and no shapes with a volume")
-            else:
-                file.report.warning(body.prim, "no mass and no collision shapes; it is massless")
+        if not solid.mass and not mass and self.colliders:
+            file.report.error(body.prim, "the body has no mass, and no shapes with a volume")
+            return NO_INERTIA
+        if not solid.mass and not mass and not has_moments:
+            file.report.warning(body.prim, "no mass and no collision shapes; it is massless")
             return NO_INERTIA
         if not solid.mass and not has_moments:
             text = "no moments of inertia and no collision shapes; the body is a point mass"
