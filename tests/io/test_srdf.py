@@ -153,9 +153,10 @@ def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
         '<group_state name="m"><joint name="l_grip" value="1"/></group_state>',
         '<end_effector name="e" parent_link="torso"/>',
         '<group_state name="f"><joint name="root_joint" value="0 0 0 0 0 0 2"/></group_state>',
+        '<virtual_joint name="u" type="fixed" parent_frame="w" child_link="hipp"/>',
     )
 
-    assert sorted(found) == [2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14]
+    assert sorted(found) == [2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15]
     assert_contains(found[2], "warning", "group 'a'", "'l_elbo'", "'l_elbow'")
     assert_contains(found[4], "warning", "group 'c'", "'nam'", "'name'")
     assert_contains(found[5], "error", "group 'a'", "taken", ":2")
@@ -167,6 +168,7 @@ def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
     assert_contains(found[12], "warning", "'l_grip'", "'l_elbow'")
     assert_contains(found[13], "error", "'e'", "'group'")
     assert_contains(found[14], "error", "'root_joint'", "norm 2")
+    assert_contains(found[15], "warning", "'u'", "'hipp'", "'hip'")
 
 
 def test_unknown_and_recursive_groups(arm):

@@ -186,3 +186,7 @@ def test_only_messages_of_xacro_are_captured_from_standard_error(monkeypatch, ca
     assert "of another thread" not in str(messages[0].message)
     assert capsys.readouterr().err == "of another thread\n"
     assert xacro.sys is sys
+
+
+def test_file_that_only_defines_macros_is_rejected_with_a_hint():
+    assert_facts(error_message(MACROS), ".*macros, but no links.*load the file that uses")

@@ -220,7 +220,15 @@ def test_duplicate_attribute_is_rejected():
     assert_facts(message, r"<text>:2: .*XML.*column \d")
 
 
-def test_xml_declaration_after_the_start_is_rejected():
-    message = error_message('\n<?xml version="1.0"?>\n' + GOOD)
+def test_unknown_version_of_xml_is_a_warning():
+    """PyBullet's files have the version 0.0."""
+    model, messages = loaded('<?xml version="0.0" ?>\n' + BROKEN.replace("?", "2"))
+
+    assert model.name == "lamp"
+    assert_facts(messages, ["<text>:1: .*version.*XML 1.0"])
+
+
+def test_xml_declaration_after_a_comment_is_rejected():
+    message = error_message('<!-- -->\n<?xml version="1.0"?>\n' + GOOD)
 
     assert_facts(message, r"<text>:2: .*XML.*column \d")

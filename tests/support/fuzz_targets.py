@@ -16,6 +16,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import struct
 import tempfile
 import warnings
@@ -98,6 +99,23 @@ def run_sdf(data: bytes) -> None:
         if model is not None and len(model.joints) < len(model.links) and not model.constraints:
             _outcome(lambda m=model: lw.dump_urdf(m.rerooted()))
     _outcome(lambda: lw.load_workcell(data))
+
+
+def run_srdf(data: bytes) -> None:
+    srdf = _outcome(lambda: lw.load_srdf(data, _arm()))
+    if srdf is not None:
+        names = [one.name for one in srdf.configurations]
+        assert [one.name for one in srdf.added_to(_arm()).configurations] == names
+
+
+@cache
+def _arm() -> lw.Model:
+    return lw.load("arm")
+
+
+def run_usd(data: bytes) -> None:
+    if data.startswith(b"#usda"):
+        _outcome(lambda: lw.load(data))
 
 
 def run_xacro(data: bytes) -> None:
@@ -325,6 +343,84 @@ SDF = b"""<sdf version="1.11"><world name="w"><gravity>0 0 -9.8</gravity>
 <frame name="tip" attached_to="n::y"><pose rotation_format="quat_xyzw">0 0 0 0 0 0 1</pose></frame>
 </model></world></sdf>"""
 
+SRDF = b"""<robot name="arm"><group name="all"><chain base_link="base" tip_link="tool"/></group>
+<group name="part"><link name="wrist"/><joint name="elbow_pitch"/><group name="all"/></group>
+<group_state name="home" group="all"><joint name="elbow_pitch" value="0.5"/></group_state>
+<group_state name="home" group="part"><joint name="elbow_pitch" value="1"/></group_state>
+<end_effector name="hand" parent_link="wrist" group="part" parent_group="all"/>
+<virtual_joint name="v" type="floating" parent_frame="world" child_link="base"/>
+<passive_joint name="elbow_pitch"/><disable_default_collisions link="base"/>
+<enable_collisions link1="base" link2="wrist"/><link_sphere_approximation link="wrist">
+<sphere center="0 0 1" radius="0.1"/></link_sphere_approximation>
+<disable_collisions link1="base" link2="wrist" reason="Never"/><gripper name="g"/></robot>"""
+
+USD = b"""#usda 1.0
+(
+    metersPerUnit = 0.01
+    kilogramsPerUnit = 2
+    upAxis = "Y"
+    defaultPrim = "r"
+)
+def PhysicsScene "scene"
+{
+    float physics:gravityMagnitude = 9.81
+    vector3f physics:gravityDirection = (0, 0, -1)
+}
+def Xform "r" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])
+{
+    def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {
+        float physics:mass = 2
+        float physics:density = 30
+        point3f physics:centerOfMass = (0, 0, 1)
+        float3 physics:diagonalInertia = (1, 2, 3)
+        quatf physics:principalAxes = (1, 0, 0, 0)
+        double3 xformOp:translate = (1, 2, 3)
+        quatf xformOp:orient = (0.6, 0.8, 0, 0)
+        double3 xformOp:scale = (2, 1, 1)
+        uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient", "xformOp:scale"]
+    }
+    def Xform "b" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+    {
+        bool physics:kinematicEnabled = 0
+        def Cylinder "c" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMassAPI"])
+        {
+            double radius = 1
+            double height = 2
+            uniform token axis = "X"
+            float physics:mass = 1
+            color3f[] primvars:displayColor = [(1, 0, 0)]
+        }
+        def Mesh "m" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+        {
+            int[] faceVertexCounts = [3, 3, 3, 3]
+            int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 2]
+            point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+        }
+    }
+    def PhysicsRevoluteJoint "j" (prepend apiSchemas = ["PhysicsDriveAPI:angular"])
+    {
+        rel physics:body0 = </r/a>
+        rel physics:body1 = </r/b>
+        point3f physics:localPos0 = (0, 0, 1)
+        quatf physics:localRot0 = (1, 0, 0, 0)
+        uniform token physics:axis = "Z"
+        float physics:lowerLimit = -90
+        float physics:upperLimit = inf
+        float drive:angular:physics:stiffness = 3
+        float physxJoint:armature = 0.1
+    }
+    def PhysicsJoint "k" (prepend apiSchemas = ["PhysicsLimitAPI:transX", "PhysicsLimitAPI:rotX"])
+    {
+        rel physics:body1 = </r/a>
+        float limit:transX:physics:low = 1
+        float limit:transX:physics:high = -1
+        float limit:rotX:physics:low = 0
+        bool physics:excludeFromArticulation = 1
+    }
+}
+"""
+
 XACRO = b"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:arg name="a" default="2"/><xacro:property name="x" value="${1 + 2}"/>
 <xacro:macro name="leg" params="name *origin size:=1"><link name="${name}"/>
@@ -419,12 +515,16 @@ linkwork linkwork.link look Frame Use Define Include SerialDevice ../../x.xml j1
 999999999999 -2147483649
 """
 ODD_WORDS = [*PLAIN_WORDS.split(), "", " ", "0 0 0", "1 2", "1e308 1e308 1e308", "\xe9", "\n"]
+SRDF_WORDS = [*ODD_WORDS, "base", "wrist", "tool", "elbow_pitch", "all", "part", "home", "hand"]
 PLAIN_XACRO_WORDS = """
 ${x} ${1/0} ${unknown} ${[1][5]} ${'a'*3} $$ ${ } ${pi} ${x $( ${radians(90)} *origin **o leg
 xacro:leg size name base one 1 0 true x:=2 ^ ^|3 ${load_yaml('missing.yaml')} ${x.y}
 ${dict(a=1)['b']} ${''} x name:=^ a
 """
 XACRO_WORDS = [*PLAIN_XACRO_WORDS.split(), "$(arg a)", "$(find none)", "$(eval 1 +)", "", " "]
+
+
+USD_NUMBERS = b"0 -1 nan inf -inf 1e38 1e-38 1e308 360 0.5 -0".split()
 
 
 def xml_mutator(words: Sequence[str]) -> Mutator:
@@ -441,6 +541,28 @@ def xml_mutator(words: Sequence[str]) -> Mutator:
         return etree.tostring(root)
 
     return mutate
+
+
+def mutate_usda(data: bytes, rng: Random) -> bytes:
+    """Exchange, repeat or remove lines of a USD text, or replace words and numbers in them."""
+    head, *lines = data.split(b"\n")
+    words = re.findall(rb"[-\w.:]+", data)
+    for _ in range(rng.randint(1, 4)):
+        k = rng.randrange(max(len(lines), 1))
+        line, other = lines[k : k + 1], rng.choice(lines or [b""])
+        match rng.randrange(6):
+            case 0:
+                lines[k : k + 1] = []
+            case 1:
+                lines[k : k + 1] = [other]
+            case 2:
+                lines[k : k + 1] = [*line, other]
+            case _:
+                old = re.findall(rb"[-\w.:]+", b"".join(line))
+                new = rng.choice((rng.choice(words), rng.choice(USD_NUMBERS)))
+                if old:
+                    lines[k] = lines[k].replace(rng.choice(old), new, 1)
+    return b"\n".join([head, *lines])
 
 
 def _change_element(element: Any, other: Any, rng: Random, words: Sequence[str]) -> None:
@@ -584,6 +706,8 @@ TARGETS: dict[str, Target] = {
     "workcell": Target(run_workcell, lambda: [WORKCELL], xml_mutator(ODD_WORDS), weight=3),
     "mjcf": Target(run_mjcf, lambda: [MJCF], xml_mutator(ODD_WORDS)),
     "sdf": Target(run_sdf, lambda: [SDF], xml_mutator(ODD_WORDS), weight=3),
+    "srdf": Target(run_srdf, lambda: [SRDF], xml_mutator(SRDF_WORDS)),
+    "usd": Target(run_usd, lambda: [USD], mutate_usda),
     "xacro": Target(run_xacro, lambda: [XACRO], xml_mutator(XACRO_WORDS), bytewise=False),
     "state_json": Target(
         run_state_json, lambda: [s.to_json().encode() for s in state_seeds()], mutate_json

@@ -12,7 +12,7 @@ from linkwork.io.load import read
 from linkwork.io.mjcf.package import import_mujoco
 from linkwork.io.mjcf.reader import collected_warnings
 from linkwork.io.mjcf.writer import write_mjcf
-from linkwork.io.sdf.writer import sdf_text
+from linkwork.io.sdf.writer import in_sdf_terms, sdf_text
 from linkwork.io.urdf.writer import (
     configuration_findings,
     expressible,
@@ -109,7 +109,7 @@ def in_sdf_form(model: Model, written: Model) -> Model:
         written: the same robot read from SDF. Where a joint of both robots has the same motion, the
             result has its mounts, because the frame of a universal joint is not unique.
     """
-    model, _ = expressible(model)
+    model, _ = in_sdf_terms(model)
     others = {joint.name: joint for joint in written.joints}
     joints: list[Joint] = []
     for joint in model.joints:
@@ -117,8 +117,8 @@ def in_sdf_form(model: Model, written: Model) -> Model:
         if other is not None and _has_same_motion(joint, other):
             names = ("first", "second", "axis", "first_H_joint", "joint_H_second")
             joint = replace(joint, **{name: getattr(other, name) for name in names})  # noqa: PLW2901
-        joints.append(replace(joint, armature=0.0))
-    return replace(model, joints=tuple(joints), configurations=())
+        joints.append(joint)
+    return replace(model, joints=tuple(joints))
 
 
 def _has_same_motion(joint: Joint, other: Joint) -> bool:

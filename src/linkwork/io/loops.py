@@ -81,11 +81,11 @@ def with_loops(model: Model, loops: Loops, urdf: Path | None) -> tuple[Model, li
         ParseError: the loops are not valid; the message lists all errors.
     """
     reader = _Reader(model, _tables(loops, urdf))
-    changed = reader.changed()
+    closed = reader.model_with_loops()
     errors = [finding for finding in reader.findings if finding.severity == "error"]
-    if changed is None or errors:
+    if closed is None or errors:
         raise ParseError(errors)
-    return changed, reader.findings
+    return closed, reader.findings
 
 
 def _tables(loops: Loops, urdf: Path | None) -> Mapping[str, Any]:
@@ -95,7 +95,7 @@ def _tables(loops: Loops, urdf: Path | None) -> Mapping[str, Any]:
     if loops is True:
         if urdf is None:
             raise ArgumentError(
-                "loops=True: the robot is not from a file; give the path of the file"
+                "loops=True: the robot is not from a file; pass the path of the YAML file"
             )
         loops = urdf.with_suffix(".yaml")
     if isinstance(loops, (str, PathLike)):
@@ -158,10 +158,10 @@ class _Reader:
             if key not in KEYS:
                 self._add("warning", key, f"unknown key; {nearest(key, KEYS)}")
 
-    def changed(self) -> Model | None:
+    def model_with_loops(self) -> Model | None:
         """The robot with its loops; None if there are errors."""
         try:
-            joints = self._retyped()
+            joints = self._joints_with_types()
             motors = self._motors(joints)
             if "name_mot" in self._tables:
                 joints = [replace(j, actuated=j.name in motors if j.nv else None) for j in joints]
@@ -195,15 +195,15 @@ class _Reader:
         return results
 
     def _constraint(self, first: Text | None, second: Text | None, kind: Text) -> Constraint | None:
-        meaning = TYPES.get(str(kind.value).lower())
-        if meaning is None:
+        constraint_kind = TYPES.get(str(kind.value).lower())
+        if constraint_kind is None:
             text = f"unknown type {shown(kind.value)}; {nearest(str(kind.value), TYPES)}"
             self._add("error", "type", text, kind.location)
-        if meaning is None or first is None or second is None:
+        if constraint_kind is None or first is None or second is None:
             return None
         return Constraint(
             name=f"{first.value}_to_{second.value}",
-            kind=meaning,
+            kind=constraint_kind,
             first=first.value,
             second=second.value,
             location=first.location,
@@ -234,8 +234,8 @@ class _Reader:
             motors |= matches
         return motors
 
-    def _retyped(self) -> list[Joint]:
-        """The joints, some with another type."""
+    def _joints_with_types(self) -> list[Joint]:
+        """The joints; those in `joint_name` have another type."""
         names, types = self._words("joint_name"), self._words("joint_type")
         if len(names) != len(types):
             text = f"expected {counted(len(names), 'type')}, one for each joint, got {len(types)}"
@@ -250,7 +250,7 @@ class _Reader:
                 text = f"unknown type {shown(kind.value)}; {nearest(str(kind.value), JOINT_TYPES)}"
                 self._add("error", "joint_type", text, kind.location)
             else:
-                joints[name.value] = _retyped(joints[name.value], kind.value)
+                joints[name.value] = _with_type(joints[name.value], kind.value)
         return list(joints.values())
 
     def _words(self, key: str) -> list[Text]:
@@ -280,9 +280,9 @@ def _location(value: Any) -> SourceLocation | None:
     return value.location if isinstance(value, Text) else None
 
 
-def _retyped(joint: Joint, kind: str) -> Joint:
-    """A joint of another type in the same place, without limits and friction."""
-    plain = Joint(
+def _with_type(joint: Joint, kind: str) -> Joint:
+    """A joint of another type with the same mounts, without limits and friction."""
+    retyped = Joint(
         name=joint.name,
         kind="fixed" if kind == "FIXED" else "spherical",
         first=joint.first,
@@ -292,11 +292,11 @@ def _retyped(joint: Joint, kind: str) -> Joint:
         location=joint.location,
     )
     if kind in ("FIXED", "SPHERICAL"):
-        return plain
+        return retyped
     first, second = "XY" if kind == "CARDAN" else kind.removeprefix("UJOINT_")
-    rotation = _rotation_of_universal_joint(AXES[first], AXES[second])
+    rotation = _universal_frame(AXES[first], AXES[second])
     return replace(
-        plain,
+        retyped,
         kind="universal",
         axis=AXES[first],
         first_H_joint=composed(joint.first_H_joint, rotation),
@@ -304,11 +304,16 @@ def _retyped(joint: Joint, kind: str) -> Joint:
     )
 
 
-def _rotation_of_universal_joint(first: tuple[float, ...], second: tuple[float, ...]) -> Pose:
-    """The rotation about the first axis that rotates the joint kind's second axis to `second`."""
-    of_kind = plane_basis(np.array(first))[:, 0]
-    start, end = (np.column_stack([first, e, np.cross(first, e)]) for e in (of_kind, second))
-    rotation = end @ start.T
+def _universal_frame(first: tuple[float, ...], second: tuple[float, ...]) -> Pose:
+    """The rotation about the first axis that makes `second` the second axis of a universal joint.
+
+    By default, the second axis follows from the first one: it is that of `plane_basis`.
+    """
+    default = plane_basis(np.array(first))[:, 0]
+    default_axes, axes = (
+        np.column_stack([first, across, np.cross(first, across)]) for across in (default, second)
+    )
+    rotation = axes @ default_axes.T
     if np.array_equal(rotation, np.eye(3)):
         return IDENTITY
     return as_pose(se3.pose(rotation, np.zeros(3)))

@@ -140,10 +140,10 @@ def import_trimesh() -> Any:
 
 
 def read_mesh(mesh: Mesh) -> tuple[list[tuple[Surface, Rgb | None]], str]:
-    """The scaled surfaces of a mesh, each with the color that its file gives, if any.
+    """The scaled surfaces of a mesh, each with its color in the file, if it has one.
 
     Returns:
-        the surfaces, and the reason if there are none; one of the two is empty.
+        The surfaces, and the reason if there are none; one of the two is empty.
     """
     if mesh.path is None:
         where = f"; searched {len(mesh.searched)} locations" if mesh.searched else ""
@@ -152,7 +152,7 @@ def read_mesh(mesh: Mesh) -> tuple[list[tuple[Surface, Rgb | None]], str]:
         pieces = _pieces(mesh.path, Path(mesh.path).stat().st_mtime_ns)
     except MissingPackageError:
         raise
-    except Exception as error:  # noqa: BLE001 - readers of formats raise whatever comes to hand
+    except Exception as error:  # noqa: BLE001 - readers of mesh formats raise many types of exceptions
         return [], f"mesh {mesh.filename!r} cannot be read: {clipped(_reason(error), 200)}"
     if not pieces:
         return [], f"mesh {mesh.filename!r} has no triangles"
@@ -184,7 +184,7 @@ def _pieces(path: str, changed: int) -> list[tuple[Surface, Rgb | None]]:
 
 
 def _color(mesh: Any) -> Rgb | None:
-    """The color that a file gives a piece, or None."""
+    """The color of a surface in its file, or None."""
     visual = mesh.visual
     if not getattr(visual, "defined", False):
         return None

@@ -83,6 +83,9 @@ def expand_xacro(
             text = _process(xacro, source, mappings)
         except Exception as error:  # noqa: BLE001 - an expression of the file can raise anything
             raise source_parse_error(source.name, f"xacro: {_reason(error)}") from None
+    if "<link" not in text and "xacro:macro" in source.text:
+        reason = "the file defines macros, but no links; load the file that uses the macros"
+        raise source_parse_error(source.name, f"xacro: {reason}")
     warnings = [_one_line(line) for line in output.getvalue().splitlines() if line.strip()]
     warnings += [f"the file has no argument {shown(name)}" for name in mappings.unused()]
     location = SourceLocation(source.name, 1)

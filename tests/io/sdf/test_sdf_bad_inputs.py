@@ -45,6 +45,15 @@ ERRORS = [
     ("no links", '<sdf version="1.6"><model name="m"/></sdf>', ".*no links"),
     ("no version", good(' version="1.9"', ""), "<text>:1: .*version"),
     ("old version", good('"1.9"', '"1.3"'), "<text>:1: .*1.3.*1.4 to 1.12"),
+    ("SDF 1.2", '<gazebo version="1.2"><model name="m"/></gazebo>', "<text>:1: .*1.2.*1.4 to 1.12"),
+    (
+        "include on a server, and a joint to it",
+        before_end(
+            "<include><uri>https://server/Arm</uri><name>b</name></include>"
+            '<joint name="j" type="fixed"><parent>arm</parent><child>b::link</child></joint>'
+        ),
+        "<text>:25: .*'https://server/Arm'.*nothing is downloaded",
+    ),
     ("version is not a number", good('"1.9"', '"one"'), "<text>:1: .*version.*'one'"),
     ("model without name", good(' name="lamp"', ""), "<text>:2: .*'name'"),
     ("link without name", before_end("<link/>"), "<text>:25: .*'name'"),
@@ -152,11 +161,6 @@ ERRORS = [
         "<text>:9: .*relative",
     ),
     ("negative edge", good("<size>1 2 3", "<size>1 -2 3"), "<text>:14: link 'arm': .*negative"),
-    (
-        "no geometry",
-        good("<geometry><box><size>1 2 3</size></box></geometry>", ""),
-        ".*'arm'.*<geometry>",
-    ),
     ("boolean", before_end("<static>maybe</static>"), "<text>:25: .*'maybe'"),
     (
         "canonical link",
@@ -264,6 +268,33 @@ WARNINGS = [
         in_world("<gravity>0 0 -1.6</gravity>"),
         ".*gravity=.0, 0, -1.6",
     ),
+    (
+        "gravity of the default physics profile",
+        in_world(
+            "<physics><gravity>0 0 -1</gravity></physics>"
+            '<physics default="1"><gravity>0 0 -1.6</gravity></physics>'
+        ),
+        ".*gravity=.0, 0, -1.6",
+    ),
+    (
+        "no geometry",
+        good("<geometry><box><size>1 2 3</size></box></geometry>", ""),
+        ".*'arm'.*<visual> without <geometry>",
+    ),
+    (
+        "two polylines",
+        good("<box><size>1 2 3</size></box>", "<polyline/><polyline/>"),
+        "<text>:14: link 'arm': .*<polyline>",
+    ),
+    (
+        "velocity decay twice",
+        good(
+            ARM_POSE,
+            ARM_POSE + "<velocity_decay/><velocity_decay><linear>1</linear></velocity_decay>",
+        ),
+        "<text>:7: link 'arm': .*<velocity_decay>",
+    ),
+    ("blank line before the XML declaration", f"\n<?xml version='1.0'?>{GOOD}", "<text>:2: .*XML"),
 ]
 
 
@@ -272,6 +303,12 @@ def test_doubtful_file_has_one_warning(text, facts):
     robot, warnings = loaded(text)
     assert len(robot.links) == 2
     assert_facts(warnings, [facts])
+
+
+def test_custom_elements_are_ignored_with_their_content():
+    robot, warnings = loaded(before_end('<my:part xmlns:my="m"><link name="x"/></my:part>'))
+    assert len(robot.links) == 2
+    assert warnings == []
 
 
 def test_links_without_inertia_have_the_default_of_sdf():
@@ -343,9 +380,8 @@ class TestFiles:
 
     def test_urdf_is_not_included(self, tmp_path):
         (tmp_path / "b.urdf").write_text('<robot name="r"/>')
-        assert_facts(
-            error_message(self.write(tmp_path, "a.sdf", "b.urdf")), ".*b.urdf:1: .*<sdf>.*<robot>"
-        )
+        message = error_message(self.write(tmp_path, "a.sdf", "b.urdf"))
+        assert_facts(message, ".*a.sdf:.*b.urdf' is a URDF file.*linkwork convert")
 
 
 def test_nested_models_have_a_limit():

@@ -1,5 +1,6 @@
 """Written SDF files read back as the same robot."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -108,3 +109,51 @@ def test_the_world_is_not_a_link_and_frames_stay(tmp_path):
 
     assert '<link name="world"' not in text
     assert lw.load(tmp_path / "door.sdf") == model
+
+
+def test_what_has_no_effect_or_another_name_in_sdf_is_listed():
+    builder = lw.ModelBuilder("robot")
+    for name in ("a", "b", "c", "d"):
+        builder.add_link(name, inertia=lw.solid_sphere(1.0, 0.1))
+    builder.add_joint("b", "revolute", "a", "b", lower=-1e17, upper=1.0, damping=0.5)
+    builder.add_joint("weld", "fixed", "b", "c", damping=0.1)
+    mimic = lw.Mimic(joint="b", multiplier=2.0)
+    builder.add_joint("hinge", "revolute", "c", "d", mimic=mimic, armature=0.1)
+    model = builder.build()
+
+    with pytest.warns(lw.LinkworkWarning) as caught:
+        again = lw.load(lw.dump_sdf(model))
+
+    text = str(caught[0].message)
+    for fact in (
+        "b to b_joint",
+        "fixed joints: weld",
+        r"1e\+16 or more: b_joint",
+        "armature.*hinge",
+    ):
+        assert re.search(fact, text)
+    assert again.joint("hinge").mimic == lw.Mimic(joint="b_joint", multiplier=2.0)
+    assert differences(in_sdf_form(model, again), again, 1e-8) == []
+
+
+def test_shapes_and_frames_of_the_world_are_left_out():
+    builder = lw.ModelBuilder("door")
+    builder.add_link("world", visuals=(lw.Shape(lw.Box((1.0, 1.0, 0.1)), name="floor"),))
+    builder.add_link("leaf", inertia=lw.solid_sphere(20.0, 0.5))
+    builder.add_joint("hinge", "revolute", "world", "leaf")
+    model = builder.build().with_frame("camera", "world", Pose((0.0, 0.0, 2.0)))
+
+    with pytest.warns(lw.LinkworkWarning, match=r"(?s)shapes of the world: floor.*world: camera"):
+        again = lw.load(lw.dump_sdf(model))
+
+    assert differences(in_sdf_form(model, again), again, 1e-8) == []
+
+
+def test_damping_of_a_ball_joint_reads_back():
+    builder = lw.ModelBuilder("robot")
+    for name in ("a", "b"):
+        builder.add_link(name, inertia=lw.solid_sphere(1.0, 0.1))
+    builder.add_joint("ball", "spherical", "a", "b", damping=0.5, friction=0.1)
+    model = builder.build()
+
+    assert lw.load(lw.dump_sdf(model)) == model

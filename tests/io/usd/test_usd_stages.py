@@ -207,6 +207,26 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
         lw.load(file)
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("../secret.usda:SDF_FORMAT_ARGS:a=b", "outside of"),
+        ("""`"../secret.usda"`""", "is an expression"),
+        ("""`"${FILE}"`""", "is an expression"),
+    ],
+    ids=["arguments of the format", "expression", "expression with a variable"],
+)
+def test_other_forms_of_a_path_do_not_leave_the_folder(path, reason, tmp_path):
+    (tmp_path / "arm").mkdir()
+    (tmp_path / "secret.usda").write_text(HEAD + body("secret"))
+    file = tmp_path / "arm" / "robot.usda"
+    variables = 'expressionVariables = {\nstring FILE = "../secret.usda"\n}\n'
+    file.write_text(HEAD.replace(")", f"subLayers = [@{path}@]\n{variables})") + body("a"))
+
+    with pytest.raises(lw.ParseError, match=reason):
+        lw.load(file)
+
+
 def test_missing_files_are_reported(tmp_path, capfd):
     file = tmp_path / "robot.usda"
     file.write_text(HEAD + body("a") + 'def Xform "b" (references = @./none.usd@) {\n}\n')
@@ -321,3 +341,37 @@ def test_commands_read_usd(tmp_path, monkeypatch):
     failed = run_here("convert", "linkage.usdc", "linkage.urdf")
     assert failed.returncode == 2
     assert "loop" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("foat physics:mass = 2", "prim /a: physics:mass: expected .* float, got an unknown type"),
+        ('string physics:mass = "2"', "prim /a: physics:mass: expected .* float, got 2"),
+        ("float3 physics:principalAxes = (1, 0, 0)", "physics:principalAxes: expected .* quatf"),
+        ("foo xformOp:translate = 1", "USD: Invalid combination"),
+    ],
+)
+def test_attributes_of_another_type_are_errors(line, reason):
+    order = 'uniform token[] xformOpOrder = ["xformOp:translate"]'
+    text = f"""def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+{{
+    {line}
+    {order if "xformOp" in line else ""}
+}}
+"""
+    with pytest.raises(lw.ParseError, match=reason):
+        lw.load(HEAD + text)
+
+
+def test_moments_of_inertia_without_a_mass_are_kept():
+    text = """def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+{
+    float physics:mass = 0
+    float3 physics:diagonalInertia = (1, 1, 1)
+}
+"""
+    with pytest.warns(lw.LinkworkWarning, match="'a': has rotational inertia but no mass"):
+        model = lw.load(HEAD + text)
+
+    assert model.link("a").inertia.tensor == (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)

@@ -66,6 +66,7 @@ class SdfReport(Report):
         self._files: dict[Element, tuple[str, Mapping[Element, int]]] = {}
         self.documents: dict[Path, Document] = {}  # of included files
         self.n_models = 0
+        self.unread_models: set[str] = set()  # included models that could not be read
         self.add_file(file, document)
 
     def add_file(self, file: str, document: Document) -> None:
@@ -118,6 +119,10 @@ class SdfPart(Part):
         for tag in self.child_tags:
             if tag.startswith(_MOTION_PREFIXES):
                 self.warning(f"left out: <{tag}>")
+
+    def _unknown_child(self, element: Element, tag: str, children: Collection[str]) -> None:
+        if not tag.partition(":")[0] or ":" not in tag:  # else custom data, whatever it contains
+            super()._unknown_child(element, tag, children)
 
     def _warn_stray_text(self) -> None:
         if self.tag not in _TEXT_WITH_ATTRIBUTES:

@@ -42,15 +42,17 @@ class Frames:
         """The pose of a frame; it is an error of the element if there is no such frame."""
         if name in self.poses:
             return self.poses[name]
-        part.error(unknown_frame(name, self.poses))
+        report_unknown(part, name, self.poses)
         return np.eye(4)
 
     def link(self, part: SdfPart, name: str) -> str:
         """The link that a frame is attached to; empty after an error."""
         if name in self.links:
             return self.links[name]
-        known = name in self.poses
-        part.error(NO_LINK.format(name) if known else unknown_frame(name, self.poses))
+        if name in self.poses:
+            part.error(NO_LINK.format(name))
+        else:
+            report_unknown(part, name, self.poses)
         return ""
 
 
@@ -121,7 +123,7 @@ class FrameGraph:
                 if target in links:
                     links[inner] = links[target]
                 elif target not in ("", self.root) and target not in self.nodes:
-                    self.nodes[inner].part.error(unknown_frame(target, [self.root, *self.nodes]))
+                    report_unknown(self.nodes[inner].part, target, [self.root, *self.nodes])
 
     def _chain(
         self, start: str, done: Mapping[str, object], next_of: Callable[[str], str], what: str
@@ -159,7 +161,7 @@ class FrameGraph:
         else:
             # a frame in a cycle, and the default of joints and frames, are reported elsewhere
             if target not in self.nodes and node.pose.relative_to:
-                node.part.error(unknown_frame(target, [self.root, *self.nodes]))
+                report_unknown(node.part, target, [self.root, *self.nodes])
             reference = np.eye(4)
         pose = reference if node.pose.pose == IDENTITY else reference @ node.pose.pose.matrix()
         if node.placement:
@@ -167,6 +169,7 @@ class FrameGraph:
         return pose
 
 
-def unknown_frame(name: str, names: Iterable[str]) -> str:
-    """The message about a frame that does not exist."""
-    return f"no frame named {shown(name)}; {nearest(name, names)}"
+def report_unknown(part: SdfPart, name: str, names: Iterable[str]) -> None:
+    """Report a frame that does not exist, unless it is in a model that could not be read."""
+    if name.partition(SEPARATOR)[0] not in part.report.unread_models:
+        part.error(f"no frame named {shown(name)}; {nearest(name, names)}")

@@ -41,6 +41,15 @@ class Included:
 
 def read_include(part: SdfPart, file: SdfFile) -> Included | None:
     """Read an `<include>`; None after an error, or if the file has no model, only lights."""
+    errors = part.report.n_errors
+    included = _read_include(part, file)
+    if included is None and part.report.n_errors > errors:
+        for child in part.parts("name", "uri"):
+            part.report.unread_models.add(child.text().rstrip("/").rpartition("/")[2])
+    return included
+
+
+def _read_include(part: SdfPart, file: SdfFile) -> Included | None:
     part.check(READ_INCLUDE, OTHERS_INCLUDE, ("merge",))
     for tag in part.child_tags:
         if tag == "experimental:params":
@@ -109,9 +118,11 @@ def _find(part: SdfPart, uri: str, file: SdfFile) -> Path | None:
         lookup = file.meshes.find(f"{uri}/{name}")
         searched += lookup.searched
     if lookup.path is None:
-        hint = "; download the model first" if uri.startswith(("http:", "https:")) else ""
         tried = ", ".join(dict.fromkeys(searched))
-        part.error(f"cannot find {shown(uri)}{hint}; searched: {tried}; pass package_dirs")
+        hint = f"searched: {tried}; pass package_dirs"
+        if uri.startswith(("http:", "https:")):
+            hint = "nothing is downloaded; download the model, and write its path as <uri>"
+        part.error(f"cannot find {shown(uri)}; {hint}")
         return None
     path = Path(lookup.path)
     if file.roots is not None and not any(path.resolve().is_relative_to(r) for r in file.roots):
@@ -154,6 +165,10 @@ def _parse(part: SdfPart, path: Path) -> SdfPart | None:
             return None
         part.report.add_file(source.name, document)
     root = SdfPart(document.root, "", part.report)
+    if root.tag == "robot":
+        hint = f"convert it first: linkwork convert {path.name} {path.with_suffix('.sdf').name}"
+        part.error(f"{shown_path(path)} is a URDF file, which SDF files cannot include; {hint}")
+        return None
     if root.tag != "sdf":
         root.error(f"expected <sdf> as the root, got <{root.tag.lstrip(':')}>")
         return None

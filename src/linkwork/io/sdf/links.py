@@ -60,9 +60,9 @@ def _warn_left_out(part: SdfPart) -> None:
         part.warning("left out: <gravity> is false, but gravity acts on all links")
     if part.flag("kinematic"):
         part.warning("left out: <kinematic>")
-    decay = part.one("velocity_decay")
-    if decay and any(decay.value(tag, 0.0) for tag in ("linear", "angular")):
-        decay.warning("left out: <velocity_decay>")
+    for decay in part.parts("velocity_decay"):
+        if any(decay.value(tag, 0.0) for tag in ("linear", "angular")):
+            decay.warning("left out: <velocity_decay>")
     for frame in part.parts("frame"):
         frame.warning("a <frame> inside <link> is ignored; SDF has frames of models only")
 
@@ -159,18 +159,21 @@ def read_shape(part: SdfPart, model_H_link: Array, scope: Scope) -> Shape | None
         pose = as_pose(se3.inverse(model_H_link) @ model_H_shape)
     material = part.one("material")
     appearance = read_material(material) if material else None
-    geometry_part = part.required("geometry")
-    geometry = read_geometry(geometry_part, scope.file) if geometry_part else None
+    geometry_part = part.one("geometry")
+    if geometry_part is None:
+        part.warning(f"left out: a <{part.tag}> without <geometry>")
+        return None
+    geometry = read_geometry(geometry_part, scope.file)
     if geometry is None:
         return None
     return Shape(geometry, pose, part.attribute("name") or "", appearance)
 
 
 def read_geometry(part: SdfPart, file: SdfFile) -> Geometry | None:
-    """Read a `<geometry>`: at most one shape; None if linkwork has no such shape."""
+    """Read a `<geometry>`: one shape, or several polylines; None if linkwork has no such shape."""
     part.check(tuple(_GEOMETRIES), OTHERS_GEOMETRY)
     shapes = list(part.parts(*_GEOMETRIES, *OTHERS_GEOMETRY))
-    if len(shapes) > 1:
+    if len(shapes) > 1 and any(shape.tag != "polyline" for shape in shapes):
         part.error(f"<geometry> has {len(shapes)} shapes; expected one")
         return None
     if not shapes:

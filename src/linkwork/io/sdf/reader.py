@@ -48,8 +48,8 @@ class WorldReading:
 
 
 def is_sdf(source: Source) -> bool:
-    """Whether the root element of a document is `<sdf>`."""
-    return first_tag(source) == "sdf"
+    """Whether the root element of a document is `<sdf>`, or `<gazebo>` as before SDF 1.3."""
+    return first_tag(source) in ("sdf", "gazebo")
 
 
 def read_sdf(
@@ -126,8 +126,10 @@ def _check_world(root: SdfPart, world: SdfPart) -> None:
         part.warning(f"left out: <{part.tag}>")
     for part in world.parts("joint"):
         part.error("joints between the models of a world are not supported; nest the models in one")
-    physics = world.one("physics")
-    holder = physics if physics and physics.one("gravity") else world
+    # Before SDF 1.6, gravity was part of <physics>. A world may have several profiles of it.
+    profiles = [part for part in world.parts("physics") if part.one("gravity")]
+    default = [part for part in profiles if part.boolean(part.attribute("default"))]
+    holder = [*default, *profiles, world][0]
     gravity = holder.values("gravity", 3, EARTH)
     world.report.extend(
         replace(finding, location=holder.location) for finding in left_out_gravity(gravity)

@@ -5,13 +5,15 @@ Poses      of links are those while all joints are at zero, relative to the base
 World      a massless base with the name `world` is the world of SDF
 Loops      are written if they are closed while all joints are at zero
 Mimic      linear couplings of two joints are written as `<mimic>`
+Names      joints with the name of a link or a frame are renamed
 Not in SDF   armature, named configurations, actuators; planar and floating joints
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isfinite, pi
+from math import copysign, inf, isfinite, pi
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, warn_of
 from linkwork.io.sdf.frames import WORLD
+from linkwork.io.sdf.joints import UNLIMITED
 from linkwork.io.urdf.links import MOMENTS
 from linkwork.io.urdf.writer import configuration_findings, expressible
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
@@ -27,7 +30,7 @@ from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint, Link
+from linkwork.model.parts import Joint, Limits, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose, inverted
 from linkwork.model.tree import walk
 from linkwork.spatial.source import se3
@@ -71,8 +74,7 @@ def dump_sdf(model: Model, path: str | PathLike[str] | None = None) -> str:
 
 def sdf_text(model: Model) -> tuple[str, list[Finding]]:
     """The content of an SDF file, and warnings about what it does not contain."""
-    model, findings = expressible(model)
-    findings += configuration_findings(model, "SDF")
+    model, findings = in_sdf_terms(model)
     poses = _poses_at_zero(model)
     _reject_inexpressible(model, poses)
     findings += _left_out(model)
@@ -87,6 +89,74 @@ def sdf_text(model: Model) -> tuple[str, list[Finding]]:
         part = add(element, "frame", name=frame.name, attached_to=frame.link)
         _write_pose(part, frame.link_H_frame)
     return document_text(top), findings
+
+
+def in_sdf_terms(model: Model) -> tuple[Model, list[Finding]]:
+    """The robot without what SDF expresses differently or not at all, and warnings about it."""
+    model, findings = expressible(model)
+    findings += configuration_findings(model, "SDF")
+    model, of_world = _without_parts_of_world(model)
+    findings += of_world
+    used = {*model.link_names, *(frame.name for frame in model.frames)}
+    names: dict[str, str] = {}
+    for name in model.joint_names:
+        if name in used:
+            names[name] = f"{name}_joint"
+            while names[name] in used or names[name] in model.joint_names:
+                names[name] += "_"
+    if names:
+        text = "joints are renamed, because names of links, joints and frames differ in SDF"
+        pairs = listed([f"{old} to {new}" for old, new in names.items()])
+        findings.append(Finding("warning", "", f"{text}: {pairs}"))
+        model = model.renamed(joints=names)
+    joints = tuple(_joint_in_sdf_terms(joint) for joint in model.joints)
+    changed = [(a, b) for a, b in zip(model.joints, joints, strict=True) if a != b]
+    damped = [a.name for a, b in changed if (a.damping, a.friction) != (b.damping, b.friction)]
+    unlimited = [a.name for a, b in changed if a.limits != b.limits]
+    texts = {
+        "left out: armature of joints": [joint.name for joint in model.joints if joint.armature],
+        "left out: damping and friction of fixed joints": damped,
+        f"left out: limits of fixed joints, and limits of {UNLIMITED:g} or more": unlimited,
+    }
+    findings += _listed_findings(texts)
+    return replace(model, joints=joints, configurations=()), findings
+
+
+def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
+    """The robot without shapes and frames of the world, which SDF models do not contain."""
+    if not any(_is_world(model, name) for name in model.link_names):
+        return model, []
+    world = model.link(WORLD)
+    frames = [frame.name for frame in model.frames if frame.link == WORLD]
+    shapes = [s.name or "without a name" for s in (*world.visuals, *world.collisions)]
+    bare = replace(world, visuals=(), collisions=())
+    model = replace(
+        model,
+        links=tuple(bare if link is world else link for link in model.links),
+        frames=tuple(frame for frame in model.frames if frame.link != WORLD),
+    )
+    texts = {"left out: shapes of the world": shapes, "left out: frames of the world": frames}
+    return model, _listed_findings(texts)
+
+
+def _joint_in_sdf_terms(joint: Joint) -> Joint:
+    """A joint without armature; without damping, friction and limits if it is fixed."""
+    if joint.is_fixed:
+        joint = replace(joint, damping=0.0, friction=0.0)
+    limits = Limits() if joint.is_fixed else joint.limits
+    bounds = (limits.lower, limits.upper, limits.velocity, limits.effort)
+    lower, upper, velocity, effort = (
+        copysign(inf, bound) if abs(bound) >= UNLIMITED else bound for bound in bounds
+    )
+    limits = Limits(lower=lower, upper=upper, velocity=velocity, effort=effort)
+    return replace(joint, armature=0.0, limits=limits)
+
+
+def _listed_findings(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """A warning for each text whose list of names is not empty."""
+    return [
+        Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts.items() if names
+    ]
 
 
 def _is_world(model: Model, link: str) -> bool:
@@ -155,7 +225,6 @@ def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
 
 
 def _left_out(model: Model) -> list[Finding]:
-    armatures = [joint.name for joint in model.joints if joint.armature]
     massless = [
         link.name
         for link in model.links
@@ -168,13 +237,10 @@ def _left_out(model: Model) -> list[Finding]:
         if shape.material and shape.material.texture
     ]
     texts = {
-        "left out: armature of joints": armatures,
         "left out: textures of links": list(dict.fromkeys(textures)),
         "links without mass, which simulators may reject": massless,
     }
-    return [
-        Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts.items() if names
-    ]
+    return _listed_findings(texts)
 
 
 def _value(parent: Element, tag: str, *numbers: float) -> Element:
@@ -243,9 +309,8 @@ def _write_joint(model: Element, joint: Joint) -> None:
     add(element, "child").text = joint.second
     if joint.kind == "helical":
         _value(element, "screw_thread_pitch", joint.pitch * 2 * pi)
-    if not joint.motion_kind.has_axis:
-        return
-    _write_axis(element, "axis", joint)
+    if joint.motion_kind.has_axis or joint.damping or joint.friction:
+        _write_axis(element, "axis", joint)
     if joint.kind == "universal":
         second, _ = axes_across(joint.axis)
         x, y, z = (float(number) for number in second)  # pyright: ignore[reportArgumentType]
@@ -258,8 +323,8 @@ def _write_axis(joint_element: Element, tag: str, joint: Joint) -> None:
     limits = joint.limits
     if joint.motion_kind.nv == 1:
         limit = add(axis, "limit")
-        _value(limit, "lower", max(limits.lower, -1e16))
-        _value(limit, "upper", min(limits.upper, 1e16))
+        _value(limit, "lower", max(limits.lower, -UNLIMITED))
+        _value(limit, "upper", min(limits.upper, UNLIMITED))
         for name in ("effort", "velocity"):
             if isfinite(getattr(limits, name)):
                 _value(limit, name, getattr(limits, name))

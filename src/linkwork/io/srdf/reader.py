@@ -127,7 +127,6 @@ class _Reader:
     def __init__(self, model: Model, robot: Part) -> None:
         self.model = model
         self.robot = robot
-        self.virtual = {one.name: one for one in self._virtual_joints()}
         visits = list(walk(model, model.default_base))
         self.visits = {visit.link: visit for visit in visits}
         self.child_of = {visit.joint.name: visit.link for visit in visits if visit.joint}
@@ -137,6 +136,7 @@ class _Reader:
             "link": Suggestions(model.link_names),
             "joint": Suggestions(model.joint_names),
         }
+        self.virtual = {one.name: one for one in self._virtual_joints()}
 
     def read(self) -> SRDF:
         """Read the document."""
@@ -183,15 +183,13 @@ class _Reader:
             name, kind, frame, link = (part.required_attribute(a) for a in attributes)
             if kind and kind not in kinds:
                 part.error(f"unknown type {shown(kind)}; {nearest(kind, kinds)}")
-            elif link in self.model.link_names:
+            elif self._has("link", link, part):
                 yield VirtualJoint(
                     name=name,
                     kind=next(known for known in kinds if known == kind),
                     parent_frame=frame,
                     child_link=link,
                 )
-            elif link:
-                part.error(f"no link named {shown(link)}; {nearest(link, self.model.link_names)}")
 
     def _has(self, what: str, name: str, part: Part) -> bool:
         """Whether the model has a link or joint; if not, warn about it the first time."""

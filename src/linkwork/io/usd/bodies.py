@@ -209,11 +209,11 @@ class _Inertias:
         solid = NO_INERTIA
         if not (mass and has_com and has_moments):
             solid = self._solids(mass)
-        if not solid.mass and not mass:
-            if self.colliders or has_moments:
-                file.report.error(body.prim, "the body has no mass, and no shapes with a volume")
-            else:
-                file.report.warning(body.prim, "no mass and no collision shapes; it is massless")
+        if not solid.mass and not mass and self.colliders:
+            file.report.error(body.prim, "the body has no mass, and no shapes with a volume")
+            return NO_INERTIA
+        if not solid.mass and not mass and not has_moments:
+            file.report.warning(body.prim, "no mass and no collision shapes; it is massless")
             return NO_INERTIA
         if not solid.mass and not has_moments:
             text = "no moments of inertia and no collision shapes; the body is a point mass"
@@ -244,14 +244,14 @@ class _Inertias:
         return _scaled(total, mass)
 
     def _solid(self, prim: Prim) -> Inertia:
-        density, own_mass = self._density(prim)
+        density, shape_mass = self._density(prim)
         shape = read_shape(prim, self.body, self.file)
         if shape is None:
             solid = self._mesh_solid(prim, density)
         else:
             assert isinstance(shape.geometry, (Box, Sphere, Cylinder, Capsule))
             solid = moved(solid_primitive(shape.geometry, density), shape.link_H_shape)
-        return _scaled(solid, own_mass) if own_mass and solid.mass else solid
+        return _scaled(solid, shape_mass) if shape_mass and solid.mass else solid
 
     def _density(self, prim: Prim) -> tuple[float, float]:
         """Density [kg/m^3] of a collision shape, and its mass [kg] or 0."""
@@ -262,10 +262,11 @@ class _Inertias:
             UsdPhysics.MassAPI(self.body.prim).GetDensityAttr(),
             *([UsdPhysics.MaterialAPI(material.GetPrim()).GetDensityAttr()] if material else []),
         ]
-        given = next((value for one in attributes if (value := _positive(one))), 0.0)
-        density = given * file.kilograms / file.meters**3 if given else WATER
-        own = 0.0 if prim == self.body.prim else _positive(UsdPhysics.MassAPI(prim).GetMassAttr())
-        return density, own * file.kilograms
+        authored = next((value for one in attributes if (value := _positive(one))), 0.0)
+        density = authored * file.kilograms / file.meters**3 if authored else WATER
+        is_body = prim == self.body.prim  # whose mass is that of all shapes
+        mass = 0.0 if is_body else _positive(UsdPhysics.MassAPI(prim).GetMassAttr())
+        return density, mass * file.kilograms
 
     def _mesh_solid(self, prim: Prim, density: float) -> Inertia:
         """The inertia of a mesh, in the frame of the body."""

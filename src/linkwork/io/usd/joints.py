@@ -245,8 +245,7 @@ def _with_limits(
     prim: Prim, kind: str, axis: Triple, bounds: tuple[float, float], file: UsdFile
 ) -> _Motion | None:
     unit = math.radians(1.0) if kind == "revolute" else file.meters
-    velocity = prim.GetAttribute("physxJoint:maxJointVelocity")
-    speed = velocity.Get() if velocity and velocity.HasAuthoredValue() else inf
+    speed = _number(prim, "physxJoint:maxJointVelocity", inf)
     low, high, fastest = (
         math.copysign(inf, value) if abs(value) >= UNLIMITED else value * unit
         for value in (*bounds, speed)
@@ -300,8 +299,7 @@ def _general_motions(prim: Prim, file: UsdFile) -> list[_Motion]:
 
 def _armature(prim: Prim, kind: str, file: UsdFile) -> float:
     """Rotor inertia, which PhysX adds to the schema."""
-    attribute = prim.GetAttribute("physxJoint:armature")
-    value = float(attribute.Get() or 0.0) if attribute else 0.0
+    value = _number(prim, "physxJoint:armature", 0.0)
     return value * file.kilograms * (file.meters**2 if kind == "revolute" else 1.0)
 
 
@@ -319,6 +317,13 @@ def _report_ignored(prim: Prim, file: UsdFile) -> None:
         is_read = name == "physxJoint:armature" or name.startswith(OTHERS)
         if not is_read and name.rpartition(":")[2] in PASSIVE and _is_nonzero(prim, name):
             file.report.warning(prim, f"left out: {name}")
+
+
+def _number(prim: Prim, name: str, default: float) -> float:
+    """The number of an attribute of an extension; the default if it is not authored."""
+    attribute = prim.GetAttribute(name)
+    value = attribute.Get() if attribute and attribute.HasAuthoredValue() else None
+    return float(value) if isinstance(value, (int, float)) else default
 
 
 def _is_nonzero(prim: Prim, name: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,14 @@ from linkwork.io.meshes import Folders
 from linkwork.io.mjcf.unsupported import left_out_gravity
 from linkwork.io.usd.bodies import Body, read_body, read_link
 from linkwork.io.usd.joints import WORLD, UsdJoint, read_joint
-from linkwork.io.usd.stage import Prim, UsdFile, open_stage
+from linkwork.io.usd.stage import (
+    Prim,
+    UsdFile,
+    check_types,
+    open_stage,
+    schema_types,
+    usd_reason,
+)
 from linkwork.io.xml.source import Reading, Source
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
@@ -45,7 +53,11 @@ def read_usd(
     """
     del mimic, repair
     file = open_stage(source, package_dirs)
-    model = None if file.report.n_errors else _read_model(file, source)
+    model = None
+    try:
+        model = None if file.report.n_errors else _read_model(file, source)
+    except file.pxr.Tf.ErrorException as error:  # such as an invalid transform
+        file.report.error(None, f"USD: {usd_reason(error)}")
     return Reading(None if file.report.n_errors else model, tuple(file.report.findings))
 
 
@@ -54,6 +66,11 @@ def _read_model(file: UsdFile, source: Source) -> Model | None:
     body_prims: list[Prim] = []
     joint_prims: list[Prim] = []
     roots: list[Prim] = []
+    types = schema_types(file.pxr)
+    for prim in file.prims():
+        check_types(prim, types, file.report)
+    if file.report.n_errors:
+        return None
     for prim in file.prims():
         if prim.HasAPI(UsdPhysics.RigidBodyAPI):
             enabled = UsdPhysics.RigidBodyAPI(prim).GetRigidBodyEnabledAttr().Get()
@@ -219,4 +236,7 @@ def _check_gravity(prim: Prim, file: UsdFile) -> None:
     down = np.array([0.0, 0.0, -1.0])
     if direction.any():
         down = file.world_R_stage @ direction / np.linalg.norm(direction)
-    file.report.extend(left_out_gravity((size * down).tolist()))
+    file.report.extend(
+        replace(finding, location=file.report.location)
+        for finding in left_out_gravity((size * down).tolist())
+    )

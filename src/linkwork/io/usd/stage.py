@@ -35,6 +35,16 @@ MODULES = ("Ar", "Gf", "Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade", 
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 MAX_LAYERS = 10_000
 _LINE = re.compile(r":(\d+):\d+: ")
+# Schemas whose attributes are read.
+APPLIED_SCHEMAS = (
+    *("PhysicsRigidBodyAPI", "PhysicsMassAPI", "PhysicsCollisionAPI", "PhysicsMaterialAPI"),
+    "PhysicsLimitAPI",
+)
+PRIM_SCHEMAS = (
+    *("PhysicsScene", "PhysicsRevoluteJoint", "PhysicsPrismaticJoint", "PhysicsSphericalJoint"),
+    *("Cube", "Sphere", "Cylinder", "Capsule", "Mesh"),
+)
+_LIMIT_INSTANCE = re.compile(r"^limit:[^:]*:")
 
 
 @dataclass(slots=True)
@@ -135,7 +145,7 @@ def open_stage(source: Source, package_dirs: Folders = ()) -> UsdFile:
         stage = None if report.n_errors else pxr.Usd.Stage.Open(layer)
         del layers  # they stay open until the stage uses them
     except pxr.Tf.ErrorException as error:
-        reason = _reason(error)
+        reason = usd_reason(error)
         line = _LINE.search(reason)
         text, where = f"USD: {reason}", int(line[1]) if line else 0
         raise source_parse_error(source.name, text, where) from None
@@ -198,8 +208,11 @@ def _check_layers(pxr: Any, root: Any, folders: tuple[str, ...], report: UsdRepo
             if not asset or identifier in seen:  # empty: a reference to the same layer
                 continue
             seen.add(identifier)
-            resolved = str(pxr.Ar.GetResolver().Resolve(identifier))
-            if not resolved:
+            file, _ = pxr.Sdf.Layer.SplitIdentifier(identifier)  # without arguments of the format
+            resolved = str(pxr.Ar.GetResolver().Resolve(file))
+            if pxr.Sdf.VariableExpression.IsExpression(asset):
+                report.error(None, f"the path {asset!r} is an expression; write the path itself")
+            elif not resolved:
                 report.warning(None, f"left out: the file {asset!r}, which was not found")
             elif not _is_allowed(resolved, folders):
                 text = f"the file {asset!r} is outside of {listed(folders) or 'all folders'}"
@@ -218,14 +231,57 @@ def _is_allowed(file: str, folders: tuple[str, ...]) -> bool:
     return any(path.is_relative_to(Path(folder).resolve()) for folder in folders)
 
 
-def _reason(error: Exception) -> str:
+def usd_reason(error: Exception) -> str:
     """The messages of an exception of USD, without its positions in the source code of USD."""
     lines = [line.strip() for line in str(error).splitlines()]
     parts = [line.split(" : ", 1)[-1].strip("'") for line in lines if line.startswith("Error in")]
     return clipped("; ".join(parts) or " ".join(str(error).split()), 400)
 
 
-# Numbers of prims.
+# Types and numbers of attributes.
+
+
+def schema_types(pxr: Any) -> dict[str, Any]:
+    """The types of the attributes that the reader uses, by name."""
+    registry = pxr.Usd.SchemaRegistry()
+    definitions = [
+        *(registry.FindAppliedAPIPrimDefinition(name) for name in APPLIED_SCHEMAS),
+        *(registry.FindConcretePrimDefinition(name) for name in PRIM_SCHEMAS),
+    ]
+    return {
+        name: spec.typeName
+        for definition in definitions
+        for name in definition.GetPropertyNames()
+        if (spec := definition.GetSchemaAttributeSpec(name))
+    }
+
+
+def check_types(prim: Prim, types: dict[str, Any], report: UsdReport) -> None:
+    """Report attributes whose values in the file do not have the type of the schema."""
+    for attribute in prim.GetAuthoredAttributes():
+        name = _LIMIT_INSTANCE.sub("limit:__INSTANCE_NAME__:", attribute.GetName())
+        expected, value = types.get(name), attribute.Get()
+        if expected is not None and value is not None and not _has_type(value, expected):
+            text = f"{attribute.GetName()}: expected a value of type {expected}"
+            is_unknown = type(value).__name__ == "UnregisteredValue"
+            other = "an unknown type" if is_unknown else clipped(str(value), 60)
+            report.error(prim, f"{text}, got {other}")
+
+
+def _has_type(value: Any, expected: Any) -> bool:
+    """Whether a value can be used as one of this type; the precision may differ."""
+    is_array = expected.isArray and hasattr(value, "__len__") and not isinstance(value, str)
+    form = _form(expected.scalarType.defaultValue)
+    return all(_form(one) == form for one in (value[:1] if is_array else [value]))
+
+
+def _form(value: Any) -> object:
+    """What a value is: a number, a vector, a quaternion or a text."""
+    if hasattr(value, "GetReal"):
+        return "quaternion"
+    is_number = isinstance(value, (bool, int, float))
+    is_vector = hasattr(value, "__len__") and not isinstance(value, str)
+    return np.shape(value) if is_number or is_vector else type(value).__name__
 
 
 def rotation_and_scale(matrix: Array) -> tuple[Array, Array] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 _UNDEFINED_PREFIX = "NS_ERR_UNDEFINED_NAMESPACE"
-_DOUBLE_HYPHEN = "ERR_HYPHEN_IN_COMMENT"
+_DECLARATION = re.compile(r"\s*<\?xml\s.*?\?>", re.DOTALL)
 _START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _COMMENT = re.compile(r"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
@@ -105,11 +106,12 @@ def _parse(source: Source) -> tuple[Element, list[Finding]]:
         return etree.fromstring(data, strict), []
     except etree.XMLSyntaxError as error:
         entries = [e for e in strict.error_log if e.type_name != _UNDEFINED_PREFIX]
-        if entries and entries[0].type_name == _DOUBLE_HYPHEN:
-            text = "'--' inside a comment, which XML does not allow; the comment is ignored"
-            finding = Finding("warning", "", text, SourceLocation(source.name, entries[0].line))
-            root, findings = _parse(replace(source, text=_without_comments(source.text)))
-            return root, [finding, *findings]
+        repair = _REPAIRS.get(entries[0].type_name) if entries else None
+        repaired = repair.apply(source.text) if repair else source.text
+        if repair and repaired != source.text:
+            location = SourceLocation(source.name, entries[0].line)
+            root, findings = _parse(replace(source, text=repaired))
+            return root, [Finding("warning", "", repair.message, location), *findings]
         if entries or not len(strict.error_log):
             raise _syntax_error(source, entries[0] if entries else error) from None
         text = "a namespace prefix is used but never declared"
@@ -125,6 +127,34 @@ def _without_comments(text: str) -> str:
         return match.group() if comment is None else "<!--" + _NOT_NEWLINE.sub(" ", comment) + "-->"
 
     return _COMMENT.sub(blank, text)
+
+
+def _without_declaration(text: str) -> str:
+    """Replace the declaration by blanks, so that lines stay the same."""
+    match = _DECLARATION.match(text)
+    return _NOT_NEWLINE.sub(" ", match.group()) + text[match.end() :] if match else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Repair:
+    """A change of a document that other parsers accept, and the warning about it."""
+
+    message: str
+    apply: Callable[[str], str]
+
+
+_REPAIRS = {  # by the name of the error in libxml2
+    "ERR_HYPHEN_IN_COMMENT": _Repair(
+        "'--' inside a comment, which XML does not allow; the comment is ignored",
+        _without_comments,
+    ),
+    "ERR_RESERVED_XML_NAME": _Repair(
+        "white space before the XML declaration, which XML does not allow", _without_declaration
+    ),
+    "ERR_UNKNOWN_VERSION": _Repair(
+        "unknown version in the XML declaration; read as XML 1.0", _without_declaration
+    ),
+}
 
 
 def _syntax_error(source: Source, error: Any) -> ParseError:
