@@ -43,7 +43,7 @@ LEAST_GROWTH = 1.15  # of the tolerance, if a link needs more shapes than allowe
 MOST_CAPSULES = 8  # of a link, unless the caller decides
 DIRECTIONS = 64  # in which outer points are looked for
 AXIS_SAMPLES = 100  # along a capsule, to bound how far it protrudes
-VOLUME_POINTS = 20_000  # at random, to measure volumes
+VOLUME_POINTS = 5_000  # at random, to measure volumes
 MOST_PRODUCTS = 20_000_000  # of such points and triangles
 
 
@@ -240,7 +240,7 @@ class _Cover:
         inside_new = np.zeros(count, dtype=bool)
         for (start, end), radius in zip(self.segments, self.radii, strict=True):
             inside_new |= _to_segment(points, start, end) <= radius
-        inside_old = self.target.depth(points[inside_new]) > 0
+        inside_old = self.target.contains(points[inside_new])
         n_old = int(inside_old.sum())
         return float(len(inside_old) - n_old) / n_old if n_old else None
 
