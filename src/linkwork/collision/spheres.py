@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, TypeAlias, get_args
@@ -39,6 +39,7 @@ from linkwork.model.table import Table, as_text
 
 CoverShapes: TypeAlias = Literal["spheres", "capsules"]
 
+TOLERANCE = 0.02  # by default [m]
 LEAST_GROWTH = 1.15  # of the tolerance, if a link needs more shapes than allowed
 MOST_CAPSULES = 8  # of a link, unless the caller decides
 DIRECTIONS = 64  # in which outer points are looked for
@@ -64,6 +65,7 @@ class Spherization:
     """The result of `spherize`; it prints as a table."""
 
     model: Model  # with spheres or capsules as collision shapes
+    original: Model  # with the shapes that these cover
     links: tuple[LinkCover, ...]  # the links that have collision shapes, in the order of the model
 
     @property
@@ -91,7 +93,7 @@ class Spherization:
 def spherize(
     model: Model,
     *,
-    tolerance: float = 0.02,
+    tolerance: float = TOLERANCE,
     max_spheres: int | None = None,
     shapes: CoverShapes = "spheres",
 ) -> Spherization:
@@ -132,7 +134,22 @@ def spherize(
             links.append(replace(link, collisions=cover.shapes))
         else:
             links.append(link)
-    return Spherization(model=replace(model, links=tuple(links)), links=tuple(covers.values()))
+    covered = replace(model, links=tuple(links))
+    return Spherization(model=covered, original=model, links=tuple(covers.values()))
+
+
+def refined(cover: Spherization, names: Iterable[str], tolerance: float) -> Spherization:
+    """The same with other spheres for some links, which protrude by no more than a tolerance."""
+    chosen, original = set(names), cover.original
+    bare = [x if x.name in chosen else replace(x, collisions=()) for x in original.links]
+    new = spherize(replace(original, links=tuple(bare)), tolerance=tolerance)
+    links = [new.model.link(x.name) if x.name in chosen else x for x in cover.model.links]
+    reports = {one.link: one for one in new.links}
+    return Spherization(
+        model=replace(cover.model, links=tuple(links)),
+        original=original,
+        links=tuple(reports.get(one.link, one) for one in cover.links),
+    )
 
 
 def _check_arguments(model: object, tolerance: object, max_spheres: object, shapes: object) -> None:
