@@ -209,7 +209,7 @@ def test_wrong_arguments_are_rejected(robot, changes, error):
 
 def test_robots_that_cannot_be_planned_for_are_reported():
     box = [lw.Shape(lw.Box((0.1, 0.1, 0.1)))]
-    with pytest.raises(lw.ArgumentError, match="spherize"):
+    with pytest.raises(lw.ArgumentError, match="shapes='spheres'"):
         lw.plan(lw.CollisionModel(arm(last=box), floating=False, pairs=[]), UP, UP)
     with pytest.raises(lw.ArgumentError, match="floating=False"):
         lw.plan(lw.CollisionModel(arm(), "pedestal", pairs=[]), UP, UP)

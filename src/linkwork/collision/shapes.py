@@ -20,7 +20,7 @@ Solid: TypeAlias = Ball | Rod | Block | Drum
 OBSTACLES = {"spheres": Ball, "capsules": Rod, "boxes": Block, "half_spaces": HalfSpace}
 
 # What messages suggest where a distance has no closed form.
-CLOSED_FORMS = "cover the robot with spheres: lw.CollisionModel(lw.spherize(model).model)"
+CLOSED_FORMS = "cover the robot with spheres: lw.CollisionModel(model, shapes='spheres')"
 
 
 @dataclass(frozen=True)
