@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
 
 NEAREST_SPHERES = f"{COLLISION}nearest_spheres"  # a quantity of robots that consist of spheres
+_TRUE, _FALSE = np.bool_(True), np.bool_(False)
 Pairs: TypeAlias = Literal["all", "srdf"] | Iterable[tuple[str, str]]
 
 
@@ -287,7 +288,10 @@ class CollisionModel(KinDynCore):
 
             return configurations_collide(self, q, as_obstacles(obstacles), threads)
         if parameters is None and threads is None:
-            return self._overlap(q) > 0.5  # pyright: ignore[reportReturnType] - a bool for one row
+            overlap = self._overlap(q)
+            if type(overlap) is np.ndarray and not overlap.ndim:  # a comparison takes longer
+                return _TRUE if float(overlap) > 0.5 else _FALSE  # pyright: ignore[reportReturnType]
+            return overlap > 0.5
         options = options_of_call(parameters=parameters, threads=threads)
         return np.asarray(self._overlap(q, **options)) > 0.5
 
