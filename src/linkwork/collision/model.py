@@ -29,7 +29,7 @@ from linkwork.collision.shapes import (
 from linkwork.collision.to_obstacles import DISTANCES_TO
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
-from linkwork.errors import ArgumentError, ShapeError, shown
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.io.srdf.reader import load_srdf
 from linkwork.kindyn.core import KinDynCore, options_of_call
 from linkwork.kindyn.inputs import INPUTS
@@ -238,7 +238,7 @@ class CollisionModel(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(...) the smallest distance of all pairs [m]."""
+        """(...) the smallest distance of all pairs [m]; infinite without pairs."""
         ...
 
     @quantity(algorithms.smooth_minimum_distance, shape=(), prefix=COLLISION, has_body=True)
@@ -260,6 +260,8 @@ class CollisionModel(KinDynCore):
             width: (...) over which distances are blended [m].
             parameters, out, threads: as of every function.
         """
+        if isinstance(width, (int, float)) and not width > 0:
+            raise ValueRangeError(f"width: expected a length above 0 [m], got {width}")
         options = options_of_call(parameters=parameters, out=out, threads=threads)
         kernel = self._of(COLLISION + "smooth_minimum_distance")
         return kernel(q, self._number(width), **options)

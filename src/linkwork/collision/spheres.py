@@ -196,7 +196,8 @@ def _read_solids(model: Model, *, divide: bool) -> dict[str, list[Solid]]:
 
 def _not_found(mesh: Mesh) -> str:
     hint = "load the robot with package_dirs=..."
-    return f"mesh {mesh.filename!r} not found; searched {listed(list(mesh.searched))}; {hint}"
+    searched = f"; searched {listed(list(mesh.searched))}" if mesh.searched else ""
+    return f"mesh {mesh.filename!r} not found{searched}; {hint}"
 
 
 class _Cover:
