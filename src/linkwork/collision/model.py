@@ -395,13 +395,13 @@ class CollisionModel(KinDynCore):
         if compiled:
             blocks = in_blocks(rows)
             kernel = self._of(DISTANCES_TO[kind] + suffix)
-            found = kernel(q[..., None, :], blocks.astype(self.dtype), threads=threads)
+            results = kernel(q[..., None, :], blocks.astype(self.dtype), threads=threads)
             n_filled = blocks.shape[-3] * blocks.shape[-2]
-            found = np.asarray(found).reshape(*batch, n_filled, len(compiled), width)
+            results = np.asarray(results).reshape(*batch, n_filled, len(compiled), width)
             if len(compiled) == len(links):
-                return found[..., :n, :, :]
+                return results[..., :n, :, :]
             columns = [links.index(link) for link in compiled]
-            values[..., columns, :] = found[..., :n, :, :]
+            values[..., columns, :] = results[..., :n, :, :]
         for column, link in enumerate(links):
             if link not in compiled:
                 exact = self._exact.distances_to(link, q, kind, rows, jacobian=bool(suffix))

@@ -50,8 +50,8 @@ class Obstacles:
         half_spaces: ArrayLike = (),
         point_radius: float = 0.0,
     ) -> None:
-        given = dict(zip(WIDTHS, (spheres, points, capsules, boxes, half_spaces), strict=True))
-        for name, value in given.items():
+        arrays = dict(zip(WIDTHS, (spheres, points, capsules, boxes, half_spaces), strict=True))
+        for name, value in arrays.items():
             object.__setattr__(self, name, _rows(name, value))
         if not (np.isfinite(point_radius) and point_radius >= 0):
             raise ValueRangeError(f"point_radius: expected at least 0, got {shown(point_radius)}")

@@ -18,6 +18,7 @@ from linkwork.collision.cover import (
     solid_of,
     target_of,
 )
+from linkwork.collision.shapes import axes_along
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
@@ -285,16 +286,8 @@ def _shape(start: Array, end: Array, radius: float) -> Shape:
     if length == 0.0:
         return Shape(Sphere(radius), Pose(xyz=tuple(middle.tolist())))
     pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = _axes_along(along / length), middle
+    pose[:3, :3], pose[:3, 3] = axes_along(along / length), middle
     return Shape(Capsule(radius, length), as_pose(pose))
-
-
-def _axes_along(axis: Array) -> Array:
-    """(3, 3) a rotation whose z axis is a unit vector."""
-    helper = np.eye(3)[np.abs(axis).argmin()]
-    x = np.cross(helper, axis)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(axis, x), axis], axis=-1)
 
 
 # Capsules: one around everything; the worst is split in two until the tolerance is met.
@@ -355,7 +348,7 @@ def _capsule(target: Target, indices: Array) -> _Fit:
 def _capsule_along(
     target: Target, indices: Array, points: Array, around: Array, axis: Array
 ) -> _Fit:
-    frame = _axes_along(axis)
+    frame = axes_along(axis)
     local = points @ frame
     across = _circle_center(local[:, :2], around)
     radial = np.linalg.norm(local[:, :2] - across, axis=1)
