@@ -167,7 +167,7 @@ def pairs_by_shapes(
     seems_constant, is_constant = (x.all(axis=0) for x in overlaps)
     if is_refined:
         is_constant = seems_constant
-    kept = tuple(pair for pair, always in zip(pairs, is_constant, strict=True) if not always)
+    kept = tuple(pairs[k] for k in np.flatnonzero(~is_constant))
     doubtful = [pairs[k] for k in np.flatnonzero(seems_constant & ~is_constant)]
     if doubtful:
         a, b = doubtful[0]
