@@ -603,7 +603,7 @@ def _improved(candidates: Candidates, chosen: list[int], rng: np.random.Generato
         uncovered = np.flatnonzero(rest == 0)
         useful = _nearest_rows(centers, centers[removed].mean(axis=0), removed)
         noise = weights[uncovered] * rng.uniform(0.5, 1.5, len(uncovered))
-        new = [int(useful[k]) for k in _greedy(covers[np.ix_(useful, uncovered)], noise)]
+        new = [int(useful[k]) for k in _greedy(covers[useful][:, uncovered], noise)]
         attempt = [*(index for index in chosen if index not in set(removed)), *new]
         near = [*(index for index in near if index not in set(removed)), *new]
         rest += covers[new].sum(axis=0, dtype=np.int32)
