@@ -141,6 +141,8 @@ def refined_spheres(kd: KinDyn, pairs: LinkPairs) -> Spherization:
     for _ in range(REFINEMENTS if pairs else 0):
         overlaps = overlaps_of(kd, cover, pairs)
         undecided = (overlaps.spheres & ~overlaps.shapes).mean(axis=0) > MOST_UNDECIDED
+        # a pair is omitted only if its shapes always overlap: not while that is open
+        undecided |= overlaps.spheres.all(axis=0) & ~overlaps.shapes.all(axis=0)
         if not undecided.any():
             break
         tolerance /= 2
