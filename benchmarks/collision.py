@@ -1,8 +1,12 @@
 """Collisions and motion planning of panda made of spheres, against Pinocchio and VAMP's figures.
 
 With the environment variable VAMP_RESOURCES, the folder `resources` of VAMP's source distribution,
-the robot and the problems are VAMP's (the MotionBenchMaker problems of its paper). Otherwise the
-robot is spherized by linkwork, and the problems are random ones of the same kind.
+the robot and the problems are VAMP's (the MotionBenchMaker problems of its paper), and the problems
+of its ur5 and fetch are solved, too. Otherwise the robot is spherized by linkwork, and the problems
+are random ones of the same kind.
+
+Every path is verified by Pinocchio and coal, at configurations that are nearer to each other than
+those that the planner tests.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import tarfile
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,11 +32,13 @@ from robots import CASES, load_quietly, model_of
 
 PANDA = next(case for case in CASES if case.name == "panda")
 JOINTS = [f"panda_joint{k}" for k in range(1, 8)]
+VAMP_ROBOTS = ("panda", "ur5", "fetch")
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 ROWS, PROBLEMS, REPEATS = 4096, 100, 5
 MOST_WORLDS = 200  # random worlds of a group
 FASTER_THAN_PINOCCHIO = 20.0
 DEEPEST = 0.02  # [m] overlap between two configurations that were tested
+FINE = 1.0 / 128.0  # distance of configurations at which paths are verified
 PUBLISHED, FACTOR = 35.0, 3.0  # VAMP's median [us], and what linkwork may take times that
 
 
@@ -49,12 +56,18 @@ def collision(patience: Patience, n_problems: int = PROBLEMS) -> Section:
     section = Section("Collisions and motion planning")
     _configurations(section, patience)
     _planning(section, n_problems)
+    if _resources() is not None:
+        _success_rates(section, n_problems)
     return section
 
 
 def _resources() -> Path | None:
+    return _vamp_folder("panda")
+
+
+def _vamp_folder(robot: str) -> Path | None:
     folder = os.environ.get("VAMP_RESOURCES")
-    return Path(folder) / "panda" if folder else None
+    return Path(folder) / robot if folder else None
 
 
 @cache
@@ -106,18 +119,87 @@ def _pinocchio(panda: lw.CollisionModel, q: Array) -> dict[str, Task]:
     """The same spheres and pairs in Pinocchio."""
     import pinocchio as pin
 
-    text = lw.dump_urdf(panda.model)
+    model, shapes = _pinocchio_model(panda)
+    data, shape_data = model.createData(), shapes.createData()
+    call = pin.computeCollisions
+    return {"Pinocchio": Task(call, (model, data, shapes, shape_data, q, True))}
+
+
+def _pinocchio_model(robot: lw.CollisionModel) -> tuple[Any, Any]:
+    """A robot of spheres in Pinocchio: the model, and the shapes with the pairs of links."""
+    import pinocchio as pin
+
+    text = lw.dump_urdf(robot.model)
     model = pin.buildModelFromXML(text)
     shapes = pin.buildGeomFromUrdfString(model, text, pin.GeometryType.COLLISION)
     links = [shape.name.rpartition("_")[0] for shape in shapes.geometryObjects]
-    pairs = {frozenset(pair) for pair in panda.pairs}
+    pairs = {frozenset(pair) for pair in robot.pairs}
     for i, a in enumerate(links):
         for j, b in enumerate(links[:i]):
             if frozenset((a, b)) in pairs:
                 shapes.addCollisionPair(pin.CollisionPair(i, j))
-    data, shape_data = model.createData(), shapes.createData()
-    call = pin.computeCollisions
-    return {"Pinocchio": Task(call, (model, data, shapes, shape_data, q, True))}
+    return model, shapes
+
+
+def _overlaps(robot: lw.CollisionModel, path: Array, obstacles: lw.Obstacles) -> Array:
+    """(2,) whether a path overlaps anything, and whether by more than DEEPEST: by coal."""
+    import coal
+    import pinocchio as pin
+
+    model, shapes = _pinocchio_model(robot)
+    n = len(shapes.geometryObjects)
+    solids = [(coal.Sphere(r[3]), np.eye(3), r[:3]) for r in obstacles.spheres]
+    solids += [(coal.Box(*r[7:]), quat.to_rotation(r[3:7]), r[:3]) for r in obstacles.boxes]
+    for row in obstacles.capsules:
+        axis = row[3:6] - row[:3]
+        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), axis).matrix()
+        solid = coal.Capsule(row[6], float(np.linalg.norm(axis)))
+        solids.append((solid, turn, 0.5 * (row[:3] + row[3:6])))
+    for k, (solid, R, p) in enumerate(solids):
+        place = pin.SE3(np.asarray(R, float), np.asarray(p, float))
+        added = shapes.addGeometryObject(pin.GeometryObject(f"obstacle {k}", 0, place, solid))
+        for i in range(n):
+            shapes.addCollisionPair(pin.CollisionPair(i, added))
+    q = np.concatenate([_between(a, b) for a, b in pairwise(path)])
+    data = model.createData()
+    results: list[bool] = []
+    for margin in (0.0, -DEEPEST):
+        shape_data = shapes.createData()
+        for request in shape_data.collisionRequests:
+            request.security_margin = margin
+        results.append(
+            any(pin.computeCollisions(model, data, shapes, shape_data, x, True) for x in q)
+        )
+        if not results[0]:
+            return np.array([False, False])
+    return np.array(results)
+
+
+def _between(a: Array, b: Array) -> Array:
+    n = int(np.ceil(np.linalg.norm(b - a) / FINE)) + 1
+    return a + np.linspace(0.0, 1.0, n)[:, None] * (b - a)
+
+
+def _success_rates(section: Section, n_problems: int) -> None:
+    """VAMP's problems for several robots, with the pairs of their SRDF files."""
+    columns = ("problems", "ends valid", "solved", "overlap between tests", f"> {DEEPEST} m")
+    table = section.table("Planning, VAMP's robots; paths verified by coal", "", *columns)
+    for name in VAMP_ROBOTS:
+        folder = _vamp_folder(name)
+        assert folder is not None
+        model = load_quietly(folder / f"{name}_spherized.urdf")
+        robot = lw.CollisionModel(model, floating=False, pairs="srdf", srdf=folder / f"{name}.srdf")
+        counts = np.zeros(5, dtype=int)
+        for problem in _problems_of(folder / "problems.tar.bz2", n_problems, list(robot.layout.q)):
+            _, start, goal, obstacles = problem
+            plan = lw.plan(robot, start, goal, obstacles, resolution=1.0 / 32.0)
+            is_valid = "collision" not in plan.reason and "limits" not in plan.reason
+            counts[:3] += [1, is_valid, bool(plan)]
+            if plan.path is not None:
+                counts[3:] += _overlaps(robot, plan.path, obstacles)
+        table.add(name, *counts.tolist())
+        section.check(f"{name}: problems solved", counts[2] / max(counts[1], 1), 0.99)
+        section.check(f"{name}: paths with overlaps", float(counts[4]), 0.0, at_most=True)
 
 
 def _planning(section: Section, n_problems: int) -> None:
@@ -196,7 +278,9 @@ def _least(
 
 def _problems(n: int) -> Iterator[Problem]:
     folder = _resources()
-    return _random_problems(n) if folder is None else _problems_of(folder / "problems.tar.bz2", n)
+    if folder is None:
+        return _random_problems(n)
+    return _problems_of(folder / "problems.tar.bz2", n, JOINTS)
 
 
 # Random problems: reach into a shelf, onto a table, into a cage.
@@ -263,7 +347,7 @@ def _random_problems(n: int) -> Iterator[Problem]:
 # VAMP's problems: scenes and requests of MoveIt.
 
 
-def _problems_of(path: Path, n: int) -> Iterator[Problem]:
+def _problems_of(path: Path, n: int, joints: Sequence[str]) -> Iterator[Problem]:
     import yaml
 
     parts: dict[tuple[str, int], dict[str, Any]] = {}
@@ -283,7 +367,7 @@ def _problems_of(path: Path, n: int) -> Iterator[Problem]:
         constraints = request["goal_constraints"][0]["joint_constraints"]
         start = dict(zip(state["name"], state["position"], strict=True))
         goal = {one["joint_name"]: one["position"] for one in constraints}
-        ends = [np.array([values[name] for name in JOINTS], float) for values in (start, goal)]
+        ends = [np.array([values[name] for name in joints], float) for values in (start, goal)]
         yield Problem(group, *ends, _obstacles(part["scene"], is_box=group.startswith("box")))
 
 

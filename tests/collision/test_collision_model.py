@@ -299,3 +299,25 @@ def test_a_robot_of_spheres_is_nearer_by_at_most_its_protrusion():
     gap = exact.distances(q)[apart, 0] - spheres.distances(q)[apart, 0]
     assert gap.min() > -1e-9
     assert gap.max() < protrusion + 1e-9
+
+
+def test_a_robot_without_pairs_has_an_infinite_distance():
+    b = lw.ModelBuilder("pair")
+    for name in ("a", "b"):
+        inertia = lw.solid_box(1.0, (0.1, 0.1, 0.1))
+        b.add_link(name, inertia=inertia, collisions=[lw.Shape(lw.Sphere(0.1))])
+    b.add_joint("j", "revolute", "a", "b")
+    robot = lw.CollisionModel(b.build(), floating=False)
+    assert robot.pairs == ()
+    q = np.zeros((3, 1))
+    assert robot.distances(q).shape == (3, 0)
+    np.testing.assert_array_equal(robot.minimum_distance(q), np.full(3, np.inf))
+    np.testing.assert_array_equal(robot.smooth_minimum_distance(q), np.full(3, np.inf))
+    assert not robot.in_collision(q).any()
+    world = [lw.Shape(lw.Sphere(0.1))]
+    for one in (robot.in_collision(q[0]), robot.in_collision(q[0], obstacles=world)):
+        assert type(one) is np.bool_
+    with pytest.raises(lw.ValueRangeError, match="width"):
+        robot.smooth_minimum_distance(q, 0.0)
+    with pytest.raises(lw.ShapeError, match="do not broadcast"):
+        robot.check_edges(np.zeros((2, 1)), np.zeros((3, 1)))

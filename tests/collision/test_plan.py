@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.support.collision import collides_by_coal
 from tests.support.sphere_robots import arm, between, clearance
 
 import linkwork as lw
@@ -209,7 +210,7 @@ def test_wrong_arguments_are_rejected(robot, changes, error):
 
 def test_robots_that_cannot_be_planned_for_are_reported():
     box = [lw.Shape(lw.Box((0.1, 0.1, 0.1)))]
-    with pytest.raises(lw.ArgumentError, match="spherize"):
+    with pytest.raises(lw.ArgumentError, match="shapes='spheres'"):
         lw.plan(lw.CollisionModel(arm(last=box), floating=False, pairs=[]), UP, UP)
     with pytest.raises(lw.ArgumentError, match="floating=False"):
         lw.plan(lw.CollisionModel(arm(), "pedestal", pairs=[]), UP, UP)
@@ -244,3 +245,16 @@ def test_a_search_can_be_interrupted(robot):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_paths_are_free_by_pinocchio_and_coal(robot):
+    ends = np.array([UP, THROUGH])
+    assert not collides_by_coal(robot, WINDOW, ends)
+    straight = between(UP[None], THROUGH[None], 50).reshape(-1, 4)
+    assert collides_by_coal(robot, WINDOW, straight)
+    margin = 0.5 * RESOLUTION * LEVER  # how far a point moves between two tested configurations
+    for seed in range(5):
+        settings = {"resolution": RESOLUTION, "margin": margin, "seed": seed}
+        path = lw.plan(robot, UP, THROUGH, WINDOW, **settings).path
+        q = between(path[:-1], path[1:], 100).reshape(-1, 4)
+        assert not collides_by_coal(robot, WINDOW, q)

@@ -221,11 +221,11 @@ def test_invalid_arguments_are_rejected(kd, robot):
         (lambda: lw.ik(kd, target, obstacles=rod), lw.ArgumentError, "avoid="),
         (lambda: lw.ik(kd, target, avoid=kd), lw.ArgumentError, "CollisionModel.*KinDyn"),
         (lambda: lw.ik(kd, target, avoid=other), lw.ArgumentError, "base"),
-        (lambda: lw.ik(kd, target, avoid=boxed), lw.ArgumentError, "closed form.*lw.spherize"),
+        (lambda: lw.ik(kd, target, avoid=boxed), lw.ArgumentError, "closed form.*spheres"),
         (
             lambda: lw.ik(kd, target, avoid=drum, obstacles=rod),
             lw.ArgumentError,
-            "'l2'.*capsules.*lw.spherize",
+            "'l2'.*capsules.*spheres",
         ),
         (lambda: lw.ik(kd, target, avoid=robot, margin=-1.0), lw.ValueRangeError, "margin.*-1"),
         (

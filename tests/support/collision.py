@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import coal
+import numpy as np
+import pinocchio as pin
 
 import linkwork as lw
 
@@ -68,3 +70,46 @@ def link_distance(kd, pair, q):
         for link in pair
     ]
     return min(coal_distance(*a, *b)[0] for a in placed[0] for b in placed[1])
+
+
+def collides_by_coal(robot, obstacles, configurations, margin=0.0):
+    """Whether a robot of spheres collides in any configuration, by Pinocchio and coal.
+
+    Pairs nearer than the margin [m] count as colliding.
+    """
+    text = lw.dump_urdf(robot.model)
+    model = pin.buildModelFromXML(text)
+    shapes = pin.buildGeomFromUrdfString(model, text, pin.GeometryType.COLLISION)
+    links = [shape.name.rpartition("_")[0] for shape in shapes.geometryObjects]
+    pairs = {frozenset(pair) for pair in robot.pairs}
+    for i, a in enumerate(links):
+        for j, b in enumerate(links[:i]):
+            if frozenset((a, b)) in pairs:
+                shapes.addCollisionPair(pin.CollisionPair(i, j))
+    for k, row in enumerate(obstacles.boxes):
+        place = pin.SE3(pin.Quaternion(*row[3:7]).matrix(), row[:3])
+        added = shapes.addGeometryObject(
+            pin.GeometryObject(f"box {k}", 0, place, coal.Box(*row[7:]))
+        )
+        for i in range(len(links)):
+            shapes.addCollisionPair(pin.CollisionPair(i, added))
+    data, shape_data = model.createData(), shapes.createData()
+    for request in shape_data.collisionRequests:
+        request.security_margin = margin
+    return any(
+        pin.computeCollisions(model, data, shapes, shape_data, x, True)
+        for x in (_in_pinocchio(robot, model, q) for q in configurations)
+    )
+
+
+def _in_pinocchio(robot, model, q):
+    """A configuration of revolute and prismatic joints; those without limits have cos and sin."""
+    x = pin.neutral(model)
+    for name, joint in zip(model.names[1:], model.joints[1:], strict=True):
+        mimic = robot.model.joint(name).mimic
+        (value,) = q[robot.layout.q[mimic.joint if mimic else name]]
+        value = mimic.multiplier * value + mimic.offset if mimic else value
+        x[joint.idx_q : joint.idx_q + joint.nq] = (
+            [np.cos(value), np.sin(value)] if joint.nq == 2 else [value]
+        )
+    return x

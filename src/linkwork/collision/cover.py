@@ -31,9 +31,10 @@ PART_CELLS = 6000  # cells and points that are searched at once
 MOST_POINTS = 6000  # of the grid in the box around a link
 MOST_CANDIDATES = 1000
 PASSES = 4  # with more candidates each
-ROUNDS = 40  # of the search for fewer balls, at most in each pass
+ROUNDS = 30  # of the search for fewer balls, at most in each pass
 ROUNDS_PER_BALL = 8
 NEIGHBORS = 6  # at most: balls that are replaced at once
+NEAR_CANDIDATES = 250  # that may replace them
 CHUNK = 200_000  # elements of a temporary array, which then stay in the cache
 SLACK = 1e-9  # relative: radii are enlarged by this, so that rounding does not uncover a cell
 MERGED = 1e-7  # vertices of a mesh that are nearer, relative to its size, are one
@@ -69,8 +70,7 @@ class Solid:
     def depth(self, points: Array) -> Array:
         """(n,) depth of points, negative outside; of the shape itself, not of its triangles."""
         if isinstance(self.geometry, Mesh):
-            assert self.surface is not None
-            return mesh_depth(self.surface.vertices[self.surface.faces], self.caps, points)
+            return mesh_depth(self._closed_triangles, points)
         R, p = self.link_H_shape[:3, :3], self.link_H_shape[:3, 3]
         x = (points - p) @ R
         if isinstance(self.geometry, Box):
@@ -85,6 +85,18 @@ class Solid:
             return radius - np.linalg.norm(x, axis=-1)
         beyond = np.linalg.norm(np.maximum(outside, 0.0), axis=-1)
         return -(beyond + np.minimum(outside.max(axis=-1), 0.0))
+
+    def contains(self, points: Array) -> Array:
+        """(n,) whether points are inside."""
+        if isinstance(self.geometry, Mesh):
+            return _inside(self._closed_triangles, points)
+        return self.depth(points) > 0
+
+    @property
+    def _closed_triangles(self) -> Array:
+        """(t, 3, 3) triangles of a mesh and the caps on its holes."""
+        assert self.surface is not None
+        return np.concatenate([self.surface.vertices[self.surface.faces], self.caps])
 
     def cells(self, edge: float) -> tuple[Array, Array, Array]:
         """(m, 8, 3) points of the cells, (m,) radii around them, (m,) areas."""
@@ -152,6 +164,10 @@ class Target:
         """(n,) at least the depth of points in the union of the shapes."""
         return np.max([solid.depth(points) for solid in self.solids], axis=0)
 
+    def contains(self, points: Array) -> Array:
+        """(n,) whether points are inside one of the shapes."""
+        return np.any([solid.contains(points) for solid in self.solids], axis=0)
+
     @property
     def weights(self) -> Array:
         """(m + n,) of the cells, and of the points of the grid; none is zero."""
@@ -159,18 +175,28 @@ class Target:
         return np.maximum(weights, LEAST_WEIGHT * weights.max(initial=1e-30))
 
     def farthest(self, centers: Array) -> Array:
-        """(m + n, k) radius of a ball about each center that contains a cell or a point."""
+        """(k, m + n) radius of a ball about each center that contains a cell or a point.
+
+        In single precision: it decides which balls are chosen, not how large they are in the end.
+        """
         m = len(self.corners)
-        far = np.empty((m + len(self.points), len(centers)))
-        rows = max(1, CHUNK // max(len(centers), 1))
-        for start in range(0, m, rows):
-            corners = self.corners[start : start + rows]
-            squares = _squared(corners[:, 0], centers)
-            for j in range(1, corners.shape[1]):
-                np.maximum(squares, _squared(corners[:, j], centers), out=squares)
-            far[start : start + len(corners)] = np.sqrt(squares)
-        far[:m] += self.radii[:, None]
-        far[m:] = np.sqrt(_squared(self.points, centers))
+        middle = self.corners.mean(axis=(0, 1)) if m else centers.mean(axis=0)
+        corners = _homogeneous(self.corners.transpose(1, 0, 2) - middle)
+        points = _homogeneous(self.points - middle)
+        p = (centers - middle).astype(np.float32)
+        far = np.empty((len(centers), m + len(self.points)), np.float32)
+        rows = max(1, CHUNK // max(far.shape[1], 1))
+        for start in range(0, len(p), rows):
+            some = p[start : start + rows]
+            squares = far[start : start + rows]
+            squares[:, m:] = _affine(some, points)
+            if m:
+                squares[:, :m] = _affine(some, corners[0])
+                for corner in corners[1:]:
+                    np.maximum(squares[:, :m], _affine(some, corner), out=squares[:, :m])
+            squares += (some * some).sum(axis=1)[:, None]
+        np.sqrt(np.maximum(far, 0.0, out=far), out=far)
+        far[:, :m] += self.radii.astype(np.float32)
         return far
 
     def members(self, indices: Array) -> tuple[Array, Array]:
@@ -179,6 +205,22 @@ class Target:
         inside = self.points[indices[indices >= len(self.corners)] - len(self.corners)]
         points = np.concatenate([self.corners[cells].reshape(-1, 3), inside])
         return points, np.concatenate([np.repeat(self.radii[cells], 8), np.zeros(len(inside))])
+
+
+def _homogeneous(points: Array) -> Array:
+    """(..., 4, n) in single precision, for points x (..., n, 3): -2 x and |x|^2, see `_affine`."""
+    squares = (points * points).sum(axis=-1, keepdims=True)
+    rows = np.concatenate([-2 * points, squares], axis=-1).swapaxes(-1, -2)
+    return np.ascontiguousarray(rows, np.float32)
+
+
+def _affine(p: Array, rows: Array) -> Array:
+    """(len(p), n) |x - p|^2 - |p|^2 for points x as `_homogeneous` returns them."""
+    result = p[:, 0, None] * rows[0]
+    result += rows[3]
+    for k in (1, 2):
+        result += p[:, k, None] * rows[k]
+    return result
 
 
 def _dots(a: Array, b: Array) -> Array:
@@ -222,7 +264,7 @@ def target_of(solids: Sequence[Solid], tolerance: float) -> Target:
     inside = np.zeros(len(grid), dtype=bool)
     for solid in solids:
         if solid.surface is not None:  # the cells of others are not hollow
-            inside |= solid.depth(grid) > 0
+            inside |= solid.contains(grid)
     return Target(solids, target.corners, target.radii, target.areas, grid[inside], spacing)
 
 
@@ -340,19 +382,29 @@ def _connected(edges: Array) -> Array:
             return np.unique(label[edges[:, 0]], return_inverse=True)[1].reshape(-1)
 
 
-def mesh_depth(triangles: Array, caps: Array, points: Array) -> Array:
-    """(n,) exact depth of points in a mesh and the caps on its holes; negative outside.
+def mesh_depth(triangles: Array, points: Array) -> Array:
+    """(n,) exact depth of points in a closed mesh; negative outside."""
+    distance = np.empty(len(points))
+    for chunk in _chunks(len(points), len(triangles)):
+        distance[chunk] = _distances(points[chunk], triangles)
+    return np.where(_inside(triangles, points), distance, -distance)
+
+
+def _inside(triangles: Array, points: Array) -> Array:
+    """(n,) whether points are inside of a closed mesh.
 
     The winding number separates inside from outside also where pieces of a mesh overlap.
     """
-    closed = np.concatenate([triangles, caps])
-    distance, inside = np.empty(len(points)), np.empty(len(points), dtype=bool)
-    rows = max(1, CHUNK // max(len(closed), 1))
-    for start in range(0, len(points), rows):
-        chunk = slice(start, start + rows)
-        inside[chunk] = np.abs(_winding_numbers(points[chunk], closed)) > 0.5
-        distance[chunk] = _distances(points[chunk], closed)
-    return np.where(inside, distance, -distance)
+    inside = np.empty(len(points), dtype=bool)
+    for chunk in _chunks(len(points), len(triangles)):
+        inside[chunk] = np.abs(_winding_numbers(points[chunk], triangles)) > 0.5
+    return inside
+
+
+def _chunks(n: int, width: int) -> list[slice]:
+    """Slices of n rows whose products with `width` columns stay in the cache."""
+    rows = max(1, CHUNK // max(width, 1))
+    return [slice(start, start + rows) for start in range(0, n, rows)]
 
 
 def _distances(points: Array, triangles: Array) -> Array:
@@ -422,7 +474,7 @@ class Candidates:
     tolerance: float
     centers: Array  # (k, 3)
     radii: Array  # (k,) depth + tolerance, or what a cell larger than that needs
-    covers: Array  # (m + n, k) 1 or 0, as float32
+    covers: Array  # (k, m + n) bool
 
     @classmethod
     def about(cls, target: Target, tolerance: float, centers: Array) -> Candidates:
@@ -430,8 +482,7 @@ class Candidates:
         radii = target.depth(centers) + tolerance
         useful = radii > 0
         centers, radii = centers[useful], radii[useful]
-        covers = (target.farthest(centers) <= radii).astype(np.float32)
-        return cls(target, tolerance, centers, radii, covers)
+        return cls(target, tolerance, centers, radii, target.farthest(centers) <= radii[:, None])
 
     def extended(self, centers: Array) -> Candidates:
         """With balls about further centers."""
@@ -440,13 +491,13 @@ class Candidates:
 
     def with_large_cells(self) -> Candidates:
         """With a ball for each cell that no ball covers, which protrudes more than allowed."""
-        missing = np.flatnonzero(~self.covers.any(axis=1))
+        missing = np.flatnonzero(~self.covers.any(axis=0))
         if not len(missing):
             return self
         middles = np.concatenate([self.target.corners.mean(axis=1), self.target.points])[missing]
         far = self.target.farthest(middles)
-        radii = far[missing, np.arange(len(missing))] * (1 + SLACK)
-        return self._joined(middles, radii, (far <= radii).astype(np.float32))
+        radii = far[np.arange(len(missing)), missing]
+        return self._joined(middles, radii, far <= radii[:, None])
 
     def _joined(self, centers: Array, radii: Array, covers: Array) -> Candidates:
         return Candidates(
@@ -454,7 +505,7 @@ class Candidates:
             self.tolerance,
             np.concatenate([self.centers, centers]),
             np.concatenate([self.radii, radii]),
-            np.concatenate([self.covers, covers], axis=1),
+            np.concatenate([self.covers, covers]),
         )
 
 
@@ -529,35 +580,45 @@ def _greedy(covers: Array, weights: Array) -> list[int]:
     Cells that few candidates cover, such as those at edges, weigh more.
     """
     chosen: list[int] = []
-    left = (weights / covers.sum(axis=1)).astype(np.float32)  # zero for what is covered
+    covers = covers.astype(np.float32)
+    left = (weights / np.einsum("ij->j", covers)).astype(np.float32)  # zero for what is covered
     while left.any():
-        best = int(np.einsum("i,ij->j", left, covers).argmax())
+        best = int(np.einsum("ij,j->i", covers, left).argmax())
         chosen.append(best)
-        left *= 1 - covers[:, best]
+        left *= 1 - covers[best]
     return chosen
 
 
 def _improved(candidates: Candidates, chosen: list[int], rng: np.random.Generator) -> list[int]:
     """Fewer candidates: neighbors are replaced by a new cover of what only they cover."""
     covers, centers, weights = candidates.covers, candidates.centers, candidates.target.weights
-    times = covers[:, chosen].sum(axis=1)  # how many of the chosen cover each cell
+    times = covers[chosen].sum(axis=0, dtype=np.int32)  # how many of the chosen cover each cell
     chosen, times = _without_redundant(covers, times, chosen, chosen)
     for _ in range(min(ROUNDS, ROUNDS_PER_BALL * (len(chosen) - 1))):
         middle = centers[chosen[rng.integers(len(chosen))]]
         distances = np.linalg.norm(centers[chosen] - middle, axis=1)
         near = [chosen[k] for k in np.argsort(distances, kind="stable")[: 3 * NEIGHBORS]]
         removed = near[: rng.integers(2, NEIGHBORS + 1)]
-        rest = times - covers[:, removed].sum(axis=1)
+        rest = times - covers[removed].sum(axis=0, dtype=np.int32)
         uncovered = np.flatnonzero(rest == 0)
+        useful = _nearest_rows(centers, centers[removed].mean(axis=0), removed)
         noise = weights[uncovered] * rng.uniform(0.5, 1.5, len(uncovered))
-        new = _greedy(covers[uncovered], noise)
+        new = [int(useful[k]) for k in _greedy(covers[useful][:, uncovered], noise)]
         attempt = [*(index for index in chosen if index not in set(removed)), *new]
         near = [*(index for index in near if index not in set(removed)), *new]
-        rest += covers[:, new].sum(axis=1)
+        rest += covers[new].sum(axis=0, dtype=np.int32)
         attempt, rest = _without_redundant(covers, rest, attempt, near)
         if len(attempt) <= len(chosen):
             chosen, times = attempt, rest
     return chosen
+
+
+def _nearest_rows(centers: Array, middle: Array, always: Sequence[int]) -> Array:
+    """Indices of the centers nearest to a point, and of some that are always included."""
+    squares = ((centers - middle) ** 2).sum(axis=1)
+    if len(centers) <= NEAR_CANDIDATES:
+        return np.arange(len(centers))
+    return np.union1d(np.argpartition(squares, NEAR_CANDIDATES)[:NEAR_CANDIDATES], always)
 
 
 def _without_redundant(
@@ -567,10 +628,10 @@ def _without_redundant(
 
     `times` is how many of the chosen cover each cell; it is returned for the result.
     """
-    columns = np.ascontiguousarray(covers[:, tested].T)
+    rows = covers[tested]
     dropped: set[int] = set()
-    for k in np.argsort(columns.sum(axis=1), kind="stable"):
-        rest = times - columns[k]
+    for k in np.argsort(rows.sum(axis=1), kind="stable"):
+        rest = times - rows[k]
         if rest.min() > 0:
             times = rest
             dropped.add(tested[k])
@@ -580,7 +641,7 @@ def _without_redundant(
 def _fitted(candidates: Candidates, chosen: Sequence[int]) -> list[tuple[Array, float, float]]:
     """The chosen balls, each as small as the cells that it alone has to cover allow."""
     target, middle = candidates.target, candidates.centers[chosen]
-    owner = (target.farthest(middle) - candidates.radii[chosen]).argmin(axis=1)
+    owner = (target.farthest(middle) - candidates.radii[chosen][:, None]).argmin(axis=0)
     return [_fit(target, middle[k], np.flatnonzero(owner == k)) for k in np.unique(owner)]
 
 

@@ -160,13 +160,16 @@ def add_rates(
 
 
 def minimum_distance(skeleton: Skeleton, q: Scalars) -> Scalar:
-    """The smallest distance of all pairs."""
-    return reduce(smaller, _distances_by_points(skeleton, q))
+    """The smallest distance of all pairs; infinite without pairs."""
+    values = _distances_by_points(skeleton, q)
+    return reduce(smaller, values) if values else np.inf
 
 
 def smooth_minimum_distance(skeleton: Skeleton, q: Scalars, width: Scalars) -> Scalar:
     """-w log(sum exp(-d / w)): below the smallest distance, by at most w log(n)."""
     values = _distances_by_points(skeleton, q)
+    if not values:
+        return np.inf
     least = reduce(smaller, values)
     terms = [np.exp((least - d) / width[0]) for d in values]
     return minus(least, width[0] * np.log(total(*terms)))

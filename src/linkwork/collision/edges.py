@@ -46,7 +46,11 @@ def edges_are_free(
         text = "straight motions do not keep closed loops closed; test configurations with"
         raise ArgumentError(f"check_edges: {text} in_collision instead")
     starts, ends = configurations(model, "q_start", q_start), configurations(model, "q_end", q_end)
-    batch = np.broadcast_shapes(starts.shape[:-1], ends.shape[:-1])
+    try:
+        batch = np.broadcast_shapes(starts.shape[:-1], ends.shape[:-1])
+    except ValueError:
+        text = f"q_start {starts.shape} and q_end {ends.shape}"
+        raise ShapeError(f"check_edges: batch axes of {text} do not broadcast") from None
     starts, ends = (
         np.ascontiguousarray(np.broadcast_to(q, (*batch, model.nq)).reshape(-1, model.nq))
         for q in (starts, ends)
@@ -75,7 +79,7 @@ def configurations_collide(
     rows = np.ascontiguousarray(q.reshape(-1, model.nq))
     out = np.empty(len(rows), dtype=bool)
     motions.run("test", rows, motions.world(obstacles), 0.0, out, thread_number(threads))
-    return out.reshape(q.shape[:-1])
+    return out.reshape(q.shape[:-1])[()]  # a bool for one row
 
 
 def _test_in_python(

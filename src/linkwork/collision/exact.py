@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.collision.shapes import CLOSED_FORMS, uncompiled
+from linkwork.collision.shapes import CLOSED_FORMS, axes_along, uncompiled
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
 from linkwork.errors import ArgumentError, MissingFileError, missing_package
@@ -201,16 +201,16 @@ class ExactQueries:
         rows = np.broadcast_to(rows, (*batch, *rows.shape[-2:]))
         poses = np.asarray(self._robot.kindyn.transform(link, q))
         n = rows.shape[-2]
-        found = np.empty((*batch, n, 10))
+        results = np.empty((*batch, n, 10))
         for index in np.ndindex(*batch):
             placed = self._placed(link, poses[index])
             for k in range(n):
-                found[(*index, k)] = self._convex.nearest(
+                results[(*index, k)] = self._convex.nearest(
                     placed, [self._obstacle(kind, rows[index][k])]
                 )
         if not jacobian:
-            return found[..., 0]
-        p, normal = found[..., 1:4], found[..., 7:10]
+            return results[..., 0]
+        p, normal = results[..., 1:4], results[..., 7:10]
         J = [-self._rates(link, q, p[..., k, :], normal[..., k, :]) for k in range(n)]
         return np.stack(J, axis=-2)
 
@@ -239,12 +239,12 @@ class ExactQueries:
         pairs = [self._robot.pairs[k] for k in self._columns]
         links = sorted({link for pair in pairs for link in pair})
         poses = np.asarray(self._robot.kindyn.transforms(q, frames=links))
-        found = np.empty((*q.shape[:-1], len(pairs), 10))
+        results = np.empty((*q.shape[:-1], len(pairs), 10))
         for index in np.ndindex(*q.shape[:-1]):
             placed = {link: self._placed(link, poses[index][k]) for k, link in enumerate(links)}
             for k, (a, b) in enumerate(pairs):
-                found[(*index, k)] = self._convex.nearest(placed[a], placed[b])
-        return found[..., 0], found[..., 1:4], found[..., 4:7], found[..., 7:10]
+                results[(*index, k)] = self._convex.nearest(placed[a], placed[b])
+        return results[..., 0], results[..., 1:4], results[..., 4:7], results[..., 7:10]
 
     def _placed(self, link: str, pose: Array) -> list[Any]:
         """The shapes of a link at a pose, as `coal` takes them."""
@@ -261,7 +261,7 @@ class ExactQueries:
             length = float(np.linalg.norm(axis))
             geometry = coal.Capsule(row[6], length)
             z = axis / length if length > 0 else np.array([0.0, 0.0, 1.0])
-            H[:3, :3] = _frame_along(z)
+            H[:3, :3] = axes_along(z)
             H[:3, 3] = 0.5 * (row[:3] + row[3:6])
         elif kind == "boxes":
             geometry = coal.Box(*row[7:10])
@@ -283,10 +283,3 @@ class ExactQueries:
             arm = p
         wrench = np.concatenate([force, np.cross(arm, force)], axis=-1)
         return (wrench[..., None, :] @ J)[..., 0, :]
-
-
-def _frame_along(z: Array) -> Array:
-    """(3, 3) a rotation whose third column is a unit vector."""
-    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(z, x), z], axis=-1)

@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike
 
 from linkwork.collision import distances as algorithms
 from linkwork.collision.obstacles import Obstacles, as_obstacles, in_blocks
-from linkwork.collision.pairs import link_pairs, named_pairs, without_constant_overlap
+from linkwork.collision.pairs import (
+    LinkPairs,
+    check_spheres,
+    link_pairs,
+    named_pairs,
+    pairs_by_shapes,
+    refined_spheres,
+    without_constant_overlap,
+)
 from linkwork.collision.shapes import (
     CLOSED_FORMS,
     CollisionLayout,
@@ -21,7 +29,7 @@ from linkwork.collision.shapes import (
 from linkwork.collision.to_obstacles import DISTANCES_TO
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
-from linkwork.errors import ArgumentError, ShapeError, shown
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.io.srdf.reader import load_srdf
 from linkwork.kindyn.core import KinDynCore, options_of_call
 from linkwork.kindyn.inputs import INPUTS
@@ -37,9 +45,11 @@ if TYPE_CHECKING:
 
     from linkwork.collision.exact import ExactQueries
     from linkwork.collision.motions import Motions
+    from linkwork.collision.spheres import Spherization
     from linkwork.kindyn import KinDyn
 
 NEAREST_SPHERES = f"{COLLISION}nearest_spheres"  # a quantity of robots that consist of spheres
+_TRUE, _FALSE = np.bool_(True), np.bool_(False)
 Pairs: TypeAlias = Literal["all", "srdf"] | Iterable[tuple[str, str]]
 
 
@@ -49,6 +59,22 @@ class WitnessPoints(NamedTuple):
     first: Array  # (..., n, 3) on the first link
     second: Array  # (..., n, 3) on the second link
     normal: Array  # (..., n, 3) unit vectors from the first to the second
+
+
+def _candidates(model: Model, pairs: Any, srdf: Any) -> LinkPairs:
+    """The pairs that the argument `pairs` names, and for "all" also those that always overlap."""
+    if not isinstance(pairs, str):
+        return named_pairs(pairs, model)
+    if pairs not in ("all", "srdf"):
+        text = "expected 'all', 'srdf' or a list of pairs of links"
+        raise ArgumentError(f"pairs: {text}, got {shown(pairs)}")
+    if (pairs == "srdf") != (srdf is not None):
+        raise ArgumentError("pairs='srdf' and srdf=path belong together")
+    candidates = link_pairs(model, links_with_shapes(model))
+    if srdf is None:
+        return candidates
+    disabled = load_srdf(srdf, model).disabled_pairs
+    return tuple(pair for pair in candidates if frozenset(pair) not in disabled)
 
 
 def _n_pairs(layout: Layout) -> int:
@@ -70,12 +96,14 @@ class CollisionModel(KinDynCore):
     Args:
         model: a `Model`, or a `KinDyn` whose options are used.
         base: as of `KinDyn`.
-        shapes: "collision" for the collision shapes of the links, or "spheres" for spheres that
-            cover them, see `spherize`.
+        shapes: "collision" for the collision shapes of the links; "spheres" for spheres that cover
+            them and protrude by up to 2 cm, less where links would otherwise seem to overlap; or
+            spheres that `spherize` returned.
         pairs: the links that are checked against each other. "all" are those that a joint moves
             relative to each other, except links that a joint connects and those that overlap in
             all of many random configurations; "srdf" are those that an SRDF file does not disable;
-            or a list of pairs of names.
+            or a list of pairs of names. Spheres do not change the pairs: the shapes that they
+            cover are compared.
         srdf: path of the SRDF file.
         options: as of `KinDyn`.
     """
@@ -90,7 +118,7 @@ class CollisionModel(KinDynCore):
         model: Model | KinDynCore,
         base: str | None = None,
         *,
-        shapes: Literal["collision", "spheres"] = "collision",
+        shapes: Literal["collision", "spheres"] | Spherization = "collision",
         pairs: Pairs = "all",
         srdf: str | PathLike[str] | None = None,
         **options: Any,
@@ -100,33 +128,33 @@ class CollisionModel(KinDynCore):
             options = {**{name: getattr(model, name) for name in names}, **options}
             base = model.base if base is None else base
             model = model.model
-        if shapes not in ("collision", "spheres"):
-            text = f"shapes: expected 'collision' or 'spheres', got {shown(shapes)}"
-            raise ArgumentError(text)
-        if shapes == "spheres":
-            from linkwork.collision.spheres import spherize
-
-            model = spherize(model).model
         super().__init__(model, base, **options)
         self.__dict__["pairs"] = ()
-        self.__dict__["pairs"] = self._selected_pairs(pairs, srdf)
+        candidates = _candidates(self.model, pairs, srdf)
+        if shapes != "collision":
+            candidates = self._cover(shapes, candidates, select=pairs == "all")
+        elif pairs == "all":
+            candidates = without_constant_overlap(self, candidates)
+        self.__dict__["pairs"] = candidates
         if uncompiled(self.model, self.pairs):
             self.__dict__.update(self._exact.methods)
 
-    def _selected_pairs(self, pairs: Any, srdf: Any) -> tuple[tuple[str, str], ...]:
-        links = links_with_shapes(self.model)
-        if not isinstance(pairs, str):
-            return named_pairs(pairs, self.model)
-        if pairs not in ("all", "srdf"):
-            text = "expected 'all', 'srdf' or a list of pairs of links"
-            raise ArgumentError(f"pairs: {text}, got {shown(pairs)}")
-        if (pairs == "srdf") != (srdf is not None):
-            raise ArgumentError("pairs='srdf' and srdf=path belong together")
-        candidates = link_pairs(self.model, links)
-        if srdf is not None:
-            disabled = load_srdf(srdf, self.model).disabled_pairs
-            return tuple(pair for pair in candidates if frozenset(pair) not in disabled)
-        return without_constant_overlap(self, candidates)
+    def _cover(self, shapes: Any, pairs: LinkPairs, *, select: bool) -> LinkPairs:
+        """Replace the shapes by spheres; return those of the pairs that are checked."""
+        from linkwork.collision.spheres import Spherization
+
+        kd = self._as_kindyn()
+        is_refined = isinstance(shapes, str) and shapes == "spheres"
+        if is_refined:
+            shapes = refined_spheres(kd, pairs)
+        elif not isinstance(shapes, Spherization):
+            text = "expected 'collision', 'spheres' or the result of lw.spherize"
+            raise ArgumentError(f"shapes: {text}, got {shown(shapes)}")
+        check_spheres(shapes, self.model)
+        if select:
+            pairs = pairs_by_shapes(kd, shapes, pairs, is_refined=is_refined)
+        self.__dict__["model"] = shapes.model
+        return pairs
 
     @cached_property
     def _exact(self) -> ExactQueries:
@@ -210,7 +238,7 @@ class CollisionModel(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(...) the smallest distance of all pairs [m]."""
+        """(...) the smallest distance of all pairs [m]; infinite without pairs."""
         ...
 
     @quantity(algorithms.smooth_minimum_distance, shape=(), prefix=COLLISION, has_body=True)
@@ -232,6 +260,8 @@ class CollisionModel(KinDynCore):
             width: (...) over which distances are blended [m].
             parameters, out, threads: as of every function.
         """
+        if isinstance(width, (int, float)) and not width > 0:
+            raise ValueRangeError(f"width: expected a length above 0 [m], got {width}")
         options = options_of_call(parameters=parameters, out=out, threads=threads)
         kernel = self._of(COLLISION + "smooth_minimum_distance")
         return kernel(q, self._number(width), **options)
@@ -260,7 +290,10 @@ class CollisionModel(KinDynCore):
 
             return configurations_collide(self, q, as_obstacles(obstacles), threads)
         if parameters is None and threads is None:
-            return self._overlap(q) > 0.5  # pyright: ignore[reportReturnType] - a bool for one row
+            overlap = self._overlap(q)
+            if type(overlap) is np.ndarray and not overlap.ndim:  # a comparison takes longer
+                return _TRUE if float(overlap) > 0.5 else _FALSE  # pyright: ignore[reportReturnType]
+            return overlap > 0.5
         options = options_of_call(parameters=parameters, threads=threads)
         return np.asarray(self._overlap(q, **options)) > 0.5
 
@@ -362,13 +395,13 @@ class CollisionModel(KinDynCore):
         if compiled:
             blocks = in_blocks(rows)
             kernel = self._of(DISTANCES_TO[kind] + suffix)
-            found = kernel(q[..., None, :], blocks.astype(self.dtype), threads=threads)
+            results = kernel(q[..., None, :], blocks.astype(self.dtype), threads=threads)
             n_filled = blocks.shape[-3] * blocks.shape[-2]
-            found = np.asarray(found).reshape(*batch, n_filled, len(compiled), width)
+            results = np.asarray(results).reshape(*batch, n_filled, len(compiled), width)
             if len(compiled) == len(links):
-                return found[..., :n, :, :]
+                return results[..., :n, :, :]
             columns = [links.index(link) for link in compiled]
-            values[..., columns, :] = found[..., :n, :, :]
+            values[..., columns, :] = results[..., :n, :, :]
         for column, link in enumerate(links):
             if link not in compiled:
                 exact = self._exact.distances_to(link, q, kind, rows, jacobian=bool(suffix))

@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.collision.distances import Robot
 from linkwork.collision.obstacles import Obstacles
-from linkwork.collision.shapes import CollisionLayout
+from linkwork.collision.shapes import CLOSED_FORMS, CollisionLayout
 from linkwork.engine.runtime.compiled_program import FAST, CompiledProgram
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ValueRangeError
@@ -208,8 +208,8 @@ def _obstructions(model: CollisionModel) -> Iterator[str]:
     for link in model.links:
         for shape in model.layout.shapes(link):
             if not isinstance(shape.geometry, Sphere):
-                text = f"link {link!r} has a {type(shape.geometry).__name__}"
-                yield f"{text}; shapes='spheres', or lw.spherize, replaces shapes by spheres"
+                text = f"link {link!r} has a {type(shape.geometry).__name__}, expected spheres"
+                yield f"{text}; {CLOSED_FORMS}"
     if not model.links or not model.nq:
         yield "the robot has no links with collision shapes, or no joints"
     if _extension() is None:

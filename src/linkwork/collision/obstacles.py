@@ -50,8 +50,8 @@ class Obstacles:
         half_spaces: ArrayLike = (),
         point_radius: float = 0.0,
     ) -> None:
-        given = dict(zip(WIDTHS, (spheres, points, capsules, boxes, half_spaces), strict=True))
-        for name, value in given.items():
+        arrays = dict(zip(WIDTHS, (spheres, points, capsules, boxes, half_spaces), strict=True))
+        for name, value in arrays.items():
             object.__setattr__(self, name, _rows(name, value))
         if not (np.isfinite(point_radius) and point_radius >= 0):
             raise ValueRangeError(f"point_radius: expected at least 0, got {shown(point_radius)}")
@@ -67,7 +67,7 @@ class Obstacles:
         rows: dict[str, list[list[float]]] = {name: [] for name in WIDTHS}
         for shape in shapes:
             if not isinstance(shape, Shape):
-                raise ArgumentError(f"shapes: expected a Shape, got {shown(shape)}")
+                raise ArgumentError(f"obstacles: expected a Shape, got {shown(shape)}")
             geometry, pose = shape.geometry, shape.link_H_shape
             if isinstance(geometry, Sphere):
                 rows["spheres"].append([*pose.xyz, geometry.radius])
@@ -81,7 +81,8 @@ class Obstacles:
                 )
             else:
                 text = "an obstacle is a Sphere, a Capsule or a Box"
-                raise ArgumentError(f"shapes: {text}, got {shown(geometry)}")
+                hint = "replace it by one of these that contains it"
+                raise ArgumentError(f"obstacles: {text}, got {shown(geometry)}; {hint}")
         return cls(**rows)  # pyright: ignore[reportArgumentType]
 
     @property

@@ -1,23 +1,41 @@
-"""Which links of a robot can collide with each other."""
+"""Which links of a robot can collide with each other.
+
+Spheres that cover the shapes of links protrude from them, so that spheres may overlap where shapes
+do not. Pairs of links are therefore chosen by the shapes. Both bounds follow from the spheres:
+
+    no spheres overlap                                       the shapes do not overlap
+    spheres overlap that are reduced by their protrusion     the shapes overlap
+
+because the shapes are inside the spheres, and the reduced spheres are inside the shapes. Where
+neither holds for a pair in too many random configurations, its links get smaller spheres.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, name_not_found, shown
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, name_not_found, shown, warn
+from linkwork.model.geometry import Sphere
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
     from linkwork.collision.model import CollisionModel
+    from linkwork.collision.spheres import Spherization
+    from linkwork.kindyn import KinDyn
+
+LinkPairs: TypeAlias = tuple[tuple[str, str], ...]
 
 SAMPLES = 500  # random configurations in which links that always overlap are found
+MOST_UNDECIDED = 0.25  # fraction of these in which only the spheres of a pair overlap
+REFINEMENTS = 3  # times that the protrusion of spheres is halved
 
 
-def link_pairs(model: Model, links: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def link_pairs(model: Model, links: Sequence[str]) -> LinkPairs:
     """Pairs of links that are neither one rigid body nor connected by a joint."""
     group = _rigid_groups(model)
     joined = {frozenset((group[joint.first], group[joint.second])) for joint in model.joints}
@@ -43,7 +61,7 @@ def _rigid_groups(model: Model) -> dict[str, str]:
     return {name: root(name) for name in group}
 
 
-def named_pairs(pairs: Any, model: Model) -> tuple[tuple[str, str], ...]:
+def named_pairs(pairs: Any, model: Model) -> LinkPairs:
     """Pairs of names, checked: links with collision shapes, each pair once."""
     if not isinstance(pairs, Iterable):
         raise ArgumentError(f"pairs: expected pairs of links, got {shown(pairs)}")
@@ -67,9 +85,7 @@ def named_pairs(pairs: Any, model: Model) -> tuple[tuple[str, str], ...]:
     return tuple(checked)
 
 
-def without_constant_overlap(
-    robot: CollisionModel, pairs: tuple[tuple[str, str], ...]
-) -> tuple[tuple[str, str], ...]:
+def without_constant_overlap(robot: CollisionModel, pairs: LinkPairs) -> LinkPairs:
     """The pairs that do not overlap in all of many random configurations."""
     if not pairs:
         return ()
@@ -77,3 +93,99 @@ def without_constant_overlap(
     overlapping = np.asarray(robot.replace(pairs=pairs).distances(q)) < 0.0
     sometimes_free = np.flatnonzero(~overlapping.all(axis=0))
     return tuple(pairs[k] for k in sometimes_free)
+
+
+# Robots made of spheres.
+
+
+class Overlaps(NamedTuple):
+    """In which random configurations the links of pairs overlap."""
+
+    spheres: Array  # (samples, n) whether their spheres overlap
+    shapes: Array  # (samples, n) whether the original shapes do so with certainty
+
+
+def overlaps_of(kd: KinDyn, cover: Spherization, pairs: LinkPairs) -> Overlaps:
+    """Compare the spheres of links in random configurations.
+
+    Args:
+        kd: the robot.
+        cover: its spheres.
+        pairs: the pairs of links.
+    """
+    links = sorted({link for pair in pairs for link in pair})
+    poses = np.asarray(kd.transforms(kd.random(SAMPLES, seed=0), frames=links), np.float64)
+    protrusion = {one.link: one.protrusion for one in cover.links}
+    centers: dict[str, Array] = {}
+    radii: dict[str, Array] = {}
+    for link, H in zip(links, poses.swapaxes(0, 1), strict=True):
+        shapes = cover.model.link(link).collisions
+        local = np.array([shape.link_H_shape.xyz for shape in shapes])
+        centers[link] = local @ H[:, :3, :3].swapaxes(1, 2) + H[:, None, :3, 3]
+        radii[link] = np.array([shape.geometry.radius for shape in shapes])  # pyright: ignore[reportAttributeAccessIssue]
+    columns = np.empty((2, len(pairs), SAMPLES), dtype=bool)
+    for k, (a, b) in enumerate(pairs):
+        between = np.linalg.norm(centers[a][:, :, None] - centers[b][:, None], axis=-1)
+        inner = [radii[link] - protrusion[link] for link in (a, b)]
+        reach = np.where((inner[0] > 0)[:, None] & (inner[1] > 0), inner[0][:, None] + inner[1], 0)
+        columns[0, k] = (between < radii[a][:, None] + radii[b]).any(axis=(1, 2))
+        columns[1, k] = (between < reach).any(axis=(1, 2))
+    return Overlaps(columns[0].T, columns[1].T)
+
+
+def refined_spheres(kd: KinDyn, pairs: LinkPairs) -> Spherization:
+    """Spheres that cover a robot, small where links would otherwise seem to overlap."""
+    from linkwork.collision.spheres import TOLERANCE, refined, spherize
+
+    cover, tolerance = spherize(kd.model), TOLERANCE
+    for _ in range(REFINEMENTS if pairs else 0):
+        overlaps = overlaps_of(kd, cover, pairs)
+        undecided = (overlaps.spheres & ~overlaps.shapes).mean(axis=0) > MOST_UNDECIDED
+        # a pair is omitted only if its shapes always overlap: not while that is open
+        undecided |= overlaps.spheres.all(axis=0) & ~overlaps.shapes.all(axis=0)
+        if not undecided.any():
+            break
+        tolerance /= 2
+        links = {link for k in np.flatnonzero(undecided) for link in pairs[k]}
+        cover = refined(cover, links, tolerance)
+    return cover
+
+
+def pairs_by_shapes(
+    kd: KinDyn, cover: Spherization, pairs: LinkPairs, *, is_refined: bool
+) -> LinkPairs:
+    """The pairs whose original shapes do not overlap in all of many random configurations.
+
+    Args:
+        kd: the robot.
+        cover: its spheres.
+        pairs: the pairs to select from.
+        is_refined: whether the spheres are those of `refined_spheres`. Links whose spheres always
+            overlap in spite of that touch each other.
+    """
+    if not pairs:
+        return ()
+    overlaps = overlaps_of(kd, cover, pairs)
+    seems_constant, is_constant = (x.all(axis=0) for x in overlaps)
+    if is_refined:
+        is_constant = seems_constant
+    kept = tuple(pairs[k] for k in np.flatnonzero(~is_constant))
+    doubtful = [pairs[k] for k in np.flatnonzero(seems_constant & ~is_constant)]
+    if doubtful:
+        a, b = doubtful[0]
+        text = f"the spheres of {a!r} and {b!r} overlap in all of {SAMPLES} random configurations"
+        others = f", and those of {len(doubtful) - 1} other pairs" if len(doubtful) > 1 else ""
+        hint = "use a smaller tolerance, or exclude them by pairs=..."
+        warn(f"{text}{others}, although their shapes may not; {hint}")
+    return kept
+
+
+def check_spheres(cover: Spherization, model: Model) -> None:
+    """Reject a cover of another robot, or one that contains capsules."""
+    if cover.original.joints != model.joints:
+        text = f"the spheres are those of {cover.original.name!r}, not of {model.name!r}"
+        raise ArgumentError(f"shapes: {text}")
+    shapes = [shape for link in cover.links for shape in cover.model.link(link.link).collisions]
+    if not all(isinstance(shape.geometry, Sphere) for shape in shapes):
+        hint = "pass pairs=..., and the model with capsules: lw.CollisionModel(cover.model, ...)"
+        raise ArgumentError(f"shapes: expected spheres, got capsules; {hint}")

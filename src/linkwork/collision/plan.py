@@ -51,7 +51,7 @@ def plan(
     margin: float = 0.0,
     limits: tuple[ArrayLike, ArrayLike] | None = None,
     step: float = 1.0,
-    max_iterations: int = 100_000,
+    max_iterations: int = 500_000,
     shortcuts: int = 30,
     seed: int = 0,
 ) -> Plan:
@@ -68,7 +68,8 @@ def plan(
         limits: (nq,) lower and upper bounds of q; by default those of the joints. Start and goals
             may exceed them by 1e-5, as numbers in files are rounded.
         step: length of the edges of the search trees in the space of q, at least `resolution`.
-        max_iterations: largest number of random configurations to extend the trees toward.
+        max_iterations: largest number of random configurations to extend the trees toward. All of
+            them take about a second.
         shortcuts: number of random parts of the path that are replaced by straight motions where
             that is possible.
         seed: seed of the random numbers; the same arguments return the same path.
@@ -79,7 +80,8 @@ def plan(
     The method is RRT-Connect. It runs in C without the GIL.
     """
     if not isinstance(robot, CollisionModel):
-        raise ArgumentError(f"robot: expected a CollisionModel, got {shown(robot)}")
+        hint = "lw.CollisionModel(model, floating=False, shapes='spheres')"
+        raise ArgumentError(f"robot: expected a CollisionModel, got {shown(robot)}; {hint}")
     motions = motions_of(robot, "plan")
     settings = (
         number("resolution", resolution),

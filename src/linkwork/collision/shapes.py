@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from linkwork.collision.closest import Ball, Block, Drum, HalfSpace, Rod, has_closed_form
 from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
@@ -20,7 +23,7 @@ Solid: TypeAlias = Ball | Rod | Block | Drum
 OBSTACLES = {"spheres": Ball, "capsules": Rod, "boxes": Block, "half_spaces": HalfSpace}
 
 # What messages suggest where a distance has no closed form.
-CLOSED_FORMS = "cover the robot with spheres: lw.CollisionModel(lw.spherize(model).model)"
+CLOSED_FORMS = "cover the robot with spheres: lw.CollisionModel(model, shapes='spheres')"
 
 
 @dataclass(frozen=True)
@@ -104,3 +107,10 @@ def placed(shape: Shape, R: Mat, o: Vec) -> Solid:
         return Drum(R, center, geometry.radius, 0.5 * geometry.length)
     half = scale(0.5 * geometry.length, transpose(R)[2])
     return Rod(add(center, scale(-1.0, half)), add(center, half), geometry.radius)
+
+
+def axes_along(axis: Array) -> Array:
+    """(3, 3) a rotation whose z axis is a unit vector."""
+    x = np.cross(np.eye(3)[np.abs(axis).argmin()], axis)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(axis, x), axis], axis=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, TypeAlias, get_args
@@ -18,6 +18,7 @@ from linkwork.collision.cover import (
     solid_of,
     target_of,
 )
+from linkwork.collision.shapes import axes_along
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
@@ -39,11 +40,12 @@ from linkwork.model.table import Table, as_text
 
 CoverShapes: TypeAlias = Literal["spheres", "capsules"]
 
+TOLERANCE = 0.02  # by default [m]
 LEAST_GROWTH = 1.15  # of the tolerance, if a link needs more shapes than allowed
 MOST_CAPSULES = 8  # of a link, unless the caller decides
 DIRECTIONS = 64  # in which outer points are looked for
 AXIS_SAMPLES = 100  # along a capsule, to bound how far it protrudes
-VOLUME_POINTS = 20_000  # at random, to measure volumes
+VOLUME_POINTS = 5_000  # at random, to measure volumes
 MOST_PRODUCTS = 20_000_000  # of such points and triangles
 
 
@@ -64,6 +66,7 @@ class Spherization:
     """The result of `spherize`; it prints as a table."""
 
     model: Model  # with spheres or capsules as collision shapes
+    original: Model  # with the shapes that these cover
     links: tuple[LinkCover, ...]  # the links that have collision shapes, in the order of the model
 
     @property
@@ -91,7 +94,7 @@ class Spherization:
 def spherize(
     model: Model,
     *,
-    tolerance: float = 0.02,
+    tolerance: float = TOLERANCE,
     max_spheres: int | None = None,
     shapes: CoverShapes = "spheres",
 ) -> Spherization:
@@ -132,7 +135,22 @@ def spherize(
             links.append(replace(link, collisions=cover.shapes))
         else:
             links.append(link)
-    return Spherization(model=replace(model, links=tuple(links)), links=tuple(covers.values()))
+    covered = replace(model, links=tuple(links))
+    return Spherization(model=covered, original=model, links=tuple(covers.values()))
+
+
+def refined(cover: Spherization, names: Iterable[str], tolerance: float) -> Spherization:
+    """The same with other spheres for some links, which protrude by no more than a tolerance."""
+    chosen, original = set(names), cover.original
+    bare = [x if x.name in chosen else replace(x, collisions=()) for x in original.links]
+    new = spherize(replace(original, links=tuple(bare)), tolerance=tolerance)
+    links = [new.model.link(x.name) if x.name in chosen else x for x in cover.model.links]
+    reports = {one.link: one for one in new.links}
+    return Spherization(
+        model=replace(cover.model, links=tuple(links)),
+        original=original,
+        links=tuple(reports.get(one.link, one) for one in cover.links),
+    )
 
 
 def _check_arguments(model: object, tolerance: object, max_spheres: object, shapes: object) -> None:
@@ -179,7 +197,8 @@ def _read_solids(model: Model, *, divide: bool) -> dict[str, list[Solid]]:
 
 def _not_found(mesh: Mesh) -> str:
     hint = "load the robot with package_dirs=..."
-    return f"mesh {mesh.filename!r} not found; searched {listed(list(mesh.searched))}; {hint}"
+    searched = f"; searched {listed(list(mesh.searched))}" if mesh.searched else ""
+    return f"mesh {mesh.filename!r} not found{searched}; {hint}"
 
 
 class _Cover:
@@ -240,7 +259,7 @@ class _Cover:
         inside_new = np.zeros(count, dtype=bool)
         for (start, end), radius in zip(self.segments, self.radii, strict=True):
             inside_new |= _to_segment(points, start, end) <= radius
-        inside_old = self.target.depth(points[inside_new]) > 0
+        inside_old = self.target.contains(points[inside_new])
         n_old = int(inside_old.sum())
         return float(len(inside_old) - n_old) / n_old if n_old else None
 
@@ -267,16 +286,8 @@ def _shape(start: Array, end: Array, radius: float) -> Shape:
     if length == 0.0:
         return Shape(Sphere(radius), Pose(xyz=tuple(middle.tolist())))
     pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = _axes_along(along / length), middle
+    pose[:3, :3], pose[:3, 3] = axes_along(along / length), middle
     return Shape(Capsule(radius, length), as_pose(pose))
-
-
-def _axes_along(axis: Array) -> Array:
-    """(3, 3) a rotation whose z axis is a unit vector."""
-    helper = np.eye(3)[np.abs(axis).argmin()]
-    x = np.cross(helper, axis)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(axis, x), axis], axis=-1)
 
 
 # Capsules: one around everything; the worst is split in two until the tolerance is met.
@@ -337,7 +348,7 @@ def _capsule(target: Target, indices: Array) -> _Fit:
 def _capsule_along(
     target: Target, indices: Array, points: Array, around: Array, axis: Array
 ) -> _Fit:
-    frame = _axes_along(axis)
+    frame = axes_along(axis)
     local = points @ frame
     across = _circle_center(local[:, :2], around)
     radial = np.linalg.norm(local[:, :2] - across, axis=1)

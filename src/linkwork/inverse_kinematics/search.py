@@ -328,6 +328,7 @@ class Descent:
         self._steps = steps
         self._free, self._has_loops = settings.free, settings.functions.loops is not None
         self._set(q.copy(), np.full(len(q), INITIAL_DAMPING), *self._evaluated(q))
+        self._is_selected = True  # whether the obstacles and spheres are the nearest ones at q
 
     def _evaluated(self, q: Array) -> tuple[Array, Array]:
         """Cost and excess, with the obstacles that the next steps consider."""
@@ -362,7 +363,7 @@ class Descent:
         surroundings = self._problems.surroundings if self._is_avoiding else None
         if surroundings is not None and not surroundings.is_selected:
             surroundings = None
-        if surroundings is not None:  # the nearest obstacles may be others now
+        if surroundings is not None and not self._is_selected:  # others may be nearer now
             self.cost[:], self.excess[:] = self._evaluated(self.q)
             self._inputs = None
         before = self.cost.copy()
@@ -373,6 +374,7 @@ class Descent:
         if self._has_loops:
             self._states[-1][:] = self._free
         self._steps.run(self._inputs, self._states, None)  # the last states replace the first
+        self._is_selected = False
         if surroundings is not None:  # by obstacles that these steps did not consider
             reached = (self.excess <= 1.0).nonzero()[0]
             is_kept = surroundings.select(reached).keeps_margin(self.q[reached])

@@ -2,7 +2,8 @@
  *
  * In each iteration, the smaller tree grows by an edge toward a random configuration, and the other one
  * toward the new node until it reaches it or is blocked. A node whose edges are blocked is extended only
- * toward samples that are close to it (dynamic domain). The path is then shortened: nodes are skipped where
+ * toward samples that are close to it (dynamic domain). If a tree has not grown for a while, it is in a narrow
+ * passage: then every second iteration adds a short edge to a random node. The path is then shortened: nodes are skipped where
  * a straight motion is free, and so are random parts of the path.
  */
 #include "motions.h"
@@ -11,6 +12,8 @@
 #define CLOSE_STEPS 4.0f   /* radius of the domain of a node after its first blocked edge, in steps */
 #define CLOSEST_STEPS 1.0f /* and the smallest one */
 #define SHRINKAGE 1e-4f    /* of the domain with each blocked edge; it grows by as much with a free one */
+#define PATIENCE 64        /* iterations without a new node, after which samples are near nodes */
+#define LOCAL_SCALES 6.0f  /* these are at distances from 2^-6 steps to one step */
 #define SIGNAL_TESTS 4096  /* motions between two calls of signal handlers, a few milliseconds */
 
 typedef struct { npy_uint64 s[4]; } Random;  /* xoshiro256+ */
@@ -148,6 +151,24 @@ static npy_intp grow(Search *search, Tree *tree)
     return added < 0 ? -2 : added;
 }
 
+/* Grow a tree by a short edge from a random node in a random direction; returns the same as `grow`. */
+static npy_intp grow_locally(Search *search, Tree *tree)
+{
+    const Problem *problem = search->problem;
+    const npy_intp node = (npy_intp)(next_random(&search->random) % (npy_uint64)tree->n);
+    const float step = (float)problem->step * sqrtf(3.0f / (float)tree->nq);
+    const float length = step * exp2f(-LOCAL_SCALES * uniform(&search->random));
+    read_node(tree, node, search->from);
+    for (int k = 0; k < tree->nq; k++) {
+        float x = search->from[k] + length * (2.0f * uniform(&search->random) - 1.0f);
+        x = x < problem->lower[k] ? problem->lower[k] : x;
+        search->to[k] = x > problem->upper[k] ? problem->upper[k] : x;
+    }
+    if (!is_free(search, search->from, search->to)) return -1;
+    npy_intp added = add_node(tree, search->to, node);
+    return added < 0 ? -2 : added;
+}
+
 /* Grow a tree toward `search->to` in steps; returns the node that is there, -1 if it is blocked, or -2
    without memory. */
 static npy_intp connect(Search *search, Tree *tree)
@@ -274,6 +295,7 @@ static int grow_trees(Search *search)
 {
     Problem *problem = search->problem;
     Tree *trees = search->trees;
+    npy_intp failures = 0;  /* iterations since an edge toward a random configuration was free */
     for (npy_intp i = 0; i < problem->max_iterations && !search->is_interrupted; i++) {
         problem->iterations = i + 1;
         int which = trees[1].n < trees[0].n;
@@ -281,7 +303,10 @@ static int grow_trees(Search *search)
             float width = problem->upper[k] - problem->lower[k];
             search->sample[k] = problem->lower[k] + width * uniform(&search->random);
         }
-        npy_intp added = grow(search, &trees[which]);
+        const int is_stuck = failures > PATIENCE && failures % 2;
+        npy_intp added = is_stuck ? grow_locally(search, &trees[which]) : grow(search, &trees[which]);
+        if (added < 0 || is_stuck) failures++;
+        else failures = 0;
         npy_intp reached = added < 0 ? added : connect(search, &trees[!which]);
         if (added == -2 || reached == -2) return NO_MEMORY;
         if (reached >= 0)
