@@ -183,7 +183,7 @@ class _Reader:
             name, kind, frame, link = (part.required_attribute(a) for a in attributes)
             if kind and kind not in kinds:
                 part.error(f"unknown type {shown(kind)}; {nearest(kind, kinds)}")
-            elif self._has("link", link, part):
+            elif kind and self._has("link", link, part):
                 yield VirtualJoint(
                     name=name,
                     kind=next(known for known in kinds if known == kind),
