@@ -86,16 +86,17 @@ def install_wheels() -> None:
 
 
 def copy_project() -> None:
-    """Copy the files that are under version control, or could be."""
+    """Copy the files of the repository; compiled C extensions of an earlier copy are kept."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.check_output(listed, cwd=ROOT, text=True).split("\0")
+    output = subprocess.check_output(listed, cwd=ROOT, text=True)
+    names = {name for name in output.split("\0") if name and (ROOT / name).is_file()}
     copy = Path(f"{TREE}{PROJECT}")
-    if copy.exists():
-        shutil.rmtree(copy)
-    for name in filter(None, names):
-        if (ROOT / name).is_file():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name)
+    for path in list(copy.rglob("*.py")):
+        if str(path.relative_to(copy)) not in names:
+            path.unlink()
+    for name in sorted(names):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
 
 
 def inside(*command: str) -> int:
