@@ -11,9 +11,8 @@ tree is kept in build/aarch64/ and used again; remove it for newer packages.
 The kernel of this machine starts programs of the tree with QEMU (binfmt_misc). If it does not know
 how to yet, this script registers QEMU with the settings of Debian's package.
 
-An emulated processor is 10 to 50 times slower, and QEMU handles guard pages, small stacks and
-memory limits unlike a kernel. Tests that depend on these are skipped where LINKWORK_EMULATED=1, each
-with its reason.
+Tests that depend on what QEMU does differently from a kernel, such as memory limits, are skipped
+where LINKWORK_EMULATED=1, each with its reason. LINKWORK_TEST_SECONDS gives processes more time.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "aarch64"
