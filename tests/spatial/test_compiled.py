@@ -207,7 +207,7 @@ def fake(package):
 
 
 MASKED = np.ma.masked_array(np.zeros(3), [False, True, False])
-DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
 REJECTED = [
     (1j * np.ones(3), "complex128"),
     ([0.0, 1j, 0.0], "complex128"),
