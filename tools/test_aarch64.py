@@ -70,6 +70,10 @@ def unpack_debian() -> None:
         with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as p:
             options = ["--keep-directory-symlink", "--skip-old-files", "--directory", str(TREE)]
             subprocess.run(["tar", "--extract", *options], stdin=p.stdout, check=True)
+    for name in ("proc", "dev"):  # in some containers, debootstrap creates links to themselves
+        if (TREE / name).is_symlink():
+            (TREE / name).unlink()
+            (TREE / name).mkdir()
     (TREE / "usr/bin/cc").symlink_to("gcc")
     shutil.copy(TREE / "usr/share/base-passwd/passwd.master", TREE / "etc/passwd")
     shutil.copy(TREE / "usr/share/base-passwd/group.master", TREE / "etc/group")
