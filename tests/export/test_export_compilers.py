@@ -1,12 +1,13 @@
 """Exports with all available compilers: strict, sanitized, as C++, and for other processors.
 
-GCC, under the name cc, is always needed. Tests with Clang, CMake, cross-compilers and QEMU are
+GCC, under the name cc, is always needed. Tests with Clang, CMake, cross-compilers, QEMU and Wine are
 defined only where these are installed. Their common requirements are also checked with GCC.
-`make test-embedded` needs all of them, and prints how to install them.
+`make test-embedded` needs all of them except Wine, and prints how to install them.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 
@@ -31,11 +32,12 @@ TARGETS = {
     "this machine": (CC, (), ""),
     "Cortex-M4": ("arm-none-eabi-gcc", CORTEX_M4, "arm-none-eabi-"),
 }
-# Compilers for other Linux machines, and the emulators that run their programs.
+# Compilers for other machines and for Windows, and what runs their programs here.
 EMULATED = {
     "32-bit ARM": ("arm-linux-gnueabihf-gcc", "qemu-arm-static"),
     "64-bit ARM": ("aarch64-linux-gnu-gcc", "qemu-aarch64-static"),
     "64-bit RISC-V": ("riscv64-linux-gnu-gcc", "qemu-riscv64-static"),
+    "Windows": ("x86_64-w64-mingw32-gcc", shutil.which("wine64") or "/usr/lib/wine/wine64"),
 }
 LIBM = {"sinf", "cosf", "sqrtf", "atan2f", "sincosf", "fmaf"}
 
@@ -197,8 +199,9 @@ def test_other_processors_compute_the_results_of_the_kernels(name, options, arm,
     compiler, *emulator = EMULATED.get(name, (CC,))
     files = [arm / "selftest.c", *library(arm)]
     flags = ["-std=c99", *options.split(), "-static", *STRICT]
-    run([compiler, *flags, *files, "-lm", "-o", "selftest"], tmp_path)
-    printed = run([*emulator, "./selftest"], tmp_path)
+    run([compiler, *flags, *files, "-lm", "-o", "selftest.exe"], tmp_path)
+    wine = {"WINEPREFIX": str(tmp_path / "wine"), "WINEDEBUG": "-all"}
+    printed = run([*emulator, "./selftest.exe"], tmp_path, env={**os.environ, **wine})
 
     assert "passed  dp_forward_dynamics_batch" in printed
     assert "0 failures" in printed
