@@ -1,7 +1,7 @@
 """Exports with all available compilers: strict, sanitized, as C++, and for other processors.
 
-GCC, under the name cc, is always needed. Tests with Clang, CMake, cross-compilers, QEMU and Wine are
-defined only where these are installed. Their common requirements are also checked with GCC.
+GCC, under the name cc, is always needed. Tests with Clang, CMake, cross-compilers, QEMU and Wine
+are defined only where these are installed. Their common requirements are also checked with GCC.
 `make test-embedded` needs all of them except Wine, and prints how to install them.
 """
 
