@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-embedded test-sanitizers test-viewer browser fuzz bench lint docs format clean
+.PHONY: demo test test-aarch64 test-embedded test-sanitizers test-viewer browser fuzz bench lint docs format clean
 
 demo: $(VENV)/.ready
 	$(BIN)/linkwork demo $(ROBOT)
@@ -14,13 +14,23 @@ demo: $(VENV)/.ready
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# Exported C under Clang, CMake and the cross-compiler for Cortex-M; `make test` uses those it finds.
+# Exported C under Clang, CMake, the cross-compiler for Cortex-M, and those for 32-bit and 64-bit ARM
+# and RISC-V, whose programs QEMU runs; `make test` uses those it finds.
+EMBEDDED := clang cmake arm-none-eabi-gcc qemu-arm-static arm-linux-gnueabihf-gcc \
+	aarch64-linux-gnu-gcc riscv64-linux-gnu-gcc
 test-embedded: $(VENV)/.ready-test
-	@for tool in clang cmake arm-none-eabi-gcc; do command -v $$tool > /dev/null || { \
+	@for tool in $(EMBEDDED); do command -v $$tool > /dev/null || { \
 	  echo "$$tool is missing. On Debian: apt-get install --no-install-recommends \\"; \
-	  echo "  clang libclang-rt-14-dev cmake gcc-arm-none-eabi libnewlib-arm-none-eabi"; \
+	  echo "  clang libclang-rt-14-dev cmake gcc-arm-none-eabi libnewlib-arm-none-eabi \\"; \
+	  echo "  qemu-user-static gcc-arm-linux-gnueabihf libc6-dev-armhf-cross \\"; \
+	  echo "  gcc-aarch64-linux-gnu libc6-dev-arm64-cross \\"; \
+	  echo "  gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"; \
 	  exit 1; }; done
 	$(BIN)/python -m pytest tests/export/test_export_compilers.py
+
+# Tests on 64-bit ARM, emulated by QEMU in a tree of Debian; as root.
+test-aarch64: $(BIN)/python
+	$(BIN)/python tools/test_aarch64.py
 
 # The C extensions under GCC's sanitizers: memory and undefined behavior, then threads.
 test-sanitizers: $(VENV)/.ready-test

@@ -1,6 +1,7 @@
 """The C extensions, which are optional: without a compiler, NumPy computes; a warning says so."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy
@@ -18,7 +19,13 @@ def files(folder: str, pattern: str) -> list[str]:
     return sorted(path.as_posix() for path in Path(folder).glob(pattern))
 
 
-def extension(name: str, folder: str, *others: str) -> Extension:
+# One file calls functions of another directly, and other libraries see none of them.
+FLAGS = [] if sys.platform == "win32" else ["-fvisibility=hidden"]
+# On ARM, GCC would fuse products and sums: norms of quaternions would differ from those of NumPy.
+UNFUSED = [] if sys.platform == "win32" else ["-ffp-contract=off"]
+
+
+def extension(name: str, folder: str, *others: str, flags: Sequence[str] = ()) -> Extension:
     """An extension of all C files in a folder; `others` are folders of headers that it includes."""
     folders = (folder, *others)
     return Extension(
@@ -26,15 +33,14 @@ def extension(name: str, folder: str, *others: str) -> Extension:
         files(folder, "*.c"),
         depends=[header for each in folders for header in files(each, "*.h")],
         include_dirs=[*folders, numpy.get_include()],
-        # one file calls functions of another directly, and other libraries see none of them
-        extra_compile_args=[] if sys.platform == "win32" else ["-fvisibility=hidden"],
+        extra_compile_args=[*FLAGS, *flags],
         optional=True,
     )
 
 
 setup(
     ext_modules=[
-        extension("linkwork.engine.kernel._call", KERNEL),
+        extension("linkwork.engine.kernel._call", KERNEL, flags=UNFUSED),
         extension("linkwork.workcell._poses", WORKCELL, KERNEL),
         extension("linkwork.collision._motions", COLLISION, KERNEL),
         extension("linkwork.bridges.casadi._casadi", CASADI),

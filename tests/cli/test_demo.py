@@ -27,6 +27,7 @@ def test_every_line_of_the_demo_fits_80_columns():
     assert "NO" not in done.stdout.split()
 
 
+@pytest.mark.peers
 def test_a_robot_with_a_loop(tmp_path):
     """The demo, the benchmark and the export skip what is ambiguous."""
     b = lw.ModelBuilder("bar")

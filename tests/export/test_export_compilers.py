@@ -1,12 +1,13 @@
-"""Exports with all available compilers: strict, sanitized, as C++, and for microcontrollers.
+"""Exports with all available compilers: strict, sanitized, as C++, and for other processors.
 
-GCC, under the name cc, is always needed. Tests with Clang, CMake and a cross-compiler are defined
-only where these are installed. Their common requirements are also checked with GCC.
-`make test-embedded` needs all of them, and prints how to install them.
+GCC, under the name cc, is always needed. Tests with Clang, CMake, cross-compilers, QEMU and Wine
+are defined only where these are installed. Their common requirements are also checked with GCC.
+`make test-embedded` needs all of them except Wine, and prints how to install them.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 
@@ -30,6 +31,13 @@ CORTEX_M4 = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d1
 TARGETS = {
     "this machine": (CC, (), ""),
     "Cortex-M4": ("arm-none-eabi-gcc", CORTEX_M4, "arm-none-eabi-"),
+}
+# Compilers for other machines and for Windows, and what runs their programs here.
+EMULATED = {
+    "32-bit ARM": ("arm-linux-gnueabihf-gcc", "qemu-arm-static"),
+    "64-bit ARM": ("aarch64-linux-gnu-gcc", "qemu-aarch64-static"),
+    "64-bit RISC-V": ("riscv64-linux-gnu-gcc", "qemu-riscv64-static"),
+    "Windows": ("x86_64-w64-mingw32-gcc", shutil.which("wine64") or "/usr/lib/wine/wine64"),
 }
 LIBM = {"sinf", "cosf", "sqrtf", "atan2f", "sincosf", "fmaf"}
 
@@ -169,6 +177,34 @@ def test_single_precision_for_a_small_processor(name, tmp_path, capsys):
             symbols = run([f"{tools}nm", f"{symbol}.o"], tmp_path).split("\n")
             used = {line.split()[-1] for line in symbols if " U " in line}
             assert used <= LIBM | {"_GLOBAL_OFFSET_TABLE_"}
+
+
+def has_emulator(name):
+    return all(map(shutil.which, EMULATED[name]))
+
+
+@pytest.fixture(scope="module", params=[np.float64, np.float32], ids=["double", "float"])
+def arm(request, tmp_path_factory):
+    """Dynamics and a Jacobian of a robot arm, with functions of many rows."""
+    folder = tmp_path_factory.mktemp("arm")
+    kd = lw.KinDyn(lw.robots.load("arm"), floating=False, dtype=request.param)
+    lw.export(kd, folder, [*CLOSED_LOOP, "jacobian:tool"], prefix="dp", lanes=2, check=False)
+    return folder
+
+
+@pytest.mark.parametrize("options", ["-O0", "-O1 -ffp-contract=fast"])
+@pytest.mark.parametrize("name", ["this machine", *filter(has_emulator, EMULATED)])
+def test_other_processors_compute_the_results_of_the_kernels(name, options, arm, tmp_path):
+    """The self-test, which holds results of the kernels, passes; also with fused multiply-add."""
+    compiler, *emulator = EMULATED.get(name, (CC,))
+    files = [arm / "selftest.c", *library(arm)]
+    flags = ["-std=c99", *options.split(), "-static", *STRICT]
+    run([compiler, *flags, *files, "-lm", "-o", "selftest.exe"], tmp_path)
+    wine = {"WINEPREFIX": str(tmp_path / "wine"), "WINEDEBUG": "-all"}
+    printed = run([*emulator, "./selftest.exe"], tmp_path, env={**os.environ, **wine})
+
+    assert "passed  dp_forward_dynamics_batch" in printed
+    assert "0 failures" in printed
 
 
 def test_the_stack_is_bounded_however_long_a_function_is(tmp_path, monkeypatch):

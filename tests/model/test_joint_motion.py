@@ -125,7 +125,8 @@ def test_columns_of_the_motion_subspace_are_independent(kind, child, rng):
     S = joint_motion.motion_subspace(joint, random_theta(kind, rng), child=child)
 
     assert S.shape == (6, joint.nv)
-    assert np.linalg.matrix_rank(S) == joint.nv
+    # NumPy 2.2 computes no rank of an empty matrix
+    assert joint.nv == 0 or np.linalg.matrix_rank(S) == joint.nv
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind != "universal"])
@@ -162,7 +163,8 @@ def test_position_jacobian_is_the_same_map_for_every_velocity(kind, rng):
     J = joint_motion.position_jacobian(joint, random_theta(kind, rng))
 
     assert J.shape == SIZES[kind]
-    assert np.linalg.matrix_rank(J) == joint.nv
+    # NumPy 2.2 computes no rank of an empty matrix
+    assert joint.nv == 0 or np.linalg.matrix_rank(J) == joint.nv
 
 
 @each_kind

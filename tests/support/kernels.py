@@ -17,8 +17,12 @@ from linkwork import Inertia, KinDyn, Model, ModelBuilder, Pose, robots
 from linkwork.engine.runtime.background import background
 
 BODY = Inertia(1.5, (0.1, 0.0, 0.02), (0.1, 0.0, 0.0, 0.2, 0.0, 0.15))
-# [s] a process that takes longer hangs; sanitizers need more
+# [s] a process that takes longer hangs; sanitizers and emulators need more
 LONGEST = float(os.environ.get("LINKWORK_TEST_SECONDS", "60"))
+# whether QEMU runs this process: see tools/test_aarch64.py
+EMULATED = os.environ.get("LINKWORK_EMULATED") == "1"
+# [bytes] 64 KB, or what the system allows: glibc's limit is 128 KB on 64-bit ARM
+SMALLEST_STACK = max(65536, os.sysconf("SC_THREAD_STACK_MIN") if hasattr(os, "sysconf") else 0)
 
 PREPARED = """
 import os, sys, time, threading

@@ -22,6 +22,7 @@ OPTIONAL = frozenset(
         "mujoco",
         "pinocchio",
         "psutil",
+        "pxr",
         "robot_descriptions",
         "torch",
         "trimesh",

@@ -1,6 +1,7 @@
 """A plugin of pytest: the body of each test runs in a thread whose stack has 64 KB.
 
-Before Python 3.11, calls of Python functions use this stack too: it has 128 KB there.
+Before Python 3.11, calls of Python functions use this stack too: it has 128 KB there, and on 64-bit
+ARM, where glibc rejects smaller ones.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import sys
 import threading
 
 import pytest
+from tests.support.kernels import SMALLEST_STACK
 
-BYTES = 65536 if sys.version_info >= (3, 11) else 131072
+BYTES = SMALLEST_STACK if sys.version_info >= (3, 11) else 131072
 
 
 @pytest.hookimpl(tryfirst=True)

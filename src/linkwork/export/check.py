@@ -158,10 +158,10 @@ def _verify(
         compiler.run(*arguments, folder=folder)
     objects = [_object(name) for name in library]
     for name in programs:
-        program = f"./{name.removesuffix('.c')}"
+        program = _program(name, folder)
         compiler.run(_object(name), *objects, "-lm", "-o", program, folder=folder)
     for name in build.programs:
-        done = _run([f"./{name.removesuffix('.c')}"], folder)
+        done = _run([_program(name, folder)], folder)
         if done.returncode:
             raise LinkworkError(f"{name} of the export failed:\n{_decoded(done.stdout)}")
     stacks = stacks_of(build.sources, folder)
@@ -204,7 +204,7 @@ def c_results(
         data = b"".join(part.tobytes() for part in parts)
     else:
         data = np.concatenate(parts, axis=1).tobytes()
-    done = _run(["./lw_check", str(index), str(rows)], folder, data)
+    done = _run([_program("lw_check.c", folder), str(index), str(rows)], folder, data)
     if done.returncode:
         message = f"{one.row.name}: the C function rejected its inputs or failed"
         raise LinkworkError(f"{message} ({done.returncode})")
@@ -218,13 +218,15 @@ def c_results(
 
 def driver_text(build: Build) -> str:
     """Return the C program that calls one function with the rows that it reads."""
-    lines = [f'#include "{build.header}"', "#include <stdio.h>", "#include <stdlib.h>", ""]
+    lines = [f'#include "{build.header}"', "#include <stdio.h>", "#include <stdlib.h>"]
+    lines += ["#ifdef _WIN32", "#include <fcntl.h>", "#include <io.h>", "#endif", ""]
     for index, one in enumerate(build.functions):
         lines += [f"static int run_{index}(size_t n)", "{"]
         lines += [f"  {line}" for line in _driver_lines(one, build.real.name)]
         lines += ["}", ""]
     lines += ["int main(int argc, char **argv)", "{"]
     lines += ["  const size_t n = argc == 3 ? (size_t)strtoul(argv[2], NULL, 10) : 0;"]
+    lines += ["#ifdef _WIN32", "  _setmode(0, _O_BINARY);", "  _setmode(1, _O_BINARY);", "#endif"]
     lines += ["  switch (argc == 3 ? atoi(argv[1]) : -1) {"]
     lines += [f"  case {index}: return run_{index}(n);" for index in range(len(build.functions))]
     return "\n".join([*lines, "  default: return 2;", "  }", "}"]) + "\n"
@@ -298,6 +300,12 @@ def called_functions(sources: Mapping[str, str]) -> dict[str, set[str]]:
 
 def _object(source: str) -> str:
     return source.removesuffix(".c") + ".o"
+
+
+def _program(source: str, folder: Path) -> str:
+    """Return the path of a program: Windows needs the ending, and no path relative to `cwd`."""
+    ending = ".exe" if os.name == "nt" else ""
+    return str(folder.absolute() / f"{source.removesuffix('.c')}{ending}")
 
 
 def _run(

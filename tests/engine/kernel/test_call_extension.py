@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
 from tests.support.calls import GIVEN, Call, make
@@ -295,3 +299,19 @@ def test_no_hostile_use_crashes_the_process(case):
         """
     returncode, _, err = run_python(code + HOSTILE[case], PYTHONMALLOC="debug")
     assert (returncode, err) == (0, "")
+
+
+def test_a_python_whose_gil_is_disabled_is_rejected():
+    """Such as a free-threaded Python with PYTHON_GIL=0, which no extension can override."""
+    code = """
+    import sys
+    sys._is_gil_enabled = lambda: False
+    import linkwork
+    linkwork.KinDyn
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "ImportError: linkwork needs the GIL" in done.stderr
+    assert "PYTHON_GIL=1" in done.stderr

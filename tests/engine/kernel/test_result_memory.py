@@ -16,7 +16,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from tests.support.cells import random_cell, random_state
-from tests.support.kernels import floater, output_of
+from tests.support.kernels import EMULATED, floater, output_of
 
 import linkwork as lw
 from linkwork import LinkworkWarning, errors
@@ -48,6 +48,7 @@ def start_of(array: np.ndarray) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
+@pytest.mark.skipif(EMULATED, reason="QEMU ignores limits of memory (RLIMIT_AS)")
 def test_spare_memory_is_released_if_there_is_no_other():
     code = """
     import resource

@@ -21,7 +21,7 @@ def in_a_small_thread(work):
             work()
         except BaseException as error:
             failed.append(error)
-    threading.stack_size(65536)
+    threading.stack_size(SMALLEST_STACK)
     thread = threading.Thread(target=body)
     thread.start()
     threading.stack_size(0)

@@ -1,8 +1,13 @@
-"""The C extension; if it could not be built, calls are handled in Python with NumPy."""
+"""The C extension; if it could not be built, calls are handled in Python with NumPy.
+
+The GIL guards the memory that calls share. The extension declares that it needs the GIL, so that a
+free-threaded Python enables the GIL when it imports it, unless the user has disabled the GIL.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +61,12 @@ else:
                 """Call the function in Python."""
                 return self._slow(*args, **named)
 
+
+if not getattr(sys, "_is_gil_enabled", lambda: True)():  # Python 3.13 and later have this function
+    raise ImportError(
+        "linkwork needs the GIL, which is disabled in this free-threaded Python; "
+        "set PYTHON_GIL=1, or start Python with -X gil=1"
+    )
 
 # The extension reuses the memory of large results after they are freed: see `csrc/result_memory.c`.
 _pool = os.environ.get("LINKWORK_POOL", "")
