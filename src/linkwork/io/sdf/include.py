@@ -6,8 +6,9 @@
       <pose>0 0.5 0 0 0 0</pose>   replaces its pose
     </include>
 
-Files are searched as meshes are, and only inside the same folders. The file of a model folder is
-named in its `model.config`; without it, `model.sdf` is read.
+Files are searched as meshes are. With `roots`, as in workcells, they must be inside these folders,
+with links resolved. The file of a model folder is named in its `model.config`; without it,
+`model.sdf` is read.
 """
 
 from __future__ import annotations
