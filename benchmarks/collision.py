@@ -35,6 +35,7 @@ JOINTS = [f"panda_joint{k}" for k in range(1, 8)]
 VAMP_ROBOTS = ("panda", "ur5", "fetch")
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 ROWS, PROBLEMS, REPEATS = 4096, 100, 5
+IK_ROWS = 10_000  # targets of inverse kinematics
 MOST_WORLDS = 200  # random worlds of a group
 FASTER_THAN_PINOCCHIO = 20.0
 DEEPEST = 0.02  # [m] overlap between two configurations that were tested
@@ -55,6 +56,7 @@ def collision(patience: Patience, n_problems: int = PROBLEMS) -> Section:
     """Tests of configurations, and planning."""
     section = Section("Collisions and motion planning")
     _configurations(section, patience)
+    _distances(section, patience)
     _planning(section, n_problems)
     if _resources() is not None:
         _success_rates(section, n_problems)
@@ -71,13 +73,19 @@ def _vamp_folder(robot: str) -> Path | None:
 
 
 @cache
+def spherized(tolerance: float = 0.02) -> lw.CollisionModel:
+    """Panda made of spheres by linkwork, without the joints of its fingers."""
+    model = lw.spherize(model_of(PANDA).reduced(JOINTS), tolerance=tolerance).model
+    return lw.CollisionModel(model, floating=False)
+
+
+@cache
 def robot() -> lw.CollisionModel:
     """Panda made of spheres, without the joints of its fingers."""
     folder = _resources()
     if folder is None:
-        model = lw.spherize(model_of(PANDA).reduced(JOINTS)).model
-    else:
-        model = load_quietly(folder / "panda_spherized.urdf")
+        return spherized()
+    model = load_quietly(folder / "panda_spherized.urdf")
     return lw.CollisionModel(model, floating=False)
 
 
@@ -113,6 +121,49 @@ def _configurations(section: Section, patience: Patience) -> None:
         ratio = times["Pinocchio"] / times[f"linkwork, {way}"] * rows.get(f"linkwork, {way}", 1)
         section.check(f"in_collision against Pinocchio, {way}", ratio, FASTER_THAN_PINOCCHIO)
     section.data.append({name: seconds / rows.get(name, 1) for name, seconds in times.items()})
+
+
+def _distances(section: Section, patience: Patience) -> None:
+    """Distances with their Jacobian, and inverse kinematics without self-collisions."""
+    robots = {"spheres of lw.spherize, protrusion 3 cm": spherized(0.03)}
+    if _resources() is not None:
+        robots["spheres of VAMP"] = robot()
+    table = section.table(
+        "Distances of all pairs with Jacobian [us], and solutions of ik(avoid=) per second",
+        *("panda", "spheres", "one call", "batch, one thread", "batch, all threads", "ik"),
+    )
+    for name, panda in robots.items():
+        q = panda.kindyn.random(2 * IK_ROWS, seed=0)
+        function: Any = panda.function("distances", "distance_jacobian")
+        function.warmup()
+        out = function(q[:ROWS])
+        times = best(
+            {
+                "one": Task(function, (q[0].copy(),)),
+                "batch": Task(function, (q[:ROWS],), {"out": out, "threads": 1}),
+                "threads": Task(function, (q[:ROWS],), {"out": out}),
+            },
+            patience,
+        )
+        us = [1e6 * times["one"], *(1e6 * times[way] / ROWS for way in ("batch", "threads"))]
+        rate = _solutions_per_second(panda, q)
+        n = sum(len(panda.model.link(link).collisions) for link in panda.links)
+        table.add(name, n, *(f"{x:.2f}" for x in us), f"{rate:,.0f}")
+        section.check(f"{name}: distances and Jacobian, one call [us]", us[0], 5.0, at_most=True)
+        section.check(f"{name}: distances and Jacobian, batch [us]", us[2], 1.0, at_most=True)
+        section.check(f"{name}: solutions of ik per second", rate, 10_000.0)
+
+
+def _solutions_per_second(panda: lw.CollisionModel, q: Array) -> float:
+    free = q[~np.asarray(panda.in_collision(q))][:IK_ROWS]
+    targets = {"panda_hand": panda.kindyn.transform("panda_hand", free)}
+    seconds, solved = [], 0
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        solution = lw.ik(panda.kindyn, targets, avoid=panda, margin=0.0)
+        seconds.append(time.perf_counter() - start)
+        solved = int(np.count_nonzero(solution.converged))
+    return solved / min(seconds)
 
 
 def _pinocchio(panda: lw.CollisionModel, q: Array) -> dict[str, Task]:
