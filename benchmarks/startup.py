@@ -17,6 +17,7 @@ from robots import TALOS
 
 _HERE = Path(__file__).parent
 _FUNCTIONS = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
+_ON_TWO_FEET = "constrained.forward_dynamics"
 
 _IMPORT = """
 import json, time
@@ -66,13 +67,15 @@ from robots import TALOS, model_of
 import linkwork as lw
 kd = lw.KinDyn(model_of(TALOS))
 name, warm = sys.argv[1], sys.argv[2] == "warm"
+if name.startswith("constrained."):
+    name, kd = name.partition(".")[2], kd.constrained(["left_sole_link", "right_sole_link"])
 name, _, derived = name.partition(".")
 start = time.perf_counter()
 kernel = getattr(kd, name)
 if derived:
     kernel = getattr(kernel, derived)()
 ports = kernel.signature.inputs
-values = [kd.neutral() if port.name == "q" else np.ones(port.shape) for port in ports]
+values = [kd.layout.neutral() if port.name == "q" else np.ones(port.shape) for port in ports]
 kernel(*values)
 elapsed = time.perf_counter() - start
 if warm:
@@ -171,6 +174,9 @@ def startup(repeats: int) -> Section:
         cold, warm = first_calls(name, repeats)
         add(f"first {name}, empty cache", cold, 0.25 if name == "inverse_dynamics" else None)
         add(f"first {name}, from the cache", warm, 0.03)
+    cold, warm = first_calls(_ON_TWO_FEET, repeats)
+    add("first forward_dynamics on two feet, empty cache", cold, 1.5)
+    add("first forward_dynamics on two feet, from the cache", warm, 0.03)
     for name in _FUNCTIONS:
         results = [run_alone("compile", name, cache="off") for _ in range(repeats)]
         times = {key: min(run[key] for run in results) for key in results[0]}
