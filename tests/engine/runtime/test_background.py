@@ -535,6 +535,31 @@ def test_a_failure_in_the_background_is_reported_once_with_its_reason(mode, acti
     assert err.count("the reason: ZeroDivisionError: a printer failed") == 1
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_jobs_are_done_after_one_that_would_end_the_thread(error, monkeypatch):
+    """Python ends a thread silently at some exceptions; then no fast code would be compiled."""
+    reported, done = [], threading.Event()
+    monkeypatch.setattr(module, "_report_failure", lambda _, error: reported.append(error))
+
+    def failing():
+        raise error
+
+    other = Background()
+    other.submit(failing)
+    other.submit(done.set)
+    assert done.wait(LONGEST)
+    assert [type(one) for one in reported] == [error]
+    with monkeypatch.context() as patched:  # whatever else ends the thread
+        patched.setattr(threading, "excepthook", lambda _: None)
+        patched.setattr(module, "_report_failure", lambda *_: failing())
+        other.submit(failing)
+        other._thread.join(LONGEST)
+    done.clear()
+    other.submit(done.set)
+    assert done.wait(LONGEST)
+    other.close()
+
+
 def test_closing_while_compiling_is_not_reported_as_a_failure():
     """Ending the compiler process on purpose is not reported."""
     code = BUSY + "print(worker_pid() > 0)\ntime.sleep(0.1)\n"

@@ -76,7 +76,7 @@ class Background:
             if self.closed:
                 return
             self._jobs.put(job)
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._work, name="linkwork", daemon=True)
                 try:
                     self._thread.start()
@@ -165,7 +165,7 @@ class Background:
             try:
                 if not self.closed:
                     job()
-            except Exception as error:  # noqa: BLE001 - reported as a warning
+            except BaseException as error:  # noqa: BLE001 - reported as a warning
                 if not self.closed:
                     _report_failure(_NO_FAST_CODE, error)
             del job  # which references a kernel
@@ -201,7 +201,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def _report_failure(what: str, error: Exception) -> None:
+def _report_failure(what: str, error: BaseException) -> None:
     """Warn once about an error in the background thread, which continues.
 
     If warnings are errors, the warning is passed to `threading.excepthook`.
