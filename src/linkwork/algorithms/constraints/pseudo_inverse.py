@@ -26,8 +26,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.algorithms.constraints.sparse import gram
+from linkwork.algorithms.dynamics.factor import Factor, inverse_of_unit_lower
 from linkwork.algorithms.kinematics.frames import Matrix
-from linkwork.engine.symbolic.elimination import SparseRow, ldl_factor
+from linkwork.engine.symbolic.elimination import ldl_factor
 from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
 
 # Relative size of U. Smaller values need fewer steps for badly conditioned systems, and leave more
@@ -101,13 +102,12 @@ class PseudoInverse:
 
     def inverse(self) -> Matrix:
         """(n, n) the pseudo-inverse of G."""
-        rows = [row | {k: 1.0} for k, row in enumerate(self._inverse_factor())]  # of L^-1
-        scaled = [{c: times(x, self._inverses[c]) for c, x in row.items()} for row in rows]
-        X = gram(rows, scaled)  # (G + U)^-1, then X U X, X U X U X, ..., all of them symmetric
+        W = inverse_of_unit_lower(self._L)
+        X = Factor(tuple(range(self.n)), tuple(W), tuple(self._inverses)).inverse()  # (G + U)^-1
         UX = [
             {k: times(u, x) for k, (u, x) in enumerate(zip(self.U, row, strict=True))} for row in X
         ]
-        terms = [X]
+        terms = [X]  # then X U X, X U X U X, ..., all of them symmetric
         for _ in WEIGHTS_OF_INVERSE[1:]:
             terms.append(gram([dict(enumerate(row)) for row in terms[-1]], UX))
 
@@ -120,17 +120,6 @@ class PseudoInverse:
             )
 
         return [[entry(i, j) for j in range(self.n)] for i in range(self.n)]
-
-    def _inverse_factor(self) -> list[SparseRow]:
-        """The rows of L^-1, without the diagonal."""
-        rows: list[SparseRow] = []
-        for row in self._L:
-            inverse: SparseRow = {}
-            for c in sorted({*row, *(c for m in row for c in rows[m])}):
-                beyond = (times(x, rows[m][c]) for m, x in row.items() if c in rows[m])
-                inverse[c] = minus(0.0, total(row.get(c, 0.0), *beyond))
-            rows.append(inverse)
-        return rows
 
     def _solve(self, r: Sequence[Scalar]) -> list[Scalar]:
         """The x of L^T D L x = r."""

@@ -152,6 +152,11 @@ def inverse_factor(
         SingularJointError: a pivot is the constant 0, up to rounding.
     """
     L, inverse_pivots = ldl_factor(matrix, lambda x, k: reciprocal(x, owners[k], scale))
+    return inverse_of_unit_lower(L), inverse_pivots
+
+
+def inverse_of_unit_lower(L: Sequence[SparseRow]) -> list[SparseRow]:
+    """W = L^-1 of a unit lower triangular matrix, both without the diagonal."""
     W: list[SparseRow] = []
     for row in L:  # W = 1 - (L - 1) W
         inverted: SparseRow = {}
@@ -160,7 +165,7 @@ def inverse_factor(
             for k in (k for k in row if j in W[k]):
                 inverted[j] = minus(inverted[j], times(row[k], W[k][j]))
         W.append(inverted)
-    return W, inverse_pivots
+    return W
 
 
 def sparse_dot(row: SparseRow, other: Mapping[int, Scalar]) -> Scalar:
