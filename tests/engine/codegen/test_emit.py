@@ -79,21 +79,55 @@ def test_lanes_are_vector_elements():
     assert text.count("shufflevector") == 2
 
 
-def test_vectors_are_spilled_to_an_aligned_stack_frame():
-    """Otherwise half of the 32-byte spills cross cache lines, depending on the stack address."""
+def haswell_code(program, width):
+    """The instructions of a program for a processor with AVX2."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(
         cpu="haswell", opt=2
     )
+    text = machine.emit_assembly(llvm.parse_assembly(emit_llvm(program, "f", Lanes(width))))
+    return text.splitlines()
+
+
+def test_vectors_are_spilled_to_an_aligned_stack_frame():
+    """Otherwise half of the 32-byte spills cross cache lines, depending on the stack address."""
     program = program_for(lambda a: np.stack([a[k] * a[k - 7] for k in range(40)]), (40,))
-    text = machine.emit_assembly(llvm.parse_assembly(emit_llvm(program, "f", Lanes(4))))
     spills = [
-        line.split()[0] for line in text.splitlines() if re.search(r"%ymm\d+, .*\(%rsp\)", line)
+        line.split()[0]
+        for line in haswell_code(program, 4)
+        if re.search(r"%ymm\d+, .*\(%rsp\)", line)
     ]
 
     assert spills
     assert set(spills) <= {"vmovapd", "vmovaps"}
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_the_smaller_of_two_values_is_one_instruction(width):
+    program = program_for(lambda a: (a[0] < a[1]).select(a[0], a[1]), (2,))
+    code = "\n".join(haswell_code(program, width))
+
+    assert len(re.findall(r"\tvmin[sp]d\t", code)) == 1
+    assert not re.search(r"\tv(cmp|blend|cvt|ucomi)", code)
+
+
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize("length", [10, 10_000])
+def test_a_comparison_is_used_as_a_condition_and_as_a_number(monkeypatch, width, length):
+    cut_into_pieces(monkeypatch, length)
+
+    def function(x, select):
+        less = [x[k] < x[k - 1] for k in range(8)]  # their uses are in this and in later pieces
+        chosen = [select(less[k], x[k], x[k - 3]) for k in range(8)]
+        return np.stack([*chosen, *(less[k] * x[k - 2] + less[k - 1] for k in range(8))])
+
+    program = program_for(lambda x: function(x, lambda c, a, b: c.select(a, b)), (8,))
+    x = np.random.default_rng(0).normal(size=(12, 8))
+    x[0, :2], x[1, 3], x[2, 4] = 0.5, np.nan, -0.0
+    (actual,) = run_compiled(program, x, width=width)
+
+    assert np.array_equal(actual, function(x.T, np.where).T, equal_nan=True)
 
 
 def test_constants_are_exact():

@@ -52,14 +52,16 @@ class Arithmetic:
     ) -> None:
         self._program, self._lanes, self._new, self._calls = program, lanes, new, calls
         self._pairs: dict[int, str] = {}  # names of pairs (sin, cos), by step of the angle
+        self._tests: dict[int, str] = {}  # names of i1, by step of the comparison
 
     def start(self) -> None:
         """Start another function, where values of the previous one are not defined."""
-        self._pairs = {}
+        self._pairs, self._tests = {}, {}
 
-    def lines(self, op: Op, args: Sequence[int], names: Sequence[str], name: str) -> Iterator[str]:
-        """Print the instructions that assign an operation on earlier steps to `name`."""
-        vector = self._lanes.vector
+    def lines(self, step: int, names: Sequence[str]) -> Iterator[str]:
+        """Print the instructions of an operation on earlier steps."""
+        op, *args = self._program.steps[step]
+        vector, name = self._lanes.vector, names[step]
         values = [names[arg] for arg in args]
         if op in _BINARY:
             flags = _flags_of(self._program, op, args, self._lanes.scalar)
@@ -73,13 +75,16 @@ class Arithmetic:
         elif op in (Op.SIN, Op.COS):
             yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
         elif op in _COMPARE:
+            self._tests[step] = f"{name}.is"
             yield f"  {name}.is = fcmp {_COMPARE[op]} {vector} {values[0]}, {values[1]}"
             yield f"  {name} = uitofp {self._bool} {name}.is to {vector}"
         elif op is Op.SELECT:
-            zero = self._lanes.constant(0.0)
-            yield f"  {name}.is = fcmp une {vector} {values[0]}, {zero}"
+            if args[0] not in self._tests:  # computed, or compared in another function
+                self._tests[args[0]] = f"{name}.is"
+                zero = self._lanes.constant(0.0)
+                yield f"  {name}.is = fcmp une {vector} {values[0]}, {zero}"
             choice = f"{vector} {values[1]}, {vector} {values[2]}"
-            yield f"  {name} = select {self._bool} {name}.is, {choice}"
+            yield f"  {name} = select {self._bool} {self._tests[args[0]]}, {choice}"
         else:
             yield from self._library(op, values, name)
 

@@ -104,7 +104,7 @@ class StepPrinter:
                 for array in arrays:
                     yield from array.loads(args, step, names)
                 names[step] = f"%v{step}"
-                yield from self._arithmetic.lines(op, args, names, names[step])
+                yield from self._arithmetic.lines(step, names)
                 if step in piece.kept:
                     yield from slots.store(step, piece.kept[step], names[step])
             yield from after(step, names)
