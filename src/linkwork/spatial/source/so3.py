@@ -212,11 +212,14 @@ def project(near: ArrayLike) -> Array:
     Returns:
         (..., 3, 3), with determinant +1.
     """
-    u, _, vt = np.linalg.svd(expect("near", near, 3, 3))
+    near = expect("near", near, 3, 3)
+    # In float64: some versions of OpenBLAS for ARM raise false warnings in products of float32.
+    u, _, vt = np.linalg.svd(near.astype(np.float64))
     # A reflection is reversed along the direction of the smallest singular value.
     sign = np.sign(np.linalg.det(u @ vt))
     one = np.ones_like(sign)
-    return (u * stack([one, one, sign])[..., None, :]) @ vt
+    R = (u * stack([one, one, sign])[..., None, :]) @ vt
+    return R.astype(near.dtype)
 
 
 def _cos_sin(angle: ArrayLike) -> tuple[Array, Array, Array, Array]:
