@@ -255,3 +255,31 @@ def test_a_robot_on_rails_has_a_larger_allowance():
     assert not (collides & (least > 1e-3)).any()
     with pytest.raises(lw.ValueRangeError):
         robot.in_collision(100.0 * q, obstacles=obstacles)
+
+
+def test_large_batches_are_exact(robot, monkeypatch):
+    """Free rows are found in single precision, those at contact in double precision."""
+    q = robot.kindyn.random(4000, seed=3)
+    collides = robot.distances(q).min(axis=-1) < 0.0
+    n = min(np.count_nonzero(collides), np.count_nonzero(~collides))
+    low, high = q[collides][:n], q[~collides][:n]
+    for _ in range(40):  # to the boundary, within 1e-12
+        middle = (low + high) / 2.0
+        is_in = (robot.distances(middle).min(axis=-1) < 0.0)[:, None]
+        low, high = np.where(is_in, middle, low), np.where(is_in, high, middle)
+    q = np.concatenate([q, low, high, np.full((2, robot.nq), np.nan), np.full((2, robot.nq), 1e30)])
+    exact, n_exact = robot._overlap, []
+
+    def counted(rows, threads=None):
+        n_exact.append(len(rows))
+        return exact(rows, threads=threads)
+
+    monkeypatch.setitem(robot.__dict__, "_overlap", counted)
+    actual = robot.in_collision(q)
+    np.testing.assert_array_equal(actual[-4:-2], True)
+    np.testing.assert_array_equal(actual[:-2], ~(robot.distances(q[:-2]) >= 0.0).all(axis=-1))
+    np.testing.assert_array_equal(actual, exact(q) > 0.5)
+    np.testing.assert_array_equal(robot.in_collision(q[:-4].astype(np.float32)).dtype, bool)
+    np.testing.assert_array_equal(robot.in_collision(q[:-4]), actual[:-4])
+    assert n_exact[0] == len(q)  # angles of 1e30 are too large for single precision
+    assert n_exact[-1] < np.count_nonzero(collides) + 2 * n + 100

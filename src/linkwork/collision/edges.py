@@ -68,8 +68,25 @@ def edges_are_free(
     return out.reshape(batch) if batch else out[0]
 
 
+def links_overlap(model: CollisionModel, q: Array, threads: int | None) -> Array:
+    """(...) whether links overlap each other, for many configurations.
+
+    For robots made of spheres, the C extension finds free configurations in single precision; only
+    the others are tested in double precision.
+    """
+    exact: Any = model._overlap  # pyright: ignore[reportPrivateUsage]
+    if isinstance(model._motions, str):  # pyright: ignore[reportPrivateUsage]
+        return exact(q, threads=threads) > 0.5
+    try:
+        out = configurations_collide(model, q, None, threads)
+    except ValueRangeError:  # too large for single precision
+        return exact(q, threads=threads) > 0.5
+    out[out] = exact(q[out], threads=threads) > 0.5
+    return out
+
+
 def configurations_collide(
-    model: CollisionModel, q: Any, obstacles: Obstacles, threads: int | None
+    model: CollisionModel, q: Any, obstacles: Obstacles | None, threads: int | None
 ) -> Array:
     """(...) whether links overlap each other or obstacles; True where q is not finite."""
     q = configurations(model, "q", q, is_finite=False)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
 
 NEAREST_SPHERES = f"{COLLISION}nearest_spheres"  # a quantity of robots that consist of spheres
+MANY_ROWS = 1000  # for which robots made of spheres are tested in single precision first
 _TRUE, _FALSE = np.bool_(True), np.bool_(False)
 Pairs: TypeAlias = Literal["all", "srdf"] | Iterable[tuple[str, str]]
 
@@ -289,6 +290,10 @@ class CollisionModel(KinDynCore):
             from linkwork.collision.edges import configurations_collide
 
             return configurations_collide(self, q, as_obstacles(obstacles), threads)
+        if parameters is None and isinstance(q, np.ndarray) and self._is_large(q):
+            from linkwork.collision.edges import links_overlap
+
+            return links_overlap(self, q, threads)
         if parameters is None and threads is None:
             overlap = self._overlap(q)
             if type(overlap) is np.ndarray and not overlap.ndim:  # a comparison takes longer
@@ -296,6 +301,10 @@ class CollisionModel(KinDynCore):
             return overlap > 0.5
         options = options_of_call(parameters=parameters, threads=threads)
         return np.asarray(self._overlap(q, **options)) > 0.5
+
+    def _is_large(self, q: Array) -> bool:
+        is_matrix = q.ndim == 2 and q.shape[1] == self.nq and q.dtype.kind == "f"
+        return is_matrix and len(q) >= MANY_ROWS
 
     @cached_property
     def _overlap(self) -> Any:
