@@ -9,15 +9,8 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from linkwork.collision.cover import (
-    SLACK,
-    Balls,
-    Solid,
-    Target,
-    cover_by_balls,
-    solid_of,
-    target_of,
-)
+from linkwork.collision.cells import Solid, Target, solid_of, target_of
+from linkwork.collision.cover import SLACK, Balls, cover_by_balls
 from linkwork.collision.shapes import axes_along
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (

@@ -106,7 +106,7 @@ typedef struct {           /* a problem of the planner, and its result */
     Hit hit;
 } Problem;
 
-enum { FOUND = 200, START_COLLIDES, GOAL_COLLIDES, START_OUTSIDE, GOAL_OUTSIDE, NOT_FOUND };  /* beside the status codes of common.h */
+enum { FOUND = 200, START_COLLIDES, GOAL_COLLIDES, START_OUTSIDE, GOAL_OUTSIDE, NOT_FOUND };  /* no status codes of common.h */
 
 /* Search a path with RRT-Connect, and shorten it; returns the status. */
 int find_path(Problem *problem, const Bench *bench);
