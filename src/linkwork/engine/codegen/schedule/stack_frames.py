@@ -3,8 +3,9 @@
 The calling thread may have a stack of only 64 KB. In optimized code, values that are not live at
 the same time share a stack slot; its frame may be up to NOT_COUNTED bytes larger than estimated. In
 quick code, every value that is not used within a few steps has a slot; its frame may be
-QUICK_FACTOR times as large as estimated. A test compares both with the frames of code compiled by
-LLVM.
+QUICK_FACTOR times as large as estimated. On 64-bit ARM, every value of quick code has a slot, so
+its frame depends only on the number of steps of a piece, which is limited. A test compares all this
+with the frames of code compiled by LLVM.
 """
 
 from __future__ import annotations
