@@ -198,9 +198,8 @@ EXCLUDE = """<CollisionSetup><Exclude><FramePair first="{}" second="{}"/></Exclu
 def test_setups_of_robwork_are_read_and_written(tmp_path):
     (tmp_path / "device.xml").write_text(EXCLUDE.format("base", "k"))
     (tmp_path / "cell.xml").write_text(EXCLUDE.format("x", "d.k"))
-    rules = """<ProximitySetup UseIncludeAll="true"><Exclude PatternA="d[.].*" PatternB=".*"/>
-    <Include PatternA="x" PatternB="d.base"/></ProximitySetup>"""
-    (tmp_path / "rules.xml").write_text(rules)
+    rules = """<ProximitySetup UseIncludeAll="true"><Exclude PatternA="{}" PatternB="{}"/>
+    <Include PatternA="x" PatternB="d.bas?"/></ProximitySetup>"""
     setup = '<CollisionSetup file="{}"/>'.format
     scene = tmp_path / "scene.wc.xml"
 
@@ -217,16 +216,24 @@ def test_setups_of_robwork_are_read_and_written(tmp_path):
     everything |= {frozenset(p) for p in (("d.k", "y"), ("x", "y"))}
     assert pairs() == pairs(setup("device.xml")) == everything
     assert pairs(cell=setup("cell.xml")) == everything - {frozenset(("x", "d.k"))}
-    assert pairs(cell='<ProximitySetup file="rules.xml"/>') == {
-        frozenset(("x", "y")),
-        frozenset(("x", "d.base")),
-    }
+    remaining = {frozenset(("x", "y")), frozenset(("x", "d.base"))}
+    for patterns in (("d.*", "*"), ("*.*", "?*"), ("REGEXd[.].+", "REGEX.*")):
+        (tmp_path / "rules.xml").write_text(rules.format(*patterns))
+        assert pairs(cell='<ProximitySetup file="rules.xml"/>') == remaining
+    for pattern in ("d..*", "d[.]*", "d.", ".*"):  # these are no regular expressions
+        (tmp_path / "rules.xml").write_text(rules.format(pattern, "*"))
+        assert pairs(cell='<ProximitySetup file="rules.xml"/>') == everything
+    in_device = '<ProximitySetup><Exclude PatternA="REGEX(" PatternB="*"/></ProximitySetup>'
+    with pytest.raises(lw.ParseError, match=r"'REGEX\(' and '\*': .*position 0"):
+        pairs(device=in_device)
     (tmp_path / "cell.xml").write_text(EXCLUDE.format("x", "d.kk"))
     with pytest.warns(lw.LinkworkWarning, match="'d.kk'.*'d.k'"):
         pairs(cell=setup("cell.xml"))
     (tmp_path / "cell.xml").write_text("<Exclude/>")
     with pytest.raises(lw.ParseError, match="<CollisionSetup> as the root"):
         pairs(cell=setup("cell.xml"))
+    with pytest.raises(lw.ParseError, match=r"<CollisionSetup>.*load the file that names it"):
+        lw.load_workcell(tmp_path / "device.xml")
 
 
 def test_robworks_collision_detector(cell):

@@ -67,6 +67,37 @@ def test_junctions_of_several_chains():
     assert ends == [("left.c", "right.tip"), ("left.c", "more.end")]
 
 
+LEGS = """<WorkCell name="cell"><ParallelDevice name="p"><Frame name="base"/>
+<Frame name="a0"/><SerialChain name="a"><Joint name="j" type="Revolute"/></SerialChain>
+<Frame name="a1"/><Frame name="a2"/>{after}
+<Frame name="b0" refframe="base"/><SerialChain name="b"><Joint name="j" type="Revolute"/>
+</SerialChain><Frame name="b1"/>{junction}</ParallelDevice></WorkCell>"""
+AB = "<Junction><Chains>a</Chains><Chains>b</Chains></Junction>"
+END_OF_A = {  # the end of the leg of chain a, for elements after it
+    "": "a2",
+    '<Frame name="x" refframe="a1"/>': "a1",  # a1 has two children
+    '<Frame name="x" refframe="a.j"/>': "a.j",
+    '<SerialChain name="c"><Frame name="x"/></SerialChain>': "a1",  # a2 carries the next chain
+    '<Frame name="x" refframe="base"/>': "a2",
+}
+
+
+@pytest.mark.parametrize("junction", ["", AB], ids=["implied", "written"])
+@pytest.mark.parametrize("after", END_OF_A)
+def test_frames_after_a_chain_belong_to_its_leg(after, junction):
+    """As in RobWork's files, in which the chains of a leg are followed by the frame of the tool."""
+    device = lw.load_workcell(LEGS.format(after=after, junction=junction)).device("p")
+    ends = [(one.first, one.second) for one in device.spec.model.constraints]
+    assert ends[-1] == (END_OF_A[after], "b1")
+    assert device.end == f"p.{END_OF_A[after]}"
+
+
+def test_two_parallel_devices_with_one_name_are_an_error():
+    device = LEGS[LEGS.index("<Par") : LEGS.index("</Work")].format(after="", junction=AB)
+    with pytest.raises(lw.ParseError, match=r"'p\.a\.j' is already used"):
+        lw.load_workcell(f'<WorkCell name="cell">{device}{device}</WorkCell>')
+
+
 def test_home_of_the_active_joints():
     with pytest.warns(lw.LinkworkWarning, match="active joints only"):
         cell = load('<Q name="Home">0.5</Q>')

@@ -224,6 +224,10 @@ class Collected:
 
         self.deferred.append(DeferredChange(limit.part, scope, limit.joint, apply))
 
+    def parent_of(self, pending: Pending) -> str | None:
+        """Full name of the parent of a frame; None if there is no such frame so far."""
+        return self.lookup(pending.ref, pending.scope) if pending.ref else pending.parent
+
     def lookup(self, ref: str, scope: Scope) -> str | None:
         """Full name of the frame that a name refers to in a scope."""
         for depth in range(len(scope), -1, -1):

@@ -8,6 +8,7 @@ the device. If the first frame is a joint, the base is the parent of that joint.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from linkwork.errors import shown
@@ -82,15 +83,45 @@ def read_device(cell: Collected, part: CellPart, parent: str) -> None:
 def _add_parallel(device: _Device, name: str, frames: tuple[str, ...]) -> None:
     """Add a device with closed loops, which is built when all names are resolved."""
     cell, part = device.cell, device.part
+    if not set(device.frames) <= set(frames):
+        return  # a name is used twice, which is reported
     first = cell.pending[frames[0]].content
     if isinstance(first, CellFrame) and first.motion is not None:
         part.error(f"the first frame is its base, which is fixed, but {first.name!r} is a joint")
-    junctions = read_junctions(part, device.chains)
+    junctions = read_junctions(part, _ends_of_legs(device, frames))
     end = device.ends[0] if device.ends else junctions[0][0] if junctions else device.frames[-1]
     if cell.add_device(name, None, part):
         cell.parallels.append(ParallelDevice(part, name, frames, end, junctions))
         if device.home is not None:
             cell.homes[name] = device.home
+
+
+def _ends_of_legs(device: _Device, frames: Sequence[str]) -> dict[str, str]:
+    """The last frame of the leg of each chain, as in RobWork.
+
+    The frames after a chain continue its leg, up to a frame whose parent is not the frame before it
+    or has more children, and up to the frame that carries the next chain.
+
+    Args:
+        device: the device, whose elements are all read.
+        frames: its frames, in the order of the file.
+    """
+    cell = device.cell
+    parents = [cell.parent_of(cell.pending[name]) for name in frames]
+    in_chain = [len(cell.pending[name].scope) > 1 for name in frames]
+    indices = {name: k for k, name in enumerate(frames)}
+    last_children = {parent: k for k, parent in enumerate(parents)}
+    ends: dict[str, str] = {}
+    for chain, last in device.chains.items():
+        end = indices[last]
+        for k in range(end + 1, len(frames)):
+            carries_chain = in_chain[k + 1 : k + 2] == [True] and parents[k + 1] == frames[k]
+            only_child = parents[k] == frames[end] and last_children[parents[k]] == k
+            if in_chain[k] or carries_chain or not only_child:
+                break
+            end = k
+        ends[chain] = frames[end]
+    return ends
 
 
 def _add(device: _Device, spec: DeviceSpec) -> None:

@@ -22,6 +22,7 @@ from linkwork.errors import ArgumentError, ParseError, SourceError, nearest, sho
 from linkwork.io.meshes import Folders, package_root
 from linkwork.io.xml.parse import Document, parse_xml, tag_of
 from linkwork.io.xml.source import Source, read_source, shown_path
+from linkwork.workcell.robwork.dynamic_text import with_end_tags
 from linkwork.workcell.robwork.elements import CellPart, CellReport
 
 if TYPE_CHECKING:
@@ -79,10 +80,11 @@ def expand_includes(source: Source, include_dirs: Folders = ()) -> tuple[Element
     Raises:
         ParseError: the document is not XML, or exceeds the limits above.
     """
+    source, findings = with_end_tags(source)
     document = parse_xml(source)
     report = CellReport(source.name)
     report.add_locations(source.name, document.lines)
-    report.extend(document.findings)
+    report.extend([*findings, *document.findings])
     path = source.path.resolve() if source.path else None
     expansion = _Expansion(report, allowed_roots(path, include_dirs))
     if expansion.grow(document.root):
@@ -204,7 +206,8 @@ def _included(
 def _fragment(part: CellPart, path: Path) -> Document | None:
     """Parse a file that may have several root elements, into one holder."""
     try:
-        source = read_source(path)
+        source, findings = with_end_tags(read_source(path))
+        part.report.extend(findings)
         declared = _DECLARATION.match(source.text)
         start = declared.end() if declared else 0
         body = "\n" * source.text.count("\n", 0, start) + source.text[start:]

@@ -1,9 +1,9 @@
 """Parallel devices of a workcell file: robots whose chains meet in junctions.
 
-A `<ParallelDevice>` has several `<SerialChain>`s. A `<Junction>` lists, in two or more `<Chains>`,
-the chains that lead to frames that coincide; without a junction, the last frames of all chains
-coincide. The device becomes a robot: its frames are the links, the junctions pose constraints, and
-the active joints those with motors.
+A `<ParallelDevice>` has several legs, each a `<SerialChain>` and the frames before and after it. A
+`<Junction>` lists, in two or more `<Chains>`, the chains whose legs lead to frames that coincide;
+without a junction, the last frames of all legs coincide. The device becomes a robot: its frames are
+the links, the junctions pose constraints, and the active joints those with motors.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read_junctions(part: CellPart, chains: Mapping[str, str]) -> tuple[Junction,
 
     Args:
         part: the device.
-        chains: the last frame of each chain, by the name of the chain.
+        chains: the last frame of the leg of each chain, by the name of the chain.
     """
     junctions = [child for child in part.parts() if child.tag == "Junction"]
     if not junctions and len(chains) < 2:
@@ -65,7 +65,7 @@ def _pairs(ends: Sequence[str], location: SourceLocation) -> Iterable[Junction]:
 
 
 def _end(part: CellPart, chains: Mapping[str, str]) -> str | None:
-    """The last frame of the last chain of a list."""
+    """The last frame of the leg of the last chain of a list."""
     names = part.content().split()
     for name in names:
         if name not in chains:

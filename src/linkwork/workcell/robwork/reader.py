@@ -24,13 +24,8 @@ from linkwork.workcell.parts import WORLD, CellFrame
 from linkwork.workcell.robots import place_robot
 from linkwork.workcell.robwork.collect import Collected, Pending, resolve, robot_frames
 from linkwork.workcell.robwork.devices import DEVICES, FRAMES, read_device
-from linkwork.workcell.robwork.dynamic import (
-    DYNAMIC,
-    INCLUDED,
-    read_dynamics,
-    with_workcell,
-    workcell_of,
-)
+from linkwork.workcell.robwork.dynamic import read_dynamics, workcell_of
+from linkwork.workcell.robwork.dynamic_text import DYNAMIC, INCLUDED, with_workcell
 from linkwork.workcell.robwork.elements import IGNORED_ELEMENTS, CellPart, is_linkwork_property
 from linkwork.workcell.robwork.extensions import (
     PlacedRobot,
@@ -98,6 +93,8 @@ def _report_wrong_root(top: CellPart) -> None:
         hint = "; this is URDF: load it as a robot, and add it with cell.with_robot"
     elif top.tag == INCLUDED:
         hint = "; this is a part of a dynamic workcell: load the file that includes it"
+    elif top.tag in SETUPS:
+        hint = "; this is a part of a workcell: load the file that names it"
     elif not hint:
         hint = f"; {nearest(top.tag, roots)}"
     top.error(f"expected <WorkCell> as the root, got <{top.tag.lstrip(':')}>{hint}")

@@ -2,16 +2,19 @@
 
     <CollisionSetup file="a.xml"/>      <Exclude> with <FramePair first="" second=""/> in that file
     <ProximitySetup file="b.xml"/>      rules <Exclude PatternA="" PatternB=""/> and <Include .../>:
-                                        regular expressions for names; the last one that matches
-                                        decides. UseIncludeAll="false" starts with no pairs
+                                        patterns for names; the last rule that matches decides.
+                                        UseIncludeAll="false" starts with no pairs
 
-In a device, names and patterns are those of its frames. Both elements may also contain what their
-file would: so linkwork writes them. Frames that are fixed to each other are never checked, whatever
-ExcludeStaticPairs states, and Volatile has no meaning here.
+In a pattern, * stands for any letters and ? for one letter; a pattern that starts with REGEX is a
+regular expression. In a device, names and patterns are those of its frames. Both elements may also
+contain what their file would: so linkwork writes them. Frames that are fixed to each other are
+never checked, whatever ExcludeStaticPairs states, and Volatile has no meaning here.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +29,7 @@ from linkwork.workcell.robwork.shapes import CellMeshes
 
 SETUPS = ("CollisionSetup", "ProximitySetup")
 _RULES = ("Include", "Exclude")
+_REGEX = "REGEX"  # start of a pattern that is a regular expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +113,13 @@ def _listed(
 def _by_rules(
     setup: Setup, _names: Collection[str], frames: Sequence[CellFrame]
 ) -> Iterator[tuple[str, str]]:
-    prefix = "".join(f"{re.escape(name)}[.]" for name in setup.scope)
+    prefix = "".join(f"{name}." for name in setup.scope)
     rules: list[tuple[str, re.Pattern[str], re.Pattern[str]]] = []
     for part in setup.part.parts():
         if part.tag in _RULES:
             patterns = [part.required_attribute(f"Pattern{side}") for side in "AB"]
             try:
-                first, second = (re.compile(f"{prefix}(?:{pattern})") for pattern in patterns)
+                first, second = (_compiled(pattern, prefix) for pattern in patterns)
             except (re.error, OverflowError, RecursionError) as error:
                 part.error(f"{' and '.join(map(shown, patterns))}: {error}")
                 continue
@@ -129,3 +133,12 @@ def _by_rules(
                 included = kind == "Include"
         if not included:
             yield a, b
+
+
+def _compiled(pattern: str, prefix: str) -> re.Pattern[str]:
+    """The regular expression for the names of frames, which start with the name of the device."""
+    regex = pattern.removeprefix(_REGEX)
+    if regex not in ("", pattern):
+        re.compile(regex)  # so that an error has the position in the pattern
+        return re.compile(f"{re.escape(prefix)}(?:{regex})")
+    return re.compile(fnmatch.translate(glob.escape(prefix) + pattern.replace("[", "[[]")))
