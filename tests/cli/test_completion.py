@@ -136,7 +136,7 @@ def test_no_key_press_expands_xacro(tmp_path, monkeypatch):
       <xacro:property name="x" value="1"/></robot>"""
     (tmp_path / "r.urdf").write_text(text)
     (tmp_path / "plain.urdf").write_text('<robot name="r"><link name="base"/></robot>')
-    monkeypatch.setattr("linkwork.io.load.expand_xacro", lambda *_: pytest.fail("expand_xacro"))
+    monkeypatch.setattr("linkwork.io.xacro._process", lambda *_: pytest.fail("xacro"))
 
     assert completed(f"linkwork fk {tmp_path / 'r.urdf'} b") == []
     assert completed(f"linkwork fk {tmp_path / 'plain.urdf'} b") == ["base"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import warnings
 from pathlib import Path
 
@@ -120,6 +121,7 @@ def test_other_elements(arm):
     srdf = srdf_of(
         arm,
         '<group name="tool"><link name="l_tool"/></group> <gripper name="g"/>',
+        '<group_tcps group="tool"/> <contact_managers_plugin_config filename="a.yaml"/>',
         '<end_effector name="ee" parent_link="l_hand" group="tool"/>',
         '<virtual_joint name="v" type="floating" parent_frame="world" child_link="hip"/>',
         '<passive_joint name="v"/> <passive_joint name="waist"/>',
@@ -134,7 +136,7 @@ def test_other_elements(arm):
     assert srdf.virtual_joints[0].kind == "floating"
     (spheres,) = srdf.sphere_approximations
     assert spheres.spheres == (lw.Shape(lw.Sphere(0.5), lw.Pose(xyz=(1, 2, 3))),)
-    assert srdf.ignored == ("gripper",)
+    assert srdf.ignored == ("gripper", "group_tcps", "contact_managers_plugin_config")
 
 
 def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
@@ -154,9 +156,12 @@ def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
         '<end_effector name="e" parent_link="torso"/>',
         '<group_state name="f"><joint name="root_joint" value="0 0 0 0 0 0 2"/></group_state>',
         '<virtual_joint name="u" type="fixed" parent_frame="w" child_link="hipp"/>',
+        '<virtual_joint name="x" type="fixed" parent_frame="w" child_link="hip"/>',
+        '<virtual_joint name="x" type="fixed" parent_frame="w" child_link="hip"/>',
+        '<virtual_joint name="x" type="fixed" parent_frame="w" child_link="torso"/>',
     )
 
-    assert sorted(found) == [2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15]
+    assert sorted(found) == [2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 18]
     assert_contains(found[2], "warning", "group 'a'", "'l_elbo'", "'l_elbow'")
     assert_contains(found[4], "warning", "group 'c'", "'nam'", "'name'")
     assert_contains(found[5], "error", "group 'a'", "taken", ":2")
@@ -169,6 +174,7 @@ def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
     assert_contains(found[13], "error", "'e'", "'group'")
     assert_contains(found[14], "error", "'root_joint'", "norm 2")
     assert_contains(found[15], "warning", "'u'", "'hipp'", "'hip'")
+    assert_contains(found[18], "error", "virtual joint 'x'", "taken")
 
 
 def test_unknown_and_recursive_groups(arm):
@@ -213,6 +219,66 @@ def test_load_reads_both_files_and_strict_raises(tmp_path):
         lw.load(urdf, srdf=tmp_path / "none.srdf")
     with pytest.raises(lw.ArgumentError, match="Model"):
         lw.load_srdf(srdf, "arm")
+
+
+XACRO = """<?xml version="1.0"?>
+<robot name="$(arg name)" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:include filename="$(find arms)/macros.xacro"/>
+  <xacro:arm side="l"/> <xacro:arm side="$(arg name)"/>
+</robot>"""
+MACROS = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:macro name="arm" params="side">
+  <group name="${side}_arm"><chain base_link="torso" tip_link="${side}_hand"/></group>
+  <group_state name="${side}_up"><joint name="${side}_elbow" value="${pi / 2}"/></group_state>
+</xacro:macro></robot>"""
+
+
+@pytest.fixture
+def xacro_file(tmp_path):
+    (tmp_path / "arms").mkdir()
+    (tmp_path / "arms/package.xml").write_text("<package><name>arms</name></package>")
+    (tmp_path / "arms/macros.xacro").write_text(MACROS)
+    (tmp_path / "arm.srdf.xacro").write_text(XACRO)
+    return tmp_path / "arm.srdf.xacro"
+
+
+def test_xacro_is_expanded(xacro_file, arm, tmp_path):
+    pytest.importorskip("xacro")
+    options = {"xacro_args": {"name": "r"}, "package_dirs": tmp_path}
+    srdf = lw.load_srdf(xacro_file, arm, **options)
+
+    assert srdf.name == "r"
+    assert [(group.name, group.joints) for group in srdf.groups] == [
+        ("l_arm", ("l_shoulder", "l_elbow")),
+        ("r_arm", ("r_shoulder", "r_elbow")),
+    ]
+    assert srdf.configurations[1].positions == (("r_elbow", (np.pi / 2,)),)
+    with pytest.raises(lw.ParseError, match=r"arm\.srdf\.xacro:1: xacro: .*argument name"):
+        lw.load_srdf(xacro_file, arm, package_dirs=tmp_path)
+    with pytest.raises(lw.ParseError, match=r"macros\.xacro:1: xacro: .*macros.*no groups"):
+        lw.load_srdf(tmp_path / "arms/macros.xacro", arm)
+    with pytest.raises(lw.ArgumentError, match="xacro_args"):
+        lw.load_srdf("<robot name='x'/>", arm, xacro_args={"name": "r"})
+
+
+def test_load_passes_its_xacro_arguments_to_both_files(xacro_file, tmp_path):
+    pytest.importorskip("xacro")
+    space = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    declared = '<xacro:arg name="base" default="x"/><xacro:property name="a" value="$(arg base)"/>'
+    robot = ARM.replace("<robot ", f"<robot {space} ").replace("</robot>", f"{declared}</robot>")
+    arguments = {"base": "hip", "name": "r"}
+
+    with pytest.warns(lw.LinkworkWarning) as caught:
+        model = lw.load(robot, srdf=xacro_file, xacro_args=arguments, package_dirs=tmp_path)
+
+    assert [configuration.name for configuration in model.configurations] == ["l_up", "r_up"]
+    assert "arm.srdf.xacro" not in str(caught[0].message)  # it need not declare `base`
+
+
+def test_without_xacro_its_files_are_rejected_with_a_hint(xacro_file, arm, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xacro", None)  # as if it were not installed
+    with pytest.raises(lw.ParseError, match=r":3: <xacro:include>.*pip install xacro"):
+        lw.load_srdf(xacro_file, arm)
 
 
 # Files whose URDF has another name; cassie_v2 has only SDF files.

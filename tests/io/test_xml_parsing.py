@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.messages import assert_facts
-from tests.support.urdf_files import GOOD, before_end, changed, error_message, loaded
+from tests.support.urdf_files import GOOD, before_end, changed, error_lines, error_message, loaded
 
 UMLAUT = GOOD.replace('"lamp"', '"Lämpchen"')
 BROKEN = changed('<mass value="2"/>', '<mass value="?"/>')  # on line 6
@@ -228,7 +228,21 @@ def test_unknown_version_of_xml_is_a_warning():
     assert_facts(messages, ["<text>:1: .*version.*XML 1.0"])
 
 
-def test_xml_declaration_after_a_comment_is_rejected():
-    message = error_message('<!-- -->\n<?xml version="1.0"?>\n' + GOOD)
+@pytest.mark.parametrize("before", ["\n", "<!-- a -->\n", "<!-- a\n<?xml version='1.0'?> -- -->"])
+def test_xml_declaration_after_comments_or_white_space_is_a_warning(before):
+    """SRDF files of PAL Robotics start with a comment; Pinocchio and MoveIt read them."""
+    line = before.count("\n") + 1
+    text = before + '<?xml version="1.0"?>\n'
+    model, messages = loaded(text + GOOD)
 
-    assert_facts(message, r"<text>:2: .*XML.*column \d")
+    assert model == loaded(GOOD)[0]
+    assert_facts(messages[-1], f"<text>:{line}: .*before the XML declaration")
+    assert_facts(error_lines(text + BROKEN)[0], f"error: <text>:{line + 6}: link 'arm': mass")
+
+
+def test_second_xml_declaration_is_rejected_in_linear_time():
+    message = error_message(
+        "<!-- -->" * 10_000 + changed("</robot>", '<?xml version="1.0"?></robot>')
+    )
+
+    assert_facts(message, r"<text>:20: .*XML.*column \d")

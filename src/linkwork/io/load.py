@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, Finding, ParseError, Severity, shown, warn_of
+from linkwork.errors import Finding, ParseError, Severity, shown, warn_of
 from linkwork.io.loops import Loops, with_loops
-from linkwork.io.meshes import Folders, MeshFinder, as_folders
+from linkwork.io.meshes import Folders, as_folders
 from linkwork.io.mjcf.reader import is_mjcf, read_mjcf
 from linkwork.io.named_robots import NamedFile, named_robot
 from linkwork.io.sdf.reader import is_sdf, read_sdf
@@ -21,7 +21,7 @@ from linkwork.io.urdf.reader import read_urdf
 from linkwork.io.usd.reader import read_usd
 from linkwork.io.usd.stage import is_usd
 from linkwork.io.xacro import expand_xacro, is_xacro
-from linkwork.io.xml.source import Reading, Source, read_source, source_parse_error
+from linkwork.io.xml.source import Reading, Source, read_source
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -63,7 +63,7 @@ def load(
             coincide, each with "3d" in addition if only their origins do.
         package_dirs: folders in which the packages of `package://` and `model://` addresses are
             searched. Meshes that are not found are not an error.
-        xacro_args: arguments of a xacro file, by name.
+        xacro_args: arguments of a xacro file, by name; also of the SRDF file, if it uses xacro.
         srdf: path of an SRDF file of the robot, or its content. Its group states become named
             configurations of the model; `load_srdf` returns everything else.
         inertia_from_meshes: a density [kg/m^3]. Links with shapes but without an inertia obtain
@@ -92,7 +92,9 @@ def load(
         inertia_from_meshes=inertia_from_meshes,
     )
     if srdf is not None and reading.model is not None:
-        reading = _with_srdf(reading.model, reading.findings, read_source(srdf))
+        reading = _with_srdf(
+            reading.model, reading.findings, read_source(srdf), package_dirs, xacro_args
+        )
     warnings = [finding for finding in reading.findings if finding.severity == "warning"]
     if reading.model is None or (strict and any(f.topic != "repair" for f in warnings)):
         raise ParseError([f for f in reading.findings if f.severity != "note"])
@@ -100,11 +102,22 @@ def load(
     return reading.model
 
 
-def _with_srdf(model: Model, findings: Sequence[Finding], source: Source) -> Reading:
-    """Add the named configurations of an SRDF file, and its findings."""
-    srdf, srdf_findings = read_srdf(source, model)
+def _with_srdf(
+    model: Model,
+    findings: Sequence[Finding],
+    source: Source,
+    package_dirs: Folders,
+    xacro_args: Mapping[str, str] | None,
+) -> Reading:
+    """Add the named configurations of an SRDF file, and its findings.
+
+    The arguments are those of the robot's file, so the SRDF file need not declare all of them.
+    """
+    arguments = xacro_args if is_xacro(source) else None
+    srdf, srdf_findings = read_srdf(source, model, arguments, package_dirs)
     extended = None if srdf is None else srdf.added_to(model)
-    return Reading(extended, _sorted([*findings, *srdf_findings]))
+    others = (finding for finding in srdf_findings if finding.topic != "xacro argument")
+    return Reading(extended, _sorted([*findings, *others]))
 
 
 def read(
@@ -145,7 +158,7 @@ def read(
         )
     try:
         original = read_source(source)
-        document, warnings = _expand(original, package_dirs, xacro_args, expand=expand)
+        document, warnings = expand_xacro(original, xacro_args, package_dirs, expand=expand)
         reader = next((reader for matches, reader in FORMATS if matches(document)), read_urdf)
         with np.errstate(all="ignore"):  # values that overflow are rejected by the model
             reading = reader(document, mimic=mimic, package_dirs=package_dirs, repair=repair)
@@ -194,22 +207,6 @@ def _with_shape_inertias(model: Model, findings: Sequence[Finding], density: flo
     findings = [*(f for f in findings if f not in replaced), *added]
     is_valid = not any(finding.severity == "error" for finding in added)
     return Reading(model if is_valid else None, tuple(findings))
-
-
-def _expand(
-    source: Source, package_dirs: Folders, arguments: Mapping[str, str] | None, *, expand: bool
-) -> tuple[Source, Sequence[Finding]]:
-    """Expand a xacro document, and return xacro's warnings; other documents are unchanged."""
-    if is_xacro(source):
-        if not expand:
-            reason = "xacro is disabled, because it evaluates Python and may read any file"
-            message = f"{reason}; expand it first: xacro FILE > robot.urdf"
-            raise source_parse_error(source.name, message)
-        return expand_xacro(source, arguments or {}, MeshFinder(source.path, package_dirs))
-    if arguments:
-        message = f"xacro_args: {source.name} is not a xacro file, so it has no arguments"
-        raise ArgumentError(message)
-    return source, ()
 
 
 def repair_inertias(model: Model) -> tuple[Model, list[Finding]]:

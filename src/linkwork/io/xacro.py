@@ -20,16 +20,16 @@ from importlib import import_module
 from typing import Any
 
 from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
-from linkwork.io.meshes import MeshFinder
-from linkwork.io.xml.parse import parse_xml
+from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.xml.parse import parse_xml, without_declaration
 from linkwork.io.xml.source import Source, source_parse_error
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _ELEMENT = re.compile(r"<xacro:\w")
 _NAMESPACE = re.compile(r"""xmlns:xacro\s*=\s*["'][^"']*xacro""")
 _EXPRESSION = re.compile(r"\$[{(]")
-_DECLARATION = re.compile(r"^\s*<\?xml.*?\?>", re.DOTALL)
 _BANNER_LINES = 4  # length of the comment at the start of xacro's output
+TOPIC = "xacro argument"  # of warnings about arguments that the file does not declare
 _lock = threading.Lock()  # xacro stores its state in module globals
 
 
@@ -49,23 +49,43 @@ def is_xacro(source: Source) -> bool:
 
 
 def expand_xacro(
-    source: Source, arguments: Mapping[str, str], packages: MeshFinder
+    source: Source,
+    arguments: Mapping[str, str] | None = None,
+    package_dirs: Folders = (),
+    *,
+    expand: bool = True,
+    content: Sequence[str] = ("link",),
 ) -> tuple[Source, Sequence[Finding]]:
-    """Expand a xacro document.
+    """Expand a document if it uses xacro.
 
     Args:
         source: the document.
         arguments: values of its arguments, by name.
-        packages: finds packages for `$(find NAME)`.
+        package_dirs: folders that contain the packages of `$(find NAME)`.
+        expand: whether to expand xacro; if not, xacro files are errors.
+        content: elements of which the expanded document has at least one; the first describes
+            them in the message about a file that only defines macros.
 
     Returns:
-        The expanded document, and xacro's warnings. If xacro is not installed, the document is
-        returned unchanged; the URDF reader then reports how to install xacro.
+        The expanded document, and xacro's warnings. A document without xacro is returned
+        unchanged, and so is every document if xacro is not installed; the reader then reports how
+        to install xacro.
 
     Raises:
+        ArgumentError: there are arguments, but the document does not use xacro.
         ParseError: the document is not XML, or xacro rejects it.
     """
-    mappings = _Arguments(_check_arguments(arguments))
+    if not is_xacro(source):
+        if arguments:
+            message = f"xacro_args: {source.name} is not a xacro file, so it has no arguments"
+            raise ArgumentError(message)
+        return source, ()
+    if not expand:
+        reason = "xacro is disabled, because it evaluates Python and may read any file"
+        message = f"{reason}; expand it first: xacro FILE > robot.urdf"
+        raise source_parse_error(source.name, message)
+    mappings = _Arguments(_check_arguments(arguments or {}))
+    packages = MeshFinder(source.path, package_dirs)
     try:
         xacro = import_module("xacro")
         substitution = import_module("xacro.substitution_args")
@@ -83,19 +103,23 @@ def expand_xacro(
             text = _process(xacro, source, mappings)
         except Exception as error:  # noqa: BLE001 - an expression of the file can raise anything
             raise source_parse_error(source.name, f"xacro: {_reason(error)}") from None
-    if "<link" not in text and "xacro:macro" in source.text:
-        reason = "the file defines macros, but no links; load the file that uses the macros"
-        raise source_parse_error(source.name, f"xacro: {reason}")
+    if not any(f"<{tag}" in text for tag in content) and "xacro:macro" in source.text:
+        reason = f"the file defines macros, but no {content[0]}s"
+        hint = "load the file that uses the macros"
+        raise source_parse_error(source.name, f"xacro: {reason}; {hint}")
     warnings = [_one_line(line) for line in output.getvalue().splitlines() if line.strip()]
-    warnings += [f"the file has no argument {shown(name)}" for name in mappings.unused()]
     location = SourceLocation(source.name, 1)
     findings = [Finding("warning", "", f"xacro: {warning}", location) for warning in warnings]
+    findings += [
+        Finding("warning", "", f"xacro: the file has no argument {shown(name)}", location, TOPIC)
+        for name in mappings.unused()
+    ]
     return replace(source, name=f"{source.name} (expanded)", text=text), findings
 
 
 def _process(xacro: Any, source: Source, arguments: dict[str, str]) -> str:
     xacro.init_stacks(str(source.path) if source.path else None)
-    document = xacro.parse(_DECLARATION.sub("", source.text))
+    document = xacro.parse(without_declaration(source.text))
     xacro.process_doc(document, mappings=arguments, verbosity=0)
     for _ in range(_BANNER_LINES):
         comment = document.createComment(" expanded by xacro ")

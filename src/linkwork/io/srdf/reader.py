@@ -10,7 +10,7 @@ Values      of a group state: one number, "x y z qx qy qz qw" for a floating joi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import cos, sin
 from os import PathLike
@@ -26,6 +26,7 @@ from linkwork.errors import (
     shown,
     warn_of,
 )
+from linkwork.io.meshes import Folders
 from linkwork.io.srdf.description import (
     SRDF,
     DisabledCollision,
@@ -35,7 +36,8 @@ from linkwork.io.srdf.description import (
     VirtualJoint,
     VirtualKind,
 )
-from linkwork.io.urdf.elements import Part, Report
+from linkwork.io.urdf.elements import Part, Report, report_xacro
+from linkwork.io.xacro import expand_xacro
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import Source, read_source
 from linkwork.model.configurations import Configuration, position_problem
@@ -52,21 +54,33 @@ ELEMENTS = (
     *("disable_collisions", "enable_collisions", "disable_default_collisions"),
     "link_sphere_approximation",
 )
-# Elements of other programs: HPP, Pinocchio, MoveIt.
+# Elements of other programs: HPP, Pinocchio, MoveIt, Tesseract.
 OTHERS = (
     *("gripper", "handle", "contact", "specificities", "rotor_params", "torque_constant"),
     *("joint_property", "position_only_ik"),
+    *("group_tcps", "kinematics_plugin_config", "contact_managers_plugin_config"),
+    *("calibration_config", "collision_margins"),
 )
 AGREES = 1e-6  # a dependent joint may differ by this from what its leader prescribes [rad] or [m]
 
 
-def load_srdf(source: str | bytes | PathLike[str], model: Model, *, strict: bool = False) -> SRDF:
+def load_srdf(
+    source: str | bytes | PathLike[str],
+    model: Model,
+    *,
+    strict: bool = False,
+    package_dirs: Folders = (),
+    xacro_args: Mapping[str, str] | None = None,
+) -> SRDF:
     """Load the SRDF file of a robot: groups, named configurations, disabled collision pairs.
 
     Args:
-        source: path of the file, or its content as a string.
+        source: path of the file, or its content as a string. Files with xacro need the package
+            `xacro`.
         model: the robot that the file describes. `lw.load(path, srdf=source)` loads both at once.
         strict: whether to raise an error instead of a warning.
+        package_dirs: folders that contain the packages of `$(find NAME)` in a xacro file.
+        xacro_args: arguments of a xacro file, by name.
 
     Returns:
         What the file says about links and joints that the model has. `added_to(model)` returns the
@@ -83,7 +97,7 @@ def load_srdf(source: str | bytes | PathLike[str], model: Model, *, strict: bool
     """
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-    srdf, findings = read_srdf(read_source(source), model)
+    srdf, findings = read_srdf(read_source(source), model, xacro_args, package_dirs)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     if srdf is None or (strict and warnings):
         raise ParseError([f for f in findings if f.severity != "note"])
@@ -91,17 +105,25 @@ def load_srdf(source: str | bytes | PathLike[str], model: Model, *, strict: bool
     return srdf
 
 
-def read_srdf(source: Source, model: Model) -> tuple[SRDF | None, tuple[Finding, ...]]:
+def read_srdf(
+    source: Source,
+    model: Model,
+    xacro_args: Mapping[str, str] | None = None,
+    package_dirs: Folders = (),
+) -> tuple[SRDF | None, tuple[Finding, ...]]:
     """Read an SRDF document; None if there are errors, and all findings."""
     try:
+        source, warnings = expand_xacro(source, xacro_args, package_dirs, content=ELEMENTS)
         document = parse_xml(source)
     except ParseError as error:
         return None, error.findings
     report = Report(source.name, document.lines)
-    report.extend(document.findings)
+    report.extend([*warnings, *document.findings])
     robot = Part(document.root, "", report)
     if robot.tag != "robot":
         robot.error(f"expected <robot> as the root, got <{robot.tag}>")
+        return None, tuple(report.findings)
+    if report_xacro(robot, source.text):
         return None, tuple(report.findings)
     if any(tag in robot.child_tags for tag in ("link", "joint")):
         robot.error("this is a URDF file: it contains links or joints; load it with lw.load")
@@ -136,7 +158,8 @@ class _Reader:
             "link": Suggestions(model.link_names),
             "joint": Suggestions(model.joint_names),
         }
-        self.virtual = {one.name: one for one in self._virtual_joints()}
+        self.virtual: dict[str, VirtualJoint] = {}
+        self._read_virtual_joints()
 
     def read(self) -> SRDF:
         """Read the document."""
@@ -175,7 +198,7 @@ class _Reader:
                 for part in robot.children(tag):
                     part.warning(f"unknown element <{tag}> is ignored{hint}")
 
-    def _virtual_joints(self) -> Iterator[VirtualJoint]:
+    def _read_virtual_joints(self) -> None:
         kinds: tuple[VirtualKind, ...] = get_args(VirtualKind)
         attributes = ("name", "type", "parent_frame", "child_link")
         for part in self._parts("virtual_joint", "virtual joint", attributes):
@@ -184,12 +207,14 @@ class _Reader:
             if kind and kind not in kinds:
                 part.error(f"unknown type {shown(kind)}; {nearest(kind, kinds)}")
             elif kind and self._has("link", link, part):
-                yield VirtualJoint(
+                joint = VirtualJoint(
                     name=name,
                     kind=next(known for known in kinds if known == kind),
                     parent_frame=frame,
                     child_link=link,
                 )
+                if self.virtual.setdefault(name, joint) != joint:
+                    part.error("this name is taken by another virtual joint")
 
     def _has(self, what: str, name: str, part: Part) -> bool:
         """Whether the model has a link or joint; if not, warn about it the first time."""

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 from linkwork.errors import MOST_LISTED, Finding, Severity, SourceLocation, Topic, nearest, shown
-from linkwork.io.xml.parse import tag_of
+from linkwork.io.xml.parse import namespace_of, tag_of
 from linkwork.model.pose import Triple
 
 if TYPE_CHECKING:
@@ -284,6 +284,25 @@ def misplaced_part(element: Element) -> Element | None:
         if tag_of(inner) in ("link", "joint") and inner.get("name") is not None:
             return inner
     return None
+
+
+def report_xacro(robot: Part, text: str) -> bool:
+    """Report the first element of xacro, which remains if xacro is not installed.
+
+    Args:
+        robot: the root.
+        text: the document.
+
+    Returns:
+        Whether there is such an element.
+    """
+    for element in robot.element.iter() if "xacro" in text else ():
+        tag = tag_of(element)
+        if tag.startswith("xacro:") or namespace_of(element).endswith("/wiki/xacro"):
+            message = f"{xacro_message(f'<{tag}>')}, or install xacro: pip install xacro"
+            robot.report.add("error", element, "", message)
+            return True
+    return False
 
 
 def has_xacro(value: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, listed, shown
 from linkwork.io.meshes import Folders, MeshFinder
-from linkwork.io.urdf.elements import Part, Report, has_xacro, xacro_message
+from linkwork.io.urdf.elements import Part, Report, has_xacro, report_xacro, xacro_message
 from linkwork.io.urdf.joints import read_joint
 from linkwork.io.urdf.links import read_link, read_material
 from linkwork.io.xml.parse import namespace_of, parse_xml, tag_of
@@ -94,13 +94,7 @@ def _is_urdf(robot: Part, source: Source) -> bool:
         hint = f" in the namespace {shown(namespace)}" if namespace else hint
         robot.error(f"expected <robot> as the root, got <{robot.tag.lstrip(':')}>{hint}")
         return False
-    for element in robot.element.iter() if "xacro" in source.text else ():
-        tag = tag_of(element)
-        if tag.startswith("xacro:") or namespace_of(element).endswith("/wiki/xacro"):
-            message = f"{xacro_message(f'<{tag}>')}, or install xacro: pip install xacro"
-            robot.report.add("error", element, "", message)
-            return False
-    return True
+    return not report_xacro(robot, source.text)
 
 
 def _check_robot(robot: Part) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 _UNDEFINED_PREFIX = "NS_ERR_UNDEFINED_NAMESPACE"
-_DECLARATION = re.compile(r"\s*<\?xml\s.*?\?>", re.DOTALL)
+_DECLARATION = re.compile(r"((?:\s|<!--(?:(?!-->).)*-->)*)(<\?xml\s.*?\?>)", re.DOTALL)
 _START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _COMMENT = re.compile(r"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
@@ -129,10 +129,12 @@ def _without_comments(text: str) -> str:
     return _COMMENT.sub(blank, text)
 
 
-def _without_declaration(text: str) -> str:
-    """Replace the declaration by blanks, so that lines stay the same."""
+def without_declaration(text: str) -> str:
+    """Replace the XML declaration by blanks, so that lines stay the same."""
     match = _DECLARATION.match(text)
-    return _NOT_NEWLINE.sub(" ", match.group()) + text[match.end() :] if match else text
+    if not match:
+        return text
+    return match.group(1) + _NOT_NEWLINE.sub(" ", match.group(2)) + text[match.end() :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +151,11 @@ _REPAIRS = {  # by the name of the error in libxml2
         _without_comments,
     ),
     "ERR_RESERVED_XML_NAME": _Repair(
-        "white space before the XML declaration, which XML does not allow", _without_declaration
+        "white space or a comment before the XML declaration, which XML does not allow",
+        without_declaration,
     ),
     "ERR_UNKNOWN_VERSION": _Repair(
-        "unknown version in the XML declaration; read as XML 1.0", _without_declaration
+        "unknown version in the XML declaration; read as XML 1.0", without_declaration
     ),
 }
 
