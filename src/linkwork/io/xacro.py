@@ -13,7 +13,7 @@ import io
 import re
 import sys
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -21,6 +21,7 @@ from typing import Any
 
 from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
 from linkwork.io.meshes import MeshFinder
+from linkwork.io.urdf.reader import OTHERS_ROBOT
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import Source, source_parse_error
 
@@ -30,6 +31,12 @@ _NAMESPACE = re.compile(r"""xmlns:xacro\s*=\s*["'][^"']*xacro""")
 _EXPRESSION = re.compile(r"\$[{(]")
 _DECLARATION = re.compile(r"^\s*<\?xml.*?\?>", re.DOTALL)
 _BANNER_LINES = 4  # length of the comment at the start of xacro's output
+# Elements of xacro that its old versions expanded without the prefix.
+_ELEMENTS = frozenset(("include", "insert_block", "macro", "property"))
+# Lines of a message of xacro that continue the line above.
+_CONTINUATION = re.compile(
+    r"\s|(when instantiating macro|instantiated from|in file|when processing file|included from):"
+)
 _lock = threading.Lock()  # xacro stores its state in module globals
 
 
@@ -77,20 +84,22 @@ def expand_xacro(
     with (
         _lock,
         _package_search(substitution, packages),
+        _macro_names(xacro) as macros,
         _redirected_stderr(output, xacro, color),
     ):
         try:
             text = _process(xacro, source, mappings)
         except Exception as error:  # noqa: BLE001 - an expression of the file can raise anything
-            raise source_parse_error(source.name, f"xacro: {_reason(error)}") from None
-    if "<link" not in text and "xacro:macro" in source.text:
-        reason = "the file defines macros, but no links; load the file that uses the macros"
-        raise source_parse_error(source.name, f"xacro: {reason}")
-    warnings = [_one_line(line) for line in output.getvalue().splitlines() if line.strip()]
+            reason = f"xacro: {_reason(error)}{_position(xacro)}"
+            raise source_parse_error(source.name, reason) from None
+    if "<robot" in text and "<link" not in text:  # other formats have bodies, not links
+        _reject_unused_macros(source, text, macros)
+    warnings = _messages(output.getvalue())
     warnings += [f"the file has no argument {shown(name)}" for name in mappings.unused()]
     location = SourceLocation(source.name, 1)
     findings = [Finding("warning", "", f"xacro: {warning}", location) for warning in warnings]
-    return replace(source, name=f"{source.name} (expanded)", text=text), findings
+    name = f"{source.name} (expanded)"
+    return replace(source, name=name, text=text, macros=_ELEMENTS | macros), findings
 
 
 def _process(xacro: Any, source: Source, arguments: dict[str, str]) -> str:
@@ -113,6 +122,35 @@ def _package_search(substitution: Any, packages: MeshFinder) -> Generator[None, 
         yield
     finally:
         substitution._eval_find = expressions["find"] = original
+
+
+@contextmanager
+def _macro_names(xacro: Any) -> Generator[set[str], None, None]:
+    """Collect the names of the macros that a document and its included files define."""
+    names: set[str] = set()
+    original = xacro.grab_macro  # xacro does not return the macros
+
+    def grab_macro(element: Any, macros: Any) -> None:
+        names.add(element.getAttribute("name").removeprefix("xacro:"))
+        original(element, macros)
+
+    xacro.grab_macro = grab_macro
+    try:
+        yield names
+    finally:
+        xacro.grab_macro = original
+
+
+def _reject_unused_macros(source: Source, text: str, macros: Collection[str]) -> None:
+    """Raise if a document has no links because it does not use its macros."""
+    known = ("robot", "material", *OTHERS_ROBOT)
+    for tag in re.findall(r"<([\w.-]+)", text):
+        if tag in macros and tag not in known:
+            reason = f"no links: <{tag}> is a macro, which xacro expands only as <xacro:{tag}>"
+            raise source_parse_error(source.name, f"xacro: {reason}")
+    if "xacro:macro" in source.text:
+        reason = "the file defines macros, but no links; load the file that uses the macros"
+        raise source_parse_error(source.name, f"xacro: {reason}")
 
 
 class _SysWithStderr:
@@ -186,7 +224,30 @@ def _reason(error: Exception) -> str:
     """The message of an error; of the inner error where xacro only wraps it."""
     while str(error).startswith("<class") and isinstance(getattr(error, "exc", None), Exception):
         error = getattr(error, "exc")  # noqa: B009 - only xacro's errors have it
-    return _one_line(error)
+    missing = "unbound prefix" in str(error)
+    hint = (
+        '; declare it as in <robot xmlns:xacro="http://www.ros.org/wiki/xacro">' if missing else ""
+    )
+    return _one_line(error) + hint
+
+
+def _position(xacro: Any) -> str:
+    """The macro and the included file in which an error occurred."""
+    files, macros = xacro.filestack, xacro.macrostack
+    parts = [f"in macro {shown(macros[-1].body.getAttribute('name'))}"] if macros else []
+    parts += [f"in {_one_line(files[-1])}"] if len(files) > 1 else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _messages(output: str) -> list[str]:
+    """The messages that xacro printed, each as one line."""
+    messages: list[str] = []
+    for line in output.splitlines():
+        if messages and _CONTINUATION.match(line):
+            messages[-1] = _one_line(f"{messages[-1]} {line}")
+        elif line.strip():
+            messages.append(_one_line(line).removeprefix("warning: "))
+    return messages
 
 
 def _one_line(message: object) -> str:
