@@ -235,6 +235,22 @@ def test_error_in_an_included_file_is_reported_with_its_position(file, included,
     assert_facts(error_message(file), facts)
 
 
+@pytest.mark.parametrize(
+    ("element", "tag"),
+    [
+        ('<macro name="m" params="x"><mass value="${x}"/></macro>', "macro"),
+        ('<property name="x" value="1"/><mass value="${x}"/>', "property"),
+    ],
+)
+def test_undefined_name_is_explained_by_an_element_without_the_prefix(file, element, tag):
+    text = f'<robot name="r" {SPACE}>{element}<link name="a"/></robot>'
+    included = file.parents[1] / "parts/inc/macros.xacro"
+    included.write_text(text)
+
+    for source in (text, file):
+        assert_facts(error_message(source), f".*'x' is not defined.*<{tag}> only as <xacro:{tag}>")
+
+
 def test_missing_namespace_is_rejected_with_a_hint():
     message = error_message(
         '<robot name="r"><xacro:if value="1"><link name="a"/></xacro:if></robot>'

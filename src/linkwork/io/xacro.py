@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
@@ -33,6 +34,7 @@ _DECLARATION = re.compile(r"^\s*<\?xml.*?\?>", re.DOTALL)
 _BANNER_LINES = 4  # length of the comment at the start of xacro's output
 # Elements of xacro that its old versions expanded without the prefix.
 _ELEMENTS = frozenset(("include", "insert_block", "macro", "property"))
+_WITHOUT_PREFIX = re.compile(r"<(include|macro|property)\s[^<>]*name\s*=")
 # Lines of a message of xacro that continue the line above.
 _CONTINUATION = re.compile(
     r"\s|(when instantiating macro|instantiated from|in file|when processing file|included from):"
@@ -91,7 +93,8 @@ def expand_xacro(
             text = _process(xacro, source, mappings)
         except Exception as error:  # noqa: BLE001 - an expression of the file can raise anything
             reason = f"xacro: {_reason(error)}{_position(xacro)}"
-            raise source_parse_error(source.name, reason) from None
+            hint = _hint(reason, source, (xacro.filestack or [None])[-1])
+            raise source_parse_error(source.name, f"{reason}{hint}") from None
     if "<robot" in text and "<link" not in text:  # other formats have bodies, not links
         _reject_unused_macros(source, text, macros)
     warnings = _messages(output.getvalue())
@@ -224,16 +227,25 @@ def _reason(error: Exception) -> str:
     """The message of an error; of the inner error where xacro only wraps it."""
     while str(error).startswith("<class") and isinstance(getattr(error, "exc", None), Exception):
         error = getattr(error, "exc")  # noqa: B009 - only xacro's errors have it
-    missing = "unbound prefix" in str(error)
-    hint = (
-        '; declare it as in <robot xmlns:xacro="http://www.ros.org/wiki/xacro">' if missing else ""
-    )
-    return _one_line(error) + hint
+    return _one_line(error)
+
+
+def _hint(reason: str, source: Source, included: str | None) -> str:
+    """The probable cause of an error of xacro, after a semicolon; empty if there is none."""
+    if "unbound prefix" in reason:
+        return '; declare it as in <robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    if "is not defined" not in reason:
+        return ""
+    text = source.text
+    if included and included != str(source.path):
+        text = Path(included).read_text(encoding="utf-8", errors="replace")
+    element = _WITHOUT_PREFIX.search(_COMMENT.sub("", text))
+    return f"; xacro expands <{element[1]}> only as <xacro:{element[1]}>" if element else ""
 
 
 def _position(xacro: Any) -> str:
     """The macro and the included file in which an error occurred."""
-    files, macros = xacro.filestack, xacro.macrostack
+    files, macros = xacro.filestack or (), xacro.macrostack
     parts = [f"in macro {shown(macros[-1].body.getAttribute('name'))}"] if macros else []
     parts += [f"in {_one_line(files[-1])}"] if len(files) > 1 else []
     return f" ({', '.join(parts)})" if parts else ""
