@@ -93,6 +93,18 @@ def test_mesh_in_the_package_of_the_file_is_found(package: Path, name: str):
     assert mesh_of(written(package / "urdf", name)).path == str(package / "meshes" / "arm.stl")
 
 
+@pytest.mark.parametrize("folders", [(), (".",), ("..",)])
+def test_package_is_found_by_the_name_in_its_package_xml(package: Path, folders: tuple[str, ...]):
+    (package / "package.xml").write_text("<package><name> lamp </name></package>")
+    file = written(
+        package / "urdf" if not folders else package.parent, "package://lamp/meshes/arm.stl"
+    )
+    outside = written(package, "package://lamp/../secret.stl")
+
+    assert mesh_of(file, package_dirs=[package / f for f in folders]).path
+    assert mesh_of(outside).path is None
+
+
 def test_mesh_relative_to_the_file_is_found(package: Path):
     assert mesh_of(written(package / "meshes", "arm.stl")).path is not None
 

@@ -190,3 +190,103 @@ def test_only_messages_of_xacro_are_captured_from_standard_error(monkeypatch, ca
 
 def test_file_that_only_defines_macros_is_rejected_with_a_hint():
     assert_facts(error_message(MACROS), ".*macros, but no links.*load the file that uses")
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        '<xacro:macro name="body"><link name="a"/></xacro:macro><body/>',
+        '<xacro:include filename="{file}"/><body name="a" mass="1"/>',
+    ],
+)
+def test_macro_without_the_prefix_is_named_as_the_reason(file, inside):
+    """Old versions of xacro expanded it, current versions do not."""
+    included = file.parents[1] / "parts/inc/macros.xacro"
+    message = error_message(f'<robot name="r" {SPACE}>{inside.format(file=included)}</robot>')
+
+    assert_facts(message, ".*no links.*<body> is a macro.*<xacro:body>")
+
+
+def test_unexpanded_elements_of_xacro_are_warnings_with_the_prefix():
+    text = f"""<robot name="r" {SPACE}><include filename="${{'a'}}.xacro"/>
+      <xacro:macro name="box"><inertia ixx="1"/></xacro:macro>
+      <link name="a"><box/></link></robot>"""
+
+    include, box = (finding.text for finding in read(text).findings)
+    assert_facts(include, "unknown element <include> in <robot>.* only as <xacro:include>")
+    assert_facts(box, "unknown element <box> in <link>.* only as <xacro:box>")
+
+
+@pytest.mark.parametrize(
+    ("included", "facts"),
+    [
+        ('<link name="${nix}"/>', ".*'nix' is not defined.* \\(in .*macros.xacro\\)"),
+        ("\n<link>", ".*line 2.* \\(in .*macros.xacro\\)"),
+        (
+            '<xacro:macro name="m"><link name="${nix}"/></xacro:macro><xacro:m/>',
+            ".*'nix' is not defined.* \\(in macro 'm', in .*macros.xacro\\)",
+        ),
+    ],
+)
+def test_error_in_an_included_file_is_reported_with_its_position(file, included, facts):
+    macros = file.parents[1] / "parts/inc/macros.xacro"
+    macros.write_text(f"<robot {SPACE}>{included}</robot>")
+
+    assert_facts(error_message(file), facts)
+
+
+@pytest.mark.parametrize(
+    ("element", "tag"),
+    [
+        ('<macro name="m" params="x"><mass value="${x}"/></macro>', "macro"),
+        ('<property name="x" value="1"/><mass value="${x}"/>', "property"),
+    ],
+)
+def test_undefined_name_is_explained_by_an_element_without_the_prefix(file, element, tag):
+    text = f'<robot name="r" {SPACE}>{element}<link name="a"/></robot>'
+    included = file.parents[1] / "parts/inc/macros.xacro"
+    included.write_text(text)
+
+    for source in (text, file):
+        assert_facts(error_message(source), f".*'x' is not defined.*<{tag}> only as <xacro:{tag}>")
+
+
+def test_missing_namespace_is_rejected_with_a_hint():
+    message = error_message(
+        '<robot name="r"><xacro:if value="1"><link name="a"/></xacro:if></robot>'
+    )
+    assert_facts(message, ".*unbound prefix.*xmlns:xacro=")
+
+
+def test_message_of_several_lines_is_one_warning(file):
+    text = text_with("a").replace(SPACE, f'{SPACE} xmlns:b="urn:b"')
+    included = file.parents[1] / "parts/inc/macros.xacro"
+    included.write_text(f'<robot {SPACE} xmlns:b="urn:c"/>')
+    properties = f'<xacro:include filename="{included}"/><xacro:property name="pi" value="3"/>'
+    findings = read(text.replace("<link", f"{properties}<link")).findings
+
+    assert_facts(findings[0].text, "xacro: inconsistent.*xmlns:b.*urn:b.*urn:c.*macros.xacro")
+    assert_facts(findings[1].text, "xacro: redefining global symbol: pi when processing file")
+    assert len(findings) == 2
+
+
+def test_macros_of_other_formats_need_no_links():
+    pytest.importorskip("mujoco")
+    body = '<body><joint name="${name}"/><geom size=".1"/></body>'
+    macro = f'<xacro:macro name="part" params="name">{body}</xacro:macro>'
+    text = f'<mujoco {SPACE}>{macro}<worldbody><xacro:part name="j"/></worldbody></mujoco>'
+
+    assert [joint.name for joint in lw.load(text).joints] == ["j"]
+
+
+def test_package_is_found_by_the_name_in_its_manifest(file, tmp_path):
+    """The folder of a repository often has another name."""
+    folder = tmp_path / "Parts-ROS2"
+    (tmp_path / "parts").rename(folder)
+    (folder / "package.xml").write_text("<package><name>parts</name></package>")
+
+    assert lw.load(file, package_dirs=tmp_path).total_mass == 4
+    assert lw.load(file, package_dirs=folder).total_mass == 4
+    inside = folder / "inc/robot.xacro"
+    inside.write_text(ROBOT)
+    assert lw.load(inside).total_mass == 4

@@ -1,21 +1,24 @@
 """Search for the mesh files of a robot. A model works without them.
 
     package://NAME/PATH, model://NAME/PATH   in the package folders, and in a folder NAME that
-                                             contains the file
+                                             contains the file; else in a package whose
+                                             package.xml has this name
     file:///PATH                             at that absolute path
     PATH                                     relative to the folder of the file
 
 A mesh must be inside an allowed root: the package that it names, the folder of the robot's file or
 the package that contains it, or a package folder. Package folders are those of the caller and of
 ROS_PACKAGE_PATH, GAZEBO_MODEL_PATH, GZ_SIM_RESOURCE_PATH, AMENT_PREFIX_PATH and similar variables.
-Files are not opened; only their existence is checked.
+Meshes are not opened; only their existence is checked.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike, fspath
 from os.path import abspath, basename, dirname, isdir, isfile, join, normpath
 from typing import TypeAlias
@@ -32,6 +35,8 @@ _LEVELS = 3  # number of folders above the file that are searched for the packag
 # Folders of robot files that usually have a sibling folder `meshes`.
 _ROBOT_FOLDERS = ("urdf", "robots", "robot", "xml", "models", "description")
 _PACKAGE_FILES = ("package.xml", "model.config")  # a folder with one of these is a package
+_NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
+_MANIFEST_SIZE = 100_000  # number of characters of a package.xml that are searched for its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,22 @@ class MeshFinder:
         folders = [join(folder, package) for folder in self._package_dirs]
         folders += [folder for folder in self._package_dirs if basename(folder) == package]
         folders += [folder for folder in parents if basename(folder) == package]
-        return folders + [join(folder, package) for folder in parents[:_LEVELS]]
+        folders += [join(folder, package) for folder in parents[:_LEVELS]]
+        if any(map(isdir, folders)) or package not in self._named_packages:
+            return folders
+        return [*folders, self._named_packages[package]]
+
+    @cached_property
+    def _named_packages(self) -> dict[str, str]:
+        """The folders of packages by the name in their package.xml, which is the name in ROS."""
+        folders = [*_with_parents(self._folder), *self._package_dirs]
+        folders += [child for folder in self._package_dirs for child in _subfolders(folder)]
+        packages: dict[str, str] = {}
+        for folder in folders:
+            name = _package_name(folder)
+            if name:
+                packages.setdefault(name, folder)
+        return packages
 
     def _roots(self) -> list[tuple[str, str]]:
         """(allowed root, folder) for relative paths."""
@@ -128,6 +148,23 @@ def _folder(value: object) -> str:
     if not isinstance(path, str):
         raise ArgumentError(f"package_dirs: expected paths, got {value!r}")
     return abspath(path)
+
+
+def _subfolders(folder: str) -> list[str]:
+    try:
+        return sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
+    except OSError:
+        return []
+
+
+def _package_name(folder: str) -> str | None:
+    """The name in the package.xml of a folder; None if there is no such file."""
+    try:
+        with open(join(folder, "package.xml"), encoding="utf-8", errors="replace") as file:
+            name = _NAME.search(file.read(_MANIFEST_SIZE))
+    except OSError:
+        return None
+    return name and name[1]
 
 
 def _inside(path: str, root: str) -> bool:

@@ -13,14 +13,16 @@ import io
 import re
 import sys
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
 from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.urdf.reader import OTHERS_ROBOT
 from linkwork.io.xml.parse import parse_xml, without_declaration
 from linkwork.io.xml.source import Source, source_parse_error
 
@@ -30,6 +32,13 @@ _NAMESPACE = re.compile(r"""xmlns:xacro\s*=\s*["'][^"']*xacro""")
 _EXPRESSION = re.compile(r"\$[{(]")
 _BANNER_LINES = 4  # length of the comment at the start of xacro's output
 TOPIC = "xacro argument"  # of warnings about arguments that the file does not declare
+# Elements of xacro that its old versions expanded without the prefix.
+_ELEMENTS = frozenset(("include", "insert_block", "macro", "property"))
+_WITHOUT_PREFIX = re.compile(r"<(include|macro|property)\s[^<>]*name\s*=")
+# Lines of a message of xacro that continue the line above.
+_CONTINUATION = re.compile(
+    r"\s|(when instantiating macro|instantiated from|in file|when processing file|included from):"
+)
 _lock = threading.Lock()  # xacro stores its state in module globals
 
 
@@ -97,24 +106,28 @@ def expand_xacro(
     with (
         _lock,
         _package_search(substitution, packages),
+        _macro_names(xacro) as macros,
         _redirected_stderr(output, xacro, color),
     ):
         try:
             text = _process(xacro, source, mappings)
         except Exception as error:  # noqa: BLE001 - an expression of the file can raise anything
-            raise source_parse_error(source.name, f"xacro: {_reason(error)}") from None
-    if not any(f"<{tag}" in text for tag in content) and "xacro:macro" in source.text:
-        reason = f"the file defines macros, but no {content[0]}s"
-        hint = "load the file that uses the macros"
-        raise source_parse_error(source.name, f"xacro: {reason}; {hint}")
-    warnings = [_one_line(line) for line in output.getvalue().splitlines() if line.strip()]
+            reason = f"xacro: {_reason(error)}{_position(xacro)}"
+            hint = _hint(reason, source, (xacro.filestack or [None])[-1])
+            raise source_parse_error(source.name, f"{reason}{hint}") from None
+    if "<robot" in text and not any(f"<{tag}" in text for tag in content):
+        _reject_unused_macros(source, text, macros, content)
     location = SourceLocation(source.name, 1)
-    findings = [Finding("warning", "", f"xacro: {warning}", location) for warning in warnings]
+    findings = [
+        Finding("warning", "", f"xacro: {warning}", location)
+        for warning in _messages(output.getvalue())
+    ]
     findings += [
         Finding("warning", "", f"xacro: the file has no argument {shown(name)}", location, TOPIC)
         for name in mappings.unused()
     ]
-    return replace(source, name=f"{source.name} (expanded)", text=text), findings
+    name = f"{source.name} (expanded)"
+    return replace(source, name=name, text=text, macros=_ELEMENTS | macros), findings
 
 
 def _process(xacro: Any, source: Source, arguments: dict[str, str]) -> str:
@@ -137,6 +150,38 @@ def _package_search(substitution: Any, packages: MeshFinder) -> Generator[None, 
         yield
     finally:
         substitution._eval_find = expressions["find"] = original
+
+
+@contextmanager
+def _macro_names(xacro: Any) -> Generator[set[str], None, None]:
+    """Collect the names of the macros that a document and its included files define."""
+    names: set[str] = set()
+    original = xacro.grab_macro  # xacro does not return the macros
+
+    def grab_macro(element: Any, macros: Any) -> None:
+        names.add(element.getAttribute("name").removeprefix("xacro:"))
+        original(element, macros)
+
+    xacro.grab_macro = grab_macro
+    try:
+        yield names
+    finally:
+        xacro.grab_macro = original
+
+
+def _reject_unused_macros(
+    source: Source, text: str, macros: Collection[str], content: Sequence[str]
+) -> None:
+    """Raise if a document has no content because it does not use its macros."""
+    known = ("robot", "material", *content, *OTHERS_ROBOT)
+    for tag in re.findall(r"<([\w.-]+)", text):
+        if tag in macros and tag not in known:
+            text = f"<{tag}> is a macro, which xacro expands only as <xacro:{tag}>"
+            raise source_parse_error(source.name, f"xacro: no {content[0]}s: {text}")
+    if "xacro:macro" in source.text:
+        reason = f"the file defines macros, but no {content[0]}s"
+        hint = "load the file that uses the macros"
+        raise source_parse_error(source.name, f"xacro: {reason}; {hint}")
 
 
 class _SysWithStderr:
@@ -211,6 +256,38 @@ def _reason(error: Exception) -> str:
     while str(error).startswith("<class") and isinstance(getattr(error, "exc", None), Exception):
         error = getattr(error, "exc")  # noqa: B009 - only xacro's errors have it
     return _one_line(error)
+
+
+def _hint(reason: str, source: Source, included: str | None) -> str:
+    """The probable cause of an error of xacro, after a semicolon; empty if there is none."""
+    if "unbound prefix" in reason:
+        return '; declare it as in <robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    if "is not defined" not in reason:
+        return ""
+    text = source.text
+    if included and included != str(source.path):
+        text = Path(included).read_text(encoding="utf-8", errors="replace")
+    element = _WITHOUT_PREFIX.search(_COMMENT.sub("", text))
+    return f"; xacro expands <{element[1]}> only as <xacro:{element[1]}>" if element else ""
+
+
+def _position(xacro: Any) -> str:
+    """The macro and the included file in which an error occurred."""
+    files, macros = xacro.filestack or (), xacro.macrostack
+    parts = [f"in macro {shown(macros[-1].body.getAttribute('name'))}"] if macros else []
+    parts += [f"in {_one_line(files[-1])}"] if len(files) > 1 else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _messages(output: str) -> list[str]:
+    """The messages that xacro printed, each as one line."""
+    messages: list[str] = []
+    for line in output.splitlines():
+        if messages and _CONTINUATION.match(line):
+            messages[-1] = _one_line(f"{messages[-1]} {line}")
+        elif line.strip():
+            messages.append(_one_line(line).removeprefix("warning: "))
+    return messages
 
 
 def _one_line(message: object) -> str:

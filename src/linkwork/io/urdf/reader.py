@@ -65,7 +65,7 @@ def read_urdf(
         ParseError: the document is not XML.
     """
     document = parse_xml(source)
-    report = Report(source.name, document.lines, repair=repair)
+    report = Report(source.name, document.lines, repair=repair, macros=source.macros)
     report.extend(document.findings)
     robot = Part(document.root, "", report)
     if not _is_urdf(robot, source):

@@ -70,6 +70,7 @@ class Source:
     path: Path | None  # None if it is not from a file
     roots: tuple[Path, ...] | None = None  # folders of the files it may refer to; None for any
     is_usd: bool = False  # then the text is empty if the file is binary
+    macros: frozenset[str] = frozenset()  # elements that xacro expands only with its prefix
 
 
 def read_source(source: str | bytes | PathLike[str] | Source) -> Source:
