@@ -137,25 +137,3 @@ def test_workcell_is_read_from_allowed_folders_only(folder):
     path.write_text("<DynamicWorkcell workcell='none.xml'/>")
     with pytest.raises(lw.ParseError, match=r"none\.xml"):
         lw.load_workcell(path)
-
-
-def test_end_tags_may_have_other_names(folder):
-    """As in many published files; RobWork does not compare the names."""
-    wrong = ARM.replace("</Link>", "</RigidBody>").replace("</RigidJoint>", "</Link >")
-    (folder / "arm.dwc.xml").write_text(f"<?xml version='1.0'?>\n<!-- <a> -->{wrong}")
-    inside = f'{BODIES}<![CDATA[</b>]]><Include file="arm.dwc.xml"/>'
-    expected = loaded(folder, f"{BODIES}{ARM}")
-    with pytest.warns(lw.LinkworkWarning) as caught:
-        cell = loaded(folder, inside.replace("</FixedBody>", "</FixedBase>"))
-    text = str(caught[0].message)
-    assert cell == expected
-    assert "scene.dwc.xml:5: <FixedBody> ends with </FixedBase>" in text
-    assert "arm.dwc.xml:5: <Link> ends with </RigidBody>" in text
-    assert "arm.dwc.xml:7: <RigidJoint> ends with </Link>" in text
-
-    for broken in (wrong.replace("</Mass>", "", 1), wrong.replace("<COG>", "", 1)):
-        (folder / "arm.dwc.xml").write_text(broken)
-        with pytest.raises(lw.ParseError, match=r"arm\.dwc\.xml:\d: .*not well-formed"):
-            loaded(folder, '<Include file="arm.dwc.xml"/>')
-    with pytest.raises(lw.ParseError, match="not well-formed"):  # RobWork compares these
-        lw.load_workcell('<WorkCell name="c"><Frame name="a"></Joint></WorkCell>')

@@ -22,7 +22,6 @@ from linkwork.errors import ArgumentError, ParseError, SourceError, nearest, sho
 from linkwork.io.meshes import Folders, package_root
 from linkwork.io.xml.parse import Document, parse_xml, tag_of
 from linkwork.io.xml.source import Source, read_source, shown_path
-from linkwork.workcell.robwork.dynamic_text import with_end_tags
 from linkwork.workcell.robwork.elements import CellPart, CellReport
 
 if TYPE_CHECKING:
@@ -80,11 +79,10 @@ def expand_includes(source: Source, include_dirs: Folders = ()) -> tuple[Element
     Raises:
         ParseError: the document is not XML, or exceeds the limits above.
     """
-    source, findings = with_end_tags(source)
     document = parse_xml(source)
     report = CellReport(source.name)
     report.add_locations(source.name, document.lines)
-    report.extend([*findings, *document.findings])
+    report.extend(document.findings)
     path = source.path.resolve() if source.path else None
     expansion = _Expansion(report, allowed_roots(path, include_dirs))
     if expansion.grow(document.root):
@@ -206,8 +204,7 @@ def _included(
 def _fragment(part: CellPart, path: Path) -> Document | None:
     """Parse a file that may have several root elements, into one holder."""
     try:
-        source, findings = with_end_tags(read_source(path))
-        part.report.extend(findings)
+        source = read_source(path)
         declared = _DECLARATION.match(source.text)
         start = declared.end() if declared else 0
         body = "\n" * source.text.count("\n", 0, start) + source.text[start:]

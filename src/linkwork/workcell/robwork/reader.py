@@ -24,8 +24,13 @@ from linkwork.workcell.parts import WORLD, CellFrame
 from linkwork.workcell.robots import place_robot
 from linkwork.workcell.robwork.collect import Collected, Pending, resolve, robot_frames
 from linkwork.workcell.robwork.devices import DEVICES, FRAMES, read_device
-from linkwork.workcell.robwork.dynamic import read_dynamics, workcell_of
-from linkwork.workcell.robwork.dynamic_text import DYNAMIC, INCLUDED, with_workcell
+from linkwork.workcell.robwork.dynamic import (
+    DYNAMIC,
+    INCLUDED,
+    read_dynamics,
+    with_workcell,
+    workcell_of,
+)
 from linkwork.workcell.robwork.elements import IGNORED_ELEMENTS, CellPart, is_linkwork_property
 from linkwork.workcell.robwork.extensions import (
     PlacedRobot,
