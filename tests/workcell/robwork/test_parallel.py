@@ -67,6 +67,17 @@ def test_junctions_of_several_chains():
     assert ends == [("left.c", "right.tip"), ("left.c", "more.end")]
 
 
+def test_frames_after_a_chain_belong_to_its_leg():
+    """Without junctions, the legs meet where they end; a frame on another frame is no leg."""
+    text = FILE.replace("</SerialChain>", '</SerialChain><Frame name="TOOL"/>')
+    text = text.replace("TOOL", "hand", 1).replace("TOOL", "foot", 1)
+    side = '<Frame name="side" refframe="left.b"/>'
+    device = lw.load_workcell(text.replace("JUNCTIONS", side)).device("bar")
+
+    assert [(one.first, one.second) for one in device.spec.model.constraints] == [("hand", "foot")]
+    assert device.end == "bar.hand"
+
+
 def test_home_of_the_active_joints():
     with pytest.warns(lw.LinkworkWarning, match="active joints only"):
         cell = load('<Q name="Home">0.5</Q>')
@@ -92,7 +103,7 @@ def test_bad_junctions_are_errors(junctions):
 def test_one_chain_or_a_joint_as_the_base_is_an_error():
     chain = '<SerialChain name="left"><Joint name="a" type="Revolute"/></SerialChain>'
     for inside, text in (
-        (f'<Frame name="base"/>{chain}', "two or more <SerialChain>"),
+        (f'<Frame name="base"/>{chain}', "two or more legs.*TreeDevice"),
         (f"{chain}{chain.replace('left', 'right')}", r"'bar\.left\.a' is a joint"),
     ):
         device = f'<ParallelDevice name="bar">{inside}</ParallelDevice>'

@@ -38,6 +38,7 @@ class _Device:
     frames: list[str] = field(default_factory=list)  # full names, in the order of the file
     ends: list[str] = field(default_factory=list)
     chains: dict[str, str] = field(default_factory=dict)  # last frame of each <SerialChain>
+    legs: list[list[str]] = field(default_factory=list)  # frames, each on the one before it
     home: tuple[float, ...] | None = None
 
     @property
@@ -85,7 +86,7 @@ def _add_parallel(device: _Device, name: str, frames: tuple[str, ...]) -> None:
     first = cell.pending[frames[0]].content
     if isinstance(first, CellFrame) and first.motion is not None:
         part.error(f"the first frame is its base, which is fixed, but {first.name!r} is a joint")
-    junctions = read_junctions(part, device.chains)
+    junctions = read_junctions(part, device.chains, device.legs)
     end = device.ends[0] if device.ends else junctions[0][0] if junctions else device.frames[-1]
     if cell.add_device(name, None, part):
         cell.parallels.append(ParallelDevice(part, name, frames, end, junctions))
@@ -138,9 +139,13 @@ def _read_frame(device: _Device, part: CellPart, scope: Scope) -> None:
                 f"refframe {shown(ref)} is ignored: the parent of {kind} is {rule}, {previous!r}"
             )
         ref = None
+    follows = not ref or device.cell.lookup(ref, scope) == previous
     name = device.cell.add_frame(part, scope, ref or None, previous)
     if name is not None:
         device.frames.append(name)
+        if not device.legs or not follows:
+            device.legs.append([])
+        device.legs[-1].append(name)
         if part.attribute("type") == "EndEffector":
             device.ends.append(name)
 

@@ -1,9 +1,10 @@
 """Parallel devices of a workcell file: robots whose chains meet in junctions.
 
 A `<ParallelDevice>` has several `<SerialChain>`s. A `<Junction>` lists, in two or more `<Chains>`,
-the chains that lead to frames that coincide; without a junction, the last frames of all chains
-coincide. The device becomes a robot: its frames are the links, the junctions pose constraints, and
-the active joints those with motors.
+the chains that lead to frames that coincide. Without a junction, the last frames of all legs
+coincide: a leg is a chain with the frames before and after it, each on the one before it. The
+device becomes a robot: its frames are the links, the junctions pose constraints, and the active
+joints those with motors.
 """
 
 from __future__ import annotations
@@ -36,19 +37,24 @@ class ParallelDevice:
     junctions: tuple[Junction, ...]
 
 
-def read_junctions(part: CellPart, chains: Mapping[str, str]) -> tuple[Junction, ...]:
+def read_junctions(
+    part: CellPart, chains: Mapping[str, str], legs: Sequence[Sequence[str]]
+) -> tuple[Junction, ...]:
     """The pairs of frames that the junctions of a device join.
 
     Args:
         part: the device.
         chains: the last frame of each chain, by the name of the chain.
+        legs: sequences of frames, each on the one before it.
     """
     junctions = [child for child in part.parts() if child.tag == "Junction"]
-    if not junctions and len(chains) < 2:
-        part.error("expected two or more <SerialChain>, which form closed loops")
-        return ()
     if not junctions:
-        return tuple(_pairs(list(chains.values()), part.location))
+        ends = [leg[-1] for leg in legs if not set(leg).isdisjoint(chains.values())]
+        if len(ends) < 2:
+            text = "expected two or more legs with a <SerialChain>, which form closed loops"
+            part.error(f"{text}; a device without loops is a <TreeDevice>")
+            return ()
+        return tuple(_pairs(ends, part.location))
     pairs: list[Junction] = []
     for junction in junctions:
         junction.warn_unknown(("Chains",), (), strict=True)
