@@ -224,6 +224,9 @@ def test_setups_of_robwork_are_read_and_written(tmp_path):
     (tmp_path / "cell.xml").write_text(EXCLUDE.format("x", "d.kk"))
     with pytest.warns(lw.LinkworkWarning, match="'d.kk'.*'d.k'"):
         pairs(cell=setup("cell.xml"))
+    (tmp_path / "cell.xml").write_text(EXCLUDE.format("x", "d.k").replace("</Exc", "</exc"))
+    with pytest.warns(lw.LinkworkWarning, match=r"cell\.xml:1: .*end tag"):
+        assert frozenset(("x", "d.k")) not in pairs(cell=setup("cell.xml"))
     (tmp_path / "cell.xml").write_text("<Exclude/>")
     with pytest.raises(lw.ParseError, match="<CollisionSetup> as the root"):
         pairs(cell=setup("cell.xml"))

@@ -98,6 +98,8 @@ def _report_wrong_root(top: CellPart) -> None:
         hint = "; this is URDF: load it as a robot, and add it with cell.with_robot"
     elif top.tag == INCLUDED:
         hint = "; this is a part of a dynamic workcell: load the file that includes it"
+    elif top.tag in SETUPS:
+        hint = "; this is a part of a workcell: load the file that names it"
     elif not hint:
         hint = f"; {nearest(top.tag, roots)}"
     top.error(f"expected <WorkCell> as the root, got <{top.tag.lstrip(':')}>{hint}")
