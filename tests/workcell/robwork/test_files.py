@@ -12,6 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.io.degrees import degrees_text, radians_from_degrees
+from linkwork.io.surfaces import read_mesh
 from linkwork.spatial import so3
 
 JOINT = '<Frame name="B"/><Joint name="J" type="Revolute"/>'
@@ -422,6 +423,34 @@ def test_includes_are_relative_to_the_including_file(tmp_path: Path):
     location = cell.frame("d.J").location
     assert location is not None
     assert location.short == "links.xml:3"
+
+
+def test_meshes_are_in_the_folders_that_included_files_may_be_in(tmp_path: Path):
+    shape = """<Frame name="{0}" refframe="WORLD">
+    <Drawable name="{0}"><Polytope file="../{0}"/></Drawable></Frame>"""
+    folder = tmp_path / "cells"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "b.xml").write_text(shape.format("b"))
+    text = f'<WorkCell name="c">{shape.format("a")}<Include file="sub/b.xml"/></WorkCell>'
+    (folder / "main.xml").write_text(text)
+    files = [tmp_path / "a.stl", folder / "b.stl"]
+    for file in files:
+        file.touch()
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+
+    def meshes(path: Path, **options: list[Path]) -> list[lw.Mesh]:
+        cell = lw.load_workcell(path / "main.xml", **options)
+        shapes = [cell.frame(name).visuals[0].geometry for name in "ab"]
+        return [shape for shape in shapes if isinstance(shape, lw.Mesh)]
+
+    outside, inside = meshes(folder)
+    assert (outside.path, inside.path) == (None, str(files[1]))
+    assert re.search("outside of the allowed folders.*package_dirs", read_mesh(outside)[1])
+    for path in (folder, link):
+        for options in ({"include_dirs": [tmp_path]}, {"package_dirs": [tmp_path]}):
+            found = [Path(mesh.path or "").resolve() for mesh in meshes(path, **options)]
+            assert found == files
 
 
 def test_robot_of_a_file_is_added_with_its_inertias(tmp_path: Path):
