@@ -246,6 +246,17 @@ def test_robworks_collision_detector(cell):
         rw.CollisionDetector(cell)
 
 
+def test_cell_without_shapes_has_no_collisions():
+    device = (
+        '<SerialDevice name="d"><Frame name="b"/><Joint name="J" type="Revolute"/></SerialDevice>'
+    )
+    cell = lw.load_workcell(f'<WorkCell name="c">{device}</WorkCell>')
+    for batch in ((), (3,), (0,), (2, 3)):
+        state = cell.state({"d": np.zeros((*batch, 1))})
+        assert np.array_equal(cell.in_collision(state), np.zeros(batch, bool))
+        assert cell.distances(state).shape == (*batch, 0)
+
+
 def test_missing_meshes_are_reported():
     mesh = [lw.Shape(lw.Mesh("missing.stl"))]
     cell = lw.WorkCell("cell").with_frame("table", collisions=[TABLE])
