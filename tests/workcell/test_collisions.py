@@ -229,6 +229,9 @@ def test_setups_of_robwork_are_read_and_written(tmp_path):
     (tmp_path / "cell.xml").write_text(EXCLUDE.format("x", "d.kk"))
     with pytest.warns(lw.LinkworkWarning, match="'d.kk'.*'d.k'"):
         pairs(cell=setup("cell.xml"))
+    (tmp_path / "cell.xml").write_text(EXCLUDE.format("x", "d.k").replace("</Exc", "</exc"))
+    with pytest.warns(lw.LinkworkWarning, match=r"cell\.xml:1: .*end tag"):
+        assert frozenset(("x", "d.k")) not in pairs(cell=setup("cell.xml"))
     (tmp_path / "cell.xml").write_text("<Exclude/>")
     with pytest.raises(lw.ParseError, match="<CollisionSetup> as the root"):
         pairs(cell=setup("cell.xml"))
@@ -248,6 +251,17 @@ def test_robworks_collision_detector(cell):
     assert result.collidingFrames == [(workcell.findFrame("table"), box)]
     with pytest.raises(lw.ArgumentError, match="WorkCell"):
         rw.CollisionDetector(cell)
+
+
+def test_cell_without_shapes_has_no_collisions():
+    device = (
+        '<SerialDevice name="d"><Frame name="b"/><Joint name="J" type="Revolute"/></SerialDevice>'
+    )
+    cell = lw.load_workcell(f'<WorkCell name="c">{device}</WorkCell>')
+    for batch in ((), (3,), (0,), (2, 3)):
+        state = cell.state({"d": np.zeros((*batch, 1))})
+        assert np.array_equal(cell.in_collision(state), np.zeros(batch, bool))
+        assert cell.distances(state).shape == (*batch, 0)
 
 
 def test_missing_meshes_are_reported():

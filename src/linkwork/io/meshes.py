@@ -7,9 +7,9 @@
     PATH                                     relative to the folder of the file
 
 A mesh must be inside an allowed root: the package that it names, the folder of the robot's file or
-the package that contains it, or a package folder. Package folders are those of the caller and of
-ROS_PACKAGE_PATH, GAZEBO_MODEL_PATH, GZ_SIM_RESOURCE_PATH, AMENT_PREFIX_PATH and similar variables.
-Meshes are not opened; only their existence is checked.
+the package that contains it, a package folder, or an allowed folder of a workcell. Package folders
+are those of the caller and of ROS_PACKAGE_PATH, GAZEBO_MODEL_PATH, GZ_SIM_RESOURCE_PATH,
+AMENT_PREFIX_PATH and similar variables. Meshes are not opened; only their existence is checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
-from os.path import abspath, basename, dirname, isdir, isfile, join, normpath
+from os.path import abspath, basename, dirname, isdir, isfile, join, normpath, realpath
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -37,6 +37,8 @@ _ROBOT_FOLDERS = ("urdf", "robots", "robot", "xml", "models", "description")
 _PACKAGE_FILES = ("package.xml", "model.config")  # a folder with one of these is a package
 _NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
 _MANIFEST_SIZE = 100_000  # number of characters of a package.xml that are searched for its name
+
+REJECTED = "(rejected: outside"  # follows a path in `searched`
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class MeshFinder:
         file: str | PathLike[str] | None,
         package_dirs: Folders = (),
         environment: Mapping[str, str] = os.environ,
+        more_roots: Iterable[str | PathLike[str]] = (),
     ) -> None:
         """Collect the folders to search.
 
@@ -62,11 +65,13 @@ class MeshFinder:
             file: the robot's file; None if the robot was read from a string.
             package_dirs: folders that contain packages, or are packages.
             environment: environment variables with the search paths of ROS and Gazebo.
+            more_roots: further folders that meshes may be in, without symbolic links.
         """
         self._folder = None if file is None else dirname(abspath(fspath(file)))
         folders = [*as_folders(package_dirs), *_environment_folders(environment)]
         self._package_dirs = tuple(dict.fromkeys(folders))
         self._file_root = self._folder and package_root(self._folder)
+        self._more_roots = tuple(fspath(root) for root in more_roots)
         self._cache: dict[str, MeshLookup] = {}
 
     def find(self, filename: str) -> MeshLookup:
@@ -83,13 +88,19 @@ class MeshFinder:
         searched: dict[str, None] = {}  # an ordered set
         for roots, candidate in self._candidates(filename):
             path = normpath(candidate)
-            if "\0" in path or not any(_inside(path, root) for root in roots):
-                searched[f"{path} (rejected: outside {', '.join(roots)})"] = None
+            if "\0" in path or not self._is_allowed(path, roots):
+                outside = ", ".join(dict.fromkeys((*roots, *self._more_roots)))
+                searched[f"{path} {REJECTED} {outside})"] = None
                 continue
             searched[path] = None
             if isfile(path):
                 return MeshLookup(path, tuple(searched))
         return MeshLookup(None, tuple(searched) or ("(there is no folder to search)",))
+
+    def _is_allowed(self, path: str, roots: Iterable[str]) -> bool:
+        return any(_inside(path, root) for root in roots) or any(
+            _inside(realpath(path), root) for root in self._more_roots
+        )
 
     def _candidates(self, filename: str) -> list[tuple[Sequence[str], str]]:
         """(allowed roots, path) of each possible location of a mesh."""

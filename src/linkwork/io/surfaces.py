@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import MissingPackageError, clipped, missing_package
+from linkwork.io.meshes import REJECTED
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 
 Rgb: TypeAlias = tuple[int, int, int]
@@ -145,6 +146,9 @@ def read_mesh(mesh: Mesh) -> tuple[list[tuple[Surface, Rgb | None]], str]:
     Returns:
         The surfaces, and the reason if there are none; one of the two is empty.
     """
+    if mesh.path is None and mesh.searched and all(REJECTED in path for path in mesh.searched):
+        text = f"mesh {mesh.filename!r} is outside of the allowed folders: {mesh.searched[0]}"
+        return [], f"{text}; pass package_dirs"
     if mesh.path is None:
         where = f"; searched {len(mesh.searched)} locations" if mesh.searched else ""
         return [], f"mesh {mesh.filename!r} not found{where}"

@@ -92,7 +92,8 @@ class CellCollisions:
     def _poses(self, state: State) -> Array:
         """(rows, frames with shapes, 4, 4) poses in the world."""
         names = tuple(self.cell.frame_names[k] for k in self.frames)
-        return world_H_frames(self.cell, names, state).reshape(-1, len(names), 4, 4)
+        rows = len(flat_rows(state.parents))  # not -1, which numpy rejects without frames
+        return world_H_frames(self.cell, names, state).reshape(rows, len(names), 4, 4)
 
     def _checked(self, state: State) -> Array:
         """(rows, n) whether each pair is checked in each state."""

@@ -47,8 +47,8 @@ def load_workcell(
         source: path of a file, its content as a string, or the name of a bundled cell:
             pick_and_place, two_arms, mobile_manipulator.
         strict: whether warnings are errors.
-        include_dirs: folders of included files and robots, in addition to the folder of the file
-            and the package that contains it.
+        include_dirs: folders of included files, robots and meshes, in addition to the folder of the
+            file and the package that contains it.
         package_dirs: folders that contain the packages of `package://` and `model://` names.
 
     Returns:

@@ -211,7 +211,7 @@ def test_includes_outside_of_allowed_folders_are_rejected(name, tmp_path: Path):
     folder = tmp_path / "cells"
     folder.mkdir()
     (tmp_path / "outside.xml").write_text('<Frame name="x"/>')
-    (folder / "bad.xml").write_text('<Frame name="x">\n</Fram>')
+    (folder / "bad.xml").write_text('<Frame name="x">\n</Frame></Frame>')
     (folder / "bomb.xml").write_text('<!DOCTYPE x [<!ENTITY a "b">]><Frame name="&a;"/>')
     main = folder / "main.xml"
     main.write_text(

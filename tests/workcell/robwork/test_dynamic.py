@@ -83,6 +83,8 @@ def test_estimated_inertia_is_that_of_homogeneous_solids(folder):
     np.testing.assert_allclose(inertia.com, (0.5, 0, 0))
     expected = np.diag([2 * ball, 2 * ball + 0.5, 2 * ball + 0.5])
     np.testing.assert_allclose(inertia.matrix(), expected, atol=1e-15)
+    light = loaded(folder, BODIES.replace("<Mass>6", "<Mass>0.1"))
+    assert light.frame("box").inertia.mass == 0.1  # without rounding
 
 
 def test_ignored_elements_and_shapes_are_warnings(folder):

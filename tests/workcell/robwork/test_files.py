@@ -12,6 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.io.degrees import degrees_text, radians_from_degrees
+from linkwork.io.surfaces import read_mesh
 from linkwork.spatial import so3
 
 JOINT = '<Frame name="B"/><Joint name="J" type="Revolute"/>'
@@ -120,6 +121,24 @@ def test_two_hyphens_in_a_comment_are_ignored():
         assert cell_of(text.replace(' refframe="x"', ' refframe="a"')).frame_names[1:] == ("a", "c")
 
 
+def test_end_tag_with_another_name_ends_its_element():
+    """RobWork does not compare the names; the numbers of start and end tags must agree."""
+    text = '<Frame name="a"\n><!-- <b> --><Pos>0 0 1</pos ></Fram><Frame name="c" refframe="a"/>'
+    with pytest.warns(lw.LinkworkWarning, match=r":2: .*end tag") as caught:
+        cell = cell_of(text)
+
+    assert len(caught) == 1
+    assert cell.frame("c").parent == "a"
+    np.testing.assert_array_equal(pose(cell, "a")[:3, 3], [0, 0, 1])
+    for wrong in (
+        text.replace("</Fram>", ""),
+        text + "</Frame>",
+        text.replace("</Fram>", "</Fram"),
+    ):
+        with pytest.raises(lw.ParseError, match="not well-formed"):
+            cell_of(wrong)
+
+
 @pytest.mark.parametrize("kind", ["SerialDevice", "TreeDevice"])
 def test_base_of_a_device_that_starts_with_a_joint_is_its_parent(kind):
     inside = f'<{kind} name="d"><Joint name="J" type="Prismatic"/><Frame name="E"/></{kind}>'
@@ -135,6 +154,8 @@ def test_base_of_a_device_that_starts_with_a_joint_is_its_parent(kind):
 def test_error_for_a_part_of_a_dynamic_workcell_has_a_hint():
     with pytest.raises(lw.ParseError, match="dynamic workcell"):
         lw.load_workcell('<IncludeData><RigidBody frame="box"/></IncludeData>')
+    with pytest.raises(lw.ParseError, match="part of a workcell"):
+        lw.load_workcell("<ProximitySetup/>")
 
 
 def test_parent_of_a_device_is_the_last_frame_before_it():
@@ -404,6 +425,34 @@ def test_includes_are_relative_to_the_including_file(tmp_path: Path):
     assert location.short == "links.xml:3"
 
 
+def test_meshes_are_in_the_folders_that_included_files_may_be_in(tmp_path: Path):
+    shape = """<Frame name="{0}" refframe="WORLD">
+    <Drawable name="{0}"><Polytope file="../{0}"/></Drawable></Frame>"""
+    folder = tmp_path / "cells"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "b.xml").write_text(shape.format("b"))
+    text = f'<WorkCell name="c">{shape.format("a")}<Include file="sub/b.xml"/></WorkCell>'
+    (folder / "main.xml").write_text(text)
+    files = [tmp_path / "a.stl", folder / "b.stl"]
+    for file in files:
+        file.touch()
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+
+    def meshes(path: Path, **options: list[Path]) -> list[lw.Mesh]:
+        cell = lw.load_workcell(path / "main.xml", **options)
+        shapes = [cell.frame(name).visuals[0].geometry for name in "ab"]
+        return [shape for shape in shapes if isinstance(shape, lw.Mesh)]
+
+    outside, inside = meshes(folder)
+    assert (outside.path, inside.path) == (None, str(files[1]))
+    assert re.search("outside of the allowed folders.*package_dirs", read_mesh(outside)[1])
+    for path in (folder, link):
+        for options in ({"include_dirs": [tmp_path]}, {"package_dirs": [tmp_path]}):
+            found = [Path(mesh.path or "").resolve() for mesh in meshes(path, **options)]
+            assert found == files
+
+
 def test_robot_of_a_file_is_added_with_its_inertias(tmp_path: Path):
     (tmp_path / "arm.urdf").write_text(lw.dump_urdf(lw.robots.load("arm")))
     main = tmp_path / "c.xml"
@@ -443,6 +492,17 @@ def test_refframe_of_a_shape_inside_a_frame_is_ignored():
         cell = cell_of(text)
 
     assert len(cell.frame("a").visuals) == 1
+
+
+def test_refjoint_of_a_limit_inside_a_joint_is_ignored():
+    joint = '<Joint name="{}" type="Prismatic"><PosLimit refjoint="{}" min="-2" max="2"/></Joint>'
+    with pytest.warns(
+        lw.LinkworkWarning, match=r"refjoint 'J' is ignored.*<PosLimit>.*'K'"
+    ) as all_:
+        cell = device(joint.format("J", "J") + joint.format("K", "J"))
+
+    assert len(all_) == 1
+    np.testing.assert_array_equal(cell.device("d").upper, [2, 2])
 
 
 def test_shape_of_an_unknown_frame_of_a_device_is_a_warning():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,11 @@ _DECLARATION = re.compile(r"((?:\s|<!--(?:(?!-->).)*-->)*)(<\?xml\s.*?\?>)", re.
 _START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _COMMENT = re.compile(r"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
+_TAG = re.compile(
+    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
+    r"|<(?P<end>/?)(?P<name>[^\s/<>!?]+)(?P<rest>(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)>",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,12 @@ class Document:
     findings: list[Finding]
 
 
-def parse_xml(source: Source) -> Document:
+def parse_xml(source: Source, *, any_end_tag: bool = False) -> Document:
     """Parse a document, without comments and processing instructions.
+
+    Args:
+        source: the document.
+        any_end_tag: whether an end tag with another name ends its element, with a warning.
 
     Raises:
         ParseError: the document is empty, not well-formed, or declares entities.
@@ -43,7 +52,7 @@ def parse_xml(source: Source) -> Document:
     if nul >= 0:
         raise source_parse_error(source.name, "NUL byte", source.text.count("\n", 0, nul) + 1)
     _reject_declarations(source)
-    root, findings = _parse(source)
+    root, findings = _parse(source, _REPAIRS | _END_TAG_REPAIRS if any_end_tag else _REPAIRS)
     if _has_declarations(root):  # in case the scan above missed them
         raise source_parse_error(source.name, _DECLARATIONS_MESSAGE)
     return Document(root, _lines(root, source.text), findings)
@@ -80,7 +89,7 @@ def _lines(root: Element, text: str) -> dict[Element, int]:
     return lines
 
 
-def _parse(source: Source) -> tuple[Element, list[Finding]]:
+def _parse(source: Source, repairs: Mapping[str, _Repair]) -> tuple[Element, list[Finding]]:
     from lxml import etree
 
     def parser(*, recover: bool) -> etree.XMLParser:
@@ -106,11 +115,11 @@ def _parse(source: Source) -> tuple[Element, list[Finding]]:
         return etree.fromstring(data, strict), []
     except etree.XMLSyntaxError as error:
         entries = [e for e in strict.error_log if e.type_name != _UNDEFINED_PREFIX]
-        repair = _REPAIRS.get(entries[0].type_name) if entries else None
+        repair = repairs.get(entries[0].type_name) if entries else None
         repaired = repair.apply(source.text) if repair else source.text
         if repair and repaired != source.text:
             location = SourceLocation(source.name, entries[0].line)
-            root, findings = _parse(replace(source, text=repaired))
+            root, findings = _parse(replace(source, text=repaired), repairs)
             return root, [Finding("warning", "", repair.message, location), *findings]
         if entries or not len(strict.error_log):
             raise _syntax_error(source, entries[0] if entries else error) from None
@@ -137,6 +146,22 @@ def without_declaration(text: str) -> str:
     return match.group(1) + _NOT_NEWLINE.sub(" ", match.group(2)) + text[match.end() :]
 
 
+def _with_matching_ends(text: str) -> str:
+    """Give each end tag the name of its element; unchanged if there are too many or too few."""
+    pieces: list[str] = []
+    names: list[str] = []  # of the elements that are open
+    done = 0
+    for match in _TAG.finditer(text):
+        if match["end"]:
+            if not names:
+                return text
+            pieces += [text[done : match.start("name")], names.pop()]
+            done = match.end("name")
+        elif match["name"] and not match["rest"].endswith("/"):
+            names.append(match["name"])
+    return text if names else "".join([*pieces, text[done:]])
+
+
 @dataclass(frozen=True, slots=True)
 class _Repair:
     """A change of a document that other parsers accept, and the warning about it."""
@@ -156,6 +181,13 @@ _REPAIRS = {  # by the name of the error in libxml2
     ),
     "ERR_UNKNOWN_VERSION": _Repair(
         "unknown version in the XML declaration; read as XML 1.0", without_declaration
+    ),
+}
+_END_TAG_REPAIRS = {
+    "ERR_TAG_NAME_MISMATCH": _Repair(
+        "an end tag has another name than its element, which XML does not allow; "
+        "it is read as the end of that element",
+        _with_matching_ends,
     ),
 }
 

@@ -195,7 +195,7 @@ def _estimated(
     total = sum(volume for _, volume in solids)
     inertia = NO_INERTIA
     for shape, volume in solids:
-        inertia = combined(inertia, _solid(shape, mass * volume / total))
+        inertia = combined(inertia, _solid(shape, mass * (volume / total)))
     if not solids:
         inertia = Inertia(mass)
     return inertia if com is None else replace(inertia, com=com)

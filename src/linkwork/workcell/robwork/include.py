@@ -79,7 +79,7 @@ def expand_includes(source: Source, include_dirs: Folders = ()) -> tuple[Element
     Raises:
         ParseError: the document is not XML, or exceeds the limits above.
     """
-    document = parse_xml(source)
+    document = parse_xml(source, any_end_tag=True)
     report = CellReport(source.name)
     report.add_locations(source.name, document.lines)
     report.extend(document.findings)
@@ -208,7 +208,8 @@ def _fragment(part: CellPart, path: Path) -> Document | None:
         declared = _DECLARATION.match(source.text)
         start = declared.end() if declared else 0
         body = "\n" * source.text.count("\n", 0, start) + source.text[start:]
-        return parse_xml(Source(source.name, f"<Included>{body}</Included>", path))
+        wrapped = Source(source.name, f"<Included>{body}</Included>", path)
+        return parse_xml(wrapped, any_end_tag=True)
     except SourceError as error:
         part.error(f"cannot include {shown(part.attribute('file'))}: {error}")
     except ParseError as error:

@@ -188,6 +188,9 @@ def _with_limits(part: CellPart, frames: list[CellFrame]) -> list[CellFrame]:
         if child.tag not in LIMITS:
             continue
         limit = read_limit(child)
+        if limit.joint not in (None, part.attribute("name"), frames[-1].name):
+            ignored = f"refjoint {shown(limit.joint)} is ignored"
+            child.warning(f"{ignored}: <{child.tag}> is inside {part.attribute('name')!r}")
         coordinate = counts[child.tag]
         counts[child.tag] += 1
         if coordinate >= len(frame_of):

@@ -45,7 +45,8 @@ def read_junctions(part: CellPart, chains: Mapping[str, str]) -> tuple[Junction,
     """
     junctions = [child for child in part.parts() if child.tag == "Junction"]
     if not junctions and len(chains) < 2:
-        part.error("expected two or more <SerialChain>, which form closed loops")
+        text = "expected two or more <SerialChain>, which form closed loops"
+        part.error(f"{text}; a device without loops is a <TreeDevice>")
         return ()
     if not junctions:
         return tuple(_pairs(list(chains.values()), part.location))

@@ -58,7 +58,7 @@ def read_setup(part: CellPart, scope: tuple[str, ...], meshes: CellMeshes) -> Se
         part.report.ignore(part.element, f"<{part.tag}> {reason}")
         return None
     try:
-        document = parse_xml(read_source(path))
+        document = parse_xml(read_source(path), any_end_tag=True)
     except SourceError as error:
         part.error(f"cannot read {shown(name)}: {error}")
         return None
@@ -66,6 +66,7 @@ def read_setup(part: CellPart, scope: tuple[str, ...], meshes: CellMeshes) -> Se
         part.report.extend(error.findings)
         return None
     part.report.add_locations(str(path), document.lines)
+    part.report.extend(document.findings)
     inner = CellPart(document.root, part.owner, part.report)
     if inner.tag != part.tag:
         inner.error(f"expected <{part.tag}> as the root, got <{inner.tag.lstrip(':')}>")

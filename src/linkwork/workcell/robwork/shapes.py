@@ -36,7 +36,7 @@ class CellMeshes:
 
     def __init__(self, source: Source, package_dirs: Folders, roots: tuple[Path, ...]) -> None:
         self._first = source.path
-        self.roots = roots  # folders that robots may be read from
+        self.roots = roots  # folders that robots and meshes may be read from
         self.package_dirs = package_dirs
         self._finders: dict[str, MeshFinder] = {}
 
@@ -45,7 +45,7 @@ class CellMeshes:
         file = part.location.file
         if file not in self._finders:
             path = Path(file) if self._first is not None else None
-            self._finders[file] = MeshFinder(path, self.package_dirs)
+            self._finders[file] = MeshFinder(path, self.package_dirs, more_roots=self.roots)
         return self._finders[file]
 
     def folder(self, part: CellPart) -> Path | None:
