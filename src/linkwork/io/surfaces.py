@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -171,7 +172,9 @@ def _pieces(path: str, changed: int) -> list[tuple[Surface, Rgb | None]]:
     if Path(path).stat().st_size > MOST_BYTES:
         text = f"it is larger than {MOST_BYTES // 1_000_000} MB"
         raise ValueError(text)
-    scene = trimesh.load_scene(path)
+    with warnings.catch_warnings():  # pycollada uses deprecated functions of NumPy
+        warnings.simplefilter("ignore", DeprecationWarning)
+        scene = trimesh.load_scene(path)
     pieces: list[tuple[Surface, Rgb | None]] = []
     for node in sorted(scene.graph.nodes_geometry):
         pose, name = scene.graph[node]

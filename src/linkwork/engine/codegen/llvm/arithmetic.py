@@ -60,9 +60,10 @@ class Arithmetic:
 
     def lines(self, step: int, names: Sequence[str]) -> Iterator[str]:
         """Print the instructions of an operation on earlier steps."""
-        op, *args = self._program.steps[step]
-        values: list[str] = [names[arg] for arg in args]
+        op, *rest = self._program.steps[step]
+        args: list[int] = rest
         vector, name = self._lanes.vector, names[step]
+        values = [names[arg] for arg in args]
         if op in _BINARY:
             flags = _flags_of(self._program, op, args, self._lanes.scalar)
             yield f"  {name} = {_BINARY[op]} {flags} {vector} {values[0]}, {values[1]}"
