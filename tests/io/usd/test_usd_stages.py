@@ -239,6 +239,11 @@ def test_missing_files_are_reported(tmp_path, capfd):
 # Errors and left out elements.
 
 CONE = 'def Cone "c" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
+TUBE = """def Cylinder "t" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{
+uniform token axis = "{}"
+double radius = {}
+}}
+"""
 MIRROR = """double3 xformOp:scale = (1, 1, -1)
 uniform token[] xformOpOrder = ["xformOp:scale"]"""
 
@@ -266,6 +271,9 @@ uniform token[] xformOpOrder = ["xformOp:scale"]"""
             ["prim /j", "rotX and rotY", "order"],
         ),
         (HEAD.replace("= 1\n", "= 0\n") + body("a"), ["metersPerUnit", "positive"]),
+        (HEAD.replace("= 1\n", "= 1e200\n") + body("a"), ["metersPerUnit", "1e+200", "1e+30"]),
+        (HEAD + xform("a", TUBE.format("W", 1), '"PhysicsRigidBodyAPI"'), ["prim /a/t", "expected X, Y or Z", "W"]),
+        (HEAD + xform("a", TUBE.format("Z", 1e200), '"PhysicsRigidBodyAPI"'), ["prim /a", "not finite"]),
         (
             HEAD + xform("a", CONE, '"PhysicsRigidBodyAPI"'),
             ["prim /a", "/a/c", "author"],
