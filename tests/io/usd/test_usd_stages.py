@@ -239,6 +239,7 @@ def test_missing_files_are_reported(tmp_path, capfd):
 # Errors and left out elements.
 
 CONE = 'def Cone "c" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
+RIGID = '"PhysicsRigidBodyAPI"'
 TUBE = """def Cylinder "t" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{
 uniform token axis = "{}"
 double radius = {}
@@ -272,8 +273,8 @@ uniform token[] xformOpOrder = ["xformOp:scale"]"""
         ),
         (HEAD.replace("= 1\n", "= 0\n") + body("a"), ["metersPerUnit", "positive"]),
         (HEAD.replace("= 1\n", "= 1e200\n") + body("a"), ["metersPerUnit", "1e+200", "1e+30"]),
-        (HEAD + xform("a", TUBE.format("W", 1), '"PhysicsRigidBodyAPI"'), ["prim /a/t", "expected X, Y or Z", "W"]),
-        (HEAD + xform("a", TUBE.format("Z", 1e200), '"PhysicsRigidBodyAPI"'), ["prim /a", "not finite"]),
+        (HEAD + xform("a", TUBE.format("W", 1), RIGID), ["prim /a/t", "X, Y or Z", "got W"]),
+        (HEAD + xform("a", TUBE.format("Z", 1e200), RIGID), ["prim /a", "not finite"]),
         (
             HEAD + xform("a", CONE, '"PhysicsRigidBodyAPI"'),
             ["prim /a", "/a/c", "author"],
