@@ -23,11 +23,9 @@ from linkwork.io.mjcf.equalities import (
 )
 from linkwork.io.mjcf.names import Names
 from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of, name_in_enum, name_in_file
+from linkwork.io.units import left_out_gravity
 from linkwork.model.actuators import Actuator
 from linkwork.model.parts import Mimic
-
-EARTH = (0.0, 0.0, -9.81)
-EARTH_ROUNDING = 0.02  # [m/s^2] covers the values in use: 9.8, 9.80665, 9.81
 
 
 def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], set[int]]:
@@ -126,15 +124,6 @@ def gravity_findings(mj: MjModel) -> list[Finding]:
     A `Model` has no gravity, so it must be passed to `KinDyn`.
     """
     return left_out_gravity(gravity_of(mj))
-
-
-def left_out_gravity(gravity: Sequence[float]) -> list[Finding]:
-    """A warning about a gravity that differs from the default of `KinDyn`."""
-    if np.abs(np.subtract(gravity, EARTH)).max() <= EARTH_ROUNDING:
-        return []
-    vector = ", ".join(f"{x:g}" for x in gravity)
-    message = f"left out: gravity; pass it as KinDyn(model, gravity=({vector}))"
-    return [Finding("warning", "", message)]
 
 
 def gravity_of(mj: MjModel) -> tuple[float, ...]:
