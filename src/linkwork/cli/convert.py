@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from linkwork.model.model import Model
     from linkwork.workcell.cell import WorkCell
 
+LEFT_OUT = "left out"  # in notes of readers about parts that the model, and so OUT, does not have
 Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]
 To = Annotated[
     str | None,
@@ -100,7 +102,11 @@ def convert(
             raise typer.BadParameter("--device: only a workcell has devices")
         reading = read_file(file, repair=repair, inertia_from_meshes=inertia_from_meshes)
         converted = _converted(model_in(reading), target, floating=floating, meshes=not no_meshes)
-        doubts = [finding for finding in reading.findings if finding.severity == "warning"]
+        doubts = [
+            finding
+            for finding in reading.findings
+            if finding.severity == "warning" or LEFT_OUT in finding.text
+        ]
         doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
         converted = Conversion(converted.text, (*doubts, *converted.findings), converted.checked)
     _write(out, converted.text)
@@ -173,12 +179,20 @@ def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool
     from linkwork.io.convert import Conversion, convert_model, in_workcell_form
 
     if target == "workcell":
-        from linkwork.workcell.files import dump_workcell
-
         model, findings = in_workcell_form(model)
-        cell = _cell_of(model)
-        return Conversion(dump_workcell(cell), findings, "reads back as the same workcell")
+        written = _written_cell(_cell_of(model))
+        return Conversion(written.text, (*findings, *written.findings), written.checked)
     return convert_model(model, target, floating=floating, meshes=meshes)
+
+
+def _written_cell(cell: WorkCell) -> Conversion:
+    """A workcell as XML, and findings about what RobWork itself cannot read."""
+    from linkwork.io.convert import Conversion
+    from linkwork.workcell.files import checked_output
+
+    text, joints, elements = checked_output(cell)
+    findings = (*joints, *(replace(finding, severity="warning") for finding in elements))
+    return Conversion(text, findings, "reads back as the same workcell")
 
 
 def _cell_of(model: Model) -> WorkCell:
@@ -193,12 +207,11 @@ def _from_cell(
     """One device of a workcell as a robot, or the entire workcell."""
     from linkwork.io.convert import Conversion
     from linkwork.workcell.device_model import device_model
-    from linkwork.workcell.files import dump_workcell, load_workcell
+    from linkwork.workcell.files import load_workcell
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LinkworkWarning)
         cell = _cell_to_write(file) if target == "workcell" else load_workcell(file)
-        text = dump_workcell(cell) if target == "workcell" and device is None else ""
     doubts = [
         finding
         for one in caught
@@ -208,7 +221,8 @@ def _from_cell(
     if target == "workcell":
         if device is not None:
             raise typer.BadParameter("--device: a workcell is written with all its devices")
-        return Conversion(text, tuple(doubts), "reads back as the same workcell")
+        written = _written_cell(cell)
+        return Conversion(written.text, (*doubts, *written.findings), written.checked)
     names = cell.device_names
     if device is None and len(names) != 1:
         raise ArgumentError(

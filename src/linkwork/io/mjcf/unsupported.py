@@ -219,10 +219,29 @@ def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
     if base is not None and (mj.site_bodyid == 0).any():
         sites = _listed(names.sites, mj.site_bodyid == 0)
         yield f"sites of the world are left out, because it is not a link of the robot: {sites}"
+    others = [f"{count} {what}" for what, count in _other_elements(mj).items() if count]
+    if others:
+        yield f"left out: parts that are not of the robot model: {', '.join(others)}"
     if not is_disabled(mj, "equality"):
         yield from _notes_of_equalities(mj)
     if is_disabled(mj, "limit") and mj.jnt_limited.any():
         yield "the flag that disables joint limits is ignored; the model has these limits"
+
+
+def _other_elements(mj: MjModel) -> dict[str, int]:
+    """How many elements of each kind are neither part of the robot nor affect its motion."""
+    kinds = ("PLANE", "HFIELD", "ELLIPSOID", "SDF")
+    shapes = [name_in_enum("mjtGeom", kind).removeprefix("mjGEOM_") for kind in mj.geom_type]
+    return {
+        "geoms without a shape (planes, height fields, ellipsoids, signed distance fields)": sum(
+            shape in kinds for shape in shapes
+        ),
+        "contact pairs and exclusions": mj.npair + mj.nexclude,
+        "tendons": mj.ntendon,
+        "sensors": mj.nsensor,
+        "cameras": mj.ncam,
+        "lights": mj.nlight,
+    }
 
 
 def _notes_of_equalities(mj: MjModel) -> Iterator[str]:

@@ -115,7 +115,7 @@ class SdfPart(Part):
         self, read: Collection[str], ignored: Collection[str] = (), attributes: Collection[str] = ()
     ) -> None:
         """Warn about unknown children and attributes, and about children that affect the motion."""
-        self.warn_unknown((*read, *ignored), attributes)
+        self.warn_unknown(read, attributes, ignored=ignored)
         for tag in self.child_tags:
             if tag.startswith(_MOTION_PREFIXES):
                 self.warning(f"left out: <{tag}>")

@@ -111,6 +111,7 @@ def read_world(
         if (robot := assemble_robot(model, pose, mimic=mimic))
     ]
     name = world.attribute("name") or (source.path.stem if source.path else "world")
+    report.note_ignored()
     findings = tuple(dict.fromkeys(report.findings))
     return WorldReading(name, () if report.n_errors else tuple(placed), findings)
 
