@@ -215,7 +215,8 @@ def test_massless_moving_links_get_the_smallest_inertia_with_a_warning():
 
 def test_links_fixed_to_a_massless_link_are_sufficient_inertia():
     model = chain(joint("a", "revolute", "world", "b"), joint("c", "fixed", "b", "d"))
-    assert_facts(lost(model.with_inertia("b", lw.Inertia())), ["MuJoCo has no fixed joints.*names.*: c$"])
+    findings = lost(model.with_inertia("b", lw.Inertia()))
+    assert_facts(findings, ["MuJoCo has no fixed joints.*names.*: c$"])
 
 
 @pytest.mark.parametrize(
