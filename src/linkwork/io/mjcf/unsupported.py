@@ -215,7 +215,12 @@ def _different_meaning(mj: MjModel, names: Names, base: int | None) -> Iterator[
 def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
     mocap = mj.body_mocapid >= 0
     if mocap.any():
-        yield f"mocap bodies are fixed at their pose in the file: {_listed(names.bodies, mocap)}"
+        text = "left out: motion of mocap bodies, which are fixed at their pose in the file"
+        yield f"{text}: {_listed(names.bodies, mocap)}"
+    shifted = _shifted(mj)
+    if shifted.any():
+        text = "left out: ref of joints; positions are measured from it"
+        yield f"{text}: {_listed(names.joints, shifted)}"
     if base is not None and (mj.site_bodyid == 0).any():
         sites = _listed(names.sites, mj.site_bodyid == 0)
         yield f"sites of the world are left out, because it is not a link of the robot: {sites}"
@@ -225,7 +230,13 @@ def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
     if not is_disabled(mj, "equality"):
         yield from _notes_of_equalities(mj)
     if is_disabled(mj, "limit") and mj.jnt_limited.any():
-        yield "the flag that disables joint limits is ignored; the model has these limits"
+        yield "left out: the flag that disables joint limits; the model has these limits"
+
+
+def _shifted(mj: MjModel) -> Array:
+    """(njnt,) whether the position of a hinge or slide in the initial configuration is not zero."""
+    single = [kind_of(mj, joint) in ("revolute", "prismatic") for joint in range(mj.njnt)]
+    return np.array(single, dtype=bool) & (mj.qpos0[mj.jnt_qposadr] != 0)
 
 
 def _other_elements(mj: MjModel) -> dict[str, int]:
@@ -248,7 +259,7 @@ def _notes_of_equalities(mj: MjModel) -> Iterator[str]:
     supported = [k for k in active_equalities(mj) if equality_kind(mj, k) in SUPPORTED]
     ineffective = [_equality_name(mj, k) for k in supported if is_ineffective(mj, k)]
     if len(supported) > len(ineffective):
-        yield "equality constraints are exact in linkwork; solref and solimp are ignored"
+        yield "left out: solref and solimp of equality constraints, which are exact in linkwork"
     if ineffective:
         parts = "parts that cannot move relative to each other"
         yield f"equality constraints between {parts} are left out: {listed(ineffective)}"
