@@ -189,6 +189,27 @@ def test_a_device_of_a_workcell_is_written_by_its_name(here):
     assert lw.load_workcell("p.wc.xml") == lw.load_workcell("pick_and_place")
 
 
+def test_shapes_of_a_device_are_written_and_its_home_configuration_is_listed(here):
+    box = (
+        '<Drawable name="{}"><RPY>0 0 0</RPY><Pos>0 0 0.1</Pos><Box x="1" y="2" z="3"/></Drawable>'
+    )
+    (here / "a.wc.xml").write_text(
+        f"""<WorkCell name="cell"><SerialDevice name="arm">
+        <Frame name="Base">{box.format("base")}</Frame>
+        <Joint name="J" type="Revolute"><RPY>0 0 0</RPY><Pos>0 0 1</Pos>{box.format("j")}</Joint>
+        <Q name="Home">0.5</Q></SerialDevice></WorkCell>"""
+    )
+
+    done = run("convert", "a.wc.xml", "a.urdf")
+
+    assert "left out: the home configuration" in done.stdout
+    with pytest.warns(lw.LinkworkWarning, match="without any mass"):
+        links = lw.load("a.urdf").links
+    for link in links:
+        for shapes in (link.visuals, link.collisions):
+            assert [shape.geometry for shape in shapes] == [lw.Box((1.0, 2.0, 3.0))]
+
+
 def test_movable_frames_between_the_joints_of_a_device_are_fixed_and_named(here):
     (here / "arm.wc.xml").write_text(
         """<WorkCell name="cell"><SerialDevice name="arm"><Frame name="Base"/>

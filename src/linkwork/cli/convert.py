@@ -96,7 +96,7 @@ def convert(
         if repair or inertia_from_meshes is not None:
             option = "--repair" if repair else "--inertia-from-meshes"
             raise typer.BadParameter(f"{option}: not for workcells")
-        converted = _from_cell(file, target, device, floating=floating, meshes=not no_meshes)
+        converted = _from_cell(file, out, target, device, floating=floating, meshes=not no_meshes)
     else:
         if device is not None:
             raise typer.BadParameter("--device: only a workcell has devices")
@@ -202,12 +202,13 @@ def _cell_of(model: Model) -> WorkCell:
 
 
 def _from_cell(
-    file: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
+    file: str, out: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
 ) -> Conversion:
     """One device of a workcell as a robot, or the entire workcell."""
     from linkwork.io.convert import Conversion
-    from linkwork.workcell.device_model import device_model
+    from linkwork.workcell.device_model import device_model, with_shapes
     from linkwork.workcell.files import load_workcell
+    from linkwork.workcell.robwork.writer_frames import explicit_home
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LinkworkWarning)
@@ -232,14 +233,18 @@ def _from_cell(
     if name not in names:
         raise ArgumentError(f"--device: no device named {name!r}; {nearest(name, names)}")
     robot = device_model(cell.device(name))
+    model = with_shapes(cell, robot)
     text = f"of the workcell, only the device {name!r} is written"
     doubts.append(Finding("warning", "", text))
     if robot.locked:
         text = "frames that it does not drive are fixed where they are in the default state"
         doubts.append(Finding("warning", "", f"{text}: {listed(robot.locked)}"))
+    if any(explicit_home(cell.frame(joint)) for joint in cell.device(name).joint_names):
+        doubts.append(Finding("warning", "", "left out: the home configuration of the device"))
+    doubts += _moved_meshes(model, file, out) if target != "mjcf" else []
     if floating is None and not robot.floating:
         floating = False
-    written = _converted(robot.model, target, floating=floating, meshes=meshes)
+    written = _converted(model, target, floating=floating, meshes=meshes)
     return Conversion(written.text, (*doubts, *written.findings), written.checked)
 
 
