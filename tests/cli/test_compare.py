@@ -90,6 +90,8 @@ def test_every_kind_of_difference_has_its_words():
         ),
     ):
         assert [str(d) for d in differences(plain, built(**changes))] == [text]
+    screws = [built(kind="helical", pitch=pitch) for pitch in (0.1, 0.2)]
+    assert [str(d) for d in differences(*screws)] == ["joint 'j': pitch [m/rad]: 0.1 -> 0.2"]
 
 
 @pytest.mark.peers

@@ -66,6 +66,35 @@ def test_configurations_and_actuators_that_are_not_written_are_listed(here):
     assert lw.load("b.xml").actuators == lw.load("a.xml").actuators
 
 
+def test_what_the_model_of_the_input_does_not_hold_is_listed(here):
+    body = (
+        '<body name="a"><freejoint/><geom type="ellipsoid" size=".1 .2 .3"/><site name="s"/></body>'
+    )
+    world = f'<site name="origin"/><camera name="eye"/>{body}'
+    rest = '<actuator><motor name="jet" site="s"/></actuator>'
+    rest += '<sensor><accelerometer site="s"/></sensor>'
+    (here / "a.xml").write_text(f"<mujoco><worldbody>{world}</worldbody>{rest}</mujoco>")
+    gear = '<transmission name="t"/><gazebo/><gazebo/>'
+    (here / "a.urdf").write_text(f'<robot name="r"><link name="a"><sensor/></link>{gear}</robot>')
+    model = '<model name="m"><link name="a"/><plugin name="p" filename="f"/></model>'
+    (here / "a.sdf").write_text(f'<sdf version="1.9">{model}</sdf>')
+
+    for file, facts in {
+        "a.xml": ["jet", "origin", "1 geoms without a shape", "1 sensors", "1 cameras"],
+        "a.urdf": ["<transmission> (1)", "<gazebo> (2)", "<sensor> (1)"],
+        "a.sdf": ["<plugin> (1)"],
+    }.items():
+        lines = run("convert", file, "b.urdf", "--force").stdout.splitlines()
+        for fact in facts:
+            assert any("left out" in line and fact in line for line in lines), (file, fact)
+
+
+def test_a_workcell_with_a_robot_is_read_by_linkwork_only(here):
+    assert (
+        "'pendulum': RobWork cannot read a <Robot>" in run("convert", "pendulum", "a.wc.xml").stdout
+    )
+
+
 def test_missing_inertias_come_from_shapes(here):
     box = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
     (here / "a.urdf").write_text(f'<robot name="r"><link name="a">{box}</link></robot>')
@@ -158,6 +187,27 @@ def test_a_device_of_a_workcell_is_written_by_its_name(here):
     assert kd.nv == len(lw.load_workcell("pick_and_place").device("arm").joint_names)
     assert run("convert", "pick_and_place", "p.wc.xml").returncode == 0
     assert lw.load_workcell("p.wc.xml") == lw.load_workcell("pick_and_place")
+
+
+def test_shapes_of_a_device_are_written_and_its_home_configuration_is_listed(here):
+    box = (
+        '<Drawable name="{}"><RPY>0 0 0</RPY><Pos>0 0 0.1</Pos><Box x="1" y="2" z="3"/></Drawable>'
+    )
+    (here / "a.wc.xml").write_text(
+        f"""<WorkCell name="cell"><SerialDevice name="arm">
+        <Frame name="Base">{box.format("base")}</Frame>
+        <Joint name="J" type="Revolute"><RPY>0 0 0</RPY><Pos>0 0 1</Pos>{box.format("j")}</Joint>
+        <Q name="Home">0.5</Q></SerialDevice></WorkCell>"""
+    )
+
+    done = run("convert", "a.wc.xml", "a.urdf")
+
+    assert "left out: the home configuration" in done.stdout
+    with pytest.warns(lw.LinkworkWarning, match="without any mass"):
+        links = lw.load("a.urdf").links
+    for link in links:
+        for shapes in (link.visuals, link.collisions):
+            assert [shape.geometry for shape in shapes] == [lw.Box((1.0, 2.0, 3.0))]
 
 
 def test_movable_frames_between_the_joints_of_a_device_are_fixed_and_named(here):

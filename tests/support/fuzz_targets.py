@@ -546,7 +546,7 @@ def xml_mutator(words: Sequence[str]) -> Mutator:
 def mutate_usda(data: bytes, rng: Random) -> bytes:
     """Exchange, repeat or remove lines of a USD text, or replace words and numbers in them."""
     head, *lines = data.split(b"\n")
-    words = re.findall(rb"[-\w.:]+", data)
+    words = re.findall(rb"[-\w.:]+", data) or [b"def"]
     for _ in range(rng.randint(1, 4)):
         k = rng.randrange(max(len(lines), 1))
         line, other = lines[k : k + 1], rng.choice(lines or [b""])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from linkwork.model.model import Model
     from linkwork.workcell.cell import WorkCell
 
+LEFT_OUT = "left out"  # in notes of readers about parts that the model, and so OUT, does not have
 Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]
 To = Annotated[
     str | None,
@@ -94,13 +96,17 @@ def convert(
         if repair or inertia_from_meshes is not None:
             option = "--repair" if repair else "--inertia-from-meshes"
             raise typer.BadParameter(f"{option}: not for workcells")
-        converted = _from_cell(file, target, device, floating=floating, meshes=not no_meshes)
+        converted = _from_cell(file, out, target, device, floating=floating, meshes=not no_meshes)
     else:
         if device is not None:
             raise typer.BadParameter("--device: only a workcell has devices")
         reading = read_file(file, repair=repair, inertia_from_meshes=inertia_from_meshes)
         converted = _converted(model_in(reading), target, floating=floating, meshes=not no_meshes)
-        doubts = [finding for finding in reading.findings if finding.severity == "warning"]
+        doubts = [
+            finding
+            for finding in reading.findings
+            if finding.severity == "warning" or LEFT_OUT in finding.text
+        ]
         doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
         converted = Conversion(converted.text, (*doubts, *converted.findings), converted.checked)
     _write(out, converted.text)
@@ -173,12 +179,20 @@ def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool
     from linkwork.io.convert import Conversion, convert_model, in_workcell_form
 
     if target == "workcell":
-        from linkwork.workcell.files import dump_workcell
-
         model, findings = in_workcell_form(model)
-        cell = _cell_of(model)
-        return Conversion(dump_workcell(cell), findings, "reads back as the same workcell")
+        written = _written_cell(_cell_of(model))
+        return Conversion(written.text, (*findings, *written.findings), written.checked)
     return convert_model(model, target, floating=floating, meshes=meshes)
+
+
+def _written_cell(cell: WorkCell) -> Conversion:
+    """A workcell as XML, and findings about what RobWork itself cannot read."""
+    from linkwork.io.convert import Conversion
+    from linkwork.workcell.files import checked_output
+
+    text, joints, elements = checked_output(cell)
+    findings = (*joints, *(replace(finding, severity="warning") for finding in elements))
+    return Conversion(text, findings, "reads back as the same workcell")
 
 
 def _cell_of(model: Model) -> WorkCell:
@@ -188,17 +202,17 @@ def _cell_of(model: Model) -> WorkCell:
 
 
 def _from_cell(
-    file: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
+    file: str, out: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
 ) -> Conversion:
     """One device of a workcell as a robot, or the entire workcell."""
     from linkwork.io.convert import Conversion
-    from linkwork.workcell.device_model import device_model
-    from linkwork.workcell.files import dump_workcell, load_workcell
+    from linkwork.workcell.device_model import device_model, with_shapes
+    from linkwork.workcell.files import load_workcell
+    from linkwork.workcell.robwork.writer_frames import explicit_home
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LinkworkWarning)
         cell = _cell_to_write(file) if target == "workcell" else load_workcell(file)
-        text = dump_workcell(cell) if target == "workcell" and device is None else ""
     doubts = [
         finding
         for one in caught
@@ -208,7 +222,8 @@ def _from_cell(
     if target == "workcell":
         if device is not None:
             raise typer.BadParameter("--device: a workcell is written with all its devices")
-        return Conversion(text, tuple(doubts), "reads back as the same workcell")
+        written = _written_cell(cell)
+        return Conversion(written.text, (*doubts, *written.findings), written.checked)
     names = cell.device_names
     if device is None and len(names) != 1:
         raise ArgumentError(
@@ -218,14 +233,18 @@ def _from_cell(
     if name not in names:
         raise ArgumentError(f"--device: no device named {name!r}; {nearest(name, names)}")
     robot = device_model(cell.device(name))
+    model = with_shapes(cell, robot)
     text = f"of the workcell, only the device {name!r} is written"
     doubts.append(Finding("warning", "", text))
     if robot.locked:
         text = "frames that it does not drive are fixed where they are in the default state"
         doubts.append(Finding("warning", "", f"{text}: {listed(robot.locked)}"))
+    if any(explicit_home(cell.frame(joint)) for joint in cell.device(name).joint_names):
+        doubts.append(Finding("warning", "", "left out: the home configuration of the device"))
+    doubts += _moved_meshes(model, file, out) if target != "mjcf" else []
     if floating is None and not robot.floating:
         floating = False
-    written = _converted(robot.model, target, floating=floating, meshes=meshes)
+    written = _converted(model, target, floating=floating, meshes=meshes)
     return Conversion(written.text, (*doubts, *written.findings), written.checked)
 
 

@@ -76,7 +76,7 @@ def convert_model(model: Model, target: str, *, floating: bool | None, meshes: b
     """
     if target == "mjcf":
         mjcf = write_mjcf(model, floating=floating, meshes=meshes)
-        findings = (*mjcf.findings, *_base_note(mjcf.text))
+        findings = (*mjcf.findings, *_notes_of_mjcf(mjcf.text))
         return Conversion(mjcf.text, findings, _check_with_mujoco(mjcf.text))
     if target == "sdf":
         text, findings = sdf_text(model)
@@ -184,10 +184,12 @@ def relative_meshes(model: Model) -> list[Finding]:
     return [Finding("warning", "", f"{message}: {listed(relative)}")]
 
 
-def _base_note(text: str) -> list[Finding]:
-    if "<freejoint" not in text:
-        return []
-    return [Finding("note", "", "the base floats; --fixed fixes it to the world")]
+def _notes_of_mjcf(text: str) -> list[Finding]:
+    notes = {
+        "<freejoint": "the base floats; --fixed fixes it to the world",
+        "<mesh": "meshes are referenced by their absolute paths on this machine",
+    }
+    return [Finding("note", "", note) for element, note in notes.items() if element in text]
 
 
 def _check_with_mujoco(text: str) -> str:

@@ -87,20 +87,31 @@ def solid_primitive(geometry: Box | Cylinder | Capsule | Sphere, density: float)
         case Box(size):
             return solid_box(density * math.prod(size), size)
         case Sphere(radius):
-            return solid_sphere(density * 4 / 3 * math.pi * radius**3, radius)
+            return solid_sphere(_ball_mass(density, radius), radius)
         case Cylinder(radius, length):
-            return solid_cylinder(density * math.pi * radius**2 * length, radius, length)
+            return solid_cylinder(_cylinder_mass(density, radius, length), radius, length)
         case Capsule(radius, length):
             return _solid_capsule(density, radius, length)
 
 
+def _ball_mass(density: float, radius: float) -> float:
+    # Products, because a power of floats raises OverflowError where a product is infinite, which
+    # `Inertia` rejects.
+    return density * 4 / 3 * math.pi * (radius * radius * radius)
+
+
+def _cylinder_mass(density: float, radius: float, length: float) -> float:
+    return density * math.pi * (radius * radius) * length
+
+
 def _solid_capsule(density: float, radius: float, length: float) -> Inertia:
     """A cylinder with a half ball on each end, whose center of mass is 3/8 r from its base."""
-    tube = solid_cylinder(density * math.pi * radius**2 * length, radius, length)
-    ball = density * 4 / 3 * math.pi * radius**3
-    along = 0.4 * ball * radius**2
-    offset = length / 2 + 3 / 8 * radius
-    across = along + ball * (offset**2 - (3 / 8 * radius) ** 2)
+    tube = solid_cylinder(_cylinder_mass(density, radius, length), radius, length)
+    ball = _ball_mass(density, radius)
+    along = 0.4 * ball * radius * radius
+    base = 3 / 8 * radius
+    offset = length / 2 + base
+    across = along + ball * (offset * offset - base * base)
     return Inertia(
         tube.mass + ball,
         tensor=(

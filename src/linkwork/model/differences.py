@@ -90,6 +90,7 @@ def _joints(one: Joint, other: Joint) -> Iterator[tuple[str, Any, Any]]:
     yield from _poses("mount on its first link", one.first_H_joint, other.first_H_joint)
     yield from _poses("mount of its second link", one.joint_H_second, other.joint_H_second)
     yield "axis", tuple(one.axis), tuple(other.axis)
+    yield "pitch [m/rad]", one.pitch, other.pitch
     for name in ("lower", "upper", "velocity", "effort"):
         yield f"{name} limit", getattr(one.limits, name), getattr(other.limits, name)
     for name in ("damping", "friction", "armature"):

@@ -117,6 +117,24 @@ def device_model(device: Device, state: State | None = None) -> DeviceModel:
     return robot
 
 
+def with_shapes(cell: WorkCell, robot: DeviceModel) -> Model:
+    """The model of a device, with the shapes of its frames and the inertia of its base.
+
+    Dynamics needs neither: the base of a device that is not a robot does not move.
+    """
+    links: list[Link] = []
+    for link in robot.model.links:
+        if link.name not in robot.names:
+            links.append(link)
+            continue
+        frame = cell.frame(robot.names[link.name])
+        is_bare_base = link.name == robot.base and link.inertia == NO_INERTIA
+        inertia = frame.inertia if is_bare_base else link.inertia
+        shapes = {"visuals": frame.visuals, "collisions": frame.collisions}
+        links.append(replace(link, inertia=inertia, **shapes))
+    return replace(robot.model, links=tuple(links))
+
+
 def _with_inertias(cell: WorkCell, robot: RobotDevice) -> Model:
     """The model of a robot, with the inertias of its frames where they were changed."""
     model = robot.model

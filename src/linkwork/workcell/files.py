@@ -27,7 +27,7 @@ from linkwork.io.sdf.reader import is_sdf
 from linkwork.io.xml.source import Source, read_source
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.robwork.reader import CellReading, read_workcell
-from linkwork.workcell.robwork.writer import write_workcell
+from linkwork.workcell.robwork.writer import WorkcellOutput, write_workcell
 from linkwork.workcell.sdf import read_sdf_cell
 
 
@@ -106,16 +106,26 @@ def dump_workcell(
     """
     if not isinstance(cell, WorkCell):
         raise ArgumentError(f"cell: expected a WorkCell, got {shown(cell)}")
+    text, joints, elements = checked_output(cell)
+    if robwork and (joints or elements):
+        errors = [replace(finding, severity="error") for finding in (*joints, *elements)]
+        raise ModelError(errors)
+    warn_of(joints)
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def checked_output(cell: WorkCell) -> WorkcellOutput:
+    """A workcell as XML that reads back as an equal cell, and what RobWork cannot read of it.
+
+    Raises:
+        ModelError: the format cannot express the cell.
+    """
     for devices in (True, False):
-        text, joints, elements = write_workcell(cell, devices=devices)
-        if _reads_back(text, cell):
-            if robwork and (joints or elements):
-                errors = [replace(finding, severity="error") for finding in (*joints, *elements)]
-                raise ModelError(errors)
-            warn_of(joints)
-            if path is not None:
-                Path(path).write_text(text, encoding="utf-8")
-            return text
+        output = write_workcell(cell, devices=devices)
+        if _reads_back(output.text, cell):
+            return output
     message = "the file does not read back as the same cell; usual reasons are changed frames of a"
     raise model_error(f"{message} robot, and names that XML cannot express", cell.name)
 

@@ -9,6 +9,8 @@ import pytest
 import linkwork as lw
 from linkwork.compat.mujoco import Conventions, kindyn_from_mjmodel
 from linkwork.io.load import read
+from linkwork.io.mjcf.writer import write_mjcf
+from linkwork.model.pose import Pose
 
 pytestmark = pytest.mark.peers
 
@@ -111,6 +113,22 @@ def test_written_files_have_the_actuators():
 
     assert lw.load(lw.dump_mjcf(model)).actuators == model.actuators
     assert lw.load(urdf).actuators == ()
+
+
+def test_the_motor_of_a_ball_joint_is_written_along_the_axes_of_its_body():
+    """It has the same power as in the model, whose gear is along the axes of the joint."""
+    mount = Pose((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    ball = lw.Joint(name="j", kind="spherical", first="world", second="b", joint_H_second=mount)
+    gear, w = np.array([1.0, -2.0, 3.0]), np.array([0.3, 0.7, -0.2])  # w in the axes of the body
+    links = (lw.Link(name="world"), lw.Link(name="b", inertia=lw.solid_box(1.0, (0.1, 0.2, 0.3))))
+    motor = lw.Actuator(name="m", joint="j", gear=tuple(gear))
+    model = lw.Model(name="r", links=links, joints=(ball,), actuators=(motor,))
+
+    written = write_mjcf(model)
+
+    mj = mujoco.MjModel.from_xml_string(written.text)
+    assert moments(mj, mj.qpos0)[0] @ w == pytest.approx(gear @ mount.matrix()[:3, :3] @ w)
+    assert not any("motor" in finding.text for finding in written.findings)
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,8 @@ def test_massless_moving_links_get_the_smallest_inertia_with_a_warning():
 
 def test_links_fixed_to_a_massless_link_are_sufficient_inertia():
     model = chain(joint("a", "revolute", "world", "b"), joint("c", "fixed", "b", "d"))
-    assert lost(model.with_inertia("b", lw.Inertia())) == []
+    findings = lost(model.with_inertia("b", lw.Inertia()))
+    assert_facts(findings, ["MuJoCo has no fixed joints.*names.*: c$"])
 
 
 @pytest.mark.parametrize(
@@ -224,6 +225,7 @@ def test_links_fixed_to_a_massless_link_are_sufficient_inertia():
         (lw.Limits(velocity=1.0), "left out: .*velocity.*: a$"),
         (lw.Limits(lower=0.0), "limits on one side.*: a$"),
         (lw.Limits(effort=0.0), "an effort limit of 0.*1e-300: a$"),
+        (lw.Limits(lower=-1e12, upper=1.0), r"limits beyond 1e\+10.*: a$"),
         (
             lw.Limits(lower=0.0, upper=0.0),
             "equal limits.*: a$",

@@ -133,7 +133,9 @@ def test_ignored_elements_that_do_not_affect_motion_have_notes():
     mocap = f'{ARM}<body name="hand" mocap="true"/>'
 
     assert any(re.match("sites.*left out.*: mark$", note) for note in notes(mjcf(free)))
-    assert any(re.match("mocap.*: hand$", note) for note in notes(mjcf(mocap)))
+    assert any(re.match("left out: .*mocap.*: hand$", note) for note in notes(mjcf(mocap)))
+    turned = '<body><joint name="j" ref="30"/><joint name="k"/><geom size=".1"/></body>'
+    assert any(re.match("left out: ref .*: j$", note) for note in notes(mjcf(turned)))
 
 
 WARNED_OF = """

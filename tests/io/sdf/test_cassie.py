@@ -13,6 +13,7 @@ from tests.support.spatial import pin
 
 import linkwork as lw
 from linkwork.compat.pinocchio import Conventions
+from linkwork.io.convert import convert_model
 from linkwork.io.named_robots import robots_folder
 from linkwork.model.constraints import opened
 
@@ -45,6 +46,36 @@ def matrix(text):
     H = np.eye(4)
     H[:3, :3], H[:3, 3] = Rz @ Ry @ Rx, (x, y, z)
     return H
+
+
+def test_conversion_replaces_gearboxes_by_dependent_joints_and_lists_them():
+    """SDF is written without gearboxes: their joints mimic others, which halves the coordinates."""
+    model = load_quietly(FOLDER / "cassie.sdf")
+    conversion = convert_model(model, "sdf", floating=None, meshes=True)
+    written = load_quietly(conversion.text)
+
+    [warning] = [one for one in conversion.findings if one.severity == "warning"]
+    assert "couplings become joints that mimic others" in warning.text
+    assert "mass matrix" in warning.text
+    full, reduced = on_numpy(lw.KinDyn(model)), on_numpy(lw.KinDyn(written))
+    assert reduced.nv == full.nv - len(model.constraints) == full.nv - 10
+    # nu of the file = G nu of the conversion
+    G = np.zeros((full.nv, reduced.nv))
+    q, q_reduced = full.neutral(), reduced.neutral()
+    G[:6, :6] = np.eye(6)
+    angles = {name: 0.1 + 0.01 * k for k, name in enumerate(reduced.joint_names)}
+    couplings = {one.first: (one.second, one.coefficients[1]) for one in model.constraints}
+    for name in full.joint_names:
+        leader, ratio = couplings.get(name, (name, 1.0))
+        G[full.layout.nu[name], reduced.layout.nu[leader]] = ratio
+        q[full.layout.q[name]] = ratio * angles[leader]
+        q_reduced[reduced.layout.q[leader]] = angles[leader]
+    np.testing.assert_allclose(
+        G.T @ full.mass_matrix(q) @ G, reduced.mass_matrix(q_reduced), rtol=0, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        full.jacobian("left-foot", q) @ G, reduced.jacobian("left-foot", q_reduced), atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("name", LOOPS)

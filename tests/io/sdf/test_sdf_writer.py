@@ -10,6 +10,7 @@ from tests.support.linkages import gripper, stewart
 
 import linkwork as lw
 from linkwork.io.convert import in_sdf_form
+from linkwork.io.sdf.writer import sdf_text
 from linkwork.io.urdf.writer import expressible
 from linkwork.model.differences import differences
 from linkwork.model.pose import Pose
@@ -97,6 +98,13 @@ def test_what_sdf_cannot_express_is_an_error():
     constrained = pendulum.with_constraint("point", pendulum.link_names[-1], name="pin")
     with pytest.raises(lw.ModelError, match="constraint 'pin'"):
         lw.dump_sdf(constrained)
+    builder = lw.ModelBuilder("door")
+    builder.add_link("world")
+    builder.add_link("leaf", inertia=lw.solid_sphere(1.0, 0.1))
+    builder.add_joint("hinge", "revolute", "world", "leaf")
+    framed = builder.build().with_frame("lock", "world")
+    with pytest.raises(lw.ModelError, match="constraint 'shut': SDF has no such constraint"):
+        lw.dump_sdf(framed.with_constraint("point", "lock", "leaf", name="shut"))
 
 
 def test_the_world_is_not_a_link_and_frames_stay(tmp_path):
@@ -147,6 +155,27 @@ def test_shapes_and_frames_of_the_world_are_left_out():
         again = lw.load(lw.dump_sdf(model))
 
     assert differences(in_sdf_form(model, again), again, 1e-8) == []
+
+
+def test_names_and_materials_of_shapes_are_notes_and_absent_motors_a_warning():
+    red = lw.Material("red", (1.0, 0.0, 0.0, 1.0))
+    ball = lw.Shape(lw.Sphere(0.1), material=red)
+    builder = lw.ModelBuilder("robot")
+    builder.add_link("a", inertia=lw.solid_sphere(1.0, 0.1), visuals=(ball,))
+    builder.add_link("b", inertia=lw.solid_sphere(1.0, 0.1), collisions=(ball,))
+    builder.add_joint("j", "revolute", "a", "b", actuated=False)
+
+    _, findings = sdf_text(builder.build())
+
+    facts = {(finding.severity, finding.text) for finding in findings}
+    for severity, words in (
+        ("warning", "left out: that no joint is actuated"),
+        ("note", "left out: names of materials.*: a$"),
+        ("note", "left out: materials of collision shapes.*: b$"),
+        ("note", "shapes without a name.*: a, b$"),
+    ):
+        assert any(kind == severity and re.match(words, text) for kind, text in facts)
+    assert len(facts) == 4
 
 
 def test_damping_of_a_ball_joint_reads_back():

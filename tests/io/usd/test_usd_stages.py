@@ -6,11 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from tests.support.batches import run_python
 from tests.support.commands import run_here
 from tests.support.linkages import four_bar
 from tests.support.usd_files import text_of, usd_stage
 
 import linkwork as lw
+from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64
 from linkwork.io.load import read
 
 pytestmark = pytest.mark.peers
@@ -236,9 +238,34 @@ def test_missing_files_are_reported(tmp_path, capfd):
     assert capfd.readouterr().err == ""  # USD prints nothing
 
 
+IMPORT_WHILE_LOADING = """
+import threading
+from linkwork.engine.runtime.objects import _external_address
+from linkwork.io.usd.stage import import_usd
+def look_up():
+    while True:
+        _external_address("sin")
+threading.Thread(target=look_up, daemon=True).start()
+import_usd()
+print("imported")
+"""
+
+
+@pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="object files are loaded on Linux only")
+def test_usd_is_imported_while_another_thread_loads_code():
+    """Its extensions run Python code with the lock of the dynamic loader held."""
+    assert run_python(IMPORT_WHILE_LOADING).stdout == "imported\n"
+
+
 # Errors and left out elements.
 
 CONE = 'def Cone "c" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
+RIGID = '"PhysicsRigidBodyAPI"'
+TUBE = """def Cylinder "t" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{
+uniform token axis = "{}"
+double radius = {}
+}}
+"""
 MIRROR = """double3 xformOp:scale = (1, 1, -1)
 uniform token[] xformOpOrder = ["xformOp:scale"]"""
 
@@ -266,6 +293,9 @@ uniform token[] xformOpOrder = ["xformOp:scale"]"""
             ["prim /j", "rotX and rotY", "order"],
         ),
         (HEAD.replace("= 1\n", "= 0\n") + body("a"), ["metersPerUnit", "positive"]),
+        (HEAD.replace("= 1\n", "= 1e200\n") + body("a"), ["metersPerUnit", "1e+200", "1e+30"]),
+        (HEAD + xform("a", TUBE.format("W", 1), RIGID), ["prim /a/t", "X, Y or Z", "got W"]),
+        (HEAD + xform("a", TUBE.format("Z", 1e200), RIGID), ["prim /a", "not finite"]),
         (
             HEAD + xform("a", CONE, '"PhysicsRigidBodyAPI"'),
             ["prim /a", "/a/c", "author"],
@@ -299,6 +329,7 @@ def test_what_is_left_out_is_listed():
     )
     off = joint("off", ("/a", "/b"), "bool physics:jointEnabled = false")
     scene = 'def PhysicsScene "scene" {\nfloat physics:gravityMagnitude = 1.62\n}\n'
+    scene += 'def Cube "floor" {\n}\ndef SphereLight "sun" {\n}\n'
     text = (
         HEAD + body("a") + body("b", "bool physics:kinematicEnabled = true") + driven + off + scene
     )
@@ -308,6 +339,7 @@ def test_what_is_left_out_is_listed():
     for words in ("jointFriction", "physxMimicJoint", "prim /off", "kinematic", "gravity"):
         assert any(words in line for line in warnings), words
     assert any("prim /j" in line and "drive" in line for line in notes)
+    assert any("left out" in line and "Cube (1), SphereLight (1)" in line for line in notes)
     assert read(text).model.joint("j").armature == 0.25
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.io.degrees import degrees_text, radians_from_degrees
 from linkwork.io.surfaces import read_mesh
+from linkwork.io.units import degrees_text, radians_from_degrees
 from linkwork.spatial import so3
 
 JOINT = '<Frame name="B"/><Joint name="J" type="Revolute"/>'

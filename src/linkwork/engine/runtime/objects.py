@@ -10,8 +10,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from linkwork.engine.runtime.elf import EXECUTE, WRITE, ObjectError, ObjectFile, Section, Symbol
 from linkwork.engine.runtime.memory import CodeMemory
@@ -111,17 +111,31 @@ def _offset(symbol: Symbol, sections: Sequence[Section], offsets: Mapping[int, i
 
 def _external_address(name: str) -> int:
     """Return the address of a function that the file does not define."""
-    for library in (None, "libm.so.6"):
-        try:
-            function = _opened(library)[name]
-        except (AttributeError, OSError):  # no such function; no such library
-            continue
-        address = ctypes.cast(function, ctypes.c_void_p).value
-        if name and address:
+    find, handles = _SYMBOLS
+    for handle in handles if name else ():
+        address = find(handle, name.encode())
+        if address:
             return address
     raise ObjectError(f"no function named {name!r} in this process")
 
 
-@cache
-def _opened(library: str | None) -> ctypes.CDLL:
-    return ctypes.CDLL(library)
+def _symbol_finder() -> tuple[Callable[[int, bytes], int | None], tuple[int, ...]]:
+    """Return `dlsym`, and the handles of this process and of libm.
+
+    ctypes looks up the names of functions with the GIL held, and waits for the lock of the dynamic
+    loader meanwhile. Another thread can hold this lock and wait for the GIL, while it imports an
+    extension that runs Python code when it is loaded, as those of USD do. A call of `dlsym` as a
+    foreign function releases the GIL.
+    """
+    if not IS_LINUX_ON_X86_64:
+        return (lambda handle, name: None), ()
+    process = ctypes.CDLL(None)
+    find = process.dlsym
+    find.argtypes, find.restype = (ctypes.c_void_p, ctypes.c_char_p), ctypes.c_void_p
+    libraries = [process]
+    with suppress(OSError):  # no such library
+        libraries.append(ctypes.CDLL("libm.so.6"))
+    return find, tuple(library._handle for library in libraries)
+
+
+_SYMBOLS = _symbol_finder()  # when the module is imported, before the background thread starts

@@ -45,7 +45,7 @@ def names_of(mj: MjModel) -> Names:
 
     moving = joints.keep_or_generate(_names_in_file(mj, "joint", mj.njnt), name_of_joint)
     fixed = {
-        body: joints.unique(f"{bodies[body]}_fixed")
+        body: joints.unique(fixed_joint_name(bodies[body]))
         for body in range(1, mj.nbody)
         if mj.body_jntnum[body] == 0
     }
@@ -56,6 +56,11 @@ def names_of(mj: MjModel) -> Names:
     }
     sites = _site_names(mj, bodies, links)
     return Names(_model_name(mj), bodies, moving, sites, between, fixed)
+
+
+def fixed_joint_name(body: str) -> str:
+    """The name of the fixed joint of a body without joints."""
+    return f"{body}_fixed"
 
 
 class _UniqueNames:

@@ -23,11 +23,9 @@ from linkwork.io.mjcf.equalities import (
 )
 from linkwork.io.mjcf.names import Names
 from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of, name_in_enum, name_in_file
+from linkwork.io.units import left_out_gravity
 from linkwork.model.actuators import Actuator
 from linkwork.model.parts import Mimic
-
-EARTH = (0.0, 0.0, -9.81)
-EARTH_ROUNDING = 0.02  # [m/s^2] covers the values in use: 9.8, 9.80665, 9.81
 
 
 def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], set[int]]:
@@ -128,15 +126,6 @@ def gravity_findings(mj: MjModel) -> list[Finding]:
     return left_out_gravity(gravity_of(mj))
 
 
-def left_out_gravity(gravity: Sequence[float]) -> list[Finding]:
-    """A warning about a gravity that differs from the default of `KinDyn`."""
-    if np.abs(np.subtract(gravity, EARTH)).max() <= EARTH_ROUNDING:
-        return []
-    vector = ", ".join(f"{x:g}" for x in gravity)
-    message = f"left out: gravity; pass it as KinDyn(model, gravity=({vector}))"
-    return [Finding("warning", "", message)]
-
-
 def gravity_of(mj: MjModel) -> tuple[float, ...]:
     """The acceleration of free fall; zero if the file disables gravity."""
     return (0.0, 0.0, 0.0) if is_disabled(mj, "gravity") else tuple(mj.opt.gravity.tolist())
@@ -226,21 +215,51 @@ def _different_meaning(mj: MjModel, names: Names, base: int | None) -> Iterator[
 def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
     mocap = mj.body_mocapid >= 0
     if mocap.any():
-        yield f"mocap bodies are fixed at their pose in the file: {_listed(names.bodies, mocap)}"
+        text = "left out: motion of mocap bodies, which are fixed at their pose in the file"
+        yield f"{text}: {_listed(names.bodies, mocap)}"
+    shifted = _shifted(mj)
+    if shifted.any():
+        text = "left out: ref of joints; positions are measured from it"
+        yield f"{text}: {_listed(names.joints, shifted)}"
     if base is not None and (mj.site_bodyid == 0).any():
         sites = _listed(names.sites, mj.site_bodyid == 0)
         yield f"sites of the world are left out, because it is not a link of the robot: {sites}"
+    others = [f"{count} {what}" for what, count in _other_elements(mj).items() if count]
+    if others:
+        yield f"left out: parts that are not of the robot model: {', '.join(others)}"
     if not is_disabled(mj, "equality"):
         yield from _notes_of_equalities(mj)
     if is_disabled(mj, "limit") and mj.jnt_limited.any():
-        yield "the flag that disables joint limits is ignored; the model has these limits"
+        yield "left out: the flag that disables joint limits; the model has these limits"
+
+
+def _shifted(mj: MjModel) -> Array:
+    """(njnt,) whether the position of a hinge or slide in the initial configuration is not zero."""
+    single = [kind_of(mj, joint) in ("revolute", "prismatic") for joint in range(mj.njnt)]
+    return np.array(single, dtype=bool) & (mj.qpos0[mj.jnt_qposadr] != 0)
+
+
+def _other_elements(mj: MjModel) -> dict[str, int]:
+    """How many elements of each kind are neither part of the robot nor affect its motion."""
+    kinds = ("PLANE", "HFIELD", "ELLIPSOID", "SDF")
+    shapes = [name_in_enum("mjtGeom", kind).removeprefix("mjGEOM_") for kind in mj.geom_type]
+    return {
+        "geoms without a shape (planes, height fields, ellipsoids, signed distance fields)": sum(
+            shape in kinds for shape in shapes
+        ),
+        "contact pairs and exclusions": mj.npair + mj.nexclude,
+        "tendons": mj.ntendon,
+        "sensors": mj.nsensor,
+        "cameras": mj.ncam,
+        "lights": mj.nlight,
+    }
 
 
 def _notes_of_equalities(mj: MjModel) -> Iterator[str]:
     supported = [k for k in active_equalities(mj) if equality_kind(mj, k) in SUPPORTED]
     ineffective = [_equality_name(mj, k) for k in supported if is_ineffective(mj, k)]
     if len(supported) > len(ineffective):
-        yield "equality constraints are exact in linkwork; solref and solimp are ignored"
+        yield "left out: solref and solimp of equality constraints, which are exact in linkwork"
     if ineffective:
         parts = "parts that cannot move relative to each other"
         yield f"equality constraints between {parts} are left out: {listed(ineffective)}"

@@ -139,6 +139,9 @@ class _Writer:
         for writer in (self.joints, self.shapes, equalities):
             self.findings += writer.warnings.findings
         self.findings += self._order_finding(closing)
+        if self.joints.fixed:
+            text = "MuJoCo has no fixed joints, so their names are left out"
+            self.findings.append(Finding("note", "", f"{text}: {listed(self.joints.fixed)}"))
 
     def _body(self, visit: Visit, bodies: Mapping[str | None, Element]) -> Element:
         if visit.parent is None and self.is_world:
@@ -157,9 +160,10 @@ class _Writer:
 
     def _write_motors(self) -> None:
         """Write actuators, and motors of other actuated joints; controls are forces or torques."""
-        names = self.joints.names_in_file
         geared = {one.joint for one in self.model.actuators}
-        motors = [(one.joint, one.name, one.gear) for one in self.model.actuators]
+        motors: list[tuple[str, str | None, tuple[float, ...]]] = [
+            (one.joint, one.name, one.gear) for one in self.model.actuators
+        ]
         motors += [
             (joint.name, None, ())
             for joint in self.model.joints
@@ -167,12 +171,14 @@ class _Writer:
         ]
         actuators = add(self.top, "actuator") if motors else self.top
         for joint, name, gear in motors:
-            if joint in names and self.model.joint(joint).motion_kind.nv == 1:
-                ratio = format_numbers(*gear) if gear not in ((), (1.0,)) else None
-                add(actuators, "motor", name=name, joint=names[joint], gear=ratio)
-            else:
+            ratios = self.joints.gear(self.model.joint(joint), gear)
+            if ratios is None:
                 text = "left out: motors of joints with several coordinates, or that close loops"
                 self.joints.warnings.add(text, joint)
+                continue
+            text = format_numbers(*ratios) if ratios != (1.0,) else None
+            name_in_file = self.joints.names_in_file[joint]
+            add(actuators, "motor", name=name, joint=name_in_file, gear=text)
 
     def _on_world(self, link: str) -> bool:
         return self.is_world and link == self.base

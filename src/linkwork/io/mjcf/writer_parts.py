@@ -19,6 +19,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, model_error
+from linkwork.io.mjcf.names import fixed_joint_name
 from linkwork.io.xml.write import add, format_numbers
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.model.joints import plane_basis
@@ -38,11 +39,16 @@ _MujocoJoint = tuple[str, str, Array]  # suffix of the name, type, axis in the j
 
 
 class JointWriter:
-    """Writes joints; `order` lists them in MuJoCo's order, `names_in_file` their names there."""
+    """Writes joints.
+
+    `order` lists them in MuJoCo's order, `names_in_file` their names there. `fixed` lists fixed
+    joints whose names are lost.
+    """
 
     def __init__(self, model: Model, is_world: Callable[[str], bool]) -> None:
         self.model = model
         self.order: list[str] = []
+        self.fixed: list[str] = []
         self._is_world = is_world
         self._used_names = set(model.joint_names)
         self.names_in_file: dict[str, str] = {}  # of joints with one coordinate
@@ -55,6 +61,7 @@ class JointWriter:
     def write(self, body: Element, joint: Joint, child: str) -> None:
         """Add the MuJoCo joints of a joint to a body."""
         if joint.is_fixed:
+            self.fixed += [joint.name] if joint.name != fixed_joint_name(child) else []
             return
         self.order.append(joint.name)
         if joint.kind == "floating":
@@ -124,6 +131,8 @@ class JointWriter:
                     "equal limits are written as adjacent floating-point numbers", joint.name
                 )
             attributes["range"] = format_numbers(lower, upper)
+            if any(UNBOUNDED < abs(one) < inf for one in (limits.lower, limits.upper)):
+                self.warnings.add(f"limits beyond {UNBOUNDED:g} are reduced to it", joint.name)
             if not (isfinite(limits.lower) and isfinite(limits.upper)):
                 text = f"limits on one side only have {UNBOUNDED:g} on the other"
                 self.warnings.add(text, joint.name)
@@ -136,13 +145,27 @@ class JointWriter:
             self.warnings.add("a universal joint is written as two hinges", joint.name)
         if joint.kind == "planar":
             text = (
-                "a planar joint is written as two slides and a hinge; linear velocities are along"
+                "a planar joint is written as two slides and a hinge; linear velocities, friction"
             )
-            self.warnings.add(f"{text} fixed instead of moving axes", joint.name)
+            text += " and armature are along fixed instead of moving axes"
+            self.warnings.add(text, joint.name)
         if joint.kind == "spherical" and not np.array_equal(child_H_joint[:3, :3], np.eye(3)):
             self.warnings.add(
                 "the quaternion is relative to the axes of the link, not of the joint", joint.name
             )
+
+    def gear(self, joint: Joint, gear: tuple[float, ...]) -> tuple[float, ...] | None:
+        """A gear as MuJoCo has it; None if one motor cannot drive the joint.
+
+        The torque on a ball joint is along the axes of its body.
+        """
+        if joint.name not in self.names_in_file:
+            return None
+        if joint.kind == "spherical" and gear:
+            second_R_joint = joint.joint_H_second.matrix()[:3, :3].T
+            x, y, z = (second_R_joint @ np.array(gear)).tolist()
+            return (x, y, z)
+        return (gear or (1.0,)) if joint.motion_kind.nv == 1 else None
 
     def _unique_name(self, name: str) -> str:
         while name in self._used_names:

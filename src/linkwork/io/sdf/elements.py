@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from linkwork.errors import ModelError, SourceLocation, shown
-from linkwork.io.degrees import radians_from_degrees
 from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.units import radians_from_degrees
 from linkwork.io.urdf.elements import LARGEST, Part, Report, has_xacro, xacro_message
 from linkwork.io.urdf.links import FINITE, LARGEST_ANGLE
 from linkwork.io.xml.parse import Document, tag_of
@@ -115,7 +115,7 @@ class SdfPart(Part):
         self, read: Collection[str], ignored: Collection[str] = (), attributes: Collection[str] = ()
     ) -> None:
         """Warn about unknown children and attributes, and about children that affect the motion."""
-        self.warn_unknown((*read, *ignored), attributes)
+        self.warn_unknown(read, attributes, ignored=ignored)
         for tag in self.child_tags:
             if tag.startswith(_MOTION_PREFIXES):
                 self.warning(f"left out: <{tag}>")

@@ -48,9 +48,9 @@ PARALLEL = 1e-3  # the same for axes of a gearbox and its joints that are parall
 
 READ = (
     *("parent", "child", "pose", "axis", "axis2", "thread_pitch", "screw_thread_pitch"),
-    *("gearbox_ratio", "gearbox_reference_body"),
+    *("gearbox_ratio", "gearbox_reference_body", "frame"),
 )
-OTHERS_JOINT = ("physics", "sensor", "plugin", "provide_feedback", "frame")
+OTHERS_JOINT = ("physics", "sensor", "plugin", "provide_feedback")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,15 +31,16 @@ OTHERS_LINK = (
 )
 OTHERS_SHAPE = (
     *("cast_shadows", "transparency", "laser_retro", "meta", "plugin", "visibility_flags"),
-    *("max_contacts", "surface", "density", "auto_inertia_params"),
+    *("max_contacts", "surface"),
 )
+AUTOMATIC = ("density", "auto_inertia_params")  # for automatic inertias
 # Shapes for which linkwork has no geometry.
 OTHERS_GEOMETRY = ("cone", "ellipsoid", "plane", "heightmap", "image", "polyline", "empty")
 
 
 def read_link(part: SdfPart, name: str, model_H_link: Array, scope: Scope, *, static: bool) -> Link:
     """Read a `<link>`, whose complete name is `name`; a static one needs no inertia."""
-    part.check(READ_LINK, (*OTHERS_LINK, "frame"), ("name",))
+    part.check((*READ_LINK, "frame"), OTHERS_LINK, ("name",))
     _warn_left_out(part)
     shapes = {
         tag: [read_shape(child, model_H_link, scope) for child in part.parts(tag)]
@@ -83,8 +84,8 @@ def _read_inertia(part: SdfPart, collisions: list[Shape | None], *, static: bool
 
 def read_inertial(part: SdfPart) -> Inertia:
     """Read an `<inertial>`, and express it in the axes of the link."""
-    others = ("density", "auto_inertia_params", "frame")
-    part.check(("pose", "mass", "inertia", "fluid_added_mass"), others, ("auto",))
+    read = ("pose", "mass", "inertia", "fluid_added_mass", *AUTOMATIC, "frame")
+    part.check(read, (), ("auto",))
     if part.one("fluid_added_mass"):
         part.warning("left out: <fluid_added_mass>")
     errors = part.report.n_errors
@@ -151,7 +152,7 @@ def _automatic_inertia(part: SdfPart, inertial: SdfPart, collisions: list[Shape 
 
 def read_shape(part: SdfPart, model_H_link: Array, scope: Scope) -> Shape | None:
     """Read a `<visual>` or a `<collision>`; None if there is no such geometry."""
-    part.check(("pose", "geometry", "material"), (*OTHERS_SHAPE, "frame"), ("name",))
+    part.check(("pose", "geometry", "material", *AUTOMATIC, "frame"), OTHERS_SHAPE, ("name",))
     placed = part.relative_pose(scope.file)
     pose = placed.pose
     if placed.relative_to:
@@ -171,7 +172,7 @@ def read_shape(part: SdfPart, model_H_link: Array, scope: Scope) -> Shape | None
 
 def read_geometry(part: SdfPart, file: SdfFile) -> Geometry | None:
     """Read a `<geometry>`: one shape, or several polylines; None if linkwork has no such shape."""
-    part.check(tuple(_GEOMETRIES), OTHERS_GEOMETRY)
+    part.check((*_GEOMETRIES, *OTHERS_GEOMETRY))
     shapes = list(part.parts(*_GEOMETRIES, *OTHERS_GEOMETRY))
     if len(shapes) > 1 and any(shape.tag != "polyline" for shape in shapes):
         part.error(f"<geometry> has {len(shapes)} shapes; expected one")

@@ -17,12 +17,12 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, SourceLocation, listed
 from linkwork.io.meshes import Folders, MeshFinder
-from linkwork.io.mjcf.unsupported import EARTH, left_out_gravity
 from linkwork.io.sdf.elements import SdfFile, SdfPart, SdfReport
 from linkwork.io.sdf.frames import WORLD, FrameGraph, FrameNode
 from linkwork.io.sdf.include import read_version
 from linkwork.io.sdf.model import ModelParts, named, read_models
 from linkwork.io.sdf.robot import PlacedModel, assemble_robot
+from linkwork.io.units import EARTH, left_out_gravity
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import Reading, Source, first_tag
 
@@ -111,6 +111,7 @@ def read_world(
         if (robot := assemble_robot(model, pose, mimic=mimic))
     ]
     name = world.attribute("name") or (source.path.stem if source.path else "world")
+    report.note_ignored()
     findings = tuple(dict.fromkeys(report.findings))
     return WorldReading(name, () if report.n_errors else tuple(placed), findings)
 

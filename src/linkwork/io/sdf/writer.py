@@ -68,7 +68,7 @@ def dump_sdf(model: Model, path: str | PathLike[str] | None = None) -> str:
         LinkworkWarning: the robot has properties that SDF expresses differently or not at all.
     """
     text, findings = sdf_text(model)
-    warn_of(findings)
+    warn_of([finding for finding in findings if finding.severity == "warning"])
     return write_text(text, path)
 
 
@@ -127,13 +127,14 @@ def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
     if not any(_is_world(model, name) for name in model.link_names):
         return model, []
     world = model.link(WORLD)
-    frames = [frame.name for frame in model.frames if frame.link == WORLD]
+    used = {name for one in model.constraints for name in one.frames}  # they are rejected later
+    frames = [one.name for one in model.frames if one.link == WORLD and one.name not in used]
     shapes = [s.name or "without a name" for s in (*world.visuals, *world.collisions)]
     bare = replace(world, visuals=(), collisions=())
     model = replace(
         model,
         links=tuple(bare if link is world else link for link in model.links),
-        frames=tuple(frame for frame in model.frames if frame.link != WORLD),
+        frames=tuple(frame for frame in model.frames if frame.name not in frames),
     )
     texts = {"left out: shapes of the world": shapes, "left out: frames of the world": frames}
     return model, _listed_findings(texts)
@@ -240,7 +241,31 @@ def _left_out(model: Model) -> list[Finding]:
         "left out: textures of links": list(dict.fromkeys(textures)),
         "links without mass, which simulators may reject": massless,
     }
-    return _listed_findings(texts)
+    return [*_listed_findings(texts), *_left_out_names(model)]
+
+
+def _left_out_names(model: Model) -> list[Finding]:
+    """Notes about names and materials of shapes, which affect neither motion nor collisions."""
+    texts = {
+        "left out: names of materials, on links": [
+            link.name
+            for link in model.links
+            if any(shape.material and shape.material.name for shape in link.visuals)
+        ],
+        "left out: materials of collision shapes, on links": [
+            link.name for link in model.links if any(shape.material for shape in link.collisions)
+        ],
+        "shapes without a name, or with one that is not unique, get new names, on links": [
+            link.name
+            for link in model.links
+            if any(
+                "" in names or len(set(names)) < len(names)
+                for shapes in (link.visuals, link.collisions)
+                if (names := [shape.name for shape in shapes])
+            )
+        ],
+    }
+    return [replace(finding, severity="note") for finding in _listed_findings(texts)]
 
 
 def _value(parent: Element, tag: str, *numbers: float) -> Element:

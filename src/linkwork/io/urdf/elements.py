@@ -7,11 +7,21 @@ return a default value; it is never used, because a file with errors does not be
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
-from linkwork.errors import MOST_LISTED, Finding, Severity, SourceLocation, Topic, nearest, shown
+from linkwork.errors import (
+    MOST_LISTED,
+    Finding,
+    Severity,
+    SourceLocation,
+    Topic,
+    listed,
+    nearest,
+    shown,
+)
 from linkwork.io.xml.parse import namespace_of, tag_of
 from linkwork.model.pose import Triple
 
@@ -49,6 +59,7 @@ class Report:
         self._lines = lines
         self.n_errors = 0
         self.findings: list[Finding] = []
+        self.ignored: Counter[str] = Counter()  # by name: elements for other programs
 
     def add(
         self,
@@ -66,6 +77,13 @@ class Report:
         for finding in findings:
             self.findings.append(finding)
             self.n_errors += finding.severity == "error"
+
+    def note_ignored(self) -> None:
+        """Add a note that lists the elements for other programs, if there are any."""
+        if self.ignored:
+            counts = [f"<{tag}> ({count})" for tag, count in self.ignored.items()]
+            text = f"left out: elements for other programs: {listed(counts)}"
+            self.extend([Finding("note", "", text, SourceLocation(self.file, 1))])
 
     def location(self, element: Element) -> SourceLocation:
         """The line on which an element starts."""
@@ -210,20 +228,28 @@ class Part:
         return None
 
     def warn_unknown(
-        self, children: Collection[str], attributes: Collection[str], *, strict: bool = False
+        self,
+        children: Collection[str],
+        attributes: Collection[str],
+        *,
+        ignored: Collection[str] = (),
+        strict: bool = False,
     ) -> None:
         """Warn about unknown children, and about attributes that look misspelled.
 
         Args:
             children: the known children; elements with a namespace are ignored.
             attributes: the known attributes.
+            ignored: children for other programs, which are counted in the report.
             strict: warn about every unknown attribute, not only about those close to a known one.
         """
         self._known_attributes = attributes
         for tag, elements in self._elements.items():
-            if tag not in children:
+            if tag in ignored:
+                self.report.ignored[tag] += len(elements)
+            elif tag not in children:
                 for element in elements:
-                    self._unknown_child(element, tag, children)
+                    self._unknown_child(element, tag, (*children, *ignored))
         for name in map(str, self.element.attrib):
             if name in attributes or ":" in name:
                 continue

@@ -41,7 +41,7 @@ OTHERS_JOINT = ("calibration", "safety_controller", "gazebo", "sensor", "hardwar
 
 def read_joint(part: Part, *, mimic: bool) -> Joint | None:
     """Read a `<joint>`; None if its name or one of its links is missing."""
-    part.warn_unknown((*ELEMENTS, *OTHERS_JOINT), ("name", "type"))
+    part.warn_unknown(ELEMENTS, ("name", "type"), ignored=OTHERS_JOINT)
     errors = part.report.n_errors
     name = part.attribute("name") or ""
     kind = _read_type(part)

@@ -37,7 +37,7 @@ MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 def read_link(part: Part, materials: Mapping[str, Material], meshes: MeshFinder) -> Link:
     """Read a `<link>`."""
     part.warn_unknown(
-        ("inertial", "visual", "collision", *OTHERS_LINK), ("name", "type", "linkwork")
+        ("inertial", "visual", "collision"), ("name", "type", "linkwork"), ignored=OTHERS_LINK
     )
     inertial = part.child("inertial")
     visuals = [read_shape(child, materials, meshes) for child in part.children("visual")]
@@ -94,7 +94,7 @@ def read_origin(part: Part) -> Pose:
 
 def read_shape(part: Part, materials: Mapping[str, Material], meshes: MeshFinder) -> Shape | None:
     """Read a `<visual>` or a `<collision>`."""
-    part.warn_unknown(("origin", "geometry", "material", *OTHERS_LINK), ("name", "group"))
+    part.warn_unknown(("origin", "geometry", "material"), ("name", "group"), ignored=OTHERS_LINK)
     origin = read_origin(part)
     material = part.child("material")
     appearance = read_material(material, materials) if material else None

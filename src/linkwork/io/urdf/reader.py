@@ -73,6 +73,7 @@ def read_urdf(
     name = _name(robot, source)
     _check_robot(robot)
     parts = _read_parts(robot, MeshFinder(source.path, package_dirs), mimic=mimic)
+    report.note_ignored()
     if report.n_errors:
         report.extend(doubtful_parts(parts.links, parts.joints))
         return Reading(None, tuple(report.findings))
@@ -98,7 +99,7 @@ def _is_urdf(robot: Part, source: Source) -> bool:
 
 
 def _check_robot(robot: Part) -> None:
-    robot.warn_unknown(("link", "joint", "material", *OTHERS_ROBOT), ("name", "version"))
+    robot.warn_unknown(("link", "joint", "material"), ("name", "version"), ignored=OTHERS_ROBOT)
     _warn_ignored_parts(robot)
     version = robot.attribute("version")
     if version is not None and version.split(".")[0].strip() != "1":

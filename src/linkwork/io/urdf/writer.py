@@ -108,6 +108,8 @@ def expressible(model: Model) -> tuple[Model, list[Finding]]:
     if motors:
         names = listed(motors)
         findings.append(Finding("warning", "", f"left out: which joints are actuated: {names}"))
+    elif any(joint.actuated is False for joint in model.joints):
+        findings.append(Finding("warning", "", "left out: that no joint is actuated"))
     if any(joint.actuated is not None for joint in model.joints):
         model = replace(
             model, joints=tuple(replace(joint, actuated=None) for joint in model.joints)
@@ -120,7 +122,8 @@ def expressible(model: Model) -> tuple[Model, list[Finding]]:
     model = _with_mimics(model)
     written = [name for name in names if name not in [one.name for one in model.constraints]]
     if written:
-        text = "couplings become joints that mimic others and have no coordinate"
+        text = "couplings become joints that mimic others and have no coordinate, so q, the mass"
+        text += " matrix and Jacobians are smaller"
         findings.append(Finding("warning", "", f"{text}: {listed(written)}"))
     return model, findings
 

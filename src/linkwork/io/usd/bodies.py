@@ -144,7 +144,11 @@ def read_shape(prim: Prim, body: Body, file: UsdFile) -> Shape | None:
     elif prim.IsA(UsdGeom.Cylinder) or prim.IsA(UsdGeom.Capsule):
         is_cylinder = prim.IsA(UsdGeom.Cylinder)
         schema = (UsdGeom.Cylinder if is_cylinder else UsdGeom.Capsule)(prim)
-        axis = "XYZ".index(str(schema.GetAxisAttr().Get()))
+        axis_name = str(schema.GetAxisAttr().Get())
+        if axis_name not in ("X", "Y", "Z"):
+            file.report.error(prim, f"axis: expected X, Y or Z, got {axis_name}")
+            return None
+        axis = "XYZ".index(axis_name)
         along, *across = np.roll(scale, -axis).tolist()
         round_enough = _equal(*across) and (is_cylinder or _equal(along, across[0]))
         if round_enough:

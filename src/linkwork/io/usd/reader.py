@@ -20,7 +20,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, listed
 from linkwork.io.meshes import Folders
-from linkwork.io.mjcf.unsupported import left_out_gravity
+from linkwork.io.units import left_out_gravity
 from linkwork.io.usd.bodies import Body, read_body, read_link
 from linkwork.io.usd.joints import WORLD, UsdJoint, read_joint
 from linkwork.io.usd.stage import (
@@ -192,10 +192,19 @@ def _read_links(
     bodies: Sequence[Body], owner: Callable[[Prim], Body | None], file: UsdFile
 ) -> list[Link]:
     parts: dict[str, list[Prim]] = {body.name: [] for body in bodies}
+    others: Counter[str] = Counter()  # by type
     for prim in file.prims():
         body = owner(prim)
         if body is not None and body.name in parts:
             parts[body.name].append(prim)
+        kind = str(prim.GetTypeName())
+        is_scenery = body is None and prim.IsA(file.pxr.UsdGeom.Gprim)
+        if is_scenery or kind == "Camera" or kind.endswith("Light"):
+            others[kind] += 1
+    if others:
+        counts = listed([f"{kind} ({count})" for kind, count in others.items()])
+        text = f"left out: cameras, lights, and shapes outside of rigid bodies: {counts}"
+        file.report.add("note", None, text)
     return [read_link(body, parts[body.name], file) for body in bodies]
 
 

@@ -34,6 +34,8 @@ MODULES = ("Ar", "Gf", "Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade", 
 # The axes of a world with y up in a world with z up.
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 MAX_LAYERS = 10_000
+# Meters and kilograms per unit, and their inverses, are at most this: third powers are finite.
+LARGEST_UNIT = 1e30
 _LINE = re.compile(r":(\d+):\d+: ")
 # Schemas whose attributes are read.
 APPLIED_SCHEMAS = (
@@ -184,8 +186,11 @@ def _units(pxr: Any, stage: Any, report: UsdReport) -> tuple[float, float]:
     if not pxr.UsdGeom.StageHasAuthoredMetersPerUnit(stage):
         report.warning(None, f"no metersPerUnit; the default of USD is {meters:g}")
     for name, value in (("metersPerUnit", meters), ("kilogramsPerUnit", kilograms)):
-        if not 0 < value < np.inf:
+        if not value > 0:
             report.error(None, f"{name}: {value:g} is not a positive number")
+        elif not 1 / LARGEST_UNIT <= value <= LARGEST_UNIT:
+            bounds = f"{1 / LARGEST_UNIT:g} to {LARGEST_UNIT:g}"
+            report.error(None, f"{name}: {value:g} is not within {bounds}")
     return meters, kilograms
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.errors import Finding, ModelError, SourceLocation, counted, nearest
-from linkwork.io.degrees import radians_from_degrees
+from linkwork.io.units import radians_from_degrees
 from linkwork.io.urdf.elements import LARGEST, Part, Report
 from linkwork.io.xml.parse import tag_of
 from linkwork.model.numbers import Triple

@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import nearest, shown
-from linkwork.io.degrees import radians_from_degrees
+from linkwork.io.units import radians_from_degrees
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped

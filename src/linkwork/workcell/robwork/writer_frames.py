@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.io.degrees import degrees_text
+from linkwork.io.units import degrees_text
 from linkwork.io.urdf.writer import write_link
 from linkwork.io.xml.write import add, format_numbers
 from linkwork.model.geometry import Box, Cylinder, Material, Mesh, Shape, Sphere

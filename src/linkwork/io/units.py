@@ -1,13 +1,21 @@
-"""Angles in degrees: conversion to and from radians with correct rounding.
+"""Physical quantities that files of several formats express differently: angles and gravity.
 
-The conversion computes with more digits than a float has. So 90 degrees is read as the float
-nearest to pi/2, and every float in radians can be written in degrees without loss.
+Degrees   are converted to and from radians with correct rounding. The conversion computes with more
+          digits than a float has. So 90 degrees is read as the float nearest to pi/2, and every
+          float in radians can be written in degrees without loss
+Gravity   is a property of some files, but not of a `Model`; it is an argument of `KinDyn`
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Context, Decimal
+
+from linkwork.errors import Finding
+
+EARTH = (0.0, 0.0, -9.81)
+EARTH_ROUNDING = 0.02  # [m/s^2] covers the values in use: 9.8, 9.80665, 9.81
 
 _PI = Decimal(
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862"
@@ -36,3 +44,12 @@ def degrees_text(radians: float) -> str:
             return text
     exact = _CONTEXT.divide(_CONTEXT.multiply(Decimal(radians), Decimal(180)), _PI)
     return f"{exact:.{_DIGITS}g}"
+
+
+def left_out_gravity(gravity: Sequence[float]) -> list[Finding]:
+    """A warning about a gravity that differs from the default of `KinDyn`."""
+    if all(abs(x - y) <= EARTH_ROUNDING for x, y in zip(gravity, EARTH, strict=True)):
+        return []
+    vector = ", ".join(f"{x:g}" for x in gravity)
+    message = f"left out: gravity; pass it as KinDyn(model, gravity=({vector}))"
+    return [Finding("warning", "", message)]
