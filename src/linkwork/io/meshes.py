@@ -18,12 +18,12 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike, fspath
 from os.path import abspath, basename, dirname, isdir, isfile, join, normpath, realpath
 from typing import TypeAlias
 from urllib.parse import unquote
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.errors import ArgumentError
 
 Folders: TypeAlias = Iterable[str | PathLike[str]] | str | PathLike[str] | None

@@ -90,7 +90,7 @@ def work():
         found.append(function(x))
 found = []
 in_a_small_thread(work)       # with the code of the first call
-function.warmup()
+in_a_small_thread(function.warmup)
 in_a_small_thread(work)
 wanted, found = found, []
 work()

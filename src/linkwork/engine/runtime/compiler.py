@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.memory import Lease, check_executable
@@ -18,6 +19,8 @@ LOCK = threading.RLock()  # held while code is compiled or loaded, and during a 
 # 64-bit addresses: in a large process, code and its constants may be more than 2 GB apart.
 RELOCATION = {"reloc": "static", "codemodel": "jitdefault"}
 FAST, QUICK = 1, 0  # optimization levels of LLVM: code that runs fast, or that compiles quickly
+STACK = 8 * 1024 * 1024  # bytes of stack for LLVM; on ARM, 128 KB are not enough for it
+_T = TypeVar("_T")
 
 
 def setting(name: str, options: tuple[str, ...]) -> str:
@@ -33,7 +36,7 @@ def compiled(ir: str, level: int = FAST) -> bytes:
     """Compile a module to an object file."""
     with LOCK:
         check_executable()  # first, since the code could not be loaded without it
-        return _compile(ir, level)
+        return _with_large_stack(partial(_compile, ir, level))
 
 
 def _compile(ir: str, level: int) -> bytes:
@@ -45,6 +48,36 @@ def _compile(ir: str, level: int) -> bytes:
         return machine.emit_object(module)
     except RuntimeError as error:
         raise NoMachineCodeError(f"LLVM cannot compile it ({error})") from error
+
+
+def _with_large_stack(function: Callable[[], _T]) -> _T:
+    """Call a function of LLVM, in another thread if that of the caller may have a small stack.
+
+    Threads that are created meanwhile have this stack too, which is only address space.
+    """
+    if threading.current_thread() is threading.main_thread():
+        return function()
+    results: list[_T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            errors.append(error)
+
+    previous = threading.stack_size(STACK)
+    try:
+        thread = threading.Thread(target=run, name="linkwork compiler")
+        thread.start()
+    except RuntimeError:  # no memory, or the interpreter ends
+        return function()
+    finally:
+        threading.stack_size(previous)
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def load_code(data: bytes) -> LoadedObject | LoadedByLlvm:
@@ -63,7 +96,7 @@ class LoadedByLlvm:
     def __init__(self, data: bytes) -> None:
         with LOCK:
             check_executable()
-            self._engine: Any = _engine(data)
+            self._engine: Any = _with_large_stack(partial(_engine, data))
             self.lease = Lease(partial(_close, self._engine))
 
     def address(self, name: str) -> int:
