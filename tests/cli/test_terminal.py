@@ -239,8 +239,9 @@ def test_a_wrong_call_is_one_line(words, text):
 def test_a_path_of_any_length_is_one_line(command, length):
     written = in_here(command, "a" * length)
 
-    assert written.startswith("linkwork: error: cannot read 'aaa")
-    assert written.endswith("': File name too long\n")
+    # since Python 3.14, such a path does not exist
+    assert re.match(r"linkwork: error: (cannot read|no file) 'aaa", written)
+    assert "File name too long" in written or "bundled robots" in written
     assert written.count("\n") == 1
 
 

@@ -73,6 +73,7 @@ def test_gradients_through_rollouts(robot):
         assert gradient[index] == pytest.approx(slope, abs=1e-6)
 
 
+@pytest.mark.peers  # coal
 def test_distances_without_a_closed_form_cannot_be_compiled():
     boxes = lw.CollisionModel(planar(lw.Box((0.05, 0.05, 0.4))))
     for function in (boxes.distances, boxes.minimum_distance):

@@ -27,6 +27,7 @@ def arm():
     return chain([box], [rod], [box, rod], [rod], [box], gap=0.13)
 
 
+@pytest.mark.peers  # coal
 def test_a_robot_of_spheres_is_never_free_where_its_shapes_collide():
     model = arm()
     shapes = lw.CollisionModel(model, floating=False)

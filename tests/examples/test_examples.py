@@ -61,7 +61,13 @@ def test_examples_are_numbered_without_gaps_and_all_are_tested():
         assert f"{name}.py" in (EXAMPLES.parent / path).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", HERE)
+WITH_PEERS = ("21_cassie",)  # their robots are in other packages
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.peers] * (name in WITH_PEERS)) for name in HERE],
+)
 def test_the_readme_shows_what_is_printed(name):
     assert without_times(ran(name)[1]) == without_times(shown(name))
 

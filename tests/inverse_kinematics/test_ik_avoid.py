@@ -206,6 +206,7 @@ def test_closed_loops_stay_closed():
         assert errors.max() <= 1e-10
 
 
+@pytest.mark.peers  # coal
 def test_invalid_arguments_are_rejected(kd, robot):
     target = {"l4": np.array([1.0, 0.2, 0.3])}
     other = lw.CollisionModel(lw.KinDyn(kd.model, "l0", floating=False))

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import yaml  # noqa: F401 - the files are skipped without it
 from tests.support.linkages import at, four_bar
 from tests.support.models import assert_close
 

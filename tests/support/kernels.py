@@ -27,6 +27,7 @@ SMALLEST_STACK = max(65536, os.sysconf("SC_THREAD_STACK_MIN") if hasattr(os, "sy
 PREPARED = """
 import os, sys, time, threading
 import numpy as np
+import numpy.random  # not by a thread with a small stack
 import linkwork as lw
 from tests.support.kernels import *
 """

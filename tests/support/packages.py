@@ -10,6 +10,7 @@ OPTIONAL = frozenset(
     {
         "adam",
         "casadi",
+        "coal",
         "collada",
         "dask",
         "distributed",
@@ -28,6 +29,7 @@ OPTIONAL = frozenset(
         "trimesh",
         "viser",
         "xacro",
+        "yaml",
         "zarr",
     }
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 
+import numpy.random  # noqa: F401 - not by a thread with a small stack
 import pytest
 from tests.support.kernels import SMALLEST_STACK
 

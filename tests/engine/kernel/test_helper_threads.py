@@ -132,6 +132,7 @@ def test_invalid_rows_are_found_at_any_index(kd, q, row):
 
 
 @needs_fork
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_starts_new_helpers(kd, q):
     kernel = kd.function("com")
     expected = kernel(q, threads=4)

@@ -115,9 +115,16 @@ def test_functions_of_libm_are_found_nearby():
     """In a small process: in a large one, libm may be more than 2 GB away from new memory."""
     code = """
         from tests.engine.runtime.test_objects import WITH_LIBM, LoadedObject, call, nearby
-        print(repr(call(LoadedObject(nearby(WITH_LIBM)), 0.7)))
+        from linkwork.engine.runtime.elf import ObjectError
+        try:
+            print(repr(call(LoadedObject(nearby(WITH_LIBM)), 0.7)))
+        except ObjectError as error:
+            print(error)
         """
-    assert float(output_of(code)) == math.exp(math.atan2(0.7, 2.0))
+    output = output_of(code)
+    if "does not fit" in output:
+        pytest.skip("libm is more than 2 GB away here")
+    assert float(output) == math.exp(math.atan2(0.7, 2.0))
 
 
 @pytest.mark.parametrize("make", [compiled, nearby])
