@@ -226,7 +226,9 @@ def test_constrained_dynamics_agree_with_pinocchio(legs):
     change = -np.linalg.pinv(legs.J, rcond=1e-9) @ turned
     close(dtau, legs.of_pin(data.ddq_dtau))
     close(dnu @ G, legs.of_pin(data.ddq_dv) @ G)
-    close(dq @ G + dnu @ change, legs.of_pin(data.ddq_dq) @ G + legs.of_pin(data.ddq_dv) @ change)
+    # a small difference of large terms
+    expected = legs.of_pin(data.ddq_dq) @ G + legs.of_pin(data.ddq_dv) @ change
+    close(dq @ G + dnu @ change, expected, rtol=1e-8)
 
 
 def test_quantities_of_independent_velocities_need_no_configuration_within_the_limits():
