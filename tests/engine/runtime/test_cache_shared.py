@@ -32,7 +32,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(package_folder: Path) -> list[str]:
-    settings = {**os.environ, "PYTHONPATH": str(package_folder)}
+    others = [path for path in (os.environ.get("PYTHONPATH"),) if path]
+    settings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package_folder), *others])}
     command = [sys.executable, "-c", textwrap.dedent(CODE)]
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
     return done.stdout.split()
