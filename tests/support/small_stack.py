@@ -1,7 +1,7 @@
 """A plugin of pytest: the body of each test runs in a thread whose stack has 64 KB.
 
-Before Python 3.11, calls of Python functions use this stack too: it has 128 KB there, and on 64-bit
-ARM, where glibc rejects smaller ones.
+It has 128 KB before Python 3.11, where calls of Python functions use it too, since Python 3.14, which
+keeps a part of it free, and on 64-bit ARM, where glibc rejects smaller ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.random  # noqa: F401 - not by a thread with a small stack
 import pytest
 from tests.support.kernels import SMALLEST_STACK
 
-BYTES = SMALLEST_STACK if sys.version_info >= (3, 11) else 131072
+BYTES = SMALLEST_STACK if (3, 11) <= sys.version_info < (3, 14) else 131072
 
 
 @pytest.hookimpl(tryfirst=True)
