@@ -1,7 +1,7 @@
 """A plugin of pytest: the body of each test runs in a thread whose stack has 64 KB.
 
-It has 128 KB before Python 3.11, where calls of Python functions use it too, since Python 3.14, which
-keeps a part of it free, and on 64-bit ARM, where glibc rejects smaller ones.
+It has 128 KB before Python 3.11, where calls of Python functions use it too, since Python 3.14,
+which keeps a part of it free, and on 64-bit ARM, where glibc rejects smaller ones.
 """
 
 from __future__ import annotations
