@@ -107,5 +107,5 @@ def test_an_option_means_the_same_in_every_command():
     assert meanings["--velocity"] == {"JOINT=VALUE"}
     assert meanings["--representation"] == {"NAME"}
     assert {option for option in meanings if "--fixed" in option} == {"--floating / --fixed"}
-    allowed = {"--base", "--set"}
+    allowed = {"--base", "--set", "--tolerance"}  # a length, or of any values
     assert {o for o, forms in meanings.items() if len(forms) > 1} <= allowed

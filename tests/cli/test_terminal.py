@@ -224,7 +224,7 @@ def test_help_is_short_and_has_no_types_of_switches(command):
         (("info", "quadrupd"), "no file 'quadrupd'; did you mean the robot 'quadruped'?"),
         (("info",), "Missing argument 'FILE'"),
         (("inf", "arm"), "No such command 'inf'"),
-        (("info", "arm", "--jso"), "No such option: --jso"),
+        (("info", "arm", "--jso"), "No such option"),
     ],
 )
 def test_a_wrong_call_is_one_line(words, text):
