@@ -52,7 +52,7 @@ class Section:
 
     def check(self, what: str, value: float, target: float, *, at_most: bool = False) -> str:
         """Compare a figure with its target; returns "yes" or "NO" for a table."""
-        self.checks.append(Check(what, value, target, at_most))
+        self.checks.append(Check(what, float(value), target, at_most))
         return "yes" if self.checks[-1].passed else "NO"
 
     def as_dict(self) -> dict[str, Any]:

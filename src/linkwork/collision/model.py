@@ -290,21 +290,20 @@ class CollisionModel(KinDynCore):
             from linkwork.collision.edges import configurations_collide
 
             return configurations_collide(self, q, as_obstacles(obstacles), threads)
-        if parameters is None and isinstance(q, np.ndarray) and self._is_large(q):
+        if parameters is None and isinstance(q, np.ndarray) and q.ndim == 2 and self._is_large(q):
             from linkwork.collision.edges import links_overlap
 
             return links_overlap(self, q, threads)
         if parameters is None and threads is None:
             overlap = self._overlap(q)
             if type(overlap) is np.ndarray and not overlap.ndim:  # a comparison takes longer
-                return _TRUE if float(overlap) > 0.5 else _FALSE  # pyright: ignore[reportReturnType]
+                return _TRUE if overlap else _FALSE  # pyright: ignore[reportReturnType]
             return overlap > 0.5
         options = options_of_call(parameters=parameters, threads=threads)
         return np.asarray(self._overlap(q, **options)) > 0.5
 
     def _is_large(self, q: Array) -> bool:
-        is_matrix = q.ndim == 2 and q.shape[1] == self.nq and q.dtype.kind == "f"
-        return is_matrix and len(q) >= MANY_ROWS
+        return len(q) >= MANY_ROWS and q.shape[1] == self.nq and q.dtype.kind == "f"
 
     @cached_property
     def _overlap(self) -> Any:
