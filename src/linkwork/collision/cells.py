@@ -427,7 +427,7 @@ def _point_triangle(p: Array, triangles: Array) -> Array:
 
 
 def _winding_numbers(points: Array, triangles: Array) -> Array:
-    """(n,) winding numbers: the solid angles of all triangles, seen from a point, over 4 pi.
+    """(n,) winding numbers: the solid angles of all triangles at each point, over 4 pi.
 
     Products of the vectors from a point to the corners, expanded so that matrix products give them.
     """
