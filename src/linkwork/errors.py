@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from linkwork.singular import SingularJointError as SingularJointError  # noqa: PLC0414
 
 Severity = Literal["error", "warning", "note"]
-Topic = Literal["repair", "robot name", "default inertia", "xacro argument"]
+Topic = Literal["repair", "robot name", "default inertia", "xacro argument", "left out"]
 _warned_topics: set[str] = set()  # topics that `warn_once` has warned about
 
 MOST_NAMES = 12  # maximum number of valid names in a message

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from linkwork.model.model import Model
     from linkwork.workcell.cell import WorkCell
 
-LEFT_OUT = "left out"  # in notes of readers about parts that the model, and so OUT, does not have
 Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]
 To = Annotated[
     str | None,
@@ -105,7 +104,7 @@ def convert(
         doubts = [
             finding
             for finding in reading.findings
-            if finding.severity == "warning" or LEFT_OUT in finding.text
+            if finding.severity == "warning" or finding.topic == "left out"
         ]
         doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
         converted = Conversion(converted.text, (*doubts, *converted.findings), converted.checked)

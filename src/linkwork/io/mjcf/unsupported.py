@@ -101,7 +101,7 @@ def actuators_of(mj: MjModel, names: Names) -> tuple[tuple[Actuator, ...], list[
         actuators.append(Actuator(name=name, joint=names.joints[joint], gear=gear))
     text = "actuators without a constant gear are left out: those of tendons, sites, cranks, bodies"
     text += f" and free joints: {listed(others)}"
-    return tuple(actuators), [Finding("note", "", text)] if others else []
+    return tuple(actuators), [Finding("note", "", text, topic="left out")] if others else []
 
 
 def unsupported_findings(mj: MjModel, names: Names, base: int | None) -> list[Finding]:
@@ -114,7 +114,7 @@ def unsupported_findings(mj: MjModel, names: Names, base: int | None) -> list[Fi
     return [
         *(Finding("warning", "", f"left out: {text}") for text in messages),
         *(Finding("warning", "", text) for text in _different_meaning(mj, names, base)),
-        *(Finding("note", "", text) for text in _notes(mj, names, base)),
+        *(Finding("note", "", text, topic="left out") for text in _notes(mj, names, base)),
     ]
 
 

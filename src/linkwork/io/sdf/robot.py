@@ -83,7 +83,8 @@ def _kept_joints(parts: ModelParts) -> list[Joint]:
     moving = [j for j in parts.joints if not parts.static or not {j.first, j.second} <= fixed]
     if len(moving) < len(parts.joints):
         names = [joint.name for joint in parts.joints if {joint.first, joint.second} <= fixed]
-        parts.part.note(f"the model is static; its joints are left out: {listed(names)}")
+        text = f"the model is static; its joints are left out: {listed(names)}"
+        parts.part.note(text, "left out")
     return moving
 
 

@@ -83,7 +83,8 @@ class Report:
         if self.ignored:
             counts = [f"<{tag}> ({count})" for tag, count in self.ignored.items()]
             text = f"left out: elements for other programs: {listed(counts)}"
-            self.extend([Finding("note", "", text, SourceLocation(self.file, 1))])
+            location = SourceLocation(self.file, 1)
+            self.extend([Finding("note", "", text, location, "left out")])
 
     def location(self, element: Element) -> SourceLocation:
         """The line on which an element starts."""
@@ -123,9 +124,9 @@ class Part:
         """Names of the direct children."""
         return self._elements.keys()
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, topic: Topic | None = None) -> None:
         """Record a note."""
-        self.report.add("note", self.element, self.owner, text)
+        self.report.add("note", self.element, self.owner, text, topic)
 
     def children(self, tag: str) -> Iterator[Part]:
         """All direct children with this name."""

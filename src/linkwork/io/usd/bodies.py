@@ -81,7 +81,7 @@ def read_link(body: Body, parts: list[Prim], file: UsdFile) -> Link:
             (collisions if is_collider else visuals).append(shape)
     if without_shape:
         text = "left out: linkwork has no shapes for meshes in USD, cones, planes and others"
-        file.report.add("note", body.prim, f"{text}: {listed(without_shape)}")
+        file.report.add("note", body.prim, f"{text}: {listed(without_shape)}", "left out")
     _warn_left_out(body.prim, file)
     return Link(
         name=body.name,

@@ -307,7 +307,7 @@ def _report_ignored(prim: Prim, file: UsdFile) -> None:
     """Note drives, and warn about properties that affect the motion."""
     properties = prim.GetAuthoredPropertyNames()
     if any(name.startswith("drive:") for name in properties):
-        file.report.add("note", prim, "left out: the drive of the joint")
+        file.report.add("note", prim, "left out: the drive of the joint", "left out")
     mimics = [name for name in properties if "mimic" in name.lower()]
     if mimics:
         file.report.warning(prim, f"left out: the joint mimics another: {mimics[0]}")

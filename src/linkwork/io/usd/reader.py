@@ -204,7 +204,7 @@ def _read_links(
     if others:
         counts = listed([f"{kind} ({count})" for kind, count in others.items()])
         text = f"left out: cameras, lights, and shapes outside of rigid bodies: {counts}"
-        file.report.add("note", None, text)
+        file.report.add("note", None, text, "left out")
     return [read_link(body, parts[body.name], file) for body in bodies]
 
 

@@ -21,7 +21,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, Severity, SourceLocation, clipped, listed, missing_package
+from linkwork.errors import (
+    Finding,
+    Severity,
+    SourceLocation,
+    Topic,
+    clipped,
+    listed,
+    missing_package,
+)
 from linkwork.io.meshes import Folders, as_folders, package_root
 from linkwork.io.xml.source import Source, source_parse_error
 from linkwork.spatial.source import quat
@@ -62,10 +70,12 @@ class UsdReport:
         """The file; USD does not know lines."""
         return SourceLocation(self.file, 0)
 
-    def add(self, severity: Severity, prim: Prim | None, text: str) -> None:
+    def add(
+        self, severity: Severity, prim: Prim | None, text: str, topic: Topic | None = None
+    ) -> None:
         """Add a finding about a prim, or about the file."""
         element = "" if prim is None else f"prim {prim.GetPath()}"
-        self.findings.append(Finding(severity, element, text, self.location))
+        self.findings.append(Finding(severity, element, text, self.location, topic))
         self.n_errors += severity == "error"
 
     def error(self, prim: Prim | None, text: str) -> None:
