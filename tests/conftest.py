@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.kernels import floater
-from tests.support.packages import is_optional
+from tests.support.packages import OPTIONAL, UNAVAILABLE, is_missing
 
 TESTS = Path(__file__).parent
 # Folders of which all tests have a marker. Other tests have theirs where they are defined.
@@ -30,19 +30,22 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_pycollect_makemodule(module_path, parent):
-    if _without_peers(parent.config):
-        return _ModuleOfInstalledPackages.from_parent(parent, path=module_path)
-    return None
+    packages = OPTIONAL if _without_peers(parent.config) else UNAVAILABLE
+    return _ModuleOfInstalledPackages.from_parent(parent, path=module_path, packages=packages)
 
 
 class _ModuleOfInstalledPackages(pytest.Module):
-    """A module of tests that is skipped if it imports an optional package that is missing."""
+    """A module of tests that is skipped if it imports one of `packages` that is missing."""
+
+    def __init__(self, packages, **options):
+        super().__init__(**options)
+        self.packages = packages
 
     def collect(self):
         try:
             return list(super().collect())
         except self.CollectError as error:
-            if is_optional(error.__cause__):
+            if is_missing(error.__cause__, self.packages):
                 pytest.skip(str(error.__cause__), allow_module_level=True)
             raise
 

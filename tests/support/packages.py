@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from importlib import import_module
 from typing import Any
@@ -34,11 +35,14 @@ OPTIONAL = frozenset(
     }
 )
 
+# Packages without a version for this Python that linkwork can use.
+UNAVAILABLE = frozenset({"zarr"} if sys.version_info < (3, 11) else ())
 
-def is_optional(error: BaseException | None) -> bool:
+
+def is_missing(error: BaseException | None, packages: frozenset[str] = OPTIONAL) -> bool:
     """Whether an import failed because one of these packages is not installed."""
     return isinstance(error, ModuleNotFoundError) and (
-        (error.name or "").partition(".")[0] in OPTIONAL
+        (error.name or "").partition(".")[0] in packages
     )
 
 
@@ -49,7 +53,7 @@ def optional_package(name: str) -> Any:
             warnings.simplefilter("ignore")
             return import_module(name)
     except ModuleNotFoundError as error:
-        if not is_optional(error):
+        if not is_missing(error):
             raise
         return _MissingPackage(error)
 

@@ -9,7 +9,7 @@ combines all of it. The command is `linkwork batch`. It needs the packages of th
 from importlib import import_module
 from typing import Any
 
-from linkwork.errors import missing_package
+from linkwork.errors import MissingPackageError, missing_package
 
 PACKAGES = ("dask[array]", "distributed", "zarr", "h5py", "psutil")
 
@@ -22,3 +22,12 @@ def optional_package(name: str) -> Any:
         if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
             raise
         raise missing_package(f"linkwork batch ({error.name})", *PACKAGES) from None
+
+
+def import_zarr() -> Any:
+    """Import zarr, or raise an error if it is missing or older than version 3."""
+    zarr = optional_package("zarr")
+    if int(zarr.__version__.partition(".")[0]) < 3:
+        needs = "linkwork batch needs zarr 3 or later, which needs Python 3.11 or later"
+        raise MissingPackageError(f"{needs}; zarr {zarr.__version__} is installed")
+    return zarr

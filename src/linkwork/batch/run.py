@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.batch import chunks, optional_package, store
+from linkwork.batch import chunks, import_zarr, store
 from linkwork.batch import journal as journals
 from linkwork.batch.chunks import Outcome, WorkerEnvironment
 from linkwork.batch.journal import Journal
@@ -56,7 +56,7 @@ def run(
         mixed: whether processors may differ, and with them the last bits of results.
         on_chunk: called after each chunk.
     """
-    optional_package("zarr")
+    import_zarr()
     earlier = earlier_run(plan)
     environment = _environment(plan, runner, mixed)
     journal = _open_journal(plan, environment, earlier, mixed)

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from linkwork.batch import optional_package
+from linkwork.batch import import_zarr, optional_package
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import (
@@ -261,6 +261,6 @@ def _hdf5(path: str) -> Any:
 
 
 def _zarr(path: str) -> Any:
-    zarr = optional_package("zarr")
+    zarr = import_zarr()
     content = zarr.open(path, mode="r")
     return dict(content.arrays()) if isinstance(content, zarr.Group) else content

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.batch import optional_package
+from linkwork.batch import import_zarr, optional_package
 from linkwork.batch.plan import Plan
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port
@@ -30,7 +30,7 @@ PARTIAL = "*.partial"  # Zarr's name for a file that is being written
 
 def create(plan: Plan) -> None:
     """Create the group, and those of its arrays that do not exist yet."""
-    zarr = optional_package("zarr")
+    zarr = import_zarr()
     checksum = optional_package("zarr.codecs").Crc32cCodec()
     with writing(plan.out):
         attributes = {
@@ -63,7 +63,7 @@ def create(plan: Plan) -> None:
 
 def open_arrays(plan: Plan) -> dict[str, Any]:
     """Open the arrays for reading and writing, by name."""
-    zarr = optional_package("zarr")
+    zarr = import_zarr()
     if not plan.out.is_dir():
         message = f"{escaped(str(plan.out))}: this worker has no access to such a folder"
         raise WriteError(f"{message}; use an --out folder that all workers share")
