@@ -131,6 +131,15 @@ def test_lists_and_integers_are_accepted(kd):
     assert_same_bits(kd.com(complete), kd.numpy.com(complete))
 
 
+def test_arguments_may_be_concatenations(kd):
+    """XLA of jax 0.7.1 and earlier ended the process."""
+    (q,) = arguments(kd, ("q",))
+    rows = np.stack([q, q])
+    joined = jax.jit(lambda *parts: kd.com(jnp.concatenate(parts)))
+    assert_same_bits(joined(q[:3], q[3:]), kd.numpy.com(q))
+    assert_same_bits(joined(rows, rows), kd.numpy.com(np.r_[rows, rows]))
+
+
 def test_denormal_numbers_are_not_flushed_to_zero():
     @lw.compile(x=(2,))
     def halved(x):

@@ -101,15 +101,29 @@ def _has_code(kernel: Kernel) -> bool:
 def _lowered_on_cpu(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -> Any:
     if backend == "xla":
         return _lowered_elsewhere(ctx, *operands, kernel=kernel, backend=backend)
+    call = partial(jax.pure_callback, lambda *arrays: _computed(kernel, arrays))
     if HANDLER.is_usable() and _has_code(kernel):
         key = key_of(kernel)
         HANDLER.share(kernel, key)  # stays in memory: XLA may call it at any time
-        return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, kernel=key)
+        call = partial(_call_handler, key)
+    if jax.__version_info__ < (0, 7, 2):
+        call = partial(_call_reshaped, call)
+    types = [jax.ShapeDtypeStruct(result.shape, result.dtype) for result in ctx.avals_out]
+    return mlir.lower_fun(partial(call, types), multiple_results=True)(ctx, *operands)
 
-    def through_python(*values: Value) -> Any:
-        return jax.pure_callback(lambda *arrays: _computed(kernel, arrays), ctx.avals_out, *values)
 
-    return mlir.lower_fun(through_python, multiple_results=True)(ctx, *operands)
+def _call_handler(key: str, types: Sequence[Any], *values: Value) -> Any:
+    return jax.ffi.ffi_call(TARGET, types)(*values, kernel=key)
+
+
+def _call_reshaped(call: Callable[..., Any], types: Sequence[Any], *values: Value) -> Any:
+    """Call with another axis of length 1, added to each argument by an operation of its own.
+
+    XLA of jax 0.7.1 and earlier ends the process if an argument is the result of a concatenation.
+    """
+    longer = [jax.ShapeDtypeStruct((1, *result.shape), result.dtype) for result in types]
+    results = call(longer, *(jnp.reshape(value, (1, *jnp.shape(value))) for value in values))
+    return [jnp.reshape(result, jnp.shape(result)[1:]) for result in results]
 
 
 def _computed(kernel: Kernel, values: Sequence[Any]) -> list[Any]:
