@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from tests.support.jax_robots import enable_x64
 from tests.support.kindyn import random_case
 from tests.support.models import random_q
 from tests.support.rolling_joint import Rolling
@@ -74,7 +75,7 @@ def test_torch(model, states, expected, replay):
 
 @pytest.mark.parametrize("backend", ["cpu", "xla"])
 def test_jax(model, states, expected, backend):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         kd = linkwork.jax.KinDyn(model, floating=False, backend=backend)
         q, nu, nu_dot = map(jnp.asarray, states)
         np.testing.assert_allclose(kd.inverse_dynamics(q, nu, nu_dot), expected[0], **CLOSE)

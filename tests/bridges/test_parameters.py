@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from jax.test_util import check_grads
+from tests.support.jax_robots import enable_x64
 
 import linkwork as lw
 import linkwork.casadi
@@ -56,7 +57,7 @@ def test_torch(robot, arguments, gradient_of_sum):
 
 
 def test_jax(robot, arguments, gradient_of_sum):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         kd = linkwork.jax.KinDyn(robot.model, **OPTIONS)
         *state, p = map(jnp.asarray, arguments)
 
@@ -121,7 +122,7 @@ def test_second_derivatives_with_respect_to_parameters_in_torch(designed, point)
 
 
 def test_second_derivatives_with_respect_to_parameters_in_jax(designed, point):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         function = linkwork.jax.wrap(designed.function(*REQUESTS))
 
         @jax.jit

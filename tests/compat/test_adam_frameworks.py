@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from tests.support.jax_robots import enable_x64
 from tests.support.parametric import JOINTS, LINKS, solids
 
 import linkwork as lw
@@ -37,7 +38,7 @@ ARGUMENTS = {
 
 @pytest.fixture(autouse=True, scope="module")
 def _double():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 
@@ -167,7 +168,7 @@ def test_results_have_the_type_of_the_class(kind):
 
 
 def test_jax_without_64_bits_computes_with_32():
-    with jax.enable_x64(False):
+    with enable_x64(False):
         robot = OfJax(solids(), JOINTS)
         assert robot.bias_force(*map(jnp.asarray, state()[:4])).dtype == jnp.float32
 

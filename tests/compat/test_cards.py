@@ -8,6 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from tests.support.mujoco import mass_matrix
 from tests.support.spatial import idyn, pin
 
 import linkwork as lw
@@ -180,7 +181,7 @@ class TestMuJoCo:
         )
         assert np.allclose(total, [1, 2, 3, *moment])
         weight = data.qfrc_bias
-        acceleration = np.linalg.solve(full_mass_matrix(self.model, data), total - weight)
+        acceleration = np.linalg.solve(mass_matrix(self.model, data), total - weight)
         assert np.allclose(data.qacc, acceleration)
 
     def test_fixed_joints_of_urdf_files_are_merged_and_mimic_joints_stay(self):
@@ -188,12 +189,6 @@ class TestMuJoCo:
         names = [model.body(i).name for i in range(model.nbody)]
         assert "c" not in names
         assert model.nq == model.nv == 2
-
-
-def full_mass_matrix(model, data):
-    M = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, M)
-    return M
 
 
 def test_the_three_cards_state_that_they_are_tested():

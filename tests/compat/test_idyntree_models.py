@@ -317,7 +317,7 @@ def test_shapes_are_added_changed_and_removed(iDynTree):
     assert shapes(model, "visual")[0] == []
     visuals = model.collisionSolidShapes().getLinkSolidShapes()
     links = visuals.begin()
-    assert [len(links.next()) for _ in range(visuals.size())] == [3, 0]
+    assert [len(next(links)) for _ in range(visuals.size())] == [3, 0]
 
 
 def test_shapes_of_links_that_do_not_exist_are_rejected():

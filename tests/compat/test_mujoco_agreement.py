@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.kindyn import on_numpy
 from tests.support.models import assert_close, random_q
-from tests.support.mujoco import Both, compiled, rigid
+from tests.support.mujoco import Both, compiled, mass_matrix, rigid
 
 import linkwork as lw
 from linkwork.compat.mujoco import (
@@ -146,11 +146,10 @@ def test_armature_is_on_the_diagonal_of_mujocos_mass_matrix():
     )
     both = Both(compiled(xml))
     there = compiled(xml)
-    M = np.zeros((there.nv, there.nv))
     data = mujoco.MjData(there)
     data.qpos[:] = both.data.qpos
     mujoco.mj_forward(there, data)
-    mujoco.mj_fullM(there, data, M)
+    M = mass_matrix(there, data)
 
     joints = [joint for joint in model_from_mjmodel(there).joints if joint.nv]
     assert [joint.armature for joint in joints] == [0.2, 0.3]
@@ -230,11 +229,11 @@ def test_armature_and_damping_agree_with_mujoco_if_enabled():
     to, here = Conventions(kd, mj), on_numpy(kd)
     rng = np.random.default_rng(8)
     q, nu, tau = random_q(kd.layout, rng), *rng.normal(size=(2, kd.nv))
-    data, M = mujoco.MjData(mj), np.zeros((mj.nv, mj.nv))
+    data = mujoco.MjData(mj)
     data.qpos[:], data.qvel[:] = to.qpos(q), to.qvel(q, nu)
     data.qfrc_applied[:] = to.qfrc(q, tau)
     mujoco.mj_forward(mj, data)
-    mujoco.mj_fullM(mj, data, M)
+    M = mass_matrix(mj, data)
 
     assert_close(here.mass_matrix(q), to.mass_matrix(data.qpos, M), 1e-12)
     nu_dot = to.nu_dot(data.qpos, data.qvel, data.qacc)

@@ -11,6 +11,11 @@ import linkwork as lw
 import linkwork.jax
 from linkwork.kindyn.quantities import QUANTITIES
 
+try:
+    enable_x64 = jax.enable_x64
+except AttributeError:  # jax 0.7 and earlier
+    from jax.experimental import enable_x64 as enable_x64
+
 
 def quaternions() -> lw.Model:
     """A revolute and a spherical joint: with a floating base, two quaternions in q."""

@@ -13,12 +13,9 @@ import linkwork as lw
 from linkwork.compat.mujoco import Conventions, kindyn_from_mjmodel
 from linkwork.io.mjcf.names import names_of
 
-OFF = (
-    mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
-    | mujoco.mjtDisableBit.mjDSBL_SPRING
-    | mujoco.mjtDisableBit.mjDSBL_DAMPER
-    | mujoco.mjtDisableBit.mjDSBL_ACTUATION
-)
+# Versions before 3.4 have PASSIVE in place of SPRING and DAMPER.
+NAMES = ("CONSTRAINT", "PASSIVE", "SPRING", "DAMPER", "ACTUATION")
+OFF = sum(int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0)) for name in NAMES)
 
 
 def compiled(text: str) -> mujoco.MjModel:
@@ -27,6 +24,16 @@ def compiled(text: str) -> mujoco.MjModel:
     mj.opt.disableflags |= OFF
     mj.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
     return mj
+
+
+def mass_matrix(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """MuJoCo's mass matrix in a state for which `mj_forward` was called."""
+    M = np.zeros((mj.nv, mj.nv))
+    try:
+        mujoco.mj_fullM(mj, data, M)
+    except TypeError:  # old versions of MuJoCo
+        mujoco.mj_fullM(mj, M, data.qM)
+    return M
 
 
 def rigid(mj: mujoco.MjModel, **options):
@@ -62,8 +69,7 @@ class Both:
         self.data.qvel[:] = self.map.qvel(self.q, self.nu)
         self.data.qfrc_applied[:] = self.map.qfrc(self.q, self.tau)
         mujoco.mj_forward(mj, self.data)
-        self.M = np.zeros((mj.nv, mj.nv))
-        mujoco.mj_fullM(mj, self.data, self.M)
+        self.M = mass_matrix(mj, self.data)
 
     def agree(self, rtol=1e-9):
         """Compare all quantities."""

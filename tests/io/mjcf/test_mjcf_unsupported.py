@@ -6,6 +6,7 @@ import re
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.support.messages import assert_facts
 from tests.support.urdf_files import loaded, notes
@@ -138,21 +139,18 @@ def test_ignored_elements_that_do_not_affect_motion_have_notes():
     assert any(re.match("left out: ref .*: j$", note) for note in notes(mjcf(turned)))
 
 
-WARNED_OF = """
-<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="1"/>
-<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j"
-type="revolute"><parent link="base"/><child link="arm"/><limit lower="0" upper="0"/></joint></robot>
-"""
-
-
 def test_warnings_of_mujoco_are_collected_and_leave_no_file(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = mujoco.get_mju_user_warning()
+    mj = mujoco.MjModel.from_xml_string(mjcf(ARM))
+    data = mujoco.MjData(mj)
+    data.qpos[0] = np.nan
 
     with collected_warnings(mujoco) as messages:
-        mujoco.MjModel.from_xml_string(WARNED_OF)
+        mujoco.mj_step(mj, data)
 
-    assert messages == ["joint 'j' has equal lower and upper limits, limit ignored"]
+    assert len(messages) == 1
+    assert "QPOS at DOF 0" in messages[0]
     assert list(tmp_path.iterdir()) == []
     assert mujoco.get_mju_user_warning() is before
 

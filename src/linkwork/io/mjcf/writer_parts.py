@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 UNBOUNDED = 1e10  # MuJoCo's mjMAXVAL; replaces infinity if the other bound is finite
-ZERO_EFFORT = 1e-300  # replaces an effort limit of 0, which means "no limit" in MuJoCo
+SMALLEST = 1e-300  # replaces 0 where it means "no limit" in MuJoCo, which rejects denormal numbers
 
 _MujocoJoint = tuple[str, str, Array]  # suffix of the name, type, axis in the joint's frame
 
@@ -119,17 +119,16 @@ class JointWriter:
         if isfinite(limits.velocity):
             self.warnings.add("left out: velocity limits, which MuJoCo does not have", joint.name)
         if isfinite(limits.effort):
-            effort = max(abs(limits.effort), ZERO_EFFORT)
+            effort = max(abs(limits.effort), SMALLEST)
             attributes["actuatorfrcrange"] = format_numbers(-effort, effort)
-            if effort == ZERO_EFFORT:
-                self.warnings.add(f"an effort limit of 0 is written as {ZERO_EFFORT:g}", joint.name)
+            if effort == SMALLEST:
+                self.warnings.add(f"an effort limit of 0 is written as {SMALLEST:g}", joint.name)
         if isfinite(limits.lower) or isfinite(limits.upper):
             lower, upper = max(limits.lower, -UNBOUNDED), min(limits.upper, UNBOUNDED)
             if lower >= upper:
-                upper = nextafter(lower, inf)
-                self.warnings.add(
-                    "equal limits are written as adjacent floating-point numbers", joint.name
-                )
+                upper = max(nextafter(lower, inf), lower + SMALLEST)
+                text = "equal limits are written with the smallest difference that MuJoCo accepts"
+                self.warnings.add(text, joint.name)
             attributes["range"] = format_numbers(lower, upper)
             if any(UNBOUNDED < abs(one) < inf for one in (limits.lower, limits.upper)):
                 self.warnings.add(f"limits beyond {UNBOUNDED:g} are reduced to it", joint.name)
