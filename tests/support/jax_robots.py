@@ -14,7 +14,7 @@ from linkwork.kindyn.quantities import QUANTITIES
 try:
     enable_x64 = jax.enable_x64
 except AttributeError:  # jax 0.7 and earlier
-    from jax.experimental import enable_x64 as enable_x64
+    from jax.experimental import enable_x64
 
 
 def quaternions() -> lw.Model:
