@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 from tests.support.kernels import BODY
@@ -11,10 +12,8 @@ import linkwork as lw
 import linkwork.jax
 from linkwork.kindyn.quantities import QUANTITIES
 
-try:
-    enable_x64 = jax.enable_x64
-except AttributeError:  # jax 0.7 and earlier
-    from jax.experimental import enable_x64
+# In jax 0.7 and earlier, it is experimental.
+enable_x64 = (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64
 
 
 def quaternions() -> lw.Model:
