@@ -45,16 +45,20 @@ def test_code_on_a_page_runs_and_prints_the_output_shown(page, tmp_path, monkeyp
     """Code blocks of a page share their variables; a text block after one is its output."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for code, expected in BLOCK.findall(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    for block in BLOCK.finditer(text):
+        lines_before = "\n" * text.count(
+            "\n", 0, block.start(1)
+        )  # so that the lines are the page's
         printed = io.StringIO()
         try:
             with contextlib.redirect_stdout(printed):
-                exec(compile(code, str(page), "exec"), names)
+                exec(compile(lines_before + block[1], name, "exec"), names)
         except ModuleNotFoundError as error:
             if not is_missing(error, UNAVAILABLE):
                 raise
             pytest.skip(f"{error}, which has no version for this Python")
-        assert printed.getvalue().strip() == expected.strip()
+        assert printed.getvalue().strip() == (block[2] or "").strip()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -132,7 +132,9 @@ def test_frames_of_joints_agree_with_usds_reading():
 
     model = lw.load(text_of(stage))
 
-    parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
+    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
+    parse = parse or UsdPhysics.LoadUsdPhysicsFromRange  # in older versions
+    parsed = parse(stage, ["/"])
     _, descriptions = parsed[UsdPhysics.ObjectType.RevoluteJoint]
     assert len(descriptions) == 2
     for description in descriptions:

@@ -176,7 +176,8 @@ def call_in_graph(
     wrenches, gravity = values.pop("wrenches", None), values.pop("gravity", None)
     wrenches = {} if wrenches is None else wrenches
     frames = tuple(wrenches)
-    dtype = next((v.dtype for v in (*args, *values.values()) if isinstance(v, Tensor)), None)
+    dtypes = [v.dtype for v in (*args, *values.values()) if isinstance(v, Tensor)]
+    dtype = dtypes[0] if dtypes else None
     names = (*values, "gravity") if gravity is not None else (*values,)
     token, positional_names, input_names, result = plan(str(dtype), len(args), names, frames).split(
         "\n"

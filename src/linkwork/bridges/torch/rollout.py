@@ -108,7 +108,8 @@ class TorchRollout:
         for name, value in zip(names, control_values):  # noqa: B905 - no strict in dynamo
             by_name[name] = value
         values = states + [by_name[name] for name in self._names[self._n_states :]]
-        dtype = next((v.dtype for v in values if isinstance(v, Tensor)), None)
+        dtypes = [v.dtype for v in values if isinstance(v, Tensor)]
+        dtype = dtypes[0] if dtypes else None
         token = self._token(str(dtype), tuple(params), int(steps), bool(final))
         tensors: list[Tensor] = []
         for value in values:

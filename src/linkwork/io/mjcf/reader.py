@@ -11,7 +11,6 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from linkwork.errors import Finding, ModelError, ParseError, SourceLocation
@@ -68,7 +67,7 @@ def read_mjcf(
         errors = source_parse_error(source.name, NO_BODIES + hint).findings
         return Reading(None, (*errors, *warnings))
     name = _name(mj, source)
-    folder = _mesh_folder(mujoco, source.path) if source.path else None
+    folder = str(source.path.parent) if source.path else None
     try:
         model, findings = read_mjmodel(mj, mimic=mimic, name=name, folder=folder)
     except ModelError as error:
@@ -101,13 +100,6 @@ def _mujoco_error(source: Source, message: str) -> ParseError:
 def _line(message: str) -> int:
     line = _LINE.search(message)
     return max(1, int(line.group(1))) if line else 1
-
-
-def _mesh_folder(mujoco: Any, path: Path) -> str:
-    """The folder to which MuJoCo's paths of meshes are relative."""
-    if tuple(map(int, mujoco.__version__.split(".")[:2])) < (3, 17):  # they lack `meshdir`
-        return str(path.parent / mujoco.MjSpec.from_file(str(path)).meshdir)
-    return str(path.parent)
 
 
 def _name(mj: MjModel, source: Source) -> str | None:
