@@ -47,9 +47,8 @@ def test_code_on_a_page_runs_and_prints_the_output_shown(page, tmp_path, monkeyp
     names: dict[str, object] = {}
     text = page.read_text(encoding="utf-8")
     for block in BLOCK.finditer(text):
-        lines_before = "\n" * text.count(
-            "\n", 0, block.start(1)
-        )  # so that the lines are the page's
+        lines_before = "\n" * text.count("\n", 0, block.start(1))  # for tracebacks
+        name = f"<{page.name}>"  # no path: PyTorch would read the page as a Python file
         printed = io.StringIO()
         try:
             with contextlib.redirect_stdout(printed):
