@@ -58,12 +58,13 @@ def test_configurations_and_actuators_that_are_not_written_are_listed(here):
     rest += '<keyframe><key name="home" qpos="0.3"/></keyframe>'
     (here / "a.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{rest}</mujoco>")
 
-    for out, lost in (("a.urdf", "home u"), ("a.wc.xml", "home u"), ("b.xml", "home")):
+    for out, lost in (("a.urdf", "home u"), ("a.wc.xml", "home u"), ("b.xml", "")):
         done = run("convert", "a.xml", out)
         assert done.returncode == 0
         for name in lost.split():
             assert f": {name}\n" in done.stdout
     assert lw.load("b.xml").actuators == lw.load("a.xml").actuators
+    assert lw.load("b.xml").configurations == lw.load("a.xml").configurations
 
 
 def test_what_the_model_of_the_input_does_not_hold_is_listed(here):

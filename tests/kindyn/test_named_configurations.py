@@ -104,8 +104,8 @@ def test_files_that_cannot_hold_configurations_say_so(arm):
     model = arm.with_configuration("reach", {}).rerooted()
     with pytest.warns(lw.LinkworkWarning, match=r"configurations.*URDF.*reach"):
         lw.dump_urdf(model)
-    with pytest.warns(lw.LinkworkWarning, match=r"configurations.*MJCF.*reach"):
-        lw.dump_mjcf(model)
+    with pytest.warns(lw.LinkworkWarning, match=r"configurations.*SDF.*reach"):
+        lw.dump_sdf(model)
 
 
 MJCF = """<mujoco model="walker"><compiler angle="radian"/><worldbody>

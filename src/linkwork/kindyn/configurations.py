@@ -18,14 +18,11 @@ from linkwork.errors import ArgumentError, ShapeError, model_error, shown, warn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import UNNORMALIZED_Q
 from linkwork.kindyn.quantities import quantity
-from linkwork.model.configurations import Configuration
-from linkwork.model.joint_motion import child_H_parent, normalized
 from linkwork.model.joints import KINDS, JointKind
 from linkwork.model.layout import BASE_NQ, Layout
 from linkwork.model.parts import NO_LIMITS, Limits
 from linkwork.model.pose import Pose, as_floats, as_pose
-from linkwork.model.tree import walk
-from linkwork.spatial.source import quat, se3
+from linkwork.spatial.source import quat
 
 
 class ConfigurationMethods(KinDynCore):
@@ -64,7 +61,7 @@ class ConfigurationMethods(KinDynCore):
         q, layout = self.layout.neutral(), self.layout
         if isinstance(positions, str):
             configuration = self.model.configuration(positions)
-            q, positions = self._named_configuration(configuration), None
+            q, positions = layout.configured(configuration, self.base), None
         if positions is not None and not isinstance(positions, Mapping):
             expected = "positions by name, or the name of a configuration"
             raise ArgumentError(f"q: expected {expected}, got {shown(positions)}")
@@ -90,25 +87,6 @@ class ConfigurationMethods(KinDynCore):
             q = _written(q, layout.base_position, H[:3, 3])
             q = _written(q, layout.base_wxyz, quat.from_rotation(H[:3, :3]))
         return q if isinstance(q, ObjectArray) else q.astype(self.dtype)
-
-    def _named_configuration(self, configuration: Configuration) -> Array:
-        """(nq,) a configuration of the model, seen from this base."""
-        q, layout, model = self.layout.neutral(), self.layout, self.layout.model
-        for name, theta in configuration.positions:
-            if name in layout.q:  # a joint that closes a loop has no coordinate
-                q[layout.q[name]] = normalized(model.joint(name), theta)
-        if self.floating and configuration.link is not None:
-            base = model.frame(self.base)
-            base_H_link = {base.link: se3.inverse(base.link_H_frame.matrix())}
-            for link, parent, joint in walk(model, base.link):
-                if joint and parent:
-                    link_H_parent = child_H_parent(joint, layout.theta(q, joint.name), child=link)
-                    base_H_link[link] = base_H_link[parent] @ se3.inverse(link_H_parent)
-            link_H_base = se3.inverse(base_H_link[configuration.link])
-            H = configuration.world_H_link.matrix() @ link_H_base
-            q[layout.base_position] = H[:3, 3]
-            q[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
-        return q
 
     def _warn_of_limits(self, names: Mapping[str, Any], q: Array) -> None:
         """Warn of positions that are outside their limits: degrees, perhaps."""

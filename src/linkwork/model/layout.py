@@ -18,10 +18,14 @@ import numpy as np
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, name_not_found
+from linkwork.model.configurations import Configuration
+from linkwork.model.joint_motion import child_H_parent, normalized
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose
+from linkwork.model.tree import walk
 from linkwork.spatial.blocks import Mat, Scalar, quaternion_rotation
+from linkwork.spatial.source import quat, se3
 
 BASE_NQ, BASE_NV = 7, 6
 BASE_NEUTRAL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
@@ -142,6 +146,30 @@ class Layout:
             return follower.multiplier * q[..., self.q[follower.leader]] + follower.offset
         kind = self.model.joint(joint).motion_kind
         return q[..., self.q[joint]] if kind.nq else q[..., :0]
+
+    def configured(self, configuration: Configuration, base: str) -> Array:
+        """(nq,) a named configuration of the model.
+
+        Args:
+            configuration: one of the model; positions of joints without coordinates are ignored.
+            base: the link or frame whose pose q contains, if the base floats.
+        """
+        q, model = self.neutral(), self.model
+        for name, theta in configuration.positions:
+            if name in self.q:  # a joint that closes a loop has no coordinate
+                q[self.q[name]] = normalized(model.joint(name), theta)
+        if self.floating and configuration.link is not None:
+            frame = model.frame(base)
+            base_H_link = {frame.link: se3.inverse(frame.link_H_frame.matrix())}
+            for link, parent, joint in walk(model, frame.link):
+                if joint and parent:
+                    link_H_parent = child_H_parent(joint, self.theta(q, joint.name), child=link)
+                    base_H_link[link] = base_H_link[parent] @ se3.inverse(link_H_parent)
+            link_H_base = se3.inverse(base_H_link[configuration.link])
+            H = configuration.world_H_link.matrix() @ link_H_base
+            q[self.base_position] = H[:3, 3]
+            q[self.base_wxyz] = quat.from_rotation(H[:3, :3])
+        return q
 
     def _slices(self, sizes: Sequence[int], start: int) -> Mapping[str, slice]:
         offset = start if self.floating else 0

@@ -335,3 +335,49 @@ def test_file_is_written(tmp_path):
     assert lw.dump_mjcf(model, path) == path.read_text()
     with pytest.raises(lw.ArgumentError, match="Model"):
         lw.dump_mjcf("arm")
+
+
+def poses_in_keyframe(text: str, name: str, links: tuple[str, ...]) -> np.ndarray:
+    """Poses of links with MuJoCo's coordinates of a keyframe."""
+    mj = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(mj)
+    mujoco.mj_resetDataKeyframe(mj, data, mj.key(name).id)
+    mujoco.mj_kinematics(mj, data)
+    poses = np.tile(np.eye(4), (len(links), 1, 1))
+    for pose, link in zip(poses, links, strict=True):
+        pose[:3, :3] = data.body(link).xmat.reshape(3, 3)
+        pose[:3, 3] = data.body(link).xpos
+    return poses
+
+
+TAIL = lw.Pose((0.3, 0.1, -0.2), (0.5, 0.2, -0.9))
+KINDS = ("revolute", "revolute_cos_sin", "prismatic", "spherical", "universal", "planar")
+
+
+@pytest.mark.parametrize(
+    ("kind", "base"),
+    [*((kind, base) for kind in KINDS for base in ("trunk", "world")), ("floating", "world")],
+)
+def test_named_configurations_become_keyframes(kind, base):
+    model = chain(
+        joint("a", kind, base, "b", axis=(0.6, 0, 0.8), joint_H_second=TAIL),
+        joint("c", "revolute", "d", "b", axis=(0, 0.6, 0.8), joint_H_second=TAIL),
+        joint("e", "revolute", "b", "f", mimic=lw.Mimic(joint="c", multiplier=-2.0, offset=0.3)),
+    )
+    kd = lw.KinDyn(model, floating=base == "trunk")
+    positions = {name: kd.random(seed=3)[kd.layout.q[name]] for name in ("a", "c")}
+    model = model.with_configuration("home", positions, link="d", world_H_link=TAIL)
+    model = model.with_configuration("rest", {"c": 0.2})
+
+    text = write_mjcf(model).text
+
+    links = [name for name in model.link_names if name != "world"]
+    floating = base == "trunk"
+    for kd in (
+        lw.KinDyn(model, floating=floating),
+        lw.KinDyn(lw.load(text), floating=floating or kind == "floating"),
+    ):
+        for name in ("home", "rest"):
+            expected = kd.transforms(kd.q(name), frames=links)
+            found = poses_in_keyframe(text, name, links)
+            np.testing.assert_allclose(found, expected, atol=1e-12)

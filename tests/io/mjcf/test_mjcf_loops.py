@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from itertools import pairwise
@@ -124,6 +125,18 @@ def written(model, **options):
         warnings.simplefilter("always")
         text = lw.dump_mjcf(model, **options)
     return text, "\n".join(str(warning.message) for warning in caught)
+
+
+def test_keyframes_lack_the_positions_of_joints_that_close_loops():
+    kd = lw.KinDyn(four_bar(), floating=False)
+    q = kd.random(seed=2)
+    positions = {name: q[kd.layout.q[name]] for name in kd.layout.q}
+    model = kd.model.with_configuration("home", {**positions, "c": 0.1})
+    text, messages = written(model, floating=False)
+    mj = mujoco.MjModel.from_xml_string(text)
+
+    assert re.search(r"positions of joints that close loops.*: c$", messages, re.MULTILINE)
+    np.testing.assert_array_equal(mj.key("home").qpos, [q[kd.layout.q[n]][0] for n in "abd"])
 
 
 def test_another_joint_closes_the_loop_if_mujoco_has_no_constraint_for_it():

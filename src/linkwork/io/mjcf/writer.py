@@ -6,6 +6,7 @@ Inertias  principal moments. MuJoCo rejects moments that violate the triangle in
           amount: violations by rounding are corrected. It also rejects moving bodies with almost no
           mass or moment of inertia: the smallest accepted values are written
 Loops     equality constraints, as for all constraints
+Keyframes the named configurations
 Order     MuJoCo orders bodies and joints depth first, which may differ from the model
 Gravity   linkwork's default, which differs from MuJoCo's
 
@@ -29,13 +30,14 @@ from linkwork.io.mjcf.writer_parts import (
     JointWriter,
     ShapeWriter,
     matrix_attributes,
+    mujoco_position,
     pose_attributes,
 )
-from linkwork.io.urdf.writer import configuration_findings
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
 from linkwork.model.check import unphysical_links
 from linkwork.model.constraints import opened
 from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.tree import Visit, walk
@@ -110,12 +112,13 @@ class _Writer:
         self.shapes = ShapeWriter(self.top, meshes=meshes)
         self.world = add(self.top, "worldbody")
         self.joints = JointWriter(model, self._on_world)
-        self.findings = configuration_findings(model, "MJCF")
+        self.findings: list[Finding] = []
 
     def write(self) -> None:
         """Write the complete file."""
         closing = closing_in_mujoco(self.model)
-        visits = list(walk(opened(self.model, closing), self.base))
+        tree = opened(self.model, closing)
+        visits = list(walk(tree, self.base))
         self._reject_other_world(visits)
         moving = {v.link for v in visits if v.joint and not v.joint.is_fixed}
         moving |= {self.base} if self.floating else set()
@@ -136,6 +139,7 @@ class _Writer:
         equalities = EqualityWriter(self.top, self.model, bodies, self.joints.names_in_file)
         equalities.write(closing)
         self._write_motors()
+        self._write_keyframes(tree)
         for writer in (self.joints, self.shapes, equalities):
             self.findings += writer.warnings.findings
         self.findings += self._order_finding(closing)
@@ -179,6 +183,20 @@ class _Writer:
             text = format_numbers(*ratios) if ratios != (1.0,) else None
             name_in_file = self.joints.names_in_file[joint]
             add(actuators, "motor", name=name, joint=name_in_file, gear=text)
+
+    def _write_keyframes(self, tree: Model) -> None:
+        """Write the named configurations."""
+        layout = Layout(tree, self.floating)
+        keyframes = add(self.top, "keyframe") if self.model.configurations else self.top
+        for one in self.model.configurations:
+            q = layout.configured(one, self.base)
+            qpos = [*q[layout.base_position], *q[layout.base_wxyz]]
+            for name in self.joints.order:
+                qpos += mujoco_position(tree.joint(name), layout.theta(q, name))
+            add(keyframes, "key", name=one.name, qpos=format_numbers(*qpos))
+            for name in {name for name, _ in one.positions} - set(self.joints.order):
+                text = "positions of joints that close loops are left out of keyframes"
+                self.joints.warnings.add(text, name)
 
     def _on_world(self, link: str) -> bool:
         return self.is_world and link == self.base

@@ -11,7 +11,7 @@ Meshes      by absolute path, because MuJoCo opens them and has no packages; it 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, isfinite, nextafter
+from math import atan2, inf, isfinite, nextafter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from linkwork.errors import Finding, ModelError, listed, model_error
 from linkwork.io.mjcf.names import fixed_joint_name
 from linkwork.io.xml.write import add, format_numbers
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
+from linkwork.model.joint_motion import child_H_parent
 from linkwork.model.joints import plane_basis
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
@@ -192,6 +193,21 @@ def _mujoco_joints(joint: Joint) -> list[_MujocoJoint]:
         case _:
             text = f"MuJoCo has no {joint.kind} joint"
             raise ModelError([Finding("error", f"joint {joint.name!r}", text, joint.location)])
+
+
+def mujoco_position(joint: Joint, theta: Array) -> list[float]:
+    """The position of a joint as MuJoCo has it."""
+    match joint.kind:
+        case "revolute_cos_sin":
+            return [atan2(theta[1], theta[0])]
+        case "spherical":  # the quaternion is relative to the axes of the second link
+            second_R_joint = joint.joint_H_second.matrix()[:3, :3].T
+            return [theta[0], *(second_R_joint @ theta[1:])]
+        case "floating":  # the pose of the second link in the world
+            H = np.asarray(se3.inverse(child_H_parent(joint, theta, child=joint.second)))
+            return [*H[:3, 3], *quat.from_rotation(H[:3, :3])]
+        case _:
+            return list(theta)
 
 
 def _dynamics(joint: Joint) -> dict[str, str | None]:
