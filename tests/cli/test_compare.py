@@ -94,6 +94,26 @@ def test_every_kind_of_difference_has_its_words():
     assert [str(d) for d in differences(*screws)] == ["joint 'j': pitch [m/rad]: 0.1 -> 0.2"]
 
 
+def test_shapes_that_differ_are_listed():
+    def built(geometry, **pose):
+        builder = lw.ModelBuilder("one")
+        shape = lw.Shape(geometry, lw.Pose(**pose))
+        builder.add_link("a", inertia=lw.solid_box(1.0, (1, 1, 1)), visuals=(shape,))
+        return builder.build()
+
+    plain = built(lw.Box((1, 2, 3)))
+    mesh = built(lw.Mesh("package://robot/meshes/a.stl", (1, 1, 1)))
+    for first, second, text in (
+        (plain, built(lw.Box((1, 2, 4))), "visual 0, size: 1 2 3 -> 1 2 4"),
+        (plain, built(lw.Sphere(1.0)), "visual 0: box -> sphere"),
+        (built(lw.Cylinder(1, 2)), built(lw.Capsule(1, 2)), "visual 0: cylinder -> capsule"),
+        (plain, built(lw.Box((1, 2, 3)), xyz=(0, 0, 1)), "visual 0, position [m]: 0 0 0 -> 0 0 1"),
+        (mesh, built(lw.Mesh("b.stl", (1, 1, 1))), "visual 0: mesh a.stl -> mesh b.stl"),
+    ):
+        assert [str(d) for d in differences(first, second)] == [f"link 'a': {text}"]
+    assert not differences(mesh, built(lw.Mesh("C:\\meshes\\a.stl", (1, 1, 1))))
+
+
 @pytest.mark.peers
 def test_a_ball_joint_has_three_degrees_of_freedom(tmp_path):
     path = tmp_path / "ball.xml"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from linkwork.model.actuators import Actuator
 from linkwork.model.configurations import Configuration
 from linkwork.model.constraints import WORLD, Constraint
+from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import Pose
@@ -80,8 +82,36 @@ def _links(one: Link, other: Link) -> Iterator[tuple[str, Any, Any]]:
     if a.mass or b.mass:  # without mass there is no such point, whatever the file contains
         yield "center of mass [m]", tuple(a.com), tuple(b.com)
     yield "tensor xx xy xz yy yz zz about the center of mass [kg m^2]", a.tensor, b.tensor
-    yield "visuals", len(one.visuals), len(other.visuals)
-    yield "collisions", len(one.collisions), len(other.collisions)
+    yield from _shapes("visual", one.visuals, other.visuals)
+    yield from _shapes("collision", one.collisions, other.collisions)
+
+
+def _shapes(
+    what: str, first: Sequence[Shape], second: Sequence[Shape]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Shapes in their order: geometry and pose, but not names and colors."""
+    yield f"{what}s", len(first), len(second)
+    if len(first) != len(second):
+        return
+    for number, (one, other) in enumerate(zip(first, second, strict=True)):
+        (kind, size), (other_kind, other_size) = _geometry(one), _geometry(other)
+        yield f"{what} {number}", kind, other_kind
+        if kind == other_kind:
+            yield f"{what} {number}, size", size, other_size
+        yield from _poses(f"{what} {number}", one.link_H_shape, other.link_H_shape)
+
+
+def _geometry(shape: Shape) -> tuple[str, tuple[float, ...]]:
+    """The kind of a shape, for a mesh with the name of its file, and its size."""
+    match shape.geometry:
+        case Mesh(filename, scale):
+            return f"mesh {PureWindowsPath(filename).name}", scale  # splits at / and at \
+        case Box(size):
+            return "box", size
+        case Sphere(radius):
+            return "sphere", (radius,)
+        case Cylinder(radius, length) | Capsule(radius, length):
+            return type(shape.geometry).__name__.lower(), (radius, length)
 
 
 def _joints(one: Joint, other: Joint) -> Iterator[tuple[str, Any, Any]]:
