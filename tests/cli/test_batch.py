@@ -160,9 +160,10 @@ def test_a_package_that_is_missing_is_named_with_how_to_get_it(name, tmp_path, m
     assert not list(tmp_path.iterdir())
 
 
-def test_an_old_zarr_is_rejected_with_its_version(tmp_path, monkeypatch):
-    monkeypatch.setattr(zarr, "__version__", "2.18.3")
+@pytest.mark.parametrize("version", ["2.18.3", "3.1.2"])
+def test_an_old_zarr_is_rejected_with_its_version(version, tmp_path, monkeypatch):
+    monkeypatch.setattr(zarr, "__version__", version)
     run = run_here(*command(tmp_path / "out.zarr"))
     assert run.returncode == 2
-    assert all(fact in run.stderr for fact in ["zarr 3", "Python 3.11", "2.18.3"])
+    assert all(fact in run.stderr for fact in ["zarr 3", "Python 3.11", version])
     assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ can be stopped at any time. `runners` computes chunks in this process or on a cl
 combines all of it. The command is `linkwork batch`. It needs the packages of the extra `scale`.
 """
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -25,9 +26,9 @@ def optional_package(name: str) -> Any:
 
 
 def import_zarr() -> Any:
-    """Import zarr, or raise an error if it is missing or older than version 3."""
+    """Import zarr, or raise an error if it is missing or too old to write files as a whole."""
     zarr = optional_package("zarr")
-    if int(zarr.__version__.partition(".")[0]) < 3:
-        needs = "linkwork batch needs zarr 3 or later, which needs Python 3.11 or later"
+    if tuple(map(int, re.findall(r"\d+", zarr.__version__)[:3])) < (3, 1, 3):
+        needs = "linkwork batch needs zarr 3.1.3 or later, which needs Python 3.11 or later"
         raise MissingPackageError(f"{needs}; zarr {zarr.__version__} is installed")
     return zarr
