@@ -194,9 +194,10 @@ class _Writer:
             for name in self.joints.order:
                 qpos += mujoco_position(tree.joint(name), layout.theta(q, name))
             add(keyframes, "key", name=one.name, qpos=format_numbers(*qpos))
-            for name in {name for name, _ in one.positions} - set(self.joints.order):
-                text = "positions of joints that close loops are left out of keyframes"
-                self.joints.warnings.add(text, name)
+            for name, _ in one.positions:
+                if name not in self.joints.order:
+                    text = "positions of joints that close loops are left out of keyframes"
+                    self.joints.warnings.add(text, name)
 
     def _on_world(self, link: str) -> bool:
         return self.is_world and link == self.base
