@@ -221,16 +221,16 @@ def test_help_is_short_and_has_no_types_of_switches(command):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("info", "quadrupd"), "no file 'quadrupd'; did you mean the robot 'quadruped'?"),
+        (("info", "quadrupd"), r"no file 'quadrupd'; did you mean the robot 'quadruped'\?"),
         (("info",), "Missing argument 'FILE'"),
         (("inf", "arm"), "No such command 'inf'"),
-        (("info", "arm", "--jso"), "No such option"),
+        (("info", "arm", "--jso"), "No such option:? '?--jso"),  # depends on the version of click
     ],
 )
 def test_a_wrong_call_is_one_line(words, text):
     written = in_here(*words)
 
-    assert written.startswith(f"linkwork: error: {text}")
+    assert re.match(f"linkwork: error: {text}", written)
     assert written.count("\n") == 1
 
 

@@ -13,9 +13,12 @@ import linkwork as lw
 from linkwork.compat.mujoco import Conventions, kindyn_from_mjmodel
 from linkwork.io.mjcf.names import names_of
 
-# Versions before 3.4 have PASSIVE in place of SPRING and DAMPER.
-NAMES = ("CONSTRAINT", "PASSIVE", "SPRING", "DAMPER", "ACTUATION")
-OFF = sum(int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0)) for name in NAMES)
+OFF = (
+    mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    | mujoco.mjtDisableBit.mjDSBL_SPRING
+    | mujoco.mjtDisableBit.mjDSBL_DAMPER
+    | mujoco.mjtDisableBit.mjDSBL_ACTUATION
+)
 
 
 def compiled(text: str) -> mujoco.MjModel:
@@ -29,10 +32,7 @@ def compiled(text: str) -> mujoco.MjModel:
 def mass_matrix(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     """MuJoCo's mass matrix in a state for which `mj_forward` was called."""
     M = np.zeros((mj.nv, mj.nv))
-    try:
-        mujoco.mj_fullM(mj, data, M)
-    except TypeError:  # old versions of MuJoCo
-        mujoco.mj_fullM(mj, M, data.qM)
+    mujoco.mj_fullM(mj, data, M)
     return M
 
 

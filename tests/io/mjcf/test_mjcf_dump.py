@@ -337,7 +337,7 @@ def test_file_is_written(tmp_path):
         lw.dump_mjcf("arm")
 
 
-def poses_in_keyframe(text: str, name: str, links: tuple[str, ...]) -> np.ndarray:
+def poses_in_keyframe(text: str, name: str, links: list[str]) -> np.ndarray:
     """Poses of links with MuJoCo's coordinates of a keyframe."""
     mj = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(mj)

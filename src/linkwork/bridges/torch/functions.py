@@ -21,7 +21,7 @@ from linkwork.bridges.methods import (
 from linkwork.bridges.torch.autograd import result_in_graph, result_of, token_of
 from linkwork.bridges.torch.operators import KernelOperator, Operator
 from linkwork.bridges.torch.rollout import TorchRollout
-from linkwork.bridges.torch.tensors import NUMPY_TYPES, TORCH_TYPES, as_tensors
+from linkwork.bridges.torch.tensors import NUMPY_TYPES, TORCH_TYPES, as_tensors, first_dtype
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel
@@ -176,8 +176,7 @@ def call_in_graph(
     wrenches, gravity = values.pop("wrenches", None), values.pop("gravity", None)
     wrenches = {} if wrenches is None else wrenches
     frames = tuple(wrenches)
-    dtypes = [v.dtype for v in (*args, *values.values()) if isinstance(v, Tensor)]
-    dtype = dtypes[0] if dtypes else None
+    dtype = first_dtype((*args, *values.values()))
     names = (*values, "gravity") if gravity is not None else (*values,)
     token, positional_names, input_names, result = plan(str(dtype), len(args), names, frames).split(
         "\n"

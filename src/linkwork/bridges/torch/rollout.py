@@ -19,7 +19,13 @@ from linkwork.bridges.derived_kernels import in_precision
 from linkwork.bridges.torch.autograd import result_in_graph, result_of, token_of
 from linkwork.bridges.torch.autograd import run as run_now
 from linkwork.bridges.torch.operators import Derived, KernelOperator, Operator, Run, Tensors
-from linkwork.bridges.torch.tensors import NUMPY_TYPES, TORCH_TYPES, as_tensors, most_threads
+from linkwork.bridges.torch.tensors import (
+    NUMPY_TYPES,
+    TORCH_TYPES,
+    as_tensors,
+    first_dtype,
+    most_threads,
+)
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.kernel.rollout_inputs import assign
@@ -108,8 +114,7 @@ class TorchRollout:
         for name, value in zip(names, control_values):  # noqa: B905 - no strict in dynamo
             by_name[name] = value
         values = states + [by_name[name] for name in self._names[self._n_states :]]
-        dtypes = [v.dtype for v in values if isinstance(v, Tensor)]
-        dtype = dtypes[0] if dtypes else None
+        dtype = first_dtype(values)
         token = self._token(str(dtype), tuple(params), int(steps), bool(final))
         tensors: list[Tensor] = []
         for value in values:

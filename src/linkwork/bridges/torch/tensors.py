@@ -30,6 +30,15 @@ def most_threads() -> int | None:
     return None if os.environ.get("LINKWORK_THREADS") else torch.get_num_threads()
 
 
+def first_dtype(values: Sequence[Any]) -> torch.dtype | None:
+    """Return the type of the first tensor, None if there is none.
+
+    `torch.compile` traces it; with PyTorch 2.6 it cannot trace `next` with a default.
+    """
+    dtypes = [value.dtype for value in values if isinstance(value, Tensor)]
+    return dtypes[0] if dtypes else None
+
+
 def as_tensors(names: Sequence[str], values: Sequence[Any], default: np.dtype[Any]) -> list[Tensor]:
     """Convert arguments to tensors of one type.
 
