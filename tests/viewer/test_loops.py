@@ -114,6 +114,7 @@ def test_the_page_keeps_and_shows_loops(kd):
             page.set("All joints", posture)
             soon(is_closed)
         viewer.show(lw.assemble(kd, kd.q(a=0.5, d=0.8)).q)
+        viewer.flush()  # else it may be shown after the slider has moved
         page.set("d", 3.0)
         soon(lambda: "d stopped" in page.text())
         viewer.flush()
