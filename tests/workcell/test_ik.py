@@ -204,3 +204,38 @@ def test_invalid_targets_are_rejected(cell):
         cell.ik(state.broadcast(3), {"left.tool": np.zeros((2, 3))})
     empty = cell.ik(state.broadcast(0), {"left.tool": np.zeros(3)})
     assert empty.converged.shape == (0,)
+
+
+def test_positions_are_reached_in_the_bundled_cell():
+    """Its robot is made of frames of the cell, so frames and links have the same names."""
+    cell = lw.load_workcell("pick_and_place")
+    target = (0.4, 0.1, 1.0)
+    solution = cell.ik(cell.state(), {"arm.tcp": target})
+    assert solution.converged
+    assert_close(cell.world_H_frame("arm.tcp", solution.state)[:3, 3], target, SMALL)
+
+
+def test_batch_with_one_grasp_is_solved_at_once(cell, rng, monkeypatch):
+    """Rounding in the poses of the rows does not split the batch, for links and objects."""
+    calls = []
+    monkeypatch.setattr(
+        "linkwork.workcell.ik.ik", lambda *a, **k: calls.append(a[1]) or lw.ik(*a, **k)
+    )
+    right = cell.device("right")
+    gripped = cell.grip(right.set_q(cell.state(), somewhere(cell, right, rng)), "box", "right.hand")
+    states = right.set_q(gripped, somewhere(cell, right, rng, (20,)))
+    for frame in ("right.tool", "box"):
+        targets = target_of(cell, gripped, "right", frame, rng, batch=(20,))[:, :3, 3]
+        assert cell.ik(states, {frame: targets}).converged.all()
+    assert [len(next(iter(targets.values()))) for targets in calls] == [20, 20]
+
+
+def test_object_may_have_the_name_of_a_link(rng):
+    """Frames of the cell and of the robot model have separate names."""
+    cell = lw.WorkCell("bench").with_robot("arm", lw.load("arm"), end="tool")
+    cell = cell.with_frame("hand", movable=True, attachable=True)
+    state = cell.grip(cell.state(), "hand", "arm.tool")
+    target = target_of(cell, state, "arm", "hand", rng)[:3, 3]
+    solution = cell.ik(state, {"hand": target})
+    assert solution.converged
+    assert_close(cell.world_H_frame("hand", solution.state)[:3, 3], target, SMALL)

@@ -48,6 +48,12 @@ def test_serialized_states_are_equal_when_read_back(cell, rng, batch):
         np.testing.assert_array_equal(cell.fk(again).world_H_frames, cell.fk(state).world_H_frames)
 
 
+@pytest.mark.parametrize("batch", [(), (0,), (3,)])
+def test_every_state_is_true(cell, rng, batch):
+    """`if state:` distinguishes a state from None, also an empty batch."""
+    assert random_state(cell, rng, batch)
+
+
 def test_states_compare_by_value(cell, rng):
     state = random_state(cell, rng)
     other = State(state.layout, state.values.copy(), state.parents.copy())

@@ -26,9 +26,9 @@ from linkwork.model.pose import Pose
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell import fk
 from linkwork.workcell.attach import as_matrix, joint_batch
-from linkwork.workcell.device_model import DeviceModel, device_model, loop_name
+from linkwork.workcell.device_model import device_model, loop_name
 from linkwork.workcell.devices import RobotDevice
-from linkwork.workcell.parts import WORLD, leader_of
+from linkwork.workcell.parts import WORLD, leader_of, local_pose
 from linkwork.workcell.paths import carriers
 from linkwork.workcell.state import State, flat_rows
 
@@ -114,8 +114,9 @@ class _Solver:
     def __init__(self, device: Device, hold: Sequence[str], options: Mapping[str, Any]) -> None:
         self.cell, self.device = device.cell, device
         self.hold, self.options = _held(device, hold), options
-        leaders = [leader_of(self.cell, self.cell.frame(n))[0] for n in device_model(device).locked]
-        self.locked = [self.cell.layout.span(leader) for leader in leaders]  # columns of a state
+        model = device_model(device)
+        self.links = {frame: link for link, frame in model.names.items()}  # by frame of the cell
+        self.locked = [self._columns(self.cell.frame_index(name)) for name in model.locked]
         self.loop_errors: dict[str, Array] = {}  # (rows,) of the last solution
 
     def solve(self, states: State, goals: Mapping[str, Array]) -> tuple[State, Array]:
@@ -134,40 +135,39 @@ class _Solver:
 
     def _groups(self, states: State, goals: Mapping[str, Array]) -> Iterator[Array]:
         """Rows with equal attachments, locked frames, and positions of frames in their links."""
-        columns = [states.parents.astype(np.float64)]
-        columns += [states.values[:, span] for span in self.locked]
         positions = [name for name, goal in goals.items() if _is_position(goal)]
-        for rows in _equal_rows(np.concatenate(columns, axis=-1)):
-            selected = states[rows]
-            robot = self._robot(selected)[0]
-            offsets = [np.zeros((len(rows), 0))]
+        for rows in _equal_rows(states.parents):
+            parents = states.parents[rows[0]]
+            columns = list(self.locked)
             for name in positions:
-                carrier_H_frame = self.cell.frame_H_frame(
-                    self._carrier(robot, name, selected), name, selected
-                )
-                offsets.append(carrier_H_frame[:, :3, 3])
-            for part in _equal_rows(np.concatenate(offsets, axis=-1)):
+                columns += [self._columns(k) for k in self._path(name, parents)[1]]
+            values = [states.values[rows, span] for span in columns]
+            for part in _equal_rows(np.concatenate([np.zeros((len(rows), 0)), *values], axis=-1)):
                 yield rows[part]
 
     def _solve_group(self, states: State, goals: Mapping[str, Array]) -> IkResult:
-        robot, kd = self._robot(states)
-        to_model = {cell_frame: link for link, cell_frame in robot.names.items()}
+        kd = self._robot(states)
         base_H_world = se3.inverse(self.cell.world_H_frame(self.device.base, states))
         targets: dict[str, Array] = {}
         max_distance = 0.0  # between a frame and the origin of its link [m]
         for name, goal in goals.items():
-            carrier = self._carrier(robot, name, states)
-            link = to_model[carrier]
-            carrier_H_frame = self.cell.frame_H_frame(carrier, name, states)
+            carrier, path = self._path(name, states.parents[0])
+            link = self.links[carrier]
+            carrier_H_frame = np.tile(np.eye(4), (len(states), 1, 1))
+            for k in path:
+                carrier_H_frame = carrier_H_frame @ local_pose(self.cell, k, states.values)
             if not _is_position(goal):
                 target = base_H_world @ goal @ se3.inverse(carrier_H_frame)
                 arms = np.linalg.norm(carrier_H_frame[:, :3, 3], axis=-1)
                 max_distance = max(max_distance, float(arms.max()))
             else:
                 target = (base_H_world[:, :3] @ np.insert(goal, 3, 1.0, axis=-1)[..., None])[..., 0]
-                if np.abs(carrier_H_frame[:, :3, 3]).max() > 0:
-                    model = kd.model.with_frame(name, link, carrier_H_frame[0])
-                    kd, link = kd.replace(model=model), name
+                if carrier_H_frame[0, :3, 3].any():
+                    unused = name
+                    while unused in kd.model.frame_names:
+                        unused += "'"
+                    model = kd.model.with_frame(unused, link, carrier_H_frame[0])
+                    kd, link = kd.replace(model=model), unused
             if link in targets:
                 message = f"targets: {listed(list(goals))}: two of these frames are fixed to"
                 raise ArgumentError(f"{message} {carrier!r}; pass only one of them")
@@ -178,7 +178,7 @@ class _Solver:
         }
         return ik(kd, targets, self.device.get_q(states), hold=self.hold, **options)
 
-    def _robot(self, state: State) -> tuple[DeviceModel, KinDyn]:
+    def _robot(self, state: State) -> KinDyn:
         """The robot with locked frames at their poses in the first row of a state."""
         cache = self.device.robot_cache
         key = b"".join(state.values[0, span].tobytes() for span in self.locked)
@@ -187,16 +187,24 @@ class _Solver:
                 cache.clear()
             robot = device_model(self.device, state[0])
             cache[key] = robot, robot.kindyn()
-        cache[key][0].check_attachments(self.cell, state)
-        return cache[key]
+        robot, kd = cache[key]
+        robot.check_attachments(self.cell, state)
+        return kd
 
-    def _carrier(self, robot: DeviceModel, frame: str, states: State) -> str:
-        """The nearest frame of the robot that carries a frame, or is that frame."""
-        layout, names = self.cell.layout, set(robot.names.values())
-        index = layout.frame(frame)
-        for k in (index, *carriers(layout, index, states.parents[0])):
-            if self.cell.frame_names[k] in names:
-                return self.cell.frame_names[k]
+    def _columns(self, frame: int) -> slice:
+        """The columns of a state that define the pose of a frame in its parent."""
+        return self.cell.layout.span(leader_of(self.cell, self.cell.frames[frame])[0])
+
+    def _path(self, frame: str, parents: Array) -> tuple[str, list[int]]:
+        """The nearest frame of the robot that carries a frame, and the frames from there to it.
+
+        If the frame is part of the robot, it is the carrier, and there are no other frames.
+        """
+        layout, path = self.cell.layout, list[int]()
+        for k in (layout.frame(frame), *carriers(layout, layout.frame(frame), parents)):
+            if self.cell.frame_names[k] in self.links:
+                return self.cell.frame_names[k], path[::-1]
+            path.append(k)
         raise AssertionError(frame)  # unreachable: the device moves it
 
 

@@ -129,6 +129,9 @@ class State:
         """The leading axes; () for a single state."""
         return self.values.shape[:-1]
 
+    def __bool__(self) -> bool:
+        return True  # as any object, so that `if state:` distinguishes a state from None
+
     def __len__(self) -> int:
         if not self.batch_shape:
             raise ArgumentError("a single state has no length; only a batch of states has one")
