@@ -176,8 +176,11 @@ if not _TYPE_CHECKING:  # type checkers know the names above and no others
             return found
         if name in _MODULES or name in _INNER_MODULES:
             return import_module(f"linkwork.{name}")  # which sets the attribute
-        text = f"module 'linkwork' has no attribute {name!r}"
-        raise AttributeError(text)
+        if name.startswith("_"):
+            raise AttributeError(f"module 'linkwork' has no attribute {name!r}")
+        from linkwork.kindyn.foreign_names import no_public_name
+
+        raise no_public_name(name, __dir__())
 
 
 def __dir__() -> list[str]:

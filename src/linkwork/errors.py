@@ -30,6 +30,7 @@ files, so control characters in them are escaped.
 from __future__ import annotations
 
 import errno as error_numbers
+import re
 import sys
 import warnings
 from collections.abc import Generator, Iterable, Sequence
@@ -50,6 +51,7 @@ MOST_NAMES = 12  # maximum number of valid names in a message
 MOST_LISTED = 8  # maximum number of parts of a robot in a message
 MOST_COMPARED = 300  # maximum number of names to compare with a misspelled one
 LONGEST_NAME = 60  # longer names are not compared
+SHORTEST_WORD = 3  # letters of a part of a name, by which longer names are found
 MOST_FINDINGS = 20  # maximum number of findings in a message
 
 
@@ -259,14 +261,24 @@ def name_not_found(kind: str, name: object, known: Iterable[str]) -> NameNotFoun
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Suggest the closest known names, or list the known names."""
+    """Suggest the closest known names, or those with a part of the name, or list all."""
     names = sorted(known)
     near = get_close_matches(str(name), _comparable(str(name), names), n=2, cutoff=0.7)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
     if not names:
         return "there are none"
+    for word in _words(name) if isinstance(name, str) else ():
+        names_with = [clipped(other) for other in names if word in other.lower()]
+        if names_with:
+            return f"known with {word!r}: {listed(names_with, MOST_NAMES)}"
     return f"known: {listed([clipped(other) for other in names], MOST_NAMES)}"
+
+
+def _words(name: str) -> list[str]:
+    """Parts of a name, such as `sole` of `l_sole`, the longest first."""
+    words = re.split(r"[\W\d_]+", name.lower()) if len(name) <= LONGEST_NAME else []
+    return sorted((word for word in words if len(word) >= SHORTEST_WORD), key=len, reverse=True)
 
 
 def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:

@@ -148,8 +148,14 @@ def test_public_names_are_documented():
 
 
 def test_a_name_that_nobody_has_is_no_attribute():
-    with pytest.raises(AttributeError, match="module 'linkwork' has no attribute 'KinDin'"):
-        _ = linkwork.KinDin
+    for name, hint in (
+        ("KinDin", "'KinDyn'"),
+        ("rnea", r"kd\.inverse_dynamics"),
+        ("com", r"kd\.com"),
+    ):
+        with pytest.raises(AttributeError, match=f"module 'linkwork' .*'{name}'.*{hint}"):
+            getattr(linkwork, name)
+    assert not hasattr(linkwork, "_private")
 
 
 @pytest.mark.peers

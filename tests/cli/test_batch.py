@@ -21,6 +21,7 @@ ROBOT, FUNCTION = "double_pendulum", "mass_matrix,jacobian:tip"
 
 def command(out, *words, rows=500, chunk=100):
     drawn = ["--random", rows] if rows else []
+    words = ("--floating", *words)
     return ["batch", ROBOT, "--function", FUNCTION, *drawn, "--chunk", chunk, "--out", out, *words]
 
 

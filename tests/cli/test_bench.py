@@ -13,7 +13,7 @@ from linkwork.cli.bench import PinTimes, least_time
 from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.kindyn import kernels
 
-FAST = ("--rows", "8", "--functions")
+FAST = ("--floating", "--rows", "8", "--functions")
 
 
 def test_each_function_has_a_row_that_fits_the_screen():

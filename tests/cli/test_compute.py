@@ -132,6 +132,19 @@ def test_ik_prints_the_error_of_a_target_out_of_reach():
     assert done.stdout.splitlines()[-1].startswith("not converged: error 3")
 
 
+def test_ik_tries_as_many_starts_as_the_library(monkeypatch):
+    calls = []
+
+    def record(*_: object, **options: object) -> None:
+        calls.append(options)
+        raise lw.LinkworkError("recorded")
+
+    monkeypatch.setattr("linkwork.inverse_kinematics.ik", record)
+    for words in ([], ["--restarts", 3]):
+        run("ik", "arm", "tool", "--fixed", "--position", "4,0,0", *words)
+    assert calls == [{}, {"restarts": 3}]
+
+
 @pytest.mark.parametrize(
     ("words", "facts"),
     [
@@ -142,7 +155,10 @@ def test_ik_prints_the_error_of_a_target_out_of_reach():
         ("fk arm tool --set elbow_pitch=1 --set elbow_pitch=2", ["'elbow_pitch'", "twice"]),
         ("fk arm tool --set elbow=1", ["no joint", "'elbow'"]),
         ("dynamics arm --fixed --velocity elbow_pitch=1,2", ["elbow_pitch", "1 number", "got 2"]),
-        ("ik arm tool --fixed", ["--position X,Y,Z"]),
+        ("ik arm tool", ["--position X,Y,Z"]),
+        ("ik arm tool 0.5 0.2 0.6", ["0.5 0.2 0.6", "--position"]),
+        ("ik arm tool -0.5 0.2 0.6", ["-0", "--position"]),
+        ("inof arm", ["'inof'", "'info'? see"]),
         ("ik arm tool --fixed --position 1,2", ["--position", "3 numbers", "got 2"]),
         ("ik arm tool --fixed --position 1,2,3 --rpy 0,0,0 --wxyz 1,0,0,0", ["--rpy", "--wxyz"]),
         ("ik arm tool --fixed --position 1,2,3 --wxyz 0,0,0,0", ["--wxyz", "zero"]),

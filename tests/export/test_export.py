@@ -171,13 +171,24 @@ def test_code_that_differs_from_the_kernel_is_not_written(tmp_path, monkeypatch)
     assert not (tmp_path / "new").exists()
 
 
-def test_other_files_are_not_overwritten(tmp_path):
+def test_only_unchanged_files_of_an_export_are_overwritten(tmp_path):
     kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
     lw.export(kd, tmp_path, ["com"], check=False)
     lw.export(kd, tmp_path, ["mass_matrix"], check=False)
-    (tmp_path / "Makefile").write_text("all:\n")
-    with pytest.raises(ArgumentError, match=re.escape(str(tmp_path / "Makefile"))):
-        lw.export(kd, tmp_path, ["com"], check=False)
+    (tmp_path / "main.c").write_text((tmp_path / "main.c").read_text() + "/* my controller */")
+    (tmp_path / "SHA256SUMS").write_text((tmp_path / "SHA256SUMS").read_text() + "\ndamaged\n")
+    for robot in (kd, lw.KinDyn(lw.robots.load("double_pendulum"), floating=False)):
+        with pytest.raises(ArgumentError, match=re.escape(str(tmp_path / "main.c")) + ".*force"):
+            lw.export(robot, tmp_path, ["com"], check=False)
+    assert (tmp_path / "main.c").read_text().endswith("/* my controller */")
+    lw.export(kd, tmp_path, ["com"], check=False, force=True)
+    lw.export(kd, tmp_path, ["com"], check=False)
+
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "Makefile").write_text("all:\n")
+    with pytest.raises(ArgumentError, match=re.escape(str(other / "Makefile"))):
+        lw.export(kd, other, ["com"], check=False)
 
 
 @pytest.mark.parametrize(

@@ -298,6 +298,15 @@ def test_invalid_values_are_rejected(arm, targets, options, error, message):
         lw.ik(arm, targets, **options)
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3, 3)])
+def test_a_rotation_matrix_is_not_taken_for_three_positions(arm, shape):
+    rotations = np.broadcast_to(arm.transform("tool", arm.random(seed=3))[:3, :3], shape)
+    with pytest.raises(lw.ShapeError, match=r"tool: .*\(..., 4, 4\).*rotation matrix.*weights"):
+        lw.ik(arm, {"tool": rotations})
+    positions = rotations * 0.5
+    assert lw.ik(arm, {"tool": positions}, restarts=0).converged.shape == shape[:-1]
+
+
 def test_a_model_in_place_of_a_kindyn_is_rejected():
     with pytest.raises(lw.ArgumentError, match=r"ik: .*KinDyn.*<Model 'arm'"):
         lw.ik(lw.robots.load("arm"), {"tool": [0, 0, 0]})

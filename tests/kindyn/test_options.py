@@ -285,7 +285,15 @@ def test_pinocchio_sees_a_placed_base_where_it_is():
 @pytest.mark.filterwarnings("always::linkwork.FloatingBaseWarning")
 @pytest.mark.parametrize(
     ("name", "sign"),
-    [("arm", "chain of 7"), ("quadruped", ""), ("humanoid", ""), ("quadrotor", "")],
+    [
+        ("arm", "chain of 7"),
+        ("pendulum", "pendulum"),
+        ("double_pendulum", "pendulum"),
+        ("cartpole", "cartpole"),
+        ("quadruped", ""),
+        ("humanoid", ""),
+        ("quadrotor", ""),
+    ],
 )
 def test_a_fixed_robot_that_floats_by_default_gets_a_hint_once(monkeypatch, name, sign):
     monkeypatch.setattr("linkwork.errors._warned_topics", set())

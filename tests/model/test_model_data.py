@@ -181,6 +181,7 @@ def test_parts_are_found_by_name(rng):
             "frame.*'elbow'.*joint.*'upper'.*'lower'",
         ),
         (lambda m: m.neighbors("bass"), "link.*'bass'.*'base'"),
+        (lambda m: m.frame("left_camera_frame"), "'left_camera_frame'.*'camera': camera$"),
         (lambda m: m.link(2), "link.*2.*base, camera, lower, upper"),
         (lambda m: m.link(["base"]), r"link.*\['base'\].*base, camera, lower, upper"),
     ],

@@ -66,7 +66,12 @@ Rpy = Annotated[
 Wxyz = Annotated[
     str | None, typer.Option("--wxyz", metavar="W,X,Y,Z", help="target: a quaternion instead")
 ]
-Restarts = Annotated[int, typer.Option("--restarts", help="random starts if the first fails")]
+Restarts = Annotated[
+    int | None,
+    typer.Option(
+        "--restarts", help="random starts if the first fails; if not given, as many as lw.ik"
+    ),
+]
 
 
 def fk(
@@ -168,7 +173,7 @@ def ik(
     at: Set = None,
     floating: Floating = None,
     base: BaseLink = None,
-    restarts: Restarts = 32,
+    restarts: Restarts = None,
     as_json: Json = False,
 ) -> None:
     """Print joint positions that bring a frame to a target. Exits with 1 if there are none.
@@ -178,10 +183,12 @@ def ik(
     linkwork ik arm tool --fixed --position 0.5,0.1,0.5 --rpy 0,90deg,0
     """
     from linkwork.inverse_kinematics import ik as solve
+    from linkwork.kindyn.core import options_of_call
 
-    kd = _robot(file, base, floating=floating)
     target = _target(position, rpy, wxyz)
-    solution = solve(kd, {frame: target}, _configuration(kd, at), restarts=restarts)
+    kd = _robot(file, base, floating=floating)
+    options = options_of_call(restarts=restarts)
+    solution = solve(kd, {frame: target}, _configuration(kd, at), **options)
     names = _positions(kd)
     errors = {
         "position_error": float(solution.position_errors[frame]),

@@ -37,7 +37,12 @@ if TYPE_CHECKING:
     from linkwork.model.model import Model
     from linkwork.workcell.cell import WorkCell
 
-Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]
+Out = Annotated[
+    str | None, typer.Argument(metavar="OUT", help="file to write, or - for standard output")
+]
+SameOut = Annotated[
+    str | None, typer.Option("-o", "--out", metavar="OUT", help="the same, as an option")
+]
 To = Annotated[
     str | None,
     typer.Option(
@@ -67,8 +72,9 @@ Device = Annotated[
 
 def convert(
     file: File,
-    out: Out,
+    out: Out = None,
     *,
+    same_out: SameOut = None,
     to: To = None,
     force: Force = False,
     floating: Floating = None,
@@ -86,6 +92,10 @@ def convert(
     """
     from linkwork.io.convert import FORMATS, Conversion, format_of
 
+    if (out is None) == (same_out is None):
+        problem = "is missing" if out is None else "appears twice"
+        raise typer.BadParameter(f"OUT {problem}: linkwork convert FILE OUT, or FILE -o OUT")
+    out = str(out or same_out)
     target = format_of(out, to)
     _reject_existing(out, force=force)
     if target != "mjcf" and (floating is not None or no_meshes):

@@ -105,6 +105,7 @@ NoCompensation = Annotated[
     bool,
     typer.Option("--no-compensation", help="with --float: shorter and less accurate code"),
 ]
+Force = Annotated[bool, typer.Option("--force", help="overwrite files that were edited")]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="do not compile and compare")]
 
 
@@ -126,6 +127,7 @@ def export(
     one_file: OneFile = False,
     no_compensation: NoCompensation = False,
     no_check: NoCheck = False,
+    force: Force = False,
     pinnzoo: PinnZoo = False,
     bodies: Bodies = None,
     orientation: Orientation = None,
@@ -149,6 +151,7 @@ def export(
         "one_file": one_file,
         "compensate": not no_compensation,
         "check": not no_check,
+        "force": force,
     }
     if pinnzoo:
         for name, value in (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import warnings
 from typing import Annotated, Any
@@ -28,6 +29,7 @@ from linkwork.errors import FloatingBaseWarning, LinkworkError, LinkworkWarning
 from linkwork.version import __version__
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, wherever typer keeps it
+LOOSE_NUMBERS = re.compile(r"unexpected extra arg|o such option: '?-[.\d]")  # in click's message
 INTERRUPTED = 130  # the exit code of a program that was stopped from the keyboard
 
 app = typer.Typer(
@@ -101,7 +103,10 @@ def main() -> None:
         sys.stdout.flush()
     except USAGE_ERROR as error:
         words = error.ctx.command_path if error.ctx else "linkwork"
-        print_message(f"{error.format_message().rstrip('.')}; see `{words} --help`")
+        text = error.format_message().rstrip(".")
+        if words == "linkwork ik" and LOOSE_NUMBERS.search(text):
+            text += "; the target is an option, such as --position 0.5,0.2,0.6"
+        print_message(f"{text}{'' if text.endswith('?') else ';'} see `{words} --help`")
         code = 2
     except LinkworkError as error:
         print_message(str(error))

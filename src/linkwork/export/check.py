@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,6 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.export.code import checks_norms
 from linkwork.export.function import Function
-from linkwork.export.package import MARK
 from linkwork.export.report import Report, Row
 from linkwork.export.samples import Sample, difference
 
@@ -31,7 +31,7 @@ OPTIONS = ("-std=c99", "-O2")
 COMPILE_LIMIT = 1800.0  # [s] for one call of the compiler; long functions take minutes
 RUN_LIMIT = 120.0  # [s] for all other programs, which take about a second
 MOST_VALUES = 2048  # on the stack of a function with any compiler: 16 KB in double precision
-_MARKED_BYTES = 400  # the mark is among the first bytes of a file
+_SUMS = "SHA256SUMS"  # lists the digests of the files, so that edited ones are recognized
 _DEFINITION = re.compile(r"^[\w ]*?\b(\w+)\([^;]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 
 
@@ -95,6 +95,7 @@ def write_checked(
     samples: Iterable[Sample],
     *,
     check: bool,
+    force: bool,
 ) -> Report:
     """Write the files of an export to the user's folder if they agree with the kernels.
 
@@ -105,15 +106,18 @@ def write_checked(
         build: how to compile.
         samples: inputs and results for each function of `build`; only used if `check` is set.
         check: whether to compile and compare.
+        force: whether to overwrite files that were edited or that no export has written.
 
     Raises:
-        ArgumentError: a file in the folder was not written by an export.
+        ArgumentError: without `force`, if there is such a file.
         LinkworkError: the C code does not compile, or differs from the kernels.
     """
     readme_name, readme_text = readme
-    _reject_foreign_files(folder, [*files, readme_name])
+    sums = _sums_in(folder)
+    if not force:
+        _reject_edited_files(folder, [*files, readme_name], sums)
     rows = tuple(one.row for one in build.functions)
-    report = Report(folder, (*files, readme_name), rows, None)
+    report = Report(folder, (*files, readme_name, _SUMS), rows, None)
     compiler = find_compiler() if check else None
     if compiler is None:
         note = "there is no C compiler" if check else "the check was disabled"
@@ -123,17 +127,30 @@ def write_checked(
             _write_files(Path(name), files)
             rows = tuple(_verify(build, list(samples), Path(name), compiler))
         report = replace(report, rows=rows, compiler=f"{compiler.version}, {' '.join(OPTIONS)}")
-    _write_files(folder, {**files, readme_name: readme_text(report)})
+    files = {**files, readme_name: readme_text(report)}
+    sums |= {name: sha256(text.encode("ascii")).hexdigest() for name, text in files.items()}
+    listed = "".join(f"{digest}  {name}\n" for name, digest in sums.items())
+    _write_files(folder, {**files, _SUMS: listed})
     return report
 
 
-def _reject_foreign_files(folder: Path, names: Iterable[str]) -> None:
-    """Raise if a file that no export has written would be overwritten."""
+def _sums_in(folder: Path) -> dict[str, str]:
+    """The digests of files that earlier exports have written to a folder, by name."""
+    path = folder / _SUMS
+    lines = (
+        path.read_text(encoding="ascii", errors="replace").splitlines() if path.is_file() else ()
+    )
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+def _reject_edited_files(folder: Path, names: Iterable[str], sums: Mapping[str, str]) -> None:
+    """Raise if a file would be overwritten that is not as an export has written it."""
     for name in names:
         path = folder / name
-        if path.exists() and MARK.encode() not in path.read_bytes()[:_MARKED_BYTES]:
-            message = f"{escaped(str(path))} was not written by linkwork and is not overwritten"
-            raise ArgumentError(f"{message}; choose another folder")
+        if path.exists() and sha256(path.read_bytes()).hexdigest() != sums.get(name):
+            reason = "was edited" if name in sums else "was not written by an export"
+            hint = "choose another folder, or overwrite it with --force (in Python, force=True)"
+            raise ArgumentError(f"{escaped(str(path))} {reason}; {hint}")
 
 
 def _write_files(folder: Path, files: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.version import __version__
 
 MARK = "written by linkwork"
-"""Contained in each file: a file with this mark may be overwritten."""
+"""Contained in each file: where it comes from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def export(
     one_file: bool = False,
     compensate: bool = True,
     check: bool = True,
+    force: bool = False,
     pinnzoo: bool = False,
     **of_pinnzoo: Any,
 ) -> Report:
@@ -72,6 +73,7 @@ def export(
         compensate: whether functions in single precision that lose digits to rounding get
             additional steps that correct it. Without it they are shorter and less accurate.
         check: whether to compile and compare.
+        force: whether to overwrite files that were edited or that no export has written.
         pinnzoo: whether to write PinnZoo's functions of a state x = [q; v] instead, with its C
             signatures and folders; `prefix` is then the name of the model.
         of_pinnzoo: options with `pinnzoo`: `bodies`, the links and frames with kinematics;
@@ -83,7 +85,8 @@ def export(
         difference from the kernel.
 
     Raises:
-        ArgumentError: an argument is wrong, or a file in the folder was not written by an export.
+        ArgumentError: an argument is wrong, or, without `force`, a file in the folder was edited
+            or was not written by an export.
         NameNotFoundError: there is no such quantity or frame.
         LinkworkError: the C code does not compile, or differs from the kernel.
     """
@@ -102,7 +105,9 @@ def export(
             "compensate": not compensate,
         }
         reject_options(others, of_pinnzoo, dtype, pinnzoo=pinnzoo)
-        return export_pinnzoo(kd, Path(folder), prefix=prefix, check=check, **of_pinnzoo)
+        return export_pinnzoo(
+            kd, Path(folder), prefix=prefix, check=check, force=force, **of_pinnzoo
+        )
     if lanes not in (0, *LANES) or isinstance(lanes, bool):
         raise ArgumentError(f"lanes: expected 0, 2, 4, 8 or 16, got {shown(lanes)}")
     real = _REALS.get(np.dtype(kd.dtype if dtype is None else dtype).name)
@@ -133,6 +138,7 @@ def export(
         build_of(package),
         [sample for sample in samples for _ in range(2 if lanes else 1)],
         check=check,
+        force=force,
     )
 
 

@@ -108,7 +108,21 @@ def _frame_task(frame: str, target: Any) -> tuple[Task, Array]:
     array = as_floats(target, frame)
     if array.shape[-2:] == (4, 4):
         return Task("pose", frame), _checked_pose(frame, array)
-    return Task("position", frame), _checked(frame, array, (3,))
+    positions = _checked(frame, array, (3,))
+    if array.shape[-2:] == (3, 3) and _is_rotation(array):
+        text = (
+            "expected a pose (..., 4, 4) or a position (..., 3), got a rotation matrix (..., 3, 3)"
+        )
+        hint = f"write it into a pose; weights={{{frame!r}: (0, 1)}} leaves the position free"
+        raise ShapeError(f"{frame}: {text}; {hint}")
+    return Task("position", frame), positions
+
+
+def _is_rotation(array: Array) -> bool:
+    """Whether all (..., 3, 3) matrices are orthogonal: hardly the positions of three targets."""
+    if not 0.0 < abs(array).max(initial=0.0) <= 1.0 + ROTATION_TOLERANCE:
+        return False
+    return bool((abs(array @ array.mT - IDENTITY) <= ROTATION_TOLERANCE).all())
 
 
 def _checked(name: str, array: Array, shape: tuple[int, ...]) -> Array:

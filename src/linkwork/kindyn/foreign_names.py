@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from linkwork.errors import nearest
 
@@ -135,6 +136,21 @@ def no_attribute(kindyn: object, name: str) -> AttributeError:
         if "kindyn" in public and hasattr(sys.modules["linkwork.kindyn"].KinDyn, name):
             text += f"; the robot without contacts has it, `.kindyn.{name}`"
         else:
-            near = nearest(name, public)
-            text += f"; {near}" if near.startswith("did") else ""
-    return AttributeError(text, name=name, obj=kindyn)
+            text += _similar(name, public)
+    return AttributeError(text, name=name)  # without obj=, Python adds no suggestion of its own
+
+
+def no_public_name(name: str, public: Iterable[str]) -> AttributeError:
+    """The error for an unknown name of the package; it suggests a name, or a method of a KinDyn."""
+    method = FOREIGN_NAMES.get(name, name)
+    text = f"module 'linkwork' has no attribute {name!r}"
+    if hasattr(sys.modules["linkwork.kindyn"].KinDyn, method.partition("(")[0]):
+        text += f"; it is kd.{method} of a robot, kd = lw.KinDyn(model)"
+    else:
+        text += _similar(name, public)
+    return AttributeError(text, name=name)
+
+
+def _similar(name: str, public: Iterable[str]) -> str:
+    hint = nearest(name, public)
+    return f"; {hint}" if hint.startswith("did") else ""

@@ -35,6 +35,8 @@ SINGULAR = 1e-14
 HEAVIEST_LINK = 1000.0
 # A single chain of at least this many joints on the base is taken for an arm.
 ARM_JOINTS = 6
+# Shorter chains may fly; these do not, and are known by the names of their robots.
+FIXED_ROBOTS = ("pendulum", "cartpole", "acrobot")
 # Larger angles in roll, pitch, yaw are reported: they are probably in degrees [rad].
 LARGEST_ANGLE = 6.3
 
@@ -71,7 +73,11 @@ def sign_of_fixed_base(model: Model, base: str) -> str:
         joint, link = joints[0]
         count += 1
         _, joints = _rigid_group(model, link, joint.name)
-    return f"it is a chain of {count} joints, like an arm" if count >= ARM_JOINTS else ""
+    if count >= ARM_JOINTS:
+        return f"it is a chain of {count} joints, like an arm"
+    name = model.name.lower().replace("_", "").replace("-", "")
+    kind = next((one for one in FIXED_ROBOTS if one in name), "")
+    return f"by its name, it is a {kind}" if kind and count and not joints else ""
 
 
 def _rigid_group(

@@ -56,6 +56,7 @@ def export_pinnzoo(
     *,
     prefix: str | None = None,
     check: bool = True,
+    force: bool = False,
     bodies: Sequence[str] = (),
     orientation: Orientation = "none",
     actuated: Sequence[str] | None = None,
@@ -70,6 +71,7 @@ def export_pinnzoo(
         folder: destination; created if it does not exist.
         prefix: name of the model, its folder and its library; the robot's name if not given.
         check: whether to compile and compare.
+        force: whether to overwrite files that were edited or that no export has written.
         bodies: links and frames with kinematics; if empty, no such functions are written.
         orientation: whether an orientation follows each position, and its representation.
         actuated: names of the actuated velocities; all joints if not given.
@@ -95,6 +97,7 @@ def export_pinnzoo(
         _build(package),
         (pinnzoo_sample(space, one.exported, rows=_ROWS) for one in functions),
         check=check,
+        force=force,
     )
 
 
