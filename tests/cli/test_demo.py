@@ -19,12 +19,35 @@ def test_make_runs_the_command():
     assert "linkwork demo $(ROBOT)" in makefile.read_text()
 
 
-def test_every_line_of_the_demo_fits_80_columns():
-    done = run("pendulum")
+@pytest.mark.parametrize("robot", ["arm", "pendulum", "quadruped", "quadrotor"])
+def test_the_demo_fits_one_screen_and_warns_of_nothing(robot, monkeypatch):
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
+    done = run(robot)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) < 24  # the prompt needs a line
+    assert "NO" not in done.stdout.split()
+    assert lines[-1] == f"more: linkwork demo {robot} --details"
+
+
+@pytest.mark.parametrize(
+    ("words", "size"),
+    [(["arm"], "8 x 8"), (["arm", "--floating"], "14 x 14"), (["quadruped"], "18 x 18")],
+)
+def test_the_base_of_the_demo_is_that_of_the_robot(words, size):
+    assert size in run(*words).stdout
+
+
+def test_details_are_shown_on_request():
+    done = run("pendulum", "--details")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "NO" not in done.stdout.split()
+    for title in ("linkwork tree", "linkwork info", "first call", "written as URDF"):
+        assert title in done.stdout
+        assert title not in run("pendulum").stdout
 
 
 @pytest.mark.peers

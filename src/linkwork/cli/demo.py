@@ -1,4 +1,4 @@
-"""The command `demo`: load a robot, print it, compute with it, check the physics."""
+"""The command `demo`: load a robot, check its physics, time its functions, on one screen."""
 
 from __future__ import annotations
 
@@ -38,39 +38,78 @@ Robot = Annotated[
         autocompletion=robot_names,
     ),
 ]
+Details = Annotated[
+    bool,
+    typer.Option("--details", help="add tree, tables, times of first calls, a round trip as URDF"),
+]
 
 
-def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
+def demo(robot: Robot = "arm", *, floating: Floating = None, details: Details = False) -> None:
     """Show what linkwork does with a robot, and check it.
+
+    A base that looks fixed is fixed, unless --floating is given.
 
     linkwork demo quadruped
     """
-    from linkwork.io.convert import in_urdf_form
-    from linkwork.io.load import read
-    from linkwork.io.urdf.writer import urdf_text
+    from linkwork.kindyn import KinDyn
 
     start = time.perf_counter()
     reading = read_file(robot)
     elapsed = time.perf_counter() - start
     console = terminal()
-    _title(console, f"linkwork {__version__} loads {escaped(robot)}")
     name = escaped(robot if len(robot) <= LONGEST else robot.rpartition("/")[2])
+    _title(console, f"linkwork {__version__} loads {name}", gap=False)
     _show_reading(console, reading, elapsed, name)
     model = reading.model
     if model is None:
         raise typer.Exit(2)
-    _show_robot(console, model, name)
-    good = _show_computing(console, model, floating)
-    if not _has_loops(model):  # which URDF cannot describe
-        _title(console, "written as URDF and read again")
-        fitting, moved = in_urdf_form(model)
-        print_findings(console, moved)
-        again = read(urdf_text(fitting)).model
-        same = "equal to the first model, to the last digit"
-        _print_wrapped(console, same if again == fitting else f"NOT {same}")
-        good &= again == fitting
+    kd = KinDyn(model, floating=_choose_base(console, model, floating))
+    if details:
+        _show_robot(console, model, name)
+        _title(console, "one configuration: the first call of a function compiles it")
+        _show_quantities(console, kd)
+    _title(console, "do the equations of motion hold? (relative error, random state)")
+    good = _show_physics(console, kd)
+    _title(console, f"µs per configuration: one by one, and {BATCH:,} in one call")
+    _show_speed(console, kd)
+    if details and not _has_loops(model):  # which URDF cannot describe
+        good &= _show_round_trip(console, model)
+    console.print()
+    base = "" if kd.floating else " --fixed"
+    print_text(
+        console, f"next: linkwork view {name}{base}  (the robot on a local web page)", "bold"
+    )
+    if not details:
+        print_text(console, f"more: linkwork demo {name} --details")
     if not good:
         raise typer.Exit(1)
+
+
+def _choose_base(console: Console, model: Model, floating: bool | None) -> bool:
+    """Whether the base floats; what was assumed is printed."""
+    from linkwork.model.check import sign_of_fixed_base
+
+    if floating is not None:
+        return floating
+    sign = sign_of_fixed_base(model, model.default_base)
+    if sign:
+        _print_wrapped(console, f"its base is fixed here: {escaped(sign)}")
+    return not sign
+
+
+def _show_round_trip(console: Console, model: Model) -> bool:
+    """Write the robot as URDF, read it again, and return whether both are equal."""
+    from linkwork.io.convert import in_urdf_form
+    from linkwork.io.load import read
+    from linkwork.io.urdf.writer import urdf_text
+
+    _title(console, "written as URDF and read again")
+    fitting, moved = in_urdf_form(model)
+    print_findings(console, moved)
+    equal = read(urdf_text(fitting)).model == fitting
+    same = "equal to the first model, to the last digit"
+    _print_wrapped(console, same if equal else f"NOT {same}")
+    return equal
 
 
 def _has_loops(model: Model) -> bool:
@@ -104,31 +143,18 @@ def _show_robot(console: Console, model: Model, name: str) -> None:
             console.print()
 
 
-def _show_computing(console: Console, model: Model, floating: bool | None) -> bool:
-    """Print quantities, identities and times; return whether the identities hold."""
-    from linkwork.kindyn import KinDyn
-
-    kd = KinDyn(model, floating=floating)
-    _title(console, "one configuration: the first call of a function compiles it")
-    _show_quantities(console, kd)
-    _title(console, "do the equations of motion hold? (relative error, random state)")
-    good = _show_physics(console, kd)
-    _title(console, f"time per configuration: one by one, and {BATCH:,} in one call")
-    _show_speed(console, kd)
-    return good
+def _title(console: Console, text: str, *, gap: bool = True) -> None:
+    if gap:
+        console.print()
+    _print_wrapped(console, text, "bold")
+    print_text(console, "─" * min(len(text), WIDTH, console.width), "dim")
 
 
-def _title(console: Console, text: str) -> None:
-    console.print()
-    for line in textwrap.wrap(text, WIDTH, break_on_hyphens=False):
-        print_text(console, line, "bold")
-    print_text(console, "─" * min(len(text), WIDTH), "dim")
-
-
-def _print_wrapped(console: Console, text: str) -> None:
+def _print_wrapped(console: Console, text: str, style: str = "") -> None:
     """Print a string in lines that fit."""
-    for line in textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False):
-        print_text(console, line)
+    width = min(WIDTH, console.width)
+    for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
+        print_text(console, line, style)
 
 
 def _random_state(kd: KinDyn) -> tuple[Array, Array, Array]:
@@ -203,7 +229,7 @@ def _show_physics(console: Console, kd: KinDyn) -> bool:
 
 
 def _show_speed(console: Console, kd: KinDyn) -> None:
-    """Print times per call and per row of a batch."""
+    """Print times per call and per row of a batch, and those of NumPy's `solve` to compare."""
     import numpy as np
 
     from linkwork.errors import SingularJointError
@@ -228,6 +254,14 @@ def _show_speed(console: Console, kd: KinDyn) -> None:
             continue
         single = least_time(lambda k=kernel, a=one: k(*a))
         batch = least_time(lambda k=kernel, a=many, o=out: k(*a, out=o)) / BATCH
-        print_text(
-            console, f"{name:18} {single * 1e6:8.2f} µs one by one {batch * 1e6:8.3f} µs in a batch"
-        )
+        _show_times(console, name, single, batch)
+    if kd.nv:
+        M, tau = kd.mass_matrix(Q), V[..., None]
+        M[np.arange(BATCH)[:, None], range(kd.nv), range(kd.nv)] += 1.0  # massless links too
+        single = least_time(lambda: np.linalg.solve(M[0], tau[0]))
+        batch = least_time(lambda: np.linalg.solve(M, tau)) / BATCH
+        _show_times(console, f"NumPy's solve, {kd.nv} x {kd.nv}", single, batch)
+
+
+def _show_times(console: Console, name: str, single: float, batch: float) -> None:
+    print_text(console, f"{name:26} {single * 1e6:8.2f} {batch * 1e6:10.3f}")
