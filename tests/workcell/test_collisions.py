@@ -248,9 +248,33 @@ def test_robworks_collision_detector(cell):
     box.setTransform(rw.Transform3D(rw.Vector3D(0.6, 0.3, 0.05)), state)
     result = rw.CollisionDetectorQueryResult()
     assert detector.inCollision(state, result) is True
-    assert result.collidingFrames == [(workcell.findFrame("table"), box)]
+    expected = [(workcell.findFrame("table"), box)]
+    assert result.collidingFrames == expected
+    data, pairs = rw.ProximityData(), rw.FramePairVector()
+    named = rw.CollisionDetector.make(
+        workcell, rw.ProximityStrategyFactory.makeCollisionStrategy("PQP")
+    )
+    assert named.inCollision(state, data)
+    assert named.inCollision(state, pairs)
+    assert data._collisionData.getFramePairVector() == pairs == expected
+    assert rw.ProximityStrategyFactory.makeCollisionStrategy("unknown") is None
     with pytest.raises(lw.ArgumentError, match="WorkCell"):
         rw.CollisionDetector(cell)
+    with pytest.raises(lw.ArgumentError, match=r"result: .*ProximityData"):
+        detector.inCollision(state, 3)
+
+
+def test_robworks_proximity_data_asks_for_one_pair_or_all(cell):
+    workcell = rw.WorkCell(cell)
+    state, data = workcell.getDefaultState(), rw.ProximityData()
+    pose = rw.Transform3D(rw.Vector3D(0.5, 0.6, 0.05))  # in the table and the base of an arm
+    workcell.findMovableFrame("box").setTransform(pose, state)
+    counts = []
+    for query in (data.getCollisionQueryType(), rw.CollisionDetectorQueryType.AllContactsNoInfo):
+        data.setCollisionQueryType(query)
+        assert rw.CollisionDetector(workcell).inCollision(state, data)
+        counts.append(len(data._collisionData.getFramePairVector()))
+    assert counts[0] == 1 < counts[1]
 
 
 def test_cell_without_shapes_has_no_collisions():

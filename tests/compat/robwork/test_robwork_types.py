@@ -28,7 +28,7 @@ def pose(rng) -> rw.Transform3D:
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_has_a_variant_in_single_precision(name, rng):
     double, single = getattr(rw, name), getattr(rw, f"{name}f")
-    value = double.around(rng.normal(size=double().asNumpy().shape))
+    value = double.around(rng.normal(size=double().e().shape))
 
     rounded = rw.castToFloat(value)
 

@@ -23,10 +23,27 @@ def test_vectors_have_norms_products_and_axes():
     assert -v + v == 2 * v - v * 2 == rw.Vector3D()
     assert v / 2 == rw.Vector3D(1.5, 0, -2)
     assert list(v) == [3, 0, -4]
-    assert v.asNumpy() is not v.e()
+    assert not np.shares_memory(v.asNumpy(), v.e())
     assert np.asarray(v).tolist() == [3, 0, -4]
     with pytest.raises(lw.ArgumentError, match="number"):
         v * v  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(rw.Vector2D(1, 2), rw.Vector3D(1, 2, 3), rw.Q(1.0, 2.0, 3.0, 4.0), rw.Q()),
+        *(rw.VelocityScrew6D(1, 2, 3, 4, 5, 6), rw.Wrench6D(1, 2, 3, 4, 5, 6)),
+        *(rw.EAA(1, 2, 3), rw.RPY(1, 2, 3), rw.Quaternion(0.5, 0.5, 0.5, 0.5)),
+        rw.Pose6D(1, 2, 3, 4, 5, 6),
+    ],
+)
+def test_arrays_of_vectors_are_columns(value):
+    """So `a.asNumpy() @ b.asNumpy().T` is a matrix, as in RobWork; types accept columns."""
+    column = value.asNumpy()
+    assert column.shape == (value.size(), 1)
+    np.testing.assert_array_equal(column @ column.T, np.outer(value, value))
+    assert type(value)(column) == value
 
 
 def test_configurations_have_parts():

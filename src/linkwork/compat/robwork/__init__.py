@@ -23,11 +23,18 @@ from linkwork.compat.robwork.collisions import CollisionDetector as CollisionDet
 from linkwork.compat.robwork.collisions import (
     CollisionDetectorQueryResult as CollisionDetectorQueryResult,
 )
+from linkwork.compat.robwork.collisions import (
+    CollisionDetectorQueryType as CollisionDetectorQueryType,
+)
+from linkwork.compat.robwork.collisions import CollisionStrategy as CollisionStrategy
+from linkwork.compat.robwork.collisions import ProximityData as ProximityData
+from linkwork.compat.robwork.collisions import ProximityStrategyFactory as ProximityStrategyFactory
 from linkwork.compat.robwork.devices import CompositeDevice as CompositeDevice
 from linkwork.compat.robwork.devices import Device as Device
 from linkwork.compat.robwork.devices import JacobianCalculator as JacobianCalculator
 from linkwork.compat.robwork.devices import JointDevice as JointDevice
 from linkwork.compat.robwork.devices import MobileDevice as MobileDevice
+from linkwork.compat.robwork.devices import ParallelLeg as ParallelLeg
 from linkwork.compat.robwork.devices import SE3Device as SE3Device
 from linkwork.compat.robwork.devices import SerialDevice as SerialDevice
 from linkwork.compat.robwork.devices import Stateless as Stateless
@@ -35,7 +42,6 @@ from linkwork.compat.robwork.devices import TreeDevice as TreeDevice
 from linkwork.compat.robwork.frames import FixedFrame as FixedFrame
 from linkwork.compat.robwork.frames import Frame as Frame
 from linkwork.compat.robwork.frames import MovableFrame as MovableFrame
-from linkwork.compat.robwork.frames import PropertyMap as PropertyMap
 from linkwork.compat.robwork.joints import DependentJoint as DependentJoint
 from linkwork.compat.robwork.joints import DependentPrismaticJoint as DependentPrismaticJoint
 from linkwork.compat.robwork.joints import DependentRevoluteJoint as DependentRevoluteJoint
@@ -51,12 +57,21 @@ from linkwork.compat.robwork.joints import VirtualJoint as VirtualJoint
 from linkwork.compat.robwork.kinematics import FKRange as FKRange
 from linkwork.compat.robwork.kinematics import FKTable as FKTable
 from linkwork.compat.robwork.kinematics import Kinematics as Kinematics
+from linkwork.compat.robwork.metrics import MetricFactory as MetricFactory
+from linkwork.compat.robwork.metrics import MetricUtil as MetricUtil
+from linkwork.compat.robwork.metrics import Rotation3DAngleMetric as Rotation3DAngleMetric
+from linkwork.compat.robwork.metrics import Transform3DAngleMetric as Transform3DAngleMetric
 from linkwork.compat.robwork.names import FUNCTIONS as _FUNCTIONS
 from linkwork.compat.robwork.names import EAAd as EAAd
 from linkwork.compat.robwork.names import EAAf as EAAf
+from linkwork.compat.robwork.names import FramePairVector as FramePairVector
 from linkwork.compat.robwork.names import FrameVector as FrameVector
 from linkwork.compat.robwork.names import InertiaMatrixd as InertiaMatrixd
 from linkwork.compat.robwork.names import InertiaMatrixf as InertiaMatrixf
+from linkwork.compat.robwork.names import ParallelLegs as ParallelLegs
+from linkwork.compat.robwork.names import PathQ as PathQ
+from linkwork.compat.robwork.names import PathState as PathState
+from linkwork.compat.robwork.names import PathTimedState as PathTimedState
 from linkwork.compat.robwork.names import Pose6Dd as Pose6Dd
 from linkwork.compat.robwork.names import Pose6Df as Pose6Df
 from linkwork.compat.robwork.names import Quaterniond as Quaterniond
@@ -69,6 +84,8 @@ from linkwork.compat.robwork.names import Rotation3Df as Rotation3Df
 from linkwork.compat.robwork.names import RPYd as RPYd
 from linkwork.compat.robwork.names import RPYf as RPYf
 from linkwork.compat.robwork.names import StateVector as StateVector
+from linkwork.compat.robwork.names import TimedState as TimedState
+from linkwork.compat.robwork.names import TimedStateVector as TimedStateVector
 from linkwork.compat.robwork.names import Transform3Dd as Transform3Dd
 from linkwork.compat.robwork.names import Transform3DdVector as Transform3DdVector
 from linkwork.compat.robwork.names import Transform3Df as Transform3Df
@@ -81,6 +98,9 @@ from linkwork.compat.robwork.names import VelocityScrew6Df as VelocityScrew6Df
 from linkwork.compat.robwork.names import Wrench6Dd as Wrench6Dd
 from linkwork.compat.robwork.names import Wrench6Df as Wrench6Df
 from linkwork.compat.robwork.names import ownedPtr as ownedPtr
+from linkwork.compat.robwork.properties import Property as Property
+from linkwork.compat.robwork.properties import PropertyMap as PropertyMap
+from linkwork.compat.robwork.properties import PropertyType as PropertyType
 from linkwork.compat.robwork.rotations import EAA as EAA
 from linkwork.compat.robwork.rotations import RPY as RPY
 from linkwork.compat.robwork.rotations import InertiaMatrix as InertiaMatrix
@@ -95,6 +115,8 @@ from linkwork.compat.robwork.transforms import Transform3D as Transform3D
 from linkwork.compat.robwork.transforms import inverse as inverse
 from linkwork.compat.robwork.utilities import LinearAlgebra as LinearAlgebra
 from linkwork.compat.robwork.utilities import Math as Math
+from linkwork.compat.robwork.utilities import Statistics as Statistics
+from linkwork.compat.robwork.utilities import Statistics_f as Statistics_f
 from linkwork.compat.robwork.vectors import Deg2Rad as Deg2Rad
 from linkwork.compat.robwork.vectors import Pi as Pi
 from linkwork.compat.robwork.vectors import Q as Q

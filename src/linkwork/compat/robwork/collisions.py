@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from linkwork.compat.robwork.frames import Frame
 from linkwork.compat.robwork.structure import PointerMethods, State
 from linkwork.compat.robwork.workcell import WorkCell
 from linkwork.errors import ArgumentError, shown
 
 
+class CollisionDetectorQueryType:
+    """How many collisions a `ProximityData` asks for; full information is not supported."""
+
+    AllContactsFullInfo, AllContactsNoInfo, FirstContactFullInfo, FirstContactNoInfo = range(4)
+
+
 class CollisionDetectorQueryResult:
-    """What `CollisionDetector.inCollision` writes to."""
+    """Pairs of colliding frames, which `CollisionDetector.inCollision` stores."""
 
     def __init__(self) -> None:
         self.collidingFrames: list[tuple[Frame, Frame]] = []
@@ -19,40 +27,92 @@ class CollisionDetectorQueryResult:
         return list(self.collidingFrames)
 
 
+class ProximityData:
+    """What `CollisionDetector.inCollision` computes, and its result in `_collisionData`."""
+
+    def __init__(self) -> None:
+        self._collisionData = self.collision_data = CollisionDetectorQueryResult()
+        self._type = CollisionDetectorQueryType.FirstContactNoInfo
+
+    def setCollisionQueryType(self, qtype: int) -> None:
+        """Set one of the numbers of `CollisionDetectorQueryType`."""
+        self._type = int(qtype)
+
+    def getCollisionQueryType(self) -> int:
+        """Return one of the numbers of `CollisionDetectorQueryType`."""
+        return self._type
+
+
+class CollisionStrategy(PointerMethods):
+    """An algorithm for collisions; `ProximityStrategyFactory` creates it."""
+
+
+class ProximityStrategyFactory:
+    """Creates algorithms for collisions. There is one, which all names of RobWork refer to."""
+
+    @staticmethod
+    def getCollisionStrategyIDs() -> list[str]:
+        """Return the names of the algorithms."""
+        return ["RW"]
+
+    @staticmethod
+    def makeDefaultCollisionStrategy() -> CollisionStrategy:
+        """Return the algorithm."""
+        return CollisionStrategy()
+
+    @staticmethod
+    def makeCollisionStrategy(id: str) -> CollisionStrategy | None:
+        """Return the algorithm for one of RobWork's names, such as "PQP"; None for others."""
+        return CollisionStrategy() if id in ("RW", "PQP", "FCL", "Yaobi", "Bullet") else None
+
+
 class CollisionDetector(PointerMethods):
     """Checks the frames of a workcell for collisions."""
 
-    def __init__(self, workcell: WorkCell, strategy: object = None) -> None:
+    def __init__(self, workcell: WorkCell, strategy: CollisionStrategy | None = None) -> None:
         """Check all frames with shapes, except pairs of the cell's CollisionSetup.
 
         Args:
             workcell: the workcell.
-            strategy: ignored; there is one algorithm.
+            strategy: the algorithm, of which there is one.
         """
         if not isinstance(workcell, WorkCell):
             raise ArgumentError(f"CollisionDetector: expected a WorkCell, got {shown(workcell)}")
-        del strategy
         self._structure = workcell.getStateStructure()
+        self._strategy = strategy or CollisionStrategy()
 
-    def inCollision(
-        self,
-        state: State,
-        result: CollisionDetectorQueryResult | None = None,
-        stopAtFirst: bool = False,
-    ) -> bool:
+    @staticmethod
+    def make(workcell: WorkCell, strategy: CollisionStrategy | None = None) -> CollisionDetector:
+        """Create a detector."""
+        return CollisionDetector(workcell, strategy)
+
+    def getCollisionStrategy(self) -> CollisionStrategy:
+        """Return the algorithm."""
+        return self._strategy
+
+    def inCollision(self, state: State, result: Any = None, stopAtFirst: bool = False) -> bool:
         """Return whether frames collide in a state.
 
         Args:
             state: the state.
-            result: where pairs of colliding frames are stored, if it is passed.
-            stopAtFirst: whether one pair is enough.
+            result: where pairs of colliding frames are stored, if it is passed: a
+                `CollisionDetectorQueryResult`, a `ProximityData`, or a `FramePairVector`.
+            stopAtFirst: whether one pair is enough; a `ProximityData` has its own setting.
         """
         cell, value = self._structure.cell, self._structure.checked(state)
         if result is None:
             return bool(cell.in_collision(value))
+        if isinstance(result, ProximityData):
+            stopAtFirst = result.getCollisionQueryType() >= 2
+            result = result.collision_data
         pairs = cell.collisions(value)
         names = pairs[:1] if stopAtFirst else pairs
-        result.collidingFrames = [
-            (self._structure.frame(first), self._structure.frame(second)) for first, second in names
-        ]
+        frames = [(self._structure.frame(a), self._structure.frame(b)) for a, b in names]
+        if isinstance(result, CollisionDetectorQueryResult):
+            result.collidingFrames = frames
+        elif isinstance(result, list):
+            result[:] = frames
+        else:
+            expected = "a CollisionDetectorQueryResult, a ProximityData or a FramePairVector"
+            raise ArgumentError(f"result: expected {expected}, got {shown(result)}")
         return bool(pairs)

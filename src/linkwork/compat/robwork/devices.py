@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compat.robwork.frames import Frame, PropertyMap, as_matrix
+from linkwork.compat.robwork.frames import Frame, as_matrix
 from linkwork.compat.robwork.joints import Joint, QBox
+from linkwork.compat.robwork.properties import PropertyMap
 from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
 from linkwork.compat.robwork.transforms import Jacobian, Transform3D
 from linkwork.compat.robwork.vectors import Q, as_floats
@@ -57,6 +58,7 @@ class Device(PointerMethods, Stateless):
     ) -> None:
         self.structure, self.spec = structure, spec
         self.others = others  # devices that this one consists of
+        self._properties = PropertyMap()
         self._cached: tuple[Any, BoundDevice] | None = None  # and the cell it was bound to
         self.bound()  # raises if it is not a valid device of the cell
 
@@ -93,8 +95,8 @@ class Device(PointerMethods, Stateless):
         return self.bound().nq
 
     def getPropertyMap(self) -> PropertyMap:
-        """Return an empty map: only frames have properties here."""
-        return PropertyMap()
+        """Return the properties that were set; those of devices in files are not read."""
+        return self._properties
 
     # Values in a state.
 
@@ -232,6 +234,81 @@ class JointDevice(Device):
         names = tuple(part.name for part in parts)
         spec = specs.JointDevice(name, first, last, names)
         super().__init__(structure, spec)
+
+
+class ParallelLeg(PointerMethods):
+    """A chain of frames whose joints are active and passive ones, in the order of q."""
+
+    def __init__(self, frames: Sequence[Frame | None]) -> None:
+        """Create a leg from its frames, each the parent of the next."""
+        self._frames = [frame for frame in frames if frame]
+
+    def _device(self, state: State) -> JointDevice:
+        first, last = self._frames[0], self._frames[-1]
+        return JointDevice("leg", first, last, self._joints(), state)
+
+    def _joints(self) -> list[Joint]:
+        return [frame for frame in self._frames if isinstance(frame, Joint)]
+
+    def getKinematicChain(self) -> list[Frame]:
+        """Return its frames."""
+        return list(self._frames)
+
+    def getBase(self) -> Frame:
+        """Return its first frame."""
+        return self._frames[0]
+
+    def getEnd(self) -> Frame:
+        """Return its last frame."""
+        return self._frames[-1]
+
+    def getActuatedJoints(self) -> list[Joint]:
+        """Return its active joints."""
+        return [joint for joint in self._joints() if joint.isActive()]
+
+    def getUnactuatedJoints(self) -> list[Joint]:
+        """Return its passive joints."""
+        return [joint for joint in self._joints() if not joint.isActive()]
+
+    def nrOfActiveJoints(self) -> int:
+        """Return the number of active joints."""
+        return len(self.getActuatedJoints())
+
+    def nrOfPassiveJoints(self) -> int:
+        """Return the number of passive joints."""
+        return len(self.getUnactuatedJoints())
+
+    def nrOfJoints(self) -> int:
+        """Return the number of joints."""
+        return len(self._joints())
+
+    def getJointDOFs(self) -> int:
+        """Return the number of coordinates of all joints."""
+        return sum(joint.getDOF() for joint in self._joints())
+
+    def getQ(self, state: State) -> Q:
+        """Return the positions of all joints."""
+        return self._device(state).getQ(state)
+
+    def setQ(self, q: Q, state: State) -> None:
+        """Set the positions of all joints in a state."""
+        self._device(state).setQ(q, state)
+
+    def baseTend(self, state: State) -> Transform3D:
+        """Pose of its last frame in its first."""
+        return self._device(state).baseTend(state)
+
+    def baseTframe(self, frame: Frame, state: State) -> Transform3D:
+        """Pose of any frame in its first one."""
+        return self._device(state).baseTframe(frame, state)
+
+    def baseJend(self, state: State) -> Jacobian:
+        """Jacobian of its last frame."""
+        return self._device(state).baseJend(state)
+
+    def baseJframe(self, frame: Frame, state: State) -> Jacobian:
+        """Jacobian of any frame."""
+        return self._device(state).baseJframe(frame, state)
 
 
 class SerialDevice(JointDevice):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.compat.robwork.properties import PropertyMap
 from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
 from linkwork.compat.robwork.transforms import Transform3D
-from linkwork.errors import ArgumentError, model_error, name_not_found, shown
+from linkwork.errors import ArgumentError, model_error, shown
 from linkwork.model.pose import as_pose
 from linkwork.workcell.parts import CellFrame
 
@@ -29,42 +30,8 @@ def as_matrix(transform: Any, name: str = "transform") -> Array:
 def write_result(value: Transform3D, result: Transform3D | None) -> Transform3D:
     """Return a value, and also write it to an output argument as C++ does."""
     if result is not None:
-        result.e()[...] = value.asNumpy()
+        result.e()[...] = np.asarray(value)
     return value
-
-
-class PropertyMap(dict[str, str]):
-    """Properties, which are strings here, by name."""
-
-    def has(self, identifier: str) -> bool:
-        """Whether there is a property with this name."""
-        return identifier in self
-
-    def getString(self, identifier: str, *default: Any) -> Any:
-        """Return a property; without a default, a missing one raises."""
-        if identifier not in self and not default:
-            raise name_not_found("property", identifier, self)
-        return self.get(identifier, *default)
-
-    def getDouble(self, identifier: str, *default: Any) -> Any:
-        """Return a property as a float."""
-        return self._number(identifier, float, default)
-
-    getFloat = getDouble
-
-    def getInt(self, identifier: str, *default: Any) -> Any:
-        """Return a property as an integer."""
-        return self._number(identifier, int, default)
-
-    def _number(self, identifier: str, kind: type, default: tuple[Any, ...]) -> Any:
-        if identifier not in self and default:
-            return default[0]
-        string = self.getString(identifier)
-        try:
-            return kind(string)
-        except ValueError:
-            message = f"property {identifier!r}: expected a number of type {kind.__name__}"
-            raise ArgumentError(f"{message}, got {shown(string)}") from None
 
 
 class Frame(PointerMethods):
@@ -149,8 +116,11 @@ class Frame(PointerMethods):
         return sum(part.size for part in self.parts if part.motion)
 
     def getPropertyMap(self) -> PropertyMap:
-        """Return a copy of its properties in the file, by name."""
-        return PropertyMap(self.part.properties)
+        """Return its properties by name; values that are set become strings of the frame."""
+        return PropertyMap(self.part.properties, self._set_properties)
+
+    def _set_properties(self, properties: PropertyMap) -> None:
+        self._change(properties=tuple((name, str(value)) for name, value in properties.items()))
 
     # Poses.
 

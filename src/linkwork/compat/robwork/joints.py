@@ -196,7 +196,12 @@ class Joint(Frame):
         for part, theta in reversed(list(zip(*self._coordinates(state), strict=True))):
             columns = np.hstack([to_tcp @ _subspace(part, theta), columns])
             to_tcp = to_tcp @ spatial.motion_transform(se3.inverse(_pose(part, theta)))
-        jacobian.e()[row : row + 6, col : col + columns.shape[1]] += columns
+        block = jacobian.e()[row : row + 6, col : col + columns.shape[1]]
+        if block.shape != columns.shape:
+            size, count = (jacobian.size1(), jacobian.size2()), columns.shape[1]
+            message = f"getJacobian: 6 rows from {row} and {count} columns from {col}"
+            raise ShapeError(f"{message} exceed a Jacobian of shape {size}")
+        block += columns
 
     # Values in a state.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from linkwork.compat.robwork.kinematics import Kinematics
+from linkwork.compat.robwork.metrics import METRICS
 from linkwork.compat.robwork.rotations import (
     EAA,
     RPY,
@@ -13,6 +15,7 @@ from linkwork.compat.robwork.rotations import (
     Rotation2D,
     Rotation3D,
 )
+from linkwork.compat.robwork.structure import State
 from linkwork.compat.robwork.transforms import Pose6D, Transform3D
 from linkwork.compat.robwork.vectors import Vector2D, Vector3D, VelocityScrew6D, Wrench6D
 from linkwork.compat.robwork.workcell import Models, WorkCellLoaderFactory
@@ -30,13 +33,13 @@ InertiaMatrixd, InertiaMatrixf = InertiaMatrix, InertiaMatrix.FLOAT
 Transform3Dd, Transform3Df = Transform3D, Transform3D.FLOAT
 Pose6Dd, Pose6Df = Pose6D, Pose6D.FLOAT
 
-FUNCTIONS: dict[str, Any] = {
+FUNCTIONS: dict[str, Any] = METRICS | {
     f"{kind.__name__}_{name}": getattr(kind, name)
     for kind in (Kinematics, Models, WorkCellLoaderFactory)
     for name, member in vars(kind).items()
     if isinstance(member, staticmethod)
 }
-"""`Kinematics_frameTframe` and so on, as SWIG names static functions."""
+"""Metrics, and `Kinematics_frameTframe` and so on, as SWIG names static functions."""
 
 
 def ownedPtr(value: Any) -> Any:
@@ -45,7 +48,10 @@ def ownedPtr(value: Any) -> Any:
 
 
 class StdVector(list[Any]):
-    """A list with the methods of a C++ vector."""
+    """A list with the methods of a C++ vector: `FrameVector(8)` has eight empty entries."""
+
+    def __init__(self, values: int | Iterable[Any] = (), value: Any = None) -> None:
+        super().__init__([value] * values if isinstance(values, int) else values)
 
     def push_back(self, value: Any) -> None:
         """Append a value."""
@@ -58,6 +64,18 @@ class StdVector(list[Any]):
     def empty(self) -> bool:
         """Whether there are no values."""
         return not self
+
+    def elem(self, idx: int) -> Any:
+        """Return a value."""
+        return self[idx]
+
+    def front(self) -> Any:
+        """Return the first value."""
+        return self[0]
+
+    def back(self) -> Any:
+        """Return the last value."""
+        return self[-1]
 
 
 class Transform3DdVector(StdVector):
@@ -74,3 +92,46 @@ class StateVector(StdVector):
 
 class FrameVector(StdVector):
     """A list of frames."""
+
+
+class FramePairVector(StdVector):
+    """A list of pairs of frames, which `CollisionDetector.inCollision` fills."""
+
+
+class ParallelLegs(StdVector):
+    """A list of legs."""
+
+
+class PathQ(QVector):
+    """A path: a list of configurations."""
+
+
+class PathState(StateVector):
+    """A path: a list of states."""
+
+
+class TimedState:
+    """A state at a time."""
+
+    def __init__(self, time: float, value: State) -> None:
+        self._time, self._value = float(time), value
+
+    def getTime(self) -> float:
+        """Return the time [s]."""
+        return self._time
+
+    def setTime(self, time: float) -> None:
+        """Set the time [s]."""
+        self._time = float(time)
+
+    def getValue(self) -> State:
+        """Return the state."""
+        return self._value
+
+
+class TimedStateVector(StdVector):
+    """A list of states at times."""
+
+
+class PathTimedState(TimedStateVector):
+    """A path: a list of states at times."""

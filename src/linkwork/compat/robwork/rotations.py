@@ -59,7 +59,7 @@ class Rotation2D(MathValue):
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Rotation2D):
-            return self.around(self._a @ other.asNumpy())
+            return self.around(self._a @ np.asarray(other))
         return self.alike(Vector2D)(self._a @ as_floats(other, "product with a rotation", (2,)))
 
 
@@ -117,11 +117,11 @@ class Rotation3D(MathValue):
         from linkwork.compat.robwork.transforms import Jacobian
 
         if isinstance(other, (Rotation3D, InertiaMatrix)):
-            return other.around(self._a @ other.asNumpy())
+            return other.around(self._a @ np.asarray(other))
         if isinstance(other, (VelocityScrew6D, Wrench6D)):  # to other axes, at the same point
-            return other.around((self._a @ other.asNumpy().reshape(2, 3, 1)).reshape(6))
+            return other.around((self._a @ np.asarray(other).reshape(2, 3, 1)).reshape(6))
         if isinstance(other, Jacobian):
-            blocks = other.asNumpy().reshape(-1, 3, other.size2())
+            blocks = np.asarray(other).reshape(-1, 3, other.size2())
             return Jacobian((self._a @ blocks).reshape(-1, other.size2()))
         product = self._a @ as_floats(other, "product with a rotation", (3,))
         return self.alike(EAA if isinstance(other, EAA) else Vector3D).around(product)
@@ -173,7 +173,7 @@ class InertiaMatrix(MathValue):
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Rotation3D):
-            return self.around(self._a @ other.asNumpy())
+            return self.around(self._a @ np.asarray(other))
         return self.alike(Vector3D)(self._a @ as_floats(other, "product with an inertia", (3,)))
 
 
@@ -193,7 +193,7 @@ class RPY(MathValue):
 
     def toRotation3D(self) -> Rotation3D:
         """Return the rotation."""
-        return self.alike(Rotation3D).around(so3.from_rpy(self.asNumpy()[::-1]))
+        return self.alike(Rotation3D).around(so3.from_rpy(np.asarray(self)[::-1]))
 
 
 @with_single_precision
@@ -228,7 +228,7 @@ class EAA(Vector3D):
 
     def toRotation3D(self) -> Rotation3D:
         """Return the rotation."""
-        return self.alike(Rotation3D).around(so3.about(self.axis().asNumpy(), self.angle()))
+        return self.alike(Rotation3D).around(so3.about(np.asarray(self.axis()), self.angle()))
 
     def __mul__(self, other: Any) -> Any:
         """Compose with another rotation, applied first; a number scales the angle."""
@@ -255,7 +255,7 @@ def _between(v1: Array, v2: Array) -> Array:
     if cosine > 0:
         return np.zeros(3)
     other = np.eye(3)[np.abs(a).argmin()]
-    return cross(Vector3D(a), Vector3D(other)).normalize().asNumpy() * np.pi
+    return np.asarray(cross(Vector3D(a), Vector3D(other)).normalize()) * np.pi
 
 
 @with_single_precision
@@ -310,7 +310,7 @@ class Quaternion(Vector):
 
     def __mul__(self, other: Any) -> Self:
         if isinstance(other, Quaternion):
-            product = quat.multiply(np.roll(self._a, 1), np.roll(other.asNumpy(), 1))
+            product = quat.multiply(np.roll(self._a, 1), np.roll(np.asarray(other), 1))
             return self.around(np.roll(product, -1))
         return super().__mul__(other)
 
@@ -318,13 +318,13 @@ class Quaternion(Vector):
 def _is_rotation(value: Any, kind: type[MathValue]) -> bool:
     """Whether a value is a matrix, or a rotation of another kind."""
     other = isinstance(value, (RPY, EAA, Quaternion)) and not isinstance(value, kind)
-    return other or np.ndim(as_floats(value, kind.__name__)) == 2
+    return other or as_floats(value, kind.__name__).shape[1:] not in ((), (1,))
 
 
 def as_rotation(value: Any) -> Array:
     """Convert any of the rotations here, or a (3, 3) matrix, to a matrix."""
     if isinstance(value, (RPY, EAA, Quaternion)):
-        return value.toRotation3D().asNumpy()
+        return np.asarray(value.toRotation3D())
     matrix = as_floats(value, "rotation")
     if matrix.shape != (3, 3):
         raise ArgumentError(f"rotation: expected a (3, 3) matrix, got {shown(value)}")

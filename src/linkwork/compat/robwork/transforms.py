@@ -92,15 +92,15 @@ class Transform3D(MathValue):
 
     def inverse(self) -> Self:
         """Return the pose of frame a in frame b."""
-        return self.around(se3.inverse(self.asNumpy()))
+        return self.around(se3.inverse(np.asarray(self)))
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Transform3D):
-            return self.around(self._a @ other.asNumpy())
+            return self.around(self._a @ np.asarray(other))
         if isinstance(other, VelocityScrew6D):  # to the axes and the origin of frame a
-            return other.around(motion.transform_motion(self.asNumpy(), other.asNumpy()))
+            return other.around(motion.transform_motion(np.asarray(self), np.asarray(other)))
         if isinstance(other, Wrench6D):  # the same; RobWork transforms it like a velocity
-            return other.around(motion.transform_force(self.asNumpy(), other.asNumpy()))
+            return other.around(motion.transform_force(np.asarray(self), np.asarray(other)))
         point = as_floats(other, "product with a transform", (3,))
         return self.alike(Vector3D).around(self._a[:3, :3] @ point + self._a[:3, 3])
 
@@ -138,9 +138,9 @@ class Pose6D(MathValue):
 def inverse(value: T) -> T:
     """Return the inverse of a pose, rotation, quaternion or inertia matrix."""
     if isinstance(value, Quaternion):
-        return value.around(value.asNumpy() * [-1, -1, -1, 1] / value.getLength() ** 2)
+        return value.around(np.asarray(value) * [-1, -1, -1, 1] / value.getLength() ** 2)
     if isinstance(value, InertiaMatrix):
-        return value.around(np.linalg.inv(value.asNumpy()))
+        return value.around(np.linalg.inv(np.asarray(value)))
     if isinstance(value, (Transform3D, Rotation3D, Rotation2D)):
         return value.inverse()
     raise ArgumentError(f"inverse: expected a Transform3D or a Rotation3D, got {shown(value)}")
@@ -154,12 +154,12 @@ class Jacobian(MathValue):
     def __init__(self, *args: Any) -> None:
         """Accept a matrix, its size, or a pose, rotation or position that transforms velocities."""
         if len(args) == 1 and isinstance(args[0], Transform3D):
-            super().__init__(motion.motion_transform(args[0].asNumpy()))
+            super().__init__(motion.motion_transform(np.asarray(args[0])))
         elif len(args) == 1 and isinstance(args[0], Rotation3D):
-            super().__init__(np.kron(np.eye(2), args[0].asNumpy()))
+            super().__init__(np.kron(np.eye(2), np.asarray(args[0])))
         elif len(args) == 1 and isinstance(args[0], Vector3D) and not isinstance(args[0], EAA):
             matrix = np.eye(6)
-            matrix[:3, 3:] = so3.wedge(args[0].asNumpy())
+            matrix[:3, 3:] = so3.wedge(np.asarray(args[0]))
             super().__init__(matrix)
         elif args and all(isinstance(size, (int, np.integer)) for size in args):
             super().__init__(np.zeros((6, *args)[-2:]))

@@ -35,7 +35,7 @@ class Math:
     def eaaToQuaternion(eaa: EAA) -> Quaternion:
         """Quaternion of a rotation vector; qw is negative if the angle is larger than pi."""
         half = eaa.angle() / 2
-        vector = eaa.axis().asNumpy() * math.sin(half)
+        vector = np.asarray(eaa.axis()) * math.sin(half)
         return eaa.alike(Quaternion)(*vector, math.cos(half))
 
     @staticmethod
@@ -52,7 +52,7 @@ class Math:
     def clamp(val: Any, min: Any, max: Any) -> Any:
         """Clip a number, or the elements of a vector, to the range from min to max."""
         if isinstance(val, MathValue):
-            return val.around(np.clip(val.asNumpy(), min, max))
+            return val.around(np.clip(np.asarray(val), min, max))
         return float(np.clip(val, min, max))
 
     @staticmethod
@@ -108,7 +108,7 @@ class Math:
     @staticmethod
     def ranQuaternion() -> Quaternion:
         """Draw a rotation uniformly."""
-        return Quaternion(Math.ranDir(4).asNumpy())
+        return Quaternion(Math.ranDir(4))
 
     @staticmethod
     def ranRotation3D() -> Rotation3D:
@@ -118,12 +118,12 @@ class Math:
     @staticmethod
     def ranTransform3D(translationLength: float = 1.0) -> Transform3D:
         """Draw a rotation uniformly, and a position in a random direction at this distance."""
-        return Transform3D(Math.ranDir(3, translationLength).asNumpy(), Math.ranRotation3D())
+        return Transform3D(np.asarray(Math.ranDir(3, translationLength)), Math.ranRotation3D())
 
     @staticmethod
     def toStdVector(tmp: MathValue, *sizes: int) -> list[float]:
         """Return the elements of the first rows and columns, row by row."""
-        return tmp.asNumpy()[tuple(map(slice, sizes))].ravel().tolist()
+        return np.asarray(tmp)[tuple(map(slice, sizes))].ravel().tolist()
 
     @staticmethod
     def fromStdVectorToMat(data: Sequence[float], tmp: MathValue, size1: int, size2: int) -> None:
@@ -159,3 +159,69 @@ class LinearAlgebra:
         """Eigenvectors of a symmetric matrix as columns, and eigenvalues from small to large."""
         values, vectors = np.linalg.eigh(as_floats(Am1, "eigenDecompositionSymmetric"))
         return vectors, values
+
+
+class Statistics:
+    """Mean, variance, median and extreme values of numbers; mean and variance of angles."""
+
+    def __init__(self, data: Sequence[float] = ()) -> None:
+        self._data = as_floats(data, "data", (len(data),)).tolist()
+
+    def add(self, v: float) -> None:
+        """Add a value."""
+        self._data.append(float(v))
+
+    def clear(self) -> None:
+        """Remove all values."""
+        self._data.clear()
+
+    def _values(self, least: int = 1) -> Array:
+        if len(self._data) < least:
+            raise ArgumentError(f"expected {least} or more values, got {len(self._data)}")
+        return np.array(self._data)
+
+    def mean(self) -> float:
+        """Return the mean."""
+        return float(np.mean(self._values()))
+
+    def median(self) -> float:
+        """Return the median; of an even number of values, the mean of the two in the middle."""
+        return float(np.median(self._values()))
+
+    def variance(self) -> float:
+        """Return the sum of squared differences from the mean, divided by n - 1."""
+        return float(np.var(self._values(2), ddof=1))
+
+    def meanAndVariance(self) -> tuple[float, float]:
+        """Return mean and variance."""
+        return self.mean(), self.variance()
+
+    def minValue(self) -> float:
+        """Return the smallest value."""
+        return float(np.min(self._values()))
+
+    def maxValue(self) -> float:
+        """Return the largest value."""
+        return float(np.max(self._values()))
+
+    def minAndMaxValue(self) -> tuple[float, float]:
+        """Return the smallest and the largest value."""
+        return self.minValue(), self.maxValue()
+
+    def angularMean(self) -> float:
+        """Return the direction of the sum of unit vectors at the angles [rad]."""
+        angles = self._values()
+        return float(np.arctan2(np.sin(angles).sum(), np.cos(angles).sum()))
+
+    def angularVariance(self) -> float:
+        """Return the variance of angles, whose differences from the mean are at most pi."""
+        angles = self._values(2) - self.angularMean()
+        differences = np.arctan2(np.sin(angles), np.cos(angles))
+        return float(np.square(differences).sum() / (len(angles) - 1))
+
+    def angularMeanAndVariance(self) -> tuple[float, float]:
+        """Return mean and variance of angles."""
+        return self.angularMean(), self.angularVariance()
+
+
+Statistics_f = Statistics  # which computes in double precision

@@ -31,11 +31,12 @@ V = TypeVar("V", bound="Vector")
 
 def as_floats(value: object, name: str, shape: tuple[int, ...] | None = None) -> Array:
     """Convert a value of RobWork's types, a list or an array to an array of floats."""
-    raw = value.asNumpy() if isinstance(value, MathValue) else value
     try:
-        array = np.array(raw, dtype=np.float64)
+        array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name}: expected numbers, got {shown(value)}") from None
+    if array.ndim == 2 and shape == array.shape[:1] and array.shape[1] == 1:
+        return array[:, 0]  # a column, as `asNumpy` returns
     if shape is not None and array.shape != shape:
         raise ShapeError(f"{name}: expected shape {shape}, got {array.shape}")
     return array
@@ -91,8 +92,8 @@ class MathValue:
         return self._a.view(EigenArray)
 
     def asNumpy(self) -> Array:
-        """Return a copy of the elements, as an array."""
-        return self._a.copy()
+        """Return a copy of the elements as an array; a vector is a column (n, 1), as in RobWork."""
+        return (self._a if self._a.ndim == 2 else self._a[:, None]).copy()
 
     def size(self) -> int:
         """Return the number of elements."""
@@ -137,7 +138,7 @@ class MathValue:
 
     def equal(self, other: MathValue, precision: float = 2.3e-16) -> bool:
         """Whether all elements differ by at most a precision."""
-        return bool((np.abs(self._a - other.asNumpy()) <= precision).all())
+        return bool((np.abs(self._a - np.asarray(other)) <= precision).all())
 
     def __repr__(self) -> str:
         *opening, closing = self.BRACKETS
@@ -165,7 +166,7 @@ def castToFloat(value: MathValue) -> Any:
     """Convert a value to single precision."""
     if not hasattr(value, "FLOAT"):
         raise ArgumentError(f"castToFloat: {type(value).__name__} has no single precision")
-    return value.FLOAT.around(value.asNumpy())
+    return value.FLOAT.around(np.asarray(value))
 
 
 class Vector(MathValue):
@@ -348,7 +349,7 @@ def _configuration(arguments: tuple[Any, ...]) -> Array:
     is_count = isinstance(first, (int, np.integer)) and not isinstance(first, bool)
     if len(arguments) == 1 and not is_count:
         array = as_floats(first, "Q")
-        if array.ndim > 1:
+        if array.ndim > 1 and array.shape[1:] != (1,):
             raise ShapeError(f"Q: expected a list of numbers, got shape {array.shape}")
         return array.reshape(-1)
     if is_count and first < 0:

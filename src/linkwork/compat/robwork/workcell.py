@@ -21,8 +21,9 @@ from linkwork.compat.robwork.devices import (
     TreeDevice,
     device_of,
 )
-from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, PropertyMap
+from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame
 from linkwork.compat.robwork.joints import Joint
+from linkwork.compat.robwork.properties import PropertyMap
 from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
 from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
@@ -69,6 +70,7 @@ class WorkCell(PointerMethods):
             raise ArgumentError(f"WorkCell: expected a name, got {shown(name)}")
         self._structure = name
         self._filename = filename
+        self._properties = PropertyMap()
         self._devices = [device_of(name, spec) for spec in name.cell.devices]
 
     @property
@@ -93,8 +95,8 @@ class WorkCell(PointerMethods):
         return f"{Path(self._filename).parent}/" if self._filename else ""
 
     def getPropertyMap(self) -> PropertyMap:
-        """Return an empty map: only frames have properties here."""
-        return PropertyMap()
+        """Return the properties that were set; those of workcells in files are not read."""
+        return self._properties
 
     def getStateStructure(self) -> StateStructure:
         """Return the structure of its frames."""
