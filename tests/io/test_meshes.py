@@ -174,15 +174,105 @@ def test_absolute_path_inside_a_given_folder_is_found(package: Path):
     assert mesh_of(file, package_dirs=[package.parent]).path == str(secret)
 
 
-def test_symbolic_link_inside_the_package_is_followed(package: Path):
-    """A robot file cannot create symbolic links, so they are intentional."""
-    link = package / "meshes" / "linked.stl"
+def link(path: Path, target: Path) -> Path:
+    """A symbolic link."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        link.symlink_to(package.parent / "secret.stl")
+        path.symlink_to(target)
     except OSError:
         pytest.skip("no symbolic links here")
+    return path
 
-    assert mesh_of(written(package / "urdf", "../meshes/linked.stl")).path == str(link)
+
+def test_symbolic_link_out_of_the_package_is_rejected(package: Path):
+    """An archive or a repository can contain links; the caller can allow their targets."""
+    secret = package.parent / "secret.stl"
+    linked = link(package / "meshes" / "linked.stl", secret)
+    file = written(package / "urdf", "../meshes/linked.stl")
+
+    assert mesh_of(file).path is None
+    assert mesh_of(file).searched == (f"{linked} (rejected: outside {package})",)
+    assert mesh_of(file, package_dirs=[package.parent]).path == str(linked)
+
+
+def test_symbolic_link_inside_of_the_package_is_followed(package: Path):
+    linked = link(package / "urdf" / "linked.stl", package / "meshes" / "arm.stl")
+
+    assert mesh_of(written(package / "urdf", "linked.stl")).path == str(linked)
+
+
+@pytest.mark.parametrize("name", ["package://{}/meshes/arm.stl", "../meshes/arm.stl"])
+def test_folders_of_links_of_colcon_are_followed(package: Path, tmp_path: Path, name: str):
+    """`colcon build --symlink-install` links every file of a package, its package.xml included."""
+    (package / "package.xml").write_text("<package><name>lamp_description</name></package>")
+    file = written(package / "urdf", name.format(package.name))
+    share = tmp_path / "install" / "share" / package.name
+    for one in ("package.xml", "urdf/lamp.urdf", "meshes/arm.stl"):
+        link(share / one, package / one)
+
+    assert mesh_of(share / "urdf" / file.name).path == str(share / "meshes" / "arm.stl")
+    other = written(tmp_path / "install", f"package://{package.name}/meshes/arm.stl")
+    found = mesh_of(other, package_dirs=[share.parent])
+    assert found.path == str(share / "meshes" / "arm.stl")
+
+
+def test_store_of_links_is_followed(package: Path, tmp_path: Path):
+    """Caches of downloads have folders of links to one folder of files."""
+    store = tmp_path / "blobs"
+    store.mkdir()
+    (store / "1").write_text(with_mesh("meshes/arm.stl"))
+    (store / "2").touch()
+    snapshot = tmp_path / "snapshots"
+    file = link(snapshot / "lamp.urdf", store / "1")
+    mesh = link(snapshot / "meshes" / "arm.stl", store / "2")
+
+    assert mesh_of(file).path == str(mesh)
+
+
+@pytest.mark.parametrize("manifest", ["package.xml", "model.config"])
+def test_package_next_to_that_of_the_file_needs_a_manifest(package: Path, manifest: str):
+    file = written(package / "urdf", "package://parts/arm.stl")
+    (package.parent / "parts").mkdir()
+    mesh = package.parent / "parts" / "arm.stl"
+    mesh.touch()
+
+    assert mesh_of(file).path is None
+    assert any(f"{mesh} (rejected" in one for one in mesh_of(file).searched)
+    (package.parent / "parts" / manifest).touch()
+    assert mesh_of(file).path == str(mesh)
+
+
+@pytest.mark.parametrize("has_manifest", [True, False])
+def test_link_in_a_package_folder_is_followed_if_it_is_a_package(package: Path, has_manifest: bool):
+    """In workspaces, packages are often links."""
+    linked = link(package.parent / "src" / "lamp", package)
+    if has_manifest:
+        (package / "package.xml").touch()
+    file = written(linked.parent, "package://lamp/meshes/arm.stl")
+
+    mesh = mesh_of(file, package_dirs=[linked.parent])
+
+    assert (mesh.path is not None) == has_manifest
+
+
+@pytest.mark.parametrize("folder", ["/", "/a", "/a/b", "/a/urdf", "/a/b/urdf"])
+@pytest.mark.parametrize("scheme", ["package", "model"])
+@pytest.mark.parametrize("name", ["etc/passwd", "a/secret", "b/secret"])
+def test_no_package_is_above_that_of_the_file(monkeypatch, folder: str, scheme: str, name: str):
+    """All files exist here, none of them is a manifest, and none is a link."""
+    monkeypatch.setattr("linkwork.io.meshes.isfile", lambda _: True)
+    monkeypatch.setattr("linkwork.io.meshes.lexists", lambda _: True)
+    package = {"/a/b/urdf": "/a/b"}.get(folder, folder)
+
+    path = MeshFinder(f"{folder}/r.urdf", environment={}).find(f"{scheme}://{name}").path
+
+    assert path is None or (path.startswith(f"{package}/") and package != "/")
+
+
+def test_pipe_in_the_place_of_a_manifest_is_not_opened(package: Path):
+    os.mkfifo(package / "package.xml")
+
+    assert mesh_of(written(package / "urdf", "package://lamp/arm.stl")).path is None
 
 
 def test_parent_of_a_symbolic_link_is_resolved_by_name(package: Path):

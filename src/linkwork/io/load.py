@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import Finding, ParseError, Severity, shown, warn_of
+from linkwork.io.folders import Folders, as_folders
 from linkwork.io.loops import Loops, with_loops
-from linkwork.io.meshes import Folders, as_folders
 from linkwork.io.mjcf.reader import is_mjcf, read_mjcf
 from linkwork.io.named_robots import NamedFile, named_robot
 from linkwork.io.sdf.reader import is_sdf, read_sdf

@@ -1,40 +1,42 @@
 """Search for the mesh files of a robot. A model works without them.
 
-    package://NAME/PATH, model://NAME/PATH   in the package folders, and in a folder NAME that
-                                             contains the file; else in a package whose
-                                             package.xml has this name
+    package://NAME/PATH, model://NAME/PATH   in a package NAME: the package of the file, a package
+                                             that contains it or is next to it, or one in the
+                                             package folders; by the name of the folder, or else by
+                                             the name in package.xml
     file:///PATH                             at that absolute path
     PATH                                     relative to the folder of the file
 
-A mesh must be inside an allowed root: the package that it names, the folder of the robot's file or
-the package that contains it, a package folder, or an allowed folder of a workcell. Package folders
-are those of the caller and of ROS_PACKAGE_PATH, GAZEBO_MODEL_PATH, GZ_SIM_RESOURCE_PATH,
-AMENT_PREFIX_PATH and similar variables. Meshes are not opened; only their existence is checked.
+A mesh must be in the package that it names; without a name, in the package of the file or in a
+package folder (`folders` has the rules). Package folders are those of the caller and of
+ROS_PACKAGE_PATH, GAZEBO_MODEL_PATH, GZ_SIM_RESOURCE_PATH, AMENT_PREFIX_PATH and similar variables.
+A package that is next to that of the file, or is a symbolic link in a package folder, needs a
+manifest. Meshes are not opened; only their existence is checked.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from os.path import abspath, basename, dirname, isdir, isfile, join, normpath, realpath
-from typing import TypeAlias
+from os.path import abspath, basename, dirname, isdir, isfile, islink, join, lexists, normpath
 from urllib.parse import unquote
 
 from linkwork.engine.cached_property import cached_property
-from linkwork.errors import ArgumentError
-
-Folders: TypeAlias = Iterable[str | PathLike[str]] | str | PathLike[str] | None
+from linkwork.io.folders import (
+    AllowedFolders,
+    Folders,
+    as_folders,
+    has_manifest,
+    packages_around,
+    with_parents,
+)
 
 _FOLDERS = ("ROS_PACKAGE_PATH", "GAZEBO_MODEL_PATH", "GZ_SIM_RESOURCE_PATH")
 _PREFIXES = ("AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH")
 _PACKAGE_SCHEMES = ("package", "model")
-_LEVELS = 3  # number of folders above the file that are searched for the package
-# Folders of robot files that usually have a sibling folder `meshes`.
-_ROBOT_FOLDERS = ("urdf", "robots", "robot", "xml", "models", "description")
-_PACKAGE_FILES = ("package.xml", "model.config")  # a folder with one of these is a package
 _NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
 _MANIFEST_SIZE = 100_000  # number of characters of a package.xml that are searched for its name
 
@@ -57,7 +59,7 @@ class MeshFinder:
         file: str | PathLike[str] | None,
         package_dirs: Folders = (),
         environment: Mapping[str, str] = os.environ,
-        more_roots: Iterable[str | PathLike[str]] = (),
+        allowed: AllowedFolders | None = None,
     ) -> None:
         """Collect the folders to search.
 
@@ -65,14 +67,15 @@ class MeshFinder:
             file: the robot's file; None if the robot was read from a string.
             package_dirs: folders that contain packages, or are packages.
             environment: environment variables with the search paths of ROS and Gazebo.
-            more_roots: further folders that meshes may be in, without symbolic links.
+            allowed: further folders that meshes may be in.
         """
         self._folder = None if file is None else dirname(abspath(fspath(file)))
         folders = [*as_folders(package_dirs), *_environment_folders(environment)]
         self._package_dirs = tuple(dict.fromkeys(folders))
-        self._file_root = self._folder and package_root(self._folder)
-        self._more_roots = tuple(fspath(root) for root in more_roots)
+        self._roots = AllowedFolders.of(file, folders)
+        self._more = allowed or AllowedFolders()
         self._cache: dict[str, MeshLookup] = {}
+        self._known_packages: dict[str, list[tuple[AllowedFolders, str]]] = {}
 
     def find(self, filename: str) -> MeshLookup:
         """Find a mesh by its name in the robot file."""
@@ -82,14 +85,15 @@ class MeshFinder:
 
     def package(self, name: str) -> str | None:
         """The folder of a package by its name, searched as for `package://NAME`."""
-        return next((folder for folder in self._package_folders(name) if isdir(folder)), None)
+        packages = self._packages(name)
+        return next((one for allowed, one in packages if isdir(one) and one in allowed), None)
 
     def _search(self, filename: str) -> MeshLookup:
         searched: dict[str, None] = {}  # an ordered set
-        for roots, candidate in self._candidates(filename):
+        for allowed, candidate in self._candidates(filename):
             path = normpath(candidate)
-            if "\0" in path or not self._is_allowed(path, roots):
-                outside = ", ".join(dict.fromkeys((*roots, *self._more_roots)))
+            if "\0" in path or not (path in allowed or path in self._more):
+                outside = ", ".join(dict.fromkeys((*allowed.folders, *self._more.folders)))
                 searched[f"{path} {REJECTED} {outside})"] = None
                 continue
             searched[path] = None
@@ -97,68 +101,58 @@ class MeshFinder:
                 return MeshLookup(path, tuple(searched))
         return MeshLookup(None, tuple(searched) or ("(there is no folder to search)",))
 
-    def _is_allowed(self, path: str, roots: Iterable[str]) -> bool:
-        return any(_inside(path, root) for root in roots) or any(
-            _inside(realpath(path), root) for root in self._more_roots
-        )
-
-    def _candidates(self, filename: str) -> list[tuple[Sequence[str], str]]:
-        """(allowed roots, path) of each possible location of a mesh."""
+    def _candidates(self, filename: str) -> list[tuple[AllowedFolders, str]]:
+        """(allowed folders, path) of each possible location of a mesh."""
         scheme, separator, name = filename.partition("://")
-        roots = list(dict.fromkeys(root for root, _ in self._roots()))
         if not separator:
-            return [(roots, join(folder, filename)) for _, folder in self._roots()]
+            folders = [*([self._folder] if self._folder else []), *self._package_dirs]
+            return [(self._roots, join(folder, filename)) for folder in folders]
         if scheme == "file":
             path = "/" + unquote(name.partition("/")[2])  # without the host
-            return [(roots, path)] if roots else []
+            return [(self._roots, path)] if self._roots else []
         package, _, inside = name.lstrip("/").partition("/")  # some files have package:///NAME
         if scheme not in _PACKAGE_SCHEMES:
             return []
-        return [((folder,), join(folder, inside)) for folder in self._package_folders(package)]
+        return [(allowed, join(folder, inside)) for allowed, folder in self._packages(package)]
 
-    def _package_folders(self, package: str) -> list[str]:
-        """The folders where a package may be, whether they exist or not."""
+    def _packages(self, package: str) -> list[tuple[AllowedFolders, str]]:
+        """(allowed folders, folder) of each possible location of a package, existing or not."""
+        if package not in self._known_packages:
+            self._known_packages[package] = self._search_package(package)
+        return self._known_packages[package]
+
+    def _search_package(self, package: str) -> list[tuple[AllowedFolders, str]]:
         if package in ("", ".", "..") or os.sep in package or "\0" in package:
             return []
-        parents = _with_parents(self._folder)
-        folders = [join(folder, package) for folder in self._package_dirs]
-        folders += [folder for folder in self._package_dirs if basename(folder) == package]
-        folders += [folder for folder in parents if basename(folder) == package]
-        folders += [join(folder, package) for folder in parents[:_LEVELS]]
-        if any(map(isdir, folders)) or package not in self._named_packages:
-            return folders
-        return [*folders, self._named_packages[package]]
+        inner, around, root = list(self._package_dirs), list[str](), ""
+        if self._folder:
+            around, parents = packages_around(self._folder), with_parents(self._folder)
+            root = around[0]
+            inner += parents[: 1 + parents.index(root)] if root in parents else []
+        # each folder, and whether it is a package that may be opened
+        folders = {folder: True for folder in inner + around if basename(folder) == package}
+        for folder in (join(parent, package) for parent in inner):
+            folders[folder] = not islink(folder) or has_manifest(folder)
+        for folder in (join(dirname(one), package) for one in around):
+            folders.setdefault(folder, has_manifest(folder) or not lexists(folder))
+        if not any(is_package and isdir(folder) for folder, is_package in folders.items()):
+            folders |= dict.fromkeys(self._named_packages.get(package, ()), True)
+        return [
+            (AllowedFolders([folder]) if is_package and folder != root else self._roots, folder)
+            for folder, is_package in folders.items()
+        ]
 
     @cached_property
-    def _named_packages(self) -> dict[str, str]:
+    def _named_packages(self) -> dict[str, list[str]]:
         """The folders of packages by the name in their package.xml, which is the name in ROS."""
-        folders = [*_with_parents(self._folder), *self._package_dirs]
+        folders = [*(with_parents(self._folder) if self._folder else ()), *self._package_dirs]
         folders += [child for folder in self._package_dirs for child in _subfolders(folder)]
-        packages: dict[str, str] = {}
+        packages: dict[str, list[str]] = {}
         for folder in folders:
             name = _package_name(folder)
             if name:
-                packages.setdefault(name, folder)
+                packages.setdefault(name, []).append(folder)
         return packages
-
-    def _roots(self) -> list[tuple[str, str]]:
-        """(allowed root, folder) for relative paths."""
-        roots = [(self._file_root, self._folder)] if self._file_root and self._folder else []
-        return [*roots, *((folder, folder) for folder in self._package_dirs)]
-
-
-def as_folders(folders: Folders) -> list[str]:
-    """The absolute paths of the argument `package_dirs`: none, one or several."""
-    if folders is None or isinstance(folders, (str, PathLike)):
-        folders = () if folders is None else (folders,)
-    return [_folder(folder) for folder in folders]
-
-
-def _folder(value: object) -> str:
-    path = fspath(value) if isinstance(value, (str, PathLike)) else None
-    if not isinstance(path, str):
-        raise ArgumentError(f"package_dirs: expected paths, got {value!r}")
-    return abspath(path)
 
 
 def _subfolders(folder: str) -> list[str]:
@@ -170,38 +164,15 @@ def _subfolders(folder: str) -> list[str]:
 
 def _package_name(folder: str) -> str | None:
     """The name in the package.xml of a folder; None if there is no such file."""
+    manifest = join(folder, "package.xml")
+    if not isfile(manifest):  # a pipe may be endless
+        return None
     try:
-        with open(join(folder, "package.xml"), encoding="utf-8", errors="replace") as file:
+        with open(manifest, encoding="utf-8", errors="replace") as file:
             name = _NAME.search(file.read(_MANIFEST_SIZE))
     except OSError:
         return None
     return name and name[1]
-
-
-def _inside(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
-
-
-def _with_parents(folder: str | None) -> list[str]:
-    """A folder and its parents, nearest first."""
-    folders: list[str] = []
-    while folder and (not folders or folder != folders[-1]):
-        folders.append(folder)
-        folder = dirname(folder)
-    return folders
-
-
-def package_root(folder: str) -> str:
-    """The package that contains a folder.
-
-    Without a package, the parent of a folder such as `urdf`, which usually has a sibling `meshes`;
-    else the folder itself.
-    """
-    for candidate in _with_parents(folder):
-        if any(isfile(join(candidate, file)) for file in _PACKAGE_FILES):
-            return candidate
-    parent = dirname(folder)
-    return parent if basename(folder) in _ROBOT_FOLDERS and dirname(parent) != parent else folder
 
 
 def _environment_folders(environment: Mapping[str, str]) -> list[str]:

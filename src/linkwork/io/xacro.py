@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
-from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.folders import Folders
+from linkwork.io.meshes import MeshFinder
 from linkwork.io.urdf.reader import OTHERS_ROBOT
 from linkwork.io.xml.parse import parse_xml, without_declaration
 from linkwork.io.xml.source import Source, source_parse_error

@@ -21,7 +21,7 @@ from linkwork.errors import (
     shown,
     warn_of,
 )
-from linkwork.io.meshes import Folders
+from linkwork.io.folders import Folders
 from linkwork.io.named_robots import CELL_FOLDER, bundled_cells
 from linkwork.io.sdf.reader import is_sdf
 from linkwork.io.xml.source import Source, read_source

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from linkwork.errors import Finding, ModelError, SourceLocation
 from linkwork.io.convert import in_workcell_form
-from linkwork.io.meshes import Folders, as_folders
+from linkwork.io.folders import Folders, as_folders
 from linkwork.io.sdf.reader import read_world
 from linkwork.io.sdf.robot import PlacedModel
 from linkwork.io.xml.source import Source

@@ -14,6 +14,7 @@ from tests.support.sdf_files import GOOD
 from tests.support.urdf_files import changed, error_lines, error_message, loaded, notes
 
 import linkwork as lw
+from linkwork.io.folders import AllowedFolders
 from linkwork.io.load import read
 from linkwork.io.xml.source import Source
 
@@ -345,7 +346,15 @@ class TestFiles:
 
     def test_file_outside_of_the_folder_is_not_read(self, tmp_path):
         outside = self.write(tmp_path, "secret.sdf")
-        for uri in ("../secret.sdf", str(outside), f"file://{outside}", "model://../secret.sdf"):
+        (tmp_path / "inner").mkdir()
+        (tmp_path / "inner" / "link.sdf").symlink_to(outside)
+        for uri in (
+            "link.sdf",
+            "../secret.sdf",
+            str(outside),
+            f"file://{outside}",
+            "model://../secret.sdf",
+        ):
             path = self.write(tmp_path / "inner", "robot.sdf", uri)
             assert_facts(error_message(path), ".*robot.sdf:1: .*cannot find")
         loaded(self.write(tmp_path / "inner", "robot.sdf", "../secret.sdf"), package_dirs=tmp_path)
@@ -355,10 +364,10 @@ class TestFiles:
         self.write(tmp_path, "secret.sdf")
         path = self.write(tmp_path / "inner", "robot.sdf", "link.sdf")
         (path.parent / "link.sdf").symlink_to(tmp_path / "secret.sdf")
-        source = Source(str(path), path.read_text(), path, roots=(path.parent,))
+        source = Source(str(path), path.read_text(), path, allowed=AllowedFolders([path.parent]))
         (error,) = read(source).findings
-        assert_facts(str(error), ".*robot.sdf:1: .*outside.*include_dirs")
-        assert read(replace(source, roots=(tmp_path,))).model is not None
+        assert_facts(str(error), ".*robot.sdf:1: .*outside")
+        assert read(replace(source, allowed=AllowedFolders([tmp_path]))).model is not None
 
     def test_cycle_of_files(self, tmp_path):
         self.write(tmp_path, "b.sdf", "a.sdf")

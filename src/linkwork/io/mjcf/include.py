@@ -89,14 +89,14 @@ class _FileReferences:
 
 
 def check_files(source: Source) -> None:
-    """Reject a model that refers to files outside of its `roots`, or needs too much memory.
+    """Reject a model that needs too much memory, or files outside of its `allowed` folders.
 
-    Without `roots`, any file may be read, and errors in XML are left to MuJoCo.
+    Without allowed folders, any file may be read, and errors in XML are left to MuJoCo.
 
     Raises:
         ParseError: there is such a file, or an element exceeds the limits above.
     """
-    if source.roots is None and not _NEEDS_CHECK.search(source.text):
+    if source.allowed is None and not _NEEDS_CHECK.search(source.text):
         return
     references, seen = _FileReferences(), set[Path]()
     pending = {source.path.resolve() if source.path else Path()}
@@ -111,7 +111,7 @@ def check_files(source: Source) -> None:
             _check_sizes(source, root)
             references.add(root, path.parent)
             pending |= set(references.paths(source, references.models)) - seen
-    if source.roots is not None:
+    if source.allowed is not None:
         for _ in references.paths(source, references.others):  # the iteration checks each path
             pass
 
@@ -127,7 +127,7 @@ def _parse(source: Source, path: Path) -> Element | None:
             text = path.read_bytes().decode("utf-8-sig")
         return parse_xml(Source(source.name, _DECLARATION.sub("", text, count=1), path)).root
     except (OSError, UnicodeDecodeError, ParseError) as error:
-        if source.roots is None:
+        if source.allowed is None:
             return None
         if isinstance(error, ParseError):
             raise
@@ -170,7 +170,7 @@ def _count(element: Element, name: str = "count") -> int:
 
 
 def _check_allowed(source: Source, path: Path) -> None:
-    if source.roots is None or any(path.is_relative_to(root) for root in source.roots):
+    if source.allowed is None or path in source.allowed:
         return
     message = f"{shown_path(path)} is outside of the allowed folders"
     raise source_parse_error(source.name, f"{message}; pass include_dirs to allow others")

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from linkwork.errors import Finding, ModelError, ParseError, SourceLocation
-from linkwork.io.meshes import Folders
+from linkwork.io.folders import Folders
 from linkwork.io.mjcf.include import check_files, included_by
 from linkwork.io.mjcf.model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf.package import MjModel, import_mujoco
@@ -41,13 +41,13 @@ def read_mjcf(
 
     Args:
         source: the document. If it has a path, MuJoCo reads the file and those it includes; they
-            must be in its `roots`, if it has any.
+            must be in its `allowed` folders, if it has any.
         mimic: whether linear joint equalities make joints depend on others.
         package_dirs, repair: not used, because MuJoCo finds and checks the files.
 
     Raises:
-        ParseError: MuJoCo rejects the file, or it refers to files outside of `roots`, or creates
-            too many copies of elements.
+        ParseError: MuJoCo rejects the file, or it refers to files outside of these folders, or
+            creates too many copies of elements.
         MissingPackageError: MuJoCo is not installed.
     """
     del package_dirs, repair

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from linkwork.errors import ModelError, SourceLocation, shown
-from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.folders import AllowedFolders, Folders
+from linkwork.io.meshes import MeshFinder
 from linkwork.io.units import radians_from_degrees
 from linkwork.io.urdf.elements import LARGEST, Part, Report, has_xacro, xacro_message
 from linkwork.io.urdf.links import FINITE, LARGEST_ANGLE
@@ -44,7 +45,7 @@ class SdfFile:
     version: Version
     path: Path | None  # None if it is not from a file
     meshes: MeshFinder
-    roots: tuple[Path, ...] | None  # folders of the files that it may include; None for any
+    allowed: AllowedFolders | None  # folders of the files that it may include; None for default
     package_dirs: Folders
     mimic: bool  # whether joints that depend on others do so
     including: tuple[Path, ...] = ()  # the files from the first one to this one

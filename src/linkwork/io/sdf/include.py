@@ -6,8 +6,8 @@
       <pose>0 0.5 0 0 0 0</pose>   replaces its pose
     </include>
 
-Files are searched as meshes are. With `roots`, as in workcells, they must be inside these folders,
-with links resolved. The file of a model folder is named in its `model.config`; without it,
+Files are searched as meshes are. In workcells, they must also be inside of its allowed
+folders. The file of a model folder is named in its `model.config`; without it,
 `model.sdf` is read.
 """
 
@@ -73,8 +73,8 @@ def _read_include(part: SdfPart, file: SdfFile) -> Included | None:
     inner = SdfFile(
         version=read_version(root),
         path=path,
-        meshes=MeshFinder(path, file.package_dirs),
-        roots=file.roots,
+        meshes=MeshFinder(path, file.package_dirs, allowed=file.allowed),
+        allowed=file.allowed,
         package_dirs=file.package_dirs,
         mimic=file.mimic,
         including=(*file.including, resolved),
@@ -126,7 +126,7 @@ def _find(part: SdfPart, uri: str, file: SdfFile) -> Path | None:
         part.error(f"cannot find {shown(uri)}; {hint}")
         return None
     path = Path(lookup.path)
-    if file.roots is not None and not any(path.resolve().is_relative_to(r) for r in file.roots):
+    if file.allowed is not None and path not in file.allowed:
         part.error(f"{shown_path(path)} is outside of the allowed folders; pass include_dirs")
         return None
     return path

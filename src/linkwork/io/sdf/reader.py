@@ -16,7 +16,8 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, SourceLocation, listed
-from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.folders import Folders
+from linkwork.io.meshes import MeshFinder
 from linkwork.io.sdf.elements import SdfFile, SdfPart, SdfReport
 from linkwork.io.sdf.frames import WORLD, FrameGraph, FrameNode
 from linkwork.io.sdf.include import read_version
@@ -58,7 +59,8 @@ def read_sdf(
     """Read an SDF document with one model, or with one that is not static.
 
     Args:
-        source: the document. The files that it includes must be in its `roots`, if it has any.
+        source: the document. The files that it includes must be in its `allowed` folders, if it has
+            any.
         mimic: whether joints that mimic others depend on them, and gearboxes couple joints.
         package_dirs: folders that contain the packages of `model://` and `package://` names.
         repair: whether to use the first of several elements where only one is allowed.
@@ -92,8 +94,8 @@ def read_world(
     file = SdfFile(
         version=read_version(root),
         path=source.path,
-        meshes=MeshFinder(source.path, package_dirs),
-        roots=source.roots,
+        meshes=MeshFinder(source.path, package_dirs, allowed=source.allowed),
+        allowed=source.allowed,
         package_dirs=package_dirs,
         mimic=mimic,
         including=(path,) if path else (),

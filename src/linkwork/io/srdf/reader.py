@@ -26,7 +26,7 @@ from linkwork.errors import (
     shown,
     warn_of,
 )
-from linkwork.io.meshes import Folders
+from linkwork.io.folders import Folders
 from linkwork.io.srdf.description import (
     SRDF,
     DisabledCollision,

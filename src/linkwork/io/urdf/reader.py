@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, listed, shown
-from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.folders import Folders
+from linkwork.io.meshes import MeshFinder
 from linkwork.io.urdf.elements import Part, Report, has_xacro, report_xacro, xacro_message
 from linkwork.io.urdf.joints import read_joint
 from linkwork.io.urdf.links import read_link, read_material
@@ -72,7 +73,9 @@ def read_urdf(
         return Reading(None, tuple(report.findings))
     name = _name(robot, source)
     _check_robot(robot)
-    parts = _read_parts(robot, MeshFinder(source.path, package_dirs), mimic=mimic)
+    parts = _read_parts(
+        robot, MeshFinder(source.path, package_dirs, allowed=source.allowed), mimic=mimic
+    )
     report.note_ignored()
     if report.n_errors:
         report.extend(doubtful_parts(parts.links, parts.joints))

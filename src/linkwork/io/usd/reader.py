@@ -19,7 +19,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, listed
-from linkwork.io.meshes import Folders
+from linkwork.io.folders import Folders
 from linkwork.io.units import left_out_gravity
 from linkwork.io.usd.bodies import Body, read_body, read_link
 from linkwork.io.usd.joints import WORLD, UsdJoint, read_joint

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -30,7 +29,7 @@ from linkwork.errors import (
     listed,
     missing_package,
 )
-from linkwork.io.meshes import Folders, as_folders, package_root
+from linkwork.io.folders import AllowedFolders, Folders, as_folders
 from linkwork.io.xml.source import Source, source_parse_error
 from linkwork.spatial.source import quat
 
@@ -141,7 +140,8 @@ def open_stage(source: Source, package_dirs: Folders = ()) -> UsdFile:
     """Open a USD document.
 
     Args:
-        source: the document. The files that it refers to must be in its `roots`, if it has any.
+        source: the document. The files that it refers to must be in its `allowed` folders, if it
+            has any.
         package_dirs: further folders of files that it may refer to.
 
     Raises:
@@ -149,11 +149,12 @@ def open_stage(source: Source, package_dirs: Folders = ()) -> UsdFile:
         MissingPackageError: usd-core is not installed.
     """
     pxr = import_usd()
+    allowed = source.allowed or AllowedFolders.of(source.path, as_folders(package_dirs))
     report = UsdReport(source.name)
     collector = pxr.UsdUtils.CoalescingDiagnosticDelegate()  # else warnings go to standard error
     try:
         layer = _root_layer(pxr, source)
-        layers = _check_layers(pxr, layer, _roots(source, package_dirs), report)
+        layers = _check_layers(pxr, layer, allowed, report)
         stage = None if report.n_errors else pxr.Usd.Stage.Open(layer)
         del layers  # they stay open until the stage uses them
     except pxr.Tf.ErrorException as error:
@@ -204,17 +205,7 @@ def _units(pxr: Any, stage: Any, report: UsdReport) -> tuple[float, float]:
     return meters, kilograms
 
 
-def _roots(source: Source, package_dirs: Folders) -> tuple[str, ...]:
-    """The allowed folders."""
-    if source.roots is not None:
-        return tuple(str(root) for root in source.roots)
-    folders = as_folders(package_dirs)
-    if source.path is not None:
-        folders.insert(0, package_root(str(source.path.absolute().parent)))
-    return tuple(folders)
-
-
-def _check_layers(pxr: Any, root: Any, folders: tuple[str, ...], report: UsdReport) -> list[Any]:
+def _check_layers(pxr: Any, root: Any, allowed: AllowedFolders, report: UsdReport) -> list[Any]:
     """Open all files that a layer refers to, and check that they are in the allowed folders."""
     layers, seen = [root], {root.identifier}
     for layer in layers:
@@ -229,9 +220,10 @@ def _check_layers(pxr: Any, root: Any, folders: tuple[str, ...], report: UsdRepo
                 report.error(None, f"the path {asset!r} is an expression; write the path itself")
             elif not resolved:
                 report.warning(None, f"left out: the file {asset!r}, which was not found")
-            elif not _is_allowed(resolved, folders):
-                text = f"the file {asset!r} is outside of {listed(folders) or 'all folders'}"
-                report.error(None, f"{text}; package_dirs adds folders")
+            elif resolved.partition("[")[0] not in allowed:  # a.usdz[b.usd] is in an archive
+                folders = listed(allowed.folders) or "all folders"
+                text = f"the file {asset!r} is outside of {folders}; package_dirs adds folders"
+                report.error(None, text)
             elif len(layers) >= MAX_LAYERS:
                 report.error(None, f"more than {MAX_LAYERS} files")
                 return layers
@@ -239,11 +231,6 @@ def _check_layers(pxr: Any, root: Any, folders: tuple[str, ...], report: UsdRepo
                 opened = pxr.Sdf.Layer.FindOrOpen(identifier)
                 layers += [opened] if opened else []
     return layers
-
-
-def _is_allowed(file: str, folders: tuple[str, ...]) -> bool:
-    path = Path(file.partition("[")[0]).resolve()  # a.usdz[b.usd] is inside of an archive
-    return any(path.is_relative_to(Path(folder).resolve()) for folder in folders)
 
 
 def usd_reason(error: Exception) -> str:

@@ -24,6 +24,7 @@ from linkwork.errors import (
     SourceLocation,
     clipped,
 )
+from linkwork.io.folders import AllowedFolders
 from linkwork.io.named_robots import name_hint
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Source:
     name: str  # for messages
     text: str
     path: Path | None  # None if it is not from a file
-    roots: tuple[Path, ...] | None = None  # folders of the files it may refer to; None for any
+    allowed: AllowedFolders | None = None  # folders of the files it may refer to; None for default
     is_usd: bool = False  # then the text is empty if the file is binary
     macros: frozenset[str] = frozenset()  # elements that xacro expands only with its prefix
 

@@ -257,12 +257,12 @@ def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
     if (inline is None) == (not file):
         part.error("<Robot> needs either a 'file' or a <robot> inside")
         return None
-    path = allowed_file(part, file, meshes.roots, meshes.folder(part)) if file else None
+    path = allowed_file(part, file, meshes.allowed, meshes.folder(part)) if file else None
     if inline is None and path is None:
         return None
     try:
         source = _inline(inline) if inline else read_source(path or "")
-        source = replace(source, roots=meshes.roots)
+        source = replace(source, allowed=meshes.allowed)
         reading = read_robot(source, package_dirs=meshes.package_dirs, expand=False)
     except (SourceError, ParseError) as error:
         part.error(str(error))

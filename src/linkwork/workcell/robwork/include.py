@@ -5,21 +5,20 @@
     <Use id="a"/>                  a copy of them
 
 An included file may have several root elements. Only files in allowed folders are opened: the
-folder of the first file, or the package that contains it, and `include_dirs`.
+package of the first file, and `include_dirs`.
 """
 
 from __future__ import annotations
 
+import os.path
 import re
-from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwork.errors import ArgumentError, ParseError, SourceError, nearest, shown
-from linkwork.io.meshes import Folders, package_root
+from linkwork.errors import ParseError, SourceError, nearest, shown
+from linkwork.io.folders import AllowedFolders
 from linkwork.io.xml.parse import Document, parse_xml, tag_of
 from linkwork.io.xml.source import Source, read_source, shown_path
 from linkwork.workcell.robwork.elements import CellPart, CellReport
@@ -51,7 +50,7 @@ class _Expansion:
     """The report, the allowed folders, and the number of files and elements so far."""
 
     report: CellReport
-    roots: tuple[Path, ...]
+    allowed: AllowedFolders
     n_files: int = 1
     n_elements: int = 0
     aborted: bool = False
@@ -70,7 +69,7 @@ class _Expansion:
         self.aborted = True
 
 
-def expand_includes(source: Source, include_dirs: Folders = ()) -> tuple[Element, CellReport]:
+def expand_includes(source: Source, allowed: AllowedFolders) -> tuple[Element, CellReport]:
     """Parse a document, and replace every `<Include>` and `<Use>` by its elements.
 
     Returns:
@@ -84,26 +83,13 @@ def expand_includes(source: Source, include_dirs: Folders = ()) -> tuple[Element
     report.add_locations(source.name, document.lines)
     report.extend(document.findings)
     path = source.path.resolve() if source.path else None
-    expansion = _Expansion(report, allowed_roots(path, include_dirs))
+    expansion = _Expansion(report, allowed)
     if expansion.grow(document.root):
         scope = _Scope(path.parent if path else None, (path,) if path else ())
         _expand(expansion, document.root, scope)
     if expansion.aborted:
         raise ParseError([finding for finding in report.findings if finding.severity == "error"])
     return document.root, report
-
-
-def allowed_roots(path: Path | None, include_dirs: Folders) -> tuple[Path, ...]:
-    """The allowed folders: that of the first file or its package, and `include_dirs`."""
-    if include_dirs is None or isinstance(include_dirs, (str, PathLike)):
-        include_dirs = () if include_dirs is None else (include_dirs,)
-    folders: list[Path] = [Path(package_root(str(path.parent)))] if path else []
-    for folder in include_dirs:
-        name = fspath(folder) if isinstance(folder, (str, PathLike)) else None
-        if not isinstance(name, str):
-            raise ArgumentError(f"include_dirs: expected paths, got {shown(folder)}")
-        folders.append(Path(name).resolve())
-    return tuple(dict.fromkeys(folders))
 
 
 def _expand(expansion: _Expansion, parent: Element, scope: _Scope) -> None:
@@ -181,7 +167,7 @@ def _included(
     part = CellPart(element, "", expansion.report)
     part.warn_unknown((), ("file",), strict=True)
     name = part.required_attribute("file")
-    path = allowed_file(part, name, expansion.roots, scope.folder) if name else None
+    path = allowed_file(part, name, expansion.allowed, scope.folder) if name else None
     if path is None:
         return None
     if path in scope.files:
@@ -218,27 +204,28 @@ def _fragment(part: CellPart, path: Path) -> Document | None:
 
 
 def allowed_file(
-    part: CellPart, name: str, roots: Collection[Path], folder: Path | None
+    part: CellPart, name: str, allowed: AllowedFolders, folder: Path | None
 ) -> Path | None:
     """The path of a file relative to a folder, if it is in an allowed folder; else an error."""
-    if folder is None and not roots:
+    if folder is None and not allowed:
         part.error(
             f"cannot resolve the relative path {shown(name)}: the input is a string, not a file; "
             "load the file by its path, or pass include_dirs"
         )
         return None
-    folders = [folder] if folder else list(roots)
+    folders = allowed.folders if folder is None else (str(folder),)
     try:
-        paths = [(folder / name).resolve() for folder in folders]
-        allowed = [path for path in paths if any(path.is_relative_to(root) for root in roots)]
-        existing = [path for path in allowed if path.is_file()]
+        paths = [Path(os.path.normpath(Path(one, name))) for one in folders]
+        inside = [path for path in paths if path in allowed]
+        existing = [path for path in inside if path.is_file()]
     except (OSError, ValueError, RuntimeError) as error:  # a NUL byte, or a cycle of links
         part.error(f"cannot read {shown(name)}: {error}")
         return None
-    if not allowed:
+    if not inside:
+        target = paths[0].resolve()
         part.error(
-            f"{shown_path(paths[0])} is outside of the allowed folders; "
-            f"allow its folder: load_workcell(..., include_dirs=[{str(paths[0].parent)!r}])"
+            f"{shown_path(target)} is outside of the allowed folders; "
+            f"allow its folder: load_workcell(..., include_dirs=[{str(target.parent)!r}])"
         )
         return None
-    return (existing or allowed)[0]
+    return (existing or inside)[0].resolve()

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from linkwork.errors import Finding, ModelError, nearest, shown
-from linkwork.io.meshes import Folders
+from linkwork.io.folders import AllowedFolders, Folders, as_folders
 from linkwork.io.xml.parse import namespace_of
 from linkwork.io.xml.source import Source
 from linkwork.workcell.cell import WorkCell
@@ -37,7 +37,7 @@ from linkwork.workcell.robwork.extensions import (
     read_linkwork_device,
     read_placed_robot,
 )
-from linkwork.workcell.robwork.include import allowed_roots, expand_includes
+from linkwork.workcell.robwork.include import expand_includes
 from linkwork.workcell.robwork.joints import LIMITS, MODELS
 from linkwork.workcell.robwork.parallel import place_parallel
 from linkwork.workcell.robwork.setups import SETUPS, excluded_pairs
@@ -67,14 +67,13 @@ def read_workcell(
     Raises:
         ParseError: the document is not XML.
     """
-    root, report = expand_includes(with_workcell(source), include_dirs)
+    allowed = AllowedFolders.of(source.path, as_folders(include_dirs, "include_dirs"))
+    root, report = expand_includes(with_workcell(source), allowed)
     top = CellPart(root, "", report)
     dynamic = top if top.tag in DYNAMIC else None
     if dynamic is not None:
         top = workcell_of(dynamic)
-    path = source.path.resolve() if source.path else None
-    roots = allowed_roots(path, include_dirs)
-    cell = Collected(report, CellMeshes(source, package_dirs, roots))
+    cell = Collected(report, CellMeshes(source, package_dirs, allowed))
     name = top.attribute("name") or ""
     if top.tag == "WorkCell":
         name = _name(top, source)

@@ -19,6 +19,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 from linkwork.errors import ParseError, SourceError, nearest, shown
 from linkwork.io.xml.parse import parse_xml
@@ -45,18 +46,12 @@ def read_setup(part: CellPart, scope: tuple[str, ...], meshes: CellMeshes) -> Se
     name = part.attribute("file")
     if name is None:
         return Setup(part, scope)
-    folder = meshes.folder(part)
-    folders = meshes.roots if folder is None else (folder,)
-    try:
-        paths = [(folder / name).resolve() for folder in folders]
-        allowed = [p for p in paths if any(p.is_relative_to(root) for root in meshes.roots)]
-        path = next((p for p in allowed if p.is_file()), None)
-    except (OSError, ValueError, RuntimeError):  # a NUL byte, or a cycle of links
-        path = None
-    if path is None:
+    lookup = meshes.finder(part).find(name)
+    if lookup.path is None:
         reason = "whose file does not exist in the allowed folders"
         part.report.ignore(part.element, f"<{part.tag}> {reason}")
         return None
+    path = Path(lookup.path)
     try:
         document = parse_xml(read_source(path), any_end_tag=True)
     except SourceError as error:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.folders import AllowedFolders, Folders
+from linkwork.io.meshes import MeshFinder
 from linkwork.io.xml.source import Source
 from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.workcell.robwork.elements import CellPart, read_pose
@@ -34,9 +35,9 @@ RESOLUTION = "level"  # of a mesh that approximates a round shape; not used
 class CellMeshes:
     """Finds the geometry files that the files of one workcell refer to."""
 
-    def __init__(self, source: Source, package_dirs: Folders, roots: tuple[Path, ...]) -> None:
+    def __init__(self, source: Source, package_dirs: Folders, allowed: AllowedFolders) -> None:
         self._first = source.path
-        self.roots = roots  # folders that robots and meshes may be read from
+        self.allowed = allowed  # folders that robots and meshes may be read from
         self.package_dirs = package_dirs
         self._finders: dict[str, MeshFinder] = {}
 
@@ -45,7 +46,7 @@ class CellMeshes:
         file = part.location.file
         if file not in self._finders:
             path = Path(file) if self._first is not None else None
-            self._finders[file] = MeshFinder(path, self.package_dirs, more_roots=self.roots)
+            self._finders[file] = MeshFinder(path, self.package_dirs, allowed=self.allowed)
         return self._finders[file]
 
     def folder(self, part: CellPart) -> Path | None:
