@@ -65,6 +65,18 @@ def test_inaccurate_transform_becomes_the_nearest_rotation_with_a_warning():
     np.testing.assert_allclose(pose(cell, "a")[:3, :3], rot(0, 0, math.pi / 4), atol=1e-12)
 
 
+def test_reflection_is_replaced_by_the_rotation_with_the_same_first_axes():
+    """RobWork's own scenes have such matrices; a reflection is not a pose."""
+    rows = "0 1 0 .1  1 0 0 .2  0 0 1 .3"
+    with pytest.warns(lw.LinkworkWarning, match=r"'a'.*reflection"):
+        cell = lw.load_workcell(
+            f'<WorkCell name="c"><Frame name="a" refframe="WORLD"><Transform>{rows}</Transform>'
+            "</Frame></WorkCell>"
+        )
+    expected = [[0, 1, 0, 0.1], [1, 0, 0, 0.2], [0, 0, -1, 0.3], [0, 0, 0, 1]]
+    np.testing.assert_allclose(cell.world_H_frame("a", cell.state()), expected, atol=1e-15)
+
+
 def test_default_parent_of_frames_is_world():
     text = '<Frame name="a"/><Frame name="b"/><Frame name="c" refframe="a"/>'
     with pytest.warns(lw.LinkworkWarning, match=r"'refframe'.*WORLD.*'b'"):

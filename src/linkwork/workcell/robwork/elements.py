@@ -205,9 +205,15 @@ def _read_transform(part: CellPart) -> Pose:
     rotation = matrix[:3, :3]
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.abs(rotation @ rotation.T - np.eye(3)).max())
-    if not error <= INACCURATE or np.linalg.det(rotation) < 0:
+    if not error <= INACCURATE:
         part.error("Transform: the first three columns are not a rotation")
         return IDENTITY
+    if np.linalg.det(rotation) < 0:
+        part.warning(
+            "Transform: the first three columns are a reflection, which is not a pose; "
+            "the third one is reversed"
+        )
+        rotation[:, 2] *= -1
     if error > ROUNDED:
         part.warning(
             f"Transform: the first three columns differ from a rotation by {error:.1g}; "
