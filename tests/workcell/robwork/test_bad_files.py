@@ -178,13 +178,15 @@ def test_all_errors_are_reported_at_once_with_their_lines():
     </Frame>
     <SerialDevice name="d"><Frame name="B"/>
       <Joint name="J" type="Bend"/></SerialDevice>
+    <Frame name="on_joint" refframe="d.J"/>
     </WorkCell>"""
 
-    first, position, kind = message(text).splitlines()[:3]
-    assert first == "2 errors"
+    first, position, kind, parent = message(text).splitlines()
+    assert first == "3 errors"
     assert says(r"<text>:3: frame 'a': Pos: .*\b3\b.*\b2\b.*'1 2'", position)
     known = "Prismatic, PrismaticSpherical, PrismaticUniversal, Revolute, Spherical, Universal"
     assert says(f"<text>:6: joint 'J': .*'Bend'.*{known}", kind)
+    assert says("<text>:2: frame 'a': .*'nowhere'", parent)
 
 
 def test_warnings_are_errors_if_strict():

@@ -272,6 +272,24 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
     return _in_order(cell, robots)
 
 
+def report_missing_parents(
+    cell: Collected, names: Collection[str], robots: Collection[str]
+) -> None:
+    """Report parents that do not exist in a file with other errors, which is not resolved.
+
+    Args:
+        cell: the frames that could be read.
+        names: names of all elements of the file; frames that could not be read exist, too.
+        robots: names of <Robot> elements, whose frames are not checked.
+    """
+    for pending in cell.pending.values():
+        scopes = (pending.ref or WORLD).split(".")
+        if scopes[-1] not in names and scopes[0] not in robots:
+            reference = ("frame", str(pending.ref))
+            frame_names = {*cell.pending, WORLD}
+            _report_missing(cell, pending.part, reference, frame_names, pending.scope)
+
+
 def _drop_helpers(cell: Collected) -> None:
     """Remove the helpers for RobWork; the parent of a helper becomes that of its children."""
     helpers = cell.helpers & cell.pending.keys()

@@ -22,7 +22,13 @@ from linkwork.io.xml.source import Source
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.parts import WORLD, CellFrame
 from linkwork.workcell.robots import place_robot
-from linkwork.workcell.robwork.collect import Collected, Pending, resolve, robot_frames
+from linkwork.workcell.robwork.collect import (
+    Collected,
+    Pending,
+    report_missing_parents,
+    resolve,
+    robot_frames,
+)
 from linkwork.workcell.robwork.devices import DEVICES, FRAMES, read_device
 from linkwork.workcell.robwork.dynamic import (
     DYNAMIC,
@@ -84,6 +90,10 @@ def read_workcell(
         _report_wrong_root(top)
     if dynamic is not None:
         read_dynamics(cell, dynamic)
+    if report.n_errors:
+        names = {element.get("name", "") for element in root.iter()}
+        robots = {element.get("name", "") for element in root.iter("Robot")}
+        report_missing_parents(cell, {*names, WORLD}, robots)
     workcell = _build(cell, name)
     report.report_ignored()
     return CellReading(None if report.n_errors else workcell, tuple(report.findings))
