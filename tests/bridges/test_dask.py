@@ -255,7 +255,7 @@ def test_threads_of_a_worker_times_those_of_linkwork_do_not_exceed_the_cores(
     import distributed
 
     monkeypatch.setattr(distributed, "get_worker", Worker)
-    monkeypatch.setattr(bridge, "_cores", lambda: cores)
+    monkeypatch.setattr(bridge, "available_cores", lambda: cores)
     monkeypatch.delenv("LINKWORK_THREADS", raising=False)
     if environment:
         monkeypatch.setenv("LINKWORK_THREADS", environment)

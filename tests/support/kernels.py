@@ -71,8 +71,10 @@ expected = kd.forward_dynamics(q, nu, tau)
 class Never:
     """A background that never runs a job."""
 
-    def submit(self, job: object) -> None:
-        pass
+    def submit(self, job: object, *, is_urgent: bool = False) -> threading.Event:
+        end = threading.Event()
+        end.set()
+        return end
 
 
 def start_python(code: str, *, cache: object = "off", **environment: str) -> subprocess.Popen[str]:

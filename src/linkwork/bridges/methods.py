@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from linkwork.engine.kernel.arguments import in_order
-from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.kernel.kernel import OPTIONS, Kernel
 from linkwork.errors import ArgumentError, FrozenError
 from linkwork.kindyn import KinDyn as NumpyKinDyn
 from linkwork.kindyn.constrained import ConstrainedKinDyn as NumpyConstrainedKinDyn
@@ -40,7 +40,6 @@ from linkwork.kindyn.requests import missing_argument
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-OPTIONS = ("out", "threads")  # options of calls with NumPy arrays, which bridges do not have
 # Quantities whose methods choose the frames themselves; they are defined in `Bridged`.
 _DEFINED_HERE = ("transforms", "relative_jacobian", "relative_jacobian_at")
 

@@ -108,6 +108,12 @@ class QuantityKernel(Kernel, Generic[Result]):
             """Call the compiled function."""
             ...
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The keyword arguments of a call that are not inputs."""
+        forces = [name for name in ("gravity", "wrenches") if self._takes_force(name)]
+        return (*super().options, *forces)
+
     def __reduce__(self) -> Any:
         return _unpickle, (self.robot, self.request)
 
@@ -167,13 +173,16 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     def _takes(self, wrenches: Any, gravity: Any) -> bool:
         """Whether a call may give them; if not, they are reported as unknown inputs."""
-        forces = self.request.specs[0].quantity.forces if len(self.request.specs) == 1 else ()
-        if self.request.wrenches or self.request.gravity:
-            forces = ()
-        if wrenches is not None and "wrenches" in forces and not isinstance(wrenches, Mapping):
+        is_mapping = wrenches is None or isinstance(wrenches, Mapping)
+        if not is_mapping and self._takes_force("wrenches"):
             raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
         arguments = {"wrenches": wrenches, "gravity": gravity}
-        return all(name in forces for name, value in arguments.items() if value is not None)
+        return all(self._takes_force(name) for name, one in arguments.items() if one is not None)
+
+    def _takes_force(self, name: str) -> bool:
+        request = self.request
+        is_fixed = len(request.specs) != 1 or request.wrenches or request.gravity
+        return not is_fixed and name in request.specs[0].quantity.forces
 
     def _made_with(self, frames: tuple[str, ...], gravity: bool) -> QuantityKernel[Any]:
         other = self.robot.function(self.request.key, wrenches=frames, gravity=gravity)

@@ -7,6 +7,7 @@ import pytest
 from tests.support.kernels import floater, motion, one_link, pendulum, with_frames
 
 import linkwork as lw
+from linkwork.engine.kernel.arguments import environment_threads
 from linkwork.kindyn.quantities import QUANTITIES
 
 
@@ -217,7 +218,7 @@ def test_a_kernel_reports_missing_and_surplus_arguments(kd):
 def test_a_method_reports_missing_and_unknown_arguments(kd):
     with pytest.raises(TypeError, match=r"mass_matrix.*missing.*q"):
         kd.mass_matrix()
-    with pytest.raises(TypeError, match=r"mass_matrix: .*'foo'.*\bq$"):
+    with pytest.raises(TypeError, match=r"mass_matrix: .*'foo'.*\bq, out, threads$"):
         kd.mass_matrix(kd.neutral(), foo=1)
     with pytest.raises(TypeError, match=r"KinDyn\.jacobian\(\).*'frame'"):
         kd.jacobian()
@@ -246,23 +247,71 @@ def test_a_misspelled_name_is_corrected(kd):
         kd.function("mass_matrx")
 
 
-@pytest.mark.parametrize("threads", ["2", 1.5, [], 2j])
+@pytest.mark.parametrize("threads", ["2", 1.5, [], 2j, 0, -1, -(10**30), np.int64(0)])
 def test_an_invalid_number_of_threads_raises_a_linkwork_error(kd, threads):
-    with pytest.raises(lw.LinkworkError):
-        kd.function("com")(kd.random(5000, seed=1), threads=threads)
+    kernel = kd.function("com")
+    for rows in ((), 5000):
+        with pytest.raises(lw.ArgumentError, match="threads: expected a positive integer"):
+            kernel(kd.random(rows, seed=1), threads=threads)
+    with pytest.raises(lw.ArgumentError, match="threads"):
+        kd.com(kd.neutral(), threads=threads)
+    step = lw.compile(x=2)(lambda x: 0.5 * x)
+    with pytest.raises(lw.ArgumentError, match="threads"):
+        lw.rollout(step, np.ones(2), steps=3, threads=threads)
 
 
-@pytest.mark.parametrize("threads", [-5, 0, 1, 2, 7])
+@pytest.mark.parametrize("threads", [1, 2, 7, np.int64(2), 2**80])
 def test_any_number_of_threads_gives_the_same(kd, threads):
     q = kd.random(5000, seed=1)
     kernel = kd.function("com")
     np.testing.assert_allclose(kernel(q, threads=threads), kernel(q, threads=1), atol=1e-13)
 
 
-@pytest.mark.parametrize("given", ["²", "many", "-1", "", "1.5", "3"])
-def test_the_environment_cannot_break_a_call_by_its_number_of_threads(kd, given, monkeypatch):
-    monkeypatch.setenv("LINKWORK_THREADS", given)
-    assert kd.com(kd.random(5000, seed=1)).shape == (5000, 3)
+@pytest.mark.parametrize("setting", ["²", "many", "-1", "0", "1.5"])
+def test_a_wrong_number_of_threads_in_the_environment_is_reported_and_ignored(setting, monkeypatch):
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
+    monkeypatch.setenv("LINKWORK_THREADS", setting)
+    kernel = lw.compile(x=2)(lambda x: 0.5 * x)
+    with pytest.warns(lw.LinkworkWarning, match=f"LINKWORK_THREADS.*{setting}"):
+        kernel(np.ones(2))
+    assert kernel(np.ones((5000, 2))).shape == (5000, 2)
+    assert environment_threads() is None
+
+
+@pytest.mark.parametrize(("setting", "count"), [("", None), ("3", 3), ("007", 7)])
+def test_the_environment_sets_the_number_of_threads(setting, count, monkeypatch):
+    monkeypatch.setenv("LINKWORK_THREADS", setting)
+    assert environment_threads() == count
+
+
+def test_an_unknown_argument_is_reported_with_all_inputs_and_options(kd):
+    q = kd.neutral()
+    for call in (kd.mass_matrix, kd.function("mass_matrix")):
+        with pytest.raises(lw.ArgumentError, match=r"'thread'.*'threads'.*q, out, threads"):
+            call(q, thread=2)
+    with pytest.raises(lw.ArgumentError, match=r"'gravty'.*'gravity'.*out, threads, gravity"):
+        kd.bias_force(q, np.zeros(kd.nv), gravty=(0, 0, 0))
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="at most 32 axes")
+@pytest.mark.parametrize("axes", [31, 32, 33, 40, 63])
+def test_an_array_with_many_axes_is_computed_or_rejected_with_its_name(kd, axes):
+    q = np.broadcast_to(kd.neutral(), (*[1] * (axes - 2), 2, kd.nq))
+    step = lw.compile(x=kd.nq)(lambda x: x + 0.0)
+    calls = [
+        lambda: kd.com(q)[..., 0],
+        lambda: step(q)[..., 0],
+        lambda: lw.rollout(step, q, steps=1)[..., 0, 0],
+        lambda: lw.spatial.so3.exp(q[..., :3])[..., 0, 0],
+    ]
+    for call in calls:
+        try:
+            shape = np.shape(call())
+        except lw.ShapeError as error:
+            assert "at most 32 axes" in str(error)  # noqa: PT017 - both outcomes are right
+            assert axes >= 32
+        else:
+            assert shape == q.shape[:-1]
 
 
 # Options.

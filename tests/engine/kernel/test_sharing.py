@@ -248,8 +248,6 @@ def test_an_interrupt_stops_a_long_batch(threads):
     process = start_python(
         f"""
         import linkwork.engine.runtime.compiled_program as module
-        class Never:
-            def submit(self, run, order=None): pass
         module.background = Never   # so that the slow code of the first call stays
         kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
         kernel = kd.function("forward_dynamics")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
 
@@ -21,9 +22,12 @@ from tests.support.kernels import (
     run_python,
     start_python,
 )
+from tests.support.rollouts import pendulum
 
 import linkwork as lw
+from linkwork.engine.kernel import kernel as kernel_module
 from linkwork.engine.runtime import backends, compiled_program
+from linkwork.engine.runtime.background import Background
 from linkwork.engine.runtime.compiler import FAST, QUICK
 from linkwork.kindyn.quantities import QUANTITIES
 
@@ -193,3 +197,80 @@ def test_short_functions_are_not_reported(no_cache, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kd.warmup("mass_matrix")
+
+
+# Large batches before the fast code is ready.
+
+
+def counted(kernel, rolls: bool = False):
+    """Record the rows of each computation of a kernel, and whether fast code computes them."""
+    rows: list[tuple[int, bool]] = []
+    name = "_roll" if rolls else "_run"
+    original = getattr(kernel, name)
+
+    def run(*arguments):
+        rows.append((arguments[3 if rolls else 2], kernel.code.is_fast))
+        return original(*arguments)
+
+    setattr(kernel, name, run)
+    return rows
+
+
+@pytest.fixture
+def patient(no_cache, monkeypatch):
+    """Every call waits for the fast code."""
+    monkeypatch.setattr(kernel_module, "SHORT", 0.0)
+    monkeypatch.setattr(kernel_module, "PATIENCE", 1e9)
+
+
+@pytest.mark.parametrize("before", ["first call", "after a call of one row"])
+def test_fast_code_computes_a_large_batch_from_the_first_row(no_cache, monkeypatch, before):
+    monkeypatch.setattr(kernel_module, "PATIENCE", 100.0)  # the machine may be busy
+    kd = floater()
+    kernel, n = kd.function("forward_dynamics"), 600_000
+    q, nu, tau = motion(kd)
+    if before == "after a call of one row":
+        kernel(q, nu, tau)
+        assert not kernel.code.is_fast
+    rows = counted(kernel)
+    kernel(q, nu, np.broadcast_to(tau, (n, kd.nv)))
+    assert rows == [(n, True)]
+
+
+def test_fast_code_computes_a_long_rollout_from_the_first_step(patient):
+    step = pendulum()
+    rows = counted(step, rolls=True)
+    lw.rollout(step, np.zeros((2, 2)), np.zeros((2, 50, 1)))
+    assert rows == [(2, True)]
+
+
+def test_a_small_batch_does_not_wait(no_cache):
+    kd = floater()
+    kd.com(kd.random(100, seed=0))
+    assert not kd.function("com").code.is_fast
+
+
+@pytest.mark.parametrize("end", ["fails", "never ends"])
+def test_a_large_batch_does_not_depend_on_the_compiler(no_cache, monkeypatch, end):
+    """A failure ends the wait; a compilation that never ends is not waited for any longer."""
+    never = threading.Event()
+
+    def compiled(self, ir):
+        if end == "fails":
+            raise OSError("no fast code today")
+        never.wait(60)
+        raise OSError("the test has ended")
+
+    monkeypatch.setattr(Background, "compiled", compiled)
+    monkeypatch.setattr(kernel_module, "SHORT", 0.0)
+    monkeypatch.setattr(kernel_module, "PATIENCE", 1e9 if end == "fails" else 1e-3)
+    kd = floater()
+    kernel = kd.function("com")
+    q = kd.random(100, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = counted(kernel)
+        results = [kernel(q) for _ in range(3)]
+    never.set()
+    assert set(rows) == {(100, False)}
+    np.testing.assert_array_equal(results[0], results[2])

@@ -239,8 +239,6 @@ def test_an_interrupt_stops_a_batch_in_c_soon(way, threads):
     process = start_python(
         f"""
         import linkwork.engine.runtime.compiled_program as module
-        class Never:
-            def submit(self, run, order=None): pass
         module.background = Never
         kd = lw.KinDyn(lw.robots.load("humanoid"))
         kernel = kd.function("forward_dynamics")

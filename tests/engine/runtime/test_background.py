@@ -762,3 +762,25 @@ def test_the_next_process_continues_and_none_is_left(tmp_path, end):
     dynamics = kd.inverse_dynamics
     parts = kd.mass_matrix(q), dynamics(q, nu, tau), dynamics.vjp("q")(q, nu, tau, np.ones(8))
     assert float(total) == pytest.approx(sum(np.abs(part).sum() for part in parts), rel=1e-9)
+
+
+def test_an_urgent_job_runs_before_the_jobs_that_wait():
+    jobs, go, order = Background(), threading.Event(), []
+    jobs.submit(lambda: (go.wait(60), order.append("running"))[1])
+    ends = [jobs.submit(lambda name=name: order.append(name)) for name in "ab"]
+    urgent = jobs.submit(lambda: order.append("urgent"), is_urgent=True)
+    go.set()
+    assert all(end.wait(60) for end in (*ends, urgent))
+    jobs.close()
+    assert sorted(order[:2]) == ["running", "urgent"]
+    assert order[2:] == ["a", "b"]
+
+
+def test_a_job_that_fails_or_is_dropped_does_not_let_a_call_wait(monkeypatch):
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
+    jobs = Background()
+    with pytest.warns(lw.LinkworkWarning, match="ZeroDivisionError"):
+        # the second job ends after the warning about the first one
+        assert all(jobs.submit(job).wait(60) for job in (lambda: 1 / 0, lambda: None))
+    jobs.close()
+    assert jobs.submit(lambda: None, is_urgent=True).is_set()

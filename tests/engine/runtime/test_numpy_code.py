@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.support.kernels import EMULATED, motion, output_of
+from tests.support.kernels import EMULATED, Never, motion, output_of
 from tests.support.models import random_model
 
 import linkwork as lw
@@ -286,10 +286,3 @@ def test_quick_code_stays_in_use_if_fast_code_cannot_be_compiled(no_code, monkey
         kd.warmup()
     np.testing.assert_array_equal(kd.com(kd.neutral()), first)
     assert kd.function("com").code.column_function is None
-
-
-class Never:
-    """A background that never runs a job."""
-
-    def submit(self, run: object, order: object = None) -> None:
-        pass

@@ -15,7 +15,6 @@ Threads    see `threads_of_block`
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from math import isnan, prod
@@ -27,7 +26,12 @@ from dask import config
 from dask.delayed import delayed
 from dask.utils import parse_bytes
 
-from linkwork.engine.kernel.arguments import constants_of, reject_shape
+from linkwork.engine.kernel.arguments import (
+    available_cores,
+    constants_of,
+    environment_threads,
+    reject_shape,
+)
 from linkwork.engine.kernel.compile import CompiledFunction
 from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.kernel import Kernel
@@ -285,9 +289,8 @@ def threads_of_block(requested: int | None = None) -> int:
     worker_threads = _threads_of_worker()
     if worker_threads is None:
         return requested or 1
-    setting = os.environ.get("LINKWORK_THREADS", "")
-    count = requested or (int(setting) if setting.isascii() and setting.isdigit() else 1)
-    return max(1, min(count, _cores() // worker_threads))
+    count = requested or environment_threads() or 1
+    return max(1, min(count, available_cores() // worker_threads))
 
 
 def _threads_of_worker() -> int | None:
@@ -300,10 +303,3 @@ def _threads_of_worker() -> int | None:
         return max(1, get_worker().state.nthreads)
     except ValueError:
         return None
-
-
-def _cores() -> int:
-    """Return the number of cores available to this process."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

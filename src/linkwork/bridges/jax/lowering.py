@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from math import prod
 from typing import Any
 
 import jax
@@ -88,21 +89,22 @@ def key_of(kernel: Kernel) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _has_code(kernel: Kernel) -> bool:
-    """Whether machine code computes the kernel; starts to compile it if need be."""
+def _has_code(kernel: Kernel, results: Sequence[Any]) -> bool:
+    """Whether machine code computes the kernel; prepares it for the rows of these results."""
     ports = (*kernel.signature.inputs, *kernel.signature.outputs)
     if any(len(port.shape) > HANDLER.most_axes for port in ports):
         return False
     if isinstance(kernel, Derivative) and kernel.is_columnwise:
         return False
-    return kernel.prepare(1)
+    port, shape = kernel.signature.outputs[0], results[0].shape
+    return kernel.prepare(prod(shape[: len(shape) - len(port.shape)]))
 
 
 def _lowered_on_cpu(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -> Any:
     if backend == "xla":
         return _lowered_elsewhere(ctx, *operands, kernel=kernel, backend=backend)
     call = partial(jax.pure_callback, lambda *arrays: _computed(kernel, arrays))
-    if HANDLER.is_usable() and _has_code(kernel):
+    if HANDLER.is_usable() and _has_code(kernel, ctx.avals_out):
         key = key_of(kernel)
         HANDLER.share(kernel, key)  # stays in memory: XLA may call it at any time
         call = partial(_call_handler, key)

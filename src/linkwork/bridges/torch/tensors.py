@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from linkwork.engine.kernel.arguments import environment_threads
 from linkwork.errors import ArgumentError, shown
 
 NUMPY_TYPES: dict[torch.dtype, type[np.floating[Any]]] = {
@@ -27,7 +27,7 @@ def most_threads() -> int | None:
     A `DataLoader` sets it to one in each worker, so that all workers together do not exceed the
     cores. None if LINKWORK_THREADS is set, which then applies.
     """
-    return None if os.environ.get("LINKWORK_THREADS") else torch.get_num_threads()
+    return None if environment_threads() else torch.get_num_threads()
 
 
 def first_dtype(values: Sequence[Any]) -> torch.dtype | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,12 +16,17 @@ import numpy as np
 from linkwork.engine import BRIDGES, LAZY_BRIDGES
 from linkwork.engine.kernel.extension import empty
 from linkwork.engine.kernel.norms import TOLERANCE, Span, norms
-from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array, batch_of, is_masked
+from linkwork.engine.symbolic.arrays import (
+    Array,
+    ObjectArray,
+    as_array,
+    batch_of,
+    check_axes,
+    is_masked,
+)
 from linkwork.engine.symbolic.program import Port
 from linkwork.engine.symbolic.traced import foreign_package, is_traced, unwrapped
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
-
-MOST_AXES = 32  # of an input or output: the limit of NumPy before version 2
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, nearest, shown, warn_once
 
 # Arrays of other libraries: a description, and how to convert `{0}` to NumPy.
 _FOREIGN = {
@@ -61,13 +67,20 @@ class Signature:
 
     def __post_init__(self) -> None:
         for port in (*self.inputs, *self.outputs):
-            if len(port.shape) > MOST_AXES:
-                text = f"{port.name}: expected at most {MOST_AXES} axes, got {len(port.shape)}"
-                raise ArgumentError(text)
+            check_axes(port.shape, port.name)
 
 
-def in_order(signature: Signature, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
-    """Return positional and named arguments in the order of the inputs."""
+def in_order(
+    signature: Signature, args: Sequence[Any], named: dict[str, Any], options: Sequence[str] = ()
+) -> list[Any]:
+    """Return positional and named arguments in the order of the inputs.
+
+    Args:
+        signature: the inputs.
+        args: positional arguments.
+        named: keyword arguments that are inputs.
+        options: further keyword arguments of the call, for messages.
+    """
     ports = signature.inputs
     values = dict(zip((port.name for port in ports), args, strict=False))
     names = ", ".join(port.name for port in ports)
@@ -76,7 +89,11 @@ def in_order(signature: Signature, args: Sequence[Any], named: dict[str, Any]) -
         raise ArgumentError(text)
     for name, value in named.items():
         if name in values or name not in {port.name for port in ports}:
-            why = "is passed twice" if name in values else f"is unknown; known: {names}"
+            known = [*(port.name for port in ports), *options]
+            hint = nearest(name, known)
+            hint = f"{hint} " if hint.startswith("did you mean") else ""
+            unknown = f"is unknown; {hint}known: {', '.join(known)}"
+            why = "is passed twice" if name in values else unknown
             raise ArgumentError(f"{signature.name}: argument {name!r} {why}")
         values[name] = value
     for name, default in signature.defaults.items():
@@ -136,6 +153,8 @@ def outputs_for(
     """Return arrays to compute into, and arrays to return; `out` may need a copy at the end."""
     ports = signature.outputs
     shapes = [(*batch, *port.shape) for port in ports]
+    for port, shape in zip(ports, shapes, strict=True):
+        check_axes(shape, port.name)
     if out is None:
         with memory_hint():
             arrays = [empty(shape, dtype) for shape in shapes]
@@ -156,11 +175,34 @@ def outputs_for(
 
 
 def thread_number(threads: Any) -> int | None:
-    """Convert a number of threads; None for one thread per core."""
+    """Convert a number of threads; None for LINKWORK_THREADS, or one thread per core."""
+    if threads is None:
+        environment_threads()  # which warns about a wrong value
+        return None
     try:
-        return None if threads is None else operator.index(threads)
+        count = operator.index(threads)
     except TypeError:
-        raise ArgumentError(f"threads: expected an integer, got {threads!r}") from None
+        count = 0
+    if count < 1:
+        raise ArgumentError(f"threads: expected a positive integer or None, got {shown(threads)}")
+    return count
+
+
+def environment_threads() -> int | None:
+    """Return the value of LINKWORK_THREADS; None if it is unset, or not a positive integer."""
+    setting = os.environ.get("LINKWORK_THREADS", "")
+    is_number = setting.isascii() and setting.isdigit() and setting.strip("0") != ""
+    if setting and not is_number:
+        text = f"LINKWORK_THREADS: expected a positive integer, got {shown(setting)}"
+        warn_once("threads", f"{text}; using one thread per core")
+    return int(setting) if is_number else None
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def check_norms(signature: Signature, rows: Sequence[Array]) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.kernel.arguments import Signature
-from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.kernel.kernel import OPTIONS, Kernel
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, ObjectArray
 from linkwork.engine.symbolic.node import Expr
@@ -48,7 +48,6 @@ _NO_OBJECTS = {  # hints, by a part of a message of NumPy or SciPy about object 
     "object arrays are not supported": "SciPy accepts only numbers; linkwork.linalg has"
     f" {', '.join(linalg.NAMES)}",
 }
-_OPTIONS = ("out", "threads")  # keyword arguments of every call
 
 
 class CompiledFunction(Kernel):
@@ -117,7 +116,7 @@ def _missing_shapes(value: Any) -> str:
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
-    if name in _OPTIONS:
+    if name in OPTIONS:
         raise ArgumentError(f"{name!r} is an option of every call, and cannot be an input")
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     for size in sizes:

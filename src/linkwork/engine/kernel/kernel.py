@@ -20,7 +20,9 @@ from linkwork.engine.kernel import norms
 from linkwork.engine.kernel.arguments import (
     Signature,
     as_rows,
+    available_cores,
     check_norms,
+    environment_threads,
     in_order,
     lazy_bridge,
     outputs_for,
@@ -40,8 +42,13 @@ from linkwork.version import __version__
 if TYPE_CHECKING:
     from linkwork.engine.autodiff.ports import Kind
 
-# With more rows than this, a rollout waits for the fast code instead of using quick code.
-MANY_ROWS = 10_000
+OPTIONS = ("out", "threads")  # keyword arguments of every call
+# Measured time of quick code for one operation of a row, on one thread of an AMD EPYC; fast code
+# takes a tenth of it or less.
+QUICK_SECONDS = 0.8e-9
+# [s] A call that would take longer than this with quick code waits for the fast code, for at most
+# PATIENCE times as long. C passes such calls to Python: see LONG_WORK in call.c.
+SHORT, PATIENCE = 0.05, 2.0
 # A column function computes at most this many bytes of inputs and outputs, and this many rows, at a
 # time, so that the arrays of intermediate values stay in the cache.
 COLUMN_BYTES, COLUMN_ROWS = 4 << 20, 4096
@@ -54,6 +61,11 @@ class Kernel(Differentiable, Call):
     a tuple of them; `threads` is the number of threads for a large batch. `jacobian`, `jvp`, `vjp`,
     `gradient` and `hessian` return its derivatives, which are kernels too.
     """
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The keyword arguments of a call that are not inputs."""
+        return OPTIONS
 
     # Returns the program of an analytic derivative, by its kind and inputs; or None. The program
     # has the inputs of the kernel, and the outputs of `autodiff.ports.derived_ports`.
@@ -152,10 +164,26 @@ class Kernel(Differentiable, Call):
         """Wait until the fast code is in use."""
         self.code.prepare(FAST)
 
-    def prepare(self, rows: int) -> bool:
-        """Prepare code for a number of rows; return False if there is no machine code."""
-        self.code.prepare(FAST if rows > MANY_ROWS else QUICK)
-        return self.code.column_function is None
+    def prepare(self, rows: int, steps: int = 1, threads: int | None = None) -> bool:
+        """Prepare code for a number of rows; return False if there is no machine code.
+
+        If the rows take long, it waits for the fast code, though not longer than the quick code
+        takes for them, up to a factor.
+
+        Args:
+            rows: the number of rows, which several threads compute.
+            steps: the number of evaluations of each row, one after the other.
+            threads: the maximum number of threads; default as in calls.
+        """
+        self.code.prepare(QUICK)
+        if self.code.column_function is not None:
+            return False
+        if not self.code.is_fast:
+            workers = min(rows, threads or environment_threads() or available_cores())
+            seconds = rows * steps * self.code.operations * QUICK_SECONDS / max(workers, 1)
+            if seconds > SHORT:
+                self.code.wait_for_fast_code(PATIENCE * seconds)
+        return True
 
     def run_rows(
         self,
@@ -168,8 +196,8 @@ class Kernel(Differentiable, Call):
 
         Results are checked only if the kernel has `check_result`.
         """
-        self.code.prepare(QUICK)
-        if self.code.column_function is not None:
+        if not self.prepare(n, threads=threads):
+            assert self.code.column_function is not None
             return _run_columns(self.signature, self.code.column_function, rows, outputs)
         is_finite = self._run(rows, outputs, n, threads)
         if is_finite is None:
@@ -181,7 +209,7 @@ class Kernel(Differentiable, Call):
     def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         signature = self.signature
         workers = thread_number(threads)
-        values = in_order(signature, args, named)
+        values = in_order(signature, args, named, self.options)
         if any(map(is_traced, values)):
             return self._call_traced(values, out)
         bridge = lazy_bridge(values)

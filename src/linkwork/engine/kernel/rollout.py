@@ -219,7 +219,7 @@ class Rollout:
     def run(self, inputs: Inputs, results: tuple[Array, ...], threads: int | None) -> None:
         """Compute a rollout of converted inputs: results (rows, N + 1 or 1, size) of each state."""
         step, rows, steps = self.step, inputs.rows, inputs.steps
-        if step.prepare(rows * steps):
+        if step.prepare(rows, steps, threads):
             step._roll(inputs.starts, inputs.others, results, rows, steps, threads)  # pyright: ignore[reportPrivateUsage]
         else:
             tracks = rollout_numpy.Tracks(inputs.starts, inputs.others, results=results)
@@ -267,7 +267,7 @@ class Rollout:
         vjp = step.vjp(*(port.name for port in step.signature.inputs))
         states, cotangents, finals = groups
         arrays = inputs.starts, inputs.others, states, cotangents, finals, gradients
-        are_compiled = [kernel.prepare(rows * steps) for kernel in (step, vjp)]
+        are_compiled = [kernel.prepare(rows, steps, threads) for kernel in (step, vjp)]
         if all(are_compiled):
             step._roll_back(vjp, *arrays, rows, steps, threads, STORED_BYTES)  # pyright: ignore[reportPrivateUsage]
         else:

@@ -7,7 +7,8 @@ process  LLVM runs in a separate process, so that calls never wait for it. The d
 thread   LLVM runs in a thread; a call that has to compile code itself waits for it
 off      the first call compiles the fast code, and takes longer
 
-Jobs    run in order; calls do not wait for them
+Jobs    run in order; a call waits for one only if it has much to compute and faster code would
+        pay off, for a limited time, and that job runs before the others
 Fork    the parent keeps its jobs; the child has none, and starts its own thread when it needs one
 Start   the first job starts after a delay, so that a program of a few calls is not slowed down
 Exit    unfinished jobs are dropped: no process of linkwork outlives this one. Compiled code is in
@@ -65,24 +66,42 @@ class Background:
     def __init__(self) -> None:
         self.closed = False
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._urgent: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._end = threading.Event()  # set by `close`
         self._thread: threading.Thread | None = None
         self._process: CompilerProcess | None = None
         self._lock = threading.RLock()  # reentrant: a signal handler may call a kernel
 
-    def submit(self, job: Callable[[], None]) -> None:
-        """Queue a job; its exceptions are reported as warnings."""
+    def submit(self, job: Callable[[], None], *, is_urgent: bool = False) -> threading.Event:
+        """Queue a job, before all others if it is urgent; its exceptions are reported as warnings.
+
+        Returns:
+            An event that is set when the job has ended, in any way.
+        """
+        end = threading.Event()
+
+        def announced() -> None:
+            try:
+                job()
+            finally:
+                end.set()
+
         with self._lock:
             if self.closed:
-                return
-            self._jobs.put(job)
+                end.set()
+                return end
+            (self._urgent if is_urgent else self._jobs).put(announced)
+            if is_urgent:
+                self._jobs.put(self._run_urgent)  # wakes the thread
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._work, name="linkwork", daemon=True)
                 try:
                     self._thread.start()
                 except RuntimeError as error:  # no more threads
                     self._thread = None
+                    end.set()
                     _report_failure(_NO_FAST_CODE, error)
+        return end
 
     def compiled(self, ir: str) -> bytes:
         """Compile in the compiler process, or in this one if there is none.
@@ -159,17 +178,25 @@ class Background:
                 continue
             if job is None:
                 break
-            if was_idle:
+            if was_idle and self._urgent.empty():
                 self._end.wait(DELAY)
-                was_idle = False
-            try:
-                if not self.closed:
-                    job()
-            except BaseException as error:  # noqa: BLE001 - reported as a warning
-                if not self.closed:
-                    _report_failure(_NO_FAST_CODE, error)
+            was_idle = False
+            self._run_urgent()
+            self._run(job)
             del job  # which references a kernel
         self._end_process()
+
+    def _run_urgent(self) -> None:
+        while not self._urgent.empty():  # only this thread takes jobs
+            self._run(self._urgent.get())
+
+    def _run(self, job: Callable[[], None]) -> None:
+        try:
+            if not self.closed:
+                job()
+        except BaseException as error:  # noqa: BLE001 - reported as a warning
+            if not self.closed:
+                _report_failure(_NO_FAST_CODE, error)
 
     def _end_process(self) -> None:
         process, self._process = self._process, None

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+import threading
 import weakref
 from collections.abc import Callable
 
@@ -167,6 +168,16 @@ class CompiledProgram:
             else:
                 self._prepare_machine_code(level)
 
+    def wait_for_fast_code(self, limit: float) -> None:
+        """Wait until the fast code is in use or failed, for at most `limit` seconds."""
+        if not (self.is_fast or self.failure):
+            self._submit(is_urgent=True).wait(limit)
+
+    @property
+    def operations(self) -> int:
+        """The number of operations of a row."""
+        return self._operations or self.program.n_ops
+
     def _is_ready(self, level: int) -> bool:
         """Return whether code of this level is in use, and fast code is in use or on its way."""
         is_submitted = level == QUICK and self._process == os.getpid()
@@ -272,15 +283,14 @@ class CompiledProgram:
         """Use this code in later calls."""
         assert self._use is not None
         leases = one.lease, many.lease if many else None
-        operations = self._operations or self.program.n_ops
         addresses = one.address("f"), many.address("f") if many else 0
-        self._use(*addresses, self.width if many else 1, operations, leases)
+        self._use(*addresses, self.width if many else 1, self.operations, leases)
         self.one, self.many, self.level = one, many, level  # after `_use`: `_is_ready` reads them
         (_unfinished.add if many is None else _unfinished.discard)(self)
 
     # Compilation in the background.
 
-    def _submit(self) -> None:
+    def _submit(self, *, is_urgent: bool = False) -> threading.Event:
         jobs, reference = background(), weakref.ref(self)
 
         def job() -> None:
@@ -288,7 +298,7 @@ class CompiledProgram:
             if program is not None:  # None if the kernel was deleted
                 program.compile_in_background(jobs)
 
-        jobs.submit(job)
+        return jobs.submit(job, is_urgent=is_urgent)
 
     def compile_in_background(self, jobs: Background) -> None:
         """Compile fast code, first of one row; `status` reports the reason of a failure."""

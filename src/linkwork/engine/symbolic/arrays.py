@@ -23,6 +23,7 @@ from linkwork.engine.symbolic.traced import foreign_package, unwrapped
 from linkwork.engine.symbolic.traced import where as where  # noqa: PLC0414
 from linkwork.errors import ArgumentError, ShapeError
 
+MOST_AXES = 32  # of an array, batch axes included: the limit of NumPy 1, and of np.broadcast
 _NOT_REAL = (
     *(type(None), str, bytes, complex, date, timedelta, list, tuple, dict, set),
     *(np.complexfloating, np.datetime64, np.timedelta64, np.void),
@@ -38,10 +39,18 @@ def as_array(value: ArrayLike, name: str = "value", tail: tuple[int, ...] = ()) 
         tail: the required shape of the last axes.
     """
     array = value if type(value) is ObjectArray else _converted(value, name)
+    check_axes(array.shape, name)
     if tail and array.shape[-len(tail) :] != tail:
         expected = ", ".join(map(str, tail))
         raise ShapeError(f"{name}: expected (..., {expected}), got {array.shape}")
     return array
+
+
+def check_axes(shape: tuple[int, ...], name: str) -> None:
+    """Raise an error for an array with more than `MOST_AXES` axes."""
+    if len(shape) > MOST_AXES:
+        text = f"{name}: expected at most {MOST_AXES} axes, got {len(shape)}"
+        raise ShapeError(f"{text}; reshape it to fewer batch axes")
 
 
 def _converted(value: Any, name: str) -> Array:
@@ -81,6 +90,8 @@ def batch_of(
     names: Sequence[str], tails: Sequence[tuple[int, ...]], arrays: Sequence[Array]
 ) -> tuple[int, ...]:
     """Broadcast the batch axes of arrays; `tails` are the shapes of one row of each."""
+    for name, array in zip(names, arrays, strict=True):
+        check_axes(array.shape, name)
     batches = [a.shape[: a.ndim - len(tail)] for a, tail in zip(arrays, tails, strict=True)]
     try:
         return np.broadcast_shapes(*batches)

@@ -32,6 +32,10 @@
 #define NOINLINE __declspec(noinline)
 #endif
 
+/* Work of a batch, in the unit of `work_of_row`, which Python computes if there is only code of one row: it
+   may wait for the code of several rows (`Kernel.prepare`). About 0.05 s of quick code. */
+#define LONG_WORK 5e7
+
 /* Return whether a value is one row that compiled code can read without a copy. */
 static int is_direct_row(const Call *self, const Port *port, PyObject *value)
 {
@@ -153,7 +157,8 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
     job.outs = (void **)(block.start + sources_bytes);
     double *listed = (double *)(block.start + sources_bytes + outs_bytes);
     PyObject *result = NULL;
-    if (read_inputs(self, args, job.sources, listed, &batch))
+    if (read_inputs(self, args, job.sources, listed, &batch)
+        && (job.code->many || (double)batch.rows * job.code->cost <= LONG_WORK))
         result = out_argument ? accept_outputs(self, out_argument, args, &batch, job.outs)
                        : new_outputs(self, &batch, job.outs);
     if (result) {

@@ -25,7 +25,7 @@ int read_threads(PyObject *value)
     if (!PyLong_Check(value)) return -1;
     long threads = PyLong_AsLongAndOverflow(value, &overflow);
     if (overflow > 0 || threads > MOST_THREADS) return MOST_THREADS;
-    return threads < 1 ? 1 : (int)threads;
+    return threads < 1 ? -1 : (int)threads;
 }
 
 /* The minimum number of rows of a chunk of a published job. */
@@ -100,13 +100,14 @@ static int capped(long count)
     return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
 }
 
-static int environment_threads;  /* last value read of LINKWORK_THREADS; 0 if it is not a number */
+static int environment_threads;  /* last value read of LINKWORK_THREADS; 0 if it is not positive */
 
 void read_environment(void)
 {
     const char *value = getenv("LINKWORK_THREADS");
     int is_number = value && *value && strspn(value, "0123456789") == strlen(value);
-    STORE_RELAXED(environment_threads, is_number ? capped(strtol(value, NULL, 10)) : 0);
+    long threads = is_number ? strtol(value, NULL, 10) : 0;
+    STORE_RELAXED(environment_threads, threads > 0 ? capped(threads) : 0);
 }
 
 int default_threads(void)
