@@ -243,7 +243,6 @@ class Worker:
         (8, None, None, 1),
         (8, None, "3", 3),
         (8, None, "16", 4),
-        (8, None, "many", 1),
         (8, 3, "2", 3),
         (8, 9, None, 4),
         (1, None, "4", 1),
