@@ -124,24 +124,17 @@ def test_lists_grow_as_those_of_idyntree_do():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda kd: kd.getFrameIndex("hant"), ValueError, "'hant'.*'hand'"),
         (lambda kd: kd.getWorldTransform(99), lw.LinkworkError, "frame.*99"),
         (lambda kd: kd.getWorldTransform(1.5), lw.ArgumentError, "frame.*1.5"),
-        (lambda kd: kd.setFloatingBase("hant"), lw.NameNotFoundError, "'hant'.*'hand'"),
-        (lambda kd: kd.setFrameVelocityRepresentation(3), lw.LinkworkError, "got 3"),
         (lambda kd: kd.setRobotState(np.eye(4)), lw.ArgumentError, "5 or 3.*1"),
-        (lambda kd: kd.setJointPos([1.0]), lw.ShapeError, r"joint positions.*\(1,\)"),
         (lambda kd: kd.setWorldBaseTransform(np.ones((4, 4))), lw.ModelError, "base pose"),
         (lambda kd: kd.getRobotState(np.zeros(3)), lw.ArgumentError, "5, 3.*1"),
-        (lambda kd: kd.getFrameVel("hand", np.zeros(5)), lw.ShapeError, r"\(6,\).*\(5,\)"),
         (lambda kd: kd.getFrameVel("hand", [0] * 6), lw.ArgumentError, "NumPy array"),
         (lambda kd: kd.getCoriolisAndMassMatrices(np.eye(2)), lw.ArgumentError, "3.*1"),
         (lambda kd: kd.inverseDynamics([0] * 6, [0]), lw.ShapeError, "joint accelerations"),
         (lambda kd: kd.generalizedExternalForces([[0] * 6]), lw.ShapeError, "linkWrenches"),
-        (lambda kd: kd.getDescriptionOfDegreeOfFreedom(99), lw.LinkworkError, "degree of freedom"),
         (lambda kd: kd.loadRobotModel("arm"), lw.ArgumentError, "model.*Model.*'arm'"),
         (lambda kd: kd.model().getNeighbor(0, 9), lw.LinkworkError, "neighbor 9.*'base'"),
-        (lambda kd: kd.model().updateInertialParameters([1.0]), lw.ShapeError, "parameters"),
         (
             lambda kd: kd.model().getJoint(0).getRestTransform(5, 6),
             lw.LinkworkError,
@@ -152,37 +145,26 @@ def test_lists_grow_as_those_of_idyntree_do():
             lw.LinkworkError,
             "loadRobotModel",
         ),
-        (lambda _: compat.KinDynComputations().setJointPos([]), lw.LinkworkError, "loadRobotModel"),
         (lambda _: compat.Model("arm"), lw.ArgumentError, "robot.*Model.*'arm'"),
         (lambda _: compat.Vector3(1, 2), lw.ShapeError, "Vector3.*3.*2"),
         (lambda _: compat.Traversal().getLink(0), lw.LinkworkError, "computeFullTreeTraversal"),
     ],
 )
-def test_errors_that_idyntree_prints_are_raised(kd, call, error, message):
+def test_errors_without_a_status_are_raised(kd, call, error, message):
     with pytest.raises(error, match=message):
         call(kd)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        (("wrist_roll",), lw.ArgumentError, "consideredJoints.*list"),
-        ((["wrist_rol"],), lw.NameNotFoundError, "'wrist_rol'.*'wrist_roll'"),
-        ((["wrist_roll"], [0.1]), lw.ArgumentError, "removedJointPositions"),
+        (("wrist_roll",), "consideredJoints.*list"),
+        ((["wrist_roll"], [0.1]), "removedJointPositions"),
     ],
 )
-def test_wrong_arguments_of_reduced_models_raise(arguments, error, message):
-    with pytest.raises(error, match=message):
+def test_wrong_arguments_of_reduced_models_raise(arguments, message):
+    with pytest.raises(lw.ArgumentError, match=message):
         compat.ModelLoader().loadReducedModelFromFullModel(loaded(), *arguments)
-
-
-def test_an_invalid_state_changes_nothing(kd):
-    n = kd.getNrOfDegreesOfFreedom()
-    kd.setRobotState(np.ones(n), np.ones(n), np.ones(3))
-    with pytest.raises(lw.ShapeError):
-        kd.setRobotState(np.zeros(n), np.zeros(n), np.zeros(4))
-
-    assert kd.getJointPos().tolist() == [1.0] * n
 
 
 SENSORS = """
@@ -231,6 +213,6 @@ def test_sensors_become_frames_as_in_idyntree():
         (GYROSCOPE.replace("1 0 0", "1 0"), "origin xyz.*3"),
     ],
 )
-def test_sensors_without_a_parent_raise(sensor, message):
-    with pytest.raises(lw.ParseError, match=message):
-        compat.ModelLoader().loadModelFromString(SENSORS.format(sensor))
+def test_robots_with_sensors_without_a_parent_are_not_loaded(sensor, message):
+    with pytest.warns(lw.LinkworkWarning, match=message):
+        assert not compat.ModelLoader().loadModelFromString(SENSORS.format(sensor))

@@ -189,12 +189,8 @@ def test_limits_hold_and_the_posture_has_an_effect():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda ik: ik.addTarget("panda_hnd", np.eye(4)), "panda_hand"),
-        (lambda ik: ik.setCurrentRobotConfiguration(np.eye(4), np.zeros(3)), "9.*3"),
-        (lambda ik: ik.setJointLimits(np.zeros(2), np.zeros(9)), "2 and 9"),
         (lambda ik: ik.getFullJointsSolution(np.eye(4), np.zeros(9)), "solve"),
         (lambda ik: ik.setModel("robot.urdf"), "Model"),
-        (lambda _: compat.InverseKinematics().solve(), "setModel"),
     ],
 )
 def test_wrong_arguments_raise_with_the_facts(call, message):

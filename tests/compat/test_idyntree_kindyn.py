@@ -227,6 +227,33 @@ def test_setting_the_pose_of_the_base_keeps_its_velocity(iDynTree, representatio
     np.testing.assert_allclose(kd.getBaseTwist().toNumPy(), state.v, atol=1e-14)
 
 
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_the_stored_acceleration_is_that_of_frames(representation, rng):
+    """iDynFor's methods: set the acceleration once, and read it or that of a frame."""
+    kd = compat.KinDynComputations()
+    kd.loadRobotModel(loader_of("linkwork", "panda_description/panda").model())
+    with pytest.raises(lw.LinkworkError, match="setRobotAcceleration"):
+        kd.getFrameAcc("panda_hand")
+    kd.setFrameVelocityRepresentation(representation)
+    n = kd.getNrOfDegreesOfFreedom()
+    kd.setRobotState(np.eye(4), rng.normal(size=n), rng.normal(size=6), rng.normal(size=n), [0] * 3)
+    base, joints = rng.normal(size=6), rng.normal(size=n)
+    assert kd.setRobotAcceleration(base, joints)
+
+    copies = compat.Vector6(), compat.VectorDynSize()
+    assert kd.getRobotAcceleration(*copies)
+    for stored in (copies, kd.getRobotAcceleration()):
+        assert [part.tolist() for part in stored] == [base.tolist(), joints.tolist()]
+    expected, written = kd.getFrameAcc("panda_hand", base, joints), compat.Vector6()
+    assert kd.getFrameAcc("panda_hand", written)
+    assert written.tolist() == kd.getFrameAcc("panda_hand").tolist() == expected.tolist()
+    with pytest.warns(lw.LinkworkWarning, match="joint accelerations"):
+        assert not kd.setRobotAcceleration(base, joints[1:])
+    kd.setFrameVelocityRepresentation((representation + 1) % 3)
+    with pytest.raises(lw.LinkworkError, match="setRobotAcceleration"):
+        kd.getRobotAcceleration()
+
+
 def test_descriptions_of_degrees_of_freedom_agree_with_idyntree():
     result = []
     for module, iDynTree in (("iDynTree", idyn), ("linkwork", compat)):

@@ -228,6 +228,18 @@ def test_traversals_visit_the_links_in_the_order_of_idyntree(name):
             [walk.getTraversalIndexFromLinkIndex(link) for link in range(model.getNrOfLinks())],
             walk.getParentLinkFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
             walk.getParentJointFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
+            [
+                (
+                    walk.getParentLinkIndexFromJointIndex(model, joint),
+                    walk.getChildLinkIndexFromJointIndex(model, joint),
+                )
+                for joint in range(model.getNrOfJoints())
+            ],
+            [
+                walk.isParentOf(parent, child)
+                for parent in range(model.getNrOfLinks())
+                for child in range(model.getNrOfLinks())
+            ],
         )
 
     assert result["linkwork"] == result["iDynTree"]

@@ -3,7 +3,8 @@
     import linkwork.compat.idyntree as iDynTree  # instead of idyntree.bindings
 
 Semantics, order of links and joints, and values of enums are iDynTree's. Where iDynTree prints an
-error and returns false or an invalid index, a `LinkworkError` is raised here.
+error and returns False, -1 or an empty name, so do these functions, with a warning; where it
+returns an identity or zeros, a `LinkworkError` is raised.
 """
 
 from types import ModuleType as _ModuleType
@@ -75,6 +76,7 @@ from linkwork.compat.idyntree.joints import IJoint as IJoint
 from linkwork.compat.idyntree.joints import NoJointDynamics as NoJointDynamics
 from linkwork.compat.idyntree.joints import PrismaticJoint as PrismaticJoint
 from linkwork.compat.idyntree.joints import RevoluteJoint as RevoluteJoint
+from linkwork.compat.idyntree.joints import RevoluteSO2Joint as RevoluteSO2Joint
 from linkwork.compat.idyntree.joints import SphericalJoint as SphericalJoint
 from linkwork.compat.idyntree.joints import URDFJointDynamics as URDFJointDynamics
 from linkwork.compat.idyntree.kindyn import KinDynComputations as KinDynComputations

@@ -60,8 +60,7 @@ _NAMES_BY_REPLACEMENT = {
         convertThreeRevoluteJointsToSphericalJoint sphericalJointIntersectionTolerance
         sphericalJointOrthogonalityTolerance sphericalJointZeroMassTolerance""",
     "computeFullTreeTraversal and getParentLinkFromLinkIndex": """
-        addTraversalBase addTraversalElement reset isParentOf toString
-        getChildLinkIndexFromJointIndex getParentLinkIndexFromJointIndex""",
+        addTraversalBase addTraversalElement reset toString""",
     "Model.visualSolidShapes or collisionSolidShapes": "ModelSolidShapes",
     "clearSingleLinkSolidShapes": "clear",
     "record.texture": "hasTexture texture setTexture",

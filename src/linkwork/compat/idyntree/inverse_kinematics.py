@@ -23,6 +23,7 @@ from linkwork.compat.idyntree.arrays import write
 from linkwork.compat.idyntree.geometry import Position, Transform
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.model_io import ModelLoader, createReducedModel
+from linkwork.compat.idyntree.statuses import status
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
 from linkwork.inverse_kinematics.ik import IkResult, ik
@@ -86,9 +87,10 @@ class InverseKinematics(Partial):
     ) -> bool:
         """Load a robot; if joints are listed, the others do not move."""
         loader = ModelLoader()
-        loader.loadModelFromFile(filename, filetype)
-        return self.setModel(loader.model(), consideredJoints)
+        loaded = loader.loadModelFromFile(filename, filetype)
+        return loaded and self.setModel(loader.model(), consideredJoints)
 
+    @status(False)
     def setModel(self, model: Model, consideredJoints: Sequence[str] = ()) -> bool:
         """Set a robot; if joints are listed, the others do not move."""
         if not isinstance(model, Model):
@@ -103,7 +105,7 @@ class InverseKinematics(Partial):
         else:
             createReducedModel(self._full, self._considered, self._reduced)
         self._moving_coordinates = [k for name in self._considered for k in self._coordinates(name)]
-        self._base = model.getLinkName(model.getDefaultBaseLink())
+        self._base = model.link_name(model.getDefaultBaseLink())
         self._kd = {}
         self._base_pose, self._positions = np.eye(4), Layout(robot, floating=False).neutral()
         self.clearProblem()
@@ -133,11 +135,13 @@ class InverseKinematics(Partial):
 
     # The robot.
 
+    @status(False)
     def setFloatingBaseOnFrameNamed(self, floatingBaseFrameName: str) -> bool:
         """Choose the frame whose pose is the pose of the base."""
         self._base = self._frame(floatingBaseFrameName)
         return True
 
+    @status(False)
     def setCurrentRobotConfiguration(
         self, baseConfiguration: ArrayLike, jointConfiguration: ArrayLike
     ) -> bool:
@@ -147,11 +151,13 @@ class InverseKinematics(Partial):
         self._base_pose, self._positions = Transform(baseConfiguration).toNumPy(), positions
         return True
 
+    @status(False)
     def setJointConfiguration(self, jointName: str, jointConfiguration: float) -> bool:
         """Set the current position of one joint."""
         self._positions[self._coordinates(jointName)] = jointConfiguration
         return True
 
+    @status(False)
     def getJointLimits(self, jointLimitsMin: Any, jointLimitsMax: Any) -> bool:
         """Write the limits of all degrees of freedom of the full model."""
         joints = self._moving_joints()
@@ -159,6 +165,7 @@ class InverseKinematics(Partial):
         write(np.array([joint.getMaxPosLimit() for joint in joints]), jointLimitsMax)
         return True
 
+    @status(False)
     def setJointLimits(self, jointLimitsMin: ArrayLike, jointLimitsMax: ArrayLike) -> bool:
         """Set the limits of all degrees of freedom of the full model."""
         joints = self._moving_joints()
@@ -204,6 +211,7 @@ class InverseKinematics(Partial):
 
     # Constraints.
 
+    @status(False)
     def addFrameConstraint(self, frameName: str, constraintValue: ArrayLike | None = None) -> bool:
         """Keep a frame at a pose; if not given, at its current pose.
 
@@ -216,12 +224,14 @@ class InverseKinematics(Partial):
             constraintValue = kd.transform(frame, self._configuration(kd, self._base_pose))
         return self._add_constraint(frame, Transform(constraintValue).toNumPy(), FULL)
 
+    @status(False)
     def addFramePositionConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
         """Keep the origin of a frame at a position."""
         return self._add_constraint(
             self._frame(frameName), _position_pose(constraintValue), POSITION
         )
 
+    @status(False)
     def addFrameRotationConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
         """Keep the orientation of a frame."""
         return self._add_constraint(
@@ -248,6 +258,7 @@ class InverseKinematics(Partial):
 
     # Targets.
 
+    @status(False)
     def addTarget(
         self,
         frameName: str,
@@ -259,6 +270,7 @@ class InverseKinematics(Partial):
         pose = Transform(targetValue).toNumPy()
         return self._add_target(frameName, _Goal(pose, FULL, positionWeight, rotationWeight))
 
+    @status(False)
     def addPositionTarget(
         self, frameName: str, targetValue: ArrayLike, positionWeight: float = 1.0
     ) -> bool:
@@ -267,6 +279,7 @@ class InverseKinematics(Partial):
             frameName, _Goal(_position_pose(targetValue), POSITION, positionWeight, 0.0)
         )
 
+    @status(False)
     def addRotationTarget(
         self, frameName: str, targetValue: ArrayLike, rotationWeight: float = 1.0
     ) -> bool:
@@ -348,6 +361,7 @@ class InverseKinematics(Partial):
         """Remove the target of the center of mass."""
         self._com = None
 
+    @status(False)
     def setDesiredFullJointsConfiguration(
         self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
     ) -> bool:
@@ -363,6 +377,7 @@ class InverseKinematics(Partial):
             self._posture_weight = float(weights[0])
         return True
 
+    @status(False)
     def setDesiredReducedJointConfiguration(
         self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
     ) -> bool:
@@ -375,6 +390,7 @@ class InverseKinematics(Partial):
 
     # Solving.
 
+    @status(False)
     def setFullJointsInitialCondition(
         self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
     ) -> bool:
@@ -388,6 +404,7 @@ class InverseKinematics(Partial):
             )
         return True
 
+    @status(False)
     def setReducedInitialCondition(
         self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
     ) -> bool:
@@ -398,6 +415,7 @@ class InverseKinematics(Partial):
             initialCondition = self._expanded(joints)
         return self.setFullJointsInitialCondition(baseTransform, initialCondition)
 
+    @status(False)
     def solve(self) -> bool:
         """Solve from the start; if targets are not reached, also from other starts.
 
@@ -450,6 +468,7 @@ class InverseKinematics(Partial):
         write(q[BASE_NQ:][self._moving_coordinates], shapeSolution)
         return True
 
+    @status(False)
     def getPoseForFrame(self, frameName: str, transform: Any) -> bool:
         """Write the pose of a frame at the solution."""
         kd, q = self._solved_configuration()
@@ -542,7 +561,7 @@ class InverseKinematics(Partial):
 
     def _coordinates(self, name: str) -> list[int]:
         """Return the indices of a joint's coordinates in the positions of all joints."""
-        joint = self._full.getJoint(self._full.getJointIndex(name))
+        joint = self._full.getJoint(self._full.robot.joint_index(name))
         first = joint.getPosCoordsOffset()
         return [*range(first, first + joint.getNrOfPosCoords())]
 
@@ -560,7 +579,8 @@ class InverseKinematics(Partial):
 
     def _frame(self, name: str) -> str:
         self._check_model()
-        return self._full.getFrameName(self._full.getFrameIndex(name))
+        robot = self._full.robot
+        return robot.frame_names[robot.frame_index(name)]
 
     def _check_model(self) -> None:
         if not self._full.getNrOfLinks():

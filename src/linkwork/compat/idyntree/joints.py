@@ -91,8 +91,8 @@ class IJoint(Partial):
 
     def __init__(self, *parts: Any) -> None:
         if not self.KIND:
-            message = "IJoint is abstract; use FixedJoint, RevoluteJoint, PrismaticJoint or"
-            raise ArgumentError(f"{message} SphericalJoint")
+            names = ", ".join(kind.__name__ for kind in CLASSES.values())
+            raise ArgumentError(f"IJoint is abstract; use one of {names}")
         axis = (1.0, 0.0, 0.0)  # iDynTree's default
         self._stored = JointRecord(
             Joint(name="joint", kind=self.KIND, first="first", second="second", axis=axis)
@@ -198,7 +198,7 @@ class IJoint(Partial):
         if self._model is None:
             self._links = (int(link1), int(link2))
         else:
-            first, second = self._model.getLinkName(link1), self._model.getLinkName(link2)
+            first, second = self._model.link_name(link1), self._model.link_name(link2)
             self._set_joint(first=first, second=second)
 
     def setRestTransform(self, link1_X_link2: ArrayLike) -> None:
@@ -449,6 +449,22 @@ class RevoluteJoint(AxisJoint):
     KIND = "revolute"
 
 
+class RevoluteSO2Joint(AxisJoint):
+    """Rotation about an axis; its position is (cos, sin) of the angle. Arguments: see `IJoint`."""
+
+    KIND = "revolute_cos_sin"
+
+    def getCurrentAngle(self, jntPos: ArrayLike) -> float:
+        """The angle [rad] at a position of this joint or of all joints."""
+        cosine, sine = self._theta(jntPos)
+        return float(np.arctan2(sine, cosine))
+
+    def setJointPositionFromAngle(self, jntPos: Array, angle: float) -> None:
+        """Write the position of this joint at an angle [rad] to the positions of all joints."""
+        first = self.getPosCoordsOffset()
+        jntPos[first : first + 2] = np.cos(angle), np.sin(angle)
+
+
 class PrismaticJoint(AxisJoint):
     """Translation along an axis. Arguments: see `IJoint`."""
 
@@ -499,7 +515,8 @@ class OtherJoint(IJoint):
 
 
 CLASSES: dict[str, type[IJoint]] = {
-    kind.KIND: kind for kind in (FixedJoint, RevoluteJoint, PrismaticJoint, SphericalJoint)
+    kind.KIND: kind
+    for kind in (FixedJoint, RevoluteJoint, RevoluteSO2Joint, PrismaticJoint, SphericalJoint)
 }
 
 

@@ -29,6 +29,7 @@ from linkwork.compat.idyntree.geometry import (
     Twist,
 )
 from linkwork.compat.idyntree.state import StateMethods
+from linkwork.compat.idyntree.statuses import status
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.model.joint_motion import motion_subspace
@@ -44,6 +45,7 @@ class KinDynComputations(StateMethods):
 
     # Frames.
 
+    @status(False, output="out")
     def getWorldTransform(self, frame: int | str, out: Any = None) -> Any:
         """Pose of a frame in the world, (4, 4)."""
         return result(self._kd.transform(self._frame(frame), self._q), out, Transform)
@@ -53,11 +55,13 @@ class KinDynComputations(StateMethods):
         names = [self._frame(frame) for frame in frameNames]
         return [array_of(Matrix4x4, pose) for pose in self._kd.transforms(self._q, frames=names)]
 
+    @status(False, output="out")
     def getRelativeTransform(self, reference: int | str, frame: int | str, out: Any = None) -> Any:
         """Pose of a frame in a reference frame, (4, 4)."""
         pose = self._kd.relative_transform(self._frame(reference), self._frame(frame), self._q)
         return result(pose, out, Transform)
 
+    @status(False, output="out")
     def getRelativeTransformExplicit(
         self,
         referenceOrigin: int | str,
@@ -78,31 +82,44 @@ class KinDynComputations(StateMethods):
         pose[:3, 3] = position[:3, 3] - origin[:3, 3]
         return result(pose, out, Transform)
 
+    @status(False, output="out")
     def getFrameVel(self, frame: int | str, out: Any = None) -> Any:
         """Velocity of a frame, (6,)."""
         return result(self._kd.velocity(self._frame(frame), self._q, self._nu), out, Twist)
 
+    @status(False, output="out")
     def getFrameAcc(
         self,
         frame: int | str,
-        baseAcceleration: ArrayLike,
-        jointAccelerations: ArrayLike,
+        baseAcceleration: ArrayLike | None = None,
+        jointAccelerations: ArrayLike | None = None,
         out: Any = None,
     ) -> Any:
-        """Derivative of the velocity of a frame, (6,)."""
-        nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
+        """Derivative of the velocity of a frame, (6,).
+
+        Without accelerations, as in iDynFor, those of `setRobotAcceleration` are used; an array to
+        write to may then be the second argument.
+        """
+        if baseAcceleration is None or jointAccelerations is None:
+            nu_dot = self._stored_acceleration()
+            out = baseAcceleration if out is None else out
+        else:
+            nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
         acceleration = self._kd.acceleration(self._frame(frame), self._q, self._nu, nu_dot)
         return result(acceleration, out, Vector6)
 
+    @status(False, output="out")
     def getFrameBiasAcc(self, frame: int | str, out: Any = None) -> Any:
         """Acceleration of a frame at zero accelerations of base and joints, (6,)."""
         acceleration = self._kd.bias_acceleration(self._frame(frame), self._q, self._nu)
         return result(acceleration, out, Vector6)
 
+    @status(False, output="out")
     def getFrameFreeFloatingJacobian(self, frame: int | str, out: Any = None) -> Any:
         """Jacobian of a frame, (6, 6 + n)."""
         return result(self._kd.jacobian(self._frame(frame), self._q), out)
 
+    @status(False, output="out")
     def getRelativeJacobian(self, reference: int | str, frame: int | str, out: Any = None) -> Any:
         """Jacobian of a frame relative to another, (6, n).
 
@@ -112,6 +129,7 @@ class KinDynComputations(StateMethods):
         J = self._kd.relative_jacobian(self._frame(reference), self._frame(frame), self._q)
         return result(J, out)
 
+    @status(False, output="out")
     def getRelativeJacobianExplicit(
         self,
         reference: int | str,
@@ -130,10 +148,12 @@ class KinDynComputations(StateMethods):
         )
         return result(J, out)
 
+    @status(False, output="out")
     def getFrameFreeFloatingJacobianSparsityPattern(self, frame: int | str, out: Any = None) -> Any:
         """1 where the Jacobian of a frame may differ from 0, (6, 6 + n)."""
         return result(_floating_pattern(self._robot, self._base, self._frame(frame)), out)
 
+    @status(False, output="out")
     def getRelativeJacobianSparsityPattern(
         self, reference: int | str, frame: int | str, out: Any = None
     ) -> Any:
@@ -223,6 +243,7 @@ class KinDynComputations(StateMethods):
             write(matrix, array)
         return True
 
+    @status(False, output="out")
     def inverseDynamics(
         self,
         baseAcceleration: ArrayLike,
@@ -241,6 +262,7 @@ class KinDynComputations(StateMethods):
         )
         return result(tau, out, FreeFloatingGeneralizedTorques)
 
+    @status(False, output="out")
     def inverseDynamicsWithInternalJointForceTorques(
         self,
         baseAcceleration: ArrayLike,
@@ -278,6 +300,7 @@ class KinDynComputations(StateMethods):
         g = self._kd.gravity_force(self._q, gravity=self._gravity)
         return result(g, out, FreeFloatingGeneralizedTorques)
 
+    @status(False, output="generalizedExternalForces")
     def generalizedExternalForces(
         self, linkExtForces: ArrayLike, generalizedExternalForces: Any = None
     ) -> Any:
@@ -288,6 +311,7 @@ class KinDynComputations(StateMethods):
             forces -= self._kd.external_force(self._q, wrenches=wrenches)
         return result(forces, generalizedExternalForces, FreeFloatingGeneralizedTorques)
 
+    @status(False, output="baseForceAndJointTorquesRegressor")
     def inverseDynamicsInertialParametersRegressor(
         self,
         baseFrameAcc: ArrayLike,

@@ -1,8 +1,8 @@
 """A robot as iDynTree's `Model`: links, joints and frames by index and by name.
 
 Indices   of links and joints from 0; frames have the indices of links, then additional ones
-Errors    a name or an index that the robot does not have raises; `isLinkNameUsed`,
-          `isValidLinkIndex` and similar methods do not raise
+Errors    a name or an index that the robot does not have is -1, an empty name or False, with a
+          warning, where iDynTree returns these; otherwise it raises
 Checks    whether the links form a tree is checked when the robot is used
 """
 
@@ -23,6 +23,7 @@ from linkwork.compat.idyntree.geometry import Transform
 from linkwork.compat.idyntree.joints import IJoint, JointRecord, joint_of
 from linkwork.compat.idyntree.parts import Link, Neighbor, Traversal
 from linkwork.compat.idyntree.shapes import ModelSolidShapes
+from linkwork.compat.idyntree.statuses import status
 from linkwork.errors import (
     ArgumentError,
     LinkworkError,
@@ -65,7 +66,7 @@ class Model(Partial):
         elif robot is not None:
             raise ArgumentError(f"robot: expected a linkwork.Model, got {shown(robot)}")
         if base is not None:
-            self._base = self.getLinkName(self.getLinkIndex(base))
+            self._base = self.link_name(self.link_index(base))
 
     @property
     def robot(self) -> described.Model:
@@ -154,6 +155,18 @@ class Model(Partial):
         """Set the folders to search for meshes; linkwork uses them when it loads a file."""
         self._packages = tuple(packageDirs)
 
+    def link_name(self, index: int) -> str:
+        """Return the name of a link; raise if there is no such link."""
+        return name_at("link", self._link_names(), index)
+
+    def link_index(self, name: str) -> int:
+        """Return the index of a link; raise if there is no such link."""
+        return _index("link", name, self._link_names())
+
+    def frame_name(self, index: int) -> str:
+        """Return the name of a frame; raise if there is no such frame."""
+        return name_at("frame", self._frame_names(), index)
+
     def getNrOfLinks(self) -> int:
         """The number of links."""
         return len(self._links)
@@ -174,26 +187,32 @@ class Model(Partial):
         """Length of the joint positions."""
         return sum(record.joint.nq for record in self._joints)
 
+    @status("")
     def getLinkName(self, linkIndex: int) -> str:
         """Name of a link."""
-        return name_at("link", self._link_names(), linkIndex)
+        return self.link_name(linkIndex)
 
+    @status("")
     def getJointName(self, index: int) -> str:
         """Name of a joint."""
         return name_at("joint", self._joint_names(), index)
 
+    @status("")
     def getFrameName(self, frameIndex: int) -> str:
         """Name of a frame."""
-        return name_at("frame", self._frame_names(), frameIndex)
+        return self.frame_name(frameIndex)
 
+    @status(-1)
     def getLinkIndex(self, linkName: str) -> int:
         """Index of a link."""
-        return _index("link", linkName, self._link_names())
+        return self.link_index(linkName)
 
+    @status(-1)
     def getJointIndex(self, jointName: str) -> int:
         """Index of a joint."""
         return _index("joint", jointName, self._joint_names())
 
+    @status(-1)
     def getFrameIndex(self, frameName: str) -> int:
         """Index of a frame."""
         return _index("frame", frameName, self._frame_names())
@@ -224,29 +243,31 @@ class Model(Partial):
 
     def getLink(self, linkIndex: int) -> Link:
         """A link of the robot."""
-        self.getLinkName(linkIndex)
+        self.link_name(linkIndex)  # raises if there is no such link
         return Link.of(self, linkIndex)
 
     def getJoint(self, index: int) -> IJoint:
         """A joint of the robot."""
-        self.getJointName(index)
+        name_at("joint", self._joint_names(), index)  # raises if there is no such joint
         return joint_of(self, index)
 
+    @status(-1)
     def getFrameLink(self, frameIndex: int) -> int:
         """Index of the link that a frame is fixed to."""
-        return self.getLinkIndex(self._frame(frameIndex).link)
+        return self.link_index(self._frame(frameIndex).link)
 
     def getFrameTransform(self, frameIndex: int) -> Transform:
         """Pose of a frame in its link."""
         return array_of(Transform, self._frame(frameIndex).link_H_frame.matrix())
 
+    @status(False, output="frameIndeces")
     def getLinkAdditionalFrames(self, lnkIndex: int, frameIndeces: list[int] | None = None) -> Any:
         """Return the indices of the additional frames of a link.
 
         Returns:
             The indices; or True, if a list for them was passed.
         """
-        name, first = self.getLinkName(lnkIndex), self.getNrOfLinks()
+        name, first = self.link_name(lnkIndex), self.getNrOfLinks()
         indices = [n for n, frame in enumerate(self._frames, first) if frame.link == name]
         if frameIndeces is None:
             return indices
@@ -255,11 +276,11 @@ class Model(Partial):
 
     def getNrOfNeighbors(self, link: int) -> int:
         """The number of joints of a link."""
-        return len(self._neighbors(self.getLinkName(link)))
+        return len(self._neighbors(self.link_name(link)))
 
     def getNeighbor(self, link: int, neighborIndex: int) -> Neighbor:
         """A neighbor of a link, in the order of the joints between them."""
-        name = self.getLinkName(link)
+        name = self.link_name(link)
         neighbors = self._neighbors(name)
         if not 0 <= neighborIndex < len(neighbors):
             message = f"neighbor {neighborIndex}: link {name!r} has {len(neighbors)} neighbors"
@@ -268,18 +289,21 @@ class Model(Partial):
 
     def getDefaultBaseLink(self) -> int:
         """Index of the default base; -1 if there is no link."""
-        return self.getLinkIndex(self._base) if self._base else -1
+        return self.link_index(self._base) if self._base else -1
 
+    @status(False)
     def setDefaultBaseLink(self, linkIndex: int) -> bool:
         """Set another link as the default base."""
-        self._base = self.getLinkName(linkIndex)
+        self._base = self.link_name(linkIndex)
         return True
 
+    @status(False)
     def computeFullTreeTraversal(self, traversal: Traversal, base: int | None = None) -> bool:
         """Visit all links, starting at a base; the default base if not given."""
-        traversal.fill(self, self._base if base is None else self.getLinkName(base))
+        traversal.fill(self, self._base if base is None else self.link_name(base))
         return True
 
+    @status(-1)
     def addLink(self, name: str, link: Link) -> int:
         """Add a link; the first one is the default base.
 
@@ -297,6 +321,7 @@ class Model(Partial):
         self._base, self._robot = self._base or name, None
         return len(self._links) - 1
 
+    @status(-1)
     def addJoint(self, *names_and_joint: Any) -> int:
         """Add a joint between two links of the robot.
 
@@ -326,6 +351,7 @@ class Model(Partial):
                 raise model_error(message, f"joint {name!r}")
         return self._add_joint(name, joint, links[ends[0]], links[ends[1]])
 
+    @status(-1)
     def addJointAndLink(
         self, existingLink: str, jointName: str, joint: IJoint, newLinkName: str, newLink: Link
     ) -> int:
@@ -335,16 +361,17 @@ class Model(Partial):
             The index of the joint.
         """
         _check_joint(joint)
-        self.getLinkIndex(existingLink)  # raises if it does not exist
+        self.link_index(existingLink)  # raises if it does not exist
         self._check_new("joint", jointName, self._joint_names())
         self.addLink(newLinkName, newLink)
         return self._add_joint(jointName, joint, existingLink, newLinkName)
 
+    @status(False)
     def addAdditionalFrameToLink(
         self, linkName: str, frameName: str, link_H_frame: ArrayLike
     ) -> bool:
         """Add a frame fixed to a link."""
-        self.getLinkIndex(linkName)  # raises if it does not exist
+        self.link_index(linkName)  # raises if it does not exist
         self._check_new("frame", frameName, self._frame_names())
         pose = as_pose(np.array(link_H_frame, subok=False), "link_H_frame")
         self._frames.append(parts.Frame(name=frameName, link=linkName, link_H_frame=pose))
@@ -374,6 +401,7 @@ class Model(Partial):
             np.concatenate([np.zeros(0), *parameters]), modelInertialParams, VectorDynSize
         )
 
+    @status(False)
     def updateInertialParameters(self, modelInertialParams: ArrayLike) -> bool:
         """Set the inertias of all links, in the order of `getInertialParameters`."""
         parameters = as_floats(modelInertialParams, "parameters")
@@ -387,8 +415,8 @@ class Model(Partial):
 
     def _add_joint(self, name: str, joint: IJoint, first: str, second: str) -> int:
         _check_joint(joint)
-        self.getLinkIndex(first)  # raises if it does not exist
-        self.getLinkIndex(second)
+        self.link_index(first)  # raises if it does not exist
+        self.link_index(second)
         self._check_new("joint", name, self._joint_names())
         mounted = replace(joint.record.joint, name=name, first=first, second=second, location=None)
         self._joints.append(replace(joint.record, joint=mounted))
@@ -409,7 +437,7 @@ class Model(Partial):
             raise model_error("the name is already in use", f"{kind} {name!r}")
 
     def _frame(self, index: int) -> parts.Frame:
-        name, additional = self.getFrameName(index), as_index(index) - len(self._links)
+        name, additional = self.frame_name(index), as_index(index) - len(self._links)
         return self._frames[additional] if additional >= 0 else parts.Frame(name=name, link=name)
 
     def _neighbors(self, name: str) -> list[Neighbor]:
@@ -418,7 +446,7 @@ class Model(Partial):
             ends = (record.joint.first, record.joint.second)
             if name in ends:
                 other = ends[1] if name == ends[0] else ends[0]
-                neighbors.append(Neighbor(self.getLinkIndex(other), index))
+                neighbors.append(Neighbor(self.link_index(other), index))
         return neighbors
 
 

@@ -13,11 +13,11 @@ import linkwork.model.model as described
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.containers import StringVector
 from linkwork.compat.idyntree.conversion import as_in_idyntree, reduced_model, with_sensor_frames
+from linkwork.compat.idyntree.export import exported_urdf
 from linkwork.compat.idyntree.model import Model
-from linkwork.errors import ArgumentError, LinkworkError, shown
+from linkwork.compat.idyntree.statuses import status
+from linkwork.errors import ArgumentError, LinkworkError, ValueRangeError, shown
 from linkwork.io.load import load
-from linkwork.io.urdf.writer import dump_urdf
-from linkwork.model.reduce import rerooted
 
 Positions = Mapping[str, ArrayLike]
 
@@ -63,18 +63,16 @@ class ModelLoader(Partial):
         """The robot loaded last; always the same object, empty before a robot is loaded."""
         return self._model
 
+    @status(False)
     def loadModelFromFile(
         self, filename: str | PathLike[str], filetype: str = "", packageDirs: Iterable[str] = ()
     ) -> bool:
-        """Load the robot of a file.
-
-        Raises:
-            LinkworkError: the file cannot be read, or has no robot.
-        """
+        """Load the robot of a file; False if it cannot be read, and the previous robot stays."""
         del filetype
         self._model.copy_from(Model(self._loaded(filename, packageDirs)))
         return True
 
+    @status(False)
     def loadModelFromString(
         self, modelString: str, filetype: str = "", packageDirs: Iterable[str] = ()
     ) -> bool:
@@ -83,6 +81,7 @@ class ModelLoader(Partial):
         self._model.copy_from(Model(self._loaded(modelString.encode(), packageDirs)))
         return True
 
+    @status(False)
     def loadReducedModelFromFile(
         self,
         filename: str | PathLike[str],
@@ -99,6 +98,7 @@ class ModelLoader(Partial):
         full = Model(self._loaded(filename, packages))
         return createReducedModel(full, consideredJoints, self._model, positions)
 
+    @status(False)
     def loadReducedModelFromString(
         self,
         modelString: str,
@@ -112,6 +112,7 @@ class ModelLoader(Partial):
         full = Model(self._loaded(modelString.encode(), packages))
         return createReducedModel(full, consideredJoints, self._model, positions)
 
+    @status(False)
     def loadReducedModelFromFullModel(
         self,
         fullModel: Model,
@@ -135,6 +136,7 @@ class ModelLoader(Partial):
         return with_sensor_frames(robot, source)
 
 
+@status(False)
 def createReducedModel(
     fullModel: Model,
     jointsInReducedModel: Sequence[str],
@@ -142,7 +144,7 @@ def createReducedModel(
     removedJointPositions: Positions | None = None,
 ) -> bool:
     """Set `reducedModel` to a robot with some of the joints of another; see `reduced_model`."""
-    base = fullModel.getLinkName(fullModel.getDefaultBaseLink())
+    base = fullModel.link_name(fullModel.getDefaultBaseLink())
     positions = removedJointPositions or {}
     robot = reduced_model(fullModel.robot, base, jointsInReducedModel, positions)
     reducedModel.copy_from(Model(robot, base))
@@ -152,7 +154,8 @@ def createReducedModel(
 def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> bool:
     """Write the names of the moving joints to a list, in iDynTree's order."""
     loader = ModelLoader()
-    loader.loadModelFromFile(urdf_filename)
+    if not loader.loadModelFromFile(urdf_filename):
+        return False
     dofs[:] = [joint.name for joint in loader.model().robot.joints if joint.nv]
     return True
 
@@ -160,7 +163,8 @@ def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> boo
 def dofsListFromURDFString(urdf_string: str, dofs: list[str]) -> bool:
     """The same for the contents of a URDF file."""
     loader = ModelLoader()
-    loader.loadModelFromString(urdf_string)
+    if not loader.loadModelFromString(urdf_string):
+        return False
     dofs[:] = [joint.name for joint in loader.model().robot.joints if joint.nv]
     return True
 
@@ -179,23 +183,24 @@ def _positions_and_packages(
 
 @dataclass
 class ModelExporterOptions:
-    """Options for writing a robot. Only `baseLink` and `robotExportedName` are used."""
+    """Options for writing a robot."""
 
-    baseLink: str = ""
+    baseLink: str = ""  # the root of the file; by default the default base
     robotExportedName: str = "iDynTreeURDFModelExportModelName"
+    # Whether the first additional frame of the base becomes the root of the file.
     exportFirstBaseLinkAdditionalFrameAsFakeURDFBase: bool = True
-    xmlBlobs: StringVector = field(default_factory=StringVector)
+    xmlBlobs: Sequence[str] = field(default_factory=StringVector)  # added at the end of the file
     exportSphericalJointsAsThreeRevoluteJoints: bool = True
     sphericalJointFakeLinkPrefix: str = "spherical_fake_"
     sphericalJointRevoluteJointPrefix: str = "spherical_rev_"
-    numericalPrecision: int = 0
+    numericalPrecision: int = 0  # number of significant digits; 0 for all
 
 
 class ModelExporter(Partial):
-    """Writes a robot as URDF, with all digits.
+    """Writes a robot as URDF.
 
-    URDF requires the frame of a link to be at its joint. Links whose frame is elsewhere get an
-    additional frame, where iDynTree fails.
+    URDF requires the frame of a link to be on the axis of its joint. The frames of other links are
+    moved there, with a warning, where iDynTree fails.
     """
 
     def __init__(self) -> None:
@@ -206,10 +211,9 @@ class ModelExporter(Partial):
         """Set a robot, and optionally options."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        if options is not None and not isinstance(options, ModelExporterOptions):
-            raise ArgumentError(f"options: expected ModelExporterOptions, got {shown(options)}")
         self._model = model.copy()
-        self._options = replace(options) if options else self._options
+        if options is not None:
+            self.setExportingOptions(options)
         return True
 
     def exportingOptions(self) -> ModelExporterOptions:
@@ -218,6 +222,8 @@ class ModelExporter(Partial):
 
     def setExportingOptions(self, options: ModelExporterOptions) -> None:
         """Set the options."""
+        if not isinstance(options, ModelExporterOptions):
+            raise ArgumentError(f"options: expected ModelExporterOptions, got {shown(options)}")
         self._options = replace(options)
 
     def isValid(self) -> bool:
@@ -231,15 +237,13 @@ class ModelExporter(Partial):
             ModelError: URDF cannot express the robot.
         """
         if filetype not in ("", "urdf"):
-            raise ArgumentError(f"filetype: expected 'urdf', got {shown(filetype)}")
+            raise ValueRangeError(f"filetype: expected 'urdf', got {shown(filetype)}")
         if self._model is None:
             raise LinkworkError("no robot yet; call init first")
-        model = self._model
-        base = self._options.baseLink or model.getLinkName(model.getDefaultBaseLink())
-        robot = replace(model.robot, name=self._options.robotExportedName)
-        return dump_urdf(rerooted(robot, base))
+        return exported_urdf(self._model, self._options)
 
+    @status(False)
     def exportModelToFile(self, filename: str, filetype: str = "urdf") -> bool:
-        """Write the robot to a file."""
+        """Write the robot to a file; False if that is not possible."""
         Path(filename).write_text(self.exportModelToString(filetype), encoding="utf-8")
         return True

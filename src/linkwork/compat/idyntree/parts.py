@@ -12,6 +12,7 @@ from linkwork.compat.idyntree.arrays import array_of
 from linkwork.compat.idyntree.conversion import traversal
 from linkwork.compat.idyntree.geometry import RotationalInertia, SpatialInertia
 from linkwork.compat.idyntree.joints import IJoint, joint_of
+from linkwork.compat.idyntree.statuses import status
 from linkwork.errors import ValueRangeError
 from linkwork.model.inertia import from_parameters
 from linkwork.spatial.source import inertia
@@ -136,7 +137,7 @@ class Traversal(Partial):
     def getTraversalIndexFromLinkIndex(self, linkIndex: int) -> int:
         """Index of a link in the traversal."""
         model, _ = self._visit(0)
-        model.getLinkName(linkIndex)  # raises if there is no such link
+        model.link_name(linkIndex)  # raises if there is no such link
         return [link for link, _, _ in self._visits].index(linkIndex)
 
     def getParentLinkFromLinkIndex(self, linkIndex: int) -> Link | None:
@@ -146,6 +147,28 @@ class Traversal(Partial):
     def getParentJointFromLinkIndex(self, linkIndex: int) -> IJoint | None:
         """The joint between a link and its parent; None for the base."""
         return self.getParentJoint(self.getTraversalIndexFromLinkIndex(linkIndex))
+
+    def isParentOf(self, parentCandidate: int, childCandidate: int) -> bool:
+        """Whether a link is the parent of another one."""
+        model, _ = self._visit(0)
+        model.link_name(childCandidate)  # raises if there is no such link
+        return (childCandidate, parentCandidate) in [visit[:2] for visit in self._visits]
+
+    @status(-1)
+    def getParentLinkIndexFromJointIndex(self, model: Model, jntIdx: int) -> int:
+        """Index of the link of a joint that is nearer to the base; -1 if there is no such joint."""
+        return self._ends(model, jntIdx)[1]
+
+    @status(-1)
+    def getChildLinkIndexFromJointIndex(self, model: Model, jntIdx: int) -> int:
+        """Index of the link of a joint that is farther from the base."""
+        return self._ends(model, jntIdx)[0]
+
+    def _ends(self, model: Model, joint: int) -> tuple[int, int]:
+        """Return the indices of child and parent of a joint of a model."""
+        ends = model.getJoint(joint)
+        first, second = ends.getFirstAttachedLink(), ends.getSecondAttachedLink()
+        return (second, first) if self.isParentOf(first, second) else (first, second)
 
     def _visit(self, index: int) -> tuple[Model, tuple[int, int, int]]:
         if self._model is None:

@@ -298,13 +298,13 @@ class ModelSolidShapes(Partial):
         """Add a copy of a shape to a link."""
         if not isinstance(shape, SolidShape):
             raise ArgumentError(f"shape: expected a SolidShape, got {shown(shape)}")
-        self._model.getLinkName(linkIndex)  # raises if there is no such link
+        self._model.link_name(linkIndex)  # raises if there is no such link
         shapes = getattr(self._model.link_records[linkIndex], self._kind)
         _set_shapes(self._model, self._kind, linkIndex, (*shapes, shape.record))
 
     def clearSingleLinkSolidShapes(self, linkIndex: int) -> None:
         """Remove the shapes of a link."""
-        self._model.getLinkName(linkIndex)  # raises if there is no such link
+        self._model.link_name(linkIndex)  # raises if there is no such link
         _set_shapes(self._model, self._kind, linkIndex, ())
 
 

@@ -1,6 +1,7 @@
 """The robot, base, representation and state of `KinDynComputations`.
 
-State      pose and velocity of the base, joint positions and velocities, gravity in the world
+State      pose and velocity of the base, joint positions and velocities, gravity in the world;
+           accelerations, if they were set
 Initial    the base at the world's origin, everything else 0, including gravity
 """
 
@@ -13,11 +14,26 @@ from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
 from linkwork.compat.idyntree.absent import Partial
-from linkwork.compat.idyntree.arrays import Vector3, VectorDynSize, array_of, result, write
+from linkwork.compat.idyntree.arrays import (
+    Vector3,
+    Vector6,
+    VectorDynSize,
+    array_of,
+    result,
+    write,
+)
 from linkwork.compat.idyntree.geometry import Transform, Twist
 from linkwork.compat.idyntree.model import Model, name_at
+from linkwork.compat.idyntree.statuses import status
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown
+from linkwork.errors import (
+    ArgumentError,
+    LinkworkError,
+    ModelError,
+    ShapeError,
+    ValueRangeError,
+    shown,
+)
 from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation
 from linkwork.model.layout import Layout
@@ -44,15 +60,17 @@ class StateMethods(Partial):
         self._base_pose, self._base_velocity = np.eye(4), np.zeros(6)
         self._s, self._sd, self._gravity = np.zeros(0), np.zeros(0), np.zeros(3)
         self._q = np.zeros(0)
+        self._acceleration: Array | None = None  # of base and joints
 
+    @status(False)
     def loadRobotModel(self, model: Model) -> bool:
         """Copy a robot; the state is reset, and the base is the default one."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        base = model.getLinkName(model.getDefaultBaseLink())
+        base = model.link_name(model.getDefaultBaseLink())
         zero = Layout(model.robot, floating=False).zero()
         self._model.copy_from(model)
-        self._base, self._computations = base, {}
+        self._base, self._computations, self._acceleration = base, {}, None
         self._set_state(np.eye(4), zero, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
         return True
 
@@ -86,6 +104,7 @@ class StateMethods(Partial):
         """Name of a frame."""
         return self.model().getFrameName(frameIndex)
 
+    @status("")
     def getDescriptionOfDegreeOfFreedom(self, dof_index: int) -> str:
         """Name of the joint that a velocity coordinate belongs to."""
         return name_at("degree of freedom", self._dof_names(), dof_index)
@@ -103,6 +122,7 @@ class StateMethods(Partial):
         self._sizes()
         return self._base
 
+    @status(False)
     def setFloatingBase(self, floatingBaseName: str) -> bool:
         """Choose another link or frame as base; the values of the state are unchanged."""
         self._base = self._robot.frame_names[self._robot.frame_index(floatingBaseName)]
@@ -112,10 +132,12 @@ class StateMethods(Partial):
         """The representation of velocities."""
         return self._representation
 
+    @status(False)
     def setFrameVelocityRepresentation(self, frameVelRepr: int) -> bool:
         """Set the representation of velocities: inertial (0), body (1) or mixed (2).
 
-        The motion stays the same: the velocity of the base is converted.
+        The motion stays the same: the velocity of the base is converted. The acceleration is
+        removed; set it again in the new representation.
         """
         if frameVelRepr not in (0, 1, 2):
             raise ValueRangeError(
@@ -127,9 +149,10 @@ class StateMethods(Partial):
             old_H_base = self._frame_H_base(self._representation)
             new_H_old = new_H_base @ se3.inverse(old_H_base)
             self._base_velocity = motion.transform_motion(new_H_old, self._base_velocity)
-            self._representation = int(frameVelRepr)
+            self._representation, self._acceleration = int(frameVelRepr), None
         return True
 
+    @status(False, raising=(ModelError,))
     def setRobotState(self, *state: ArrayLike) -> bool:
         """Set the entire state.
 
@@ -153,12 +176,14 @@ class StateMethods(Partial):
         )
         return True
 
+    @status(False)
     def setJointPos(self, s: ArrayLike) -> bool:
         """Set the joint positions."""
         positions = _vector(s, "joint positions", self._sizes()[0])
         self._set_state(self._base_pose, positions, self._base_velocity, self._sd, self._gravity)
         return True
 
+    @status(False, raising=(ModelError,))
     def setWorldBaseTransform(self, pose: ArrayLike) -> bool:
         """Set the pose of the base; the values of its velocity are unchanged."""
         self._set_state(_pose(pose), self._s, self._base_velocity, self._sd, self._gravity)
@@ -181,6 +206,31 @@ class StateMethods(Partial):
         for value, array in zip(requested, out, strict=True):
             write(value, array)
         return True
+
+    @status(False)
+    def setRobotAcceleration(self, baseAcc: ArrayLike, s_ddot: ArrayLike) -> bool:
+        """Set the accelerations of base (6,) and joints, a method of iDynFor."""
+        self._acceleration = self._nu_dot(baseAcc, s_ddot)
+        return True
+
+    @status(False, output="baseAcc")
+    def getRobotAcceleration(self, baseAcc: Any = None, s_ddot: Any = None) -> Any:
+        """Return the accelerations of base and joints that were set.
+
+        Returns:
+            Both arrays; or True, if two arrays to write to were passed.
+        """
+        base, joints = np.split(self._stored_acceleration(), [6])
+        if baseAcc is None:
+            return array_of(Vector6, base), array_of(VectorDynSize, joints)
+        write(base, baseAcc)
+        write(joints, s_ddot)
+        return True
+
+    def _stored_acceleration(self) -> Array:
+        if self._acceleration is None:
+            raise LinkworkError("no acceleration yet; call setRobotAcceleration first")
+        return self._acceleration
 
     def getWorldBaseTransform(self, out: Any = None) -> Any:
         """Pose of the base in the world."""
@@ -247,7 +297,7 @@ class StateMethods(Partial):
         """Return the name of a frame, from its name or index."""
         if isinstance(frame, str):
             return self._robot.frame_names[self._robot.frame_index(frame)]
-        return self.model().getFrameName(frame)
+        return self.model().frame_name(frame)
 
     def _nu_dot(self, base: ArrayLike, joints: ArrayLike) -> Array:
         dofs = self.model().getNrOfDOFs()

@@ -159,7 +159,7 @@ class Scene:
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
         self.check_new(name)
         if base is not None:
-            model.getLinkIndex(base)  # raises if there is no such link
+            model.link_index(base)  # raises if there is no such link
         robot = self.items[name] = Robot(self.server, name, model, base)
         return robot
 
@@ -270,7 +270,7 @@ class MeshcatVisualizer(OnPage):
     def set_link_color(self, model_name: str, link_name: str, color: Any) -> None:
         """Color a link."""
         robot = self.viewer.robot(model_name)
-        robot.model.getLinkIndex(link_name)
+        robot.model.link_index(link_name)
         robot.paint(link_name, color)
 
     def set_model_color(self, model_name: str, color: Any) -> None:
@@ -494,7 +494,7 @@ class ModelVisualization(OnPage):
 
     def setLinkColor(self, linkIndex: int, linkColor: ColorViz) -> bool:
         """Color a link."""
-        self._robot.paint(self._robot.model.getLinkName(linkIndex), linkColor.rgba())
+        self._robot.paint(self._robot.model.link_name(linkIndex), linkColor.rgba())
         return True
 
 

@@ -1,0 +1,164 @@
+"""Writing of URDF as iDynTree does: frames, spherical joints, additional elements and precision.
+
+Frames      additional frames become links without mass on fixed joints `NAME_fixed_joint`. The
+            first frame of the base may become the root of the file, the parent of the base
+Spherical   three revolute joints about x, y and z, with two links without mass between them
+Precision   the number of significant digits; 0 for all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwork.errors import Finding, ValueRangeError, listed, model_error, shown, warn_of
+from linkwork.io.urdf.writer import expressible, extension_findings, robot_element
+from linkwork.io.xml.write import document_text
+from linkwork.model.model import Model
+from linkwork.model.parts import Frame, Joint, Link, unit_vector
+from linkwork.model.pose import IDENTITY, Pose, composed, inverted
+from linkwork.model.reduce import rerooted
+from linkwork.model.tree import walk
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+    from linkwork.compat.idyntree import model as view
+    from linkwork.compat.idyntree.model_io import ModelExporterOptions
+
+ON_AXIS = 1e-9  # [m] distance below which a point counts as being on an axis
+REVOLUTE = {"revolute", "revolute_cos_sin"}
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+def exported_urdf(model: view.Model, options: ModelExporterOptions) -> str:
+    """Return the URDF of a model of iDynTree.
+
+    Raises:
+        ModelError: URDF cannot express the robot, or an additional element is not XML.
+    """
+    base = options.baseLink or model.link_name(model.getDefaultBaseLink())
+    robot = _with_joints_at_links(replace(model.robot, name=options.robotExportedName), base)
+    robot = rerooted(robot, base)
+    if options.exportSphericalJointsAsThreeRevoluteJoints:
+        robot = _with_revolute_joints(
+            robot, options.sphericalJointFakeLinkPrefix, options.sphericalJointRevoluteJointPrefix
+        )
+    fake_base = next((frame for frame in robot.frames if frame.link == base), None)
+    if not options.exportFirstBaseLinkAdditionalFrameAsFakeURDFBase:
+        fake_base = None
+    robot, findings = expressible(_with_links_of_frames(robot, fake_base))
+    warn_of([*extension_findings(robot), *findings])
+    element = robot_element(robot)
+    if options.numericalPrecision:
+        _round(element, options.numericalPrecision)
+    for blob in options.xmlBlobs:
+        element.extend(_elements(blob))
+    return document_text(element)
+
+
+def _with_joints_at_links(robot: Model, base: str) -> Model:
+    """Return the same robot with the frames of joints at those of the links that they carry.
+
+    In URDF both are the same frame. Where the axis of a joint does not pass through the origin of
+    its link, `rerooted` has to move the link; a warning lists these links.
+    """
+    joints = {joint.name: joint for joint in robot.joints}
+    moved: list[str] = []
+    for visit in walk(robot, base):
+        if visit.joint is None:
+            continue
+        joint = joints[visit.joint.name] = _at_link(visit.joint, visit.link)
+        mount = joint.joint_H_second if joint.second == visit.link else joint.first_H_joint
+        if not np.allclose(mount.matrix(), np.eye(4), rtol=0.0, atol=ON_AXIS):
+            moved.append(visit.link)
+    if moved:
+        reason = "the frames of links are moved to their joints, as URDF requires"
+        warn_of([Finding("warning", "", f"{reason}: {listed(moved)}")])
+    return replace(robot, joints=tuple(joints.values()))
+
+
+def _at_link(joint: Joint, link: str) -> Joint:
+    """Return the same joint with its frame at the frame of a link, where its motion allows it."""
+    is_second = joint.second == link
+    joint_H_link = (joint.joint_H_second if is_second else inverted(joint.first_H_joint)).matrix()
+    axis, offset = np.array(joint.axis), joint_H_link[:3, 3]
+    is_on_axis = np.linalg.norm(np.cross(axis, offset)) <= ON_AXIS
+    if joint.kind not in {"fixed", "prismatic"} and not (joint.kind in REVOLUTE and is_on_axis):
+        return joint
+    first_H_second = composed(joint.first_H_joint, joint.joint_H_second)
+    return replace(
+        joint,
+        axis=unit_vector((joint_H_link[:3, :3].T @ axis).tolist()),
+        first_H_joint=first_H_second if is_second else IDENTITY,
+        joint_H_second=IDENTITY if is_second else first_H_second,
+    )
+
+
+def _with_revolute_joints(robot: Model, link_prefix: str, joint_prefix: str) -> Model:
+    """Return the robot with three revolute joints in place of each spherical one."""
+    links, joints = [*robot.links], list[Joint]()
+    for joint in robot.joints:
+        if joint.kind != "spherical":
+            joints.append(joint)
+            continue
+        between = [f"{link_prefix}{joint.name}_link{k}" for k in (1, 2)]
+        links += [Link(name=name) for name in between]
+        ends = [joint.first, *between, joint.second]
+        poses = [joint.first_H_joint, IDENTITY, IDENTITY]
+        for k, (letter, axis) in enumerate(_AXES.items()):
+            joints.append(
+                Joint(
+                    name=f"{joint_prefix}{joint.name}_{letter}",
+                    kind="revolute",
+                    first=ends[k],
+                    second=ends[k + 1],
+                    axis=axis,
+                    first_H_joint=poses[k],
+                )
+            )
+    return replace(robot, links=tuple(links), joints=tuple(joints))
+
+
+def _with_links_of_frames(robot: Model, fake_base: Frame | None) -> Model:
+    """Return the robot with links in place of its frames; one of them may carry the base."""
+    frames = [frame for frame in robot.frames if frame is not fake_base]
+    links = [*robot.links, *(Link(name=frame.name) for frame in frames)]
+    joints = [_mount(frame.name, frame.link, frame.name, frame.link_H_frame) for frame in frames]
+    if fake_base is not None:
+        name = fake_base.name
+        links.insert(0, Link(name=name))
+        joints.append(_mount(name, name, fake_base.link, inverted(fake_base.link_H_frame)))
+    return replace(robot, links=tuple(links), joints=(*robot.joints, *joints), frames=())
+
+
+def _mount(frame: str, first: str, second: str, first_H_second: Pose) -> Joint:
+    name = f"{frame}_fixed_joint"
+    return Joint(name=name, kind="fixed", first=first, second=second, first_H_joint=first_H_second)
+
+
+def _round(element: Element, digits: int) -> None:
+    """Round all numbers of the attributes of a document."""
+    if digits < 0:
+        raise ValueRangeError(f"numericalPrecision: expected 0 or more, got {shown(digits)}")
+    for part in element.iter():
+        for name, value in part.items():
+            if name in {"name", "link", "joint", "filename", "type", "version"}:
+                continue
+            part.set(name, " ".join(f"{float(number):.{digits}g}" for number in value.split()))
+
+
+def _elements(blob: str) -> Iterable[Element]:
+    """Parse the elements of a text."""
+    from lxml import etree
+
+    try:
+        parsed = etree.fromstring(f"<blob>{blob}</blob>")
+    except etree.XMLSyntaxError as error:
+        raise model_error(f"not XML: {error}", f"xmlBlobs {shown(blob)}") from None
+    if not len(parsed):
+        raise model_error("expected XML elements", f"xmlBlobs {shown(blob)}")
+    return list(parsed)
