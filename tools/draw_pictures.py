@@ -219,7 +219,10 @@ def energy(theme: Theme):
         return kd.integrate(q, v, dt), nu + dt * a
 
     figure, axes = plt.subplots(figsize=(8.4, 2.9))
-    for name, step, colour in (("symplectic Euler", euler, theme.orange), ("RK4", rk4, theme.blue)):
+    for name, step, colour in (
+        ("semi-implicit Euler", euler, theme.orange),
+        ("RK4", rk4, theme.blue),
+    ):
         q, nu = lw.rollout(step, (np.array([1.2, 0.4]), zero), steps=5000)
         total = kd.kinetic_energy(q, nu) + kd.potential_energy(q)
         axes.semilogy(

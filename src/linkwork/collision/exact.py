@@ -33,7 +33,7 @@ def import_coal() -> Any:
         return import_module("coal")
     except ImportError as error:
         what = "the distance of meshes, or of boxes and cylinders with each other,"
-        raise missing_package(what, "linkwork[coal]") from error
+        raise missing_package(what, "coal") from error
 
 
 class ConvexShapes:

@@ -1,0 +1,33 @@
+"""Messages that name packages to install: pip must find them, and linkwork is on no index yet."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import linkwork as lw
+from linkwork.batch import PACKAGES
+from linkwork.io.named_robots import EXAMPLES
+from linkwork.io.surfaces import MESH_PACKAGES
+from linkwork.viewer.drawing import VIEWER_PACKAGES
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_no_message_installs_an_extra_of_linkwork():
+    sources = list(Path(lw.__file__).parent.rglob("*.py"))
+    advice = [text for path in sources for text in re.findall(r"linkwork\[\w+\]", path.read_text())]
+    assert len(sources) > 300
+    assert not advice
+
+
+def test_packages_in_messages_are_dependencies_of_an_extra():
+    """What a message names is tested: it is in an extra, or in the packages of the tests."""
+    text = (ROOT / "pyproject.toml").read_text()
+    known = set(re.findall(r'"([A-Za-z][\w-]*)(?:\[\w+\])?[>=]=', text))
+    named = {*PACKAGES, EXAMPLES, *MESH_PACKAGES, *VIEWER_PACKAGES}
+    for path in Path(lw.__file__).parent.rglob("*.py"):
+        for call in re.findall(r"raise missing_package\((.*)\)", path.read_text()):
+            named |= set(re.findall(r'"([\w\[\]-]+)"', call.partition(",")[2]))
+    assert {"coal", "mujoco", "casadi"} <= named
+    assert {name.partition("[")[0] for name in named} <= known
