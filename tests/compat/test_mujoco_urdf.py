@@ -16,7 +16,7 @@ from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
 from linkwork.compat.mujoco import Conventions
-from linkwork.io.mjcf.reader import collected_warnings
+from linkwork.io.mjcf.package import collected_warnings
 
 NOT_FOR_MUJOCO = ("visual", "collision", "transmission", "gazebo", "material", "sensor", "mimic")
 REJECTED = 24  # robots of 84 with unphysical inertias, or moving bodies without mass

@@ -9,8 +9,7 @@ import numpy as np
 
 from linkwork.errors import ArgumentError, Finding, MissingPackageError, ModelError, listed, nearest
 from linkwork.io.load import read
-from linkwork.io.mjcf.package import import_mujoco
-from linkwork.io.mjcf.reader import collected_warnings
+from linkwork.io.mjcf.package import collected_warnings, import_mujoco
 from linkwork.io.mjcf.writer import write_mjcf
 from linkwork.io.sdf.writer import in_sdf_terms, sdf_text
 from linkwork.io.urdf.writer import (
@@ -203,6 +202,5 @@ def _check_with_mujoco(text: str) -> str:
             mujoco.MjModel.from_xml_string(text)
         except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
             message = " ".join(str(error).split())
-            hint = "; --no-meshes omits meshes" if "<mesh" in text else ""
-            raise source_parse_error("<MJCF>", f"MuJoCo: {message}{hint}") from None
+            raise source_parse_error("<MJCF>", f"MuJoCo: {message}") from None
     return "MuJoCo loads it"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import Finding, SourceLocation, Suggestions, concerning, model_error, shown
+from linkwork.model.joints import KINDS
 from linkwork.model.numbers import as_floats, instance, settle, text
 from linkwork.model.parts import Joint, Link, check_name
 from linkwork.model.pose import IDENTITY, Pose, composed
@@ -68,6 +69,27 @@ def _position(joint: str, theta: Any) -> tuple[str, tuple[float, ...]]:
     if numbers.ndim > 1:
         raise model_error(f"joint {shown(joint)}: expected coordinates, got {shown(theta)}")
     return text(joint, "joint"), tuple(numbers.reshape(-1).tolist())
+
+
+INITIAL = "initial"
+
+
+def initial_poses(
+    poses: Mapping[str, Sequence[float]], others: Sequence[Configuration] = ()
+) -> tuple[Configuration, ...]:
+    """The poses of free bodies in a file as the configuration `initial`, before other ones.
+
+    Args:
+        poses: coordinates of floating joints by name.
+        others: configurations of the file. If one of them is named `initial`, or all bodies are at
+            the origin, they are the result.
+    """
+    neutral = KINDS["floating"].neutral
+    is_at_origin = all(tuple(pose) == neutral for pose in poses.values())
+    if is_at_origin or INITIAL in [one.name for one in others]:
+        return tuple(others)
+    positions: Any = poses
+    return (Configuration(name=INITIAL, positions=positions), *others)
 
 
 def combined(

@@ -65,9 +65,12 @@ def _with_model(cell: WorkCell, placed: PlacedModel) -> WorkCell:
     model = placed.model
     floating = model.default_base != WORLD_LINK
     if not placed.is_static:
-        return cell.with_robot(
+        cell = cell.with_robot(
             model.name, model, parent_H_base=placed.world_H_base, floating=floating
         )
+        for joint, pose in [pair for one in model.configurations for pair in one.positions]:
+            cell = cell.with_changed(f"{model.name}.{model.joint(joint).second}", home=pose)
+        return cell
     placement = Placement(
         name=model.name,
         parent=WORLD,

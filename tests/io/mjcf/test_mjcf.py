@@ -89,6 +89,19 @@ def test_parent_of_top_level_bodies_is_the_link_world():
     assert model.joint("wall_fixed").first_H_joint == Pose(xyz=(1, 2, 3))
 
 
+def test_poses_of_several_free_bodies_are_the_configuration_initial():
+    body = '<body name="{}" pos="{}" quat="1 0.2 0 -0.3"><freejoint/>{}</body>'
+    bodies = body.format("a", "1 2 3", BALL) + body.format("b", "0 0 4", BALL)
+    mj = mujoco.MjModel.from_xml_string(mjcf(bodies))
+    model = quietly(bodies)
+    again = lw.load(lw.dump_mjcf(model))
+
+    for robot in (model, again):
+        kd = lw.KinDyn(robot, floating=False)
+        np.testing.assert_allclose(kd.q("initial"), mj.qpos0, rtol=0, atol=1e-14)
+    assert quietly(body.format("a", "1 2 3", BALL)).configurations == ()  # the floating base
+
+
 def test_several_joints_of_a_body_have_massless_links_between_them():
     model = quietly(
         f'<body name="a"><joint name="x" pos="1 0 0"/><joint type="slide" pos="1 1 1"/>'

@@ -158,3 +158,14 @@ def test_an_actuator_of_a_joint_that_closes_a_loop_has_no_column():
     with pytest.raises(lw.ArgumentError, match="'m' drives joint 'j1', which closes a loop"):
         _ = lw.KinDyn(model, floating=False, cut=["j1"]).actuation
     assert lw.KinDyn(model, floating=False, cut=["j2"]).actuation.tolist() == [[0], [4], [0]]
+
+
+@pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
+def test_written_files_have_no_other_motors_than_the_actuators():
+    grip = '<motor name="grip" joint="finger" gear="7"/>'
+    model = lw.load(mjcf(grip, EQUALITY))
+
+    mj = mujoco.MjModel.from_xml_string(lw.dump_mjcf(model))
+
+    assert model.joint("slide").actuated
+    assert [mj.actuator(index).name for index in range(mj.nu)] == ["grip"]

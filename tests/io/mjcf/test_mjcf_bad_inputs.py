@@ -167,3 +167,17 @@ def test_model_with_some_copies_is_loaded():
         mjcf(f'<body><replicate count="5"><body><joint/>{BALL}</body></replicate></body>')
     )
     assert len(model.links) > 5
+
+
+@pytest.mark.parametrize("part", ["body", "joint", "geom", "mesh", "key", "mujoco model"])
+def test_a_name_that_is_not_unicode_is_an_error(part: str):
+    names = dict.fromkeys(("body", "joint", "geom", "mesh", "key", "mujoco model"), "a")
+    names[part] = "b&#xDFFF;"
+    text = f"""<mujoco model="{names["mujoco model"]}">
+        <asset><mesh name="{names["mesh"]}" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>
+        <worldbody><body name="{names["body"]}"><joint name="{names["joint"]}"/>
+        <geom name="{names["geom"]}" size="1"/></body></worldbody>
+        <keyframe><key name="{names["key"]}"/></keyframe></mujoco>"""
+
+    with pytest.raises(lw.ParseError, match="b\ufffd"):
+        lw.load(text)

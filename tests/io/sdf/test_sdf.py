@@ -196,6 +196,25 @@ def test_the_world_is_a_link_where_something_is_attached_to_it():
     assert floating.default_base == "upper"
 
 
+def test_poses_of_free_links_are_the_configuration_initial():
+    """Also in a workcell, where they are the default state."""
+    parts = (
+        link("base", "1 0 0 0.1 0.2 0.3") + link("tip", "1 0 2 0 0 0") + link("ball", "0 4 0 0 0 0")
+    )
+    text = sdf(
+        model("m", "<pose>0 0 3 0 0 0.5</pose>" + parts + joint("hinge", "revolute", "base", "tip"))
+    )
+    robot, _ = loaded(text)
+    cell = lw.load_workcell(text)
+    kd = on_numpy(lw.KinDyn(robot, floating=False))
+
+    for name, xyz in {"base": (1, 0, 0), "tip": (1, 0, 2), "ball": (0, 4, 0)}.items():
+        c, s = np.cos(0.5), np.sin(0.5)
+        expected = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ xyz + (0, 0, 3)
+        assert_close(kd.transform(name, kd.q("initial"))[:3, 3], expected, 1e-12)
+        assert_close(cell.frame_H_frame("WORLD", f"m.{name}", cell.state())[:3, 3], expected, 1e-12)
+
+
 def test_links_in_a_cycle_are_a_closed_loop():
     links = "".join(link(name) for name in "abc")
     joints = "".join(joint(f"{x}{y}", "revolute", x, y) for x, y in ("ab", "bc", "ac"))

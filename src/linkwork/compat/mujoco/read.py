@@ -24,7 +24,8 @@ def model_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, constraints: bo
             `mj_fullM`, `mj_rne` and `qfrc_bias` of MuJoCo ignore them.
 
     Returns:
-        The robot. Its root is the one top-level body if that is free, else a link `world`.
+        The robot. Its root is the one top-level body if that is free, else a link `world`. Poses
+        of meshes ignore `refpos` and `refquat`, which a compiled model lacks; `load` reads them.
 
     Raises:
         ModelError: there is no body except the world.

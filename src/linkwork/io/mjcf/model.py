@@ -11,17 +11,18 @@ Actuated   hinges and slides that actuators drive, if all drive such joints; if 
            drives a dependent joint, the leader
 Actuators  those of hinges, slides and balls, with their gears; see `actuators_of`
 Position   theta = qpos - qpos0 for hinges and slides, so limits are shifted by qpos0 too
+Initial    the poses of several free bodies in the file are the configuration `initial`
 Visual     geoms that MuJoCo's viewer draws by default: the groups 0, 1 and 2
 Collision  geoms with contacts: contype or conaffinity is not 0
-Meshes     MuJoCo moves the points of a mesh to its center and principal axes; the pose of the shape
-           is that of the points in the file
+Meshes     MuJoCo transforms the points p of a mesh to scale * refquat^-1 (p - refpos), then to
+           their center and principal axes; the pose of the shape is that of the points in the file
 Ignored    planes, height fields, ellipsoids and signed distance fields, for which there is no
            shape, and meshes without a file
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -29,13 +30,14 @@ from pathlib import Path
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, concerning, model_error
+from linkwork.errors import Finding, concerning, listed, model_error
 from linkwork.io.mjcf.equalities import equality_constraints
 from linkwork.io.mjcf.names import Names, names_of
 from linkwork.io.mjcf.package import (
     MjModel,
     is_disabled,
     kind_of,
+    matrix_of,
     name_in_enum,
     name_in_file,
     pose_of,
@@ -46,7 +48,7 @@ from linkwork.io.mjcf.unsupported import (
     equality_mimics,
     unsupported_findings,
 )
-from linkwork.model.configurations import Configuration
+from linkwork.model.configurations import Configuration, initial_poses
 from linkwork.model.geometry import (
     Box,
     Capsule,
@@ -64,6 +66,7 @@ from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial.source import quat, se3
 
 NO_BODIES = "the world has no bodies"
+NO_REFERENCES: Mapping[str, Array] = {}
 
 
 def read_mjmodel(
@@ -72,7 +75,7 @@ def read_mjmodel(
     mimic: bool = True,
     constraints: bool = True,
     name: str | None = None,
-    folder: str | None = None,
+    references: Mapping[str, Array] = NO_REFERENCES,
     names: Names | None = None,
 ) -> tuple[Model, tuple[Finding, ...]]:
     """Convert a compiled model to a robot, with findings about unsupported elements.
@@ -83,7 +86,8 @@ def read_mjmodel(
             move independently.
         constraints: whether other equalities become constraints of the robot.
         name: name of the robot; default that of the model.
-        folder: folder of the files that the model refers to.
+        references: poses (4, 4) of `refpos` and `refquat` of the meshes by name, which the compiled
+            model lacks; others are assumed to be the identity.
         names: names of all parts; default those of `names_of`.
 
     Raises:
@@ -96,7 +100,7 @@ def read_mjmodel(
     has_equalities = not is_disabled(mj, "equality")
     followers, mimicking = equality_mimics(mj, names) if has_equalities else ({}, set())
     motors = driven_joints(mj, mimicking if mimic else ())
-    shapes = shapes_of(mj, folder)
+    shapes = shapes_of(mj, references)
     first = 0 if base is None else base
     present = range(first, mj.nbody)
     model = Model(
@@ -122,9 +126,11 @@ def read_mjmodel(
         else (),
     )
     actuators, undriven = actuators_of(mj, names)
-    configurations = _keyframes(mj, names, model, base)
+    free = {joint: mj.qpos0[start : start + 7] for joint, start in _free_joints(mj, names, base)}
+    configurations = initial_poses(free, _keyframes(mj, names, model, base))
     model = replace(model, configurations=configurations, actuators=actuators)
-    return model, (*unsupported_findings(mj, names, base), *undriven)
+    findings = [*unsupported_findings(mj, names, base), *undriven, *shapes.findings]
+    return model, tuple(findings)
 
 
 def _keyframes(
@@ -154,6 +160,13 @@ def _keyframes(
         )
         configurations.append(one)
     return tuple(configurations)
+
+
+def _free_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[tuple[str, int]]:
+    """Names of the joints of free bodies other than the base, and their indices in qpos."""
+    for joint, start in enumerate(mj.jnt_qposadr.tolist()):
+        if kind_of(mj, joint) == "floating" and mj.jnt_bodyid[joint] != base:
+            yield names.joints[joint], start
 
 
 def floating_body(mj: MjModel) -> int | None:
@@ -282,40 +295,51 @@ def _limits(mj: MjModel, joint: int, kind: str) -> Limits:
 VISIBLE_GROUPS = 3  # MuJoCo's viewer shows the groups below this one by default
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)  # of a geom; a material overrides it
 DIGITS = 6  # MuJoCo stores colors in single precision
+ROUNDING = 1e-9  # relative size of entries of a scale that are zero except for rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Shapes by the id of their body."""
+    """Shapes by the id of their body, and findings about those that are left out."""
 
     visuals: Mapping[int, tuple[Shape, ...]]
     collisions: Mapping[int, tuple[Shape, ...]]
+    findings: tuple[Finding, ...]
 
 
-def shapes_of(mj: MjModel, folder: str | None) -> Shapes:
-    """Read the geoms; relative paths of meshes start at `folder`."""
+def shapes_of(mj: MjModel, references: Mapping[str, Array]) -> Shapes:
+    """Read the geoms; `references` as for `read_mjmodel`."""
     visuals: dict[int, tuple[Shape, ...]] = {}
     collisions: dict[int, tuple[Shape, ...]] = {}
+    meshes = {
+        mesh: _placed_mesh(mj, mesh, references.get(name_in_file(mj, "mesh", mesh), np.eye(4)))
+        for mesh in range(mj.nmesh)
+        if mj.mesh_pathadr[mesh] >= 0
+    }
     for geom, body in enumerate(mj.geom_bodyid.tolist()):
-        shape = _shape(mj, geom, folder)
+        shape = _shape(mj, geom, meshes)
         if shape is None:
             continue
         if mj.geom_group[geom] < VISIBLE_GROUPS:
             visuals[body] = (*visuals.get(body, ()), shape)
         if mj.geom_contype[geom] or mj.geom_conaffinity[geom]:
             collisions[body] = (*collisions.get(body, ()), shape)
-    return Shapes(visuals, collisions)
+    sheared = [name_in_file(mj, "mesh", mesh) for mesh, placed in meshes.items() if placed is None]
+    text = "left out: meshes with refquat and a scale that differs between rotated axes"
+    findings = [Finding("warning", "", f"{text}: {listed(sheared)}")] if sheared else []
+    return Shapes(visuals, collisions, tuple(findings))
 
 
-def _shape(mj: MjModel, geom: int, folder: str | None) -> Shape | None:
-    geometry = _geometry(mj, geom, folder)
+def _shape(mj: MjModel, geom: int, meshes: Mapping[int, tuple[Mesh, Array] | None]) -> Shape | None:
+    pose = matrix_of(mj.geom_pos[geom], mj.geom_quat[geom])
+    geometry = _primitive(mj, geom)
+    if name_in_enum("mjtGeom", mj.geom_type[geom]) == "mjGEOM_MESH":
+        placed = meshes.get(int(mj.geom_dataid[geom]))
+        if placed is not None:
+            geometry, geom_H_file = placed
+            pose = pose @ geom_H_file
     if geometry is None:
         return None
-    pose = _matrix(mj.geom_pos[geom], mj.geom_quat[geom])
-    if isinstance(geometry, Mesh):
-        mesh = int(mj.geom_dataid[geom])
-        file_H_geom = _matrix(mj.mesh_pos[mesh], mj.mesh_quat[mesh])
-        pose = pose @ se3.inverse(file_H_geom)
     return Shape(
         geometry=geometry,
         link_H_shape=as_pose(pose),
@@ -324,7 +348,7 @@ def _shape(mj: MjModel, geom: int, folder: str | None) -> Shape | None:
     )
 
 
-def _geometry(mj: MjModel, geom: int, folder: str | None) -> Geometry | None:
+def _primitive(mj: MjModel, geom: int) -> Geometry | None:
     x, y, z = mj.geom_size[geom].tolist()
     match name_in_enum("mjtGeom", mj.geom_type[geom]):
         case "mjGEOM_SPHERE":
@@ -335,20 +359,28 @@ def _geometry(mj: MjModel, geom: int, folder: str | None) -> Geometry | None:
             return Cylinder(x, 2 * y)
         case "mjGEOM_BOX":
             return Box((2 * x, 2 * y, 2 * z))
-        case "mjGEOM_MESH":
-            return _mesh(mj, int(mj.geom_dataid[geom]), folder)
         case _:
             return None
 
 
-def _mesh(mj: MjModel, mesh: int, folder: str | None) -> Mesh | None:
-    start = int(mj.mesh_pathadr[mesh])
-    if start < 0:
+def _placed_mesh(mj: MjModel, mesh: int, reference: Array) -> tuple[Mesh, Array] | None:
+    """A mesh, and the pose of its scaled points in a geom; None if their sum is not a rotation.
+
+    MuJoCo scales after it rotates: S R^T (p - refpos). With the scale S' = R S R^T of the points in
+    the file, this is R^T S' p - S R^T refpos; S' must be diagonal.
+    """
+    filename = mj.paths[int(mj.mesh_pathadr[mesh]) :].split(b"\0", 1)[0].decode(errors="replace")
+    path = Path(filename).absolute()
+    R, scale = se3.rotation_of(reference), np.diag(mj.mesh_scale[mesh])
+    file_scale = R @ scale @ R.T
+    factors = mj.mesh_scale[mesh].tolist()  # those along the axes of the file are a permutation
+    x, y, z = (min(factors, key=lambda f: abs(f - entry)) for entry in np.diag(file_scale))
+    if np.abs(file_scale - np.diag((x, y, z))).max() > ROUNDING * np.abs(scale).max():
         return None
-    filename = mj.paths[start:].split(b"\0", 1)[0].decode(errors="replace")
-    path = Path(folder or ".") / filename
-    x, y, z = mj.mesh_scale[mesh].tolist()
-    return Mesh(filename, (x, y, z), str(path) if path.is_file() else None, (str(path),))
+    points = se3.pose(R.T, -scale @ R.T @ se3.position_of(reference))
+    center = matrix_of(mj.mesh_pos[mesh], mj.mesh_quat[mesh])
+    geometry = Mesh(filename, (x, y, z), str(path) if path.is_file() else None, (str(path),))
+    return geometry, se3.inverse(center) @ points
 
 
 def _material(mj: MjModel, geom: int) -> Material:
@@ -363,7 +395,3 @@ def _material(mj: MjModel, geom: int) -> Material:
 def _rgba(values: Array) -> tuple[float, float, float, float]:
     r, g, b, a = (round(value, DIGITS) for value in values.tolist())
     return (r, g, b, a)
-
-
-def _matrix(xyz: Array, wxyz: Array) -> Array:
-    return se3.pose(quat.to_rotation(quat.normalize(wxyz)), xyz)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, TypeAlias
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, missing_package, shown
+from linkwork.errors import ArgumentError, missing_package, model_error, shown
 from linkwork.model.pose import Pose, as_pose
 from linkwork.spatial.source import quat, se3
 
@@ -28,10 +31,37 @@ def import_mujoco() -> Any:
         raise missing_package("reading MJCF", "mujoco") from error
 
 
+_lock = threading.Lock()  # a process has one warning handler
+
+
+@contextmanager
+def collected_warnings(mujoco: Any) -> Generator[list[str], None, None]:
+    """Collect MuJoCo's warnings, which it would otherwise write to a file in the current folder."""
+    messages: list[str] = []
+    with _lock:
+        handler = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(lambda text: messages.append(" ".join(str(text).split())))
+        try:
+            yield messages
+        finally:
+            mujoco.set_mju_user_warning(handler)
+
+
 def need_mjmodel(value: object) -> None:
     """Reject a value that is not a compiled model of MuJoCo."""
     if not isinstance(value, import_mujoco().MjModel):
         raise ArgumentError(f"mj_model: expected a mujoco.MjModel, got {shown(value)}")
+    need_utf8_names(value)
+
+
+def need_utf8_names(mj: MjModel) -> None:
+    """Reject a model with an unpaired surrogate in a name, which MuJoCo reads from `&#xDFFF;`."""
+    try:
+        mj.names.decode()
+    except UnicodeDecodeError as error:
+        name = mj.names[: error.end].rpartition(b"\0")[2] + mj.names[error.end :]
+        text = name.partition(b"\0")[0].decode(errors="replace")
+        raise model_error(f"the name {text!r} has a character that XML does not allow") from None
 
 
 def name_in_enum(enum: str, value: int) -> str:
@@ -53,7 +83,12 @@ def name_in_file(mj: MjModel, kind: str, index: int) -> str:
 
 def pose_of(xyz: Array, wxyz: Array) -> Pose:
     """Convert a position and a quaternion of MuJoCo to a pose."""
-    return as_pose(se3.pose(quat.to_rotation(quat.normalize(wxyz)), xyz))
+    return as_pose(matrix_of(xyz, wxyz))
+
+
+def matrix_of(xyz: Array, wxyz: Array) -> Array:
+    """Convert a position and a quaternion of MuJoCo to a (4, 4) pose."""
+    return se3.pose(quat.to_rotation(quat.normalize(wxyz)), xyz)
 
 
 # Flags that disable others too. Older versions of MuJoCo have `passive` instead of two flags.

@@ -7,17 +7,21 @@ messages are passed on. The package `mujoco` is imported on first use.
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, ParseError, SourceLocation
 from linkwork.io.folders import Folders
 from linkwork.io.mjcf.include import check_files, included_by
 from linkwork.io.mjcf.model import NO_BODIES, read_mjmodel
-from linkwork.io.mjcf.package import MjModel, import_mujoco
+from linkwork.io.mjcf.package import (
+    MjModel,
+    collected_warnings,
+    import_mujoco,
+    matrix_of,
+    need_utf8_names,
+)
 from linkwork.io.mjcf.unsupported import gravity_findings
 from linkwork.io.xml.source import Reading, Source, first_tag, source_parse_error
 
@@ -26,7 +30,6 @@ UNNAMED = "MuJoCo Model"  # MuJoCo's name for a model without a name
 INCLUDED = "mujocoinclude"  # the root element of a file that others include
 
 _LINE = re.compile(r"[Ll]ine(?: number=|:? )(\d+)")
-_lock = threading.Lock()  # a process has one warning handler
 
 
 def is_mjcf(source: Source) -> bool:
@@ -58,8 +61,14 @@ def read_mjcf(
     mujoco = import_mujoco()
     with collected_warnings(mujoco) as messages:
         mj = _compile(mujoco, source)
+        try:
+            need_utf8_names(mj)
+        except ModelError as error:
+            raise source_parse_error(source.name, str(error)) from None
+        references = _mesh_references(mujoco, source) if mj.nmesh else {}
     warnings = [
-        Finding("warning", "", text, SourceLocation(source.name, _line(text))) for text in messages
+        Finding("warning", "", text, SourceLocation(source.name, _line(text)))
+        for text in dict.fromkeys(messages)
     ]
     if mj.nbody <= 1:
         files = included_by(source.path)
@@ -67,9 +76,8 @@ def read_mjcf(
         errors = source_parse_error(source.name, NO_BODIES + hint).findings
         return Reading(None, (*errors, *warnings))
     name = _name(mj, source)
-    folder = str(source.path.parent) if source.path else None
     try:
-        model, findings = read_mjmodel(mj, mimic=mimic, name=name, folder=folder)
+        model, findings = read_mjmodel(mj, mimic=mimic, name=name, references=references)
     except ModelError as error:
         errors = [
             replace(f, location=f.location or SourceLocation(source.name, 1))
@@ -80,15 +88,29 @@ def read_mjcf(
 
 
 def _compile(mujoco: Any, source: Source) -> MjModel:
+    """Compile a document; the paths of meshes are absolute if that of the document is."""
     try:
         if source.path is not None:
-            return mujoco.MjModel.from_xml_path(str(source.path))
+            return mujoco.MjModel.from_xml_path(str(source.path.absolute()))
         return mujoco.MjModel.from_xml_string(source.text)
     except (
         *(ValueError, RuntimeError, MemoryError),  # RuntimeError: MuJoCo is out of memory
         *(mujoco.FatalError, mujoco.UnexpectedError),
     ) as error:
         raise _mujoco_error(source, str(error)) from None
+
+
+def _mesh_references(mujoco: Any, source: Source) -> dict[str, Array]:
+    """The reference poses of meshes by name, which a compiled model lacks.
+
+    The class MjSpec recognizes MJCF by the ending .xml, so files have that name here.
+    """
+    if source.path is None:
+        spec = mujoco.MjSpec.from_string(source.text)
+    else:
+        path = f"{source.path.absolute()}.xml"
+        spec = mujoco.MjSpec.from_file(path, include={path: source.text.encode()})
+    return {mesh.name: matrix_of(mesh.refpos, mesh.refquat) for mesh in spec.meshes}
 
 
 def _mujoco_error(source: Source, message: str) -> ParseError:
@@ -105,16 +127,3 @@ def _line(message: str) -> int:
 def _name(mj: MjModel, source: Source) -> str | None:
     name = mj.names.split(b"\0", 1)[0].decode(errors="replace")
     return source.path.stem if source.path and name in ("", UNNAMED) else None
-
-
-@contextmanager
-def collected_warnings(mujoco: Any) -> Generator[list[str], None, None]:
-    """Collect MuJoCo's warnings, which it would otherwise write to a file in the current folder."""
-    messages: list[str] = []
-    with _lock:
-        handler = mujoco.get_mju_user_warning()
-        mujoco.set_mju_user_warning(lambda text: messages.append(" ".join(str(text).split())))
-        try:
-            yield messages
-        finally:
-            mujoco.set_mju_user_warning(handler)

@@ -243,10 +243,15 @@ def _other_elements(mj: MjModel) -> dict[str, int]:
     """How many elements of each kind are neither part of the robot nor affect its motion."""
     kinds = ("PLANE", "HFIELD", "ELLIPSOID", "SDF")
     shapes = [name_in_enum("mjtGeom", kind).removeprefix("mjGEOM_") for kind in mj.geom_type]
+    without_file = [
+        shape == "MESH" and mj.mesh_pathadr[mesh] < 0
+        for shape, mesh in zip(shapes, mj.geom_dataid, strict=True)
+    ]
     return {
         "geoms without a shape (planes, height fields, ellipsoids, signed distance fields)": sum(
             shape in kinds for shape in shapes
         ),
+        "geoms of meshes without a file": sum(without_file),
         "contact pairs and exclusions": mj.npair + mj.nexclude,
         "tendons": mj.ntendon,
         "sensors": mj.nsensor,

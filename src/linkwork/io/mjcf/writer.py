@@ -7,6 +7,7 @@ Inertias  principal moments. MuJoCo rejects moments that violate the triangle in
           mass or moment of inertia: the smallest accepted values are written
 Loops     equality constraints, as for all constraints
 Keyframes the named configurations
+Motors    the actuators, and one of each joint that is actuated otherwise than by them
 Order     MuJoCo orders bodies and joints depth first, which may differ from the model
 Gravity   linkwork's default, which differs from MuJoCo's
 
@@ -37,7 +38,7 @@ from linkwork.io.xml.write import add, document_text, format_numbers, top_elemen
 from linkwork.model.check import unphysical_links
 from linkwork.model.constraints import opened
 from linkwork.model.inertia import NO_INERTIA, Inertia
-from linkwork.model.layout import Layout
+from linkwork.model.layout import Layout, resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.tree import Visit, walk
@@ -164,14 +165,16 @@ class _Writer:
 
     def _write_motors(self) -> None:
         """Write actuators, and motors of other actuated joints; controls are forces or torques."""
-        geared = {one.joint for one in self.model.actuators}
+        followers = resolved_followers(self.model.joints)
+        driven = {one.joint for one in self.model.actuators}
+        driven |= {followers[name].leader for name in driven & set(followers)}
         motors: list[tuple[str, str | None, tuple[float, ...]]] = [
             (one.joint, one.name, one.gear) for one in self.model.actuators
         ]
         motors += [
             (joint.name, None, ())
             for joint in self.model.joints
-            if joint.actuated and joint.name not in geared
+            if joint.actuated and joint.name not in driven
         ]
         actuators = add(self.top, "actuator") if motors else self.top
         for joint, name, gear in motors:

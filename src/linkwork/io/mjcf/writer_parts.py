@@ -5,7 +5,7 @@ Joints      revolute, revolute_cos_sin -> hinge; prismatic -> slide; spherical -
 Limits      `range`, and `actuatorfrcrange` for the effort; MuJoCo has no velocity limits
 Shapes      visual shapes in group 2, without contacts; collision shapes in group 3
 Meshes      by absolute path, because MuJoCo opens them and has no packages; it reads binary STL,
-            OBJ and MSH
+            OBJ and MSH. If it is installed, it tests each mesh, and those it rejects are left out
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, ModelError, listed, model_error
+from linkwork.errors import Finding, MissingPackageError, ModelError, listed, model_error
 from linkwork.io.mjcf.names import fixed_joint_name
-from linkwork.io.xml.write import add, format_numbers
+from linkwork.io.mjcf.package import collected_warnings, import_mujoco
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.model.joint_motion import child_H_parent
 from linkwork.model.joints import plane_basis
 from linkwork.model.model import Model
+from linkwork.model.numbers import Triple
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
 from linkwork.spatial.source import quat, se3
@@ -231,9 +233,12 @@ class ShapeWriter:
         for name, group, touches in ((VISUAL, "2", "0"), (COLLISION, "3", None)):
             geoms = add(defaults, "default", class_=name)
             add(geoms, "geom", group=group, contype=touches, conaffinity=touches)
+        # MuJoCo needs no volume then. All bodies have an <inertial>, so this changes nothing else.
+        add(defaults, "mesh", inertia="shell")
         self._assets = add(top, "asset")
         self._with_meshes = meshes
-        self._meshes: dict[tuple[str, tuple[float, float, float]], str] = {}
+        self._meshes: dict[tuple[str, Triple], str] = {}
+        self._problems: dict[tuple[str, Triple, str], str] = {}
         self._materials: dict[str, tuple[float, float, float, float] | None] = {}
         self._names: set[str] = set()
         self.warnings = GroupedWarnings()
@@ -245,7 +250,7 @@ class ShapeWriter:
                 self._write_geom(body, link, shape, kind)
 
     def _write_geom(self, body: Element, link: Link, shape: Shape, kind: str) -> None:
-        geometry = self._geometry(shape.geometry, link)
+        geometry = self._geometry(shape.geometry, link, kind)
         if geometry is None:
             return
         pose = shape.link_H_shape
@@ -261,10 +266,10 @@ class ShapeWriter:
             **self._material(shape.material, link),
         )
 
-    def _geometry(self, geometry: Geometry, link: Link) -> dict[str, str | None] | None:
+    def _geometry(self, geometry: Geometry, link: Link, kind: str) -> dict[str, str | None] | None:
         match geometry:
             case Mesh():
-                return self._mesh(geometry, link)
+                return self._mesh(geometry, link, kind)
             case Box(size):
                 sizes, kind = tuple(edge / 2 for edge in size), "box"
             case Sphere(radius):
@@ -278,7 +283,7 @@ class ShapeWriter:
             return None
         return {"type": kind, "size": format_numbers(*sizes)}
 
-    def _mesh(self, mesh: Mesh, link: Link) -> dict[str, str | None] | None:
+    def _mesh(self, mesh: Mesh, link: Link, kind: str) -> dict[str, str | None] | None:
         if not self._with_meshes:
             self.warnings.add("left out: meshes, because of meshes=False", link.name)
             return None
@@ -290,14 +295,19 @@ class ShapeWriter:
             text = f"left out: meshes in formats that MuJoCo cannot read (it reads {formats})"
             self.warnings.add(text, mesh.filename)
             return None
-        key = mesh.path, mesh.scale
+        key, use = (mesh.path, mesh.scale), (mesh.path, mesh.scale, kind)
+        if use not in self._problems:
+            self._problems[use] = _mesh_problem(mesh, has_contacts=kind == COLLISION)
+        if self._problems[use]:
+            text = f"left out: {kind} meshes that MuJoCo rejects: {self._problems[use]}"
+            self.warnings.add(text, mesh.filename)
+            return None
         if key not in self._meshes:
             name = Path(mesh.path).stem
             while name in self._meshes.values():
                 name += "_"
             self._meshes[key] = name
-            scaled = format_numbers(*mesh.scale) if mesh.scale != (1.0, 1.0, 1.0) else None
-            add(self._assets, "mesh", name=name, file=mesh.path, scale=scaled)
+            add(self._assets, "mesh", name=name, **_mesh_attributes(mesh))
         return {"type": "mesh", "mesh": self._meshes[key]}
 
     def _material(self, material: Material | None, link: Link) -> dict[str, str | None]:
@@ -327,6 +337,33 @@ class ShapeWriter:
                 "a number is appended to names of shapes that are not unique", link.name
             )
         return unique
+
+
+def _mesh_attributes(mesh: Mesh) -> dict[str, str | None]:
+    scaled = format_numbers(*mesh.scale) if mesh.scale != (1.0, 1.0, 1.0) else None
+    return {"file": mesh.path, "scale": scaled}
+
+
+def _mesh_problem(mesh: Mesh, *, has_contacts: bool) -> str:
+    """Why MuJoCo rejects a mesh; empty if it does not, or if it is not installed.
+
+    Meshes with contacts need a convex hull, which flat ones do not have.
+    """
+    try:
+        mujoco = import_mujoco()
+    except MissingPackageError:
+        return ""
+    top = top_element("mujoco")
+    add(add(top, "asset"), "mesh", name="mesh", inertia="shell", **_mesh_attributes(mesh))
+    touches = None if has_contacts else "0"
+    geom = {"type": "mesh", "mesh": "mesh", "contype": touches, "conaffinity": touches}
+    add(add(top, "worldbody"), "geom", **geom)
+    with collected_warnings(mujoco):
+        try:
+            mujoco.MjModel.from_xml_string(document_text(top))
+        except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+            return str(error).partition("\n")[0].removeprefix("Error: ")
+    return ""
 
 
 def pose_attributes(pose: Pose) -> dict[str, str | None]:

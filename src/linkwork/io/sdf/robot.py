@@ -13,12 +13,13 @@ from linkwork.io.sdf.frames import WORLD
 from linkwork.io.sdf.joints import PARALLEL, Gearbox
 from linkwork.io.sdf.model import ModelParts
 from linkwork.model.check import doubtful_parts
+from linkwork.model.configurations import initial_poses
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.model.structure import connected_pieces, part_findings
-from linkwork.spatial.source import se3
+from linkwork.spatial.source import quat, se3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ def assemble_robot(parts: ModelParts, world_H_model: Array, *, mimic: bool) -> P
         report.extend(doubtful_parts(parts.links, joints))
         return None
     joints += _fixed_joints(parts, joints, poses)
-    joints += _free_joints(parts, joints)
+    free = _free_joints(parts, joints)
+    joints += free
     try:
         model = Model(
             name=parts.name,
@@ -61,6 +63,7 @@ def assemble_robot(parts: ModelParts, world_H_model: Array, *, mimic: bool) -> P
             joints=tuple(joints),
             frames=tuple(parts.extra_frames),
             constraints=couplings,
+            configurations=initial_poses({j.name: _coordinates(poses[j.second]) for j in free}),
         )
     except ModelError as error:
         report.extend(error.findings)
@@ -117,6 +120,7 @@ def _free_joints(parts: ModelParts, joints: Sequence[Joint]) -> list[Joint]:
     """Floating joints between the world and groups of links that are not connected to it.
 
     A robot that is a single group without a joint to the world needs none: it has a floating base.
+    The poses in the file are the configuration `initial`.
     """
     groups = connected_pieces([link.name for link in _with_world(parts, joints)], joints)
     if len(groups) == 1:
@@ -133,6 +137,12 @@ def _free_joints(parts: ModelParts, joints: Sequence[Joint]) -> list[Joint]:
         Joint(name=name, kind="floating", first=WORLD, second=link, location=parts.part.location)
         for link, name in _new_names(free, joints, "free")
     ]
+
+
+def _coordinates(world_H_link: Array) -> tuple[float, ...]:
+    """The coordinates of a floating joint."""
+    wxyz = quat.from_rotation(se3.rotation_of(world_H_link))
+    return (*se3.position_of(world_H_link).tolist(), *wxyz.tolist())
 
 
 def _new_names(
