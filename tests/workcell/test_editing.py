@@ -241,3 +241,28 @@ def test_long_chains_of_attachments_are_supported():
         cell.attach(state, f"f{n - 1}", "f0")
     again = pickle.loads(pickle.dumps(state))
     assert again == state
+
+
+CELL = lw.WorkCell("cell").with_robot("arm", lw.load("arm"), end="tool").with_frame("box")
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: CELL.state([0.0] * 8), r"values: .*\{'arm': q\}"),
+        (lambda: CELL.state({"amr": [0.0] * 8}), "'amr'.*arm"),
+        (lambda: CELL.state().broadcast("a"), r"broadcast.*'a'"),
+        (lambda: CELL.with_frame("b", collisions=lw.Box((1, 1, 1))), "'b': collisions: .*Shape"),
+        (lambda: CELL.with_frame("b", collisions=[lw.Box((1, 1, 1))]), "'b': collisions: .*Shape"),
+        (lambda: CELL.with_frame("b", visuals=[3]), "'b': visuals: .*Shape.*3"),
+        (lambda: CELL.with_changed("box", collisions=[3]), "'box': collisions: .*Shape.*3"),
+        (lambda: CELL.with_excluded_pairs("box"), "two frames"),
+        (lambda: CELL.with_robot("other", "arm"), r"model: .*lw\.load.*'arm'"),
+        (lambda: CELL.ik(CELL.state(), {"box": (0, 0, 1)}), "'box'.*no device"),
+        (lambda: CELL.ik(CELL.state(), {"arm.tool": np.eye(3)}), r"rotation.*\(\.\.\., 3, 3\)"),
+    ],
+)
+def test_wrong_arguments_are_reported_by_name(call, text):
+    """When they are passed, not where they are needed first."""
+    with pytest.raises(lw.LinkworkError, match=text):
+        call()

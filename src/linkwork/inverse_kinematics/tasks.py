@@ -108,6 +108,11 @@ def _frame_task(frame: str, target: Any) -> tuple[Task, Array]:
     array = as_floats(target, frame)
     if array.shape[-2:] == (4, 4):
         return Task("pose", frame), _checked_pose(frame, array)
+    return Task("position", frame), checked_positions(frame, array)
+
+
+def checked_positions(frame: str, array: Array) -> Array:
+    """Return positions (..., 3); reject other shapes, and rotation matrices."""
     positions = _checked(frame, array, (3,))
     if array.shape[-2:] == (3, 3) and _is_rotation(array):
         text = (
@@ -115,7 +120,7 @@ def _frame_task(frame: str, target: Any) -> tuple[Task, Array]:
         )
         hint = f"write it into a pose; weights={{{frame!r}: (0, 1)}} leaves the position free"
         raise ShapeError(f"{frame}: {text}; {hint}")
-    return Task("position", frame), positions
+    return positions
 
 
 def _is_rotation(array: Array) -> bool:

@@ -50,8 +50,8 @@ class Link:
         settle(self, name=check_name("link", self.name, self.location))
         with concerning(f"link {self.name!r}", self.location):
             instance(self.inertia, Inertia, "inertia")
-            settle(self, visuals=_shapes(self.visuals, "visuals"))
-            settle(self, collisions=_shapes(self.collisions, "collisions"))
+            settle(self, visuals=checked_shapes(self.visuals, "visuals"))
+            settle(self, collisions=checked_shapes(self.collisions, "collisions"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,8 @@ def check_name(what: str, name: object, location: SourceLocation | None = None) 
     return str.__str__(name)
 
 
-def _shapes(shapes: Iterable[Shape], what: str) -> tuple[Shape, ...]:
+def checked_shapes(shapes: Iterable[Shape], what: str) -> tuple[Shape, ...]:
+    """Convert shapes to a tuple; raise if one is not a `Shape`."""
     if not isinstance(shapes, Iterable):
         raise model_error(f"{what}: expected Shapes, got {shown(shapes)}")
     return tuple(instance(shape, Shape, what) for shape in shapes)

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ModelError, counted, name_not_found
+from linkwork.errors import ArgumentError, ModelError, counted, name_not_found, shown
 from linkwork.model.parts import check_name
 from linkwork.model.pose import Pose
 from linkwork.workcell import attach, fk, paths
@@ -144,7 +144,13 @@ class WorkCell(Editing):
                 joint positions by the name of a joint frame.
         """
         state = self._default
+        if not isinstance(values, Mapping | None):
+            expected = "values by device or frame, as in {'arm': q}"
+            raise ArgumentError(f"values: expected {expected}, got {shown(values)}")
         for name, value in (values or {}).items():
+            if name not in self.device_names and name not in self.layout.index:
+                names = (*self.device_names, *self.frame_names)
+                raise name_not_found("device or frame", name, names)
             if name in self.device_names:
                 state = self.device(name).set_q(state, value)
             elif self.frame(name).movable:

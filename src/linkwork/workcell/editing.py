@@ -24,7 +24,14 @@ from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
 from linkwork.model.numbers import as_floats
-from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name, unit_vector
+from linkwork.model.parts import (
+    NO_LIMITS,
+    Limits,
+    Mimic,
+    check_name,
+    checked_shapes,
+    unit_vector,
+)
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial.source import quat
 from linkwork.workcell.check import leader_findings
@@ -77,6 +84,8 @@ class Editing:
         with concerning(f"frame {name!r}"):
             home = _pose_home(parent_H_frame) if movable else ()
             pose = as_pose(parent_H_frame, "parent_H_frame")
+            visual_shapes = checked_shapes(visuals, "visuals")
+            collision_shapes = checked_shapes(collisions, "collisions")
         frame = CellFrame(
             name=name,
             parent=parent,
@@ -85,8 +94,8 @@ class Editing:
             attachable=attachable,
             home=home,
             inertia=inertia,
-            visuals=tuple(visuals),
-            collisions=tuple(collisions),
+            visuals=visual_shapes,
+            collisions=collision_shapes,
             properties=_as_properties(properties),
         )
         return cell.extended(frame)
@@ -140,6 +149,8 @@ class Editing:
             )
             pose = as_pose(parent_H_frame, "parent_H_frame")
             start = () if home is None else tuple(as_floats(home, "home").reshape(-1).tolist())
+            visual_shapes = checked_shapes(visuals, "visuals")
+            collision_shapes = checked_shapes(collisions, "collisions")
         if home is not None and depends:
             message = "home: a joint that depends on another has no home position"
             raise model_error(message, f"frame {name!r}")
@@ -151,8 +162,8 @@ class Editing:
             motion=motion,
             home=start,
             inertia=inertia,
-            visuals=tuple(visuals),
-            collisions=tuple(collisions),
+            visuals=visual_shapes,
+            collisions=collision_shapes,
             properties=_as_properties(properties),
         )
         findings = [*leader_findings(frame, {other.name: other for other in cell.frames})]
@@ -285,7 +296,7 @@ class Editing:
             ModelError: there is no such frame.
         """
         cell = _cell(self)
-        added = [(str(first), str(second)) for first, second in pairs]
+        added = [tuple(map(str, pair)) for pair in pairs]
         return replace(cell, excluded_pairs=tuple(dict.fromkeys([*cell.excluded_pairs, *added])))
 
     def without(self, name: str) -> WorkCell:

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
-from linkwork.errors import ArgumentError, ShapeError, listed, name_not_found, shown
+from linkwork.errors import ArgumentError, listed, name_not_found, shown
 from linkwork.inverse_kinematics.ik import IkResult, ik, summary
+from linkwork.inverse_kinematics.tasks import checked_positions
 from linkwork.kindyn import KinDyn
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import quat, se3
@@ -226,11 +227,9 @@ def _goals(cell: WorkCell, targets: object) -> dict[str, Array]:
         if isinstance(target, Pose):
             goals[name] = target.matrix()
             continue
-        array = as_array(target, str(name))
-        if array.shape[-2:] != (4, 4) and array.shape[-1:] != (3,):
-            expected = "a pose (..., 4, 4) or a position (..., 3)"
-            raise ShapeError(f"{name}: expected {expected}, got {array.shape}")
-        goals[name] = array if array.shape[-2:] != (4, 4) else as_matrix(array, str(name))
+        array = as_array(target, name)
+        is_position = _is_position(array)
+        goals[name] = checked_positions(name, array) if is_position else as_matrix(array, name)
     return goals
 
 
@@ -289,8 +288,9 @@ def _owners(
             if all(candidates[name] <= other for other in candidates.values())
         ]
         if not least:
-            message = f"no unique device moves {frame!r}: {_device_hint(candidates, states)}"
-            raise ArgumentError(f"{message}; pass device=" if candidates else message)
+            hint = _device_hint(candidates, states)
+            message = f"several devices move {frame!r}: {listed(list(candidates))}; pass device="
+            raise ArgumentError(message if candidates else f"{frame!r}: {hint} in this state")
         owners.setdefault(least[0], []).append(frame)
     return owners
 

@@ -25,7 +25,7 @@ from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints import KINDS, Axis, JointKind
 from linkwork.model.numbers import Triple, finite_numbers, instance, number, settle, text, triple
-from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name
+from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name, checked_shapes
 from linkwork.model.pose import IDENTITY, ROUNDING_NOISE, Pose
 from linkwork.spatial.blocks import scalars
 from linkwork.spatial.source import quat, se3
@@ -121,8 +121,9 @@ class CellFrame:
             instance(self.inertia, Inertia, "inertia")
             for name in ("movable", "attachable"):
                 settle(self, **{name: bool(getattr(self, name))})
-            for name in ("visuals", "collisions", "properties"):
-                settle(self, **{name: tuple(getattr(self, name))})
+            for name in ("visuals", "collisions"):
+                settle(self, **{name: checked_shapes(getattr(self, name), name)})
+            settle(self, properties=tuple(self.properties))
             if self.motion is not None:
                 instance(self.motion, Motion, "motion")
             if self.movable and self.motion:

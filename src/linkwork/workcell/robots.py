@@ -45,7 +45,7 @@ class Placement:
 def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], RobotDevice]:
     """The frames of a robot in a cell, and its device; `with_robot` documents them."""
     if not isinstance(model, Model):
-        raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        raise ArgumentError(f"model: expected a Model, as lw.load returns, got {shown(model)}")
     base = model.default_base if placement.base is None else placement.base
     root = model.frame(base)
     end = None if placement.end is None else model.frame(placement.end).name

@@ -157,7 +157,7 @@ class State:
         """Broadcast the state to these leading axes."""
         try:
             values = np.broadcast_to(self.values, (*batch, self.values.shape[-1]))
-        except ValueError:
+        except (TypeError, ValueError):
             message = f"a batch {self.batch_shape} of states cannot be broadcast to {batch}"
             raise ShapeError(message) from None
         parents = np.broadcast_to(self.parents, (*batch, self.parents.shape[-1]))
