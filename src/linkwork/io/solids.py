@@ -15,7 +15,8 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, Finding, LinkworkError, ModelError, counted, shown
-from linkwork.io.surfaces import import_trimesh, joined, read_mesh
+from linkwork.io.mesh_files import import_trimesh
+from linkwork.io.surfaces import joined, read_mesh
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
 from linkwork.model.inertia import (
     NO_INERTIA,

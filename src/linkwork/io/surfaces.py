@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import MissingPackageError, clipped, missing_package
+from linkwork.errors import MissingPackageError, clipped
+from linkwork.io.mesh_files import MESH_PACKAGES, Rgb, read_mesh_file
 from linkwork.io.meshes import REJECTED
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 
-Rgb: TypeAlias = tuple[int, int, int]
-
-MESH_PACKAGES = ("trimesh", "pycollada")  # pycollada reads .dae
-MOST_BYTES = 200_000_000  # of a mesh file that is read
 SEGMENTS = 32  # around a round shape
 RINGS = 16  # from pole to pole of a ball
 ROUNDING = 1e-12  # radii below this fraction of the largest are those of a pole
@@ -133,14 +127,6 @@ def _revolved(radii: list[float], heights: list[float]) -> Surface:
 # Mesh files.
 
 
-def import_trimesh() -> Any:
-    """Import `trimesh`, or raise an error that explains how to install it."""
-    try:
-        return import_module("trimesh")
-    except ImportError as error:
-        raise missing_package("reading meshes", *MESH_PACKAGES) from error
-
-
 def read_mesh(mesh: Mesh) -> tuple[list[tuple[Surface, Rgb | None]], str]:
     """The scaled surfaces of a mesh, each with its color in the file, if it has one.
 
@@ -168,37 +154,8 @@ def read_mesh(mesh: Mesh) -> tuple[list[tuple[Surface, Rgb | None]], str]:
 def _pieces(path: str, changed: int) -> list[tuple[Surface, Rgb | None]]:
     """The surfaces in a file; `changed` is its time, so that a new file is read again."""
     del changed
-    trimesh = import_trimesh()
-    if Path(path).stat().st_size > MOST_BYTES:
-        text = f"it is larger than {MOST_BYTES // 1_000_000} MB"
-        raise ValueError(text)
-    with warnings.catch_warnings():  # pycollada uses deprecated functions of NumPy
-        warnings.simplefilter("ignore", DeprecationWarning)
-        scene = trimesh.load_scene(path)
-    pieces: list[tuple[Surface, Rgb | None]] = []
-    for node in sorted(scene.graph.nodes_geometry):
-        pose, name = scene.graph[node]
-        mesh = scene.geometry[name]
-        if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
-            continue
-        vertices = np.asarray(mesh.vertices) @ pose[:3, :3].T + pose[:3, 3]
-        if not np.isfinite(vertices).all():
-            raise ValueError("a vertex is not finite")
-        mirrored = np.linalg.det(pose[:3, :3]) < 0
-        faces = np.asarray(mesh.faces)
-        pieces.append((Surface(vertices, faces[:, ::-1] if mirrored else faces), _color(mesh)))
-    return pieces
-
-
-def _color(mesh: Any) -> Rgb | None:
-    """The color of a surface in its file, or None."""
-    visual = mesh.visual
-    if not getattr(visual, "defined", False):
-        return None
-    material = getattr(visual, "material", None)
-    main: Any = visual.main_color if material is None else material.main_color
-    r, g, b = np.asarray(main)[:3].tolist()
-    return int(r), int(g), int(b)
+    pieces = read_mesh_file(path)
+    return [(Surface(vertices, faces), color) for vertices, faces, color in pieces]
 
 
 def _reason(error: Exception) -> str:
