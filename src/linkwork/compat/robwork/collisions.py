@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 from linkwork.compat.robwork.frames import Frame
+from linkwork.compat.robwork.names import FramePairVector, StdVector
 from linkwork.compat.robwork.structure import PointerMethods, State
 from linkwork.compat.robwork.workcell import WorkCell
 from linkwork.errors import ArgumentError, shown
@@ -21,10 +23,11 @@ class CollisionDetectorQueryResult:
 
     def __init__(self) -> None:
         self.collidingFrames: list[tuple[Frame, Frame]] = []
+        self._fullInfo = StdVector()  # contacts of the shapes, which are not computed
 
-    def getFramePairVector(self) -> list[tuple[Frame, Frame]]:
+    def getFramePairVector(self) -> FramePairVector:
         """Return the pairs of frames that collide."""
-        return list(self.collidingFrames)
+        return FramePairVector(self.collidingFrames)
 
 
 class ProximityData:
@@ -80,6 +83,7 @@ class CollisionDetector(PointerMethods):
             raise ArgumentError(f"CollisionDetector: expected a WorkCell, got {shown(workcell)}")
         self._structure = workcell.getStateStructure()
         self._strategy = strategy or CollisionStrategy()
+        self.resetComputationTimeAndCount()
 
     @staticmethod
     def make(workcell: WorkCell, strategy: CollisionStrategy | None = None) -> CollisionDetector:
@@ -89,6 +93,18 @@ class CollisionDetector(PointerMethods):
     def getCollisionStrategy(self) -> CollisionStrategy:
         """Return the algorithm."""
         return self._strategy
+
+    def resetComputationTimeAndCount(self) -> None:
+        """Set the number of calls and their time to zero."""
+        self._calls, self._time = 0, 0.0
+
+    def getComputationTime(self) -> float:
+        """Return the time of all calls [s]."""
+        return self._time
+
+    def getNoOfCalls(self) -> int:
+        """Return the number of calls."""
+        return self._calls
 
     def inCollision(self, state: State, result: Any = None, stopAtFirst: bool = False) -> bool:
         """Return whether frames collide in a state.
@@ -100,12 +116,14 @@ class CollisionDetector(PointerMethods):
             stopAtFirst: whether one pair is enough; a `ProximityData` has its own setting.
         """
         cell, value = self._structure.cell, self._structure.checked(state)
+        start = perf_counter()
+        pairs = cell.collisions(value)
+        self._calls, self._time = self._calls + 1, self._time + perf_counter() - start
         if result is None:
-            return bool(cell.in_collision(value))
+            return bool(pairs)
         if isinstance(result, ProximityData):
             stopAtFirst = result.getCollisionQueryType() >= 2
             result = result.collision_data
-        pairs = cell.collisions(value)
         names = pairs[:1] if stopAtFirst else pairs
         frames = [(self._structure.frame(a), self._structure.frame(b)) for a, b in names]
         if isinstance(result, CollisionDetectorQueryResult):
