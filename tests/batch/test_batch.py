@@ -344,6 +344,36 @@ def test_a_file_that_is_not_a_journal_is_not_modified(content, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["out.zarr.journal"]
 
 
+def test_prepared_links_are_not_followed(tmp_path):
+    """In a folder that others can write to, names that can be predicted may be links."""
+    victim, path = tmp_path / "victim", tmp_path / "out.zarr.journal"
+    victim.write_text("precious")
+    names = [f"{path.name}.{pid}.partial" for pid in (os.getpid(), os.getpid() + 1)]
+    for name in names:
+        (tmp_path / name).symlink_to(victim)
+
+    assert computed(random_plan(tmp_path / "out.zarr")).done == 10
+    assert victim.read_text() == "precious"
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(lw.LinkworkError, match=r"out\.zarr"):
+        computed(random_plan(tmp_path / "out.zarr"))
+    with pytest.raises(lw.WriteError, match=r"out\.zarr\.journal"):
+        Journal(path, HEAD, {})
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_endless_journal_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "MAX_BYTES", 1000)
+    path = tmp_path / "out.zarr.journal"
+    path.write_text(line(HEAD) + "x" * 1000)
+    with pytest.raises(lw.StateError, match="journal"):
+        journal.read(path)
+    path.unlink()
+    os.mkfifo(path)
+    assert journal.read(path) is None
+
+
 def test_a_run_killed_before_its_first_line_starts_again(tmp_path):
     (tmp_path / "out.zarr.journal").touch()
     assert computed(random_plan(tmp_path / "out.zarr")).done == 10

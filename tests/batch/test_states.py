@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 
 import h5py
@@ -201,3 +202,52 @@ def test_results_cannot_overwrite_the_states(folder, kd, arrays, tmp_path):
     path = write(tmp_path, "zarr", arrays)
     with pytest.raises(lw.ArgumentError, match=r"--out .*states"):
         make_plan(kd, "com", tmp_path / folder, states=path)
+
+
+def test_small_file_with_very_many_zeros_is_rejected(kd, tmp_path, monkeypatch):
+    monkeypatch.setattr("linkwork.batch.states.MAX_UNPACKED", 100_000)
+    path = tmp_path / "states.npz"
+    ports = inputs(kd, "mass_matrix")
+    zeros = np.zeros((10_000, kd.nq))
+    np.savez_compressed(path, q=zeros)
+    with pytest.raises(lw.SourceError, match=r"720,[0-9]* bytes"):
+        stored_states(path, ports, {})
+    np.savez(path, q=zeros)  # as large as its arrays
+    assert stored_states(path, ports, {}).rows == len(zeros)
+
+
+@pytest.mark.parametrize("kind", ["link", "external data", "virtual data"])
+def test_hdf5_data_in_other_files_are_not_read(kind, kd, arrays, tmp_path):
+    """HDF5 can read the bytes of any file as numbers."""
+    (tmp_path / "states").mkdir()
+    secret, path = tmp_path / "secret.h5", tmp_path / "states" / "states.h5"
+    shape = arrays["q"].shape
+    with h5py.File(secret, "w") as file:
+        file["q"] = arrays["q"]
+    with h5py.File(path, "w") as file:
+        if kind == "link":
+            file["q"] = h5py.ExternalLink(str(secret), "/q")
+        elif kind == "external data":
+            file.create_dataset(
+                "q", shape, "f8", external=[(str(secret), 0, 8 * shape[0] * shape[1])]
+            )
+        else:
+            layout = h5py.VirtualLayout(shape, "f8")
+            layout[:] = h5py.VirtualSource("../secret.h5", "q", shape)
+            file.create_virtual_dataset("q", layout)
+
+    with pytest.raises(lw.SourceError, match="other files"):
+        stored_states(path, inputs(kd, "mass_matrix"), {})
+
+
+def test_pickles_in_zarr_files_are_not_executed(kd, tmp_path):
+    path = tmp_path / "states.zarr"
+    path.mkdir()
+    described = {"zarr_format": 2, "shape": [4, kd.nq], "chunks": [4, kd.nq], "dtype": "<f8"}
+    described |= {"compressor": {"id": "pickle"}, "filters": None, "fill_value": 0, "order": "C"}
+    (path / ".zarray").write_text(json.dumps(described))
+    (path / "0.0").write_bytes(b"cos\nsystem\n(S'touch %s'\ntR." % str(tmp_path / "made").encode())
+
+    with pytest.raises(lw.SourceError):
+        stored_states(path, inputs(kd, "mass_matrix"), {}).read("q", 0, 1)
+    assert not (tmp_path / "made").exists()

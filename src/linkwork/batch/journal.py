@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from linkwork.batch.store import synchronize, writing
+from linkwork.engine.runtime.atomic_files import NO_LINK, create_beside
 from linkwork.errors import StateError, escaped
 
+MAX_BYTES = 1 << 28  # of a journal; a chunk has less than 40
 SYNCHRONIZE_PERIOD = 1.0  # [s] between two synchronizations of the journal with the disk
 
 try:
@@ -41,7 +43,7 @@ class Journal:
         self.done = dict(done)  # digests of the states, by chunk
         self._synchronized = time.monotonic()
         with writing(path):
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
             try:
                 self._lock(self._handle)
                 self._check_file()
@@ -89,18 +91,18 @@ class Journal:
     def _rewrite(self) -> None:
         """Write all lines to another file, and replace this one with it."""
         lines = [json.dumps(self.head), *(json.dumps(entry) for entry in self.done.items())]
-        other = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
-        handle = os.open(other, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        handle, other = create_beside(self.path, os.O_RDWR | os.O_APPEND)
         try:
             with os.fdopen(os.dup(handle), "wb") as file:
                 file.writelines(map(_line, lines))
             os.fsync(handle)
             self._lock(handle)
-            other.replace(self.path)
+            Path(other).replace(self.path)
             synchronize(self.path.parent)
         except BaseException:
             os.close(handle)  # the previous file stays open and locked
-            other.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                Path(other).unlink()
             raise
         previous, self._handle = self._handle, handle
         os.close(previous)
@@ -135,14 +137,17 @@ def read(path: Path) -> tuple[dict[str, Any], dict[int, str]] | None:
     Raises:
         StateError: the file is not a journal, or its first line is damaged.
     """
+    if not path.is_file():  # a pipe may be endless
+        return None
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            lines = file.read(MAX_BYTES + 1).split(b"\n")
     except OSError:
         return None
-    if not data:  # a run was killed before it wrote the first line
+    if lines == [b""]:  # a run was killed before it wrote the first line
         return None
-    head, *entries = [_content(line) for line in data.split(b"\n")]
-    if not _is_head(head):
+    head, *entries = [_content(line) for line in lines]
+    if not _is_head(head) or path.stat().st_size > MAX_BYTES:
         message = f"{escaped(str(path))} is damaged, or is not a journal of `linkwork batch`"
         raise StateError(f"{message}; use another --out, or remove it and the results")
     return head, {entry[0]: entry[1] for entry in entries if _is_entry(entry)}

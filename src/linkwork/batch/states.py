@@ -37,10 +37,15 @@ from linkwork.errors import (
     escaped,
     name_not_found,
 )
+from linkwork.io.folders import AllowedFolders
 from linkwork.kindyn.configurations import Ranges
 
 RANDOM_ROWS = 1024  # rows of a block of random states; changing it changes all states of a seed
 SAMPLED_ROWS = 64  # rows of each array that a resumed run checks for changes
+# The arrays of an .npz file, which is read completely, may have MAX_UNPACKED bytes, or MAX_RATIO
+# times the size of the file: a compressed file can contain any number of zeros.
+MAX_UNPACKED = 1 << 30
+MAX_RATIO = 4
 LONGEST_DT = 0.1  # [s] upper limit of random time steps
 
 
@@ -230,6 +235,10 @@ def _npy(path: str) -> Any:
 
 def _npz(path: str) -> Any:
     with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+        if size > max(MAX_UNPACKED, MAX_RATIO * Path(path).stat().st_size):
+            message = f"its arrays have {size:,} bytes, which is too much for a compressed file"
+            raise ValueError(f"{message}; use .npy or .zarr")
         for member in archive.infolist():
             _check_size(archive, member)
     with np.load(path, allow_pickle=False) as arrays:
@@ -254,8 +263,16 @@ def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
 
 def _hdf5(path: str) -> Any:
     h5py = optional_package("h5py")
+    folders = AllowedFolders([Path(path).parent])
     file = h5py.File(path, "r", locking=False)  # many processes read it; some systems cannot lock
+    if any(isinstance(file.get(name, getlink=True), h5py.ExternalLink) for name in file):
+        raise ValueError("it has links to other files, which are not followed")
     datasets = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
+    for name, dataset in datasets.items():
+        sources = dataset.virtual_sources() if dataset.is_virtual else ()
+        others = [source.file_name for source in sources if source.file_name != "."]
+        if dataset.external or any(Path(path).parent / one not in folders for one in others):
+            raise ValueError(f"{name}: its data are in other files, outside of {folders}")
     has_one = len(datasets) == 1 and "q" not in datasets
     return next(iter(datasets.values())) if has_one else datasets
 

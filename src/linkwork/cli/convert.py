@@ -21,6 +21,7 @@ from linkwork.cli.robot_files import (
     model_of_file,
     read_file,
 )
+from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.errors import (
     ArgumentError,
     Finding,
@@ -304,6 +305,6 @@ def _write(out: str, text: str) -> None:
         sys.stdout.flush()
         return
     try:
-        Path(out).write_text(text, encoding="utf-8")
+        write_file(out, text)
     except OSError as error:
         raise WriteError(f"cannot write {out!r}: {error.strerror}") from None

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwork.engine.codegen.c.statements import Real
+from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.export.code import checks_norms
@@ -159,7 +160,7 @@ def _write_files(folder: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="ascii", newline="\n")
+        write_file(path, text)
 
 
 def _verify(

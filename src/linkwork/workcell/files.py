@@ -25,6 +25,7 @@ from linkwork.io.folders import Folders
 from linkwork.io.named_robots import CELL_FOLDER, bundled_cells
 from linkwork.io.sdf.reader import is_sdf
 from linkwork.io.xml.source import Source, read_source
+from linkwork.io.xml.write import write_text
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.robwork.reader import CellReading, read_workcell
 from linkwork.workcell.robwork.writer import WorkcellOutput, write_workcell
@@ -111,9 +112,7 @@ def dump_workcell(
         errors = [replace(finding, severity="error") for finding in (*joints, *elements)]
         raise ModelError(errors)
     warn_of(joints)
-    if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
-    return text
+    return write_text(text, path)
 
 
 def checked_output(cell: WorkCell) -> WorkcellOutput:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from pathlib import Path
 
 from numpy.typing import ArrayLike
 
@@ -16,6 +15,7 @@ from linkwork.compat.idyntree.conversion import as_in_idyntree, reduced_model, w
 from linkwork.compat.idyntree.export import exported_urdf
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.statuses import status
+from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.errors import ArgumentError, LinkworkError, ValueRangeError, shown
 from linkwork.io.load import load
 
@@ -245,5 +245,5 @@ class ModelExporter(Partial):
     @status(False)
     def exportModelToFile(self, filename: str, filetype: str = "urdf") -> bool:
         """Write the robot to a file; False if that is not possible."""
-        Path(filename).write_text(self.exportModelToString(filetype), encoding="utf-8")
+        write_file(filename, self.exportModelToString(filetype))
         return True

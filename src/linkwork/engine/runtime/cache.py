@@ -30,6 +30,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from linkwork.engine.runtime.atomic_files import NO_LINK, TEMPORARY, write_file
 from linkwork.errors import warn_once
 
 CODE, QUICK_CODE, PROGRAM, SOURCES = "o", "quick", "program", "sources"  # file extensions
@@ -38,15 +39,12 @@ _MAGIC = b"linkwork object 1\n"
 _DIGEST_SIZE = 32
 _OFF = ("off", "0", "no", "none")
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 MEGABYTE = 1_000_000
 MOST_MEGABYTES = 1000
 LEFT = 0.8  # fraction of the limit that remains after removal
 RECOUNT = 0.1  # files are counted again after writing this fraction of the limit
 USED_AGAIN_AFTER = 86_400.0  # [s] after which the time of use of a file is updated
 ABANDONED_AFTER = 3600.0  # [s] after which a temporary file is removed
-TEMPORARY = ".new-"  # prefix of the names of files that are being written
 MARKER = "CACHEDIR.TAG"  # the standard name and first line that backup programs recognize
 MARKER_TEXT = """Signature: 8a477f597d28d172789f06e22f5a1e9b
 # Machine code that linkwork compiled. It can be removed at any time: linkwork cache clear
@@ -131,24 +129,13 @@ class _Folder:
 
     def open(self, name: str, flags: int) -> int:
         """Open a file that is not a symbolic link."""
-        return os.open(self._name(name), flags | _NO_LINK, 0o600, dir_fd=self._handle)
+        return os.open(self._name(name), flags | NO_LINK, 0o600, dir_fd=self._handle)
 
     def write(self, name: str, data: bytes, *, replace: bool = True) -> None:
         """Write a file under a temporary name, and rename it."""
         if not replace and self._exists(name):
             return
-        # Not with tempfile, whose lock could deadlock a forked child.
-        temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
-        handle = self.open(temporary, _WRITE)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            source, target = self._name(temporary), self._name(name)
-            os.replace(source, target, src_dir_fd=self._handle, dst_dir_fd=self._handle)
-        except OSError:
-            with contextlib.suppress(OSError):
-                self.remove(temporary)
-            raise
+        write_file(self._name(name), data, mode=0o600, dir_fd=self._handle)
 
     def remove(self, name: str) -> None:
         """Remove a file."""
@@ -171,7 +158,7 @@ def _opened(folder: Path) -> Generator[_Folder | None, None, None]:
     if os.open not in os.supports_dir_fd:  # Windows: the cache folder of a user is private
         yield _Folder(folder, None)
         return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | NO_LINK)
     try:
         is_private = _is_ours(os.fstat(handle))
         if not is_private:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.errors import model_error, shown
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def document_text(top: Element) -> str:
 def write_text(text: str, path: str | PathLike[str] | None) -> str:
     """Write to a file, unless the path is None; return the text."""
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text)
     return text
 
 
