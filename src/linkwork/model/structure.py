@@ -7,10 +7,13 @@ that the recursion limit of Python bounds no chain of links.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from linkwork.errors import MOST_LISTED, Finding, Suggestions, listed, shown
+from linkwork.errors import MOST_LISTED, Finding, SourceLocation, Suggestions, listed, shown
 from linkwork.model.constraints import Constraint, constraint_findings
 from linkwork.model.parts import Frame, Joint, Link
+
+NamedPlace: TypeAlias = tuple[str, SourceLocation | None]  # a name, and where it is used
 
 
 def structure_findings(
@@ -31,22 +34,22 @@ def part_findings(
     links: Sequence[Link],
     joints: Sequence[Joint],
     frames: Sequence[Frame],
-    unread_joints: Collection[str] = (),
+    unread_joints: Sequence[NamedPlace] = (),
 ) -> list[Finding]:
     """Names used twice, names of no part, and joints that cannot mimic what they name.
 
     Args:
         links, joints, frames: the parts.
-        unread_joints: names of joints that are there but could not be read.
+        unread_joints: names and locations of joints that are there but could not be read.
     """
     return [
         *([] if links else [Finding("error", "", "the robot has no links")]),
-        *_duplicates("link", links),
-        *_duplicates("joint", joints),
-        *_duplicates("frame", frames),
+        *_duplicates("link", _places(links)),
+        *_duplicates("joint", [*_places(joints), *unread_joints]),
+        *_duplicates("frame", _places(frames)),
         *_frame_findings(links, frames),
         *_end_findings(links, joints),
-        *_mimic_findings(joints, unread_joints),
+        *_mimic_findings(joints, {name for name, _ in unread_joints}),
     ]
 
 
@@ -72,16 +75,19 @@ def joined(names: Sequence[str], arrow: str) -> str:
     return arrow.join(names)
 
 
-def _duplicates(what: str, parts: Iterable[Link | Joint | Frame]) -> Iterator[Finding]:
-    first: dict[str, Link | Joint | Frame] = {}
-    for part in parts:
-        earlier = first.get(part.name)
-        if earlier is None:
-            first[part.name] = part
-        else:
-            first_use = f"; first used at {earlier.location.short}" if earlier.location else ""
-            text = f"this name is taken{first_use}"
-            yield Finding("error", f"{what} {part.name!r}", text, part.location)
+def _places(parts: Iterable[Link | Joint | Frame]) -> list[NamedPlace]:
+    return [(part.name, part.location) for part in parts]
+
+
+def _duplicates(what: str, places: Iterable[NamedPlace]) -> Iterator[Finding]:
+    first: dict[str, SourceLocation | None] = {}
+    for name, location in places:
+        if name not in first:
+            first[name] = location
+            continue
+        earlier = first[name]
+        first_use = f"; first used at {earlier.short}" if earlier else ""
+        yield Finding("error", f"{what} {name!r}", f"this name is taken{first_use}", location)
 
 
 def _frame_findings(links: Sequence[Link], frames: Sequence[Frame]) -> Iterator[Finding]:

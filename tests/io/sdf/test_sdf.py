@@ -156,6 +156,22 @@ def test_included_models_are_nested_models(folder):
         assert robot.link("left::upper").location.file.endswith("arm.sdf")
 
 
+@pytest.mark.parametrize(
+    "version", ["1." + "9" * 5000, "9" * 5000 + ".1", "\N{ARABIC-INDIC DIGIT ONE}.9"]
+)
+def test_a_version_of_a_model_that_is_not_known_is_not_read(folder, version):
+    """The newest known one is."""
+    config = folder / "models" / "arm" / "model.config"
+    newer = f'<sdf version="{version}">none.sdf</sdf></model>'
+    config.write_text(config.read_text().replace("</model>", newer))
+    path = folder / "robot.sdf"
+    path.write_text(sdf(model("robot", INCLUDE.format(name="left", x=1))))
+
+    robot, _ = loaded(path, package_dirs=folder / "models")
+
+    assert robot.link_names == ("left::upper", "left::lower")
+
+
 def test_merged_models_keep_their_names(folder):
     include = INCLUDE.format(name="left", x=1).replace("<include>", '<include merge="true">')
     text = sdf(model("robot", link("torso") + include + joint("mount", "fixed", "torso", "upper")))

@@ -30,6 +30,11 @@ SEPARATOR = "::"
 NO_LINK = "the frame {!r} is not attached to a link"
 
 
+def is_reserved(name: str) -> bool:
+    """Whether SDF reserves a name: `world`, and names like `__model__`."""
+    return name == WORLD or (name.startswith("__") and name.endswith("__"))
+
+
 @dataclass(frozen=True, slots=True)
 class Frames:
     """The frames of a model by their names in it, including those of nested models."""

@@ -91,12 +91,11 @@ def _read_include(part: SdfPart, file: SdfFile) -> Included | None:
 def read_version(root: SdfPart) -> Version:
     """The version of an `<sdf>` element; the newest known one if it is newer or invalid."""
     text = root.required_attribute("version").strip()
-    major, _, minor = text.partition(".")
-    if not (major.isdecimal() and minor.isdecimal() and major.isascii() and minor.isascii()):
+    version = _as_version(text)
+    if version is None:
         if text:
             root.error(f"invalid SDF version {shown(text)}")
         return NEWEST
-    version = (int(major[:9]), int(minor[:9]))
     if version < OLDEST:
         root.error(f"SDF {text} is not supported; versions 1.4 to 1.12 are")
         return NEWEST
@@ -104,6 +103,14 @@ def read_version(root: SdfPart) -> Version:
         root.warning(f"SDF {text} is newer than 1.12; it is read as 1.12")
         return NEWEST
     return version
+
+
+def _as_version(text: str) -> Version | None:
+    """A version as two numbers, of at most nine digits each; None if it is invalid."""
+    major, _, minor = text.strip().partition(".")
+    if not (major.isdecimal() and minor.isdecimal() and text.isascii()):
+        return None
+    return int(major[:9]), int(minor[:9])
 
 
 def _find(part: SdfPart, uri: str, file: SdfFile) -> Path | None:
@@ -141,8 +148,7 @@ def _configured_file(part: SdfPart, config: Path) -> str | None:
         return None
     files: dict[Version, str] = {}
     for element in root.iter("sdf"):
-        major, _, minor = (element.get("version") or "").strip().partition(".")
-        version = (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else OLDEST
+        version = _as_version(element.get("version") or "") or OLDEST
         if version <= NEWEST and (element.text or "").strip():
             files[version] = str(element.text).strip()
     if not files:

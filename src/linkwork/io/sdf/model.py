@@ -19,17 +19,18 @@ from linkwork.io.sdf.frames import (
     MODEL,
     NO_LINK,
     SEPARATOR,
-    WORLD,
     FrameGraph,
     FrameNode,
     Frames,
     Scope,
+    is_reserved,
 )
 from linkwork.io.sdf.include import MAX_DEPTH, MAX_MODELS, Included, read_include
 from linkwork.io.sdf.joints import Gearbox, JointElement, read_joint, read_joint_element
 from linkwork.io.sdf.links import read_link
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import as_pose
+from linkwork.model.structure import NamedPlace
 from linkwork.spatial.source import se3
 
 PARTS = ("link", "joint", "frame", "model", "include")
@@ -56,7 +57,7 @@ class ModelParts:
     extra_frames: list[Frame] = field(default_factory=list)
     gearboxes: list[Gearbox] = field(default_factory=list)
     static: dict[str, None] = field(default_factory=dict)  # links that are fixed to the world
-    unread: set[str] = field(default_factory=set)  # joints that could not be read
+    unread: list[NamedPlace] = field(default_factory=list[NamedPlace])  # joints with errors
 
     def add(self, nested: ModelParts) -> None:
         """Add the parts of a nested model."""
@@ -65,7 +66,7 @@ class ModelParts:
         self.extra_frames += nested.extra_frames
         self.gearboxes += nested.gearboxes
         self.static |= nested.static
-        self.unread |= nested.unread
+        self.unread += nested.unread
 
 
 def named(part: SdfPart, file: SdfFile) -> SdfPart | None:
@@ -79,7 +80,7 @@ def named(part: SdfPart, file: SdfFile) -> SdfPart | None:
 
 def _is_valid_name(part: SdfPart, name: str, file: SdfFile) -> bool:
     """Whether a name may be used; if not, it is an error of the element."""
-    if name == WORLD or (name.startswith("__") and name.endswith("__")):
+    if is_reserved(name):
         part.error("this name is reserved in SDF")
         return False
     if SEPARATOR in name and file.version >= (1, 8):
@@ -105,7 +106,7 @@ class _Elements:
     joints: list[JointElement] = field(default_factory=list)
     frames: list[tuple[SdfPart, str]] = field(default_factory=list)
     nested: list[ModelParts] = field(default_factory=list)
-    unread: set[str] = field(default_factory=set)
+    unread: list[NamedPlace] = field(default_factory=list[NamedPlace])
 
     def add_node(self, name: str, node: FrameNode, file: SdfFile) -> str:
         """Add a frame; return its name, which differs if an old file uses a name twice.
@@ -213,7 +214,7 @@ def _collect(owner: SdfPart, file: SdfFile, prefix: str, inside: _Outer) -> _Ele
         else:
             joint = read_joint_element(part, name, file)
             if joint is None:
-                elements.unread.add(prefix + name)
+                elements.unread.append((prefix + name, part.location))
                 continue
             node = FrameNode(part, joint.pose, joint.child, joint.child)
             frame = elements.add_node(name, node, file)
@@ -267,7 +268,7 @@ def _read_parts(model: ModelParts, elements: _Elements, scope: Scope) -> None:
         elif joint is not None:
             model.joints.append(joint)
         else:
-            model.unread.add(prefix + element.name)
+            model.unread.append((prefix + element.name, element.part.location))
     for part, name in elements.frames:
         link = frames.links.get(name)
         if link is None:
@@ -278,6 +279,6 @@ def _read_parts(model: ModelParts, elements: _Elements, scope: Scope) -> None:
             complete = prefix + (part.attribute("name") or "").strip()
             frame = Frame(name=complete, link=link, link_H_frame=pose, location=part.location)
             model.extra_frames.append(frame)
-    model.unread |= elements.unread
+    model.unread += elements.unread
     for nested in elements.nested:
         model.add(nested)

@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, warn_of
-from linkwork.io.sdf.frames import WORLD
+from linkwork.io.sdf.frames import SEPARATOR, WORLD, is_reserved
 from linkwork.io.sdf.joints import UNLIMITED
 from linkwork.io.urdf.links import MOMENTS
 from linkwork.io.urdf.writer import configuration_findings, expressible
@@ -212,17 +212,23 @@ def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
             text = "SDF does not allow 'world' as the child of a joint"
         if text:
             findings.append(Finding("error", f"joint {joint.name!r}", text, joint.location))
-    parts = [("link", name) for name in model.link_names if not _is_world(model, name)]
+    parts = [("model", model.name)] if not _is_valid(model.name) else []
+    parts += [("link", name) for name in model.link_names if not _is_world(model, name)]
     parts += [("joint", name) for name in model.joint_names]
     parts += [("frame", frame.name) for frame in model.frames]
     seen: set[str] = set()
     for kind, name in parts:
-        if name in seen or name == WORLD or "::" in name:
+        if name in seen or not _is_valid(name):
             text = "the name is reserved in SDF, or another part has it; rename it"
             findings.append(Finding("error", f"{kind} {name!r}", text))
         seen.add(name)
     if findings:
         raise ModelError(findings)
+
+
+def _is_valid(name: str) -> bool:
+    """Whether a part of an SDF file may have a name; white space around names is not read."""
+    return not is_reserved(name) and SEPARATOR not in name and name == name.strip()
 
 
 def _left_out(model: Model) -> list[Finding]:

@@ -22,7 +22,7 @@ from linkwork.model.check import doubtful_parts
 from linkwork.model.geometry import Material
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
-from linkwork.model.structure import cycles, joined, part_findings
+from linkwork.model.structure import NamedPlace, cycles, joined, part_findings
 
 SRDF_ELEMENTS = (
     *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint"),
@@ -141,21 +141,26 @@ def _name(robot: Part, source: Source) -> str:
 def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
     materials = _read_materials(robot)
     links = [read_link(part, materials, meshes) for part in _named(robot, "link")]
-    joints = [read_joint(part, mimic=mimic) for part in _named(robot, "joint")]
-    valid = [joint for joint in joints if joint is not None]
+    joints: list[Joint] = []
+    unread: list[NamedPlace] = []
+    for part in _named(robot, "joint"):
+        joint = read_joint(part, mimic=mimic)
+        if joint is None:
+            unread.append((part.attribute("name") or "", part.location))
+        else:
+            joints.append(joint)
     n_links, n_joints = (sum(1 for _ in robot.children(tag)) for tag in ("link", "joint"))
     if n_links == 0:
         is_srdf = any(tag in SRDF_ELEMENTS for tag in robot.child_tags)
         hint = "; this is an SRDF file: load the URDF that it belongs to" if is_srdf else ""
         robot.error(f"the robot has no links{hint}")
         return _Parts((), ())
-    valid = _with_resolved_leaders(valid, robot.report)
-    unread = {part.attribute("name") or "" for part in robot.children("joint")}
-    unread -= {joint.name for joint in valid}
-    robot.report.extend(part_findings(links, valid, (), unread))
-    if n_links == len(links) and n_joints == len(valid):  # else the graph is incomplete
-        robot.report.extend(_root_findings(links, valid))
-    return _Parts(tuple(links), tuple(valid))
+    joints = _with_resolved_leaders(joints, robot.report)
+    robot.report.extend(part_findings(links, joints, (), unread))
+    robot.report.extend(_tree_findings(joints))
+    if n_links == len(links) and n_joints == len(joints):  # else the graph is incomplete
+        robot.report.extend(_root_findings(links, joints))
+    return _Parts(tuple(links), tuple(joints))
 
 
 def _read_materials(robot: Part) -> dict[str, Material]:
@@ -217,12 +222,11 @@ LOOP_HINT = (
 )
 
 
-def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Errors of the tree of parents and children: several parents, cycles, several roots.
+def _tree_findings(joints: Sequence[Joint]) -> Iterator[Finding]:
+    """Errors of the tree of parents and children: several parents, and cycles.
 
     A `Model` is less strict: its joints may point in either direction.
     """
-    link_names = {link.name for link in links}
     parents: dict[str, list[Joint]] = {}
     for joint in joints:
         parents.setdefault(joint.second, []).append(joint)
@@ -238,7 +242,13 @@ def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[F
         text = f"cycle: {joined([*cycle, cycle[0]], ' -> ')}"
         joint = parent_of[cycle[0]]
         yield Finding("error", f"joint {joint.name!r}", text, joint.location)
-    roots = [link for link in links if link.name not in parents]
+
+
+def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
+    """An error if a complete robot has several roots."""
+    link_names = {link.name for link in links}
+    children = {joint.second for joint in joints}
+    roots = [link for link in links if link.name not in children]
     ends_exist = all({joint.first, joint.second} <= link_names for joint in joints)
     if len(roots) > 1 and ends_exist and len(link_names) == len(links):
         names = listed([f"{shown(link.name)} ({_short(link)})" for link in roots])
