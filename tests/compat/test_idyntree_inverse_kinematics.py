@@ -12,7 +12,9 @@ from tests.support.idyntree import compat, idyn, loader_of
 import linkwork as lw
 
 PANDA, QUADRUPED = "panda_description/panda", "solo_description/solo12"
+UR5 = "ur_description/ur5_robot"
 NONE = compat.InverseKinematicsTreatTargetAsConstraintNone
+ROTATION_ONLY = compat.InverseKinematicsTreatTargetAsConstraintRotationOnly
 POSITION_ONLY = compat.InverseKinematicsTreatTargetAsConstraintPositionOnly
 
 
@@ -84,6 +86,26 @@ def test_an_arm_reaches_a_pose_within_its_limits():
     pose = compat.Transform()
     assert ik.getPoseForFrame("panda_hand", pose)
     np.testing.assert_allclose(pose.toNumPy(), judge.pose("panda_hand"), atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", [NONE, ROTATION_ONLY])
+def test_a_target_out_of_reach_is_approached_as_closely_as_from_other_starts(mode):
+    judge, rng = Judge(UR5), np.random.default_rng(0)
+    for _ in range(8):
+        judge.place(rng.uniform(-3, 3, size=6))
+        target = judge.pose("tool0")
+        target[:3, 3] *= 1.15
+        distances = []
+        for start in (np.zeros(6), *rng.uniform(-3, 3, size=(3, 6))):
+            ik = solver(UR5)
+            assert ik.addFrameConstraint("base_link", compat.Transform.Identity())
+            assert ik.addTarget("tool0", target)
+            assert ik.setTargetResolutionMode("tool0", mode)
+            assert ik.setFullJointsInitialCondition(compat.Transform.Identity(), start)
+            assert ik.solve()
+            judge.place_as_solved(ik)
+            distances.append(np.linalg.norm(judge.pose("tool0")[:3, 3] - target[:3, 3]))
+        assert distances[0] < 1.1 * min(distances) + 1e-6
 
 
 def test_only_the_considered_joints_move():

@@ -44,6 +44,7 @@ HARD = 1e6  # weight of a constraint; lw.ik scales residuals by its square root
 UNLIMITED = 1e20  # a larger limit means no limit
 TOLERANCE = 1e-6  # error below which a target counts as reached, so that no restart is needed
 RESTARTS = 64
+BETTER = 0.01  # another start is preferred to the initial condition if its cost is lower by 1 %
 
 
 @dataclass
@@ -435,14 +436,13 @@ class InverseKinematics(Partial):
             fixed.append("base")
             pose = goals.pop(anchor).pose
         q0 = self._configuration(kd, pose, self._start_joints)
-        first = self._solve_from(kd, goals, q0, fixed, self._com, restarts=0)
-        best = first
-        if not first.converged:
-            again = self._solve_from(kd, goals, q0, fixed, self._com, restarts=RESTARTS)
-            if again.converged or (
-                self._constraints_met(again, goals) and not self._constraints_met(first, goals)
-            ):
-                best = again
+        best = self._solve_from(kd, goals, q0, fixed, self._com, restarts=0)
+        if not best.converged:
+            other = self._solve_from(kd, goals, q0, fixed, self._com, restarts=RESTARTS)
+            met = [self._constraints_met(result, goals) for result in (best, other)]
+            lower = self._cost(other, goals) < (1 - BETTER) * self._cost(best, goals)
+            if met[1] > met[0] or (met[1] == met[0] and lower):
+                best = other
         if not self._constraints_met(best, goals):  # targets prevent it: solve constraints alone
             constraints = {
                 name: replace(goal, parts=goal.parts & goal.constrained)
@@ -512,6 +512,19 @@ class InverseKinematics(Partial):
             max_iterations=max(self._iterations, 1),
             restarts=restarts,
         )
+
+    def _cost(self, result: IkResult, goals: dict[str, _Goal]) -> float:
+        """Return the weighted sum of the squared errors of a result."""
+        cost = 0.0
+        for name, goal in goals.items():
+            position, rotation = goal.weights()
+            cost += float(position * result.position_errors[name]) ** 2
+            if rotation:
+                cost += float(rotation * result.rotation_errors[name]) ** 2
+        if self._com is not None:
+            weight = HARD if self._com_constrained else self._com_weight
+            cost += weight * float(result.position_errors["com"]) ** 2
+        return cost
 
     def _constraints_met(self, result: IkResult, goals: dict[str, _Goal]) -> bool:
         """Whether a result meets the constraints."""
