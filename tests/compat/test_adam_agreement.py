@@ -24,7 +24,7 @@ from tests.support.adam import (
 )
 from tests.support.models import assert_close
 
-from linkwork.compat.adam import Representations
+from linkwork.compat.adam import KinDynComputations, Representations
 
 ICUB = (
     *("torso_pitch", "torso_roll", "torso_yaw", "neck_pitch", "l_shoulder_pitch", "l_elbow"),
@@ -199,3 +199,44 @@ def test_each_row_of_a_batch_agrees_with_a_single_call(robot):
     for index in np.ndindex(2, 3):
         alone = state.row(*index).everything(kd, frame, wrenches)
         assert_agree({name: value[index] for name, value in result.items()}, alone, 1e-12)
+
+
+WITH_FIXED = ["shoulder_pan_joint", "ee_fixed_joint", "shoulder_lift_joint", "elbow_joint"]
+
+
+def test_a_fixed_joint_may_be_listed():
+    """Its entries have no effect, and its rows and columns are 0, as in adam."""
+    text = text_of("ur_description/ur5_robot", None)
+    state, theirs = State(len(WITH_FIXED)), adam_kindyn(text, WITH_FIXED)
+    without = quietly(KinDynComputations, text, [x for x in WITH_FIXED if x != "ee_fixed_joint"])
+    moving = [0, 2, 3]
+    for kind in (KinDynComputations, OnNumpy):
+        kd = quietly(kind, text, WITH_FIXED)
+        assert kd.NDoF == theirs.NDoF == 4
+        assert kd.model.joints["ee_fixed_joint"].idx == 1
+        q, nu = (state.H, state.s), (state.v, state.sd)
+        for name, arguments in {
+            "forward_kinematics": ("ee_link", *q),
+            "jacobian": ("ee_link", *q),
+            "relative_jacobian": ("ee_link", state.s),
+            "CoM_position": q,
+            "CoM_jacobian": q,
+            "mass_matrix": q,
+            "centroidal_momentum_matrix": q,
+            "bias_force": (*q, *nu),
+            "coriolis_term": (*q, *nu),
+            "gravity_term": q,
+        }.items():
+            expected = np.squeeze(getattr(theirs, name)(*arguments))
+            assert_close(getattr(kd, name)(*arguments), expected, 1e-9)
+        acceleration = kd.aba(*q, *nu, state.tau)  # adam: a singular matrix
+        entries = [*range(6), *(6 + k for k in moving)]
+        expected = without.aba(
+            state.H, state.s[moving], state.v, state.sd[moving], state.tau[moving]
+        )
+        assert_close(acceleration[entries], expected, 1e-12)
+        assert acceleration[7] == 0.0
+        batch = State(len(WITH_FIXED), batch=(5,))
+        assert_close(
+            kd.mass_matrix(batch.H, batch.s)[3], kd.mass_matrix(batch.H[3], batch.s[3]), 1e-14
+        )

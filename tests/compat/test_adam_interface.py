@@ -30,6 +30,16 @@ from adam.model.mj_factory.mujoco_model import MujocoModelFactory
 from adam.model.model import Model
 from adam.model.std_factories.std_model import URDFModelFactory
 from adam.model.tree import Node, Tree
+from adam.model import Inertia, Inertial, Joint, Limits, Link, ModelFactory, Pose, StdJoint, StdLink
+from adam.model.abc_factories import Inertia, Inertial, Joint, Limits, Link, ModelFactory, Pose
+from adam.model.std_factories.std_joint import StdJoint
+from adam.model.std_factories.std_link import StdLink
+from adam.core import RBDAlgorithms, SpatialMath
+from adam.core.rbd_algorithms import RBDAlgorithms
+from adam.core.spatial_math import SpatialMath
+from adam.casadi.casadi_like import SpatialMath
+from adam.jax.jax_like import SpatialMath
+from adam.pytorch.torch_like import SpatialMath
 from adam.numpy import KinDynComputations, NumpyLike
 from adam.numpy.computations import KinDynComputations
 from adam.numpy.numpy_like import NumpyLike, SpatialMath
@@ -83,10 +93,9 @@ CLASSES = {
     "parametric.model": ["URDFParametricModelFactory"],
     "numpy.numpy_like": ["SpatialMath"],
 }
-OURS = {"core.rbd_algorithms": "numpy"}  # modules with another name here
 PARTIAL = {"SpatialMath"}  # classes supported as far as docs/adam.md lists
 # Objects that linkwork builds from other data than adam: users get them from methods and factories.
-MADE_OTHERWISE = {"Model.__init__", "Tree.__init__", "Node.__init__", "RBDAlgorithms.__init__"}
+MADE_OTHERWISE = {"Model.__init__", "Tree.__init__", "Node.__init__"}
 FROM_PARTS = {"build_joint", "build_link", "get_element_by_name"}  # from objects of adam's parser
 MISSING = {  # see docs/adam.md
     "Tree": {"build_tree", "get_children", "print"},
@@ -113,9 +122,7 @@ def parameters(function):
 def differences(name, module):
     """Return methods of one of adam's classes that are missing here, or have other arguments."""
     adams = getattr(importlib.import_module(f"adam.{module}"), name)
-    ours = getattr(
-        importlib.import_module(f"linkwork.compat.adam.{OURS.get(module, module)}"), name
-    )
+    ours = getattr(importlib.import_module(f"linkwork.compat.adam.{module}"), name)
     for method in dir(adams):
         is_public = not method.startswith("_") or method == "__init__"
         if not is_public or not callable(getattr(adams, method)):

@@ -9,6 +9,7 @@ import adam
 import adam.numpy
 import numpy as np
 import pytest
+from linkwork.compat.adam.core.rbd_algorithms import RBDAlgorithms
 from tests.support.adam import (
     CHAIN,
     GRAVITY,
@@ -25,6 +26,7 @@ from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
 from linkwork.compat.adam import KinDynComputations, Representations
+from linkwork.compat.adam.core import SpatialMath
 from linkwork.compat.adam.model import read_adam_model
 
 BODY, MIXED, INERTIAL = REPRESENTATIONS
@@ -346,8 +348,8 @@ def test_a_frame_cannot_be_the_root(kd):
     ("arguments", "facts"),
     [
         ((CHAIN, ["trun"]), "'trun'.*'turn'"),
-        ((CHAIN, ["tip_joint"]), "'tip_joint'.*fixed"),
         ((CHAIN, ["turn", "turn"]), "'turn'.*twice"),
+        ((CHAIN, ["tip_joint", "turn", "tip_joint"]), "'tip_joint'.*twice"),
         ((CHAIN, "turn"), "^joints_name_list: .*'turn'"),
         ((3.0,), r"^urdfstring: .*URDF.*MjModel.*3\.0"),
         ((CHAIN.replace("continuous", "floating"),), ":14: .*'turn'.*floating.*joints_name_list"),
@@ -356,6 +358,29 @@ def test_a_frame_cannot_be_the_root(kd):
 def test_invalid_descriptions_raise_with_the_facts(arguments, facts):
     with pytest.raises(ValueError, match=facts):
         quietly(KinDynComputations, *arguments)
+
+
+def test_algorithms_of_a_model_are_those_of_its_class(kd, state):
+    """adam's `RBDAlgorithms(model, math)`."""
+    algorithms = RBDAlgorithms(kd.model.with_root("slider"), SpatialMath())
+    expected = KinDynComputations(CHAIN, root_link="slider")
+
+    assert (algorithms.root_link, algorithms.NDoF) == ("slider", kd.NDoF)
+    M, _ = algorithms.crba(state.H, state.s)
+    np.testing.assert_array_equal(M.array, expected.mass_matrix(state.H, state.s))
+
+
+def test_subclasses_may_have_a_model_of_their_own(state):
+    class Controller(KinDynComputations):
+        def __init__(self):
+            super().__init__(CHAIN)
+            self.model = self.rbdalgos = "another model"
+
+    controller = Controller()
+    expected = KinDynComputations(CHAIN).mass_matrix(state.H, state.s)
+    np.testing.assert_array_equal(controller.mass_matrix(state.H, state.s), expected)
+    controller.set_root_link("slider")
+    assert (controller.model, controller.root_link) == ("another model", "slider")
 
 
 def test_invalid_arguments_raise_with_the_facts(kd, state):

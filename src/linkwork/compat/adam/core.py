@@ -26,7 +26,16 @@ def add_import_paths(module: str, *paths: str) -> None:
         setattr(sys.modules[module], path.rpartition(".")[2], sys.modules[module])
 
 
-add_import_paths(__name__, "constants")
+add_import_paths(__name__, "constants", "spatial_math", "array_api_math", "rbd_algorithms")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "RBDAlgorithms":  # of adam.core.rbd_algorithms; its module imports this one
+        from linkwork.compat.adam.numpy import RBDAlgorithms
+
+        return RBDAlgorithms
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
 
 
 class Representations(IntEnum):

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.jax.functions import wrap
+from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - of adam's module
 from linkwork.compat.adam.core import add_import_paths
 from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
 
-add_import_paths(__name__, "computations")
+add_import_paths(__name__, "computations", "jax_like")
 
 
 class KinDynComputations(DifferentiableKinDyn):

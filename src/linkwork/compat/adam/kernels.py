@@ -36,6 +36,8 @@ from linkwork.spatial.source import quat
 LARGEST_ERROR = 1e-3  # of elements of a pose that is attributed to rounding
 WITH_GRAVITY = ("forward_dynamics", "bias_force", "gravity_force")
 WITHOUT_BASE = ("relative_jacobian",)
+# Axes of results that have an entry for each joint; those of other quantities: the last one.
+JOINT_AXES = {"transform": (), "transforms": (), "com": (), "mass_matrix": (-2, -1)}
 
 
 @dataclass(frozen=True)
@@ -46,21 +48,26 @@ class PoseFunction:
         kd: the robot and its options.
         request: the quantity, as for `KinDyn.function`.
         wrenches: frames on which wrenches act; each becomes one more input.
+        is_moving: for each entry of the joint vectors, whether its joint moves; by default all. A
+            fixed joint that is listed has an entry without effect, as in adam: rows and columns of
+            results are 0.
     """
 
     kd: KinDyn
     request: Any
     wrenches: tuple[str, ...] = ()
+    is_moving: tuple[bool, ...] = ()
     checks_arguments: ClassVar[bool] = True
 
     @cached_property
     def kernel(self) -> Kernel:
         """The compiled function."""
         inner = self.inner
-        content = f"adam {type(self).__name__}|{inner.identity}"  # includes the source digest
+        fixed = [k for k, moving in enumerate(self.is_moving) if not moving]
+        content = f"adam {type(self).__name__}|{fixed}|{inner.identity}"  # includes source digests
         n_moving = sum(joint.kind != "fixed" for joint in self.kd.model.joints)
         return Kernel(
-            Signature(self._name, self.inputs, inner.signature.outputs),
+            Signature(self._name, self.inputs, (self._output,)),
             self._program,
             key=hashlib.sha256(content.encode()).hexdigest(),
             dtype=inner.dtype.type,
@@ -81,7 +88,7 @@ class PoseFunction:
     @cached_property
     def inputs(self) -> tuple[Port, ...]:
         """The arguments of the function."""
-        n = len(self.kd.joint_names)
+        n = len(self.is_moving or self.kd.joint_names)
         pose, joints = Port("base_transform", (4, 4)), Port("joint_positions", (n,))
         replaced = {
             "q": (joints,) if self._name in WITHOUT_BASE else (pose, joints),
@@ -94,6 +101,30 @@ class PoseFunction:
         return tuple(port for one in inner for port in replaced.get(one.name, (one,)))
 
     @cached_property
+    def _output(self) -> Port:
+        """The result, with entries of fixed joints."""
+        (output,) = self.inner.signature.outputs
+        return Port(output.name, self._with_zeros(np.zeros(output.shape)).shape)
+
+    def _with_zeros(self, result: Array) -> Array:
+        """Insert zeros for fixed joints into the axes of a result that joints have."""
+        if all(self.is_moving):
+            return result
+        for axis in JOINT_AXES.get(self._name, (-1,)):
+            last = np.swapaxes(result, axis, -1)
+            zeros = np.zeros((*last.shape[:-1], 1))
+            n_base = last.shape[-1] - sum(self.is_moving)
+            columns = iter(range(n_base, last.shape[-1]))
+            parts = [last[..., k, None] for k in range(n_base)]
+            parts += [last[..., next(columns), None] if one else zeros for one in self.is_moving]
+            result = np.swapaxes(join(parts), axis, -1)
+        return result
+
+    def _of_moving(self, entries: Array) -> Array:
+        """Select the entries of the joints that move."""
+        return entries if all(self.is_moving) else entries[..., np.flatnonzero(self.is_moving)]
+
+    @cached_property
     def _parameters(self) -> tuple[Port, ...]:
         """Of a parametric robot: a length and a density for each link that has them."""
         k = self.kd.parameters.size // 2
@@ -101,10 +132,14 @@ class PoseFunction:
 
     def inner_arguments(self, arguments: Mapping[str, Array]) -> list[Array]:
         """Convert arguments, traced or numeric, to those of the inner function."""
+
+        def joints(name: str) -> Array:
+            return self._of_moving(arguments[name])
+
         conversions = {
-            "q": lambda: _q(arguments.get("base_transform"), arguments["joint_positions"]),
-            "nu": lambda: join([arguments["base_velocity"], arguments["joint_velocities"]]),
-            "tau": lambda: join([np.zeros(6), arguments["joint_torques"]]),
+            "q": lambda: _q(arguments.get("base_transform"), joints("joint_positions")),
+            "nu": lambda: join([arguments["base_velocity"], joints("joint_velocities")]),
+            "tau": lambda: join([np.zeros(6), joints("joint_torques")]),
             "gravity": lambda: arguments["g"][..., :3],
             "parameters": lambda: join([arguments[port.name] for port in self._parameters]),
         }
@@ -114,10 +149,10 @@ class PoseFunction:
     def _program(self) -> Program:
         def run(*arrays: Array) -> Any:
             if not any(array.size for array in arrays):  # no joints: no motion relative to the base
-                return np.zeros(self.inner.signature.outputs[0].shape)
+                return np.zeros(self._output.shape)
             names = [port.name for port in self.inputs]
             views = [array.view(ObjectArray) for array in arrays]
-            return self._traced(dict(zip(names, views, strict=True)))
+            return self._with_zeros(self._traced(dict(zip(names, views, strict=True))))
 
         return trace(run, self.inputs, self._name)
 
@@ -135,7 +170,7 @@ class PoseFunction:
         result = self.inner(*self.inner_arguments(arguments))
         if self.checks_arguments:
             result = _nan_where(_is_wrong(arguments), result)
-        return [result.reshape(len(result), -1).T]
+        return [self._with_zeros(result).reshape(len(result), -1).T]
 
     def _check(self, kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Raise the error of the first row whose result is not finite although its input is."""

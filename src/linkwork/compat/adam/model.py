@@ -25,7 +25,16 @@ from pathlib import Path
 from typing import Any
 
 from linkwork.compat.adam.core import add_import_paths
-from linkwork.compat.adam.parts import AdamJoint, AdamLimits, AdamLink, Tree, tree_of
+from linkwork.compat.adam.parts import (
+    AdamInertia,
+    AdamInertial,
+    AdamJoint,
+    AdamLimits,
+    AdamLink,
+    AdamPose,
+    Tree,
+    tree_of,
+)
 from linkwork.compat.adam.parts import Node as Node  # noqa: PLC0414 - a name of adam.model
 from linkwork.compat.mujoco.read import read_and_warn
 from linkwork.engine.cached_property import cached_property
@@ -47,14 +56,15 @@ from linkwork.io.mjcf.reader import is_mjcf
 from linkwork.io.urdf.writer import dump_urdf
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import read_source
+from linkwork.model import parts
 from linkwork.model.constraints import require_tree
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model as SourceModel
-from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.reduce import reduced
 
 add_import_paths(__name__, "model", "factory", "tree", "conversions", "conversions.idyntree")
 add_import_paths(__name__, "std_factories", "std_factories.std_model")
+add_import_paths(__name__, "std_factories.std_joint", "std_factories.std_link", "abc_factories")
 add_import_paths(__name__, "mj_factory", "mj_factory.mujoco_model")
 
 
@@ -111,7 +121,7 @@ class AdamModel:
         """Return the robot with the listed joints actuated, by default all movable joints.
 
         Raises:
-            ValueError: a joint does not exist, is fixed, or has several coordinates.
+            ValueError: a joint does not exist, is listed twice, or has several coordinates.
         """
         if isinstance(joints_name_list, str):
             message = f"expected a list of names, got the string {joints_name_list!r}"
@@ -128,6 +138,8 @@ class AdamModel:
                 )
                 hint = "omit it from joints_name_list to lock it"
                 raise model_error(f"{reason}; {hint}", f"joint {name!r}", joint.location)
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise model_error("listed twice in joints_name_list", f"joint {twice[0]!r}")
         model = replace(self, actuated_joints=names)
         _ = model.moving  # raises here if the list is invalid
         return model
@@ -181,7 +193,7 @@ class AdamModel:
     def frames(self) -> Mapping[str, AdamLink]:
         """Frames by name."""
         bare = [link for link in self.source.links if link.name in self.bare]
-        sites = [Link(name=frame.name) for frame in self._sites]
+        sites = [parts.Link(name=frame.name) for frame in self._sites]
         return {link.name: AdamLink(link) for link in (*bare, *sites)}
 
     @cached_property
@@ -199,7 +211,11 @@ class AdamModel:
     @cached_property
     def moving(self) -> SourceModel:
         """The robot in which only the actuated joints move."""
-        return reduced(self.source, self.actuated_joints)
+        return reduced(self.source, [name for name in self.actuated_joints if self.is_moving(name)])
+
+    def is_moving(self, joint: str) -> bool:
+        """Whether a joint can move; fixed ones may be listed as actuated, without effect."""
+        return not self.joints[joint].part.is_fixed
 
     def get_total_mass(self) -> float:
         """Mass of the robot [kg]."""
@@ -238,10 +254,10 @@ class AdamModel:
         Console().print(table)
 
     @cached_property
-    def _sites(self) -> list[Frame]:
+    def _sites(self) -> list[parts.Frame]:
         return [frame for frame in self.source.frames if frame.name not in self.outside]
 
-    def _joint(self, joint: Joint) -> AdamJoint:
+    def _joint(self, joint: parts.Joint) -> AdamJoint:
         moving = joint.name in self.actuated_joints
         return AdamJoint(
             joint,
@@ -253,12 +269,16 @@ class AdamModel:
         )
 
 
-Model = AdamModel  # the name in adam
+# The names in adam.
+Model = AdamModel
+Joint = StdJoint = AdamJoint
+Link = StdLink = AdamLink
+Pose, Inertia, Inertial, Limits = AdamPose, AdamInertia, AdamInertial, AdamLimits
 
 
-def _joint_of(frame: Frame) -> Joint:
+def _joint_of(frame: parts.Frame) -> parts.Joint:
     """Return the fixed joint of a frame, with its name in adam."""
-    return Joint(
+    return parts.Joint(
         name=f"{frame.link}_to_{frame.name}_fixed",
         kind="fixed",
         first=frame.link,
@@ -267,13 +287,13 @@ def _joint_of(frame: Frame) -> Joint:
     )
 
 
-def _type_of(joint: Joint) -> str:
+def _type_of(joint: parts.Joint) -> str:
     """Return the type of a joint in a URDF."""
     unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
     return "continuous" if joint.kind == "revolute" and unbounded else joint.kind
 
 
-def _limits_of(joint: Joint) -> AdamLimits:
+def _limits_of(joint: parts.Joint) -> AdamLimits:
     """Return the limits of a joint; without bounds they are +-2 pi, or infinite if prismatic."""
     limits, bound = joint.limits, inf if joint.kind == "prismatic" else 2 * pi
     lower = -bound if isinf(limits.lower) else limits.lower
@@ -301,6 +321,8 @@ def read_description(description: Any) -> AdamModel:
     """Read a robot, without choosing the moving joints."""
     if is_mujoco_model(description):
         return _from_mujoco(description)
+    if isinstance(description, AdamModel):
+        return description
     if isinstance(description, SourceModel):
         require_tree(description, "adam has trees of links only")
         return _from_model(description)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 add_import_paths(__name__, "computations", "numpy_like")
 
+R = TypeVar("R")
+
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665, 0.0, 0.0, 0.0)
 """Acceleration of free fall in the world [m/s^2], and the angular part, as in adam."""
 
@@ -53,6 +55,20 @@ QUANTITIES = {
     "gravity_term": "gravity_force",
     "aba": "forward_dynamics",
 }
+
+
+class _replaceable(Generic[R]):  # noqa: N801 - a decorator
+    """A property that subclasses may assign to, as to an attribute of adam."""
+
+    def __init__(self, method: Callable[[Any], R]) -> None:
+        self._method, self.__doc__ = method, method.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: Any = None) -> R: ...
+    def __get__(self, instance: object | None, owner: Any = None) -> Self | R:
+        return self if instance is None else self._method(instance)
 
 
 class KinDynComputations:
@@ -131,15 +147,15 @@ class KinDynComputations:
 
     from_usd_stage = from_usd
 
-    @property
+    @_replaceable
     def model(self) -> AdamModel:
         """Links, frames and joints by name."""
         return self._model
 
-    @property
+    @_replaceable
     def rbdalgos(self) -> RBDAlgorithms:
         """The same quantities under the names of adam's algorithms."""
-        return RBDAlgorithms(self)
+        return RBDAlgorithms(self, SpatialMath())
 
     @property
     def root_link(self) -> str:
@@ -389,7 +405,8 @@ class KinDynComputations:
         return self._kernels[key], tuple(external_wrenches.values())
 
     def _add_kernel(self, key: Any, request: Any, wrenches: tuple[str, ...] = ()) -> Kernel:
-        function = self._function(self._kd, request, wrenches)
+        is_moving = tuple(map(self._model.is_moving, self._model.actuated_joints))
+        function = self._function(self._kd, request, wrenches, is_moving)
         return self._kernels.setdefault(key, self._wrap(function.kernel))
 
     def _wrap(self, kernel: Kernel) -> Any:
@@ -443,10 +460,17 @@ def _with_arrays(method: Callable[..., Array]) -> Callable[..., NumpyLike]:
 
 
 class RBDAlgorithms:
-    """The algorithms behind a `KinDynComputations`; results have the attribute `array`."""
+    """The algorithms behind a `KinDynComputations`; results have the attribute `array`.
 
-    def __init__(self, kindyn: KinDynComputations) -> None:
-        self.kindyn = kindyn
+    Args:
+        model: the robot, or a `KinDynComputations` of it.
+        math: stored and not used: arrays are NumPy's.
+    """
+
+    def __init__(self, model: AdamModel | KinDynComputations, math: Any) -> None:
+        if isinstance(model, AdamModel):
+            model = KinDynComputations(model, model.actuated_joints, root_link=model.root)
+        self.kindyn, self.math = model, math
 
     forward_kinematics = _with_arrays(KinDynComputations.forward_kinematics)
     jacobian = _with_arrays(KinDynComputations.jacobian)

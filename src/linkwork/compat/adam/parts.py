@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +35,13 @@ class AdamPose:
     """Position [m], and roll, pitch and yaw [rad]."""
 
     pose: Pose
+
+    @staticmethod
+    def build(xyz: ArrayLike, rpy: ArrayLike, math: Any = None) -> AdamPose:
+        """Build a pose; `math` is not used."""
+        del math
+        x, y, z, roll, pitch, yaw = np.array([*np.ravel(xyz), *np.ravel(rpy)], float).tolist()
+        return AdamPose(Pose((x, y, z), (roll, pitch, yaw)))
 
     def get_xyz(self) -> NumpyLike:
         """(3,) position [m]."""

@@ -10,12 +10,13 @@ import torch
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.torch.functions import wrap
+from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - of adam's module
 from linkwork.compat.adam.core import add_import_paths
 from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
 
-add_import_paths(__name__, "computations", "computation_batch")
+add_import_paths(__name__, "computations", "computation_batch", "torch_like")
 
 
 class KinDynComputations(DifferentiableKinDyn):
