@@ -123,6 +123,30 @@ print(found - set(sys.stdlib_module_names), sorted(n for n in sys.modules if "li
     assert run(code) == "{'linkwork'} ['linkwork.engine', 'linkwork.version']"
 
 
+READERS = {
+    "urdf": '<robot name="r"><link name="a"/></robot>',
+    "sdf": '<sdf version="1.9"><model name="m"><link name="a"/></model></sdf>',
+    "mjcf": '<mujoco><worldbody><body name="a"><geom size="1"/></body></worldbody></mujoco>',
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_loading_a_robot_imports_the_reader_of_its_format_only(name):
+    code = f"""
+import sys, warnings
+import linkwork
+warnings.simplefilter("ignore")
+linkwork.load({READERS[name]!r})
+modules = [module for module in sys.modules if module.startswith("linkwork.")]
+readers = {{module.split(".")[2] for module in modules if module.endswith(".reader")}}
+print(len(modules), *sorted(readers))
+"""
+    count, *readers = run(code).split()
+
+    assert readers == sorted({name, "urdf"})  # xacro, which is expanded first, uses that of URDF
+    assert int(count) <= 90  # 76 for URDF
+
+
 def public_names():
     return [name for name in dir(linkwork) if not name.startswith("_")]
 

@@ -260,14 +260,13 @@ def _from_cell(
 
 def _cell_to_write(file: str) -> WorkCell:
     """A workcell; the robots of an SDF world have their link frames on their joints."""
-    from linkwork.io.sdf.reader import is_sdf
-    from linkwork.io.xml.source import read_source
+    from linkwork.io.xml.source import format_of, read_source
     from linkwork.workcell.files import cell_in, load_workcell
     from linkwork.workcell.sdf import read_sdf_cell
 
     path = Path(file)
     source = read_source(path) if path.is_file() else None  # else a bundled cell
-    if source is not None and is_sdf(source):
+    if source is not None and format_of(source) == "sdf":
         return cell_in(read_sdf_cell(source, writable=True))
     return load_workcell(file)
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.errors import Finding, ParseError, Severity, shown, warn_of
 from linkwork.io.folders import Folders, as_folders
-from linkwork.io.loops import Loops, with_loops
-from linkwork.io.mjcf.reader import is_mjcf, read_mjcf
 from linkwork.io.named_robots import NamedFile, named_robot
-from linkwork.io.sdf.reader import is_sdf, read_sdf
-from linkwork.io.solids import with_shape_inertias
-from linkwork.io.srdf.reader import read_srdf
-from linkwork.io.urdf.reader import read_urdf
-from linkwork.io.usd.reader import read_usd
-from linkwork.io.usd.stage import is_usd
 from linkwork.io.xacro import expand_xacro, is_xacro
-from linkwork.io.xml.source import Reading, Source, read_source
+from linkwork.io.xml.source import Format, Reading, Source, format_of, read_source
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -29,9 +21,8 @@ from linkwork.model.numbers import settle
 from linkwork.model.parts import Link
 from linkwork.spatial.source import inertia
 
-# (test, reader) of each format other than URDF. All other documents are read as URDF; its reader
-# reports errors.
-FORMATS = ((is_usd, read_usd), (is_mjcf, read_mjcf), (is_sdf, read_sdf))
+if TYPE_CHECKING:
+    from linkwork.io.loops import Loops
 
 
 def load(
@@ -113,6 +104,8 @@ def _with_srdf(
 
     The arguments are those of the robot's file, so the SRDF file need not declare all of them.
     """
+    from linkwork.io.srdf.reader import read_srdf
+
     arguments = xacro_args if is_xacro(source) else None
     srdf, srdf_findings = read_srdf(source, model, arguments, package_dirs)
     extended = None if srdf is None else srdf.added_to(model)
@@ -159,10 +152,12 @@ def read(
     try:
         original = read_source(source)
         document, warnings = expand_xacro(original, xacro_args, package_dirs, expand=expand)
-        reader = next((reader for matches, reader in FORMATS if matches(document)), read_urdf)
+        reader = _reader(format_of(document))
         with np.errstate(all="ignore"):  # values that overflow are rejected by the model
             reading = reader(document, mimic=mimic, package_dirs=package_dirs, repair=repair)
         if reading.model is not None and loops is not None and loops is not False:
+            from linkwork.io.loops import with_loops
+
             closed, of_loops = with_loops(reading.model, loops, original.path)
             reading = Reading(closed, (*reading.findings, *of_loops))
         if reading.model is not None and inertia_from_meshes is not None:
@@ -175,6 +170,20 @@ def read(
         model, repairs = repair_inertias(reading.model) if repair else (reading.model, [])
         settle(model, source=original.path)  # the model is not shared yet, so it may be modified
         return Reading(model, _sorted([*warnings, *reading.findings, *repairs, *check(model)]))
+
+
+def _reader(name: Format) -> Callable[..., Reading]:
+    """The reader of a format, which is imported on first use."""
+    match name:
+        case "mjcf":
+            from linkwork.io.mjcf.reader import read_mjcf as reader
+        case "sdf":
+            from linkwork.io.sdf.reader import read_sdf as reader
+        case "usd":
+            from linkwork.io.usd.reader import read_usd as reader
+        case "urdf":
+            from linkwork.io.urdf.reader import read_urdf as reader
+    return reader
 
 
 def _read_named(
@@ -195,6 +204,8 @@ def _read_named(
 
 def _with_shape_inertias(model: Model, findings: Sequence[Finding], density: float) -> Reading:
     """Add the inertias of shapes; warnings about default inertias that they replace are removed."""
+    from linkwork.io.solids import with_shape_inertias
+
     defaults = {(f.location, f.element): f for f in findings if f.topic == "default inertia"}
     of_links = {  # links of nested models have prefixes, which findings do not have
         link.name: defaults.get((link.location, f"link {shown(link.name.split('::')[-1])}"))

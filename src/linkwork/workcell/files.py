@@ -23,8 +23,7 @@ from linkwork.errors import (
 )
 from linkwork.io.folders import Folders
 from linkwork.io.named_robots import CELL_FOLDER, bundled_cells
-from linkwork.io.sdf.reader import is_sdf
-from linkwork.io.xml.source import Source, read_source
+from linkwork.io.xml.source import Source, format_of, read_source
 from linkwork.io.xml.write import write_text
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.robwork.reader import CellReading, read_workcell
@@ -65,7 +64,7 @@ def load_workcell(
         LinkworkWarning: once per call, with everything that is doubtful or ignored.
     """
     document = _source(source)
-    read = read_sdf_cell if is_sdf(document) else read_workcell
+    read = read_sdf_cell if format_of(document) == "sdf" else read_workcell
     reading = read(document, include_dirs=include_dirs, package_dirs=package_dirs)
     return cell_in(reading, strict=strict)
 

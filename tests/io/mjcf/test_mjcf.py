@@ -10,8 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import Limits, Model, Pose
-from linkwork.io.mjcf.reader import is_mjcf
-from linkwork.io.xml.source import Source
+from linkwork.io.xml.source import Source, format_of
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 
 mujoco = pytest.importorskip("mujoco")
@@ -51,7 +50,7 @@ def test_root_element_decides_the_format_not_the_file_name(tmp_path: Path, suffi
     ],
 )
 def test_mjcf_is_detected_by_its_root_element(text: str, verdict: bool):
-    assert is_mjcf(Source("<text>", text, None)) is verdict
+    assert (format_of(Source("<text>", text, None)) == "mjcf") is verdict
 
 
 def test_urdf_with_an_element_for_mujoco_is_urdf():

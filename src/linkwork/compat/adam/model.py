@@ -52,10 +52,9 @@ from linkwork.errors import (
 from linkwork.io.load import load
 from linkwork.io.mjcf.names import Names, names_of
 from linkwork.io.mjcf.package import import_mujoco, name_in_file
-from linkwork.io.mjcf.reader import is_mjcf
 from linkwork.io.urdf.writer import dump_urdf
 from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import read_source
+from linkwork.io.xml.source import format_of, read_source
 from linkwork.model import parts
 from linkwork.model.constraints import require_tree
 from linkwork.model.inertia import NO_INERTIA
@@ -379,7 +378,7 @@ def _from_model(source: SourceModel) -> AdamModel:
 def _from_file(description: str | bytes | PathLike[str]) -> AdamModel:
     source = _without_constraints(load(description, mimic=False))
     text = read_source(description)
-    if is_mjcf(text):
+    if format_of(text) == "mjcf":
         return _from_model(source)
     robot = parse_xml(text).root
     bare = [link.get("name", "") for link in robot.findall("link") if link.find("inertial") is None]

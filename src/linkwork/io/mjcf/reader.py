@@ -32,11 +32,6 @@ INCLUDED = "mujocoinclude"  # the root element of a file that others include
 _LINE = re.compile(r"[Ll]ine(?: number=|:? )(\d+)")
 
 
-def is_mjcf(source: Source) -> bool:
-    """Whether the root element of a document is `<mujoco>` or `<mujocoinclude>`."""
-    return first_tag(source) in ("mujoco", INCLUDED)
-
-
 def read_mjcf(
     source: Source, *, mimic: bool = True, package_dirs: Folders = (), repair: bool = False
 ) -> Reading:

@@ -25,7 +25,7 @@ from linkwork.io.sdf.model import ModelParts, named, read_models
 from linkwork.io.sdf.robot import PlacedModel, assemble_robot
 from linkwork.io.units import EARTH, left_out_gravity
 from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import Reading, Source, first_tag
+from linkwork.io.xml.source import Reading, Source
 
 OTHERS_WORLD = (
     *("physics", "scene", "light", "plugin", "gui", "audio", "wind", "atmosphere", "actor"),
@@ -46,11 +46,6 @@ class WorldReading:
     def robots(self) -> tuple[PlacedModel, ...]:
         """The models that are not static, or all models if all are static."""
         return tuple(one for one in self.models if not one.is_static) or self.models
-
-
-def is_sdf(source: Source) -> bool:
-    """Whether the root element of a document is `<sdf>`, or `<gazebo>` as before SDF 1.3."""
-    return first_tag(source) in ("sdf", "gazebo")
 
 
 def read_sdf(

@@ -131,11 +131,6 @@ def import_usd() -> Any:
     return SimpleNamespace(**modules)
 
 
-def is_usd(source: Source) -> bool:
-    """Whether a document is a USD file."""
-    return source.is_usd
-
-
 def open_stage(source: Source, package_dirs: Folders = ()) -> UsdFile:
     """Open a USD document.
 

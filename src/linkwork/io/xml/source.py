@@ -9,11 +9,12 @@ from __future__ import annotations
 import codecs
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias
 
 from linkwork.errors import (
     ArgumentError,
@@ -56,6 +57,15 @@ _OTHER_FORMATS = {
     b"glTF": "a glTF mesh, not a robot",
     b"solid ": "an STL mesh, not a robot",
     b"\x1f\x8b": "compressed by gzip; decompress it first",
+}
+Format: TypeAlias = Literal["urdf", "sdf", "mjcf", "usd"]
+# By root element. Files that MJCF files include have the root `mujocoinclude`; SDF before version
+# 1.3 has `gazebo`.
+_FORMATS: Mapping[str, Format] = {
+    "mujoco": "mjcf",
+    "mujocoinclude": "mjcf",
+    "sdf": "sdf",
+    "gazebo": "sdf",
 }
 _TAG = re.compile(r"<([^\s/>]+)")
 _PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*", re.DOTALL)
@@ -115,6 +125,14 @@ def first_tag(source: Source) -> str:
     prolog = _PROLOG.match(source.text)
     tag = _TAG.match(source.text, prolog.end() if prolog else 0)
     return tag.group(1) if tag else ""
+
+
+def format_of(source: Source) -> Format:
+    """The format of a document: "usd", or by its root element.
+
+    All documents of other formats are "urdf", whose reader reports errors.
+    """
+    return "usd" if source.is_usd else _FORMATS.get(first_tag(source), "urdf")
 
 
 def standard_input() -> Source:
