@@ -51,6 +51,8 @@ from linkwork.spatial.blocks import (
 TINY = 1e-30
 NEVER = -1e30  # a separation that is never the largest
 
+TOUCHING = 1e-9  # shapes overlap if their distance is below the negative of this [m]
+
 
 @dataclass(frozen=True, slots=True)
 class Ball:

@@ -11,15 +11,18 @@ from numpy.typing import ArrayLike
 
 from linkwork.collision import distances as algorithms
 from linkwork.collision.obstacles import Obstacles, as_obstacles, in_blocks
+from linkwork.collision.pair_queries import PairQueries, distances_to
 from linkwork.collision.pairs import (
     LinkPairs,
     check_spheres,
+    excluded_pairs,
     link_pairs,
     named_pairs,
     pairs_by_shapes,
     refined_spheres,
     without_constant_overlap,
 )
+from linkwork.collision.queries import Meshes, ShapeQueries
 from linkwork.collision.shapes import (
     CLOSED_FORMS,
     CollisionLayout,
@@ -31,8 +34,10 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.io.srdf.reader import load_srdf
+from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore, options_of_call
 from linkwork.kindyn.inputs import INPUTS
+from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, quantity, with_context
 from linkwork.model.constraints import opened
 from linkwork.model.geometry import Shape
@@ -43,10 +48,8 @@ from linkwork.model.pose import IDENTITY
 if TYPE_CHECKING:
     from os import PathLike
 
-    from linkwork.collision.exact import ExactQueries
     from linkwork.collision.motions import Motions
     from linkwork.collision.spheres import Spherization
-    from linkwork.kindyn import KinDyn
 
 NEAREST_SPHERES = f"{COLLISION}nearest_spheres"  # a quantity of robots that consist of spheres
 MANY_ROWS = 1000  # for which robots made of spheres are tested in single precision first
@@ -78,6 +81,29 @@ def _candidates(model: Model, pairs: Any, srdf: Any) -> LinkPairs:
     return tuple(pair for pair in candidates if frozenset(pair) not in disabled)
 
 
+def _prepared(
+    kd: KinDyn, shapes: Any, pairs: Any, srdf: Any, queries: ShapeQueries
+) -> tuple[Model, LinkPairs]:
+    """The robot with the shapes that are compared, and its pairs of links."""
+    candidates, is_selected = _candidates(kd.model, pairs, srdf), isinstance(pairs, str)
+    if isinstance(shapes, str) and shapes == "collision":
+        if is_selected and pairs == "all":
+            return kd.model, without_constant_overlap(kd, candidates, queries)
+        return kd.model, candidates
+    from linkwork.collision.spheres import Spherization
+
+    is_refined = isinstance(shapes, str) and shapes == "spheres"
+    if is_refined:
+        shapes = refined_spheres(kd, candidates)
+    elif not isinstance(shapes, Spherization):
+        text = "expected 'collision', 'spheres' or the result of lw.spherize"
+        raise ArgumentError(f"shapes: {text}, got {shown(shapes)}")
+    check_spheres(shapes, kd.model)
+    if is_selected and pairs == "all":
+        candidates = pairs_by_shapes(kd, shapes, candidates, is_refined=is_refined)
+    return shapes.model, candidates
+
+
 def _n_pairs(layout: Layout) -> int:
     assert isinstance(layout, CollisionLayout)
     return len(layout.pairs)
@@ -100,19 +126,26 @@ class CollisionModel(KinDynCore):
         shapes: "collision" for the collision shapes of the links; "spheres" for spheres that cover
             them and protrude by up to 2 cm, less where links would otherwise seem to overlap; or
             spheres that `spherize` returned.
+        meshes: what a mesh of a collision shape stands for: "hull" for its convex hull, with a
+            warning if it is not convex, "triangles" for its surface. Triangles of meshes that are
+            not convex have no penetration depth: distances are NaN where they intersect.
         pairs: the links that are checked against each other. "all" are those that a joint moves
             relative to each other, except links that a joint connects and those that overlap in
             all of many random configurations; "srdf" are those that an SRDF file does not disable;
             or a list of pairs of names. Spheres do not change the pairs: the shapes that they
             cover are compared.
+        exclude: pairs of names that are not checked, whatever `pairs` selects.
         srdf: path of the SRDF file.
         options: as of `KinDyn`.
     """
 
     pairs: tuple[tuple[str, str], ...]
+    meshes: Meshes
+    shape_queries: ShapeQueries  # distances of shapes that have no closed form
+    _pair_queries: PairQueries | None  # of pairs that have none; chosen when the model is created
 
     _PREFIX = COLLISION
-    _OPTIONS = (*KinDynCore._OPTIONS, "pairs")
+    _OPTIONS = (*KinDynCore._OPTIONS, "pairs", "meshes")
 
     def __init__(
         self,
@@ -120,7 +153,9 @@ class CollisionModel(KinDynCore):
         base: str | None = None,
         *,
         shapes: Literal["collision", "spheres"] | Spherization = "collision",
+        meshes: Meshes = "hull",
         pairs: Pairs = "all",
+        exclude: Iterable[tuple[str, str]] = (),
         srdf: str | PathLike[str] | None = None,
         **options: Any,
     ) -> None:
@@ -129,39 +164,20 @@ class CollisionModel(KinDynCore):
             options = {**{name: getattr(model, name) for name in names}, **options}
             base = model.base if base is None else base
             model = model.model
-        super().__init__(model, base, **options)
-        self.__dict__["pairs"] = ()
-        candidates = _candidates(self.model, pairs, srdf)
-        if shapes != "collision":
-            candidates = self._cover(shapes, candidates, select=pairs == "all")
-        elif pairs == "all":
-            candidates = without_constant_overlap(self, candidates)
-        self.__dict__["pairs"] = candidates
-        if uncompiled(self.model, self.pairs):
-            self.__dict__.update(self._exact.methods)
+        queries = ShapeQueries(meshes)
+        kd = KinDyn(model, base, **options)
+        model, selected = _prepared(kd, shapes, pairs, srdf, queries)
+        left_out = excluded_pairs(exclude, model)
+        selected = tuple(pair for pair in selected if frozenset(pair) not in left_out)
+        super().__init__(model, **kd.options)
+        self.__dict__.update(pairs=selected, meshes=meshes, shape_queries=queries)
+        is_compiled = not uncompiled(model, selected)
+        self.__dict__["_pair_queries"] = None if is_compiled else PairQueries(self, queries)
 
-    def _cover(self, shapes: Any, pairs: LinkPairs, *, select: bool) -> LinkPairs:
-        """Replace the shapes by spheres; return those of the pairs that are checked."""
-        from linkwork.collision.spheres import Spherization
-
-        kd = self._as_kindyn()
-        is_refined = isinstance(shapes, str) and shapes == "spheres"
-        if is_refined:
-            shapes = refined_spheres(kd, pairs)
-        elif not isinstance(shapes, Spherization):
-            text = "expected 'collision', 'spheres' or the result of lw.spherize"
-            raise ArgumentError(f"shapes: {text}, got {shown(shapes)}")
-        check_spheres(shapes, self.model)
-        if select:
-            pairs = pairs_by_shapes(kd, shapes, pairs, is_refined=is_refined)
-        self.__dict__["model"] = shapes.model
-        return pairs
-
-    @cached_property
-    def _exact(self) -> ExactQueries:
-        from linkwork.collision.exact import ExactQueries
-
-        return ExactQueries(self)
+    def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
+        if self._pair_queries is not None and self._pair_queries.covers(request):
+            return self._pair_queries.kernel(request)
+        return super()._new_kernel(request)
 
     @cached_property
     def kindyn(self) -> KinDyn:
@@ -172,9 +188,7 @@ class CollisionModel(KinDynCore):
     def layout(self) -> CollisionLayout:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Slices of q and nu by joint name, and the pairs of links."""
         model = opened(self.model, self.closing_joints)
-        exact = set(uncompiled(self.model, self.pairs))
-        compiled = tuple(pair for pair in self.pairs if pair not in exact)
-        return CollisionLayout(model, self.floating, self.base_pose or IDENTITY, compiled)
+        return CollisionLayout(model, self.floating, self.base_pose or IDENTITY, self.pairs)
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -412,7 +426,7 @@ class CollisionModel(KinDynCore):
             values[..., columns, :] = results[..., :n, :, :]
         for column, link in enumerate(links):
             if link not in compiled:
-                exact = self._exact.distances_to(link, q, kind, rows, jacobian=bool(suffix))
+                exact = distances_to(self, link, q, kind, rows, jacobian=bool(suffix))
                 values[..., column, :] = exact.reshape(*batch, n, width)
         return values
 

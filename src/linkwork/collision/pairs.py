@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from linkwork.collision.closest import TOUCHING
+from linkwork.collision.pair_queries import links_overlap
+from linkwork.collision.queries import ShapeQueries
+from linkwork.collision.shapes import uncompiled
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found, shown, warn
 from linkwork.model.geometry import Sphere
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
-    from linkwork.collision.model import CollisionModel
     from linkwork.collision.spheres import Spherization
     from linkwork.kindyn import KinDyn
 
@@ -63,20 +66,12 @@ def _rigid_groups(model: Model) -> dict[str, str]:
 
 def named_pairs(pairs: Any, model: Model) -> LinkPairs:
     """Pairs of names, checked: links with collision shapes, each pair once."""
-    if not isinstance(pairs, Iterable):
-        raise ArgumentError(f"pairs: expected pairs of links, got {shown(pairs)}")
     group = _rigid_groups(model)
-    names = [link.name for link in model.links]
     checked: list[tuple[str, str]] = []
-    for pair in pairs:
-        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise ArgumentError(f"pairs: expected pairs of links, got {shown(pair)}")
-        for name in pair:
-            if name not in group:
-                raise name_not_found("link", name, names)
+    for a, b in _checked_pairs("pairs", pairs, [link.name for link in model.links]):
+        for name in (a, b):
             if not model.link(name).collisions:
                 raise ArgumentError(f"pairs: link {name!r} has no collision shapes")
-        a, b = pair
         if group[a] == group[b]:
             raise ArgumentError(f"pairs: {a!r} and {b!r} do not move relative to each other")
         if (a, b) in checked or (b, a) in checked:
@@ -85,14 +80,55 @@ def named_pairs(pairs: Any, model: Model) -> LinkPairs:
     return tuple(checked)
 
 
-def without_constant_overlap(robot: CollisionModel, pairs: LinkPairs) -> LinkPairs:
-    """The pairs that do not overlap in all of many random configurations."""
-    if not pairs:
-        return ()
-    q = robot.kindyn.random(SAMPLES, seed=0)
-    overlapping = np.asarray(robot.replace(pairs=pairs).distances(q)) < 0.0
-    sometimes_free = np.flatnonzero(~overlapping.all(axis=0))
-    return tuple(pairs[k] for k in sometimes_free)
+def excluded_pairs(pairs: Any, model: Model) -> set[frozenset[str]]:
+    """The argument `exclude`, checked."""
+    names = [link.name for link in model.links]
+    return {frozenset(pair) for pair in _checked_pairs("exclude", pairs, names)}
+
+
+def _checked_pairs(what: str, pairs: Any, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of names of links."""
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise ArgumentError(f"{what}: expected pairs of links, got {shown(pairs)}")
+    checked: list[tuple[str, str]] = []
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise ArgumentError(f"{what}: expected pairs of links, got {shown(pair)}")
+        for name in pair:
+            if name not in names:
+                raise name_not_found("link", name, names)
+        checked.append((pair[0], pair[1]))
+    return checked
+
+
+def without_constant_overlap(kd: KinDyn, pairs: LinkPairs, shapes: ShapeQueries) -> LinkPairs:
+    """The pairs that do not overlap in all of many random configurations.
+
+    Args:
+        kd: the robot.
+        pairs: the pairs to select from.
+        shapes: compares shapes without closed form.
+    """
+    from linkwork.collision.model import CollisionModel
+
+    q, queried = kd.random(SAMPLES, seed=0), uncompiled(kd.model, pairs)
+    compiled = tuple(pair for pair in pairs if pair not in set(queried))
+    overlapping: set[tuple[str, str]] = set()
+    if compiled:
+        distances = np.asarray(CollisionModel(kd, pairs=compiled).distances(q))
+        is_constant = (~(distances >= -TOUCHING)).all(axis=0)
+        overlapping |= {compiled[k] for k in np.flatnonzero(is_constant)}
+    links = sorted({link for pair in queried for link in pair})
+    poses = np.asarray(kd.transforms(q, frames=links), np.float64) if links else np.zeros((0, 0))
+    for pair in queried:
+        parts, at = [kd.model.link(name) for name in pair], [links.index(name) for name in pair]
+        # most pairs are free in one of the first configurations
+        if all(
+            links_overlap(shapes, parts, [poses[rows, k] for k in at]).all()
+            for rows in (slice(0, 1), slice(1, 20), slice(20, SAMPLES))
+        ):
+            overlapping.add(pair)
+    return tuple(pair for pair in pairs if pair not in overlapping)
 
 
 # Robots made of spheres.

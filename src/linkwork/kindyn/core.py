@@ -413,11 +413,12 @@ class KinDynCore:
         with LOCK:  # which is not left locked in a forked child
             kernel = kernels.get(detail)
             if kernel is None:
-                key = self._digest if self._is_known(request) else None
-                kernel = kernels[detail] = build_kernel(
-                    self, request, key=key, dtype=self.dtype, check=self.check
-                )
+                kernel = kernels[detail] = self._new_kernel(request)
             return kernel
+
+    def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
+        key = self._digest if self._is_known(request) else None
+        return build_kernel(self, request, key=key, dtype=self.dtype, check=self.check)
 
     @cached_property
     def parameters(self) -> ParameterTable:

@@ -15,6 +15,7 @@ from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.arguments import Signature, UnitNorm
 from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.runtime.backends import ColumnFunction
 from linkwork.engine.runtime.sources import source_digest
 from linkwork.engine.symbolic.arrays import Array, as_array, stack
 from linkwork.engine.symbolic.program import Port, Program, trace
@@ -221,7 +222,14 @@ def _unpickle(robot: Any, request: KernelRequest) -> QuantityKernel[Any]:
 
 
 def build_kernel(
-    robot: Any, request: KernelRequest, *, key: str | None, dtype: Any, check: bool
+    robot: Any,
+    request: KernelRequest,
+    *,
+    key: str | None,
+    dtype: Any,
+    check: bool,
+    column_function: ColumnFunction | None = None,
+    kernel_type: type[QuantityKernel[Any]] = QuantityKernel,
 ) -> QuantityKernel[Any]:
     """The kernel of some quantities.
 
@@ -232,6 +240,8 @@ def build_kernel(
             computed, so that only the program itself can name it.
         dtype: float64 or float32.
         check: whether to reject input that is not finite.
+        column_function: computes the quantities in place of a program.
+        kernel_type: the class of the kernel.
     """
     layout: Layout = robot.layout
     specs, inputs = request.specs, request.inputs
@@ -259,7 +269,9 @@ def build_kernel(
     if request.takes_parameters:
         unit_norms += _unit_norms_of_poses(request, len(inputs) - 1)
         defaults[PARAMETERS] = robot.parameter_values()
-    kernel: QuantityKernel[Any] = QuantityKernel(
+    if column_function is None and _is_too_long(context, layout, specs):
+        column_function = _flat(compute)
+    kernel = kernel_type(
         Signature(
             " + ".join(map(str, specs)),
             ports,
@@ -271,7 +283,7 @@ def build_kernel(
         program,
         key=None if key is None else _key(key, request),
         dtype=dtype,
-        column_function=_flat(compute) if _is_too_long(context, layout, specs) else None,
+        column_function=column_function,
         check_input=finite_check(layout, inputs) if check else None,
         check_result=result_check(specs, context, layout, _unit_norms(layout, [0])),
         result=specs[0].quantity.result if len(specs) == 1 else None,

@@ -34,6 +34,7 @@ from linkwork.workcell.parts import ROOT, WORLD, CellFrame
 from linkwork.workcell.state import State, check_state, upgraded_state
 
 if TYPE_CHECKING:
+    from linkwork.collision.queries import Meshes
     from linkwork.kindyn.contacts import Contact, ContactKind
     from linkwork.workcell.collisions import CellCollisions
     from linkwork.workcell.constrained import ConstrainedCellDynamics
@@ -325,9 +326,9 @@ class WorkCell(Editing):
         Not among them are frames that are fixed to each other, or connected by a joint; pairs in
         `excluded_pairs`; and links of one robot that overlap in all of many random states.
         """
-        return self._collisions.names
+        return self._collisions_of("hull").names
 
-    def collisions(self, state: State) -> Any:
+    def collisions(self, state: State, *, meshes: Meshes = "hull") -> Any:
         """The pairs of frames that overlap.
 
         Shapes are the collision shapes of links and frames. An object that is attached to a robot
@@ -336,6 +337,8 @@ class WorkCell(Editing):
 
         Args:
             state: a state or a batch of states.
+            meshes: what a mesh stands for: "hull" for its convex hull, with a warning if it is not
+                convex, "triangles" for its surface.
 
         Returns:
             Pairs of names, in the order of `collision_pairs`; for a batch, nested lists of them.
@@ -344,8 +347,8 @@ class WorkCell(Editing):
             MissingPackageError: meshes, or boxes and cylinders with each other, need `coal`.
             MissingFileError: a mesh cannot be read.
         """
-        colliding = self._collisions.colliding(self.check_state(state))
-        pairs = self.collision_pairs
+        collisions = self._collisions_of(meshes)
+        colliding, pairs = collisions.colliding(self.check_state(state)), collisions.names
 
         def listed(rows: Array) -> Any:
             if rows.ndim == 1:
@@ -354,23 +357,31 @@ class WorkCell(Editing):
 
         return listed(colliding)
 
-    def in_collision(self, state: State) -> Array:
+    def in_collision(self, state: State, *, meshes: Meshes = "hull") -> Array:
         """(...) whether any two frames overlap; see `collisions`."""
-        return np.any(self._collisions.colliding(self.check_state(state)), axis=-1)
+        return np.any(self._collisions_of(meshes).colliding(self.check_state(state)), axis=-1)
 
     def distances(self, state: State) -> Array:
         """(..., n) signed distances [m] of the frames of each pair of `collision_pairs`.
 
-        They are negative where frames overlap, and infinite where the frames of a pair are one
-        body in a state, or connected by a joint.
+        Meshes stand for their convex hulls. Distances are negative where frames overlap, and
+        infinite where the frames of a pair are one body in a state, or connected by a joint.
         """
-        return self._collisions.distances(self.check_state(state))
+        return self._collisions_of("hull").distances(self.check_state(state))
 
     @cached_property
-    def _collisions(self) -> CellCollisions:
+    def _collisions(self) -> dict[Meshes, CellCollisions]:
+        return {}
+
+    def _collisions_of(self, meshes: Meshes) -> CellCollisions:
+        """The pairs of frames that are compared, by what meshes stand for."""
+        from linkwork.collision.queries import check_meshes
         from linkwork.workcell.collisions import CellCollisions
 
-        return CellCollisions(self)
+        check_meshes(meshes)
+        if meshes not in self._collisions:
+            self._collisions[meshes] = CellCollisions(self, meshes)
+        return self._collisions[meshes]
 
     # Dynamics.
 

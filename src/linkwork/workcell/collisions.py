@@ -15,18 +15,16 @@ Unchecked  Frames of one body; bodies that a joint connects, or the nearest fram
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 from math import inf, pi
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from linkwork.collision.closest import closest
-from linkwork.collision.exact import ConvexShapes
-from linkwork.collision.shapes import is_compiled, placed
+from linkwork.collision.queries import Meshes, Placed, ShapeQueries
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.io.surfaces import read_mesh
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from linkwork.workcell.devices import RobotDevice
 from linkwork.workcell.fk import world_H_frames
 from linkwork.workcell.parts import CellFrame
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
 Pair: TypeAlias = tuple[str, str]
 
-TOUCHING = 1e-9  # frames collide if they overlap by more than this [m]
 SAMPLES = 50  # random states in which links that always overlap are found
 _UNLIMITED = {"prismatic": 1.0}  # random positions of joints without limits [m]; others: pi [rad]
 
@@ -46,11 +43,11 @@ _UNLIMITED = {"prismatic": 1.0}  # random positions of joints without limits [m]
 class CellCollisions:
     """The frames of a cell with collision shapes, and their pairs."""
 
-    def __init__(self, cell: WorkCell) -> None:
+    def __init__(self, cell: WorkCell, meshes: Meshes) -> None:
         self.cell = cell
         self.frames = [k for k, frame in enumerate(cell.frames) if frame.collisions]
         self._column = {frame: k for k, frame in enumerate(self.frames)}
-        self._convex = ConvexShapes()
+        self._shapes = ShapeQueries(meshes)
         self._spheres = {k: _bounding_sphere(cell.frames[k]) for k in self.frames}
         excluded = {frozenset(pair) for pair in cell.excluded_pairs}
         roots = cell.layout.part_roots
@@ -75,6 +72,7 @@ class CellCollisions:
             rows = checked[:, k].nonzero()[0]
             if rows.size:
                 distances[rows, k] = self._distance(a, b, poses[rows])
+        self._shapes.warn_of_hulls(self.cell.name)
         return distances.reshape(*state.batch_shape, len(self.pairs))
 
     def colliding(self, state: State) -> Array:
@@ -84,9 +82,8 @@ class CellCollisions:
             colliding[:, k] &= self._may_touch(a, b, poses)
             rows = colliding[:, k].nonzero()[0]
             if rows.size:
-                # what is not a number counts as a collision
-                free = self._distance(a, b, poses[rows]) >= -TOUCHING
-                colliding[rows, k] = ~free
+                colliding[rows, k] = self._overlap(a, b, poses[rows])
+        self._shapes.warn_of_hulls(self.cell.name)  # meshes are read when frames come close
         return colliding.reshape(*state.batch_shape, len(self.pairs))
 
     def _poses(self, state: State) -> Array:
@@ -115,22 +112,27 @@ class CellCollisions:
 
     def _distance(self, a: int, b: int, poses: Array) -> Array:
         """(rows,) the smallest distance of the shapes of two frames."""
-        H_a, H_b = poses[:, self._column[a]], poses[:, self._column[b]]
         least = np.full(len(poses), inf)
-        for first in self.cell.frames[a].collisions:
-            for second in self.cell.frames[b].collisions:
-                if is_compiled(first.geometry, second.geometry):
-                    d = closest(_placed(first, H_a), _placed(second, H_b)).distance
-                else:
-                    at_a, at_b = self._convex_at(first, a, H_a), self._convex_at(second, b, H_b)
-                    pairs = zip(at_a, at_b, strict=True)
-                    d = np.array([self._convex.nearest([x], [y])[0] for x, y in pairs])
-                least = np.where(least <= d, least, d)
+        for pair in self._shape_pairs(a, b, poses):
+            d = self._shapes.nearest(*pair)[:, 0]
+            least = np.where((least <= d) | np.isnan(least), least, d)
         return least
 
-    def _convex_at(self, shape: Shape, frame: int, poses: Array) -> list[Any]:
-        owner = f"frame {self.cell.frame_names[frame]!r}"
-        return [self._convex.placed(shape, pose, owner) for pose in poses]
+    def _overlap(self, a: int, b: int, poses: Array) -> Array:
+        """(rows,) whether the shapes of two frames overlap."""
+        overlaps = [self._shapes.overlap(*pair) for pair in self._shape_pairs(a, b, poses)]
+        return np.logical_or.reduce(overlaps)
+
+    def _shape_pairs(self, a: int, b: int, poses: Array) -> list[tuple[Placed, Placed]]:
+        """Pairs of shapes of two frames."""
+        first, second = (
+            [
+                Placed(shape, poses[:, self._column[k]], f"frame {self.cell.frame_names[k]!r}")
+                for shape in self.cell.frames[k].collisions
+            ]
+            for k in (a, b)
+        )
+        return list(product(first, second))
 
     def _always_overlapping(
         self, pairs: Sequence[tuple[int, int]], structure: _Structure
@@ -153,7 +155,7 @@ class CellCollisions:
             left = [
                 (a, b)
                 for a, b in left
-                if self._may_touch(a, b, poses)[0] and not self._distance(a, b, poses)[0] >= 0.0
+                if self._may_touch(a, b, poses)[0] and self._overlap(a, b, poses)[0]
             ]
         return set(left)
 
@@ -231,13 +233,6 @@ def _random_state(cell: WorkCell, rng: np.random.Generator) -> State:
         upper = limits.upper if limits.upper < inf else max(bound, lower)
         values[cell.layout.span(k)] = rng.uniform(lower, upper)
     return State.trusted(cell.layout, values, state.parents)
-
-
-def _placed(shape: Shape, H: Array) -> Any:
-    """A shape at poses (rows, 4, 4), with arrays as scalars."""
-    R: Any = tuple(tuple(H[:, i, j] for j in range(3)) for i in range(3))
-    o: Any = tuple(H[:, i, 3] for i in range(3))
-    return placed(shape, R, o)
 
 
 def _bounding_sphere(frame: CellFrame) -> tuple[Array, float]:

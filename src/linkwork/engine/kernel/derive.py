@@ -64,7 +64,7 @@ class Derivative(Kernel):
             raise ArgumentError(f"{text}, so it has no {kind}; {hint}")
         Kernel.__init__(
             self,
-            _signature(function.signature, kind, wrt),
+            signature_of_derivative(function.signature, kind, wrt),
             self._derived_program,
             key=_key(function, kind, wrt),
             dtype=function.dtype.type,
@@ -184,7 +184,8 @@ def _unpickle(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
     return function.derivative(kind, wrt)
 
 
-def _signature(function: Signature, kind: Kind, wrt: tuple[str, ...]) -> Signature:
+def signature_of_derivative(function: Signature, kind: Kind, wrt: tuple[str, ...]) -> Signature:
+    """Return the names and shapes of a derivative with respect to some inputs."""
     inputs, outputs = derived_ports(kind, function.inputs, function.outputs, wrt)
     names = ", ".join(wrt)
     name = f"{kind} of {function.name} with respect to {names}"

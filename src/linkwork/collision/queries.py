@@ -1,0 +1,389 @@
+"""Distances of two shapes at many poses: closed forms with NumPy, all others by the package `coal`.
+
+coal computes the distance of convex shapes by GJK and EPA, one row after another. Its result is
+used only where the separation along its normal confirms it (`convex`). Otherwise it is computed
+again with another tolerance, then by refining a polytope; if that fails too, it is NaN, which never
+counts as free.
+
+A mesh stands for its convex hull, or for its triangles. Triangles of a mesh that is not convex have
+no penetration depth: where they intersect another shape, the distance is NaN. A mesh that is convex
+is its hull, and so is one that is a segment or a point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import product
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from linkwork.collision.closest import TOUCHING, closest
+from linkwork.collision.convex import Support, along_face, deepest, is_beaten, separations
+from linkwork.collision.hulls import Hull, areas, hull_of, triangles_of, vectors
+from linkwork.collision.shapes import is_compiled, placed
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import (
+    ArgumentError,
+    MissingFileError,
+    ValueRangeError,
+    listed,
+    missing_package,
+    nearest,
+    shown,
+    warn_once,
+)
+from linkwork.io.surfaces import joined, read_mesh
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
+
+Meshes: TypeAlias = Literal["hull", "triangles"]
+
+# Of GJK and EPA, relative to the smaller shape. EPA with curved shapes is reliable with the first,
+# and accurate with the second, or else the third.
+TOLERANCES = (3e-6, 3e-10, 3e-8)
+SCALES = (1e-3, 1.0)  # sizes that tolerances are relative to [m]
+ACCURATE = 1e-8  # a relative error for which no other tolerance is tried
+ITERATIONS = 255  # of GJK and EPA
+LARGEST = 1e9  # size of a shape [m]
+CONVEX = 1e-5  # depth of a point inside the hull of a convex mesh, relative to its size
+SIMILAR = 1e-2  # the same of a mesh that its hull replaces without a warning
+
+
+def import_coal() -> Any:
+    """Import `coal`, or raise an error that explains how to install it."""
+    try:
+        return import_module("coal")
+    except ImportError as error:
+        what = "the distance of meshes, or of boxes and cylinders with each other,"
+        raise missing_package(what, "coal") from error
+
+
+def check_meshes(meshes: Any) -> None:
+    """Reject an unknown value of the option `meshes`."""
+    if meshes not in get_args(Meshes):
+        hint = nearest(meshes, get_args(Meshes))
+        raise ArgumentError(f"meshes: unknown kind {shown(meshes)}; {hint}")
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A shape, as `coal` takes it."""
+
+    geometry: Geometry
+    support: Support  # of the shape or its hull, about `center`
+    center: Array  # (3,) in the axes of the shape
+    convex: Any  # the same for coal
+    surface: Any = None  # the triangles of a mesh that is not convex, if they are used
+
+    def at(self, poses: Array) -> Array:
+        """(rows, 4, 4) poses of the center, of poses of the shape."""
+        moved = poses.copy()
+        moved[:, :3, 3] += poses[:, :3, :3] @ self.center
+        return moved
+
+
+class Placed(NamedTuple):
+    """A shape of a link or frame at poses."""
+
+    shape: Shape
+    poses: Array  # (rows, 4, 4) of what it is fixed to
+    owner: str  # what messages call that, such as `link 'hand'`
+
+
+class ShapeQueries:
+    """Distances of shapes, which are converted once."""
+
+    def __init__(self, meshes: Meshes = "hull") -> None:
+        """Prepare nothing: `coal` is imported when a distance needs it.
+
+        Args:
+            meshes: what meshes stand for.
+        """
+        check_meshes(meshes)
+        self.meshes = meshes
+        self.replaced: list[str] = []  # owners of meshes that are not convex, replaced by hulls
+        self._solids: dict[Geometry, Solid] = {}
+
+    @cached_property
+    def coal(self) -> Any:
+        """The package."""
+        return import_coal()
+
+    def solid(self, geometry: Geometry, owner: str) -> Solid:
+        """A shape for coal.
+
+        Args:
+            geometry: the shape.
+            owner: what messages call it, such as `link 'hand'`.
+
+        Raises:
+            MissingFileError: its mesh cannot be read.
+            ValueRangeError: it is too large.
+        """
+        if geometry not in self._solids:
+            self._solids[geometry] = self._converted(geometry, owner)
+        return self._solids[geometry]
+
+    def warn_of_hulls(self, name: str) -> None:
+        """Warn, once for each robot, of meshes that are not convex and that hulls stand for."""
+        if self.replaced:
+            owners = listed(list(dict.fromkeys(self.replaced)))
+            text = (
+                f"{name}: meshes that are not convex are replaced by their convex hulls: {owners}"
+            )
+            hint = "meshes='triangles' uses their triangles"
+            warn_once(f"hulls of {name}: {owners}", f"{text}; {hint}")
+
+    def nearest(self, first: Placed, second: Placed) -> Array:
+        """(rows, 10) distances, closest points on both shapes and normals, in the world."""
+        if is_compiled(first.shape.geometry, second.shape.geometry):
+            with np.errstate(all="ignore"):
+                result = closest(_with_arrays(first), _with_arrays(second))
+            columns = [result.distance, *result.first, *result.second, *result.normal]
+            return np.stack(np.broadcast_arrays(*columns), axis=-1)
+        (a, at_a), (b, at_b) = self._placed(first), self._placed(second)
+        return self._in_world(a, at_a, b, at_b)
+
+    def overlap(self, first: Placed, second: Placed) -> Array:
+        """(rows,) whether shapes overlap by more than `TOUCHING`."""
+        if is_compiled(first.shape.geometry, second.shape.geometry):
+            return ~(self.nearest(first, second)[:, 0] >= -TOUCHING)
+        (a, at_a), (b, at_b) = self._placed(first), self._placed(second)
+        H = _relative(at_a, at_b)
+        with np.errstate(all="ignore"):
+            far = np.linalg.norm(H[:, :3, 3], axis=-1) > a.support.radius + b.support.radius
+        overlaps = ~far
+        overlaps[~far] = ~(self._convex(a, b, H[~far])[:, 0] >= -TOUCHING)
+        if a.surface is not None or b.surface is not None:
+            return self._intersecting(a, b, H, overlaps)
+        return overlaps
+
+    def _placed(self, placed: Placed) -> tuple[Solid, Array]:
+        solid = self.solid(placed.shape.geometry, placed.owner)
+        return solid, solid.at(placed.poses @ placed.shape.link_H_shape.matrix())
+
+    def to_half_spaces(self, placed: Placed, planes: Array) -> Array:
+        """(rows, 10) as `nearest`, of a shape to half-spaces (rows, 4)."""
+        solid, H = self._placed(placed)
+        n, R = planes[:, :3], H[:, :3, :3]
+        lowest = solid.support.farthest(-(n[:, None, :] @ R)[:, 0])
+        lowest = (R @ lowest[..., None])[..., 0] + H[:, :3, 3] - solid.support.ball * n
+        distance = (n * lowest).sum(axis=-1) - planes[:, 3]
+        below = lowest - distance[:, None] * n
+        return np.concatenate([distance[:, None], lowest, below, -n], axis=-1)
+
+    def _in_world(self, a: Solid, at_a: Array, b: Solid, at_b: Array) -> Array:
+        H = _relative(at_a, at_b)
+        results = self._convex(a, b, H)
+        if a.surface is not None or b.surface is not None:
+            results = self._of_triangles(a, b, H, results)
+        R, o = at_a[:, :3, :3], at_a[:, :3, 3]
+        for k in (1, 4, 7):
+            results[:, k : k + 3] = (R @ results[:, k : k + 3, None])[..., 0]
+        results[:, 1:4] += o
+        results[:, 4:7] += o
+        return results
+
+    # In the axes of the first shape.
+
+    def _convex(self, a: Solid, b: Solid, H: Array) -> Array:
+        """(rows, 10) of convex shapes, checked; NaN where H is not finite."""
+        best = np.full((len(H), 10), np.nan)
+        finite = np.isfinite(H).all(axis=(1, 2)).nonzero()[0]
+        radii = a.support.radius, b.support.radius
+        scale, rounding = float(np.clip(min(radii), *SCALES)), 1e-13 * sum(radii)
+        gaps = np.full(len(H), np.inf)
+        left = finite
+        for tolerance in TOLERANCES:
+            request = self._request(tolerance * scale)
+            tried = [self._ask(a.convex, b.convex, H[k], request) for k in left]
+            _improve(best, gaps, left, np.array(tried).reshape(-1, 10), (a.support, b.support, H))
+            left = left[gaps[left] > ACCURATE * scale + rounding]
+        doubtful = gaps > TOLERANCES[0] * scale + rounding
+        doubtful[finite] |= is_beaten(a.support, b.support, H[finite], best[finite, 0])
+        for k in (doubtful & np.isfinite(H).all(axis=(1, 2))).nonzero()[0]:
+            best[k] = deepest(a.support, b.support, H[k], self.coal)
+        best[:, 4:7] = best[:, 1:4] + best[:, :1] * best[:, 7:]
+        return best
+
+    def _request(self, tolerance: float) -> Any:
+        request = self.coal.DistanceRequest()
+        request.gjk_tolerance = request.epa_tolerance = tolerance
+        request.gjk_max_iterations = request.epa_max_iterations = ITERATIONS
+        request.enable_signed_distance = True
+        return request
+
+    def _ask(self, a: Any, b: Any, H: Array, request: Any) -> Array:
+        coal = self.coal
+        result, at_b = coal.DistanceResult(), coal.Transform3s(H[:3, :3], H[:3, 3])
+        distance = coal.distance(a, self._identity, b, at_b, request, result)
+        points = result.getNearestPoint1(), result.getNearestPoint2()
+        return np.array([distance, *points[0], *points[1], *result.normal])
+
+    def _of_triangles(self, a: Solid, b: Solid, H: Array, results: Array) -> Array:
+        """The same of triangles, given those of hulls: NaN where they intersect."""
+        intersecting = self._intersecting(a, b, H, ~(results[:, 0] >= -TOUCHING))
+        results[intersecting] = np.nan
+        first, second = a.surface or a.convex, b.surface or b.convex
+        request = self._request(TOLERANCES[-1])
+        for k in (np.isfinite(H).all(axis=(1, 2)) & ~intersecting).nonzero()[0]:
+            row = self._ask(first, second, H[k], request)
+            if row[0] > results[k, 0]:  # else hulls touch, and triangles with them
+                results[k] = row
+        return results
+
+    def _intersecting(self, a: Solid, b: Solid, H: Array, rows: Array) -> Array:
+        """(rows,) whether triangles intersect, among the rows in which hulls do."""
+        coal, result = self.coal, rows.copy()
+        first, second = a.surface or a.convex, b.surface or b.convex
+        for k in (rows & np.isfinite(H).all(axis=(1, 2))).nonzero()[0]:
+            at_b = coal.Transform3s(H[k, :3, :3], H[k, :3, 3])
+            answer = coal.CollisionResult()
+            request = self._contact_request
+            result[k] = coal.collide(first, self._identity, second, at_b, request, answer) > 0
+        return result
+
+    @cached_property
+    def _identity(self) -> Any:
+        return self.coal.Transform3s.Identity()
+
+    @cached_property
+    def _contact_request(self) -> Any:
+        return self.coal.CollisionRequest()
+
+    # Conversion.
+
+    def _converted(self, geometry: Geometry, owner: str) -> Solid:
+        if isinstance(geometry, Mesh):
+            return self._mesh(geometry, owner)
+        support, origin = support_of(geometry), np.zeros(3)
+        _check_size(support.radius, owner)
+        coal = self.coal
+        if isinstance(geometry, Sphere):
+            convex = coal.Sphere(geometry.radius)
+        elif isinstance(geometry, Box):
+            convex = coal.Box(*geometry.size)
+        else:
+            kind = coal.Capsule if isinstance(geometry, Capsule) else coal.Cylinder
+            convex = kind(geometry.radius, geometry.length)
+        return Solid(geometry, support, origin, convex)
+
+    def _mesh(self, mesh: Mesh, owner: str) -> Solid:
+        coal = self.coal
+        pieces, reason = read_mesh(mesh)
+        if reason:
+            raise MissingFileError(f"collision shape of {owner}: {reason}")
+        surface = joined([piece for piece, _ in pieces])
+        corners = surface.vertices[surface.faces]
+        low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
+        with np.errstate(over="ignore"):
+            _check_size(float(np.abs([low, high]).max()), owner)
+        center = 0.5 * (low + high)
+        corners = corners - center
+        hull = hull_of(corners.reshape(-1, 3), coal)
+        normals = hull.planes()[1] if hull.rank > 1 else np.zeros((0, 3))
+        support = Support(hull.points, normals)
+        convex = coal.Convex(vectors(hull.points, coal), triangles_of(hull.triangles, coal))
+        solid = Solid(mesh, support, center, convex)
+        if hull.rank < 2 or is_convex(corners, hull, CONVEX):
+            return solid
+        if self.meshes == "hull":
+            if not is_convex(corners, hull, SIMILAR):
+                self.replaced.append(owner)
+            return solid
+        return Solid(mesh, support, center, convex, self._surface(corners))
+
+    def _surface(self, corners: Array) -> Any:
+        coal = self.coal
+        size = np.abs(corners).max()
+        corners = corners[areas(corners / size) > np.finfo(float).tiny]
+        points, indices = np.unique(corners.reshape(-1, 3), axis=0, return_inverse=True)
+        indices = indices.reshape(-1, 3)
+        model = coal.BVHModelOBBRSS()
+        model.beginModel(len(indices), len(points))
+        model.addSubModel(vectors(points, coal), triangles_of(indices, coal))
+        model.endModel()
+        return model
+
+
+def support_of(geometry: Box | Cylinder | Capsule | Sphere) -> Support:
+    """The support function of a shape."""
+    if isinstance(geometry, Sphere):
+        return Support(np.zeros((1, 3)), np.zeros((0, 3)), ball=geometry.radius)
+    if isinstance(geometry, Box):
+        corners = np.array(list(product((-0.5, 0.5), repeat=3))) * geometry.size
+        return Support(corners, np.concatenate([np.eye(3), -np.eye(3)]))
+    ends = np.array([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]) * geometry.length
+    if isinstance(geometry, Capsule):
+        return Support(ends, np.zeros((0, 3)), ball=geometry.radius)
+    return Support(ends, np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]), disc=geometry.radius)
+
+
+def is_convex(corners: Array, hull: Hull, tolerance: float) -> bool:
+    """Whether triangles (n, 3, 3) are the surface of their hull, to a relative tolerance."""
+    flat = np.unique(corners.reshape(-1, 9), axis=0).reshape(-1, 3, 3)
+    n_sides = 2 if hull.rank < 3 else 1
+    if areas(flat).sum() * n_sides < (1.0 - 10.0 * tolerance) * hull.area:  # parts are missing
+        return False
+    if n_sides == 2:
+        return True
+    middles = flat.mean(axis=1)
+    points = np.concatenate([np.unique(flat.reshape(-1, 3), axis=0), middles])
+    return bool(hull.depths(points).max() <= tolerance * hull.size)
+
+
+def _check_size(radius: float, owner: str) -> None:
+    if not radius <= LARGEST:
+        text = f"its size is {radius:.3g} m, expected at most {LARGEST:g} m"
+        raise ValueRangeError(f"collision shape of {owner}: {text}")
+
+
+def _relative(at_a: Array, at_b: Array) -> Array:
+    """(rows, 4, 4) poses of b in the axes of a."""
+    H = np.zeros_like(at_a)
+    back = at_a[:, :3, :3].swapaxes(1, 2)
+    with np.errstate(invalid="ignore"):
+        H[:, :3, :3] = back @ at_b[:, :3, :3]
+        H[:, :3, 3] = (back @ (at_b[:, :3, 3] - at_a[:, :3, 3])[..., None])[..., 0]
+    return H
+
+
+def _improve(best: Array, gaps: Array, rows: Array, tried: Array, pair: tuple[Any, ...]) -> None:
+    """Use results whose separations are larger, and bound the errors.
+
+    Args:
+        best: (n, 10) the results so far, which are changed.
+        gaps: (n,) bounds of their errors, which are changed.
+        rows: (k,) indices of what was tried.
+        tried: (k, 10) other results.
+        pair: both shapes, and (n, 4, 4) poses of the second in the axes of the first.
+    """
+    a, b, H = pair
+    with np.errstate(all="ignore"):
+        tried[:, 7:] /= np.linalg.norm(tried[:, 7:], axis=-1, keepdims=True)
+    is_number = np.isfinite(tried).all(axis=-1)
+    rows, tried = rows[is_number], tried[is_number]
+    n = np.array([along_face(a, b, H[k], row[7:]) for k, row in zip(rows, tried, strict=True)])
+    for normals in (tried[:, 7:], n.reshape(-1, 3)):
+        height, separation = separations(a, b, H[rows], normals)
+        errors = np.abs(tried[:, 0] - separation)
+        off = np.abs((normals * tried[:, 1:4]).sum(axis=-1) - height)  # the point is not on a
+        is_better = ~(separation <= best[rows, 0])
+        gaps[rows] = np.where(
+            is_better,
+            np.maximum(errors, 0.1 * off),
+            np.minimum(gaps[rows], np.abs(tried[:, 0] - best[rows, 0])),
+        )
+        at = rows[is_better]
+        best[at] = tried[is_better]
+        best[at, 0], best[at, 7:] = separation[is_better], normals[is_better]
+
+
+def _with_arrays(one: Placed) -> Any:
+    """A shape at poses, with arrays as scalars."""
+    H = one.poses
+    R: Any = tuple(tuple(H[:, i, j] for j in range(3)) for i in range(3))
+    o: Any = tuple(H[:, i, 3] for i in range(3))
+    return placed(one.shape, R, o)
