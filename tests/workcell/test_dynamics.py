@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.support.grasps import ARM, FULL_ARM, OBJECTS, bench, loaded, pinocchio_with
-from tests.support.models import assert_close
+from tests.support.models import assert_close, random_pose
 from tests.support.spatial import pin
 
 import linkwork as lw
@@ -168,3 +168,36 @@ def test_dynamics_with_a_moving_base(state, rng):
         agree(dyn, one, kd, rng)
         q = cell.device("arm").get_q(one)
         assert_close(dyn.bias_force(rows, nu)[k], kd.bias_force(q, nu[k]), 1e-11)
+
+
+def test_floating_robot_on_another_frame_falls_down_there(rng):
+    """Gravity and center of mass are those of the world, whatever frame the base is attached to."""
+    cell = lw.WorkCell("field")
+    for name in ("deck", "cliff"):
+        cell = cell.with_frame(name, parent_H_frame=random_pose(rng))
+    cell = cell.with_robot("arm", lw.load("arm"), parent="deck", floating=True, attachable=True)
+    arm, dyn = cell.device("arm"), cell.dynamics("arm")
+    state = arm.set_q(cell.state(), dyn.kd.random(seed=0))
+    state = cell.attach(state, arm.joint_names[0], "cliff")
+
+    def com(at):
+        """(..., 3) from the poses of the links."""
+        table, links = cell.fk(at), lw.load("arm").links
+        moments = [
+            link.inertia.mass * (table[f"arm.{link.name}"] @ np.append(link.inertia.com, 1.0))
+            for link in links
+        ]
+        return (sum(moments) / sum(link.inertia.mass for link in links))[..., :3]
+
+    assert_close(dyn.com(state), com(state), 1e-12)
+    h, eye = 1e-6, np.eye(dyn.kd.nv)
+    q = arm.get_q(state)
+    moved = [com(arm.set_q(state, dyn.kd.integrate(q, sign * h * eye))) for sign in (1, -1)]
+    lifted = 9.80665 * dyn.total_mass(state) * (moved[0] - moved[1])[:, 2] / (2 * h)
+    assert_close(dyn.gravity_force(state), lifted, 1e-6)
+    J = dyn.jacobian("arm.hand", state)
+    poses = [
+        cell.fk(arm.set_q(state, dyn.kd.integrate(q, sign * h * eye)))["arm.hand"][:, :3, 3]
+        for sign in (1, -1)
+    ]
+    assert_close(J[:3].T, (poses[0] - poses[1]) / (2 * h), 1e-6)

@@ -239,3 +239,40 @@ def test_object_may_have_the_name_of_a_link(rng):
     solution = cell.ik(state, {"hand": target})
     assert solution.converged
     assert_close(cell.world_H_frame("hand", solution.state)[:3, 3], target, SMALL)
+
+
+def test_floating_robot_on_another_frame_reaches_its_targets(rng):
+    """The rows of a batch have different parents, in whose axes the base moves."""
+    cell = lw.WorkCell("field")
+    for name in ("deck", "cliff"):
+        pose = lw.Pose(tuple(rng.normal(size=3)), tuple(rng.normal(size=3)))
+        cell = cell.with_frame(name, parent_H_frame=pose)
+    options = {"floating": True, "attachable": True, "end": "tool"}
+    cell = cell.with_robot("arm", lw.load("arm"), parent="deck", **options)
+    root = cell.device("arm").joint_names[0]
+    states = cell.attach(cell.state().broadcast(4), root, ["deck", "cliff", "WORLD", "cliff"])
+    q = lw.KinDyn(lw.load("arm"), floating=True).random(4, seed=0)
+    targets = cell.world_H_frame("arm.tool", cell.device("arm").set_q(states, q))
+    for target in (targets, targets[:, :3, 3]):
+        solution = cell.ik(states, {"arm.tool": target})
+        assert solution.converged.all()
+        assert_close(cell.fk(solution.state)["arm.tool"][:, :3, 3], targets[:, :3, 3], SMALL)
+        assert_only_moved(cell, "arm", states, solution.state)
+
+
+def test_joints_that_depend_on_a_device_outside_of_its_robot(rng):
+    """They move with the device, which the solver does not know: an error, or not converged."""
+    cell = lw.WorkCell("coupled").with_frame("cart", attachable=True)
+    cell = cell.with_robot("arm", lw.load("arm"), parent="cart", end="tool")
+    joint = cell.device("arm").joint_names[0]
+    depends = lw.Mimic(joint=joint, multiplier=2.0)
+    cell = cell.with_joint("rack", "prismatic", depends=depends)
+    cell = cell.with_joint("lid", "revolute", "arm.tool", lw.Pose((0.1, 0, 0)), depends=depends)
+    target = target_of(cell, cell.state(), "arm", "arm.tool", rng)
+    assert cell.ik(cell.state(), {"arm.tool": target}).converged
+    on_rack = cell.attach(cell.state(), "cart", "rack")
+    solution = cell.ik(on_rack, {"arm.tool": target})
+    assert not solution.converged
+    assert solution.position_errors["arm.tool"] > 1e-3
+    with pytest.raises(lw.ArgumentError, match=rf"lid: .*'lid'.*{joint}"):
+        cell.ik(cell.state(), {"lid": target})

@@ -142,13 +142,7 @@ def test_states_may_have_many_batch_axes(axes, rng):
 
 def test_more_batch_axes_than_results_can_have_are_an_error():
     cell = random_cell(np.random.default_rng(0))
-    most = 31 if np.lib.NumpyVersion(np.__version__) < "2.0.0" else 63
-    one, more = cell.state(), (1,) * most
-    state = State(
-        one.layout,
-        one.values.reshape(more + one.values.shape),
-        one.parents.reshape(more + one.parents.shape),
-    )
+    state = cell.state().broadcast(*(1,) * 63)  # poses would have 66 axes
     arm = cell.device(cell.devices[0].name)
     for compute in (
         cell.fk,
@@ -156,7 +150,7 @@ def test_more_batch_axes_than_results_can_have_are_an_error():
         lambda state: cell.world_H_frame(cell.frame_names[1], state),
         lambda state: fk.all_poses(cell, state),
     ):
-        with pytest.raises(lw.ShapeError, match=f"{most} batch axes"):
+        with pytest.raises(lw.ShapeError, match="63 batch axes"):
             compute(state)
 
 

@@ -27,7 +27,7 @@ from linkwork.errors import ArgumentError, ShapeError
 from linkwork.spatial.source import se3
 from linkwork.workcell import jacobians
 from linkwork.workcell.attach import joint_batch, replaced
-from linkwork.workcell.devices import DeviceSpec, MobileDevice
+from linkwork.workcell.devices import DeviceSpec, MobileDevice, RobotDevice
 from linkwork.workcell.paths import carriers
 from linkwork.workcell.state import State, flat_rows
 
@@ -182,6 +182,24 @@ class Device:
     def world_H_base(self, state: State) -> Array:
         """(..., 4, 4) pose of its base in the world."""
         return self.cell.world_H_frame(self.base, state)
+
+    def world_H_model(self, state: State) -> Array:
+        """(..., 4, 4) pose of the frame in which its robot model has its coordinates.
+
+        This is its base; for an attachable floating base, the parent of that in the state.
+        """
+        if not self.has_attachable_root:
+            return self.world_H_base(state)
+        root = self.joint_names[0]
+        parent_H_root = self.cell.parent_H_frame(root, state)
+        return self.cell.world_H_frame(root, state) @ se3.inverse(parent_H_root)
+
+    @property
+    def has_attachable_root(self) -> bool:
+        """Whether it is a robot with a floating base that can be attached to other frames."""
+        spec = self.spec
+        is_floating = isinstance(spec, RobotDevice) and spec.floating
+        return is_floating and self.cell.frame(self.joint_names[0]).attachable
 
     def base_J_end(self, state: State) -> Array:
         """(..., 6, nv) Jacobian of its end."""

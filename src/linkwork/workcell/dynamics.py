@@ -10,7 +10,7 @@ is compiled when an object is gripped or released, and the rows of a batch may h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from linkwork.workcell.state import State
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
+    from linkwork.workcell.device import Device
 
 
 class CellDynamics:
@@ -60,7 +61,7 @@ class CellDynamics:
         self._robot: DeviceModel = device_model(self.device)
         self._gravity = gravity_vector(gravity)
         self.gravity = tuple(self._gravity.tolist())
-        self._rotation = _constant_rotation(cell, self.device.base)
+        self._rotation = _constant_rotation(self.device)
         self._options: dict[str, Any] = {"joint_dynamics": joint_dynamics}
         if self._rotation is not None:
             self._options["gravity"] = self._rotation.T @ self._gravity
@@ -200,13 +201,14 @@ class CellDynamics:
     def com(self, state: State) -> Array:
         """(..., 3) center of mass of the device and the loads of its moving links, in the world."""
         kd, q, p = self._at(state)
-        H = self.device.world_H_base(state)
+        H = self.device.world_H_model(state)
         return (H[..., :3, :3] @ kd.com(q, p)[..., None])[..., 0] + H[..., :3, 3]
 
     def centroidal_momentum(self, state: State, nu: ArrayLike) -> Array:
         """(..., 6) momentum about the center of mass, [linear; angular], in the world's axes."""
         kd, q, p = self._at(state)
-        return self._in_world(state, kd.centroidal_momentum(q, nu, p)[..., None])[..., 0]
+        momentum = kd.centroidal_momentum(q, nu, p)[..., None]
+        return self._in_world(self.device.world_H_model, state, momentum)[..., 0]
 
     def jacobian(self, frame: str, state: State) -> Array:
         """(..., 6, nv) Jacobian of any frame of the cell, such as a gripped object.
@@ -219,8 +221,10 @@ class CellDynamics:
         model_frames = {self.cell.frame_index(in_cell): in_model for in_model, in_cell in names}
         if index in model_frames:
             kd, q, p = self._at(state)
-            return self._in_world(state, kd.jacobian(model_frames[index], q, parameters=p))
-        return self._in_world(state, self.device.base_J_frame(frame, state))
+            J = kd.jacobian(model_frames[index], q, parameters=p)
+            return self._in_world(self.device.world_H_model, state, J)
+        J = self.device.base_J_frame(frame, state)
+        return self._in_world(self.device.world_H_base, state, J)
 
     # Implementation.
 
@@ -237,23 +241,28 @@ class CellDynamics:
         q = np.ascontiguousarray(values[..., self._q])
         more: dict[str, Array] = {}
         if self._rotation is None:
-            more["gravity"] = self._gravity @ self.device.world_H_base(state)[..., :3, :3]
+            more["gravity"] = self._gravity @ self.device.world_H_model(state)[..., :3, :3]
         kd, parameters = self._loaded.at(state, more)
         result = kd, q, parameters
         self._last = state, result
         return result
 
-    def _in_world(self, state: State, stacked: Array) -> Array:
-        """(..., 6, n) rotate vectors from the axes of the device's base to those of the world."""
+    def _in_world(
+        self, world_H_axes: Callable[[State], Array], state: State, stacked: Array
+    ) -> Array:
+        """(..., 6, n) rotate vectors from some axes to those of the world."""
         if self._rotation is not None and np.array_equal(self._rotation, np.eye(3)):
             return stacked
-        R = self.device.world_H_base(state)[..., :3, :3]
+        R = world_H_axes(state)[..., :3, :3]
         return np.concatenate([R @ stacked[..., :3, :], R @ stacked[..., 3:, :]], axis=-2)
 
 
-def _constant_rotation(cell: WorkCell, frame: str) -> Array | None:
-    """world_R_frame if it is the same in all states, else None."""
-    rotation, current = np.eye(3), cell.frame(frame)
+def _constant_rotation(device: Device) -> Array | None:
+    """The rotation of `world_H_model` if it is the same in all states, else None."""
+    cell = device.cell
+    rotation, current = np.eye(3), cell.frame(device.base)
+    if device.has_attachable_root:
+        return None
     while current.parent is not None:
         if current.movable or current.attachable or current.motion:
             return None

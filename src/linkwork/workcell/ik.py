@@ -98,6 +98,11 @@ def cell_ik(
         loop_errors |= solver.loop_errors
     _reject_unknown_joints(hold, [cell.device(name) for name in owners])
     position, rotation = _errors(cell, solved, in_world)
+    # Joints that depend on those of a device may move its base, which the solver does not know.
+    limits = 1.01 * np.broadcast_to(as_array(options["tolerance"], "tolerance"), (2,)) + 1e-12
+    for errors, limit in zip((position, rotation), limits, strict=True):
+        for error in errors.values():
+            converged &= error <= limit
     values, parents = (a.reshape(*batch, a.shape[-1]) for a in (solved.values, solved.parents))
     return CellIkResult(
         State.trusted(cell.layout, values, parents),
@@ -148,7 +153,7 @@ class _Solver:
 
     def _solve_group(self, states: State, goals: Mapping[str, Array]) -> IkResult:
         kd = self._robot(states)
-        base_H_world = se3.inverse(self.cell.world_H_frame(self.device.base, states))
+        base_H_world = se3.inverse(self.device.world_H_model(states))
         targets: dict[str, Array] = {}
         max_distance = 0.0  # between a frame and the origin of its link [m]
         for name, goal in goals.items():
@@ -205,6 +210,11 @@ class _Solver:
         for k in (layout.frame(frame), *carriers(layout, layout.frame(frame), parents)):
             if self.cell.frame_names[k] in self.links:
                 return self.cell.frame_names[k], path[::-1]
+            leader = self.cell.frame_names[leader_of(self.cell, self.cell.frames[k])[0]]
+            if leader in self.device.joint_names:
+                name = self.cell.frame_names[k]
+                message = f"joint {name!r} depends on {leader!r} of device {self.device.name!r}"
+                raise ArgumentError(f"{frame}: {message}, but is not part of its robot")
             path.append(k)
         raise AssertionError(frame)  # unreachable: the device moves it
 
