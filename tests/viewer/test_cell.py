@@ -120,6 +120,8 @@ def test_frames_are_drawn_where_they_are_and_the_page_grips(cell):
             page.set("Object", "ball")
             page.set("", "grip")
             soon(lambda: cell.parent("ball", viewer.state) == "arm.tcp")
+            far = f"{viewer._cell.viewed.distance('ball', 'arm.tcp'):.2g} m from arm.tcp"
+            soon(lambda: any(far in text for text in page.notifications))
             viewer.show(np.full(7, 0.01), robot="arm")
             viewer.flush()
             pose = cell.world_H_frame("ball", viewer.state)
@@ -127,6 +129,13 @@ def test_frames_are_drawn_where_they_are_and_the_page_grips(cell):
             soon(lambda: "on arm.tcp" in page.text())
             page.set("", "release")
             soon(lambda: "on arm.tcp" not in page.text())
+            target = cell.world_H_frame("ball", cell.state())[:3, 3] + [0.0, 0.0, 0.02]
+            viewer.show(cell.ik(cell.state(), {"arm.tcp": target}).state)
+            count = len(page.notifications)
+            page.set("", "grip")
+            soon(lambda: "on arm.tcp" in page.text())
+            assert len(page.notifications) == count  # near enough
+            page.set("", "release")
             page.set("Move", "cube")
             soon(lambda: node("/pick_and_place/move") is not None)
             wanted = (0.3, 0.2, 0.9)

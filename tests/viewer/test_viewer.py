@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 import threading
 import urllib.request
@@ -417,3 +418,22 @@ def test_the_camera_moves_back_for_a_trajectory_that_leaves_the_view(viewer, arm
         before = np.array(client.camera.position)
         viewer.play(np.stack([near, far]), [0.0, 1.0], start=False)
         assert np.linalg.norm(client.camera.position) > 2 * np.linalg.norm(before)
+
+
+@pytest.mark.parametrize(
+    ("ending", "hinted"),
+    [
+        ("", True),
+        ("viewer.close()", False),
+        ("threading.Timer(1, viewer.close).start(); viewer.wait()", False),
+    ],
+)
+def test_a_script_that_ends_before_anybody_looks_says_so(ending, hinted):
+    script = "import threading, linkwork as lw; viewer = lw.view(lw.load('pendulum'), port=0); "
+    done = subprocess.run(
+        [sys.executable, "-c", script + ending],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+
+    assert ("viewer.wait()" in done.stderr) == hinted
+    assert done.stdout == ""

@@ -13,6 +13,8 @@ from linkwork.viewer.panel import NONE
 from linkwork.viewer.scene import Bodies, DragHandles, Triads, node
 from linkwork.workcell.parts import WORLD
 
+FAR = 0.1  # from a gripper to what it grips, in reaches of the scene
+
 
 class CellController:
     """Connects a workcell with its nodes in the scene and its controls."""
@@ -121,6 +123,11 @@ class CellController:
         if self.object.value != NONE:
             self.viewed.grip(self.object.value, self.gripper.value)
             self._moved()
+            name, gripper = self.object.value, self.gripper.value
+            distance = self.viewed.distance(name, gripper)
+            if distance > FAR * self.extent().reach:
+                hint = "gripping does not move it; release it and come closer"
+                self.context.notify(f"{name} is attached {distance:.2g} m from {gripper}: {hint}")
 
     @action
     def release(self) -> None:

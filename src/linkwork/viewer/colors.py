@@ -20,6 +20,7 @@ CLOSED: Rgb = (60, 170, 110)  # of a loop
 OPEN: Rgb = (220, 40, 40)
 FREE: Rgb = (70, 170, 120)  # of collision shapes
 COLLIDING: Rgb = (220, 40, 40)
+OBSTACLE: Rgb = (205, 140, 90)
 COM: Rgb = (240, 200, 40)
 LINEAR: Rgb = (40, 130, 230)  # arrows of velocities
 ANGULAR: Rgb = (235, 130, 40)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 import time
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from html import escape
 from importlib.util import find_spec
@@ -14,17 +16,20 @@ from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from linkwork.collision.obstacles import Obstacles
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found, shown, warn
 from linkwork.kindyn import KinDyn
+from linkwork.model.geometry import Shape
 from linkwork.model.layout import BASE_NQ
 from linkwork.model.model import Model
 from linkwork.viewer.camera import Camera, drawn_points, extent_of
 from linkwork.viewer.cell import ViewedCell
 from linkwork.viewer.cell_controller import CellController
-from linkwork.viewer.colors import COM, TRACE, Rgb
+from linkwork.viewer.colors import COM, OBSTACLE, TRACE, Rgb
 from linkwork.viewer.context import RedrawThread, ViewerContext
 from linkwork.viewer.drawing import drawing_of, viewer_package
+from linkwork.viewer.obstacles import add_obstacles
 from linkwork.viewer.overlays import Trace, add_arrow
 from linkwork.viewer.panel import NONE, choose_robot
 from linkwork.viewer.robot import ViewedRobot
@@ -64,6 +69,7 @@ class Viewer:
         self._address = host
         self._closed = False
         self._redraw: RedrawThread | None = None
+        self._obstacles: list[Any] = []  # nodes of the scene
         self._failures: set[str] = set()  # of drawing, reported already
         self._traces: list[Trace] = []
         self._moved_names: set[str | None] = set()  # robots to draw; None for the workcell
@@ -88,6 +94,9 @@ class Viewer:
             self._context.camera = Camera(self._server, self._extent)
         self._redraw = RedrawThread(self._tick, self._report_failure)
         self._redraw.wake()
+        self._seen = False  # by a browser, or by a program that waits for one
+        self._server.on_client_connect(self._connected)
+        atexit.register(self._end)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"at {self.url}"
@@ -130,7 +139,11 @@ class Viewer:
         webbrowser.open(self.url)
 
     def wait(self) -> None:
-        """Wait until the viewer is closed or the program is interrupted (Ctrl-C)."""
+        """Wait until the viewer is closed or the program is interrupted (Ctrl-C).
+
+        The page lives as long as the program: without this, a script ends, and with it the page.
+        """
+        self._seen = True
         while not self._closed:
             time.sleep(0.2)
 
@@ -138,6 +151,7 @@ class Viewer:
         """Close the page and end its threads."""
         if not self._closed:
             self._closed = True
+            atexit.unregister(self._end)
             if self._redraw:
                 self._redraw.close()
             with redirect_stdout(StringIO()):  # it prints that it has stopped
@@ -323,7 +337,32 @@ class Viewer:
         with self._context.lock:
             return add_arrow(self._server, name, start, vector, color=color, radius=radius)
 
+    def obstacles(self, obstacles: Obstacles | Iterable[Shape], *, color: Rgb = OBSTACLE) -> None:
+        """Draw obstacles, as `lw.plan`, `lw.ik` and `CollisionModel` take them.
+
+        They replace those of an earlier call; `()` removes them.
+
+        Args:
+            obstacles: `Obstacles` without batch axes, or shapes whose poses are those in the world.
+            color: red, green, blue, each 0 to 255.
+        """
+        with self._context.lock, self._server.atomic():
+            nodes, self._obstacles = self._obstacles, []
+            for handle in nodes:
+                handle.remove()
+            self._obstacles = add_obstacles(self._server, obstacles, self._extent, color)
+
     # Inside.
+
+    def _connected(self, _client: object) -> None:
+        self._seen = True
+
+    def _end(self) -> None:
+        """Close the page when the program ends, and explain it if nobody could see the page."""
+        if not self._seen and not hasattr(sys, "ps1"):
+            hint = "`viewer.wait()` at the end of the script keeps it open until Ctrl-C"
+            warn(f"the program ends, and nobody has opened the viewer at {self.url}; {hint}")
+        self.close()
 
     def _controller(self, name: str | None) -> RobotController:
         if name is None:
@@ -420,8 +459,9 @@ def view(
 ) -> Viewer:
     """Show robots or a workcell on a web page.
 
-        viewer = lw.view(model)
+        viewer = lw.view(model, open_browser=True)
         viewer.show(q)
+        viewer.wait()  # at the end of a script, which would close the page
 
     Args:
         things: a robot as `Model` or `KinDyn`, or several, or robots by name, or one `WorkCell`.
@@ -436,7 +476,7 @@ def view(
 
     Returns:
         the viewer; its `url` is the address of the page. The page lives until `close()` or the end
-        of the program.
+        of the program: a script ends with `viewer.wait()`, a notebook needs nothing.
 
     Raises:
         MissingPackageError: viser or trimesh is not installed.
