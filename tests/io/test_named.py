@@ -35,8 +35,9 @@ def failure(name: str) -> str:
 @pytest.mark.peers
 def test_name_loads_the_same_as_its_file():
     assert lw.load("arm") == lw.robots.load("arm")
-    assert load_quietly("talos") == load_quietly(TALOS)
-    assert load_quietly("example-robot-data:talos") == load_quietly(TALOS)
+    talos = load_quietly("talos")
+    assert talos == load_quietly(TALOS, srdf=talos.srdf)
+    assert load_quietly("example-robot-data:talos") == talos
 
 
 @pytest.mark.peers
@@ -70,6 +71,25 @@ def test_name_of_a_reduced_robot_is_a_warning():
     with pytest.warns(lw.LinkworkWarning) as caught:
         lw.load(TALOS)
     assert "talos_full" not in str(caught[0].message)
+
+
+@pytest.mark.peers
+def test_robots_by_name_have_the_named_configurations_of_their_srdf_files():
+    robots = {name: load_quietly(name) for name in ("talos", "solo12", "ur5", "ur10", "panda")}
+    configurations = {name: [c.name for c in one.configurations] for name, one in robots.items()}
+    files = {name: one.srdf and one.srdf.name for name, one in robots.items()}
+    panda = robots["panda"]
+
+    assert configurations["talos"] == ["half_sitting"]
+    assert configurations["solo12"] == ["standing", "straight_standing"]
+    assert files == {
+        "talos": "talos.srdf",
+        "solo12": "solo.srdf",
+        "ur5": "ur5.srdf",
+        "ur10": None,
+        "panda": "panda.srdf",
+    }
+    assert lw.load(panda.source, srdf=panda.srdf) == panda
 
 
 @pytest.mark.peers

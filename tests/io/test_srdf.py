@@ -335,3 +335,23 @@ def test_real_files_agree_with_pinocchio(path: Path, urdf: Path):
     elements = etree.parse(path).iter("disable_collisions")
     pairs = {frozenset((e.get("link1"), e.get("link2"))) for e in elements}
     assert srdf.disabled_pairs == {pair for pair in pairs if pair <= set(model.link_names)}
+
+
+@pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
+def test_a_collision_model_uses_the_srdf_file_that_the_robot_was_loaded_with(tmp_path):
+    ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+    links = "".join(f'<link name="l{k}">{ball}</link>' for k in range(5))
+    joint = '<joint name="j{0}" type="continuous"><parent link="l{0}"/><child link="l{1}"/></joint>'
+    joints = "".join(joint.format(k, k + 1) for k in range(4))
+    path = tmp_path / "r.srdf"
+    path.write_text('<robot name="r"><disable_collisions link1="l3" link2="l0"/></robot>')
+    text = f'<robot name="r">{links}{joints}</robot>'
+
+    model = lw.load(text, srdf=path).with_limits(effort={"j0": 1})
+    pairs = lw.CollisionModel(model, floating=False, pairs="srdf").pairs
+
+    assert pairs == (("l0", "l2"), ("l0", "l4"), ("l1", "l3"), ("l1", "l4"), ("l2", "l4"))
+    without = lw.load(text)
+    assert lw.CollisionModel(without, floating=False, pairs="srdf", srdf=path).pairs == pairs
+    with pytest.raises(lw.ArgumentError, match="srdf"):
+        lw.CollisionModel(without, floating=False, pairs="srdf")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
+from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from tests.support.models import (
 from tests.support.skeletons import frame_poses
 from tests.support.spatial import pin
 
-from linkwork import Inertia, Mimic, ModelBuilder, ModelError, NameNotFoundError, Pose
+from linkwork import Inertia, Limits, Mimic, ModelBuilder, ModelError, NameNotFoundError, Pose
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 from linkwork.model.tree import tree_from
@@ -221,9 +223,35 @@ def test_renaming_back_gives_the_same_robot(rng):
     assert renamed(model) == model
 
 
+def test_limits_of_some_joints_are_changed_and_nothing_else(rng):
+    model = random_model(rng, 8)
+    first, second = [joint.name for joint in model.joints if joint.motion_kind.nv == 1][:2]
+    old = model.joint(first).limits
+
+    changed = model.with_limits(
+        position={first: (-0.5, np.float32(0.25))}, velocity={first: 3}, effort={second: inf}
+    )
+
+    expected = Limits(lower=-0.5, upper=0.25, velocity=3.0, effort=old.effort)
+    assert changed.joint(first).limits == expected
+    assert changed.joint(second).limits == replace(model.joint(second).limits, effort=inf)
+    bounds = (old.lower, old.upper)
+    effort = {second: model.joint(second).limits.effort}
+    back = changed.with_limits(
+        position={first: bounds}, velocity={first: old.velocity}, effort=effort
+    )
+    assert back == model
+    assert model.with_limits() == model
+
+
 @pytest.mark.parametrize(
     ("edit", "error", "text"),
     [
+        (lambda m: m.with_limits(effort={"hing": 1}), NameNotFoundError, "'hing'.*'hinge'"),
+        (lambda m: m.with_limits(position={"hinge": (2, 1)}), ModelError, "joint 'hinge'.*2.*1"),
+        (lambda m: m.with_limits(position={"hinge": 2}), ModelError, "joint 'hinge'.*upper.*2"),
+        (lambda m: m.with_limits(velocity={"hinge": "2"}), ModelError, "joint 'hinge'.*'2'"),
+        (lambda m: m.with_limits(effort={"hinge": np.nan}), ModelError, "joint 'hinge'.*effort"),
         (
             lambda m: with_frame(m, "new", "tipp"),
             NameNotFoundError,
@@ -305,6 +333,7 @@ def test_nothing_changes_the_model_it_is_given(rng):
     with_payload(model, "frame1", random_inertia(rng))
     with_inertia(model, "link0", Inertia())
     renamed(model, prefix="x", links={"link0": "y"})
+    other.with_limits(effort={"hinge": 1})
     attached(model, other, to="frame0", joint="bridge", pose=matrix)
 
     assert (model, other) == twins

@@ -72,8 +72,12 @@ def _candidates(model: Model, pairs: Any, srdf: Any) -> LinkPairs:
     if pairs not in ("all", "srdf"):
         text = "expected 'all', 'srdf' or a list of pairs of links"
         raise ArgumentError(f"pairs: {text}, got {shown(pairs)}")
-    if (pairs == "srdf") != (srdf is not None):
-        raise ArgumentError("pairs='srdf' and srdf=path belong together")
+    if pairs == "all" and srdf is not None:
+        raise ArgumentError("srdf: only with pairs='srdf'")
+    if pairs == "srdf":
+        srdf = model.srdf if srdf is None else srdf
+        if srdf is None:
+            raise ArgumentError("pairs='srdf': the model was loaded without one; pass srdf=path")
     candidates = link_pairs(model, links_with_shapes(model))
     if srdf is None:
         return candidates
@@ -135,7 +139,7 @@ class CollisionModel(KinDynCore):
             or a list of pairs of names. Spheres do not change the pairs: the shapes that they
             cover are compared.
         exclude: pairs of names that are not checked, whatever `pairs` selects.
-        srdf: path of the SRDF file.
+        srdf: path of the SRDF file; default that of the model, `model.srdf`.
         options: as of `KinDyn`.
     """
 

@@ -56,7 +56,8 @@ def load(
             searched. Meshes that are not found are not an error.
         xacro_args: arguments of a xacro file, by name; also of the SRDF file, if it uses xacro.
         srdf: path of an SRDF file of the robot, or its content. Its group states become named
-            configurations of the model; `load_srdf` returns everything else.
+            configurations of the model; `load_srdf` returns everything else. Robots of the package
+            example-robot-data have that of the package by default.
         inertia_from_meshes: a density [kg/m^3]. Links with shapes but without an inertia obtain
             that of their collision shapes, or else of their visual shapes. Meshes need the package
             `trimesh`.
@@ -108,7 +109,7 @@ def _with_srdf(
 
     arguments = xacro_args if is_xacro(source) else None
     srdf, srdf_findings = read_srdf(source, model, arguments, package_dirs)
-    extended = None if srdf is None else srdf.added_to(model)
+    extended = None if srdf is None else replace(srdf.added_to(model), srdf=source.path)
     others = (finding for finding in srdf_findings if finding.topic != "xacro argument")
     return Reading(extended, _sorted([*findings, *others]))
 
@@ -196,6 +197,11 @@ def _read_named(
     folders = (*as_folders(package_dirs), *named.package_dirs)
     arguments = {**named.xacro_args, **(xacro_args or {})} or None
     reading = read(named.path, package_dirs=folders, xacro_args=arguments, **options)
+    if reading.model is not None and named.srdf is not None:
+        # what it says about other versions of the robot is nothing that the caller could change
+        source = read_source(named.srdf)
+        model = _with_srdf(reading.model, (), source, folders, arguments).model
+        reading = replace(reading, model=model or reading.model)
     if not named.note:
         return reading
     note = Finding("note", "", named.note, topic="robot name")

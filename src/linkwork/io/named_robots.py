@@ -38,6 +38,7 @@ class NamedFile:
     package_dirs: tuple[str, ...] = ()
     xacro_args: Mapping[str, str] = field(default_factory=dict[str, str])
     note: str = ""  # if the name may be understood as another robot
+    srdf: Path | None = None
 
 
 FOLDER = Path(__file__).parents[1] / "robots"
@@ -104,11 +105,19 @@ def example_robots() -> dict[str, Path]:
 def example_robot(name: str) -> NamedFile:
     """The file of a robot of example-robot-data, with a note if it is a reduced robot."""
     path = example_robots()[name]
+    srdf = _srdf_of(path)
     complete = COMPLETE_ROBOTS.get(name)
     if complete is None:
-        return NamedFile(path)
+        return NamedFile(path, srdf=srdf)
     note = f"the name {name!r} stands for {path.name}; {complete!r} has more joints"
-    return NamedFile(path, note=note)
+    return NamedFile(path, note=note, srdf=srdf)
+
+
+def _srdf_of(path: Path) -> Path | None:
+    """The SRDF file of a robot of example-robot-data: `talos.srdf` for `talos_reduced.urdf`."""
+    files = path.parents[1].glob("srdf/*.srdf")
+    matches = [file for file in files if path.stem.startswith(file.stem)]
+    return max(matches, key=lambda file: len(file.stem), default=None)
 
 
 @cache

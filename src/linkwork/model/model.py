@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import fsum
 from pathlib import Path
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.cached_property import cached_property
@@ -15,6 +16,7 @@ from linkwork.errors import (
     Finding,
     ModelError,
     NameNotFoundError,
+    concerning,
     counted,
     model_error,
     name_not_found,
@@ -25,6 +27,7 @@ from linkwork.model.configurations import Configuration, configuration_findings
 from linkwork.model.configurations import combined as combined_configurations
 from linkwork.model.constraints import Constraint, ConstraintKind
 from linkwork.model.inertia import Inertia, combined, moved
+from linkwork.model.numbers import as_floats
 from linkwork.model.parts import Frame, Joint, Link, check_name
 from linkwork.model.pose import IDENTITY, Pose, as_pose, composed
 from linkwork.model.structure import structure_findings
@@ -49,6 +52,8 @@ class Model:
     actuators: tuple[Actuator, ...] = ()  # kd.actuation is the matrix of their gears
     source: Path | None = field(default=None, compare=False)
     """The file that it was loaded from, also of changed copies; None if there is none."""
+    srdf: Path | None = field(default=None, compare=False)
+    """The SRDF file of the robot, also of changed copies; None if there is none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", check_name("model", self.name))
@@ -283,6 +288,42 @@ class Model:
         )
         others = tuple(other for other in self.configurations if other.name != name)
         return replace(self, configurations=(*others, configuration))
+
+    def with_limits(
+        self,
+        *,
+        position: Mapping[str, tuple[float, float]] | None = None,
+        velocity: Mapping[str, float] | None = None,
+        effort: Mapping[str, float] | None = None,
+    ) -> Model:
+        """Return a copy with other limits of some joints; infinity removes one.
+
+        Args:
+            position: (lower, upper) by joint [rad] or [m].
+            velocity: largest speed by joint, in both directions [rad/s] or [m/s].
+            effort: largest torque or force by joint, in both directions [N m] or [N].
+
+        Raises:
+            NameNotFoundError: there is no such joint.
+            ModelError: a joint has not one coordinate, or a lower limit is above the upper one.
+        """
+        changes: dict[str, dict[str, float]] = {}
+        for name, bounds in (position or {}).items():
+            numbers = as_floats(bounds, f"joint {name!r}: position").tolist()
+            if np.shape(numbers) != (2,):
+                text = f"position: expected (lower, upper), got {shown(bounds)}"
+                raise model_error(text, f"joint {name!r}")
+            changes[name] = dict(zip(("lower", "upper"), numbers, strict=True))
+        for kind, values in (("velocity", velocity), ("effort", effort)):
+            for name, value in (values or {}).items():
+                changes.setdefault(name, {})[kind] = value
+        joints = list(self.joints)
+        for name, limits in changes.items():
+            index = self.joint_index(name)
+            joint = joints[index]
+            with concerning(f"joint {name!r}"):
+                joints[index] = replace(joint, limits=replace(joint.limits, **limits))
+        return replace(self, joints=tuple(joints))
 
     def with_inertia(self, link: str, inertia: Inertia) -> Model:
         """Another inertia for a link, in the link's own axes."""
