@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -262,6 +263,35 @@ def test_robworks_collision_detector(cell):
         rw.CollisionDetector(cell)
     with pytest.raises(lw.ArgumentError, match=r"result: .*ProximityData"):
         detector.inCollision(state, 3)
+
+
+def test_robworks_detector_takes_triangles_unless_hulls_are_requested(tmp_path):
+    """Two walls as one mesh: the space between them is free, as in RobWork."""
+    corners = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    faces = ["1 2 4", "1 4 3", "5 6 8", "5 8 7"]
+    walls = tmp_path / "walls.obj"
+    lines = [*(f"v {x} {y} {z}" for x, y, z in corners), *(f"f {face}" for face in faces)]
+    walls.write_text("\n".join(lines))
+    mesh = lw.Shape(lw.Mesh(walls.name, path=str(walls)))
+    cell = lw.WorkCell("hall").with_frame("walls", collisions=[mesh])
+    ball = [lw.Shape(lw.Sphere(0.5))]
+    cell = cell.with_frame("ball", movable=True, collisions=ball)
+    workcell = rw.WorkCell(cell)
+    state, factory = workcell.getDefaultState(), rw.ProximityStrategyFactory
+    expected = {"triangles": False, "PQP": False, "hull": True}
+    for name, collides in expected.items():
+        detector = rw.CollisionDetector(workcell, factory.makeCollisionStrategy(name))
+        with expected_warning(collides):
+            assert detector.inCollision(state) is collides
+    assert set(factory.getCollisionStrategyIDs()) < set(expected)
+    assert not rw.CollisionDetector(workcell).inCollision(state)
+    workcell.findMovableFrame("ball").setTransform(rw.Transform3D(rw.Vector3D(0.7, 0, 0)), state)
+    assert rw.CollisionDetector(workcell).inCollision(state)
+
+
+def expected_warning(is_hull):
+    """A hull that stands for another mesh is reported."""
+    return pytest.warns(lw.LinkworkWarning, match="'walls'") if is_hull else nullcontext()
 
 
 def test_robworks_proximity_data_asks_for_one_pair_or_all(cell):

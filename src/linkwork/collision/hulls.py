@@ -17,7 +17,7 @@ from linkwork.engine.symbolic.arrays import Array
 
 FLAT = 1e-10  # extents below this fraction of the largest are taken for zero
 ROUNDING = 1e-12  # points of the cube that are nearer to each other are one
-CHUNK = 2_000_000  # products of points and faces that are computed at a time
+CHUNK = 500_000  # products of points and faces that are computed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +50,16 @@ class Hull:
         normals *= np.where(((a - middle) * normals).sum(axis=-1) < 0.0, -1.0, 1.0)[:, None]
         return self.triangles[has_area], normals, (a * normals).sum(axis=-1)
 
-    def depths(self, points: Array) -> Array:
-        """(n,) distance of points inside a solid hull to its surface."""
+    def contains_deeper(self, points: Array, depth: float) -> bool:
+        """Whether a point is farther than a depth inside the surface of a solid hull.
+
+        If many points are, some of them are among the first in any random order.
+        """
         _, normals, offsets = self.planes()
+        points = np.random.default_rng(0).permutation(points)
         rows = max(1, CHUNK // len(normals))
-        parts = [points[k : k + rows] @ normals.T for k in range(0, len(points), rows)]
-        return np.concatenate([(offsets - part).min(axis=-1) for part in parts])
+        parts = (points[k : k + rows] for k in range(0, len(points), rows))
+        return any(((offsets - part @ normals.T).min(axis=-1) > depth).any() for part in parts)
 
 
 def areas(corners: Array) -> Array:

@@ -331,7 +331,7 @@ def is_convex(corners: Array, hull: Hull, tolerance: float) -> bool:
         return True
     middles = flat.mean(axis=1)
     points = np.concatenate([np.unique(flat.reshape(-1, 3), axis=0), middles])
-    return bool(hull.depths(points).max() <= tolerance * hull.size)
+    return not hull.contains_deeper(points, tolerance * hull.size)
 
 
 def _check_size(radius: float, owner: str) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkwork.compat.robwork.frames import Frame
 from linkwork.compat.robwork.names import FramePairVector, StdVector
 from linkwork.compat.robwork.structure import PointerMethods, State
 from linkwork.compat.robwork.workcell import WorkCell
 from linkwork.errors import ArgumentError, shown
+
+if TYPE_CHECKING:
+    from linkwork.collision.queries import Meshes
 
 
 class CollisionDetectorQueryType:
@@ -49,24 +52,32 @@ class ProximityData:
 class CollisionStrategy(PointerMethods):
     """An algorithm for collisions; `ProximityStrategyFactory` creates it."""
 
+    def __init__(self, meshes: Meshes = "triangles") -> None:
+        self.meshes: Meshes = meshes  # what a mesh stands for: its triangles or its convex hull
+
 
 class ProximityStrategyFactory:
-    """Creates algorithms for collisions. There is one, which all names of RobWork refer to."""
+    """Creates algorithms for collisions: "triangles", which has all names of RobWork, and "hull".
+
+    They differ in what a mesh stands for: its triangles, as in RobWork, or its convex hull.
+    """
 
     @staticmethod
     def getCollisionStrategyIDs() -> list[str]:
         """Return the names of the algorithms."""
-        return ["RW"]
+        return ["triangles", "hull"]
 
     @staticmethod
     def makeDefaultCollisionStrategy() -> CollisionStrategy:
-        """Return the algorithm."""
+        """Return the algorithm with triangles."""
         return CollisionStrategy()
 
     @staticmethod
     def makeCollisionStrategy(id: str) -> CollisionStrategy | None:
-        """Return the algorithm for one of RobWork's names, such as "PQP"; None for others."""
-        return CollisionStrategy() if id in ("RW", "PQP", "FCL", "Yaobi", "Bullet") else None
+        """Return the algorithm with a name, also one of RobWork's; None for other names."""
+        if id in ("triangles", "RW", "PQP", "FCL", "Yaobi", "Bullet"):
+            return CollisionStrategy()
+        return CollisionStrategy("hull") if id == "hull" else None
 
 
 class CollisionDetector(PointerMethods):
@@ -77,7 +88,7 @@ class CollisionDetector(PointerMethods):
 
         Args:
             workcell: the workcell.
-            strategy: the algorithm, of which there is one.
+            strategy: the algorithm; by default, a mesh stands for its triangles, as in RobWork.
         """
         if not isinstance(workcell, WorkCell):
             raise ArgumentError(f"CollisionDetector: expected a WorkCell, got {shown(workcell)}")
@@ -117,7 +128,7 @@ class CollisionDetector(PointerMethods):
         """
         cell, value = self._structure.cell, self._structure.checked(state)
         start = perf_counter()
-        pairs = cell.collisions(value)
+        pairs = cell.collisions(value, meshes=self._strategy.meshes)
         self._calls, self._time = self._calls + 1, self._time + perf_counter() - start
         if result is None:
             return bool(pairs)
