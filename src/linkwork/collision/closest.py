@@ -322,9 +322,9 @@ def _parameter_nearest_to_block(a: Vec, d: Vec, half: Vec) -> Scalar:
         for side in (h, minus(0.0, h)):
             t = _limited(times(minus(side, x), inverse))
             at_t = slope(t)
-            is_low = _all(at_t <= 0.0, low < t)
+            is_low = both(at_t <= 0.0, low < t)
             low, below = selected(is_low, (t, at_t), (low, below))
-            is_high = _all(at_t >= 0.0, t < high)
+            is_high = both(at_t >= 0.0, t < high)
             high, above = selected(is_high, (t, at_t), (high, above))
     rise = minus(above, below)
     flat = rise <= TINY
@@ -334,7 +334,8 @@ def _parameter_nearest_to_block(a: Vec, d: Vec, half: Vec) -> Scalar:
     return selected(start >= 0.0, 0.0, selected(end <= 0.0, 1.0, t))
 
 
-def _all(a: Any, b: Any) -> Any:
+def both(a: Any, b: Any) -> Any:
+    """Whether two conditions hold."""
     return a & b if isinstance(a, (Traced, np.ndarray)) else (a and b)
 
 

@@ -18,10 +18,13 @@ import numpy as np
 
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars, path_to
 from linkwork.collision.closest import (
+    TOUCHING,
     Ball,
     Closest,
     Solid,
+    both,
     closest,
+    larger,
     nearer,
     selected,
     smaller,
@@ -52,6 +55,8 @@ from linkwork.spatial.blocks import (
     total,
     twist_rotate,
 )
+
+LARGEST = float(np.finfo(np.float32).max)  # a coordinate that is finite
 
 
 class Robot:
@@ -104,11 +109,16 @@ class Robot:
         return list(zip(mount.nu_indices, columns, strict=True))
 
 
+def is_finite(q: Scalars) -> Any:
+    """Whether all coordinates are finite, also in single precision."""
+    return reduce(both, [both(x <= LARGEST, x >= -LARGEST) for x in q]) if len(q) else True
+
+
 def distances(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
-    """(n,) signed distances of the pairs of links."""
-    robot = Robot(skeleton, q)
+    """(n,) signed distances of the pairs of links; NaN where q is not finite."""
+    robot, defined = Robot(skeleton, q), is_finite(q)
     return [
-        distance_of(robot.solids(first), robot.solids(second))
+        selected(defined, distance_of(robot.solids(first), robot.solids(second)), np.nan)
         for first, second in robot.layout.pairs
     ]
 
@@ -162,7 +172,7 @@ def add_rates(
 def minimum_distance(skeleton: Skeleton, q: Scalars) -> Scalar:
     """The smallest distance of all pairs; infinite without pairs."""
     values = _distances_by_points(skeleton, q)
-    return reduce(smaller, values) if values else np.inf
+    return selected(is_finite(q), reduce(smaller, values), np.nan) if values else np.inf
 
 
 def smooth_minimum_distance(skeleton: Skeleton, q: Scalars, width: Scalars) -> Scalar:
@@ -172,7 +182,7 @@ def smooth_minimum_distance(skeleton: Skeleton, q: Scalars, width: Scalars) -> S
         return np.inf
     least = reduce(smaller, values)
     terms = [np.exp((least - d) / width[0]) for d in values]
-    return minus(least, width[0] * np.log(total(*terms)))
+    return selected(is_finite(q), minus(least, width[0] * np.log(total(*terms))), np.nan)
 
 
 def _distances_by_points(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
@@ -182,9 +192,9 @@ def _distances_by_points(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
 
 
 def in_collision(skeleton: Skeleton, q: Scalars) -> Scalar:
-    """1 if two links of a pair overlap, or if a distance is not a number, else 0."""
+    """1 if two links of a pair overlap by more than `TOUCHING`, or if q is not finite, else 0."""
     robot = Robot(skeleton, q)
-    free: Scalar = 1.0
+    free: Scalar = selected(is_finite(q), 1.0, 0.0)
     for first, second in robot.layout.pairs:
         for a in robot.solids(first):
             for b in robot.solids(second):
@@ -195,9 +205,9 @@ def in_collision(skeleton: Skeleton, q: Scalars) -> Scalar:
 def _is_free(a: Solid, b: Solid) -> Scalar:
     """1 if two shapes do not overlap, else 0."""
     if isinstance(a, Ball) and isinstance(b, Ball):
-        reach = plus(a.radius, b.radius)
+        reach = larger(minus(plus(a.radius, b.radius), TOUCHING), 0.0)
         return times(reach, reach) <= _squared(a.center, b.center)
-    return closest(a, b).distance >= 0.0
+    return closest(a, b).distance >= -TOUCHING
 
 
 def _squared(a: Vec, b: Vec) -> Scalar:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linkwork.collision.closest import TOUCHING
 from linkwork.collision.obstacles import Obstacles
 from linkwork.engine.kernel.arguments import thread_number
 from linkwork.engine.symbolic.arrays import Array
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from linkwork.collision.motions import Motions
 
 MOST_TESTS = 1e6  # configurations that are tested on one motion
+MOST_PAD = 1e-3  # bound of the rounding errors of single precision in `motions.h` [m]
 ROWS = 4096  # configurations that are tested at a time without the C extension
 
 
@@ -64,38 +66,44 @@ def edges_are_free(
     else:
         check_resolution(resolution, float(np.linalg.norm(ends - starts, axis=-1).max()))
         workers, world = thread_number(threads), motions.world(obstacles)
-        motions.run("free", starts, ends, world, resolution, margin, out, workers)
+        motions.run("free", starts, ends, world, resolution, margin, out, workers, False)
+        left = np.flatnonzero(~out)
+        if left.size and obstacles is not None and fixed_links_are_free(model, obstacles, margin):
+            some = np.empty(len(left), dtype=bool)
+            ends_left, starts_left = ends[left], starts[left]
+            motions.run(
+                "free", starts_left, ends_left, world, resolution, margin, some, workers, True
+            )
+            out[left] = some
     return out.reshape(batch) if batch else out[0]
-
-
-def links_overlap(model: CollisionModel, q: Array, threads: int | None) -> Array:
-    """(...) whether links overlap each other, for many configurations.
-
-    For robots made of spheres, the C extension finds free configurations in single precision; only
-    the others are tested in double precision.
-    """
-    exact: Any = model._overlap  # pyright: ignore[reportPrivateUsage]
-    if isinstance(model._motions, str):  # pyright: ignore[reportPrivateUsage]
-        return exact(q, threads=threads) > 0.5
-    try:
-        out = configurations_collide(model, q, None, threads)
-    except ValueRangeError:  # too large for single precision
-        return exact(q, threads=threads) > 0.5
-    out[out] = exact(q[out], threads=threads) > 0.5
-    return out
 
 
 def configurations_collide(
     model: CollisionModel, q: Any, obstacles: Obstacles | None, threads: int | None
 ) -> Array:
-    """(...) whether links overlap each other or obstacles; True where q is not finite."""
+    """(...) whether links overlap each other or obstacles; True where q is not finite.
+
+    For robots made of spheres, the C extension finds configurations that are free, and those that
+    collide with certainty, in single precision. Only the others are tested in double precision.
+    """
     q = configurations(model, "q", q, is_finite=False)
-    motions = model._motions  # pyright: ignore[reportPrivateUsage]
-    if isinstance(motions, str):
-        return _collide(model, q, obstacles, 0.0, threads)
     rows = np.ascontiguousarray(q.reshape(-1, model.nq))
-    out = np.empty(len(rows), dtype=bool)
-    motions.run("test", rows, motions.world(obstacles), 0.0, out, thread_number(threads))
+    out = np.ones(len(rows), dtype=bool)
+    motions, workers = model._motions, thread_number(threads)  # pyright: ignore[reportPrivateUsage]
+    doubtful = out.copy()
+    if not isinstance(motions, str):
+        try:
+            world = motions.world(obstacles)
+            motions.run("test", rows, world, 0.0, out, workers)
+            flagged, certain = np.flatnonzero(out), np.empty(int(out.sum()), dtype=bool)
+            band = 2.0 * MOST_PAD + 2.0 * (obstacles.rounding if obstacles is not None else 0.0)
+            motions.run("test", rows[flagged], world, -band, certain, workers)
+            doubtful[:] = False
+            doubtful[flagged[~certain]] = True
+        except ValueRangeError:  # too large for single precision
+            doubtful[:] = True
+    if doubtful.any():
+        out[doubtful] = collides(model, rows[doubtful], obstacles, 0.0, threads)
     return out.reshape(q.shape[:-1])[()]  # a bool for one row
 
 
@@ -122,29 +130,42 @@ def _test_in_python(
                 if len(rows):
                     steps = part[:, None, None] * velocity[rows]
                     q = np.asarray(kd.integrate(starts[rows], steps, 1.0))
-                    out[rows] &= ~_collide(model, q, obstacles, margin, threads).any(axis=0)
+                    out[rows] &= ~collides(model, q, obstacles, margin, threads).any(axis=0)
         done = np.union1d(done, fractions)
         if is_last or not out.any():
             return out
 
 
-def _collide(
+def collides(
     model: CollisionModel,
     q: Array,
     obstacles: Obstacles | None,
     margin: float,
-    threads: int | None,
+    threads: int | None = None,
 ) -> Array:
-    """(...) whether configurations collide."""
+    """(...) whether configurations collide, in double precision."""
     if margin == 0.0:
-        collides = np.asarray(model.in_collision(q, threads=threads))
+        overlap = model._overlap(q, threads=threads)  # pyright: ignore[reportPrivateUsage]
+        result = np.asarray(overlap) > 0.5
     else:
         distances = np.asarray(model.distances(q, threads=threads))
-        collides = np.asarray(~(distances >= margin).all(axis=-1))
+        result = np.asarray(~(distances >= margin - TOUCHING).all(axis=-1))
     if obstacles is not None and obstacles.n:
         distances = np.asarray(model.distances_to(q, obstacles, threads=threads))
-        collides = collides | ~(distances >= margin).all(axis=(-2, -1))
-    return np.asarray(collides)
+        result = result | ~(distances >= margin - TOUCHING).all(axis=(-2, -1))
+    return np.asarray(result)
+
+
+def fixed_links_are_free(model: CollisionModel, obstacles: Obstacles | None, margin: float) -> bool:
+    """Whether no link that is fixed to the world collides with obstacles, in double precision.
+
+    Such a link may stand on an obstacle, which is nearer than single precision can decide.
+    """
+    fixed = [k for k, link in enumerate(model.links) if len(model.tree.path(link)) == 1]
+    if obstacles is None or not obstacles.n or not fixed:
+        return True
+    distances = np.asarray(model.distances_to(model.kindyn.neutral(), obstacles))[:, fixed]
+    return bool((distances >= margin - TOUCHING).all())
 
 
 def configurations(

@@ -294,12 +294,13 @@ class CollisionModel(KinDynCore):
         parameters: ArrayLike | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(...) bool, whether links of any pair overlap. It is True where q is not finite.
+        """(...) bool, whether links of any pair overlap by more than 1e-9 m.
+
+        So links that touch are free. It is True where q, or a distance, is not a finite number.
 
         Args:
             q: (..., nq) configurations.
-            obstacles: what links must not overlap either. Robots made of spheres are then tested in
-                single precision: some micrometers before a contact count as an overlap.
+            obstacles: what links must not overlap either.
             parameters, threads: as of every function.
         """
         if obstacles is not None:
@@ -309,9 +310,9 @@ class CollisionModel(KinDynCore):
 
             return configurations_collide(self, q, as_obstacles(obstacles), threads)
         if parameters is None and isinstance(q, np.ndarray) and q.ndim == 2 and self._is_large(q):
-            from linkwork.collision.edges import links_overlap
+            from linkwork.collision.edges import configurations_collide
 
-            return links_overlap(self, q, threads)
+            return configurations_collide(self, q, None, threads)
         if parameters is None and threads is None:
             overlap = self._overlap(q)
             if type(overlap) is np.ndarray and not overlap.ndim:  # a comparison takes longer

@@ -17,6 +17,7 @@ from linkwork.model.pose import NORM_TOLERANCE
 from linkwork.spatial.source import quat
 
 WIDTHS = {"spheres": 4, "points": 3, "capsules": 7, "boxes": 10, "half_spaces": 4}
+ROUNDINGS = 8.0  # of single precision, relative to the largest coordinate of an obstacle
 _POSITIVE = {"spheres": slice(3, 4), "capsules": slice(6, 7), "boxes": slice(7, 10)}
 
 
@@ -89,6 +90,13 @@ class Obstacles:
     def n(self) -> int:
         """The number of obstacles: rows of `distances_to`, in the order of the fields."""
         return sum(getattr(self, name).shape[-2] for name in WIDTHS)
+
+    @property
+    def rounding(self) -> float:
+        """A bound of the rounding errors of single precision [m]."""
+        arrays = [getattr(self, name) for name in WIDTHS]
+        largest = max(float(np.abs(array).max(initial=0.0)) for array in arrays)
+        return 4.0 * ROUNDINGS * float(np.finfo(np.float32).eps) * (largest + self.point_radius)
 
     def name_of(self, row: int) -> str:
         """What the obstacle of a row of `distances_to` is called, such as `boxes[3]`."""

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.collision.edges import check_resolution, configurations, motions_of, number
+from linkwork.collision.edges import (
+    check_resolution,
+    collides,
+    configurations,
+    fixed_links_are_free,
+    motions_of,
+    number,
+)
 from linkwork.collision.model import CollisionModel
 from linkwork.collision.obstacles import Obstacles, as_obstacles
 from linkwork.engine.symbolic.arrays import Array
@@ -105,18 +112,28 @@ def plan(
     else:
         lower, upper = _limits(robot, limits, q, goals)
         width = float((upper - lower).max())
-    check_resolution(resolution, width)
-    status, *where, iterations, nodes, path = motions.run(
-        "plan", q, goals, lower, upper, motions.world(obstacles), settings, counts
-    )
+    check_resolution(resolution, max(width, float(np.abs(goals - q).max())))
+
+    def search(*, skips_static: bool) -> Any:
+        world, options = motions.world(obstacles), (*counts, skips_static)
+        return motions.run("plan", q, goals, lower, upper, world, settings, options)
+
+    status, *where, iterations, nodes, path = search(skips_static=False)
+    reason = motions.reasons.get(status, "")
+    is_blocked = path is None and "start in collision" in reason and where[1] < 0
+    if is_blocked and fixed_links_are_free(robot, obstacles, margin):  # one stands on an obstacle
+        status, *where, iterations, nodes, path = search(skips_static=True)
+        reason = motions.reasons.get(status, "")
     if path is not None:
         return Plan(path, "found", iterations, nodes)
-    reason = motions.reasons[status]
     if "limits" in reason:
         row = q if reason.startswith("start") else goals[0]
         reason = f"{reason}: {_outside(robot, where[0], row, lower, upper)}"
     elif "collision" in reason:
         reason = f"{reason}: {_colliding(robot, obstacles, *where)}"
+        row = q if reason.startswith("start") else goals[0]
+        if not collides(robot, row, obstacles, margin):
+            reason = f"{reason}, nearer than single precision decides"
     else:
         reason = f"{reason} after {iterations:,} iterations"
     return Plan(None, reason, iterations, nodes)

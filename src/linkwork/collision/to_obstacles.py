@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from linkwork.algorithms.kinematics.frames import Scalars, path_to
-from linkwork.collision.closest import Ball, Block, HalfSpace, Rod, Solid
-from linkwork.collision.distances import Robot, add_rates, closest_to, distance_of
+from linkwork.collision.closest import Ball, Block, HalfSpace, Rod, Solid, selected
+from linkwork.collision.distances import Robot, add_rates, closest_to, distance_of, is_finite
 from linkwork.collision.obstacles import BLOCK, WIDTHS
 from linkwork.kindyn.inputs import INPUTS
 from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, Shape, with_context
@@ -67,9 +69,12 @@ def _distances(kind: str) -> Callable[..., Any]:
     def distances(skeleton: Skeleton, q: Scalars, obstacles: Scalars) -> list[list[Scalar]]:
         """(4, links) distances of the links to obstacles."""
         robot, _ = _in_world(skeleton, q, "mixed")
-        links = robot.layout.compiled_links[kind]
+        links, defined = robot.layout.compiled_links[kind], is_finite(q)
         return [
-            [distance_of(robot.solids(link), [obstacle]) for link in links]
+            [
+                selected(defined, distance_of(robot.solids(link), [obstacle]), np.nan)
+                for link in links
+            ]
             for obstacle in _block(kind, obstacles)
         ]
 

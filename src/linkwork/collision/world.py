@@ -8,13 +8,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwork.collision.obstacles import WIDTHS, Obstacles
+from linkwork.collision.obstacles import ROUNDINGS, WIDTHS, Obstacles
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError
 from linkwork.spatial.source import quat
 
 _motions: Any = import_module("linkwork.collision._motions")
-ROUNDINGS = 8.0  # of single precision, relative to the largest coordinate of an obstacle
 ALIGNED = 1e-12  # boxes whose axes differ less from those of the world are aligned with it
 _worlds: WeakKeyDictionary[Obstacles, Any] = WeakKeyDictionary()
 

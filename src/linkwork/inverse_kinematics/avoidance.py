@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwork.collision.closest import TINY
+from linkwork.collision.closest import TINY, TOUCHING
 from linkwork.collision.model import NEAREST_SPHERES, CollisionModel
 from linkwork.collision.obstacles import BLOCK, WIDTHS, Obstacles, as_obstacles
 from linkwork.collision.shapes import CLOSED_FORMS, uncompiled
@@ -96,7 +96,7 @@ class Avoidance(NamedTuple):
 
     def excess(self, excess: Any, least: Any, values: Any) -> Any:
         """The excess of targets; at least 2 where the smallest distance is below the margin."""
-        return np.where(least >= values[..., 0], excess, np.maximum(excess, 2.0))
+        return np.where(least >= values[..., 0] - TOUCHING, excess, np.maximum(excess, 2.0))
 
     def _of(self, d: Any, values: Any) -> Any:
         return WEIGHT * np.maximum(values[0] + SLACK - d, 0.0)
@@ -246,7 +246,7 @@ class Surroundings:
 
     def keeps_margin(self, q: Array) -> Array:
         """(rows,) whether all distances are at least the margin."""
-        return self.clearance(q) >= self.margin
+        return self.clearance(q) >= self.margin - TOUCHING
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -350,7 +350,7 @@ def _check_margin(robot: CollisionModel, margin: float) -> None:
         return
     largest = robot.distances(robot.kindyn.random(SAMPLES, seed=0)).max(axis=0)
     for (a, b), distance in zip(robot.pairs, largest.tolist(), strict=True):
-        if distance < margin:
+        if distance < margin - TOUCHING:
             text = f"margin: {a!r} and {b!r} are at most {distance:.3g} m apart"
             hint = "reduce the margin, or omit the pair: lw.CollisionModel(kd, pairs=...)"
             raise ValueRangeError(f"{text} in {SAMPLES} random configurations; {hint}")

@@ -1,4 +1,7 @@
-"""Shapes of links: what a viewer draws and a collision checker tests. Dynamics needs none."""
+"""Shapes of links: what a viewer draws and a collision checker tests. Dynamics needs none.
+
+Sizes are at least 0: a capsule of length 0 is a ball, a box with an edge of length 0 a rectangle.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, get_args
 
 from linkwork.errors import model_error, shown
-from linkwork.model.numbers import Triple, finite, finite_numbers, instance, settle, text, triple
+from linkwork.model.numbers import Triple, finite_numbers, instance, settle, size, text, triple
 from linkwork.model.pose import IDENTITY, Pose
 
 
@@ -17,7 +20,8 @@ class Box:
     size: Triple  # edges along x, y, z [m]
 
     def __post_init__(self) -> None:
-        settle(self, size=triple(self.size, "box size"))
+        edges = triple(self.size, "box size")
+        settle(self, size=tuple(size(edge, "box size") for edge in edges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Sphere:
     radius: float  # [m]
 
     def __post_init__(self) -> None:
-        settle(self, radius=finite(self.radius, "sphere radius"))
+        settle(self, radius=size(self.radius, "sphere radius"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,8 @@ class Mesh:
 def _settle_round(shape: Cylinder | Capsule, what: str) -> None:
     settle(
         shape,
-        radius=finite(shape.radius, f"{what} radius"),
-        length=finite(shape.length, f"{what} length"),
+        radius=size(shape.radius, f"{what} radius"),
+        length=size(shape.length, f"{what} length"),
     )
 
 

@@ -52,6 +52,14 @@ def finite(value: object, what: str) -> float:
     return converted
 
 
+def size(value: object, what: str) -> float:
+    """Return a finite number of at least 0 as a float, or raise."""
+    converted = finite(value, what)
+    if converted < 0.0:
+        raise model_error(f"{what}: expected at least 0, got {converted!r}")
+    return converted
+
+
 def finite_numbers(values: object, count: int, what: str) -> tuple[float, ...]:
     """Return `count` finite real numbers as floats, or raise."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):

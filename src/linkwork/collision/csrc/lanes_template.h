@@ -123,7 +123,7 @@ TARGET static inline unsigned OF(overlaps)(const Obstacle *obstacle, V x, V y, V
             z = SUB(z, MUL(t, SPLAT(c[5])));
         }
     }
-    return NOT_ABOVE(SQUARES(x, y, z), SPLAT(radius * radius));
+    return NOT_ABOVE(SQUARES(x, y, z), SPLAT(radius * fabsf(radius)));  /* never if it is negative */
 }
 
 /* Obstacles of a block of eight whose bounds overlap those of a sphere in all lanes. */
@@ -194,7 +194,7 @@ TARGET static inline unsigned OF(near)(const float *p, const float *q, npy_intp 
 {
     V x = SUB(LOAD(p), LOAD(q)), y = SUB(LOAD(p + stride), LOAD(q + stride));
     V z = SUB(LOAD(p + 2 * stride), LOAD(q + 2 * stride));
-    return NOT_ABOVE(SQUARES(x, y, z), SPLAT(reach * reach));
+    return NOT_ABOVE(SQUARES(x, y, z), SPLAT(reach * fabsf(reach)));
 }
 
 /* Lanes in which two links are closer than allowed. */

@@ -220,7 +220,7 @@ static int set_scene(Motions *self, Scene *scene, PyObject *world, double resolu
         return 0;
     }
     if ((world != Py_None && (Py_TYPE(world) != world_type || !((World *)world)->obstacles))
-        || !(resolution > 0.0) || !(margin >= 0.0) || !(margin < 1e6)
+        || !(resolution > 0.0) || !(fabs(margin) < 1e6)
         || !(extent.angles + extent.lengths < INFINITY)) {
         reject("world, resolution, margin or coordinates");
         return 0;
@@ -298,13 +298,16 @@ static PyObject *finish(Code *code, int status)
     Py_RETURN_NONE;
 }
 
-/* free(starts, ends, world, resolution, margin, out, threads): whether straight motions are free. */
+/* free(starts, ends, world, resolution, margin, out, threads, skips_static): whether straight motions are
+   free, perhaps of obstacles to links that move only. */
 static PyObject *motions_free(PyObject *object, PyObject *args)
 {
     Motions *self = (Motions *)object;
     PyObject *starts, *ends, *world, *out, *workers;
     double resolution, margin;
-    if (!PyArg_ParseTuple(args, "OOOddOO", &starts, &ends, &world, &resolution, &margin, &out, &workers))
+    int skips_static;
+    if (!PyArg_ParseTuple(args, "OOOddOOp", &starts, &ends, &world, &resolution, &margin, &out, &workers,
+                          &skips_static))
         return NULL;
     int threads = api->read_threads(workers);
     if (threads < 0 || !is_array(starts, NPY_DOUBLE, 2, self->robot.nq)
@@ -320,11 +323,13 @@ static PyObject *motions_free(PyObject *object, PyObject *args)
     Code *code = hold_code(self->code);
     size_t bytes = round_up(2 * (size_t)self->robot.nq * sizeof(float)) + bench_bytes(&self->robot, code);
     job.scene.stops = 1;
+    job.scene.skips_static = skips_static;
     int status = api->run_rows(motion_rows, &job, rows, CHUNK_ROWS, 2.0 * code->cost, bytes, threads);
     return finish(code, status);
 }
 
-/* test(q, world, margin, out, threads): whether configurations collide, or are not finite. */
+/* test(q, world, margin, out, threads): whether configurations collide, or are not finite. With a negative
+   margin of more than twice the rounding errors, those that are reported collide with certainty. */
 static PyObject *motions_test(PyObject *object, PyObject *args)
 {
     Motions *self = (Motions *)object;
@@ -433,8 +438,8 @@ static PyObject *path_array(const Problem *problem, const Ends *ends, npy_intp n
     return path;
 }
 
-/* plan(start, goals, lower, upper, world, (resolution, margin, step), (max_iterations, shortcuts, seed)):
-   (status, link or coordinate, other link, obstacle, iterations, nodes, path or None). */
+/* plan(start, goals, lower, upper, world, (resolution, margin, step), (max_iterations, shortcuts, seed,
+   skips_static)): (status, link or coordinate, other link, obstacle, iterations, nodes, path or None). */
 static PyObject *motions_plan(PyObject *object, PyObject *args)
 {
     Motions *self = (Motions *)object;
@@ -442,9 +447,9 @@ static PyObject *motions_plan(PyObject *object, PyObject *args)
     double resolution, margin;
     Problem problem = {.hit = {-1, -1, -1}};
     unsigned long long seed;
-    if (!PyArg_ParseTuple(args, "OOOOO(ddd)(nnK)", &arrays[0], &arrays[1], &arrays[2], &arrays[3], &world,
+    if (!PyArg_ParseTuple(args, "OOOOO(ddd)(nnKp)", &arrays[0], &arrays[1], &arrays[2], &arrays[3], &world,
                           &resolution, &margin, &problem.step, &problem.max_iterations,
-                          &problem.shortcuts, &seed))
+                          &problem.shortcuts, &seed, &problem.skips_static))
         return NULL;
     for (int k = 0; k < 4; k++)
         if (!is_array(arrays[k], NPY_DOUBLE, k == 1 ? 2 : 1, self->robot.nq)) return reject("plan");
@@ -522,7 +527,8 @@ static PyMethodDef motions_methods[] = {
     {"_use", motions_use, METH_VARARGS,
      "_use(one, many, width, operations, keep): use the functions at these addresses in later calls."},
     {"free", motions_free, METH_VARARGS,
-     "free(starts, ends, world, resolution, margin, out, threads): whether straight motions are free."},
+     "free(starts, ends, world, resolution, margin, out, threads, skips_static): whether straight motions are"
+     " free."},
     {"test", motions_test, METH_VARARGS,
      "test(q, world, margin, out, threads): whether configurations collide."},
     {"plan", motions_plan, METH_VARARGS,

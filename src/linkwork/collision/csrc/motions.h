@@ -97,6 +97,7 @@ typedef struct {           /* a problem of the planner, and its result */
     const Scene *scene;
     const float *start, *goals, *lower, *upper;  /* (nq,), (n_goals, nq), (nq,), (nq,) */
     npy_intp n_goals, max_iterations, shortcuts;
+    int skips_static;      /* whether links that do not move are known to be free of obstacles */
     double step;           /* length of the edges of the trees */
     npy_uint64 seed;
     int (*handle_signals)(void *context);  /* called now and then; not 0 stops the search */

@@ -9,6 +9,7 @@
 #include "motions.h"
 
 #define FIRST_NODES 256    /* capacity of a new tree */
+#define MOST_NODES 4000000 /* of both trees, after which the search ends */
 #define CLOSE_STEPS 4.0f   /* radius of the domain of a node after its first blocked edge, in steps */
 #define CLOSEST_STEPS 1.0f /* and the smallest one */
 #define SHRINKAGE 1e-4f    /* of the domain with each blocked edge; it grows by as much with a free one */
@@ -180,6 +181,8 @@ static npy_intp connect(Search *search, Tree *tree)
     float distance = sqrtf(square);
     for (int is_there = 0; !is_there; distance -= (float)search->problem->step) {
         is_there = step_toward(search, search->from, search->to, distance, next);
+        /* steps that single precision cannot represent lead nowhere */
+        if (!memcmp(search->from, next, (size_t)tree->nq * sizeof(float)) || tree->n >= MOST_NODES) return -1;
         if (!is_free(search, search->from, next)) return -1;
         node = add_node(tree, next, node);
         if (node < 0) return -2;
@@ -297,6 +300,7 @@ static int grow_trees(Search *search)
     Tree *trees = search->trees;
     npy_intp failures = 0;  /* iterations since an edge toward a random configuration was free */
     for (npy_intp i = 0; i < problem->max_iterations && !search->is_interrupted; i++) {
+        if (trees[0].n + trees[1].n >= MOST_NODES) break;
         problem->iterations = i + 1;
         int which = trees[1].n < trees[0].n;
         for (int k = 0; k < trees[0].nq; k++) {
@@ -357,7 +361,7 @@ int find_path(Problem *problem, const Bench *bench)
     search.to = search.from + nq;
     problem->scene = &scene;
     scene.stops = 1;
-    scene.skips_static = 0;
+    scene.skips_static = problem->skips_static;
     int status = plant(&search, &scene);
     if (status == DONE) {
         status = grow_trees(&search);

@@ -210,7 +210,7 @@ def _length(part: SdfPart, tag: str) -> float:
     value = part.value(tag, 0.0) if child else 0.0
     if child and value < 0:
         child.error(f"{part.tag} {tag}: {value:g} is negative")
-    return value
+    return abs(value)
 
 
 def _box(part: SdfPart, file: SdfFile) -> Box:
@@ -220,7 +220,7 @@ def _box(part: SdfPart, file: SdfFile) -> Box:
     x, y, z = part.values("size", 3, (0.0, 0.0, 0.0))
     if min(x, y, z) < 0:
         part.error(f"box size: {[x, y, z]} has a negative edge")
-    return Box((x, y, z))
+    return Box((abs(x), abs(y), abs(z)))
 
 
 def _round(

@@ -147,7 +147,7 @@ def _length(part: Part, attribute: str) -> float:
     value = part.number(attribute)
     if value < 0:
         part.error(f"{part.tag} {attribute}: {value:g} is negative")
-    return value
+    return abs(value)
 
 
 def _box(part: Part, meshes: MeshFinder) -> Box:
@@ -156,7 +156,8 @@ def _box(part: Part, meshes: MeshFinder) -> Box:
     size = part.triple("size")
     if any(edge < 0 for edge in size):
         part.error(f"box size: {list(size)} has a negative edge")
-    return Box(size)
+    x, y, z = map(abs, size)
+    return Box((x, y, z))
 
 
 def _round(

@@ -136,6 +136,11 @@ def read_shape(prim: Prim, body: Body, file: UsdFile) -> Shape | None:
         return None
     rotation, scale = split[0], np.abs(split[1]) * file.meters
     geometry: Box | Sphere | Cylinder | Capsule | None = None
+    for name in ("size", "radius", "height"):
+        value = prim.GetAttribute(name).Get() if prim.HasAttribute(name) else None
+        if isinstance(value, float) and not 0.0 <= value < np.inf:
+            file.report.error(prim, f"{name}: expected a finite length of at least 0, got {value}")
+            return None
     if prim.IsA(UsdGeom.Cube):
         x, y, z = (float(UsdGeom.Cube(prim).GetSizeAttr().Get()) * scale).tolist()
         geometry = Box((x, y, z))

@@ -131,7 +131,7 @@ def _length(part: CellPart, attribute: str) -> float:
     value = part.number(attribute)
     if value < 0:
         part.error(f"{part.tag} {attribute}: {value:g} is negative")
-    return value
+    return abs(value)
 
 
 def _box(part: CellPart, meshes: CellMeshes) -> Box:
