@@ -7,6 +7,7 @@ from math import inf, nan
 
 import pytest
 
+import linkwork as lw
 from linkwork import Inertia, Joint, Limits, LinkworkError, Mimic, ModelBuilder, ModelError, Pose
 from linkwork.model.inertia import solid_box, solid_cylinder, solid_sphere
 
@@ -83,3 +84,23 @@ def test_values_of_the_wrong_type_are_refused_by_linkwork_itself(case):
 
     with pytest.raises(LinkworkError):
         WRONG_TYPES[case](builder)
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda: lw.Box((1.0, -1.0, 1.0)),
+        lambda: lw.Sphere(-1.0),
+        lambda: lw.Cylinder(1.0, -2.0),
+        lambda: lw.Capsule(-0.1, 1.0),
+        lambda: lw.Capsule(0.1, float("nan")),
+    ],
+)
+def test_negative_sizes_of_shapes_are_rejected(create):
+    with pytest.raises(lw.ModelError, match="size|radius|length"):
+        create()
+
+
+def test_a_size_may_be_zero():
+    assert lw.Capsule(0.1, 0.0).length == 0.0
+    assert lw.Box((1.0, 1.0, 0)).size == (1.0, 1.0, 0.0)
