@@ -91,7 +91,8 @@ def test_a_robot_with_another_base_link_and_a_reduced_robot(meshcat):
 def test_shapes_stay_where_they_were_placed(meshcat):
     meshcat.load_sphere(0.1, "ball", [0.0, 1.0, 0.0, 0.5])
     meshcat.load_box(1.0, 2.0, 3.0, shape_name="crate")
-    meshcat.load_cylinder(0.1, 2.0, "force/left")
+    meshcat.load_arrow(0.1, "force/left")
+    meshcat.set_arrow_transform([1.0, 0.0, 0.0], [0.0, 2.0, 0.0], "force/left")
     meshcat.set_primitive_geometry_transform([1.0, 2.0, 3.0], Z_TO_X, "ball")
     for name in ("arm", "other"):  # the second one creates the page again
         meshcat.load_model(loader_of("linkwork", ROBOT).model(), model_name=name)
@@ -101,6 +102,10 @@ def test_shapes_stay_where_they_were_placed(meshcat):
         assert np.ptp(node(meshcat, "/shapes/crate/0").vertices, axis=0) == pytest.approx([1, 2, 3])
     meshcat.set_primitive_geometry_transform([4.0, 5.0, 6.0], Z_TO_X, "ball")
     np.testing.assert_allclose(pose(meshcat, "/shapes/ball/0")[:3, 3], [4.0, 5.0, 6.0])
+    ends = [[[1.0, 0.0, 0.0], [1.0, 2.0, 0.0]]]
+    np.testing.assert_allclose(node(meshcat, "/arrows/force%2Fleft").points, ends)
+    meshcat.delete("force/left")
+    assert node(meshcat, "/arrows/force%2Fleft") is None
     meshcat.delete("ball")
     assert node(meshcat, "/shapes/ball/0") is None
     meshcat.delete("other")
@@ -120,7 +125,8 @@ def test_shapes_stay_where_they_were_placed(meshcat):
             lw.ShapeError,
             "6.*4",
         ),
-        (lambda m: m.load_arrow(0.1), AttributeError, "load_arrow"),
+        (lambda m: m.set_arrow_transform(*np.zeros((2, 3)), "robot"), KeyError, "arrow"),
+        (lambda m: m.load_line(np.zeros((3, 4)), 1.0), AttributeError, "load_line"),
     ],
 )
 def test_wrong_arguments_raise_with_the_facts(meshcat, call, error, message):
@@ -139,10 +145,15 @@ def test_the_visualizer_shows_robots(visualizer, opened):
     s, base = np.array([0.3, -1.0, 0.8, 0.2, 0.5, -0.4]), np.eye(4)
     base[:3, 3] = [0.0, 0.5, 0.0]
     assert visualizer.modelViz("arm").setPositions(compat.Transform(base), compat.VectorDynSize(s))
+    vectors = visualizer.vectors()
+    force = vectors.addVector(compat.Position(1, 0, 0), compat.Direction(0, 0, 1), 2.0)
     assert visualizer.run()
     visualizer.draw()
 
     assert opened == [visualizer.viewer.url]
+    np.testing.assert_allclose(node(visualizer, "/arrows/0").points, [[[1, 0, 0], [1, 0, 2]]])
+    assert vectors.updateVector(force, [0, 0, 0], [1, 2, 3])
+    np.testing.assert_allclose(node(visualizer, "/arrows/0").points, [[[0, 0, 0], [1, 2, 3]]])
     assert_shown(visualizer, "arm", s, base)
     visualizer.modelViz(0).setModelColor(compat.ColorViz(1.0, 0.2, 0.2, 0.2))
     assert tuple(node(visualizer, "/arm/links/forearm_link/0").color) == (255, 51, 51)

@@ -7,9 +7,10 @@ same address, with the robots and shapes that were on it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ValueRangeError, name_not_found
@@ -18,10 +19,20 @@ from linkwork.model.geometry import Material, Shape
 from linkwork.model.model import Model
 from linkwork.model.pose import Pose, as_pose
 from linkwork.spatial import quat
+from linkwork.viewer.colors import rgb_of
 from linkwork.viewer.drawing import drawing_of_shapes
 from linkwork.viewer.scene import add_surface, node
 from linkwork.viewer.server import LOCAL
 from linkwork.viewer.viewer import Viewer, view
+
+
+class Arrow(NamedTuple):
+    """An arrow in the world, such as a force; of length 0 until it is placed."""
+
+    rgba: Any
+    radius: float = 0.01  # [m]
+    start: ArrayLike = (0.0, 0.0, 0.0)
+    vector: ArrayLike = (0.0, 0.0, 0.0)
 
 
 class Page:
@@ -31,6 +42,7 @@ class Page:
         self._host, self._port = host, port
         self.robots: dict[str, KinDyn] = {}
         self.shapes: dict[str, Shape] = {}
+        self.arrows: dict[str, Arrow] = {}
         self._configurations: dict[str, Array] = {}
         self._camera: dict[str, Array] = {}
         self._viewer: Viewer | None = None
@@ -46,6 +58,8 @@ class Page:
                 self._viewer.show(q, robot=name)
             for name in self.shapes:
                 self._draw(name)
+            for name, arrow in self.arrows.items():
+                self.set_arrow(name, arrow)
             self.set_camera()
             if self._opens_browser:
                 self._viewer.open()
@@ -75,19 +89,21 @@ class Page:
         self._discard()
 
     def remove(self, name: str) -> None:
-        """Remove a robot or a shape."""
+        """Remove a robot, a shape or an arrow."""
         if name in self.robots:
             del self.robots[name], self._configurations[name]
             self._discard()
-        elif name in self.shapes:
-            del self.shapes[name]
-            self.viewer.server.scene.remove_by_name(node("shapes", name))
-        else:
-            raise name_not_found("object", name, (*self.robots, *self.shapes))
+            return
+        if name not in self.shapes and name not in self.arrows:
+            raise name_not_found("object", name, (*self.robots, *self.shapes, *self.arrows))
+        folder, items = ("shapes", self.shapes) if name in self.shapes else ("arrows", self.arrows)
+        del items[name]
+        if self._viewer is not None:
+            self._viewer.server.scene.remove_by_name(node(folder, name))
 
     def check_new(self, name: str) -> None:
         """Raise if a name is in use."""
-        if name in self.robots or name in self.shapes:
+        if name in {*self.robots, *self.shapes, *self.arrows}:
             raise ValueRangeError(f"there is already an object named {name!r}; delete it first")
 
     def robot(self, name: str) -> KinDyn:
@@ -114,6 +130,13 @@ class Page:
         if name not in self.shapes:
             raise name_not_found("shape", name, self.shapes)
         self.set_shape(name, replace(self.shapes[name], link_H_shape=pose))
+
+    def set_arrow(self, name: str, arrow: Arrow) -> None:
+        """Add or replace an arrow in the world."""
+        self.arrows[name] = arrow
+        if self._viewer is not None:
+            color, *_ = rgb_of(Material(rgba=arrow.rgba))
+            self._viewer.arrow(name, arrow.start, arrow.vector, color=color, radius=arrow.radius)
 
     def set_camera(self, **points: Array) -> None:
         """Set the `position` (3,) of the camera and the point (3,) to `look_at`."""

@@ -21,8 +21,8 @@ from linkwork.compat.idyntree.arrays import Vector4
 from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
 from linkwork.compat.idyntree.model import Model, name_at
 from linkwork.compat.idyntree.model_io import ModelLoader
-from linkwork.compat.page import Page, painted
-from linkwork.errors import ArgumentError, ShapeError, shown
+from linkwork.compat.page import Arrow, Page, painted
+from linkwork.errors import ArgumentError, ShapeError, name_not_found, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Shape, Sphere
 from linkwork.model.pose import as_floats, as_pose
@@ -154,6 +154,21 @@ class MeshcatVisualizer(OnPage):
         pose = Transform(Rotation(rotation), Position(position)).toNumPy()
         self._page.place_shape(shape_name, as_pose(pose))
 
+    def load_arrow(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
+        """Add an arrow; `set_arrow_transform` places it."""
+        self._page.check_new(shape_name)
+        self._page.set_arrow(shape_name, Arrow(_rgba(color), radius))
+
+    def set_arrow_transform(
+        self, origin: ArrayLike, vector: ArrayLike, shape_name: str = "iDynTree"
+    ) -> None:
+        """Set the start of an arrow, and the vector to its end."""
+        if shape_name not in self._page.arrows:
+            raise name_not_found("arrow", shape_name, self._page.arrows)
+        start, components = Position(origin).toNumPy(), Position(vector).toNumPy()
+        arrow = self._page.arrows[shape_name]._replace(start=start, vector=components)
+        self._page.set_arrow(shape_name, arrow)
+
     def delete(self, shape_name: str = "iDynTree") -> None:
         """Remove a robot or a shape."""
         self._page.remove(shape_name)
@@ -204,6 +219,10 @@ class Visualizer(OnPage):
         """Return the camera."""
         return Camera(self._page)
 
+    def vectors(self) -> Vectors:
+        """Return the arrows in the scene."""
+        return Vectors(self._page)
+
     def environment(self) -> Environment:
         """Return the surroundings of the robots."""
         return Environment()
@@ -241,6 +260,34 @@ class ModelVisualization:
         """Color the robot."""
         color = [modelColor.r, modelColor.g, modelColor.b, modelColor.a]
         self._visualizer._paint(self._name, color)  # pyright: ignore[reportPrivateUsage]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Arrows in the scene of a `Visualizer`, by index."""
+
+    _page: Page
+
+    def getNrOfVectors(self) -> int:
+        """The number of arrows."""
+        return len(self._page.arrows)
+
+    def addVector(self, origin: ArrayLike, *components: ArrayLike) -> int:
+        """Add an arrow: its start, and the vector to its end, or a direction and a length."""
+        index = self.getNrOfVectors()
+        self._page.set_arrow(str(index), Arrow((1.0, 0.0, 0.0, 1.0)))
+        self.updateVector(index, origin, *components)
+        return index
+
+    def updateVector(self, vectorIndex: int, origin: ArrayLike, *components: ArrayLike) -> bool:
+        """Move an arrow."""
+        name = name_at("vector", list(self._page.arrows), vectorIndex)
+        start, vector = Position(origin).toNumPy(), Position(components[0]).toNumPy()
+        if len(components) == 2:
+            vector = vector * float(as_floats(components[1], "modulus"))
+        arrow = self._page.arrows[name]._replace(start=start, vector=vector)
+        self._page.set_arrow(name, arrow)
+        return True
 
 
 class Environment:
