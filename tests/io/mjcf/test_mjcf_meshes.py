@@ -79,6 +79,25 @@ def test_reference_poses_move_the_points_of_a_mesh_as_in_mujoco(tetrahedron, sca
         assert_same_points(placed_points(lw.load(path), "b"), compiled_points(path))
 
 
+@pytest.mark.parametrize("scale", ["1 1 1", "1 2 3"])
+def test_inertias_from_meshes_are_those_of_mujoco(tetrahedron, scale):
+    """A body without mass has no inertia, wherever MuJoCo puts its center of mass."""
+    path = tetrahedron.with_name("r.xml")
+    reference = f'refpos="0.5 0.1 0.2" refquat="1 1 0 0" scale="{scale}" inertia="exact"'
+    text = with_mesh(reference, 'pos="1 2 3" quat="1 0.1 0 0.3" density="700"')
+    text = text.replace(f"<joint/>{INERTIAL}", "")
+    path.write_text(text)
+    expected = lw.load(path).link("b").inertia
+    path.write_text(text.replace("<asset>", '<compiler inertiafromgeom="false"/><asset>'))
+
+    inertia = lw.load(path, inertia_from_meshes=700).link("b").inertia
+
+    assert lw.load(path).link("b").inertia == lw.Inertia()
+    np.testing.assert_allclose(inertia.mass, expected.mass, rtol=1e-6)
+    np.testing.assert_allclose(inertia.com, expected.com, rtol=1e-6)
+    np.testing.assert_allclose(inertia.matrix(), expected.matrix(), rtol=0, atol=1e-6)
+
+
 def test_a_mesh_that_its_reference_pose_shears_is_left_out_with_a_warning(tetrahedron):
     path = tetrahedron.with_name("r.xml")
     path.write_text(with_mesh('refquat="1 0.3 0 0" scale="1 1 2"'))

@@ -59,7 +59,7 @@ from linkwork.model.geometry import (
     Shape,
     Sphere,
 )
-from linkwork.model.inertia import Inertia, six
+from linkwork.model.inertia import NO_INERTIA, Inertia, six
 from linkwork.model.model import Model
 from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, unit_vector
 from linkwork.model.pose import IDENTITY, Pose, as_pose
@@ -181,16 +181,10 @@ def floating_body(mj: MjModel) -> int | None:
 def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
     """The massless links between the joints of a body, then the body itself."""
     name = names.bodies[body]
-    rotation = quat.to_rotation(quat.normalize(mj.body_iquat[body]))
-    tensor = (rotation * mj.body_inertia[body]) @ rotation.T
     with concerning(f"link {name!r}"):
         body_link = Link(
             name=name,
-            inertia=Inertia(
-                float(mj.body_mass[body]),
-                tuple(mj.body_ipos[body].tolist()),
-                six((tensor + tensor.T) / 2),
-            ),
+            inertia=_inertia(mj, body),
             visuals=shapes.visuals.get(body, ()),
             collisions=shapes.collisions.get(body, ()),
         )
@@ -198,6 +192,16 @@ def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
     ids = range(start, start + int(mj.body_jntnum[body]))
     between = [Link(name=names.between[joint]) for joint in ids if joint in names.between]
     return [*between, body_link]
+
+
+def _inertia(mj: MjModel, body: int) -> Inertia:
+    """The inertia of a body; MuJoCo's center of mass is arbitrary if it has no mass."""
+    mass, moments = float(mj.body_mass[body]), mj.body_inertia[body]
+    if not mass and not moments.any():
+        return NO_INERTIA
+    rotation = quat.to_rotation(quat.normalize(mj.body_iquat[body]))
+    tensor = (rotation * moments) @ rotation.T
+    return Inertia(mass, tuple(mj.body_ipos[body].tolist()), six((tensor + tensor.T) / 2))
 
 
 def _joints(
