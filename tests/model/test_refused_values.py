@@ -97,7 +97,7 @@ def test_values_of_the_wrong_type_are_refused_by_linkwork_itself(case):
     ],
 )
 def test_negative_sizes_of_shapes_are_rejected(create):
-    with pytest.raises(lw.ModelError, match="size|radius|length"):
+    with pytest.raises(lw.ModelError, match=r"size|radius|length"):
         create()
 
 
