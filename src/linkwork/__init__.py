@@ -55,6 +55,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.io.srdf.description import SRDF as SRDF
     from linkwork.io.srdf.reader import load_srdf as load_srdf
     from linkwork.io.urdf.writer import dump_urdf as dump_urdf
+    from linkwork.io.usd.writer import dump_usd as dump_usd
     from linkwork.kindyn import KinDyn as KinDyn
     from linkwork.kindyn.assembly import AssemblyResult as AssemblyResult
     from linkwork.kindyn.assembly import assemble as assemble
@@ -119,6 +120,7 @@ _NAMES = {
     "linkwork.io.srdf.description": ("SRDF",),
     "linkwork.io.srdf.reader": ("load_srdf",),
     "linkwork.io.sdf.writer": ("dump_sdf",),
+    "linkwork.io.usd.writer": ("dump_usd",),
     "linkwork.io.urdf.writer": ("dump_urdf",),
     "linkwork.io.load": ("load",),
     "linkwork.io.mjcf.writer": ("dump_mjcf",),

@@ -71,6 +71,7 @@ PUBLIC = {
         "dump_mjcf",
         "dump_urdf",
         "dump_sdf",
+        "dump_usd",
         "check",
         "describe",
         "compile",

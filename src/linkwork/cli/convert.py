@@ -49,8 +49,8 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="FORMAT",
-        help="urdf, sdf, mjcf or workcell; by default, by the extension of OUT",
-        autocompletion=one_of("urdf", "sdf", "mjcf", "workcell"),
+        help="urdf, sdf, mjcf, usd or workcell; by default, by the extension of OUT",
+        autocompletion=one_of("urdf", "sdf", "mjcf", "usd", "workcell"),
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="overwrite OUT")]

@@ -18,6 +18,7 @@ from linkwork.io.urdf.writer import (
     extension_findings,
     urdf_text,
 )
+from linkwork.io.usd.writer import usd_text
 from linkwork.io.xml.source import read_source, source_parse_error
 from linkwork.model.differences import differences
 from linkwork.model.geometry import Mesh
@@ -25,7 +26,13 @@ from linkwork.model.joint_motion import motion_pose, normalized
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 
-FORMATS = {"urdf": "URDF", "sdf": "SDF", "mjcf": "MJCF", "workcell": "workcell XML"}
+FORMATS = {
+    "urdf": "URDF",
+    "sdf": "SDF",
+    "mjcf": "MJCF",
+    "usd": "USD",
+    "workcell": "workcell XML",
+}
 
 # Format by file ending; the first ending that matches. MuJoCo's models are named `.xml`.
 _ENDINGS = {
@@ -34,6 +41,8 @@ _ENDINGS = {
     ".wc.xml": "workcell",
     ".mjcf": "mjcf",
     ".xml": "mjcf",
+    ".usda": "usd",
+    ".usd": "usd",
 }
 READ_BACK = 1e-8  # poses of SDF are computed, so they are read with rounding
 
@@ -62,11 +71,11 @@ def format_of(file: str, requested: str | None) -> str:
 
 
 def convert_model(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Conversion:
-    """Convert a robot to URDF, SDF or MJCF.
+    """Convert a robot to URDF, SDF, MJCF or USD.
 
     Args:
         model: the robot.
-        target: `urdf`, `sdf` or `mjcf`.
+        target: `urdf`, `sdf`, `mjcf` or `usd`.
         floating, meshes: as for `dump_mjcf`.
 
     Raises:
@@ -80,6 +89,12 @@ def convert_model(model: Model, target: str, *, floating: bool | None, meshes: b
     if target == "sdf":
         text, findings = sdf_text(model)
         return Conversion(text, tuple(findings), _check_sdf(model, text))
+    if target == "usd":
+        text, findings = usd_text(model)
+        reading = read(read_source(text))
+        if reading.model is None:
+            raise ModelError([one for one in reading.findings if one.severity == "error"])
+        return Conversion(text, tuple(findings), "can be read; values have single precision")
     model, findings = in_urdf_form(model)
     text = urdf_text(model)
     if read(read_source(text)).model != replace(model, configurations=()):

@@ -40,7 +40,6 @@ from linkwork.compat.mujoco.read import read_and_warn
 from linkwork.engine.cached_property import cached_property
 from linkwork.errors import (
     Finding,
-    LinkworkError,
     MissingPackageError,
     NameNotFoundError,
     listed,
@@ -53,6 +52,9 @@ from linkwork.io.load import load
 from linkwork.io.mjcf.names import Names, names_of
 from linkwork.io.mjcf.package import import_mujoco, name_in_file
 from linkwork.io.urdf.writer import dump_urdf
+from linkwork.io.usd.joints import WORLD
+from linkwork.io.usd.reader import load_usd
+from linkwork.io.usd.writer import dump_usd
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import format_of, read_source
 from linkwork.model import parts
@@ -62,6 +64,7 @@ from linkwork.model.model import Model as SourceModel
 from linkwork.model.reduce import reduced
 
 add_import_paths(__name__, "model", "factory", "tree", "conversions", "conversions.idyntree")
+add_import_paths(__name__, "conversions.usd", "usd_factory", "usd_factory.usd_model")
 add_import_paths(__name__, "std_factories", "std_factories.std_model")
 add_import_paths(__name__, "std_factories.std_joint", "std_factories.std_link", "abc_factories")
 add_import_paths(__name__, "mj_factory", "mj_factory.mujoco_model")
@@ -74,15 +77,6 @@ class UnknownNameError(NameNotFoundError, ValueError):
 def unknown_name(kind: str, name: object, names: Iterable[str]) -> UnknownNameError:
     """Build the error for a name that the robot does not have."""
     return UnknownNameError(str(name_not_found(kind, name, names)))
-
-
-class MissingFeatureError(LinkworkError, NotImplementedError):
-    """A method of adam that linkwork does not support."""
-
-
-def usd_error(hint: str) -> MissingFeatureError:
-    """Build the error of a method that reads or writes USD."""
-    return MissingFeatureError(f"this method of adam for USD files is not available; {hint}")
 
 
 @dataclass(frozen=True)
@@ -159,13 +153,9 @@ class AdamModel:
     def to_usd(
         self, usd_output_path: str | PathLike[str], *, robot_prim_path: str = "/Robot"
     ) -> Path:
-        """Raise: linkwork does not write USD.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        del usd_output_path, robot_prim_path
-        raise usd_error("linkwork.dump_urdf(model.source) writes a URDF")
+        """Write the robot to a USD file, as `linkwork.dump_usd` does; return its path."""
+        dump_usd(self.source, usd_output_path, prim_path=robot_prim_path)
+        return Path(usd_output_path)
 
     @property
     def name(self) -> str:
@@ -325,8 +315,13 @@ def read_description(description: Any) -> AdamModel:
     if isinstance(description, SourceModel):
         require_tree(description, "adam has trees of links only")
         return _from_model(description)
+    if isinstance(description, Mapping) and {*description} & {"usd_path", "usd_stage"}:
+        source = description.get("usd_path", description.get("usd_stage"))
+        return _from_usd(source, description.get("robot_prim_path"))
     if isinstance(description, (str, bytes, PathLike)):
         return _from_file(description)
+    if type(description).__module__.startswith("pxr."):
+        return _from_usd(description, None)
     expected = "the path or contents of a URDF, or a mujoco.MjModel"
     raise model_error(f"urdfstring: expected {expected}, got {shown(description)}")
 
@@ -375,9 +370,26 @@ def _from_model(source: SourceModel) -> AdamModel:
     return AdamModel(source, source.default_base, [], _ends(source, massless))
 
 
+def _from_usd(description: Any, robot_prim_path: str | None) -> AdamModel:
+    """Read the path of a USD file, or a stage.
+
+    As in adam, the world is not a link, and a length without a unit is in meters.
+    """
+    source = load_usd(description, articulation=robot_prim_path, meters=1.0)
+    require_tree(source, "adam has trees of links only")
+    tops = [joint for joint in source.joints if joint.first == WORLD]
+    if len(tops) != 1:
+        return _from_model(source)
+    outside = frozenset((WORLD, tops[0].name))
+    massless = [link.name for link in source.links if link.inertia == NO_INERTIA]
+    return AdamModel(source, tops[0].second, [], _ends(source, massless) - outside, outside)
+
+
 def _from_file(description: str | bytes | PathLike[str]) -> AdamModel:
-    source = _without_constraints(load(description, mimic=False))
     text = read_source(description)
+    if text.is_usd:
+        return _from_usd(description, None)
+    source = _without_constraints(load(description, mimic=False))
     if format_of(text) == "mjcf":
         return _from_model(source)
     robot = parse_xml(text).root

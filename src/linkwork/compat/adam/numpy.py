@@ -23,7 +23,6 @@ from linkwork.compat.adam.model import (
     actuated_joints_of,
     read_adam_model,
     unknown_name,
-    usd_error,
 )
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
@@ -136,16 +135,26 @@ class KinDynComputations:
         return cls(mujoco_model, *args, **kwargs)
 
     @classmethod
-    def from_usd(cls, *args: Any, **kwargs: Any) -> Self:
-        """Raise: pass the model of `linkwork.load` instead.
+    def from_usd(
+        cls, usd_path: Any, robot_prim_path: str | None = None, *args: Any, **kwargs: Any
+    ) -> Self:
+        """Read a USD file.
 
-        Raises:
-            NotImplementedError: always.
+        Args:
+            usd_path: its path.
+            robot_prim_path: path of the robot's prim, if there are several robots.
+            args, kwargs: further arguments of the class.
         """
-        del args, kwargs
-        raise usd_error("pass linkwork.load(path) to the class")
+        description = {"usd_path": usd_path, "robot_prim_path": robot_prim_path}
+        return cls(description, *args, **kwargs)
 
-    from_usd_stage = from_usd
+    @classmethod
+    def from_usd_stage(
+        cls, usd_stage: Any, robot_prim_path: str | None = None, *args: Any, **kwargs: Any
+    ) -> Self:
+        """Read a `pxr.Usd.Stage`; arguments as for `from_usd`."""
+        description = {"usd_stage": usd_stage, "robot_prim_path": robot_prim_path}
+        return cls(description, *args, **kwargs)
 
     @_replaceable
     def model(self) -> AdamModel:

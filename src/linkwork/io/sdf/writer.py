@@ -75,16 +75,16 @@ def dump_sdf(model: Model, path: str | PathLike[str] | None = None) -> str:
 def sdf_text(model: Model) -> tuple[str, list[Finding]]:
     """The content of an SDF file, and warnings about what it does not contain."""
     model, findings = in_sdf_terms(model)
-    poses = _poses_at_zero(model)
+    poses = poses_at_zero(model)
     _reject_inexpressible(model, poses)
     findings += _left_out(model)
     top = top_element("sdf", version=VERSION)
     element = add(top, "model", name=model.name)
     for link in model.links:
-        if not _is_world(model, link.name):
+        if not is_world(model, link.name):
             _write_link(element, link, poses[link.name])
     for joint in model.joints:
-        _write_joint(element, _away_from_world(joint))
+        _write_joint(element, away_from_world(joint))
     for frame in model.frames:
         part = add(element, "frame", name=frame.name, attached_to=frame.link)
         _write_pose(part, frame.link_H_frame)
@@ -118,13 +118,13 @@ def in_sdf_terms(model: Model) -> tuple[Model, list[Finding]]:
         "left out: damping and friction of fixed joints": damped,
         f"left out: limits of fixed joints, and limits of {UNLIMITED:g} or more": unlimited,
     }
-    findings += _listed_findings(texts)
+    findings += listed_findings(texts)
     return replace(model, joints=joints, configurations=()), findings
 
 
 def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
     """The robot without shapes and frames of the world, which SDF models do not contain."""
-    if not any(_is_world(model, name) for name in model.link_names):
+    if not any(is_world(model, name) for name in model.link_names):
         return model, []
     world = model.link(WORLD)
     used = {name for one in model.constraints for name in one.frames}  # they are rejected later
@@ -137,7 +137,7 @@ def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
         frames=tuple(frame for frame in model.frames if frame.name not in frames),
     )
     texts = {"left out: shapes of the world": shapes, "left out: frames of the world": frames}
-    return model, _listed_findings(texts)
+    return model, listed_findings(texts)
 
 
 def _joint_in_sdf_terms(joint: Joint) -> Joint:
@@ -153,18 +153,19 @@ def _joint_in_sdf_terms(joint: Joint) -> Joint:
     return replace(joint, armature=0.0, limits=limits)
 
 
-def _listed_findings(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
+def listed_findings(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
     """A warning for each text whose list of names is not empty."""
     return [
         Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts.items() if names
     ]
 
 
-def _is_world(model: Model, link: str) -> bool:
+def is_world(model: Model, link: str) -> bool:
+    """Whether a link is the world: the base, named `world`, without an inertia."""
     return link == WORLD and model.link(link).inertia == NO_INERTIA and link == model.default_base
 
 
-def _away_from_world(joint: Joint) -> Joint:
+def away_from_world(joint: Joint) -> Joint:
     """The joint with the world as its first link, because SDF does not allow it as a child."""
     if joint.second != WORLD:
         return joint
@@ -179,7 +180,7 @@ def _away_from_world(joint: Joint) -> Joint:
     )
 
 
-def _poses_at_zero(model: Model) -> dict[str, Array]:
+def poses_at_zero(model: Model) -> dict[str, Array]:
     """base_H_link of all links, while all joints are at zero."""
     poses: dict[str, Array] = {}
     for visit in walk(model, model.default_base):
@@ -213,7 +214,7 @@ def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
         if text:
             findings.append(Finding("error", f"joint {joint.name!r}", text, joint.location))
     parts = [("model", model.name)] if not _is_valid(model.name) else []
-    parts += [("link", name) for name in model.link_names if not _is_world(model, name)]
+    parts += [("link", name) for name in model.link_names if not is_world(model, name)]
     parts += [("joint", name) for name in model.joint_names]
     parts += [("frame", frame.name) for frame in model.frames]
     seen: set[str] = set()
@@ -235,7 +236,7 @@ def _left_out(model: Model) -> list[Finding]:
     massless = [
         link.name
         for link in model.links
-        if link.inertia == NO_INERTIA and not _is_world(model, link.name)
+        if link.inertia == NO_INERTIA and not is_world(model, link.name)
     ]
     textures = [
         link.name
@@ -247,7 +248,7 @@ def _left_out(model: Model) -> list[Finding]:
         "left out: textures of links": list(dict.fromkeys(textures)),
         "links without mass, which simulators may reject": massless,
     }
-    return [*_listed_findings(texts), *_left_out_names(model)]
+    return [*listed_findings(texts), *_left_out_names(model)]
 
 
 def _left_out_names(model: Model) -> list[Finding]:
@@ -271,7 +272,7 @@ def _left_out_names(model: Model) -> list[Finding]:
             )
         ],
     }
-    return [replace(finding, severity="note") for finding in _listed_findings(texts)]
+    return [replace(finding, severity="note") for finding in listed_findings(texts)]
 
 
 def _value(parent: Element, tag: str, *numbers: float) -> Element:

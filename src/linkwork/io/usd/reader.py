@@ -4,6 +4,7 @@ Robot     the bodies that joints connect to the only `PhysicsArticulationRootAPI
           bodies of the stage
 Names     those of the prims; the complete path if several prims have one name
 World     the link `world` exists if a joint is attached to it
+Frames    Xforms in a body that contain no shapes, joints or bodies, such as those of sensors
 Order     links and joints as in the stage, joints that articulations exclude last: these close
           loops
 Ignored   lights, cameras, materials except for colors and densities, collision groups, drives
@@ -12,33 +13,82 @@ Ignored   lights, cameras, materials except for colors and densities, collision 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ModelError, listed
+from linkwork.errors import ModelError, ParseError, listed, nearest, warn_of
 from linkwork.io.folders import Folders
 from linkwork.io.units import left_out_gravity
-from linkwork.io.usd.bodies import Body, read_body, read_link
+from linkwork.io.usd.bodies import Body, body_H_part, read_body, read_link
 from linkwork.io.usd.joints import WORLD, UsdJoint, read_joint
 from linkwork.io.usd.stage import (
     Prim,
     UsdFile,
     check_types,
+    homogeneous,
+    import_usd,
     open_stage,
+    rotation_and_scale,
     schema_types,
     usd_reason,
 )
-from linkwork.io.xml.source import Reading, Source
+from linkwork.io.xml.source import Reading, Source, read_source, source_parse_error
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint, Link
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.pose import as_pose
 from linkwork.model.structure import connected_pieces
 
 
+def load_usd(
+    source: Any,
+    *,
+    articulation: str | None = None,
+    meters: float | None = None,
+    package_dirs: Folders = (),
+) -> Model:
+    """Load a robot from a USD file or an open stage that may have several.
+
+    Args:
+        source: path or content of a USD file, or a `pxr.Usd.Stage`.
+        articulation: path of the robot's prim, which has PhysicsArticulationRootAPI; None if there
+            is only one robot.
+        meters: per unit of length, if the file does not state it; by default that of USD, 0.01.
+        package_dirs: further folders of files that the file may refer to.
+
+    Raises:
+        SourceError: the file cannot be read.
+        ParseError: it does not describe a robot; the message lists all errors.
+
+    Warns:
+        LinkworkWarning: one for the file, with everything that is doubtful.
+    """
+    if isinstance(source, import_usd().Usd.Stage):
+        document = Source("<stage>", source.ExportToString(), None, is_usd=True)
+    else:
+        document = read_source(source)
+    if not document.is_usd:
+        raise source_parse_error(document.name, "expected a USD file")
+    reading = read_usd(
+        document, package_dirs=package_dirs, articulation=articulation, meters=meters
+    )
+    if reading.model is None:
+        raise ParseError([finding for finding in reading.findings if finding.severity == "error"])
+    warn_of([finding for finding in reading.findings if finding.severity == "warning"])
+    return reading.model
+
+
 def read_usd(
-    source: Source, *, mimic: bool = True, package_dirs: Folders = (), repair: bool = False
+    source: Source,
+    *,
+    mimic: bool = True,
+    package_dirs: Folders = (),
+    repair: bool = False,
+    articulation: str | None = None,
+    meters: float | None = None,
 ) -> Reading:
     """Read a USD document with one robot.
 
@@ -46,22 +96,24 @@ def read_usd(
         source: the document.
         mimic, repair: not used; UsdPhysics has no joints that depend on others.
         package_dirs: further folders of files that the document may refer to.
+        articulation: path of the robot's prim, if there are several.
+        meters: per unit of length, if the document does not state it.
 
     Raises:
         ParseError: the document is not USD.
         MissingPackageError: usd-core is not installed.
     """
     del mimic, repair
-    file = open_stage(source, package_dirs)
+    file = open_stage(source, package_dirs, meters)
     model = None
     try:
-        model = None if file.report.n_errors else _read_model(file, source)
+        model = None if file.report.n_errors else _read_model(file, source, articulation)
     except file.pxr.Tf.ErrorException as error:  # such as an invalid transform
         file.report.error(None, f"USD: {usd_reason(error)}")
     return Reading(None if file.report.n_errors else model, tuple(file.report.findings))
 
 
-def _read_model(file: UsdFile, source: Source) -> Model | None:
+def _read_model(file: UsdFile, source: Source, articulation: str | None) -> Model | None:
     UsdPhysics = file.pxr.UsdPhysics
     body_prims: list[Prim] = []
     joint_prims: list[Prim] = []
@@ -83,6 +135,7 @@ def _read_model(file: UsdFile, source: Source) -> Model | None:
             roots.append(prim)
         if prim.IsA(UsdPhysics.Scene):
             _check_gravity(prim, file)
+    roots = _selected(roots, articulation, file)
     if not body_prims:
         file.report.error(None, "the stage has no prim with PhysicsRigidBodyAPI")
         return None
@@ -105,10 +158,22 @@ def _read_model(file: UsdFile, source: Source) -> Model | None:
     chosen = _chosen_bodies(list(bodies.values()), joints, roots, file)
     joints = [one for one in joints if {one.first, one.second} <= chosen]
     _check_parallel(joints, file)
-    links = _read_links([one for one in bodies.values() if one.name in chosen], owner, file)
+    bodies = {path: body for path, body in bodies.items() if body.name in chosen}
+    links = _read_links(list(bodies.values()), owner, file)
+    frames = _read_frames(bodies, {*chosen, WORLD}, file)
     if file.report.n_errors:
         return None
-    return _assembled(links, joints, _robot_name(roots, file, source), file)
+    return _assembled(links, joints, frames, _robot_name(roots, file, source), file)
+
+
+def _selected(roots: list[Prim], articulation: str | None, file: UsdFile) -> list[Prim]:
+    """The articulations with a path; all of them if it is None."""
+    paths = [str(prim.GetPath()) for prim in roots]
+    if articulation is None or articulation in paths:
+        return [one for one, path in zip(roots, paths, strict=True) if articulation in (None, path)]
+    text = f"no prim {articulation!r} with PhysicsArticulationRootAPI"
+    file.report.error(None, f"{text}; {nearest(articulation, paths)}")
+    return []
 
 
 def _names(prims: Sequence[Prim], reserved: Iterable[str] = ()) -> list[str]:
@@ -208,8 +273,38 @@ def _read_links(
     return [read_link(body, parts[body.name], file) for body in bodies]
 
 
+def _read_frames(bodies: Mapping[Any, Body], names: Iterable[str], file: UsdFile) -> list[Frame]:
+    """Xforms in bodies that contain nothing but other Xforms; `names` are those of links."""
+    UsdGeom = file.pxr.UsdGeom
+    prims: dict[Any, Prim] = {}
+    occupied: set[Any] = set()  # paths of prims with something else inside
+    for prim in file.prims():
+        prims[prim.GetPath()] = prim
+        if prim.GetTypeName() not in ("Xform", "Scope", "") or prim.GetPath() in bodies:
+            occupied |= {*prim.GetPath().GetPrefixes()}
+    empty = {
+        path: prim
+        for path, prim in prims.items()
+        if prim.IsA(UsdGeom.Xform) and path not in occupied
+    }
+    frames: list[Frame] = []
+    for (path, prim), name in zip(empty.items(), _names([*empty.values()], names), strict=True):
+        body = next((bodies[one] for one in reversed(path.GetPrefixes()) if one in bodies), None)
+        if body is not None:
+            matrix = body_H_part(prim, body, file)
+            split = rotation_and_scale(matrix)
+            if split is None:
+                file.report.warning(prim, "left out: a frame with a shear or a zero scale")
+                continue
+            pose = as_pose(homogeneous(split[0], matrix[:3, 3] * file.meters))
+            frames.append(
+                Frame(name=name, link=body.name, link_H_frame=pose, location=file.report.location)
+            )
+    return frames
+
+
 def _assembled(
-    links: list[Link], joints: Sequence[UsdJoint], name: str, file: UsdFile
+    links: list[Link], joints: Sequence[UsdJoint], frames: list[Frame], name: str, file: UsdFile
 ) -> Model | None:
     ordered = sorted(joints, key=lambda one: one.is_excluded)
     edges = [joint for one in ordered for joint in one.joints]
@@ -217,7 +312,7 @@ def _assembled(
     if any(edge.first == WORLD for edge in edges):
         links.insert(0, Link(name=WORLD, location=file.report.location))
     try:
-        return Model(name=name, links=tuple(links), joints=tuple(edges))
+        return Model(name=name, links=tuple(links), joints=tuple(edges), frames=tuple(frames))
     except ModelError as error:
         file.report.extend(error.findings)
         return None

@@ -131,13 +131,14 @@ def import_usd() -> Any:
     return SimpleNamespace(**modules)
 
 
-def open_stage(source: Source, package_dirs: Folders = ()) -> UsdFile:
+def open_stage(source: Source, package_dirs: Folders = (), meters: float | None = None) -> UsdFile:
     """Open a USD document.
 
     Args:
         source: the document. The files that it refers to must be in its `allowed` folders, if it
             has any.
         package_dirs: further folders of files that it may refer to.
+        meters: per unit of length, if the document does not state it; by default that of USD, 0.01.
 
     Raises:
         ParseError: it is not USD, or refers to files outside of the allowed folders.
@@ -161,7 +162,7 @@ def open_stage(source: Source, package_dirs: Folders = ()) -> UsdFile:
     for text in dict.fromkeys(messages):
         if "Could not open asset" not in text:  # reported by `_check_layers`
             report.warning(None, f"USD: {clipped(' '.join(text.split()), 300)}")
-    scale = (1.0, 1.0) if stage is None else _units(pxr, stage, report)
+    scale = (1.0, 1.0) if stage is None else _units(pxr, stage, report, meters)
     is_y_up = stage is not None and pxr.UsdGeom.GetStageUpAxis(stage) == pxr.UsdGeom.Tokens.y
     return UsdFile(
         pxr=pxr,
@@ -185,11 +186,14 @@ def _root_layer(pxr: Any, source: Source) -> Any:
     return layer
 
 
-def _units(pxr: Any, stage: Any, report: UsdReport) -> tuple[float, float]:
+def _units(pxr: Any, stage: Any, report: UsdReport, default: float | None) -> tuple[float, float]:
     """Meters and kilograms per unit."""
     meters = float(pxr.UsdGeom.GetStageMetersPerUnit(stage))
     kilograms = float(pxr.UsdPhysics.GetStageKilogramsPerUnit(stage))
-    if not pxr.UsdGeom.StageHasAuthoredMetersPerUnit(stage):
+    is_authored = pxr.UsdGeom.StageHasAuthoredMetersPerUnit(stage)
+    if not is_authored and default is not None:
+        meters = default
+    elif not is_authored:
         report.warning(None, f"no metersPerUnit; the default of USD is {meters:g}")
     for name, value in (("metersPerUnit", meters), ("kilogramsPerUnit", kilograms)):
         if not value > 0:
