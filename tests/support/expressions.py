@@ -21,7 +21,10 @@ UNARY = (
     *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),
     *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
 )
-BINARY = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.ATAN2, Op.LESS, Op.LESS_EQUAL)
+BINARY = (
+    *(Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.ATAN2, Op.LESS, Op.LESS_EQUAL),
+    *(Op.POW, Op.HYPOT, Op.FMOD, Op.COPYSIGN),
+)
 
 ALGEBRA = {
     Op.ADD: lambda a, b: a + b,
@@ -45,6 +48,10 @@ MPMATH = {
     Op.EXPM1: mp.expm1,
     Op.LOG1P: mp.log1p,
     Op.EXP2: lambda a: mp.mpf(2) ** a,
+    Op.POW: mp.power,
+    Op.HYPOT: mp.hypot,
+    Op.FMOD: lambda a, b: a - b * (mp.floor(a / b) if a * b >= 0 else mp.ceil(a / b)),
+    Op.COPYSIGN: lambda a, b: -abs(a) if b < 0 else abs(a),
 }
 LIBM = {
     **ALGEBRA,
@@ -58,6 +65,10 @@ LIBM = {
     Op.EXPM1: math.expm1,
     Op.LOG1P: math.log1p,
     Op.EXP2: lambda x: 2.0**x,  # math.exp2 came with Python 3.11
+    Op.POW: math.pow,
+    Op.HYPOT: math.hypot,
+    Op.FMOD: math.fmod,
+    Op.COPYSIGN: math.copysign,
 }
 
 

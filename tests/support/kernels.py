@@ -152,7 +152,7 @@ def pendulum(**options: object) -> KinDyn:
 
 def floater(**options: object) -> KinDyn:
     """A floating base and two joints: q has 9 coordinates, nu 8."""
-    return KinDyn(robots.load("double_pendulum"), **options)
+    return KinDyn(robots.load("double_pendulum"), **{"floating": True, **options})
 
 
 def motion(kd: KinDyn, n: object = (), seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ import pytest
 from tests.support.models import random_model, random_q
 
 import linkwork as lw
+from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 from linkwork.kindyn import kernels
 from linkwork.kindyn.quantities import QUANTITIES
@@ -24,7 +25,15 @@ STEP = 1e-100
 GRAVITY = np.array([0.0, 0.0, -9.80665])
 
 
-def run_program(program, *arguments, functions=NUMPY_FUNCTIONS):
+def _copysign(a, b):
+    """`np.copysign`, also of complex numbers with small imaginary parts."""
+    return np.where(np.signbit(np.real(a)) == np.signbit(np.real(b)), a, -np.asarray(a))
+
+
+COMPLEX_FUNCTIONS = NUMPY_FUNCTIONS | {Op.COPYSIGN: _copysign}
+
+
+def run_program(program, *arguments, functions=COMPLEX_FUNCTIONS):
     """Outputs of a program at rows, or batches of rows, as a list of arrays."""
     sized = zip(arguments, program.inputs, strict=True)
     numbers = [np.asarray(a) if port.shape else np.asarray(a)[..., None] for a, port in sized]

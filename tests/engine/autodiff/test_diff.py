@@ -53,6 +53,12 @@ SMOOTH = {
     "|a|": (lambda a, b: abs(a), -0.3, 0.7),
     "a ** 5": (lambda a, b: a**5, 0.3, 0.7),
     "a ** b": (lambda a, b: a**b, 0.3, 0.7),
+    "a ** 17": (lambda a, b: a**17, -0.3, 0.7),
+    "a ** -3": (lambda a, b: a**-3, -0.3, 0.7),
+    "a ** 1.5": (lambda a, b: a**1.5, 0.3, 0.7),
+    "hypot": (lambda a, b: a.hypot(b), -0.3, 0.7),
+    "fmod": (lambda a, b: a.fmod(b), -2.3, 0.7),
+    "copysign": (lambda a, b: a.copysign(b), 0.3, -0.7),
 }
 
 

@@ -191,3 +191,8 @@ def test_writing_in_place():
         return y
 
     np.testing.assert_array_equal(f([1.0, 2.0, 3.0]), [2.0, 2.0, 4.0])
+
+
+def test_a_function_of_numpy_itself_is_rejected_with_a_hint():
+    with pytest.raises(ArgumentError, match=r"np\.tanh.*lambda x"):
+        compile_function(x=())(np.tanh)

@@ -55,7 +55,7 @@ def test_damaged_data_is_rejected():
 
 
 def test_data_of_another_version_is_rejected():
-    body = to_bytes(random_program(1)[0])[32:].replace(b'"version": 2', b'"version": 9')
+    body = to_bytes(random_program(1)[0])[32:].replace(b'"version": 3', b'"version": 9')
     assert from_bytes(hashlib.sha256(body).digest() + body) is None
 
 
@@ -98,7 +98,7 @@ def test_invalid_content_with_a_correct_digest_is_rejected(change):
     """Also if they request more memory than any computer has."""
     parts = {"ops": [Op.INPUT, Op.CONST, Op.ADD], "flat": [0, 0, 1], "constants": [2.5]}
     parts |= {"loop_indices": [], "results": [2]}
-    header = {"version": 2, "inputs": [["a", []]], "outputs": [["b", []]], "sizes": [3, 3, 1, 0, 1]}
+    header = {"version": 3, "inputs": [["a", []]], "outputs": [["b", []]], "sizes": [3, 3, 1, 0, 1]}
     header |= {"loops": []}
 
     def data(parts, header):

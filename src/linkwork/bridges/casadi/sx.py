@@ -162,4 +162,8 @@ def _functions(ca: Any) -> dict[Op, Any]:
         Op.EXPM1: ca.expm1,
         Op.LOG1P: ca.log1p,
         Op.EXP2: lambda a: 2.0**a,
+        Op.POW: lambda a, b: a**b,
+        Op.HYPOT: lambda a, b: ca.sqrt(a * a + b * b),
+        Op.FMOD: ca.fmod,
+        Op.COPYSIGN: ca.copysign,
     }

@@ -168,6 +168,10 @@ JAX_FUNCTIONS: dict[Op, Callable[..., Value]] = {
     Op.EXPM1: lax.expm1,
     Op.LOG1P: lax.log1p,
     Op.EXP2: lax.exp2,
+    Op.POW: lax.pow,
+    Op.HYPOT: jnp.hypot,
+    Op.FMOD: lax.rem,
+    Op.COPYSIGN: jnp.copysign,
 }
 
 

@@ -33,9 +33,14 @@ def _of_tensors(op: Op, function: Callable[..., Tensor]) -> Callable[..., Any]:
     return apply
 
 
-def _arctan2(y: Any, x: Any) -> Tensor:
-    like = y if isinstance(y, Tensor) else x
-    return torch.atan2(torch.as_tensor(y).to(like), torch.as_tensor(x).to(like))
+def _of_two_tensors(function: Any) -> Any:
+    """Extend a function of two tensors to a tensor and a float."""
+
+    def apply(a: Any, b: Any) -> Tensor:
+        like = a if isinstance(a, Tensor) else b
+        return function(torch.as_tensor(a).to(like), torch.as_tensor(b).to(like))
+
+    return apply
 
 
 _FUNCTIONS = {
@@ -45,7 +50,7 @@ _FUNCTIONS = {
         Op.SQRT: torch.sqrt,
         Op.SIN: torch.sin,
         Op.COS: torch.cos,
-        Op.ATAN2: _arctan2,
+        Op.ATAN2: _of_two_tensors(torch.atan2),
         Op.SELECT: lambda c, a, b: torch.where(c != 0, a, b),
         Op.EXP: torch.exp,
         Op.LOG: torch.log,
@@ -53,6 +58,10 @@ _FUNCTIONS = {
         Op.EXPM1: torch.expm1,
         Op.LOG1P: torch.log1p,
         Op.EXP2: torch.exp2,
+        Op.POW: _of_two_tensors(torch.pow),
+        Op.HYPOT: _of_two_tensors(torch.hypot),
+        Op.FMOD: _of_two_tensors(torch.fmod),
+        Op.COPYSIGN: _of_two_tensors(torch.copysign),
     }.items()
 }
 

@@ -46,7 +46,7 @@ class Bounds:
                 largest = max(self.most[step], 1.0) * _inverse(self.least[args[1]])
             case Op.SQRT | Op.LOG:
                 largest = _inverse(self.least[args[0]])
-            case Op.ATAN2 | Op.EXPM1 | Op.LOG1P | Op.EXP2 | Op.LOOP:
+            case Op.ATAN2 | Op.EXPM1 | Op.LOG1P | Op.EXP2 | Op.POW | Op.FMOD | Op.LOOP:
                 largest = math.inf
             case _:
                 largest = 1.0
@@ -99,6 +99,8 @@ _MOST: dict[Op, Callable[..., float]] = {
     Op.LESS_EQUAL: lambda a, b: 1.0,
     Op.SELECT: lambda c, a, b: max(a, b),
     Op.EXP: lambda a: math.exp(min(a, 100.0)),
+    Op.HYPOT: lambda a, b: a + b,
+    Op.COPYSIGN: lambda a, b: a,
 }
 
 

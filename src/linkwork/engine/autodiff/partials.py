@@ -9,6 +9,9 @@ Where a function is not differentiable, its derivative is defined as:
     sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 if a' is 0, and infinite otherwise. So
                       the derivative of the norm of a vector is 0 at the zero vector
     atan2(y, x)       undefined at the origin, where it is NaN
+    hypot(a, b)       0 at the origin
+    pow(a, b)         the derivative with respect to b is 0 at a = 0, and NaN for a < 0
+    copysign(a, b)    at a = 0, that of the side of its sign: 1 or -1
 """
 
 from __future__ import annotations
@@ -77,6 +80,23 @@ def _div_partials(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
     return inverse, -(value * inverse)
 
 
+def _pow_partials(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
+    """Return b a^(b - 1) and a^b log(a), where 0 times infinity is 0."""
+    lowered = (b == 0.0).select(1.0, b) - 1.0
+    return b * a**lowered, value * (a == 0.0).select(1.0, a).log()
+
+
+def _hypot_partials(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
+    inverse = 1.0 / (value == 0.0).select(1.0, value)
+    return a * inverse, b * inverse
+
+
+def _copysign_partials(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
+    del value
+    one = a.like(1.0)
+    return one.copysign(a) * one.copysign(b), 0.0
+
+
 _PARTIALS: dict[Op, Callable[[Expr, Expr, Expr], tuple[Expr | float, ...]]] = {
     Op.ADD: lambda a, b, value: (1.0, 1.0),
     Op.SUB: lambda a, b, value: (1.0, -1.0),
@@ -95,4 +115,8 @@ _PARTIALS: dict[Op, Callable[[Expr, Expr, Expr], tuple[Expr | float, ...]]] = {
     Op.EXPM1: lambda a, b, value: (a.exp(),),
     Op.LOG1P: lambda a, b, value: (1.0 / (1.0 + a),),
     Op.EXP2: lambda a, b, value: (math.log(2.0) * value,),
+    Op.POW: _pow_partials,
+    Op.HYPOT: _hypot_partials,
+    Op.FMOD: lambda a, b, value: (1.0, (value - a) / b),
+    Op.COPYSIGN: _copysign_partials,
 }

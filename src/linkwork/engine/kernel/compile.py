@@ -93,6 +93,9 @@ def compile_function(
 
     def decorate(function: Callable[..., Any]) -> CompiledFunction:
         name = getattr(function, "__name__", type(function).__name__)
+        if isinstance(function, np.ufunc):  # which has arguments other than arrays
+            text = f"compile: expected a Python function, got np.{name}"
+            raise ArgumentError(f"{text}; write lambda {', '.join(shapes)}: np.{name}(...)")
         inputs = _inputs(name, function, checked_shapes)
         program = _traced(name, function, inputs)
         compiled = CompiledFunction(name, program, np.dtype(dtype).type)
@@ -166,7 +169,7 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
             raise ArgumentError(f"{name} returns an empty tuple")
         return tuple(_result(f"{name}[{k}]", part) for k, part in enumerate(returned))
 
-    return trace(run, inputs, name)
+    return trace(run, inputs, name, keeps_nan=True)
 
 
 def _explain(name: str, error: Exception) -> None:

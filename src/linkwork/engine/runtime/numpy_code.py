@@ -44,7 +44,12 @@ class NumpyCode:
         return [part for _, part in per_port(self._outputs, results)]
 
     def _row(self, columns: list[Array]) -> Array | None:
-        """Compute one row with floats; None if that raises where arrays return inf or NaN."""
+        """Compute one row with floats, which are double precision.
+
+        Returns None for single precision, and if that raises where arrays return inf or NaN.
+        """
+        if columns and columns[0].dtype != np.float64:
+            return None
         try:
             return np.array(self._on_floats([float(column[0]) for column in columns]))
         except (ArithmeticError, ValueError):

@@ -127,8 +127,10 @@ def _method(name: str) -> Callable[..., Any]:
     return function
 
 
-ONE_ENTRY = ("sin", "cos", "sqrt", "exp", "expm1", "exp2", "log", "log1p", "floor", "arctan2")
-_sin, _cos, _sqrt, _exp, _expm1, _exp2, _log, _log1p, _floor, _arctan2 = map(_method, ONE_ENTRY)
+ONE_ENTRY = ("sin", "cos", "sqrt", "exp", "expm1", "exp2", "log", "log1p", "floor")
+TWO_ENTRIES = ("arctan2", "hypot", "fmod", "copysign")
+_sin, _cos, _sqrt, _exp, _expm1, _exp2, _log, _log1p, _floor = map(_method, ONE_ENTRY)
+_arctan2, _hypot, _fmod, _copysign = map(_method, TWO_ENTRIES)
 
 
 def _arcsin(a: Any) -> Any:
@@ -142,7 +144,7 @@ def _arccos(a: Any) -> Any:
 def _sinh(a: Any) -> Any:
     x = abs(a)
     e = _expm1(x)  # sinh(x) = (e + e/(e + 1)) / 2 with e = exp(x) - 1: no cancellation
-    return _sign(a) * select(x < _LARGE, 0.5 * (e + e / (e + 1.0)), _half_exp(x))
+    return _copysign(select(x < _LARGE, 0.5 * (e + e / (e + 1.0)), _half_exp(x)), a)
 
 
 def _cosh(a: Any) -> Any:
@@ -157,8 +159,8 @@ def _half_exp(x: Any) -> Any:
 
 
 def _tanh(a: Any) -> Any:
-    e = _expm1(-2.0 * abs(a))  # tanh(x) = -e/(e + 2) with e = exp(-2 x) - 1, for x >= 0
-    return _sign(a) * (-e / (e + 2.0))
+    e = _expm1(-2.0 * abs(a))  # |tanh(x)| = |e/(e + 2)| with e = exp(-2 |x|) - 1
+    return _copysign(e / (e + 2.0), a)
 
 
 def _arcsinh(a: Any) -> Any:
@@ -167,18 +169,18 @@ def _arcsinh(a: Any) -> Any:
     small = select(is_large, 1.0, x)
     square = small * small
     near_zero = _log1p(small + square / (1.0 + _sqrt(1.0 + square)))  # no cancellation
-    return _sign(a) * select(is_large, _log(x) + _LOG_2, near_zero)
+    return _copysign(select(is_large, _log(x) + _LOG_2, near_zero), a)
 
 
 def _arccosh(a: Any) -> Any:
     is_large = a > 1.0 / np.finfo(float).eps
     t = select(is_large, 1.0, a) - 1.0
-    return select(is_large, _log(a) + _LOG_2, _log1p(t + _sqrt(t * (t + 2.0))))
+    return select(is_large, _log(a) + _LOG_2, _log1p(t + _sqrt(t) * _sqrt(t + 2.0)))
 
 
 def _arctanh(a: Any) -> Any:
     x = abs(a)
-    return _sign(a) * (0.5 * _log1p(2.0 * x / (1.0 - x)))
+    return _copysign(0.5 * _log1p(2.0 * x / (1.0 - x)), a)
 
 
 def _ceil(a: Any) -> Any:
@@ -189,22 +191,31 @@ def _rint(a: Any) -> Any:
     below = _floor(a)
     even = 2.0 * _floor(0.5 * below + 0.5)  # the even one of `below` and `below + 1`
     fraction = a - below
-    return select(fraction < 0.5, below, select(fraction > 0.5, below + 1.0, even))
+    return _copysign(select(fraction < 0.5, below, select(fraction > 0.5, below + 1.0, even)), a)
 
 
-def _quotient(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return floor(a / b) and the remainder, which has the sign of b."""
-    q = _floor(a / b)
-    r = a - q * b
-    signed, size = select(b < 0.0, -r, r), abs(b)
-    low, high = signed < 0.0, signed >= size  # a / b was rounded across an integer
-    q = select(low, q - 1.0, select(high, q + 1.0, q))
-    return q, select(low, r + b, select(high, r - b, r))
+def _remainder(a: Any, b: Any) -> Any:
+    """Return the remainder, which has the sign of b."""
+    r = _fmod(a, b)
+    return select(_has_other_sign(r, b), r + b, r)
 
 
-def _signed_remainder(a: Any, b: Any) -> Any:
-    remainder = _quotient(abs(a), abs(b))[1]
-    return select(a < 0.0, -remainder, remainder)
+def _floor_divide(a: Any, b: Any) -> Any:
+    r = _fmod(a, b)
+    q = (a - r) / b  # an integer, up to rounding
+    q = select(_has_other_sign(r, b), q - 1.0, q)
+    below = _floor(q)
+    return select(_equal(b, 0.0), a / b, select(q - below > 0.5, below + 1.0, below))
+
+
+def _has_other_sign(r: Any, b: Any) -> Any:
+    """Return whether a remainder that is not zero has another sign than its divisor."""
+    return select(b < 0.0, r > 0.0, r < 0.0)
+
+
+def _logaddexp(a: Any, b: Any) -> Any:
+    difference = select(_equal(a, b), 0.0, a - b)  # also of two infinite values
+    return _larger(a, b) + _log1p(_exp(-abs(difference)))
 
 
 _LOG_2 = float(np.log(2.0))
@@ -232,12 +243,11 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **COMPARISONS,
-    **{name: _method(name) for name in ONE_ENTRY},
+    **{name: _method(name) for name in (*ONE_ENTRY, *TWO_ENTRIES)},
     "tan": lambda a: _sin(a) / _cos(a),
     "arctan": lambda a: _arctan2(a, 1.0),
     "arcsin": _arcsin,
     "arccos": _arccos,
-    "hypot": lambda a, b: _sqrt(a * a + b * b),
     "sinh": _sinh,
     "cosh": _cosh,
     "tanh": _tanh,
@@ -249,18 +259,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": _ceil,
     "trunc": lambda a: select(a < 0.0, _ceil(a), _floor(a)),
     "rint": _rint,
-    "floor_divide": lambda a, b: _quotient(a, b)[0],
-    "remainder": lambda a, b: _quotient(a, b)[1],
+    "floor_divide": _floor_divide,
+    "remainder": _remainder,
     "maximum": _larger,
     "minimum": _smaller,
-    "fmod": _signed_remainder,
     "fmax": _ignoring_nan(_larger),
     "fmin": _ignoring_nan(_smaller),
-    "copysign": lambda a, b: select(b < 0.0, -abs(a), abs(a)),
     "heaviside": lambda a, b: select(
         a < 0.0, 0.0, select(a > 0.0, 1.0, select(_equal(a, 0.0), b, a))
     ),
-    "logaddexp": lambda a, b: _larger(a, b) + _log1p(_exp(-abs(a - b))),
+    "logaddexp": _logaddexp,
     "clip": lambda a, low, high: _smaller(_larger(a, low), high),
     "sign": _sign,
     "fabs": abs,

@@ -11,6 +11,7 @@ condition too; use `is` to check whether two nodes are the same.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,9 +52,13 @@ class Op(IntEnum):
     EXPM1 = 17
     LOG1P = 18
     EXP2 = 19
-    LOOP = 20  # a `program.Loop`; it has several values, which only the next two operations read
-    LOOP_RESULT = 21  # an entry of the carry of a loop after its last iteration
-    LOOP_STACK = 22  # the values that a loop wrote, one per iteration; only other loops read them
+    POW = 20
+    HYPOT = 21
+    FMOD = 22
+    COPYSIGN = 23  # a with the sign of b
+    LOOP = 24  # a `program.Loop`; it has several values, which only the next two operations read
+    LOOP_RESULT = 25  # an entry of the carry of a loop after its last iteration
+    LOOP_STACK = 26  # the values that a loop wrote, one per iteration; only other loops read them
 
 
 ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # the operations that `Program.n_ops` counts
@@ -137,19 +142,20 @@ class Expr(Traced):
         return self
 
     def __abs__(self) -> Expr:
-        return (self < 0.0).select(-self, self)
+        return self.copysign(1.0)
 
     def __pow__(self, power: Any) -> Expr:
-        """Integer powers by multiplication, multiples of 1/2 with sqrt, others by exp and log."""
+        """Powers: small integers by multiplication, 1/2 by sqrt, as in NumPy."""
         exponent = power if type(power) is Expr else self.graph.operand(power)
         if exponent is None:
             return NotImplemented
-        twice = 2.0 * exponent.args[0] if exponent.op is Op.CONST else 0.5
-        if not twice.is_integer() or abs(twice) > 2 * MOST_FACTORS:
-            return (exponent * self.log()).exp()
-        factors, half = divmod(abs(int(twice)), 2)
-        result = _integer_power(self, factors) * (self.sqrt() if half else 1.0)
-        return result if twice >= 0 else 1.0 / result
+        value = exponent.args[0] if exponent.op is Op.CONST else math.nan
+        if value == 0.5:
+            return self.sqrt()
+        if not value.is_integer() or not SMALLEST_POWER <= value <= LARGEST_POWER:
+            return _power(self, exponent)
+        # not 1 / x^n, since x^n may overflow where the result is a number
+        return _integer_power(self if value > 0 else 1.0 / self, abs(int(value)))
 
     def __rpow__(self, base: Any) -> Expr:
         node = self.graph.operand(base)
@@ -188,7 +194,8 @@ class Expr(Traced):
     sin, cos, sqrt = _unary(Op.SIN), _unary(Op.COS), _unary(Op.SQRT)
     exp, expm1, exp2 = _unary(Op.EXP), _unary(Op.EXPM1), _unary(Op.EXP2)
     log, log1p, floor = _unary(Op.LOG), _unary(Op.LOG1P), _unary(Op.FLOOR)
-    arctan2 = _binary(Op.ATAN2)[0]
+    arctan2, hypot = _binary(Op.ATAN2)[0], _binary(Op.HYPOT)[0]
+    fmod, copysign = _binary(Op.FMOD)[0], _binary(Op.COPYSIGN)[0]
 
     def conjugate(self) -> Expr:
         """Return the expression itself; called by `np.vdot`."""
@@ -217,7 +224,10 @@ class Expr(Traced):
         return nodes
 
 
-MOST_FACTORS = 64  # higher powers are computed with exp and log instead of multiplications
+# Integer powers that are products, with errors of up to 5 ulp; libm computes others. The error of
+# 1 / x counts n times in its power.
+SMALLEST_POWER, LARGEST_POWER = -3, 8
+_power = _binary(Op.POW)[0]
 
 
 def _integer_power(x: Expr, power: int) -> Expr:
@@ -300,6 +310,8 @@ class Graph:
         self.captured: dict[Expr, Expr] = {}  # expression of the parent, by input of this graph
         self._input_of: dict[Expr, Expr] = {}  # the inverse of `captured`
         self.conditions: set[Expr] = set()  # entries of loop carries that are conditions
+        # whether a - a is NaN where a is not finite, instead of 0, which robots' programs need
+        self.keeps_nan: bool = parent is not None and parent.keeps_nan
 
     @property
     def root(self) -> Graph:

@@ -340,11 +340,19 @@ NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = FLOAT_FUNCTIONS | {
     Op.EXPM1: np.expm1,
     Op.LOG1P: np.log1p,
     Op.EXP2: np.exp2,
+    Op.POW: np.power,
+    Op.HYPOT: np.hypot,
+    Op.FMOD: np.fmod,
+    Op.COPYSIGN: np.copysign,
 }
 
 
 def trace(
-    function: Callable[..., Any], inputs: Iterable[Port], output_names: Sequence[str] | str
+    function: Callable[..., Any],
+    inputs: Iterable[Port],
+    output_names: Sequence[str] | str,
+    *,
+    keeps_nan: bool = False,
 ) -> Program:
     """Run a function on arrays of expressions and record its operations.
 
@@ -353,9 +361,11 @@ def trace(
         inputs: names and shapes of its arguments.
         output_names: the names of the returned arrays; or one name, to which an index is appended
             if the function returns a tuple.
+        keeps_nan: whether a - a is NaN where a is not finite, as in NumPy, instead of 0.
     """
     ports = tuple(inputs)
     graph = Graph()
+    graph.keeps_nan = keeps_nan
     with graph.being_traced():
         returned = function(*(_input_array(graph, port) for port in ports))
     arrays = returned if isinstance(returned, tuple) else (returned,)

@@ -1,7 +1,8 @@
 """Algebraic simplification, applied as nodes are created. A comment states each rule.
 
 A rule holds for all finite numbers, up to rounding, and adds no operation except a negation.
-Structural zeros stay zero even where x is infinite, NaN or zero: 0 x = 0 and 0 / x = 0. Factors are
+Structural zeros stay zero even where x is infinite, NaN or zero: 0 x = 0 and 0 / x = 0. So does
+x - x, except in functions of users (`Graph.keeps_nan`). The sign of a zero may change. Factors are
 combined only while the constant keeps full precision.
 """
 
@@ -81,7 +82,7 @@ def _add_signed(graph: Graph, a: Expr, b: Expr) -> Expr | None:
 
 
 def _sub(graph: Graph, a: Expr, b: Expr) -> Expr:
-    if a is b:  # a - a = 0
+    if a is b and not graph.keeps_nan:  # a - a = 0
         return graph.constant(0.0)
     op_a, op_b = a.op, b.op
     if op_a is _CONST or op_b is _CONST or op_a is _NEG or op_b is _NEG:
@@ -233,4 +234,8 @@ FLOAT_FUNCTIONS: dict[Op, Callable[..., Any]] = {
     Op.EXPM1: math.expm1,
     Op.LOG1P: math.log1p,
     Op.EXP2: lambda a: 2.0**a,
+    Op.POW: math.pow,
+    Op.HYPOT: math.hypot,
+    Op.FMOD: math.fmod,
+    Op.COPYSIGN: math.copysign,
 }

@@ -22,7 +22,7 @@ import numpy as np
 from linkwork.engine.symbolic.flat_steps import FlatSteps, verify_loop
 from linkwork.engine.symbolic.program import Loop, Port, Program
 
-_VERSION = 2
+_VERSION = 3
 _DIGEST_SIZE = 32
 
 

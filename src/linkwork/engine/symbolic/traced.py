@@ -194,5 +194,5 @@ def _as_method(function: np.ufunc) -> Callable[[ObjectArray], Any]:
 
 # NumPy's functions of one number call the method of the same name of each entry of an object array.
 # An entry may be a 0-d traced array, so `ObjectArray` needs these methods.
-for _name in ("tan", "arctan", "arcsin", "arccos", "sinh", "cosh", "tanh", *ONE_ENTRY[:-1]):
+for _name in ("tan", "arctan", "arcsin", "arccos", "sinh", "cosh", "tanh", *ONE_ENTRY):
     setattr(ObjectArray, _name, _as_method(getattr(np, _name)))

@@ -44,6 +44,10 @@ C_FORM = {
     Op.EXPM1: "expm1({})",
     Op.LOG1P: "log1p({})",
     Op.EXP2: "exp2({})",
+    Op.POW: "pow({}, {})",
+    Op.HYPOT: "hypot({}, {})",
+    Op.FMOD: "fmod({}, {})",
+    Op.COPYSIGN: "copysign({}, {})",
 }
 _COMPARED = {Op.LESS: "<", Op.LESS_EQUAL: "<="}
 

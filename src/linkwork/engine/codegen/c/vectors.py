@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.codegen.sincos import SINCOS_CONSTANTS, TWO_OVER_PI
+from linkwork.engine.symbolic.node import ARGUMENTS, Op
 
 # pi/2 in three parts. The first two have few enough bits that their products with n are exact, for
 # |n| below 2^20 in double and 2^13 in float. libm computes larger angles.
@@ -56,7 +57,7 @@ typedef {real.name} lw_loose __attribute__((vector_size({size}), aligned({real.b
 
 def _by_lane(name: str, real: Real, lanes: int) -> str:
     """Print a vector function that calls a function of libm for each lane."""
-    names = {"atan2": ("a", "b"), "fma": ("a", "b", "c")}.get(name, ("a",))
+    names = "abc"[: 3 if name == "fma" else ARGUMENTS[Op[name.upper()]]]
     listed = "".join(f"const lw_vec *{one}, " for one in names)
     arguments = ", ".join(f"(*{one})[k]" for one in names)
     return f"""\
@@ -97,7 +98,9 @@ static void lw_sincos(const lw_vec *angle, lw_vec *sine, lw_vec *cosine)
     small &= fabs{s}(x[k]) <= {largest};
   }}
   if (small) {{
-    *sine = (lw_vec)(((odd & (lw_mask)c) | (other & (lw_mask)s)) ^ sine_sign);
+    const lw_mask zero = (lw_mask)(x == {number(0.0)}); /* sin(-0) is -0 */
+    const lw_mask signed_sine = ((odd & (lw_mask)c) | (other & (lw_mask)s)) ^ sine_sign;
+    *sine = (lw_vec)((zero & (lw_mask)x) | (~zero & signed_sine));
     *cosine = (lw_vec)(((odd & (lw_mask)s) | (other & (lw_mask)c)) ^ cosine_sign);
   }} else {{
     for (int k = 0; k < {lanes}; ++k) {{

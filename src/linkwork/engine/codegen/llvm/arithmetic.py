@@ -1,6 +1,7 @@
 """The LLVM instructions of each operation of a program, for any number of lanes.
 
-Fast-math flags allow LLVM to fuse and reassociate operations, unless constants would overflow.
+LLVM may fuse a product and a sum. Reassociation and reciprocals are not allowed: they would change
+results by more than rounding where an intermediate value overflows, underflows or cancels.
 """
 
 from __future__ import annotations
@@ -10,20 +11,14 @@ from dataclasses import dataclass, field
 
 from linkwork.engine.codegen.llvm.sincos import sincos_function
 from linkwork.engine.codegen.llvm.types import VectorType
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.node import ARGUMENTS, Op
 from linkwork.engine.symbolic.program import Program
 
-FLAGS = "reassoc nsz arcp contract"
-_WITHOUT_REASSOCIATION = "nsz contract"
-_LARGEST = {"double": 1e300, "float": 1e37}  # largest constant that LLVM may fold two others into
+FLAGS = "contract"
 
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
-_INTRINSICS = {Op.SQRT: "llvm.sqrt", Op.FLOOR: "llvm.floor"}
-_LIBM = {
-    Op.ATAN2: ("atan2", 2),
-    **{op: (op.name.lower(), 1) for op in (Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2)},
-}
+_INTRINSICS = (Op.SQRT, Op.FLOOR, Op.COPYSIGN)
 
 
 @dataclass
@@ -31,17 +26,21 @@ class Calls:
     """The functions that a module calls."""
 
     sincos: bool = False
-    floor: bool = False
+    intrinsics: set[Op] = field(default_factory=lambda: {Op.SQRT})
     libm: set[str] = field(default_factory=set[str])
 
     def lines(self, lanes: VectorType) -> Iterator[str]:
         """Print their definitions and declarations."""
         if self.sincos:
             yield sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant)
-        for op, intrinsic in _INTRINSICS.items():
-            if op is Op.SQRT or self.floor:
-                yield f"declare {lanes.vector} @{intrinsic}.{lanes.suffix}({lanes.vector})"
+        for op in sorted(self.intrinsics):
+            parameters = ", ".join([lanes.vector] * ARGUMENTS[op])
+            yield f"declare {lanes.vector} @{_intrinsic(op, lanes)}({parameters})"
         yield from (f"declare {lanes.scalar} @{text}" for text in sorted(self.libm))
+
+
+def _intrinsic(op: Op, lanes: VectorType) -> str:
+    return f"llvm.{op.name.lower()}.{lanes.suffix}"
 
 
 class Arithmetic:
@@ -65,14 +64,13 @@ class Arithmetic:
         vector, name = self._lanes.vector, names[step]
         values = [names[arg] for arg in args]
         if op in _BINARY:
-            flags = _flags_of(self._program, op, args, self._lanes.scalar)
-            yield f"  {name} = {_BINARY[op]} {flags} {vector} {values[0]}, {values[1]}"
+            yield f"  {name} = {_BINARY[op]} {FLAGS} {vector} {values[0]}, {values[1]}"
         elif op is Op.NEG:
-            yield f"  {name} = fneg {FLAGS} {vector} {values[0]}"
+            yield f"  {name} = fneg {vector} {values[0]}"
         elif op in _INTRINSICS:
-            self._calls.floor |= op is Op.FLOOR
-            function = f"{_INTRINSICS[op]}.{self._lanes.suffix}"
-            yield f"  {name} = call {vector} @{function}({vector} {values[0]})"
+            self._calls.intrinsics.add(op)
+            arguments = ", ".join(f"{vector} {value}" for value in values)
+            yield f"  {name} = call {vector} @{_intrinsic(op, self._lanes)}({arguments})"
         elif op in (Op.SIN, Op.COS):
             yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
         elif op in _COMPARE:
@@ -104,7 +102,7 @@ class Arithmetic:
 
     def _library(self, op: Op, values: list[str], name: str) -> Iterator[str]:
         """Print a call of libm for each lane."""
-        function, count = _LIBM[op]
+        function, count = op.name.lower(), ARGUMENTS[op]
         scalar, vector, width = self._lanes.scalar, self._lanes.vector, self._lanes.width
         function += "" if scalar == "double" else "f"
         self._calls.libm.add(f"{function}({', '.join([scalar] * count)})")
@@ -123,35 +121,3 @@ class Arithmetic:
                 target = name if lane == width - 1 else self._new()
                 yield f"  {target} = insertelement {vector} {joined}, {scalar} {result}, i32 {lane}"
                 joined = target
-
-
-def _flags_of(program: Program, op: Op, args: Sequence[int], scalar: str) -> str:
-    """Return the flags of an operation.
-
-    With `reassoc` and `arcp`, LLVM folds the constants of c (d x) and c + (d + x), and multiplies
-    by 1/c for x / c. This must not happen if the folded constant overflows or underflows, since 0
-    times infinity is NaN. Quotients by a constant c remain after simplification (`rules`) only if
-    1/c overflows or underflows.
-    """
-    if op is Op.DIV:
-        return _WITHOUT_REASSOCIATION if program.steps[args[1]][0] is Op.CONST else FLAGS
-    constants = _constants(program, args)
-    if not constants:
-        return FLAGS
-    foldable = (Op.MUL,) if op is Op.MUL else (Op.ADD, Op.SUB)
-    inner = [
-        arg
-        for step in args
-        if program.steps[step][0] in foldable
-        for arg in program.steps[step][1:]
-    ]
-    for c in constants:
-        for d in _constants(program, inner):
-            folded = abs(c * d) if op is Op.MUL else abs(c) + abs(d)
-            if not 1.0 / _LARGEST[scalar] <= folded <= _LARGEST[scalar]:
-                return _WITHOUT_REASSOCIATION
-    return FLAGS
-
-
-def _constants(program: Program, steps: Sequence[int]) -> list[float]:
-    return [program.steps[step][1] for step in steps if program.steps[step][0] is Op.CONST]

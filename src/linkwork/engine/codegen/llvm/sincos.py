@@ -66,7 +66,9 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
         f"  %cos_minus = icmp ne {ints} %third_bit, {integer(0)}",
         f"  %sin_negated = fneg {vector} %sin_q",
         f"  %cos_negated = fneg {vector} %cos_q",
-        f"  %sin = select {bools} %sin_minus, {vector} %sin_negated, {vector} %sin_q",
+        f"  %sin_signed = select {bools} %sin_minus, {vector} %sin_negated, {vector} %sin_q",
+        f"  %is_zero = fcmp oeq {vector} %x, {constant(0.0)}",
+        f"  %sin = select {bools} %is_zero, {vector} %x, {vector} %sin_signed",  # sin(-0) is -0
         f"  %cos = select {bools} %cos_minus, {vector} %cos_negated, {vector} %cos_q",
         f"  %first = insertvalue {pair} undef, {vector} %sin, 0",
         f"  %both = insertvalue {pair} %first, {vector} %cos, 1",
