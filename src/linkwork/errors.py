@@ -153,10 +153,12 @@ class ShapeError(LinkworkError, ValueError):
 class ValueRangeError(LinkworkError, ValueError):
     """A value outside of its valid range, such as a quaternion that is far from unit norm.
 
-    If results of a batch overflow, `mask` marks the rows that do, in C order.
+    If results of a batch overflow, `mask` marks the rows that do, in C order, and `results` is what
+    the call would have returned.
     """
 
     mask: Any = None
+    results: Any = None
 
 
 if not TYPE_CHECKING:

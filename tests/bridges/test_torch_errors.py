@@ -107,3 +107,41 @@ def test_numpy_kernels_raise_with_a_hint_when_called_with_tensors():
     q = inputs_of("com")[0]
     message = message_of(lw.ArgumentError, robot().numpy.com, q)
     assert_facts(message, r"q: .*torch tensor.*q\.detach\(\)\.cpu\(\)\.numpy\(\).*linkwork\.torch")
+
+
+def test_training_that_diverges_ends_with_nan_as_in_pytorch():
+    """Results that overflow, and their gradients, are infinite or NaN; nothing is raised."""
+    kd = robot()
+    q, nu, tau = inputs_of("forward_dynamics", (4,))
+    scale = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+    losses = []
+    for _ in range(400):
+        loss = (kd.forward_dynamics(q, scale * nu, tau) ** 2).mean()
+        (gradient,) = torch.autograd.grad(loss, scale)
+        with torch.no_grad():
+            scale += 10.0 * gradient  # far too long a step
+        losses.append(float(loss.detach()))
+    assert np.isfinite(losses[0])
+    assert not np.isfinite(losses[-1])
+    assert not np.isfinite(float(scale.detach()))
+
+
+def test_rows_that_overflow_do_not_affect_others():
+    q, nu, tau = inputs_of("forward_dynamics", (4,))
+    expected = robot().forward_dynamics(q, nu, tau)
+    nu[2] = 1e200
+    actual = robot().forward_dynamics(q, nu, tau)
+    assert not actual[2].isfinite().all()
+    rows = [0, 1, 3]
+    torch.testing.assert_close(actual[rows], expected[rows])
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_quaternion_that_is_not_finite_gives_nan(value):
+    (q,) = inputs_of("mass_matrix", (3,))
+    q[1, 3] = value
+    M = robot().mass_matrix(q)
+    assert [bool(row.isfinite().all()) for row in M] == [True, False, True]
+    assert robot().mass_matrix(q[1]).isnan().any()
+    q[1, 3] = 1e200
+    assert "norm" in message_of(lw.ValueRangeError, robot().mass_matrix, q)

@@ -110,3 +110,13 @@ except linkwork.MissingPackageError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("linkwork.jax ")
     assert done.stdout.strip().endswith("pip install jax")
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_results_that_overflow_are_infinite_or_nan(kd, compiled):
+    q, nu, tau = kd.random(3, seed=0), jnp.ones((3, kd.nv)), jnp.zeros((3, kd.nv))
+    function = jax.jit(kd.forward_dynamics) if compiled else kd.forward_dynamics
+    expected = np.asarray(function(q, nu, tau))
+    actual = np.asarray(function(q, nu.at[1].set(1e200), tau))
+    assert not np.isfinite(actual[1]).all()
+    np.testing.assert_array_equal(actual[[0, 2]], expected[[0, 2]])

@@ -9,6 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
+from tests.support.kernels import floater
 
 import linkwork as lw
 
@@ -234,3 +235,35 @@ def test_derivatives_of_powers_with_respect_to_the_exponent():
     assert power(0.0, 0.0) == pytest.approx((0.0, 0.0))
     assert power(-2.0, 3.0)[0] == pytest.approx(12.0, rel=1e-14)
     assert np.isnan(power(-2.0, 3.0)[1])
+
+
+# Elements that must have norm 1.
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_an_infinite_quaternion_gives_nan_in_its_row_only(backend, value, monkeypatch):
+    monkeypatch.setenv("LINKWORK_BACKEND", backend)
+    kd = floater()
+    q = kd.random(20, seed=0)
+    expected = kd.mass_matrix(q)
+    q[7, 3] = value
+    actual = kd.mass_matrix(q)
+    assert np.isnan(actual[7]).any()
+    assert np.isnan(kd.mass_matrix(q[7])).any()
+    others = np.arange(20) != 7
+    np.testing.assert_allclose(actual[others], expected[others], rtol=1e-12, atol=1e-14)
+    q[7, 3] = 1e200  # finite, but no quaternion
+    with pytest.raises(lw.ValueRangeError, match="norm"):
+        kd.mass_matrix(q)
+
+
+def test_an_error_about_results_that_overflow_has_the_results():
+    kd = floater()
+    q, nu, tau = kd.random(3, seed=0), np.ones((3, kd.nv)), np.zeros((3, kd.nv))
+    expected = kd.forward_dynamics(q, nu, tau)
+    nu[1] = 1e200
+    with pytest.raises(lw.ValueRangeError) as caught:
+        kd.forward_dynamics(q, nu, tau)
+    np.testing.assert_array_equal(caught.value.mask, [False, True, False])
+    np.testing.assert_allclose(caught.value.results[[0, 2]], expected[[0, 2]], rtol=1e-9)

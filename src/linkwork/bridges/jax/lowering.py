@@ -29,7 +29,7 @@ from linkwork.engine.kernel.extension import Call
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Loop, LoopValue, Program, per_port
-from linkwork.errors import ArgumentError, warn_once
+from linkwork.errors import ArgumentError, ValueRangeError, warn_once
 from linkwork.version import __version__
 
 TARGET = "linkwork_call"
@@ -129,7 +129,12 @@ def _call_reshaped(call: Callable[..., Any], types: Sequence[Any], *values: Valu
 
 
 def _computed(kernel: Kernel, values: Sequence[Any]) -> list[Any]:
-    results = kernel(*map(np.asarray, values))
+    try:
+        results = kernel(*map(np.asarray, values))
+    except ValueRangeError as error:
+        results = error.results
+        if results is None:
+            raise  # an invalid input; results that overflow are infinite or NaN, as in JAX
     return list(results) if len(kernel.signature.outputs) > 1 else [results]
 
 

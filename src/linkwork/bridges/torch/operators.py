@@ -25,7 +25,7 @@ from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.program import Port
-from linkwork.errors import ArgumentError, ShapeError
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
 
 Tensors: TypeAlias = Sequence[Tensor]
 Run: TypeAlias = Callable[..., "tuple[Tensor, ...]"]
@@ -236,10 +236,15 @@ class KernelOperator(Operator):
         return self._on_arrays(arrays)
 
     def _on_arrays(self, arrays: Sequence[Any]) -> Tensor | tuple[Tensor, ...]:
-        if all(array.size <= SMALL_BATCH for array in arrays):
-            outputs: Any = self.kernel(*arrays)
-        else:
-            outputs = self.kernel(*arrays, threads=most_threads())
+        try:
+            if all(array.size <= SMALL_BATCH for array in arrays):
+                outputs: Any = self.kernel(*arrays)
+            else:
+                outputs = self.kernel(*arrays, threads=most_threads())
+        except ValueRangeError as error:
+            outputs = error.results
+            if outputs is None:
+                raise  # an invalid input; results that overflow are infinite or NaN, as in PyTorch
         if self._is_single:
             return torch.from_numpy(outputs)
         return tuple([torch.from_numpy(array) for array in outputs])

@@ -227,7 +227,11 @@ class Kernel(Differentiable, Call):
         )
         is_finite = self.run_rows(rows, flat, n, workers)
         if self.check_result and not is_finite:
-            self.check_result(self, rows, flat)
+            try:
+                self.check_result(self, rows, flat)
+            except ValueRangeError as error:
+                error.results = self._returned(outputs)
+                raise
         for target, array in zip(targets, outputs, strict=True):
             if target is not array:
                 target[...] = array

@@ -2,7 +2,7 @@
 
 Elements whose norm is 1 up to rounding are left unchanged. If their norm has drifted, as in
 integrators and estimators, they are normalized. If it is further from 1, they are rejected. The C
-extension does the same, with the limits defined here.
+extension does the same, with the limits defined here. If one is infinite, all become NaN.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def limits(dtype: Any) -> tuple[float, float]:
 
 
 def norms(rows: Array, span: Span) -> Array:
-    """Compute the norm of a span of each row; infinite on overflow."""
+    """Compute the norm of a span of each row; infinite on overflow, NaN if one is not finite."""
     return np.sqrt(_squares(rows, span))
 
 
@@ -39,7 +39,7 @@ def normalized(
         squares = _squares(results[index], span)
         norm = np.sqrt(squares)
         with np.errstate(invalid="ignore"):
-            drifted = np.abs(squares - 1.0) > noise
+            drifted = ~(np.abs(squares - 1.0) <= noise)  # also NaN
             if (np.abs(norm - 1.0) > tolerance).any():
                 return None
         if drifted.any():
@@ -53,4 +53,5 @@ def _squares(rows: Array, span: Span) -> Array:
     _, offset, count = span
     elements = rows[:, offset : offset + count].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are allowed
-        return (elements * elements).sum(axis=1)
+        squares = (elements * elements).sum(axis=1)
+    return np.where(np.isfinite(elements).all(axis=1), squares, np.nan)

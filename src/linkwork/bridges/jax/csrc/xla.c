@@ -168,6 +168,26 @@ static XlaError *python_error(const XlaFrame *frame)
     return error;
 }
 
+/* Clear an error about results that overflow, which are infinite or NaN in JAX; 0 for other errors. */
+static int clear_overflow(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *results = value ? PyObject_GetAttrString(value, "results") : NULL;
+    int is_overflow = results && results != Py_None;
+    Py_XDECREF(results);
+    PyErr_Clear();
+    if (!is_overflow) {
+        PyErr_Restore(type, value, traceback);
+        return 0;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return 1;
+}
+
 /* Call through Python, which compiles code if there is none, and raises errors. */
 static XlaError *call_python(Call *self, const XlaFrame *frame, const XlaRows *call_rows)
 {
@@ -184,6 +204,7 @@ static XlaError *call_python(Call *self, const XlaFrame *frame, const XlaRows *c
     if (outputs) {
         named = Py_BuildValue("{sO}", "out", self->n_out == 1 ? PyTuple_GET_ITEM(outputs, 0) : outputs);
         if (named) result = PyObject_Call((PyObject *)self, inputs, named);
+        if (named && !result && clear_overflow()) result = Py_NewRef(outputs);
     }
     if (!result) error = python_error(frame);
     for (int k = 0; result && k < self->n_out; k++) {

@@ -7,7 +7,10 @@
         SUM_OF_SQUARES(x)                                                                   \
         if (!(fabs(sum - 1.0) > self->noise)) continue;                                     \
         double norm = sqrt(sum);                                                            \
-        if (fabs(norm - 1.0) > self->tolerance) return 0;                                   \
+        if (fabs(norm - 1.0) > self->tolerance) {                                           \
+            if (is_finite(self, x, unit->count)) return 0;                                  \
+            norm = NAN;  /* an infinite element: all become NaN */                          \
+        }                                                                                   \
         for (npy_intp i = 0; writes && i < unit->count; i++) x[i] = (kind)(x[i] / norm);    \
     }                                                                                       \
     return 1;
@@ -25,7 +28,7 @@ int normalize(const Call *self, const UnitNorm *unit, void *data, npy_intp step,
     for (npy_intp row = 0; row < rows; row++, x += size, y += size) {                       \
         SUM_OF_SQUARES(x)                                                                   \
         if (!(fabs(sum - 1.0) > self->noise)) continue;                                     \
-        double norm = sqrt(sum);                                                            \
+        double norm = sum < INFINITY ? sqrt(sum) : NAN;                                     \
         for (npy_intp i = 0; i < unit->count; i++) y[i] = (kind)(y[i] / norm);              \
     }
 
