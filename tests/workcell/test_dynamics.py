@@ -201,3 +201,26 @@ def test_floating_robot_on_another_frame_falls_down_there(rng):
         for sign in (1, -1)
     ]
     assert_close(J[:3].T, (poses[0] - poses[1]) / (2 * h), 1e-6)
+
+
+def test_joints_outside_of_a_robot_that_depend_on_it_are_reported(rng):
+    """The dynamics of the robot locks them; a JointDevice moves them."""
+    cell = lw.WorkCell("coupled").with_robot("arm", lw.load("arm"), end="tool")
+    joints = cell.device("arm").joint_names
+    depends = lw.Mimic(joint=joints[0], multiplier=2.0)
+    lid = {"axis": (0, 1, 0), "depends": depends, "inertia": lw.solid_box(1.0, (0.1, 0.2, 0.3))}
+    cell = cell.with_joint("lid", "revolute", "arm.tool", lw.Pose((0.1, 0, 0)), **lid)
+    cell = cell.with_device(lw.JointDevice("whole", "arm.base", "arm.tool", joints))
+    with pytest.warns(lw.LinkworkWarning, match=r"'arm'.*lid.*JointDevice"):
+        cell.dynamics("arm")
+    dyn, state, nu = cell.dynamics("whole"), cell.state(), rng.normal(size=8)
+    h, whole = 1e-6, cell.device("whole")
+    ahead, behind = (whole.set_q(state, whole.get_q(state) + s * h * nu) for s in (1, -1))
+    energy = 0.0
+    for frame in cell.frames:
+        inertia, R = frame.inertia, cell.world_H_frame(frame.name, state)[:3, :3]
+        rate = cell.world_H_frame(frame.name, ahead) - cell.world_H_frame(frame.name, behind)
+        v, W = (rate @ np.append(inertia.com, 1.0))[:3] / (2 * h), rate[:3, :3] @ R.T / (2 * h)
+        w = R.T @ [W[2, 1], W[0, 2], W[1, 0]]
+        energy += 0.5 * (inertia.mass * v @ v + w @ inertia.matrix() @ w)
+    assert_close(dyn.kinetic_energy(state, nu), energy, 1e-6)

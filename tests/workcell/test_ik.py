@@ -274,5 +274,9 @@ def test_joints_that_depend_on_a_device_outside_of_its_robot(rng):
     solution = cell.ik(on_rack, {"arm.tool": target})
     assert not solution.converged
     assert solution.position_errors["arm.tool"] > 1e-3
-    with pytest.raises(lw.ArgumentError, match=rf"lid: .*'lid'.*{joint}"):
+    with pytest.raises(lw.ArgumentError, match=r"lid: .*'lid'.*'arm'.*JointDevice"):
         cell.ik(cell.state(), {"lid": target})
+    joints = cell.device("arm").joint_names
+    whole = cell.with_device(lw.JointDevice("whole", "arm.base", "arm.tool", joints))
+    target = target_of(whole, whole.state(), "whole", "lid", rng)
+    assert whole.ik(whole.state(), {"lid": target}, device="whole").converged

@@ -72,6 +72,17 @@ class DeviceModel:
                 frames.add(joint.second)
         return frames
 
+    def joints_outside(self, device: Device) -> list[str]:
+        """Joint frames that depend on joints of the device, but are not part of the model."""
+        cell, inside = device.cell, set(self.names.values())
+        dependent = [frame for frame in cell.frames if frame.motion and frame.motion.depends]
+        leaders = [cell.frames[leader_of(cell, frame)[0]].name for frame in dependent]
+        return [
+            frame.name
+            for frame, leader in zip(dependent, leaders, strict=True)
+            if leader in device.joint_names and frame.name not in inside
+        ]
+
     def check_attachments(self, cell: WorkCell, state: State) -> None:
         """Reject states in which a locked frame is attached to another parent."""
         for name, parent in self.attachments:

@@ -122,6 +122,7 @@ class _Solver:
         self.hold, self.options = _held(device, hold), options
         model = device_model(device)
         self.links = {frame: link for link, frame in model.names.items()}  # by frame of the cell
+        self.outside = model.joints_outside(device)
         self.locked = [self._columns(self.cell.frame_index(name)) for name in model.locked]
         self.loop_errors: dict[str, Array] = {}  # (rows,) of the last solution
 
@@ -210,11 +211,12 @@ class _Solver:
         for k in (layout.frame(frame), *carriers(layout, layout.frame(frame), parents)):
             if self.cell.frame_names[k] in self.links:
                 return self.cell.frame_names[k], path[::-1]
-            leader = self.cell.frame_names[leader_of(self.cell, self.cell.frames[k])[0]]
-            if leader in self.device.joint_names:
-                name = self.cell.frame_names[k]
-                message = f"joint {name!r} depends on {leader!r} of device {self.device.name!r}"
-                raise ArgumentError(f"{frame}: {message}, but is not part of its robot")
+            if self.cell.frame_names[k] in self.outside:
+                message = f"joint {self.cell.frame_names[k]!r} depends on a joint of device"
+                hint = "use an lw.JointDevice with its joints"
+                raise ArgumentError(
+                    f"{frame}: {message} {self.device.name!r}, but is not part of its robot; {hint}"
+                )
             path.append(k)
         raise AssertionError(frame)  # unreachable: the device moves it
 
