@@ -86,6 +86,11 @@ class Obstacles:
                 raise ArgumentError(f"obstacles: {text}, got {shown(geometry)}; {hint}")
         return cls(**rows)  # pyright: ignore[reportArgumentType]
 
+    def __repr__(self) -> str:
+        kinds = ((name, getattr(self, name).shape[:-1]) for name in WIDTHS)
+        counts = [f"{name} {shape}" for name, shape in kinds if shape[-1]]
+        return f"<Obstacles: {', '.join(counts) or 'none'}>"
+
     @property
     def n(self) -> int:
         """The number of obstacles: rows of `distances_to`, in the order of the fields."""

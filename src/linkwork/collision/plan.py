@@ -40,6 +40,12 @@ class Plan:
     def __bool__(self) -> bool:
         return self.path is not None
 
+    def __repr__(self) -> str:
+        if self.path is None:
+            return f"<Plan: no path, {self.reason}; {self.iterations} iterations>"
+        size = f"{len(self.path)} configurations, length {self.length:.3g}"
+        return f"<Plan: {size}; {self.iterations} iterations, {self.nodes} nodes>"
+
     @property
     def length(self) -> float:
         """The length of the path in the space of q; infinite if there is none."""

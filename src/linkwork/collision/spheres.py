@@ -67,6 +67,10 @@ class Spherization:
         """Number of spheres or capsules of the robot."""
         return sum(link.n_shapes for link in self.links)
 
+    def __repr__(self) -> str:
+        counts = f"{self.n_shapes} shapes on {len(self.links)} links"
+        return f"<Spherization of {self.model.name!r}: {counts}>"
+
     def __str__(self) -> str:
         rows = [
             (

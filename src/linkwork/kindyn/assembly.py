@@ -17,7 +17,7 @@ from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, as_array
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown, warn_once
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, listed, shown, warn_once
 from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.configurations import random_configurations
 from linkwork.kindyn.core import KinDynCore, joint_names
@@ -52,6 +52,12 @@ class AssemblyResult:
     converged: Array  # (...) whether all loops are closed
     errors: Array  # (..., m) error of each constraint equation
     failed: tuple[str, ...]  # names of the loops that are open in some row
+
+    def __repr__(self) -> str:
+        n, good = self.converged.size, int(np.count_nonzero(self.converged))
+        text = f"{good} of {n} converged" if n != 1 else f"converged={bool(good)}"
+        text += f", largest error {np.abs(self.errors).max(initial=0.0):.2g}"
+        return f"<AssemblyResult: {text}{f'; open: {listed(self.failed)}' if self.failed else ''}>"
 
 
 def assemble(

@@ -17,7 +17,7 @@ from linkwork.algorithms.constraints.wrenches import constraint_wrenches
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.traced import is_traced
-from linkwork.errors import MOST_LISTED, ArgumentError, ValueRangeError, name_not_found, shown
+from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
 from linkwork.kindyn.assembly import assemble, closed_sample
 from linkwork.kindyn.bounds import no_coordinate
 from linkwork.kindyn.checks import singular_joint
@@ -145,10 +145,6 @@ class ConstrainedKinDyn(KinDynCore):
         if self.independent and self.independent[-1] >= self.nv:
             text = f"independent: expected indices in nu, 0 to {self.nv - 1}"
             raise ArgumentError(f"{text}, got {shown(independent)}")
-
-    def __repr__(self) -> str:
-        text, n = super().__repr__(), len(self.actuated or ())
-        return text.replace(repr(self.actuated), f"<{n} joints>") if n > MOST_LISTED else text
 
     def _motors(self) -> tuple[str, ...] | None:
         """The actuated joints of the model; None if one of them closes a loop."""

@@ -6,6 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -40,10 +41,12 @@ from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 from linkwork.mechanics.skeleton import Skeleton, skeleton_of
 from linkwork.model.check import sign_of_fixed_base
 from linkwork.model.constraints import closing_joints, opened
+from linkwork.model.describe import tables
 from linkwork.model.layout import JointLimits, Layout
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose
+from linkwork.model.table import as_html
 from linkwork.model.tree import Tree, tree_from
 
 if TYPE_CHECKING:
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 """Acceleration of free fall in the world [m/s^2]."""
+LONGEST_OPTION = 100  # characters of an option in a repr
 
 _Name = TypeVar("_Name", bound=str)
 
@@ -182,12 +186,22 @@ class KinDynCore:
         return {**options, "parameters": self._descriptions}
 
     def __repr__(self) -> str:
-        options = {name: value for name, value in self.options.items() if value is not None}
-        if not self._descriptions:
-            del options["parameters"]
-        text = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        """The options without those at their defaults; long ones are shortened."""
+        arguments = signature(KinDynCore).parameters.items()
+        defaults = {name: argument.default for name, argument in arguments}
+        defaults["representation"] = "mixed"
+        text = ", ".join(
+            f"{name}={_option_text(value)}"
+            for name, value in self.options.items()
+            if value is not None and value != defaults.get(name)
+        )
         text = text.replace(repr(self.dtype), self.dtype.__name__)
         return f"{type(self).__name__}({self.model.name!r}, {text})"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the options, and tables of the robot."""
+        sizes = f"nq {self.layout.nq}, nv {self.layout.nv}"
+        return as_html(f"{self!r}: {sizes}", tables(self.model))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -521,6 +535,13 @@ def joint_names(names: Any, what: str, kind: str = "joints") -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ArgumentError(f"{what}: expected a list of names of {kind}, got {shown(names)}")
     return tuple(names)
+
+
+def _option_text(value: Any) -> str:
+    """An option in a repr; of a long list, its length."""
+    text = repr(value)
+    is_long = isinstance(value, tuple) and len(text) > LONGEST_OPTION
+    return f"<tuple of {len(value)}>" if is_long else text
 
 
 def _representation(name: Any) -> Representation:

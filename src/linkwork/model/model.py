@@ -77,6 +77,13 @@ class Model:
         counts = ", ".join(counted(size, noun) for noun, size in sizes.items())
         return f"<Model {self.name!r}: {counts}, {self.total_mass:.6g} kg>"
 
+    def _repr_html_(self) -> str:
+        """In a notebook: a summary, and tables of joints, links and frames."""
+        from linkwork.model.describe import summary, tables
+        from linkwork.model.table import as_html
+
+        return as_html(summary(self), tables(self))
+
     @cached_property
     def link_names(self) -> tuple[str, ...]:
         """Names of the links; their order is that of the indices."""

@@ -1,4 +1,4 @@
-"""Tables for people, as lines of text that fit the width there is.
+"""Tables for people, as lines of text that fit the width there is, and as HTML.
 
 No cell is ever cut. A table that is too wide comes in blocks of columns, each with the columns that
 name the row; a cell that is too wide even so goes over several lines.
@@ -6,8 +6,9 @@ name the row; a cell that is too wide even so goes over several lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import zip_longest
 from unicodedata import combining, east_asian_width
 
@@ -38,6 +39,21 @@ def as_text(table: Table, width: int | None = None) -> str:
     """
     blocks = ["\n".join(_lines(table, *block)) for block in _blocks(table, width)]
     return "\n".join([table.heading, "\n\n".join(blocks)])
+
+
+def as_html(heading: str, tables: Iterable[Table]) -> str:
+    """A heading, and tables without rows left out, each to be opened by a click."""
+    parts = [f"<b>{escape(heading)}</b>"]
+    for table in tables:
+        if table.rows:
+            rows = "".join(_html_row("td", row) for row in table.rows)
+            body = f"<table>{_html_row('th', table.columns)}{rows}</table>"
+            parts.append(f"<details><summary>{escape(table.heading)}</summary>{body}</details>")
+    return "\n".join(parts)
+
+
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def width_of(text: str) -> int:

@@ -25,6 +25,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ModelError, counted, name_not_found, shown
 from linkwork.model.parts import check_name
 from linkwork.model.pose import Pose
+from linkwork.model.table import Table, as_html
 from linkwork.workcell import attach, fk, paths
 from linkwork.workcell.check import cell_findings
 from linkwork.workcell.devices import DeviceSpec
@@ -95,6 +96,16 @@ class WorkCell(Editing):
             counted(len(several), noun) for several, noun in (*parts, (self.devices, "device"))
         ]
         return f"<WorkCell {self.name!r}: {', '.join(counts)}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: tables of frames and devices."""
+        devices = tuple((name, repr(self.device(name))) for name in self.device_names)
+        frames = tuple(
+            (f.name, f.parent or "", "joint" if f.motion else "movable" if f.movable else "")
+            for f in self.frames
+        )
+        tables = Table("devices", ("", ""), devices), Table("frames", ("", "parent", ""), frames)
+        return as_html(repr(self), tables)
 
     def __reduce__(self) -> tuple[object, ...]:  # without cached values
         return type(self), (self.name, self.frames, self.devices, self.excluded_pairs)
