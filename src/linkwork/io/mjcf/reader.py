@@ -55,12 +55,7 @@ def read_mjcf(
     check_files(source)
     mujoco = import_mujoco()
     with collected_warnings(mujoco) as messages:
-        mj = _compile(mujoco, source)
-        try:
-            need_utf8_names(mj)
-        except ModelError as error:
-            raise source_parse_error(source.name, str(error)) from None
-        references = _mesh_references(mujoco, source) if mj.nmesh else {}
+        mj, references = _compile(mujoco, source)
     warnings = [
         Finding("warning", "", text, SourceLocation(source.name, _line(text)))
         for text in dict.fromkeys(messages)
@@ -82,12 +77,20 @@ def read_mjcf(
     return Reading(model, (*warnings, *findings, *gravity_findings(mj)))
 
 
-def _compile(mujoco: Any, source: Source) -> MjModel:
-    """Compile a document; the paths of meshes are absolute if that of the document is."""
+def _compile(mujoco: Any, source: Source) -> tuple[MjModel, dict[str, Array]]:
+    """Compile a document, and read the reference poses of its meshes.
+
+    The paths of meshes are absolute if that of the document is.
+    """
     try:
         if source.path is not None:
-            return mujoco.MjModel.from_xml_path(str(source.path.absolute()))
-        return mujoco.MjModel.from_xml_string(source.text)
+            mj = mujoco.MjModel.from_xml_path(str(source.path.absolute()))
+        else:
+            mj = mujoco.MjModel.from_xml_string(source.text)
+        need_utf8_names(mj)
+        return mj, _mesh_references(mujoco, source) if mj.nmesh else {}
+    except ModelError as error:
+        raise source_parse_error(source.name, str(error)) from None
     except (
         *(ValueError, RuntimeError, MemoryError),  # RuntimeError: MuJoCo is out of memory
         *(mujoco.FatalError, mujoco.UnexpectedError),
