@@ -274,3 +274,18 @@ def test_constrained_robots(tmp_path):
         lw.export(stance, tmp_path / "zoo", pinnzoo=True)
     with pytest.raises(lw.NameNotFoundError, match="jacobain"):
         lw.export(stance, tmp_path / "wrong", ["jacobain"])
+
+
+def test_a_folder_that_cannot_be_written_is_reported_with_its_name(tmp_path):
+    file = tmp_path / "robot.txt"
+    file.write_text("text")
+    (tmp_path / "loop").symlink_to("loop")
+    kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
+    for folder in (file, file / "c", tmp_path / "loop", tmp_path / ("n" * 300), "a\0b"):
+        for pinnzoo in (False, True):
+            with pytest.raises(lw.WriteError, match="cannot write to"):
+                lw.export(kd, folder, check=False, pinnzoo=pinnzoo)
+    assert file.read_text() == "text"
+    for folder in (None, 5, b"folder"):
+        with pytest.raises(lw.ArgumentError, match="folder: expected a path"):
+            lw.export(kd, folder)

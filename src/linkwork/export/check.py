@@ -6,13 +6,15 @@ outputs. No compiled code is loaded into this process.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +24,7 @@ import numpy as np
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, LinkworkError, escaped
+from linkwork.errors import ArgumentError, LinkworkError, WriteError, escaped, shown
 from linkwork.export.code import checks_norms
 from linkwork.export.function import Function
 from linkwork.export.report import Report, Row
@@ -111,12 +113,16 @@ def write_checked(
 
     Raises:
         ArgumentError: without `force`, if there is such a file.
+        WriteError: the folder cannot be written, or is a file.
         LinkworkError: the C code does not compile, or differs from the kernels.
     """
     readme_name, readme_text = readme
-    sums = _sums_in(folder)
-    if not force:
-        _reject_edited_files(folder, [*files, readme_name], sums)
+    with _write_errors(folder):
+        sums = _sums_in(folder)
+        if not force:
+            _reject_edited_files(folder, [*files, readme_name], sums)
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it is a file; expected a folder")
     rows = tuple(one.row for one in build.functions)
     report = Report(folder, (*files, readme_name, _SUMS), rows, None)
     compiler = find_compiler() if check else None
@@ -131,8 +137,21 @@ def write_checked(
     files = {**files, readme_name: readme_text(report)}
     sums |= {name: sha256(text.encode("ascii")).hexdigest() for name, text in files.items()}
     listed = "".join(f"{digest}  {name}\n" for name, digest in sums.items())
-    _write_files(folder, {**files, _SUMS: listed})
+    with _write_errors(folder):
+        _write_files(folder, {**files, _SUMS: listed})
     return report
+
+
+@contextmanager
+def _write_errors(folder: Path) -> Generator[None, None, None]:
+    """Raise a `WriteError` for a folder that cannot be written."""
+    try:
+        yield
+    except LinkworkError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise WriteError(f"cannot write to {shown(str(folder))}: {reason}") from None
 
 
 def _sums_in(folder: Path) -> dict[str, str]:

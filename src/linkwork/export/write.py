@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -88,10 +89,13 @@ def export(
         ArgumentError: an argument is wrong, or, without `force`, a file in the folder was edited
             or was not written by an export.
         NameNotFoundError: there is no such quantity or frame.
+        WriteError: the folder cannot be written, or is a file.
         LinkworkError: the C code does not compile, or differs from the kernel.
     """
     if not isinstance(kd, (KinDyn, ConstrainedKinDyn)):
         raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")
+    if not isinstance(folder, (str, os.PathLike)):
+        raise ArgumentError(f"folder: expected a path, got {shown(folder)}")
     if pinnzoo or of_pinnzoo:
         if isinstance(kd, ConstrainedKinDyn):
             raise ArgumentError("pinnzoo: PinnZoo has no constraints; expected a KinDyn")
