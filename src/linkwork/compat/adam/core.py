@@ -29,15 +29,6 @@ def add_import_paths(module: str, *paths: str) -> None:
 add_import_paths(__name__, "constants", "spatial_math", "array_api_math", "rbd_algorithms")
 
 
-def __getattr__(name: str) -> Any:
-    if name == "RBDAlgorithms":  # of adam.core.rbd_algorithms; its module imports this one
-        from linkwork.compat.adam.numpy import RBDAlgorithms
-
-        return RBDAlgorithms
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
-
-
 class Representations(IntEnum):
     """Representations of the velocities of the base and of frames."""
 

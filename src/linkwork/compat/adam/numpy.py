@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.compat.adam import core
 from linkwork.compat.adam.core import (
     NAMES,
     NumpyLike,
@@ -567,3 +568,7 @@ class RBDAlgorithms:
         state = base_transform, joint_positions, base_velocity, joint_velocities
         kernel, wrenches = self.kindyn.aba_kernel(external_wrenches)
         return NumpyLike(kernel(*state, joint_torques, g, *wrenches))
+
+
+# Also a name of adam.core and adam.core.rbd_algorithms.
+core.__dict__["RBDAlgorithms"] = RBDAlgorithms

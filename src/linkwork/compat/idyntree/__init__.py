@@ -37,6 +37,8 @@ from linkwork.compat.idyntree.containers import LinkPositions as LinkPositions
 from linkwork.compat.idyntree.containers import LinkWrenches as LinkWrenches
 from linkwork.compat.idyntree.containers import StringVector as StringVector
 from linkwork.compat.idyntree.containers import cvar as cvar
+from linkwork.compat.idyntree.export import ModelExporter as ModelExporter
+from linkwork.compat.idyntree.export import ModelExporterOptions as ModelExporterOptions
 from linkwork.compat.idyntree.geometry import Axis as Axis
 from linkwork.compat.idyntree.geometry import ClassicalAcc as ClassicalAcc
 from linkwork.compat.idyntree.geometry import Direction as Direction
@@ -81,8 +83,6 @@ from linkwork.compat.idyntree.joints import SphericalJoint as SphericalJoint
 from linkwork.compat.idyntree.joints import URDFJointDynamics as URDFJointDynamics
 from linkwork.compat.idyntree.kindyn import KinDynComputations as KinDynComputations
 from linkwork.compat.idyntree.model import Model as Model
-from linkwork.compat.idyntree.model_io import ModelExporter as ModelExporter
-from linkwork.compat.idyntree.model_io import ModelExporterOptions as ModelExporterOptions
 from linkwork.compat.idyntree.model_io import ModelLoader as ModelLoader
 from linkwork.compat.idyntree.model_io import ModelParserOptions as ModelParserOptions
 from linkwork.compat.idyntree.model_io import createReducedModel as createReducedModel

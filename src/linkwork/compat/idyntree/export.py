@@ -8,13 +8,27 @@ Precision   the number of significant digits; 0 for all
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.errors import Finding, ValueRangeError, listed, model_error, shown, warn_of
+import linkwork.compat.idyntree.model as view
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.containers import StringVector
+from linkwork.compat.idyntree.statuses import status
+from linkwork.engine.runtime.atomic_files import write_file
+from linkwork.errors import (
+    ArgumentError,
+    Finding,
+    LinkworkError,
+    ValueRangeError,
+    listed,
+    model_error,
+    shown,
+    warn_of,
+)
 from linkwork.io.urdf.writer import expressible, extension_findings, robot_element
 from linkwork.io.xml.write import document_text
 from linkwork.model.model import Model
@@ -26,12 +40,78 @@ from linkwork.model.tree import walk
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-    from linkwork.compat.idyntree import model as view
-    from linkwork.compat.idyntree.model_io import ModelExporterOptions
 
 ON_AXIS = 1e-9  # [m] distance below which a point counts as being on an axis
 REVOLUTE = {"revolute", "revolute_cos_sin"}
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+@dataclass
+class ModelExporterOptions:
+    """Options for writing a robot."""
+
+    baseLink: str = ""  # the root of the file; by default the default base
+    robotExportedName: str = "iDynTreeURDFModelExportModelName"
+    # Whether the first additional frame of the base becomes the root of the file.
+    exportFirstBaseLinkAdditionalFrameAsFakeURDFBase: bool = True
+    xmlBlobs: Sequence[str] = field(default_factory=StringVector)  # added at the end of the file
+    exportSphericalJointsAsThreeRevoluteJoints: bool = True
+    sphericalJointFakeLinkPrefix: str = "spherical_fake_"
+    sphericalJointRevoluteJointPrefix: str = "spherical_rev_"
+    numericalPrecision: int = 0  # number of significant digits; 0 for all
+
+
+class ModelExporter(Partial):
+    """Writes a robot as URDF.
+
+    URDF requires the frame of a link to be on the axis of its joint. The frames of other links are
+    moved there, with a warning, where iDynTree fails.
+    """
+
+    def __init__(self) -> None:
+        self._model: view.Model | None = None
+        self._options = ModelExporterOptions()
+
+    def init(self, model: view.Model, options: ModelExporterOptions | None = None) -> bool:
+        """Set a robot, and optionally options."""
+        if not isinstance(model, view.Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        self._model = model.copy()
+        if options is not None:
+            self.setExportingOptions(options)
+        return True
+
+    def exportingOptions(self) -> ModelExporterOptions:
+        """The options."""
+        return replace(self._options)
+
+    def setExportingOptions(self, options: ModelExporterOptions) -> None:
+        """Set the options."""
+        if not isinstance(options, ModelExporterOptions):
+            raise ArgumentError(f"options: expected ModelExporterOptions, got {shown(options)}")
+        self._options = replace(options)
+
+    def isValid(self) -> bool:
+        """Whether there is a robot."""
+        return self._model is not None and self._model.isValid()
+
+    def exportModelToString(self, filetype: str = "urdf") -> str:
+        """Return the robot as a URDF string, which iDynTree's Python bindings cannot do.
+
+        Raises:
+            ModelError: URDF cannot express the robot.
+        """
+        if filetype not in ("", "urdf"):
+            raise ValueRangeError(f"filetype: expected 'urdf', got {shown(filetype)}")
+        if self._model is None:
+            raise LinkworkError("no robot yet; call init first")
+        return exported_urdf(self._model, self._options)
+
+    @status(False)
+    def exportModelToFile(self, filename: str, filetype: str = "urdf") -> bool:
+        """Write the robot to a file; False if that is not possible."""
+        write_file(filename, self.exportModelToString(filetype))
+        return True
 
 
 def exported_urdf(model: view.Model, options: ModelExporterOptions) -> str:

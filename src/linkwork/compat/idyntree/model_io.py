@@ -1,22 +1,19 @@
-"""Loading robots in the order of iDynTree, and writing them as URDF, with iDynTree's names."""
+"""Loading robots in the order of iDynTree, with iDynTree's names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
 from linkwork.compat.idyntree.absent import Partial
-from linkwork.compat.idyntree.containers import StringVector
 from linkwork.compat.idyntree.conversion import as_in_idyntree, reduced_model, with_sensor_frames
-from linkwork.compat.idyntree.export import exported_urdf
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.statuses import status
-from linkwork.engine.runtime.atomic_files import write_file
-from linkwork.errors import ArgumentError, LinkworkError, ValueRangeError, shown
+from linkwork.errors import ArgumentError, shown
 from linkwork.io.load import load
 
 Positions = Mapping[str, ArrayLike]
@@ -179,71 +176,3 @@ def _positions_and_packages(
         message = f"removedJointPositions: expected positions by name, got {shown(positions)}"
         raise ArgumentError(message)
     return positions, packages
-
-
-@dataclass
-class ModelExporterOptions:
-    """Options for writing a robot."""
-
-    baseLink: str = ""  # the root of the file; by default the default base
-    robotExportedName: str = "iDynTreeURDFModelExportModelName"
-    # Whether the first additional frame of the base becomes the root of the file.
-    exportFirstBaseLinkAdditionalFrameAsFakeURDFBase: bool = True
-    xmlBlobs: Sequence[str] = field(default_factory=StringVector)  # added at the end of the file
-    exportSphericalJointsAsThreeRevoluteJoints: bool = True
-    sphericalJointFakeLinkPrefix: str = "spherical_fake_"
-    sphericalJointRevoluteJointPrefix: str = "spherical_rev_"
-    numericalPrecision: int = 0  # number of significant digits; 0 for all
-
-
-class ModelExporter(Partial):
-    """Writes a robot as URDF.
-
-    URDF requires the frame of a link to be on the axis of its joint. The frames of other links are
-    moved there, with a warning, where iDynTree fails.
-    """
-
-    def __init__(self) -> None:
-        self._model: Model | None = None
-        self._options = ModelExporterOptions()
-
-    def init(self, model: Model, options: ModelExporterOptions | None = None) -> bool:
-        """Set a robot, and optionally options."""
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        self._model = model.copy()
-        if options is not None:
-            self.setExportingOptions(options)
-        return True
-
-    def exportingOptions(self) -> ModelExporterOptions:
-        """The options."""
-        return replace(self._options)
-
-    def setExportingOptions(self, options: ModelExporterOptions) -> None:
-        """Set the options."""
-        if not isinstance(options, ModelExporterOptions):
-            raise ArgumentError(f"options: expected ModelExporterOptions, got {shown(options)}")
-        self._options = replace(options)
-
-    def isValid(self) -> bool:
-        """Whether there is a robot."""
-        return self._model is not None and self._model.isValid()
-
-    def exportModelToString(self, filetype: str = "urdf") -> str:
-        """Return the robot as a URDF string, which iDynTree's Python bindings cannot do.
-
-        Raises:
-            ModelError: URDF cannot express the robot.
-        """
-        if filetype not in ("", "urdf"):
-            raise ValueRangeError(f"filetype: expected 'urdf', got {shown(filetype)}")
-        if self._model is None:
-            raise LinkworkError("no robot yet; call init first")
-        return exported_urdf(self._model, self._options)
-
-    @status(False)
-    def exportModelToFile(self, filename: str, filetype: str = "urdf") -> bool:
-        """Write the robot to a file; False if that is not possible."""
-        write_file(filename, self.exportModelToString(filetype))
-        return True
