@@ -407,3 +407,28 @@ def test_moments_of_inertia_without_a_mass_are_kept():
         model = lw.load(HEAD + text)
 
     assert model.link("a").inertia.tensor == (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("arc", ["references", "payload", "inherits", "specializes"])
+def test_exponential_growth_is_rejected_before_the_stage_is_composed(arc):
+    """A few lines can describe millions of prims."""
+    prims = [
+        xform(f"n{k}", "".join(f'def "k{i}" ({arc} = </n{k + 1}>) {{}}\n' for i in range(10)))
+        for k in range(6)
+    ]
+    text = HEAD + body("robot") + "".join(prims) + xform("n6")
+
+    with pytest.raises(lw.ParseError, match="200000 prims"):
+        lw.load(text)
+
+
+@pytest.mark.parametrize("name", ["robot.usda", "part.usda"])
+def test_text_that_is_not_utf8_is_an_error_of_the_file(name, tmp_path):
+    reference = 'def Xform "b" (references = @./part.usda@</a>) {\n}\n'
+    (tmp_path / "robot.usda").write_text(HEAD + body("a") + reference)
+    (tmp_path / "part.usda").write_text(HEAD + body("a"))
+    file = tmp_path / name
+    file.write_bytes(file.read_bytes().replace(b"Xform", b"X\xffform", 1))
+
+    with pytest.raises(lw.ParseError, match="UTF-8"):
+        lw.load(tmp_path / "robot.usda")

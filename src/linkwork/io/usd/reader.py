@@ -104,7 +104,13 @@ def read_usd(
         MissingPackageError: usd-core is not installed.
     """
     del mimic, repair
-    file = open_stage(source, package_dirs, meters)
+    try:
+        return _read(open_stage(source, package_dirs, meters), source, articulation)
+    except UnicodeDecodeError:  # also of the messages of USD, which quote the file
+        raise source_parse_error(source.name, "the file is not valid UTF-8", 0) from None
+
+
+def _read(file: UsdFile, source: Source, articulation: str | None) -> Reading:
     model = None
     try:
         model = None if file.report.n_errors else _read_model(file, source, articulation)

@@ -41,6 +41,7 @@ MODULES = ("Ar", "Gf", "Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade", 
 # The axes of a world with y up in a world with z up.
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 MAX_LAYERS = 10_000
+MAX_PRIMS = 200_000  # of the composed stage; references can make it grow exponentially
 # Meters and kilograms per unit, and their inverses, are at most this: third powers are finite.
 LARGEST_UNIT = 1e30
 _LINE = re.compile(r":(\d+):\d+: ")
@@ -151,6 +152,8 @@ def open_stage(source: Source, package_dirs: Folders = (), meters: float | None 
     try:
         layer = _root_layer(pxr, source)
         layers = _check_layers(pxr, layer, allowed, report)
+        if not report.n_errors and _PrimCount(pxr).is_too_large(layer):
+            report.error(None, f"references and inherits create more than {MAX_PRIMS} prims")
         stage = None if report.n_errors else pxr.Usd.Stage.Open(layer)
         del layers  # they stay open until the stage uses them
     except pxr.Tf.ErrorException as error:
@@ -230,6 +233,64 @@ def _check_layers(pxr: Any, root: Any, allowed: AllowedFolders, report: UsdRepor
                 opened = pxr.Sdf.Layer.FindOrOpen(identifier)
                 layers += [opened] if opened else []
     return layers
+
+
+class _PrimCount:
+    """An upper bound of the number of prims of a stage, before it is composed."""
+
+    def __init__(self, pxr: Any) -> None:
+        self._pxr = pxr
+        self._sizes: dict[tuple[str, str], int] = {}  # by layer and path
+
+    def is_too_large(self, root: Any) -> bool:
+        """Whether a stage may have more prims than allowed, or is nested too deeply."""
+        try:
+            return self._size(root, self._pxr.Sdf.Path.absoluteRootPath) > MAX_PRIMS
+        except RecursionError:
+            return True
+
+    def _size(self, layer: Any, path: Any) -> int:
+        """The number of prims at a path of a layer and its sublayers, with all that it refers to.
+
+        Where a path exists only in the composed stage, those of the prim around it.
+        """
+        key = (str(layer.identifier), str(path))
+        if key not in self._sizes:
+            self._sizes[key] = 0  # USD stops at a cycle
+            spec = layer.GetPrimAtPath(path)
+            while not spec and not path.IsAbsoluteRootPath():
+                path = path.GetParentPath()
+                spec = layer.GetPrimAtPath(path)
+            inside = [self._opened(layer, file) for file in layer.subLayerPaths]
+            total = sum(self._size(one, path) for one in inside if one)
+            self._sizes[key] = total + self._size_of_spec(layer, spec)
+        return self._sizes[key]
+
+    def _size_of_spec(self, layer: Any, spec: Any) -> int:
+        children = spec.nameChildren
+        total = 1 + sum(self._size(layer, child.path) for child in children)
+        if spec.path.IsAbsoluteRootPath():
+            return total
+        for arc in (*_items(spec.referenceList), *_items(spec.payloadList)):
+            target = self._opened(layer, arc.assetPath) if arc.assetPath else layer
+            if target:
+                default = self._pxr.Sdf.Path.absoluteRootPath
+                total += self._size(target, arc.primPath or default)
+        for path in (*_items(spec.inheritPathList), *_items(spec.specializesList)):
+            total += self._size(layer, path)
+        for variants in spec.variantSets:
+            total += sum(self._size_of_spec(layer, one.primSpec) for one in variants.variantList)
+        return total
+
+    def _opened(self, layer: Any, asset: str) -> Any:
+        """A layer that `_check_layers` has opened; None if it does not exist."""
+        Sdf = self._pxr.Sdf
+        return Sdf.Layer.Find(Sdf.ComputeAssetPathRelativeToLayer(layer, asset))
+
+
+def _items(edits: Any) -> list[Any]:
+    """The items that a list of edits may add."""
+    return [*edits.explicitItems, *edits.prependedItems, *edits.appendedItems, *edits.addedItems]
 
 
 def usd_reason(error: Exception) -> str:
