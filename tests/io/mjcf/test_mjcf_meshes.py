@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from pathlib import Path
 
@@ -64,11 +65,14 @@ def assert_same_points(result: np.ndarray, expected: np.ndarray) -> None:
 @pytest.mark.parametrize("scale", [(1, 1, 1), (2, 2, 2), (1, -1, 1), (0.5, 1, 2)])
 def test_reference_poses_move_the_points_of_a_mesh_as_in_mujoco(tetrahedron, scale, inertia):
     rng = np.random.default_rng([*map(int, np.abs(scale)), len(inertia)])
-    path = tetrahedron.with_name("r.xml")
     is_uniform = len(set(np.abs(scale))) == 1 and min(scale) > 0
     quaternions = [rng.normal(size=4)] if is_uniform else []
     quaternions += [(1, 0, 0, 0), (1, 1, 0, 0), (1, 1, 1, 1), (0, 0, -2, 0)]
-    for refquat in quaternions:
+    for index, refquat in enumerate(quaternions):
+        folder = tetrahedron.parent / str(index)  # MuJoCo 3 caches meshes without their refpos
+        folder.mkdir()
+        shutil.copy(tetrahedron, folder)
+        path = folder / "r.xml"
         reference = f'refpos="{numbers(rng.normal(size=3))}" refquat="{numbers(refquat)}"'
         if scale == (1, -1, 1) and inertia == "exact":
             inertia = "convex"  # MuJoCo rejects a mirrored mesh
