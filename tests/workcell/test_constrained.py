@@ -419,3 +419,19 @@ def test_bad_arguments(cell, state, dyn, motion):
         cart.constrained(devices=["cart"])
     with pytest.raises(lw.ArgumentError, match="devices"):
         cart.constrained()
+
+
+def test_joints_that_depend_on_joints_outside_of_the_robot_move_with_their_leader():
+    """An attachable joint is locked, with a warning; one that depends on it follows the arm."""
+    cell = lw.WorkCell("coupled").with_robot("arm", lw.load("arm"), end="tool")
+    leader = cell.device("arm").joint_names[0]
+    mass = {"inertia": lw.solid_box(1.0, (0.1, 0.2, 0.3)), "axis": (0, 1, 0)}
+    half = lw.Mimic(joint=leader, multiplier=0.5)
+    cell = cell.with_joint("dial", "revolute", "arm.tool", depends=half, attachable=True)
+    chained = lw.Mimic(joint="dial", multiplier=4.0)
+    cell = cell.with_joint("lid", "revolute", "arm.tool", depends=chained, **mass)
+    direct = cell.with_changed("lid", depends=lw.Mimic(joint=leader, multiplier=2.0))
+    with pytest.warns(lw.LinkworkWarning, match=r"'coupled'.*dial"):
+        dynamics = [one.constrained(devices=["arm"]) for one in (cell, direct)]
+    masses = [one.mass_matrix(one.cell.state()) for one in dynamics]
+    assert_close(masses[0], masses[1], 1e-12)

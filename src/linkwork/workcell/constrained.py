@@ -100,6 +100,7 @@ class ConstrainedCellDynamics:
         # without the option those of the models; then movable frames are not among them
         self.actuated = self._default.actuated if driven is None else driven
         self._systems.default.loaded.warn_of_missing_inertia(f"workcell {cell.name!r}")
+        self._systems.default.loaded.warn_of_joints_outside(f"workcell {cell.name!r}", self.device)
         self.stabilization, self.gravity = self._default.stabilization, self._default.gravity
         self.joint_dynamics = self._default.joint_dynamics
 

@@ -194,7 +194,7 @@ def frames_model(device: Device, state: State, ends: Sequence[str]) -> DeviceMod
             links += [Link(name=name) for name in _free_names(frame.name)[:3]]
             joints[frame.name] = _free_joints(frame.name, parent)
         else:
-            joints[frame.name] = [_joint(frame, parent, sources.get(frame.name))]
+            joints[frame.name] = [_joint(cell, frame, parent, sources.get(frame.name))]
     order = [*device.joint_names, *(name for name in joints if name not in driven)]
     loops = [_loops(device, robot) for robot in robots if driven.intersection(robot.joints)]
     closing = [joint for of_robot, _ in loops for joint in of_robot]
@@ -305,10 +305,11 @@ def _free_joints(frame: str, parent: str) -> list[Joint]:
     return [*joints, ball]
 
 
-def _joint(frame: CellFrame, parent: str, source: Joint | None) -> Joint:
+def _joint(cell: WorkCell, frame: CellFrame, parent: str, source: Joint | None) -> Joint:
     """The joint of a frame that is fixed, or moved by the device.
 
     Args:
+        cell: the workcell.
         frame: the frame.
         parent: its parent.
         source: the joint of the robot model, which has armature, damping and friction.
@@ -326,7 +327,8 @@ def _joint(frame: CellFrame, parent: str, source: Joint | None) -> Joint:
     before, after = frame.parent_H_frame, motion.joint_H_frame
     if motion.backwards:
         before, after = inverted(after), inverted(before)
-    depends = motion.depends
+    leader, factor, offset = leader_of(cell, frame)
+    mimic = Mimic(joint=cell.frame_names[leader], multiplier=factor, offset=offset)
     joint = Joint(
         name=frame.name,
         kind=motion.kind,
@@ -337,8 +339,7 @@ def _joint(frame: CellFrame, parent: str, source: Joint | None) -> Joint:
         first_H_joint=before,
         joint_H_second=after,
         limits=motion.limits,
-        mimic=depends
-        and Mimic(joint=depends.joint, multiplier=depends.multiplier, offset=depends.offset),
+        mimic=motion.depends and mimic,
     )
     if source is None:
         return joint

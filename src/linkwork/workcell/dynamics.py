@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, listed, warn
+from linkwork.errors import ArgumentError
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import STANDARD_GRAVITY, gravity_vector
 from linkwork.parameters import Gravity
@@ -76,13 +76,7 @@ class CellDynamics:
         self.kd = self._loaded.kd
         self._has_loops = bool(self.kd.closing_joints or self.kd.model.constraints)
         self._loaded.warn_of_missing_inertia(f"device {device!r}")
-        outside = self._robot.joints_outside(self.device)
-        if outside:
-            message = f"device {device!r}: these joints depend on its joints, but are not part of"
-            hint = (
-                "an lw.JointDevice with its joints, and a base that carries all of them, has them"
-            )
-            warn(f"{message} its robot, so they are locked: {listed(outside)}; {hint}")
+        self._loaded.warn_of_joints_outside(f"device {device!r}", self.device)
         self._last: tuple[State, tuple[KinDyn, Array, Array]] | None = None
         layout = cell.layout
         spans = [layout.span(layout.frame(name)) for name in self.device.joint_names]

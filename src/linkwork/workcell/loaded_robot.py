@@ -21,6 +21,7 @@ from linkwork.workcell.loads import Loads, Payloads, Robot
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
+    from linkwork.workcell.device import Device
     from linkwork.workcell.state import State
 
 
@@ -100,6 +101,16 @@ class LoadedRobot(Generic[Robot]):
             message += f" and entries of the mass matrix are zero: {frames};"
             message += " set cell.with_changed(frame, inertia=...), or load a .dwc.xml file"
             warn(message)
+
+    def warn_of_joints_outside(self, owner: str, device: Device) -> None:
+        """Warn about joints that depend on those of a device without being part of the model."""
+        outside = self.robot.joints_outside(device)
+        if outside:
+            message = f"{owner}: these joints depend on its joints, but are not part of its robot,"
+            hint = (
+                "an lw.JointDevice moves joints that its base carries and that are not attachable"
+            )
+            warn(f"{message} so they are locked: {listed(outside)}; {hint}")
 
     def _bodies_of(self, carriers: Iterable[str]) -> dict[int, str]:
         """By body: the link of its payload."""
