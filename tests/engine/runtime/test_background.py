@@ -784,3 +784,25 @@ def test_a_job_that_fails_or_is_dropped_does_not_let_a_call_wait(monkeypatch):
         assert all(jobs.submit(job).wait(60) for job in (lambda: 1 / 0, lambda: None))
     jobs.close()
     assert jobs.submit(lambda: None, is_urgent=True).is_set()
+
+
+@needs_signals
+def test_a_compiler_process_that_was_stopped_neither_blocks_calls_nor_outlives_this_one():
+    out = output_of(
+        BUSY
+        + """
+import signal
+from linkwork.engine.kernel import kernel as kernel_module
+pid = worker_pid()
+os.kill(pid, signal.SIGSTOP)
+kernel_module.SHORT, kernel_module.PATIENCE = 0.0, 1.0
+other = lw.KinDyn(lw.robots.load("arm"), floating=False)
+q = other.random(1000, seed=0)
+assert other.mass_matrix(q).shape == (1000, other.nv, other.nv)
+assert other.function("mass_matrix").status == "quick"
+other.warmup("mass_matrix")
+assert other.function("mass_matrix").status == "fast"
+print(pid)
+"""
+    )
+    assert not is_running(int(out))

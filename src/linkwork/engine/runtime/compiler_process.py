@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import struct
 import sys
 import threading
@@ -134,6 +135,9 @@ class CompilerProcess:
 
         with contextlib.suppress(OSError):
             self._socket.shutdown(SHUT_RDWR)
+        if self.pid is not None:  # if it was stopped, it would not notice the end
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, signal.SIGCONT)
         self.disown()
 
     def disown(self) -> None:
