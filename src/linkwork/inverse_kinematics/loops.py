@@ -22,12 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.constraints.equations import row_scales
-from linkwork.algorithms.constraints.pseudo_inverse import (
-    MU_OF_STEP,
-    WEIGHTS_OF_STEP,
-    PseudoInverse,
-)
+from linkwork.algorithms.constraints.pseudo_inverse import STEP, PseudoInverse
+from linkwork.algorithms.constraints.sizes import row_sizes
 from linkwork.algorithms.constraints.sparse import dense, gram, transposed_product
 from linkwork.algorithms.dynamics.factor import sparse_dot
 from linkwork.engine.kernel.compile import compile_function
@@ -168,7 +164,7 @@ class _Tangent:
             {k: x for k, x in enumerate(row) if not is_zero(x)} for row in C
         ]
         G = gram(self._rows, self._rows)
-        self._inverse = PseudoInverse(G, row_scales(skeleton, G), mu=MU_OF_STEP)
+        self._inverse = PseudoInverse(G, row_sizes(skeleton, self._rows), STEP)
 
     def closing(self, c: Any) -> Any:
         """(nv,) -C^+ c: the least step that closes the loops, to first order."""
@@ -180,7 +176,7 @@ class _Tangent:
         return row - self._times_pseudo_inverse([sparse_dot(c, entries) for c in self._rows])
 
     def _times_pseudo_inverse(self, r: list[Any]) -> Any:
-        y = self._inverse.solve(r, WEIGHTS_OF_STEP)
+        y = self._inverse.solve(r)
         return np.stack(dense(transposed_product(self._rows, y), self._nv))
 
 

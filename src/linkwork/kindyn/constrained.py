@@ -15,7 +15,7 @@ from linkwork.algorithms.centroidal.momentum import kinetic_energy
 from linkwork.algorithms.constraints import derivatives, dynamics, kinematics
 from linkwork.algorithms.constraints.wrenches import constraint_wrenches
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
 from linkwork.kindyn.assembly import assemble, closed_sample
@@ -124,10 +124,8 @@ class ConstrainedKinDyn(KinDynCore):
     ) -> None:
         super().__init__(model, base, **options)
         self.__dict__["contacts"] = contacts_of(contacts)
-        if actuated is not None:  # each once
-            actuated = tuple(dict.fromkeys(joint_names(actuated, "actuated")))
-        self.__dict__["actuated"] = actuated
-        self.__dict__["stabilization"] = _gains(stabilization)
+        self.__dict__["actuated"] = actuated_joints(actuated)
+        self.__dict__["stabilization"] = gains_of(stabilization)
         self.__dict__["independent"] = None if independent is None else _indices(independent)
         if actuated is None:
             self.__dict__["actuated"] = self._motors()
@@ -378,9 +376,14 @@ class ConstrainedKinDyn(KinDynCore):
             q, nu: state before the impact.
             restitution: (...) fraction of the constraint velocity J nu that is reversed, 0 to 1.
             parameters, out, threads: as in all functions.
+
+        Raises:
+            ValueRangeError: restitution is not between 0 and 1.
         """
         options = options_of_call(parameters=parameters, out=out, threads=threads)
-        return self._compiled("impact")(q, nu, self._number(restitution), **options)
+        return self._compiled("impact")(
+            q, nu, self._number(checked_restitution(restitution)), **options
+        )
 
     @quantity(
         derivatives.impact_derivatives,
@@ -404,7 +407,9 @@ class ConstrainedKinDyn(KinDynCore):
         For redundant constraints, those of the impulses are as in `forward_dynamics_derivatives`.
         """
         options = options_of_call(parameters=parameters, out=out, threads=threads)
-        return self._compiled("impact_derivatives")(q, nu, self._number(restitution), **options)
+        return self._compiled("impact_derivatives")(
+            q, nu, self._number(checked_restitution(restitution)), **options
+        )
 
     @quantity(dynamics.project_velocity, shape=("nv",), prefix=CONSTRAINED, per_pair=60)
     def project_velocity(
@@ -670,6 +675,23 @@ def independent_coordinates(J: Array, preferred: Sequence[int] = ()) -> tuple[in
     return tuple(k for k in range(J.shape[1]) if k not in dependent)
 
 
+def checked_restitution(restitution: ArrayLike) -> ArrayLike:
+    """Reject a coefficient of restitution that is not between 0 and 1; return it as it is."""
+    if is_traced(restitution):
+        return restitution
+    numbers = as_array(restitution, "restitution")
+    outside = ~((numbers >= 0.0) & (numbers <= 1.0))  # also NaN
+    if outside.any():
+        text = "expected fractions of the velocity that are reversed, from 0 to 1"
+        raise ValueRangeError(f"restitution: {text}, got {shown(numbers[outside].flat[0])}")
+    return restitution
+
+
+def actuated_joints(actuated: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The option `actuated` as a tuple, with each name once."""
+    return None if actuated is None else tuple(dict.fromkeys(joint_names(actuated, "actuated")))
+
+
 def _indices(independent: Any) -> tuple[int, ...]:
     """Indices in nu, each once, in order."""
     values: list[Any] = list(independent) if isinstance(independent, Iterable) else [None]
@@ -679,7 +701,8 @@ def _indices(independent: Any) -> tuple[int, ...]:
     return tuple(sorted(set(indices)))
 
 
-def _gains(stabilization: Any) -> tuple[float, float]:
+def gains_of(stabilization: Any) -> tuple[float, float]:
+    """The gains of the error and of its rate, from the option `stabilization`."""
     try:
         numbers = np.asarray(stabilization, dtype=float)
     except (TypeError, ValueError):

@@ -20,6 +20,7 @@ from linkwork.spatial.blocks import IDENTITY as AXES
 
 ContactKind: TypeAlias = Literal["pose", "point", "rolling"]
 CONTACT_KINDS: tuple[ContactKind, ...] = get_args(ContactKind)
+CENTERED = 1e-6  # distance of a frame from the center of a ball, relative to its radius
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 
@@ -38,7 +39,8 @@ class Contact:
         target: the pose that `frame` keeps in the reference, as `Pose` or (4, 4) matrix; the error
             of the constraint is measured from it. If not given, the frame keeps the pose that it
             has, and there is no error.
-        radius: of the ball that rolls [m]; that of the link's collision shape if not given.
+        radius: of the ball that rolls [m], whose center is the origin of the frame; that of the
+            sphere that is the link's collision shape if not given.
     """
 
     frame: str
@@ -126,13 +128,33 @@ def _given_radius(frame: str, kind: ContactKind, radius: Any) -> float:
 
 
 def _radius(model: Model, frame: str) -> float:
-    """The radius of the only sphere or cylinder of a link's collision shapes."""
-    shapes = [shape.geometry for shape in model.link(model.frame(frame).link).collisions]
-    round_shapes = [shape for shape in shapes if isinstance(shape, (Sphere, Cylinder))]
-    if len(round_shapes) != 1:
-        text = f"contact of {frame!r}: its link has {len(round_shapes)} spheres and cylinders"
-        raise ArgumentError(f"{text}; give lw.Contact(..., radius=...)")
-    return round_shapes[0].radius
+    """The radius of the ball that is the only collision shape of a link.
+
+    Raises:
+        ArgumentError: the link has no such shape, or the center of the ball is not the frame.
+    """
+    place = model.frame(frame)
+    shapes = model.link(place.link).collisions
+    balls = [
+        (shape.geometry.radius, shape.link_H_shape.xyz)
+        for shape in shapes
+        if isinstance(shape.geometry, Sphere)
+    ]
+    text = f"contact of {frame!r}"
+    if len(shapes) == 1 and isinstance(shapes[0].geometry, Cylinder):
+        what = "its link is a cylinder, which touches the ground at its rim; only balls roll"
+        hint = (
+            "for a wheel whose axis stays parallel to the ground, give lw.Contact(..., radius=...)"
+        )
+        raise ArgumentError(f"{text}: {what}; {hint}")
+    if len(balls) != 1:
+        count = f"its link has {len(balls)} spheres as collision shapes"
+        raise ArgumentError(f"{text}: {count}; give lw.Contact(..., radius=...)")
+    [(radius, center)] = balls
+    if not np.allclose(center, place.link_H_frame.xyz, rtol=0.0, atol=CENTERED * radius):
+        text = f"{text}: its origin is not the center of the sphere of its link, {center!r}"
+        raise ArgumentError(f"{text}; model.with_frame adds a frame there")
+    return radius
 
 
 def check_relative_motion(contacts: Sequence[Contact], tree: Tree, *, floating: bool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.constraints.sizes import nearly_redundant
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.runtime.compiler import LOCK
 from linkwork.engine.runtime.sources import are_known
@@ -74,6 +75,13 @@ AMBIGUOUS_WITH_LOOPS = {
     " the constraints, see kd.constrained(...)",
 }
 """Quantities that closed loops make ambiguous, and what to use instead."""
+
+SOLVES_CONSTRAINTS = frozenset(
+    f"{name}{ending}"
+    for name in ("forward_dynamics", "inverse_dynamics", "impact", "project_velocity", "step")
+    for ending in ("", "_derivatives")
+)
+"""Quantities whose values depend on whether constraints are redundant."""
 
 
 class KinDynCore:
@@ -295,6 +303,18 @@ class KinDynCore:
                 text = f"{spec.name}: the model has closed loops or constraints"
                 raise ArgumentError(f"{text}; {AMBIGUOUS_WITH_LOOPS[spec.name]}")
 
+    def _warn_of_near_redundancy(self) -> None:
+        """Warn once of constraints that are redundant but for small numbers."""
+        if not isinstance(self.layout, ConstrainedLayout):
+            return
+        near = nearly_redundant(self._skeleton)
+        if near is not None:
+            names = ", ".join(map(repr, near.names))
+            text = f"{self.model.name}: constraints {names} are redundant but for numbers of the"
+            text = f"{text} relative size {near.size:.0e}, and are treated as redundant"
+            hint = "are numbers of the file rounded, such as 1.5708 for pi/2? Write more digits"
+            warn_once(f"nearly redundant: {text}", f"{text}; {hint}")
+
     @cached_property
     def tree(self) -> Tree:
         """The robot seen from the base, without the joints that close loops."""
@@ -385,6 +405,8 @@ class KinDynCore:
             raise ArgumentError("name at least one quantity")
         specs = tuple(spec_of(request, self.model, self._PREFIX) for request in requests)
         self._check_loops(specs)
+        if any(spec.name.rpartition(".")[2] in SOLVES_CONSTRAINTS for spec in specs):
+            self._warn_of_near_redundancy()
         table = self.parameters if self._descriptions else None
         return self._kernel(
             KernelRequest(specs, wrench_frames(wrenches, self.model), bool(gravity), table)

@@ -19,10 +19,11 @@ from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.dynamics.joint_wrenches import joint_wrenches
 from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
 from linkwork.engine.cached_property import cached_property
+from linkwork.engine.runtime.compiler import LOCK
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_joint
-from linkwork.kindyn.constrained import ConstrainedKinDyn
-from linkwork.kindyn.contacts import Contact, ContactKind, check_relative_motion
+from linkwork.kindyn.constrained import ConstrainedKinDyn, actuated_joints, gains_of
+from linkwork.kindyn.contacts import Contact, ContactKind, check_relative_motion, contacts_of
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.quantities import Numbers, quantity
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
@@ -31,6 +32,8 @@ from linkwork.mechanics.constraints import ConstrainedLayout
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import ZERO
+
+MOST_CONSTRAINED = 64  # results of `constrained` that a robot keeps
 
 
 def _coriolis_force(
@@ -84,7 +87,8 @@ class DynamicsMethods(KinDynCore):
                 with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
 
         Returns:
-            Functions of the constrained robot, as a `ConstrainedKinDyn`.
+            Functions of the constrained robot, as a `ConstrainedKinDyn`. Calls with equal arguments
+            return the same object, so that a control loop may contain the call.
 
         Raises:
             NameNotFoundError: there is no such frame or joint.
@@ -100,23 +104,24 @@ class DynamicsMethods(KinDynCore):
             >>> forces.shape
             (12,)
         """
-        is_default = isinstance(contacts, tuple) and isinstance(stabilization, float)
-        if is_default and not contacts and actuated is None and not stabilization:
-            return self._loops
-        robot = ConstrainedKinDyn(
-            self.model,
-            **self.options,
-            contacts=contacts,
-            actuated=actuated,
-            stabilization=stabilization,
-        )
-        check_relative_motion(robot.contacts, robot.tree, floating=self.floating)
+        key = contacts_of(contacts), actuated_joints(actuated), gains_of(stabilization)
+        robot = self._constrained_robots.get(key)
+        if robot is None:
+            listed, names, gains = key
+            robot = ConstrainedKinDyn(
+                self.model, **self.options, contacts=listed, actuated=names, stabilization=gains
+            )
+            check_relative_motion(robot.contacts, robot.tree, floating=self.floating)
+            with LOCK:
+                robot = self._constrained_robots.setdefault(key, robot)
+                if len(self._constrained_robots) > MOST_CONSTRAINED:
+                    del self._constrained_robots[next(iter(self._constrained_robots))]
         return robot
 
     @cached_property
-    def _loops(self) -> ConstrainedKinDyn:
-        """The robot with the closed loops of its model alone."""
-        return ConstrainedKinDyn(self.model, **self.options)
+    def _constrained_robots(self) -> dict[Any, ConstrainedKinDyn]:
+        """The results of `constrained`, by its arguments."""
+        return {}
 
     @quantity(crba.mass_matrix, shape=("nv", "nv"), per_pair=21)
     def mass_matrix(

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found
-from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn.constrained import ConstrainedKinDyn, checked_restitution
 from linkwork.kindyn.contacts import Contact, ContactKind, contacts_of
 from linkwork.kindyn.core import STANDARD_GRAVITY, joint_names
 from linkwork.kindyn.results import (
@@ -348,9 +348,8 @@ class ConstrainedCellDynamics:
         threads: int | None = None,
     ) -> Impact:
         """Velocity after the constraints have come into effect at once, and the impulses."""
-        return self._systems.evaluate(
-            "impact", state, nu, number=restitution, out=out, threads=threads
-        )
+        number = checked_restitution(restitution)
+        return self._systems.evaluate("impact", state, nu, number=number, out=out, threads=threads)
 
     def impact_derivatives(
         self,
@@ -362,7 +361,8 @@ class ConstrainedCellDynamics:
         threads: int | None = None,
     ) -> ImpactDerivatives:
         """Derivatives of `impact` with respect to q (tangent) and nu."""
-        options: dict[str, Any] = {"number": restitution, "out": out, "threads": threads}
+        number = checked_restitution(restitution)
+        options: dict[str, Any] = {"number": number, "out": out, "threads": threads}
         return self._systems.evaluate("impact_derivatives", state, nu, **options)
 
     def step(

@@ -151,7 +151,7 @@ def test_forces_are_those_of_least_norm_for_velocities_that_contacts_do_not_allo
         without_effect = np.linalg.svd(stance.jacobian(q[k]))[0][:, -1]  # J^T of it is 0
         weights = np.diag(stance.delassus(q[k]))
         part = without_effect @ (weights * result.forces[k])
-        assert abs(part) < 1e-6 * np.linalg.norm(weights * result.forces[k])
+        assert abs(part) < 1e-4 * np.linalg.norm(weights * result.forces[k])
         J, bias = stance.jacobian(q[k]), stance.bias(q[k], nu[k])
         missed = J @ result.nu_dot[k] + bias + 4.0 * stance.error(q[k]) + 4.0 * J @ nu[k]
         np.testing.assert_allclose(result.residual[k], missed, atol=1e-9 * np.abs(bias).max())

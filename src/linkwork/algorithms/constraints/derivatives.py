@@ -24,8 +24,8 @@ from linkwork.algorithms.constraints.dynamics import (
     Setting,
     System,
     actuated_of,
-    driven_system,
     layout_of,
+    pseudo_inverse_of_columns,
     rows_at,
     solve_accelerations,
     stabilized,
@@ -33,8 +33,7 @@ from linkwork.algorithms.constraints.dynamics import (
     unactuated_of,
 )
 from linkwork.algorithms.constraints.equations import Row
-from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
-from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
+from linkwork.algorithms.constraints.sparse import columns_of, dense, transposed_product
 from linkwork.algorithms.derivatives.inverse_dynamics import (
     inverse_dynamics_derivatives as tree_derivatives,
 )
@@ -68,9 +67,7 @@ def forward_dynamics_derivatives(
 ) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix, Matrix]:
     """(nv, nv) derivatives of nu_dot w.r.t. q, nu, tau; (m, nv) those of the forces."""
     setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
-    gains = layout_of(skeleton).gains
-    system, driving = driven_system(skeleton, q, nu, tau, setting)
-    nu_dot, forces, _ = solve_accelerations(system, driving, gains)
+    system, nu_dot, forces, _ = solve_accelerations(skeleton, q, nu, tau, setting)
     ID_q, ID_nu, _ = tree_derivatives(skeleton, q, nu, nu_dot, **setting._asdict())
     C_q, C_nu, pull_q = _constraint_derivatives(skeleton, (q, nu, nu_dot), forces, velocity)
     solver = _Solver(system)
@@ -184,7 +181,7 @@ def inverse_dynamics_derivatives(
     by_inputs = tree_derivatives(skeleton, q, nu, nu_dot, **setting._asdict())
     jacobian_rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
     A = columns_of(jacobian_rows, unactuated)
-    inverse = PseudoInverse(gram(A, A), single=layout.single)
+    inverse = pseudo_inverse_of_columns(skeleton, A, unactuated)
     y = inverse.solve([needed[k] for k in unactuated])
     m, nv = len(jacobian_rows), layout.nv
     forces = dense(transposed_product(A, y), m)

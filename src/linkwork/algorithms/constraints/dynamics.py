@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from linkwork.algorithms.constraints.equations import Row, State, constraint_rows, row_scales
+from linkwork.algorithms.constraints.equations import Row, State, constraint_rows
 from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
+from linkwork.algorithms.constraints.sizes import entry_sizes, regularization_of, row_sizes
 from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
 from linkwork.algorithms.dynamics.factor import Factor, sparse_dot
 from linkwork.algorithms.dynamics.inverse_mass_matrix import mass_factor
@@ -105,9 +106,12 @@ class System:
 
     def pseudo_inverse(self) -> PseudoInverse:
         """That of the Delassus matrix."""
-        G = self.delassus
-        scales = row_scales(self.skeleton, G)
-        return PseudoInverse(G, scales, single=layout_of(self.skeleton).single)
+        rows = [row.jacobian for row in self.rows]
+        mobilities = dict(zip(self.factor.order, self.factor.inverse_pivots, strict=True))
+        sizes = row_sizes(self.skeleton, rows, mobilities)
+        weights = dict(enumerate(self.factor.inverse_pivots))
+        regularization = regularization_of(self.skeleton)
+        return PseudoInverse(self.delassus, sizes, regularization, self.X, weights)
 
     def response(self, forces: Sequence[Scalar]) -> SparseRow:
         """D^-1 X^T forces, by columns of W."""
@@ -180,19 +184,38 @@ def forward_dynamics(
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """nu_dot, constraint forces, and by how much the constraint accelerations miss their target."""
     setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
-    system, driving = driven_system(skeleton, q, nu, tau, setting)
-    return solve_accelerations(system, driving, layout_of(skeleton).gains)
+    return solve_accelerations(skeleton, q, nu, tau, setting)[1:]
 
 
 def solve_accelerations(
-    system: System, driving: Scalars, gains: tuple[float, float]
+    skeleton: Skeleton, q: Scalars, nu: Scalars, tau: Scalars, setting: Setting
+) -> tuple[System, list[Scalar], list[Scalar], list[Scalar]]:
+    """The system, nu_dot, the forces, and what is missed."""
+    layout = layout_of(skeleton)
+    system, driving = driven_system(skeleton, q, nu, tau, setting)
+    inverse = system.pseudo_inverse()
+    target = [minus(0.0, stabilized(row, layout.gains)) for row in system.rows]
+    nu_dot, forces, missed = _accelerations(system, inverse, driving, target)
+    if layout.single:  # one step of iterative refinement: what is missing in both equations
+        needed = tree_inverse_dynamics(skeleton, q, nu, nu_dot, **setting._asdict())
+        rows, by_index = [row.jacobian for row in system.rows], dict(enumerate(nu_dot))
+        pull = dense(transposed_product(rows, forces), layout.nv)
+        driving = [plus(minus(t, n), f) for t, n, f in zip(tau, needed, pull, strict=True)]
+        target = [minus(b, sparse_dot(row, by_index)) for b, row in zip(target, rows, strict=True)]
+        more, more_forces, missed = _accelerations(system, inverse, driving, target)
+        nu_dot = [plus(a, da) for a, da in zip(nu_dot, more, strict=True)]
+        forces = [plus(f, df) for f, df in zip(forces, more_forces, strict=True)]
+    return system, nu_dot, forces, missed
+
+
+def _accelerations(
+    system: System, inverse: PseudoInverse, driving: Scalars, target: Scalars
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """nu_dot, forces and what is missed, from tau - h."""
-    target = [minus(0.0, stabilized(row, gains)) for row in system.rows]
+    """a and f with  M a = driving + J^T f  and  J a = target,  and by how much J a misses it."""
     u = system.factor.inward(driving)
     free = {c: times(x, system.factor.inverse_pivots[c]) for c, x in u.items()}
     r = [minus(b, sparse_dot(row, free)) for b, row in zip(target, system.X, strict=True)]
-    forces = system.pseudo_inverse().solve(r)
+    forces = inverse.solve(r)
     response = system.response(forces)
     missed = [minus(sparse_dot(row, response), b) for row, b in zip(system.X, r, strict=True)]
     z = {c: plus(x, response.get(c, 0.0)) for c, x in free.items()}
@@ -289,12 +312,21 @@ def inverse_dynamics(
     # J^T forces = needed where there is no actuator: forces = A^T y with A A^T y = needed
     unactuated = unactuated_of(layout)
     A = columns_of(rows, unactuated)
-    inverse = PseudoInverse(gram(A, A), single=layout.single)
+    inverse = pseudo_inverse_of_columns(skeleton, A, unactuated)
     y = inverse.solve([needed[k] for k in unactuated])
     forces = dense(transposed_product(A, y), len(rows))
     provided = dense(transposed_product(rows, forces), layout.nv)
     torques = [minus(needed[k], provided[k]) for k in actuated_of(layout)]
     return torques, forces, [minus(needed[k], provided[k]) for k in unactuated]
+
+
+def pseudo_inverse_of_columns(
+    skeleton: Skeleton, A: list[SparseRow], columns: Sequence[int]
+) -> PseudoInverse:
+    """That of A A^T, with A some columns of J, transposed."""
+    sizes = columns_of(entry_sizes(skeleton), columns)
+    c = [total(*column.values()) for column in sizes]
+    return PseudoInverse(gram(A, A), c, regularization_of(skeleton), A)
 
 
 def actuated_of(layout: ConstrainedLayout) -> tuple[int, ...]:

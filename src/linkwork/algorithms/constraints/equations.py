@@ -20,9 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from linkwork.algorithms.constraints.pseudo_inverse import mean
 from linkwork.algorithms.kinematics.frames import (
-    Matrix,
     Scalars,
     frame_acceleration,
     frame_pose,
@@ -82,7 +80,6 @@ class State(NamedTuple):
 
 # Keeps the error of a rotation by pi finite.
 NEAR_PI = 1e-12
-SHORTEST_LEVER = 1e-6  # [m]
 
 SparseRow = dict[int, Scalar]  # entries by index in nu; what is missing is zero
 
@@ -110,61 +107,25 @@ def constraint_rows(skeleton: Skeleton, state: State) -> list[Row]:
 def _group_rows(skeleton: Skeleton, group: Equations, state: State) -> list[Row]:
     if isinstance(group, Coupling):
         return [_coupling_row(skeleton, group, state)]
-    motion = _relative_motion(skeleton, group, state)
+    motion = relative_motion(skeleton, group, state)
     rows = _frame_rows(group, motion)
     return rows if group.has_target else [replace(row, error=0.0) for row in rows]
 
 
-def _frame_rows(group: FrameEquations, motion: _RelativeMotion) -> list[Row]:
+def _frame_rows(group: FrameEquations, motion: RelativeMotion) -> list[Row]:
     return _rolling_rows(group, motion) if group.radius is not None else _rows(group, motion)
-
-
-def row_scales(skeleton: Skeleton, G: Matrix) -> list[Scalar]:
-    """(m,) typical sizes of the diagonal of G = J M^-1 J^T or J J^T, one for each row.
-
-    It is the mean of the diagonal over the linear rows of a group. Angular rows get this mean
-    divided by the square of a lever arm, the mean distance between the anchor and the joint axes
-    that move it, in the neutral configuration. In a planar loop, all angular rows are redundant,
-    and their own diagonal is zero or consists of rounding errors of the file.
-    """
-    layout = skeleton.layout
-    assert isinstance(layout, ConstrainedLayout)
-    scales: list[Scalar] = []
-    for group in layout.equations:
-        start, n = len(scales), group.size
-        diagonal = [G[k][k] for k in range(start, start + n)]
-        if isinstance(group, Coupling):
-            scales.append(0.0)
-            continue
-        n_linear = group.n_linear
-        linear = mean(diagonal[:n_linear])
-        angular = mean(diagonal[n_linear:])
-        if n_linear and n_linear < n:
-            angular = plus(angular, times(linear, _inverse_square_of_lever(skeleton, group)))
-        scales += [linear] * n_linear + [angular] * (n - n_linear)
-    return scales
-
-
-def _inverse_square_of_lever(skeleton: Skeleton, group: FrameEquations) -> Scalar:
-    """(sum of |w|^2) / (sum of |v|^2) of the columns of a relative velocity; 0 without a lever."""
-    q = tuple(float(x) for x in skeleton.layout.zero())
-    columns = _relative_motion(skeleton, group, State(q)).columns.values()
-    w2, v2 = total(*(dot(w, w) for _, w in columns)), total(*(dot(v, v) for v, _ in columns))
-    if isinstance(v2, float) and v2 < w2 * SHORTEST_LEVER**2:
-        return 0.0
-    return w2 / v2
 
 
 def directions(skeleton: Skeleton, group: FrameEquations, q: Scalars) -> list[SparseRow]:
     """For each row, f and n of f . v + n . w in the axes of the reference, by index of (v, w)."""
-    motion = _relative_motion(skeleton, group, State(q))
+    motion = relative_motion(skeleton, group, State(q))
     units = {k: (axis, ZERO) for k, axis in enumerate(IDENTITY)}
     units |= {3 + k: (ZERO, axis) for k, axis in enumerate(IDENTITY)}
     return [row.jacobian for row in _frame_rows(group, replace(motion, columns=units))]
 
 
 @dataclass(frozen=True, slots=True)
-class _RelativeMotion:
+class RelativeMotion:
     """How the moving anchor moves relative to the reference anchor, in the reference's axes."""
 
     R: Mat
@@ -174,7 +135,7 @@ class _RelativeMotion:
     acceleration: Twist
 
 
-def _rows(group: FrameEquations, motion: _RelativeMotion) -> list[Row]:
+def _rows(group: FrameEquations, motion: RelativeMotion) -> list[Row]:
     closure = group.closure
     rows = [_row(dot(u, motion.p), (u, ZERO), motion) for u in closure.linear]
     if closure.pitch is not None:  # the origin advances along the axis with the angle about it
@@ -202,7 +163,7 @@ def _rows(group: FrameEquations, motion: _RelativeMotion) -> list[Row]:
     return rows
 
 
-def _row(error: Scalar, direction: Twist, motion: _RelativeMotion) -> Row:
+def _row(error: Scalar, direction: Twist, motion: RelativeMotion) -> Row:
     f, n = direction
 
     def along(twist: Twist) -> Scalar:
@@ -213,7 +174,7 @@ def _row(error: Scalar, direction: Twist, motion: _RelativeMotion) -> Row:
     return Row(error, jacobian, along(motion.velocity), along(motion.acceleration))
 
 
-def _rolling_rows(group: FrameEquations, motion: _RelativeMotion) -> list[Row]:
+def _rolling_rows(group: FrameEquations, motion: RelativeMotion) -> list[Row]:
     """A ball on the plane z = 0 of the reference: its lowest point does not slip or leave."""
     assert group.radius is not None
     arm = (0.0, 0.0, -group.radius)  # from the center to the point of contact
@@ -289,7 +250,8 @@ def _coordinate(skeleton: Skeleton, joint: str, state: State) -> _Coordinate:
     )
 
 
-def _relative_motion(skeleton: Skeleton, group: FrameEquations, state: State) -> _RelativeMotion:
+def relative_motion(skeleton: Skeleton, group: FrameEquations, state: State) -> RelativeMotion:
+    """The motion of the moving anchor relative to the reference anchor."""
     skeleton, moving = _with_anchor(skeleton, group.moving)
     if group.reference.frame is None:
         return _motion_in_world(skeleton, moving, group.reference.pose, state)
@@ -304,6 +266,12 @@ def _with_anchor(skeleton: Skeleton, anchor: Anchor) -> tuple[Skeleton, int]:
     R_anchor, o = rotation_and_position(anchor.pose)
     frame = (body, matmul(R, R_anchor), add(p, apply(R, o)))
     return replace(skeleton, frames=(*skeleton.frames, frame)), len(skeleton.frames)
+
+
+def anchor_body(skeleton: Skeleton, anchor: Anchor) -> int:
+    """The body of an anchor of the robot."""
+    assert anchor.frame is not None
+    return skeleton.frames[skeleton.layout.model.frame_index(anchor.frame)][0]
 
 
 def anchor_pose(skeleton: Skeleton, q: Scalars, anchor: Anchor) -> tuple[Mat, Vec]:
@@ -323,7 +291,7 @@ def _pose_in_world(skeleton: Skeleton, q: Scalars, frame: int) -> tuple[Mat, Vec
 
 def _motion_in_world(
     skeleton: Skeleton, frame: int, reference: Pose, state: State
-) -> _RelativeMotion:
+) -> RelativeMotion:
     """Motion of a frame relative to an anchor of the world."""
     q, nu, nu_dot = state
     R_reference, o_reference = rotation_and_position(reference)
@@ -341,7 +309,7 @@ def _motion_in_world(
         rate = frame_acceleration(skeleton, q, nu, nu_dot, frame, velocity="mixed")
         acceleration = halves(rate)
     back = transpose(R_reference)
-    return _RelativeMotion(
+    return RelativeMotion(
         matmul(back, R),
         apply(back, sub(o, o_reference)),
         {k: twist_rotate(back, column) for k, column in by_index.items()},
@@ -352,7 +320,7 @@ def _motion_in_world(
 
 def _motion_between(
     skeleton: Skeleton, reference: int, moving: int, state: State
-) -> _RelativeMotion:
+) -> RelativeMotion:
     """Motion of a frame relative to another, seen from the last body that carries both."""
     q, nu, nu_dot = state
     view = SharedView(skeleton, q, (reference, moving))
@@ -376,7 +344,7 @@ def _motion_between(
         twice = sub(swept, add(v, v))  # w_A x (w_A x d) - 2 w_A x v = w_A x (w_A x d - 2 v)
         linear = add(sub(sub(a_B, a_A), cross(u_A, d)), cross(w_A, twice))
         acceleration = linear, sub(sub(u_B, u_A), cross(w_A, w))
-    return _RelativeMotion(
+    return RelativeMotion(
         matmul(back, R_B),
         apply(back, sub(o_B, o_A)),
         {k: twist_rotate(back, column) for k, column in by_index.items()},

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from linkwork.algorithms.constraints.dynamics import layout_of, rows_at, system_of
-from linkwork.algorithms.constraints.equations import State, constraint_rows, row_scales
-from linkwork.algorithms.constraints.pseudo_inverse import (
-    MU_OF_STEP,
-    WEIGHTS_OF_STEP,
-    PseudoInverse,
-    mean,
-)
+from linkwork.algorithms.constraints.equations import State, constraint_rows
+from linkwork.algorithms.constraints.pseudo_inverse import STEP, STEP_SINGLE, PseudoInverse, mean
+from linkwork.algorithms.constraints.sizes import row_sizes
 from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
 from linkwork.algorithms.dynamics.crba import mass_matrix
 from linkwork.algorithms.dynamics.factor import sparse_dot
@@ -67,12 +63,12 @@ def closing_step(
     jacobian = [row.jacobian for row in rows]
     weighted = [{k: times(x, free[k]) for k, x in row.items()} for row in jacobian]
     G = gram(jacobian, weighted)
-    scales = row_scales(skeleton, G)
     added = times(damping[0], mean([row[k] for k, row in enumerate(G)]))
     for k, row in enumerate(G):
         row[k] = row[k] if is_zero(row[k]) else plus(row[k], added)
-    inverse = PseudoInverse(G, scales, mu=MU_OF_STEP, single=layout_of(skeleton).single)
-    y = inverse.solve([row.error for row in rows], WEIGHTS_OF_STEP)
+    regularization = STEP_SINGLE if layout_of(skeleton).single else STEP
+    inverse = PseudoInverse(G, row_sizes(skeleton, jacobian), regularization)
+    y = inverse.solve([row.error for row in rows])
     step = dense(transposed_product(weighted, y), skeleton.layout.nv)
     change = [minus(0.0, x) for x in step]
     return integrate(skeleton, q, change, (1.0,), velocity=velocity), [row.error for row in rows]

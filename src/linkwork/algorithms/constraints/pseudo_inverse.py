@@ -1,58 +1,67 @@
 """Positive semidefinite systems without pivoting and without branches.
 
 G x = r  with G positive semidefinite, as J M^-1 J^T of redundant constraints is. With a small
-positive diagonal matrix U, the matrix G + U has a factor L^T D L whatever the rank of G. The
-proximal iteration
+positive diagonal matrix U, the matrix G + U has a factor L^T D L whatever the rank of G. With
 
-    (G + U) x_0 = r,    (G + U) x_k = U x_(k-1),    x = x_0 + x_1 + ... + x_K
+    T = U (G + U)^-1,    of the eigenvalues t = 1 / (1 + s),  s an eigenvalue of U^-1 G
 
-reduces the error in each eigenvector of U^-1 G, of eigenvalue s, by the factor t = 1 / (1 + s) a
-step. A step keeps what is in the null space of G: there t = 1, and x_k is the large part r / U that
-shall not be in x. So the last terms get other weights w_k, such that
+the solution is  x = (1 - T^T)^i (G + U)^-1 (1 + c_1 T + ... + c_(K-1) T^(K-1)) (1 - T)^j r.
 
-    p(t) = w_0 + w_1 t + ... + w_K t^K,    p(1) = p'(1) = p''(1) = 0
+The factors 1 - T = G (G + U)^-1 remove the part of r that no x explains, where s = 0. They are
+applied first, so that this part, divided by U, never gets large. Their transposes remove rounding
+errors of x without effect. The c_k are coefficients of the series of (1 - t)^-(i+j+1), which
+correct the effect of U on everything else. So x is the least-squares solution of least norm, in the
+norm of U. The part of r in an eigenvector is satisfied to the fraction
 
-The other conditions are needed as rounding errors of the factor change t = 1 by about 1e-16 / mu.
-So x is the least-squares solution of least norm, in the norm of U.
+    (1 - t)^(i+j+1) (1 + c_1 t + ... + c_(K-1) t^(K-1))
 
-Rows that are redundant but for rounded numbers of a file count as redundant. With g the diagonal
-entry of a row of G and c that of a typical row, U = mu (g + c / (1 + (g / (ROUNDED c))^2)), which
-is mu g for usual rows, and mu c for rows of rounding errors. Then s is 1e-2 for axes that should be
-parallel and differ by 4e-6 rad, and p(t) is 1e-5.
+With i = j = 2 and K = 4 it is 56 s^5 for small s and 1 - 70 / s^4 for large s. So equations are
+satisfied if they differ from redundant ones by much more than mu^(1/2), relative to their size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import comb
+from typing import NamedTuple
 
 from linkwork.algorithms.constraints.sparse import gram
-from linkwork.algorithms.dynamics.factor import Factor, inverse_of_unit_lower
+from linkwork.algorithms.dynamics.factor import Factor, inverse_of_unit_lower, sparse_dot
 from linkwork.algorithms.kinematics.frames import Matrix
-from linkwork.engine.symbolic.elimination import ldl_factor
+from linkwork.engine.symbolic.elimination import SparseRow, ldl_factor
 from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
 
-# Relative size of U. Smaller values need fewer steps for badly conditioned systems, and leave more
-# rounding errors: about 1e-16 / MU of the part of r that nothing explains. In single precision,
-# 1 + 1e-8 would be 1.
-MU = 1e-8
-MU_SINGLE = 1e-4
-ROUNDED = 1e-8  # the diagonal entry of a row of rounding errors, relative to a typical one
-# The steps add (MU * condition)^4 to the relative error: 1e-8 for a condition of 1e6.
-WEIGHTS = (1.0, 1.0, 1.0, 1.0, -34.0, 50.0, -20.0)
-# Those of the matrix, which derivatives multiply with vectors that have no part in the null space:
-# p(1) = 0 is enough.
-WEIGHTS_OF_INVERSE = (1.0, 1.0, -2.0)
-# Those of Newton steps, whose errors are corrected by the next step: p(1) = 0 with the least number
-# of terms. A larger U ignores more of what is nearly redundant.
-WEIGHTS_OF_STEP, MU_OF_STEP = (1.0, -1.0), 1e-6
+
+class Regularization(NamedTuple):
+    """The matrix U, and the polynomial.
+
+    With g the diagonal entry of a row of G and c its size if the row were not due to rounding,
+    U = mu g + floor c / (1 + (g / (small c))^4).
+    """
+
+    mu: float
+    floor: float
+    small: float  # fraction of c below which a row is compared with c and no longer with itself
+    removals: int = 2  # j
+    terms: int = 4  # K
+    projections: int = 2  # i
+    is_orthogonal: bool = False  # whether the factor is computed from rows, without G
 
 
-def _regularized(g: Scalar, c: Scalar) -> Scalar:
-    """U / mu of a row: the diagonal entry g, or the typical one c if g is due to rounding."""
-    if is_zero(g) or is_zero(c) or g is c:
-        return plus(g, c)
-    ratio = times(g, 1.0 / times(ROUNDED, c))
-    return plus(g, times(c, 1.0 / plus(1.0, times(ratio, ratio))))
+# Of J M^-1/2 with rows of norm 1, singular values below 3e-7 are taken for rounding errors, those
+# above 1e-5 are real. With a smaller mu, rounding errors of G, which are about 1e-16, would cause
+# forces without effect where constraints contradict each other: about (1e-15 / mu)^4 / mu.
+EXACT = Regularization(1e-11, 2e-14, 1e-11)
+# Of robots whose file has rounded numbers, such as 1.5708 for pi/2: singular values below 1e-5 are
+# taken for rounding errors, those above 3e-4 are real.
+ROUNDED = Regularization(4e-10, 4e-9, 1e-8)
+# In single precision, redundant equations differ by about 1e-6.
+SINGLE = Regularization(1e-9, 1e-10, 1e-6, is_orthogonal=True)
+# Newton steps correct each other: 1 - T once, no further terms, and more that is nearly redundant.
+STEP = Regularization(1e-6, 1e-6, 1e-8, 1, 1, 0)
+STEP_SINGLE = Regularization(1e-4, 1e-4, 1e-6, 1, 1, 0)
+# (1 - T)^2 (1 + 3 T) - 1, the polynomial of the inverse matrix, by powers of T.
+OF_INVERSE = (1.0, -5.0, 3.0)
 
 
 def mean(values: Sequence[Scalar]) -> Scalar:
@@ -65,40 +74,87 @@ class PseudoInverse:
 
     Args:
         G: (n, n), the lower triangle is read.
-        scale: (n,) typical size c of the diagonal of G; default its mean.
-        mu: relative size of U; default `MU`, or `MU_SINGLE` in single precision.
-        single: whether it is computed in single precision.
+        sizes: (n,) the size c of each diagonal entry; 0 for rows that cannot be due to rounding.
+        regularization: U and the polynomial.
+        rows, weights: of G = A diag(weights) A^T, for a factor that is computed without G; weights
+            are 1 if not given.
     """
 
     def __init__(
         self,
         G: Sequence[Sequence[Scalar]],
-        scale: Sequence[Scalar] | None = None,
-        *,
-        mu: float | None = None,
-        single: bool = False,
+        sizes: Sequence[Scalar],
+        regularization: Regularization,
+        rows: Sequence[SparseRow] = (),
+        weights: Mapping[int, Scalar] | None = None,
     ) -> None:
         n = self.n = len(G)
-        if scale is None:
-            scale = [mean([G[k][k] for k in range(n)])] * n
-        if single or mu is None:
-            mu = MU_SINGLE if single else MU
-        self.U = [times(mu, _regularized(G[k][k], scale[k])) for k in range(n)]
-        regularized = [[*row[:k], plus(row[k], self.U[k])] for k, row in enumerate(G)]
+        self._regularization = regularization
+        self.U = [self._added(G[k][k], sizes[k]) for k in range(n)]
         self.is_zero = [all(is_zero(G[max(k, j)][min(k, j)]) for j in range(n)) for k in range(n)]
-        self._L, self._inverses = ldl_factor(regularized, self._reciprocal)
+        if regularization.is_orthogonal:
+            self._L, self._inverses = self._orthogonalized(rows, weights)
+        else:
+            regularized = [[*row[:k], plus(row[k], self.U[k])] for k, row in enumerate(G)]
+            self._L, self._inverses = ldl_factor(regularized, self._reciprocal)
+
+    def _orthogonalized(
+        self, rows: Sequence[SparseRow], weights: Mapping[int, Scalar] | None
+    ) -> tuple[list[SparseRow], list[Scalar]]:
+        """L and D^-1 of G + U = L^T D L by the modified Gram-Schmidt method.
+
+        With rows B that are orthogonal, those of G are A = L^T B. A column for each row is added,
+        with the weight U.
+        """
+        n, L = self.n, [SparseRow() for _ in range(self.n)]
+        B, weighted = [SparseRow() for _ in range(n)], [SparseRow() for _ in range(n)]
+        inverses: list[Scalar] = [0.0] * n
+        for i in reversed(range(n)):
+            row = rows[i] | {-1 - i: 1.0}
+            for k in range(i + 1, n):
+                entry = times(sparse_dot(row, weighted[k]), inverses[k])
+                if not is_zero(entry):
+                    L[k][i] = entry
+                    row |= {c: minus(row.get(c, 0.0), times(entry, x)) for c, x in B[k].items()}
+            B[i] = row
+            weighted[i] = {c: self._weighted(x, c, weights) for c, x in row.items()}
+            inverses[i] = self._reciprocal(sparse_dot(row, weighted[i]), i)
+        return L, inverses
+
+    def _weighted(self, x: Scalar, column: int, weights: Mapping[int, Scalar] | None) -> Scalar:
+        if column < 0:
+            return times(x, self.U[-1 - column])
+        return x if weights is None else times(x, weights[column])
+
+    def _added(self, g: Scalar, c: Scalar) -> Scalar:
+        """U of a row."""
+        mu, floor, small = self._regularization[:3]
+        if is_zero(g) or is_zero(c):
+            return times(mu, g)
+        ratio = times(g, 1.0 / times(small, c))
+        power = times(ratio, ratio)
+        return plus(times(mu, g), times(times(floor, c), 1.0 / plus(1.0, times(power, power))))
 
     def _reciprocal(self, pivot: Scalar, row: int) -> Scalar:
         return 0.0 if self.is_zero[row] else 1.0 / pivot
 
-    def solve(self, r: Sequence[Scalar], weights: Sequence[float] = WEIGHTS) -> list[Scalar]:
-        """The solution of least norm; the first weight is 1."""
-        step = self._solve(r)
-        x = list(step)
-        for weight in weights[1:]:
-            step = self._solve([times(u, d) for u, d in zip(self.U, step, strict=True)])
-            x = [plus(a, times(weight, b)) for a, b in zip(x, step, strict=True)]
+    def solve(self, r: Sequence[Scalar]) -> list[Scalar]:
+        """The solution of least norm."""
+        _, _, _, n_before, K, n_after, _ = self._regularization
+        j = n_before + n_after
+        for _ in range(n_before):  # (1 - T) r
+            r = [minus(a, times(u, x)) for a, u, x in zip(r, self.U, self._solve(r), strict=True)]
+        term = self._solve(r)
+        x = list(term)
+        for k in range(1, K):
+            term = self._solve(self._times_U(term))
+            x = [plus(a, times(float(comb(j + k, k)), b)) for a, b in zip(x, term, strict=True)]
+        for _ in range(n_after):
+            x = [minus(a, b) for a, b in zip(x, self._solve(self._times_U(x)), strict=True)]
         return [0.0 if self.is_zero[k] else x[k] for k in range(self.n)]
+
+    def _times_U(self, x: Sequence[Scalar]) -> list[Scalar]:
+        return [times(u, d) for u, d in zip(self.U, x, strict=True)]
 
     def inverse(self) -> Matrix:
         """(n, n) the pseudo-inverse of G."""
@@ -107,19 +163,20 @@ class PseudoInverse:
         UX = [
             {k: times(u, x) for k, (u, x) in enumerate(zip(self.U, row, strict=True))} for row in X
         ]
-        terms = [X]  # then X U X, X U X U X, ..., all of them symmetric
-        for _ in WEIGHTS_OF_INVERSE[1:]:
+        terms = [X]  # then X U X, X U X U X, all of them symmetric
+        for _ in OF_INVERSE[1:]:
             terms.append(gram([dict(enumerate(row)) for row in terms[-1]], UX))
-
-        def entry(i: int, j: int) -> Scalar:
-            if self.is_zero[i] or self.is_zero[j]:
-                return 0.0
-            i, j = max(i, j), min(i, j)
-            return total(
-                *(times(w, term[i][j]) for w, term in zip(WEIGHTS_OF_INVERSE, terms, strict=True))
-            )
-
-        return [[entry(i, j) for j in range(self.n)] for i in range(self.n)]
+        columns: Matrix = []
+        for k in range(self.n):  # of 1 + U (c_1 X + c_2 X U X + ...), then of its solution
+            entries = [[one[i][k] for one in terms] for i in range(self.n)]
+            sums = [total(*map(times, OF_INVERSE, row)) for row in entries]
+            right = self._times_U(sums)
+            right[k] = plus(1.0, right[k])
+            columns.append(self._solve(right))
+        return [
+            [0.0 if self.is_zero[i] or self.is_zero[k] else columns[k][i] for k in range(self.n)]
+            for i in range(self.n)
+        ]
 
     def _solve(self, r: Sequence[Scalar]) -> list[Scalar]:
         """The x of L^T D L x = r."""

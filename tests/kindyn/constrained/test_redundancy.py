@@ -1,0 +1,257 @@
+"""Constraints that are redundant, nearly redundant or contradictory, in both precisions."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from tests.support.complex_steps import jacobian_by_steps
+from tests.support.kindyn import run_program
+from tests.support.linkages import LINKAGES, closed, four_bar, leg
+from tests.support.redundant_robots import outcome, random_case
+
+import linkwork as lw
+
+N_MODELS = 100
+
+
+def camera(offset, kind="point"):
+    """A link on a hinge, constrained at a point at a distance from the axis."""
+    b = lw.ModelBuilder(f"camera{offset}")
+    b.add_link("base", inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
+    b.add_link("column", inertia=lw.Inertia(1.0, (0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.1)))
+    b.add_joint("turn", "revolute", "base", "column", axis=(0, 0, 1))
+    b.add_frame("lens", "column", lw.Pose((0.0, offset, 0.3)))
+    return lw.KinDyn(b.build(), floating=False).constrained({"lens": kind})
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-17, 1e-13, -1e-10, 1e-9])
+def test_an_anchor_on_an_axis_does_not_lock_the_joint(offset):
+    """Its rows are rounding errors compared with the size of the robot, not with themselves."""
+    robot = camera(offset)
+    nu_dot, forces, residual = robot.forward_dynamics([0.3], [0.0], [1.0])
+    np.testing.assert_allclose(nu_dot, [10.0], rtol=1e-6)
+    assert np.abs(forces).max() < 1e-3
+    np.testing.assert_allclose(residual, robot.jacobian([0.3]) @ nu_dot, atol=1e-15)
+    np.testing.assert_allclose(robot.project_velocity([0.3], [1.0]), [1.0], rtol=1e-6)
+    by_q = robot.forward_dynamics_derivatives([0.3], [0.0], [1.0])
+    np.testing.assert_allclose(by_q.tau, [[10.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("offset", [3e-5, 1e-3])
+def test_an_anchor_beside_an_axis_locks_the_joint(offset):
+    robot = camera(offset)
+    nu_dot, _, residual = robot.forward_dynamics([0.3], [0.0], [1.0])
+    assert np.abs(nu_dot).max() < 1e-6
+    assert np.abs(residual).max() < 1e-12
+    assert np.abs(robot.project_velocity([0.3], [1.0])).max() < 1e-7
+
+
+@pytest.mark.parametrize("offset", [1e-7, 4e-7])
+def test_nearly_redundant_constraints_are_reported(offset):
+    robot = camera(offset)
+    with pytest.warns(lw.LinkworkWarning, match=r"'lens' are redundant but for .*e-0[67]"):
+        nu_dot, _, residual = robot.forward_dynamics([0.3], [0.0], [1.0])
+    np.testing.assert_allclose(nu_dot, [10.0], rtol=1e-3)
+    np.testing.assert_allclose(residual, robot.jacobian([0.3]) @ nu_dot, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["point", "pose"])
+@pytest.mark.parametrize("gap", [0.0, 0.1])
+def test_frames_that_are_rigidly_connected(kind, gap):
+    """The equations are redundant; if the frames do not coincide, the residual reports it."""
+    tree = leg().with_frame("sole", "shank", lw.Pose((-0.1, gap, -0.4)))
+    model = tree.with_constraint(kind, "heel", "sole", name="rigid")
+    kd = lw.KinDyn(model)
+    robot = kd.constrained({"toe": "point"}, stabilization=3.0, actuated=["hip", "knee"])
+    plain = lw.KinDyn(tree).constrained({"toe": "point"}, stabilization=3.0)
+    q = plain.kindyn.random(seed=0)
+    nu, tau = np.random.default_rng(0).normal(size=(2, kd.nv))
+    result, expected = (one.forward_dynamics(q, nu, tau) for one in (robot, plain))
+    np.testing.assert_allclose(result.nu_dot, expected.nu_dot, atol=1e-12)
+    rigid = robot.rows["rigid"]
+    assert not result.forces[rigid].any()
+    np.testing.assert_allclose(np.abs(result.residual[rigid][:3]).max(), 9.0 * gap, atol=1e-14)
+    expected = plain.project_velocity(q, nu)
+    np.testing.assert_allclose(robot.project_velocity(q, nu), expected, atol=1e-12)
+    expected = plain.step(q, nu, tau, 0.01)
+    np.testing.assert_allclose(robot.step(q, nu, tau, 0.01).nu, expected.nu, atol=1e-12)
+    assert np.isfinite(robot.inverse_dynamics(q, nu, nu).forces).all()
+    for one, other in zip(
+        robot.forward_dynamics_derivatives(q, nu, tau)[:3],
+        plain.forward_dynamics_derivatives(q, nu, tau)[:3],
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(other).max())
+    assert lw.assemble(kd, q).converged == (gap == 0.0)
+
+
+def torn():
+    """A leg whose toe shall be in two places."""
+    kd = lw.KinDyn(leg().with_frame("again", "shank", lw.Pose((0.15, 0.02, -0.4))))
+    contacts = [
+        lw.Contact("toe", "point", target=lw.Pose()),
+        lw.Contact("again", "point", target=lw.Pose((0.0, 0.0, 0.1))),
+        lw.Contact("heel", "point"),
+    ]
+    return kd.constrained(contacts, stabilization=10.0, actuated=["knee"])
+
+
+def test_compiled_code_and_numpy_agree_where_constraints_contradict_each_other():
+    robot = torn()
+    q = robot.kindyn.random(5, seed=0)
+    nu, tau = np.random.default_rng(0).normal(size=(2, 5, robot.nv))
+    for kernel, arguments in (
+        (robot.forward_dynamics, (q, nu, tau)),
+        (robot.inverse_dynamics, (q, nu, tau)),
+        (robot.function("impact"), (q, nu, np.full(5, 0.5))),
+    ):
+        compiled, by_numpy = kernel(*arguments), run_program(kernel.program, *arguments)
+        # accelerations, torques or velocities, and forces, which may differ by those without effect
+        for one, other, error in zip(compiled, by_numpy, (1e-11, 1e-5, 1e-11), strict=False):
+            np.testing.assert_allclose(one, other, rtol=0.0, atol=error * np.abs(other).max())
+    result = robot.forward_dynamics(q, nu, tau)
+    heights = result.residual[:, [2, 5]]  # they differ by 100 / s^2 times 0.1 m
+    np.testing.assert_allclose(np.abs(heights[:, 0] - heights[:, 1]), 10.0, rtol=1e-6)
+
+
+def test_random_robots_agree_with_a_rank_revealing_solution():
+    """Robots of 1e-3 to 1e3 m, masses over six orders, anchors almost on axes, rounded angles."""
+    n_compared = 0
+    for seed in range(N_MODELS):
+        with np.errstate(all="ignore"):
+            result = outcome(random_case(seed))
+        assert result.is_finite, seed
+        assert result.residual_error < 1e-9, seed
+        for error, allowed in zip(result.errors, result.allowed, strict=True):
+            assert np.isnan(error) or error < allowed, (seed, error, allowed)
+            n_compared += not np.isnan(error)
+    assert n_compared > 2 * N_MODELS  # most cases have one right result
+
+
+def redundant_stances():
+    """Redundant sets: doubled, rounding errors and rigid frames, contradictory."""
+    b = lw.KinDyn(leg().with_frame("copy", "shank", lw.Pose((0.15, 0.02, -0.4))))
+    yield b.constrained({"toe": "point", "copy": "point", "heel": "point"}, stabilization=2.0)
+    model = leg().with_frame("pin", "shank", lw.Pose((0.2, 0.2, 1e-13)))  # on the axis of the knee
+    model = model.with_constraint("point", "thigh", "pin", name="pivot", first_xyz=(0.2, 0.3, -0.4))
+    yield lw.KinDyn(model, floating=False).constrained(stabilization=2.0)
+    yield torn()
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_derivatives_of_redundant_constraints_agree_with_complex_steps(index):
+    robot = list(redundant_stances())[index]
+    rng = np.random.default_rng(1)
+    q, (nu, tau) = robot.kindyn.random(seed=1), rng.normal(size=(2, robot.nv))
+    nu = robot.project_velocity(q, nu)
+    exact = robot.forward_dynamics_derivatives(q, nu, tau)
+    E = robot.kindyn.velocity_kinematics(q)
+    for name in ("q", "nu", "tau"):
+        stepped = jacobian_by_steps(robot.forward_dynamics, (q, nu, tau), name)[0]
+        by_program = robot.forward_dynamics.jacobian(name)(q, nu, tau)[0]
+        np.testing.assert_allclose(by_program, stepped, atol=1e-8 * np.abs(stepped).max())
+        if index < 2:  # the implicit function theorem needs equations that can be satisfied
+            stepped = stepped @ E if name == "q" else stepped
+            actual = getattr(exact, name)
+            np.testing.assert_allclose(actual, stepped, atol=1e-7 * np.abs(stepped).max())
+
+
+def dense_accelerations(robot, tree, q, nu, tau):
+    """nu_dot of the dense system of M and J, in the precision of the arrays."""
+    M, h = tree.mass_matrix(q), tree.bias_force(q, nu)
+    J, bias = robot.jacobian(q), robot.bias(q, nu)
+    n, m = M.shape[-1], J.shape[-2]
+    A = np.zeros((len(q), n + m, n + m), dtype=M.dtype)
+    A[:, :n, :n], A[:, :n, n:], A[:, n:, :n] = M, J.swapaxes(1, 2), J
+    right = np.concatenate([tau - h, -bias], axis=1)[..., None]
+    return np.linalg.solve(A, right)[:, :n, 0]
+
+
+@pytest.mark.parametrize("name", ["delta", "stewart", "parallel_ankle", "quadruped"])
+def test_single_precision_is_as_accurate_as_a_dense_solution(name):
+    """Also near singular configurations, where the Delassus matrix is lost in rounding errors."""
+    if name == "quadruped":
+        kd = lw.KinDyn(lw.load("quadruped"))
+        feet = [frame for frame in kd.model.frame_names if frame.endswith("foot")]
+        robot = kd.constrained(dict.fromkeys(feet, "point"))
+    else:
+        kd = lw.KinDyn(LINKAGES[name][0](), floating=False)
+        robot = kd.constrained()
+    tree = lw.KinDyn(robot.layout.model, kd.base, floating=kd.floating)
+    q = kd.random(400, seed=0)
+    rng = np.random.default_rng(1)
+    nu = robot.project_velocity(q, rng.normal(size=(400, kd.nv)))
+    values = [x.astype(np.float32) for x in (q, nu, rng.normal(size=(400, kd.nv)))]
+    wide = [x.astype(float) for x in values]
+    wide[0] = tree.normalize(wide[0])
+    exact = dense_accelerations(robot, tree, *wide)
+    scale = np.abs(exact).max(axis=1)
+    single, single_tree = robot.replace(dtype=np.float32), tree.replace(dtype=np.float32)
+    dense = np.abs(dense_accelerations(single, single_tree, *values) - exact).max(axis=1) / scale
+    error = np.abs(single.forward_dynamics(*values).nu_dot - exact).max(axis=1) / scale
+    assert np.median(error) < 1.5 * np.median(dense)
+    assert np.quantile(error, 0.99) < 2.0 * np.quantile(dense, 0.99)
+    J = robot.jacobian(wide[0])
+    smallest = np.linalg.svd(J / np.linalg.norm(J, axis=2, keepdims=True), compute_uv=False)[:, -1]
+    assert (error < np.maximum(10.0 * dense, 3e-6 / smallest)).all()
+
+
+@pytest.mark.parametrize("name", ["four_bar", "gripper"])
+def test_redundant_linkages_in_single_precision(name):
+    kd = lw.KinDyn(LINKAGES[name][0](), floating=False)
+    robot, q = kd.constrained(), closed(kd, 100)
+    rng = np.random.default_rng(0)
+    nu = robot.project_velocity(q, rng.normal(size=(100, kd.nv)))
+    values = [x.astype(np.float32) for x in (q, nu, rng.normal(size=(100, kd.nv)))]
+    expected = robot.forward_dynamics(*(x.astype(float) for x in values)).nu_dot
+    actual = robot.replace(dtype=np.float32).forward_dynamics(*values).nu_dot
+    error = np.abs(actual - expected).max(axis=1) / np.abs(expected).max(axis=1)
+    assert np.median(error) < 1e-6
+    assert error.max() < 1e-3
+
+
+def test_equal_calls_of_constrained_return_the_same_object():
+    kd = lw.KinDyn(four_bar(), floating=False)
+    first = kd.constrained({"crank": "point"}, actuated=["a"], stabilization=2.0)
+    contact = lw.Contact("crank", "point")
+    assert kd.constrained([contact], actuated=("a", "a"), stabilization=(4.0, 4.0)) is first
+    assert kd.constrained() is kd.constrained(())
+    assert kd.constrained([contact]) is not first
+    with ThreadPoolExecutor(8) as pool:
+        same = list(pool.map(lambda _: kd.constrained({"rocker": "pose"}), range(64)))
+    assert all(one is kd.constrained({"rocker": "pose"}) for one in same)
+    again = pickle.loads(pickle.dumps(kd))
+    assert again.constrained([contact]) == kd.constrained([contact])
+    for rate in range(1, 200):  # only so many are kept
+        kd.constrained(stabilization=float(rate))
+    assert len(kd._constrained_robots) <= 64
+
+
+@pytest.mark.parametrize("wrong", [2, -0.1, np.nan, [0.0, 0.5, 1.5], np.array([0.1, np.nan])])
+def test_restitution_is_a_fraction(wrong):
+    robot = lw.KinDyn(four_bar(), floating=False).constrained()
+    q, nu = np.zeros((np.size(wrong), 3)), np.ones((np.size(wrong), 3))
+    for function in (robot.impact, robot.impact_derivatives):
+        with pytest.raises(lw.ValueRangeError, match=r"restitution.*0 to 1.*(2|-0\.1|nan|1\.5)"):
+            function(q, nu, wrong)
+    assert robot.impact(q, nu, 1).nu.shape == q.shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "fact"),
+    [
+        (lw.Shape(lw.Cylinder(0.1, 0.02)), "cylinder.*radius="),
+        (lw.Shape(lw.Sphere(0.1), lw.Pose((0.0, 0.0, 0.05))), "not the center.*0.05"),
+    ],
+)
+def test_only_balls_around_their_frame_roll(shape, fact):
+    """The point at which a tilted coin touches the ground moves along its rim."""
+    b = lw.ModelBuilder("coin")
+    b.add_link("coin", inertia=lw.solid_cylinder(1.0, 0.1, 0.02), collisions=[shape])
+    kd = lw.KinDyn(b.build(), floating=True)
+    with pytest.raises(lw.ArgumentError, match=fact):
+        kd.constrained({"coin": "rolling"})
+    assert kd.constrained([lw.Contact("coin", "rolling", radius=0.1)]).m == 3

@@ -1,0 +1,232 @@
+"""Random robots whose constraints are redundant, nearly redundant or contradictory, and an oracle.
+
+The oracle is dense: singular values of J M^-1/2 decide which equations count. A case whose singular
+values are neither clearly rounding errors nor clearly real has no expected result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import linkwork as lw
+from linkwork.algorithms.constraints import dynamics
+from linkwork.algorithms.constraints.pseudo_inverse import EXACT
+from linkwork.algorithms.constraints.sizes import regularization_of
+from linkwork.algorithms.dynamics.crba import mass_matrix
+from linkwork.algorithms.dynamics.rnea import inverse_dynamics
+
+GRAVITY = (0.0, 0.0, -9.80665)
+N_STATES = 3
+# Errors of accelerations, and errors relative to the contradiction: rows that are small compared
+# with the robot have other weights in the compromise.
+ERROR, CONTRADICTION = 1e-7, 3e-3
+# Sizes of rows relative to the robot, and singular values of J M^-1/2 with rows of norm 1, between
+# which either result is right: of exact robots, and of robots with rounded numbers.
+BETWEEN = {True: ((3e-9, 3e-5), (1e-7, 2e-5)), False: ((3e-9, 3e-3), (1e-8, 1e-3))}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A robot with constraints, and states."""
+
+    robot: lw.ConstrainedKinDyn
+    length: float  # the size of its links
+    q: np.ndarray
+    nu: np.ndarray
+    tau: np.ndarray
+
+
+def rounded(rng, angle):
+    """A number written with some digits."""
+    return round(angle, int(rng.integers(4, 17)))
+
+
+def random_offset(rng):
+    """A distance that may be a rounding error, or not."""
+    return 10.0 ** rng.uniform(-17, -3) if rng.random() < 0.7 else 0.0
+
+
+def random_case(seed):
+    """A robot of a few links, with constraints most of which are redundant in some way."""
+    rng = np.random.default_rng(seed)
+    length = 10.0 ** rng.uniform(-3, 3)
+    n = int(rng.integers(2, 6))
+    masses = 10.0 ** rng.uniform(-3, 3, size=n) if rng.random() < 0.5 else np.ones(n)
+    b = lw.ModelBuilder(f"redundant{seed}")
+    is_planar = rng.random() < 0.4
+    for k in range(n):
+        com = tuple(0.3 * length * rng.normal(size=3))
+        sizes = tuple(length * rng.uniform(0.3, 1.0, size=3))
+        b.add_link(f"l{k}", inertia=lw.solid_box(float(masses[k]), sizes, com=com))
+    for k in range(1, n):
+        kinds = ["revolute"] if is_planar else ["revolute", "revolute", "prismatic", "spherical"]
+        rpy = (rounded(rng, np.pi / 2), 0.0, 0.0) if rng.random() < 0.5 else (0.0, 0.0, 0.0)
+        axis = (0.0, 1.0, 0.0) if rpy[0] == 0.0 else (0.0, 0.0, -1.0)
+        if not is_planar:
+            axis = tuple(rng.normal(size=3)) if rng.random() < 0.5 else axis
+        parent = f"l{int(rng.integers(max(0, k - 2), k))}"
+        mount = lw.Pose(tuple(length * rng.uniform(-1, 1, size=3)), rpy=rpy)
+        back = lw.Pose(rpy=(-rpy[0], 0.0, 0.0)) if is_planar else lw.Pose()
+        b.add_joint(
+            f"j{k}", str(rng.choice(kinds)), parent, f"l{k}", axis=axis,
+            first_H_joint=mount, joint_H_second=back,
+        )  # fmt: skip
+    model = b.build()
+    floating = bool(rng.random() < 0.3)
+    kd = lw.KinDyn(model, "l0", floating=floating, gravity=GRAVITY)
+    q = kd.random(N_STATES, seed=seed)
+    model, contacts = _constraints(rng, model, kd, length, q[0])
+    stabilization = float(rng.choice([0.0, 3.0]))
+    robot = lw.KinDyn(model, "l0", floating=floating, gravity=GRAVITY)
+    nu, tau = rng.normal(size=(2, N_STATES, kd.nv))
+    if rng.random() < 0.5:
+        nu = 1e-3 * nu
+    tau = tau * length * masses.mean() * length
+    return Case(robot.constrained(contacts, stabilization=stabilization), length, q, nu, tau)
+
+
+def _constraints(rng, model, kd, length, q):
+    """The model with frames and constraints, and contacts."""
+    n, contacts = len(model.links), []
+    for k in range(int(rng.integers(1, 4))):
+        link = f"l{int(rng.integers(1, n))}"
+        joint = next(one for one in model.joints if one.second == link)
+        kind = str(rng.choice(["point", "point", "pose"]))
+        off = length * random_offset(rng) * rng.normal(size=3)
+        along = length * rng.uniform(-1, 1) * np.array(joint.axis)
+        on_axis = joint.joint_H_second.matrix()[:3, :3].T @ along
+        place = on_axis if rng.random() < 0.5 else length * rng.uniform(-1, 1, size=3)
+        choice = rng.integers(4)
+        if choice <= 1:  # a contact, and perhaps almost the same once more
+            name = f"c{k}"
+            model = model.with_frame(name, link, lw.Pose(tuple(place + off)))
+            target = lw.Pose(tuple(rng.normal(size=3))) if rng.random() < 0.3 else None
+            contacts.append(lw.Contact(name, kind, target=target))
+            if rng.random() < 0.6:
+                turned = (0.0, 0.0, rounded(rng, np.pi / 2))
+                model = model.with_frame(f"{name}x", link, lw.Pose(tuple(place - off), rpy=turned))
+                contacts.append(lw.Contact(f"{name}x", str(rng.choice(["point", "pose"]))))
+        elif choice == 2:  # a loop that is closed in one configuration
+            other = f"l{int(rng.integers(0, n))}"
+            if other == link:
+                continue
+            pose = np.linalg.inv(kd.transform(link, q)) @ kd.transform(other, q)
+            ends = link, other
+            model = model.with_constraint(
+                kind, *ends, name=f"loop{k}", first_xyz=tuple(pose[:3, 3] + off)
+            )
+            if rng.random() < 0.5:
+                model = model.with_constraint(
+                    "point", *ends, name=f"again{k}", first_xyz=tuple(pose[:3, 3] - off)
+                )
+        else:  # frames that are rigidly connected
+            model = model.with_frame(f"r{k}", link, lw.Pose(tuple(off)))
+            model = model.with_constraint(kind, link, f"r{k}", name=f"rigid{k}")
+    if not contacts and not model.constraints:
+        model = model.with_frame("c", "l1")
+        contacts.append(lw.Contact("c", "point"))
+    return model, contacts
+
+
+def _columns(array):
+    return [np.ascontiguousarray(array[:, k]) for k in range(array.shape[1])]
+
+
+def _rows(values, n):
+    """(n, ...) from nested lists of numbers and columns."""
+    if isinstance(values, (list, tuple)):
+        if not values:
+            return np.zeros((n, 0))
+        return np.stack([_rows(one, n) for one in values], axis=1)
+    return np.broadcast_to(np.asarray(values, dtype=float), (n,))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Errors of the states of a case, and whether each has one expected result."""
+
+    is_finite: bool
+    residual_error: float  # of the reported residual, relative to its terms
+    errors: list[float]  # of nu_dot in the norm of the kinetic energy; NaN without an expectation
+    allowed: list[float]
+    largest: float  # of nu_dot in this norm, relative to the part that does not contradict
+
+
+def outcome(case):
+    """Compare the forward dynamics of a case with the oracle."""
+    robot, n = case.robot, len(case.q)
+    skeleton = robot._skeleton
+    q, nu, tau = map(_columns, (case.q, case.nu, case.tau))
+    result = dynamics.forward_dynamics(skeleton, q, nu, tau, gravity=GRAVITY, velocity="mixed")
+    nu_dot, _, residual = (_rows(part, n) for part in result)
+    M = _rows(mass_matrix(skeleton, q, velocity="mixed"), n)
+    h = _rows(inverse_dynamics(skeleton, q, nu, velocity="mixed", gravity=GRAVITY), n)
+    rows = dynamics.rows_at(skeleton, q, nu, velocity="mixed")
+    J = _rows([[row.jacobian.get(k, 0.0) for k in range(robot.nv)] for row in rows], n)
+    target = -_rows([dynamics.stabilized(row, robot.stabilization) for row in rows], n)
+    is_exact = regularization_of(skeleton) is EXACT
+    errors, allowed, honest, largest = [], [], 0.0, 0.0
+    for k in range(n):
+        missed = J[k] @ nu_dot[k] - target[k]
+        terms = np.abs(J[k]) @ np.abs(nu_dot[k]) + np.abs(target[k])
+        scale = np.maximum(terms, np.abs(tau_scale(J[k], M[k], case.tau[k] - h[k])))
+        honest = max(honest, float((np.abs(missed - residual[k]) / (scale + 1e-300)).max()))
+        equations = J[k], M[k], case.tau[k] - h[k], target[k]
+        expected, smallest, size, contradiction = solved(case, equations, is_exact)
+        C = np.linalg.cholesky(M[k])
+        largest = max(largest, np.linalg.norm(C.T @ nu_dot[k]) / size)
+        if expected is None:
+            errors.append(np.nan)
+            allowed.append(np.inf)
+            continue
+        norm = np.linalg.norm(C.T @ expected) + size
+        errors.append(float(np.linalg.norm(C.T @ (nu_dot[k] - expected)) / norm))
+        allowed.append(
+            ERROR + CONTRADICTION * min(1.0, contradiction / norm)
+            + 1e-13 / smallest**2 + 70.0 * (1e-11 / smallest**2) ** 4
+        )  # fmt: skip
+    return Outcome(bool(np.isfinite(nu_dot).all()), honest, errors, allowed, largest)
+
+
+def tau_scale(J, M, driving):
+    """Constraint accelerations of the free robot."""
+    return np.abs(J) @ np.abs(np.linalg.solve(M, driving))
+
+
+def solved(case, equations, is_exact):
+    """nu_dot of the equations that count, the smallest singular value, sizes and contradiction."""
+    (J, M, driving, target), (row_band, band) = equations, BETWEEN[is_exact]
+    C = np.linalg.cholesky(M)
+    y0 = np.linalg.solve(C, driving)
+    X = np.linalg.solve(C, J.T).T
+    sizes = np.abs(J / _entry_sizes(case)).max(axis=1, initial=0.0)
+    keep = sizes >= row_band[0]
+    norms = np.linalg.norm(X, axis=1)
+    size = np.linalg.norm(y0) + (np.abs(target[keep]) / norms[keep]).max(initial=0.0)
+    A = X[keep] / norms[keep, None]
+    U, s, V = np.linalg.svd(A, full_matrices=False)
+    is_between = ((sizes >= row_band[0]) & (sizes <= row_band[1])).any()
+    if is_between or ((s > band[0]) & (s < band[1])).any():
+        return None, 1.0, size + 1e-300, 0.0
+    rank = int((s >= band[1]).sum())
+    U, s, V = U[:, :rank], s[:rank], V[:rank]
+    y = y0 - V.T @ (V @ y0) + V.T @ ((U.T @ (target[keep] / norms[keep])) / s)
+    contradiction = np.linalg.norm(A @ y - target[keep] / norms[keep])
+    return np.linalg.solve(C.T, y), s.min(initial=1.0), size + 1e-300, contradiction
+
+
+def _entry_sizes(case):
+    """(m, nv) sizes of entries of the Jacobian that are no rounding errors."""
+    layout = case.robot.layout
+    angular = np.zeros(layout.nv, dtype=bool)
+    angular[3 : 6 if layout.floating else 3] = True
+    for name, span in layout.nu.items():
+        angular[span] = layout.model.joint(name).kind != "prismatic"
+    rows = []
+    for group in layout.equations:
+        linear = np.where(angular, case.length, 1.0)
+        rows += [linear] * group.n_linear
+        rows += [np.where(angular, 1.0, 1.0 / case.length)] * (group.size - group.n_linear)
+    return np.array(rows)
