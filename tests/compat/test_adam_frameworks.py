@@ -205,12 +205,6 @@ def test_keyword_arguments_are_accepted(robots, parametric):
         numpy.mass_matrix(H, s, shape_of()[0])
 
 
-def test_usd_is_not_supported(robots):
-    for call in (OfTorch.from_usd, OfTorch.from_usd_stage, robots[0].model.to_usd):
-        with pytest.raises(NotImplementedError, match="USD"):
-            call("robot.usd")
-
-
 def test_external_wrenches_agree_with_numpy(robots):
     for robot in robots:
         robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
