@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-aarch64 test-embedded test-sanitizers test-viewer browser fuzz bench lint docs format clean
+.PHONY: demo test test-aarch64 test-embedded test-sanitizers test-viewer browser fuzz bench lint docs pictures format clean
 
 demo: $(VENV)/.ready
 	$(BIN)/linkwork demo $(ROBOT)
@@ -64,6 +64,11 @@ lint: $(VENV)/.ready-test $(VENV)/.ready-lint
 docs: $(VENV)/.ready-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the pages are in site/index.html"
+
+# The pictures of the pages, except those of measurements, which `make bench` draws.
+pictures: browser $(VENV)/.ready-test
+	$(BIN)/python tools/draw_pictures.py
+	$(BIN)/python tools/make_viewer_pictures.py
 
 format: $(VENV)/.ready-lint
 	$(BIN)/ruff check --fix .

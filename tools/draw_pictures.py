@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 from pictures_solids import faces_of, paint, projected
+from pictures_sources import record
 from pictures_theme import Theme, draw_both
 
 import linkwork as lw
@@ -32,9 +33,9 @@ def robots(theme: Theme):
 
     figure, panels = plt.subplots(1, 3, figsize=(9, 3.6), width_ratios=[1.25, 1, 1])
     for panel, (name, posture) in zip(panels, ROBOTS.items(), strict=True):
-        kd = lw.KinDyn(lw.robots.load(name))
+        kd = lw.KinDyn(lw.robots.load(name), floating=True)
         known = {joint: value for joint, value in posture.items() if joint in kd.joint_names}
-        paint(panel, faces_of(kd, kd.q(known)), azimuth=-52, elevation=18, edge=theme.faint)
+        paint(panel, faces_of(kd, kd.q(known)), azimuth=-52, elevation=18)
         panel.set_anchor("S")  # feet and captions of all robots stand on one line each
         across = panel.get_position().x0 + panel.get_position().width / 2
         figure.text(across, 0.02, f"{name}, {len(kd.joint_names)} joints", fontsize=9, ha="center")
@@ -254,7 +255,7 @@ def workspace(theme: Theme):
     least = -0.35 * strength.max() if not theme.ending else 0.0  # the palest blue is too pale
     axes.pcolormesh(x, y, strength, cmap=colours, shading="flat", rasterized=True, vmin=least)
     faces = faces_of(kd, kd.q(shoulder_pitch=0.5, elbow_pitch=1.3, wrist_pitch=0.4))
-    paint(axes, faces, azimuth=-90, elevation=4, edge=theme.faint)
+    paint(axes, faces, azimuth=-90, elevation=4)
     axes.axis("on")
     axes.set_xlabel("x [m]")
     axes.set_ylabel("z [m]")
@@ -314,6 +315,7 @@ def main(names: list[str]) -> None:
     for name in names or PICTURES:
         draw, options = PICTURES[name]
         draw_both(name, draw, **options)
+        record(name)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from PIL import Image
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
+from pictures_sources import record  # noqa: E402
 from tests.support.browser import Browser  # noqa: E402
 from tests.support.page import soon  # noqa: E402
 
@@ -58,8 +59,14 @@ def humanoid(browser: Browser, viewer: Any) -> None:
 
 
 def workcell(browser: Browser, viewer: Any) -> None:
-    """A cell as it opens."""
-    viewer.look(com=True, torques=True, robot=viewer.robots[0])
+    """The gripper holds the cube above the table."""
+    cell = lw.load_workcell("pick_and_place")
+    state = cell.state()
+    hand = np.diag([1.0, -1.0, -1.0, 1.0])  # points down
+    hand[:3, 3] = cell.world_H_frame("cube", state)[:3, 3]
+    state = cell.grip(cell.ik(state, {"arm.tcp": hand}).state, "cube", "arm.tcp")
+    hand[2, 3] += 0.12
+    viewer.show(cell.ik(state, {"arm.tcp": hand}).state)
     browser.click_text("Forces")
 
 
@@ -87,6 +94,7 @@ def main() -> None:
             image = _settled(browser)
         few = image.quantize(256, kmeans=4, dither=Image.Dither.NONE)  # a third of the size
         few.save(FOLDER / f"{name}.png", optimize=True)
+        record(name)
         size = (FOLDER / f"{name}.png").stat().st_size
         sys.stdout.write(f"docs/images/{name}.png: {size // 1000} kB\n")
 

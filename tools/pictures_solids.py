@@ -1,4 +1,4 @@
-"""Robots as pictures: faces of their shapes, placed by linkwork, painted from far to near."""
+"""Robots as pictures: faces of their shapes, placed by linkwork, drawn with a depth buffer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import linkwork as lw
 from linkwork.spatial import se3
 
 LIGHT = np.array([0.35, -0.45, 0.82])
-SIDES = 28  # of what is round
+SIDES = 56  # of what is round
+PIXELS = 900  # of the longer side of a robot
+SAMPLES = 3  # along each side of a pixel
 
 
 @dataclass(frozen=True)
@@ -34,29 +36,58 @@ def faces_of(kd: lw.KinDyn, q: np.ndarray) -> list[Face]:
     return faces
 
 
-def paint(axes, faces: list[Face], *, azimuth: float, elevation: float, edge: str) -> None:
-    """Draw faces as an observer far away sees them, nearer ones over farther ones."""
-    from matplotlib.collections import PolyCollection
-
+def paint(axes, faces: list[Face], *, azimuth: float, elevation: float) -> None:
+    """Draw faces as an observer far away sees them; a depth buffer decides what is in front."""
     right, up, towards = _observer(azimuth, elevation)
-    seen = []
+    corners = np.concatenate([face.corners for face in faces])
+    low = np.array([(corners @ axis).min() for axis in (right, up)])
+    high = np.array([(corners @ axis).max() for axis in (right, up)])
+    scale = PIXELS * SAMPLES / (high - low).max()  # samples per meter
+    width, height = np.ceil((high - low) * scale).astype(int) + 1
+    image, depth = np.zeros((height, width, 4)), np.full((height, width), -np.inf)
     for face in faces:
         normal = np.cross(face.corners[1] - face.corners[0], face.corners[2] - face.corners[1])
         normal = normal / (np.linalg.norm(normal) + 1e-12)
-        if normal @ towards <= 0:
+        if normal @ towards <= 1e-9:
             continue
         shade = 0.45 + 0.55 * max(0.0, normal @ (LIGHT / np.linalg.norm(LIGHT)))
-        flat = np.stack([face.corners @ right, face.corners @ up], axis=-1)
-        seen.append((face.corners.mean(axis=0) @ towards, flat, np.clip(face.colour * shade, 0, 1)))
-    seen.sort(key=lambda one: one[0])
-    colours = [one[2] for one in seen]
-    axes.add_collection(
-        PolyCollection([one[1] for one in seen], facecolors=colours, edgecolors=colours, lw=0.4)
+        color = np.append(np.clip(face.colour * shade, 0, 1), 1.0)
+        flat = (np.stack([face.corners @ right, face.corners @ up], axis=-1) - low) * scale
+        _fill(image, depth, flat, face.corners @ towards, color)
+    rows, columns = (SAMPLES * (size // SAMPLES) for size in (height, width))
+    blocks = image[:rows, :columns].reshape(
+        rows // SAMPLES, SAMPLES, columns // SAMPLES, SAMPLES, 4
     )
-    axes.plot([], [], color=edge)
+    smooth = blocks.mean(axis=(1, 3))
+    smooth[..., :3] /= np.maximum(smooth[..., 3:], 1e-9)  # colors of the covered part
+    extent = (low[0], low[0] + columns / scale, low[1], low[1] + rows / scale)
+    axes.set_autoscale_on(False)  # an image would set the limits to its own
+    axes.imshow(smooth, origin="lower", extent=extent, interpolation="antialiased", zorder=3)
+    axes.update_datalim([extent[::2], extent[1::2]])
+    axes.set_autoscale_on(True)
     axes.autoscale_view()
     axes.set_aspect("equal")
     axes.axis("off")
+
+
+def _fill(image, depth, flat: np.ndarray, distances: np.ndarray, color: np.ndarray) -> None:
+    """Fill a convex polygon where it is nearer than what was drawn before."""
+    first = np.maximum(np.floor(flat.min(axis=0)).astype(int), 0)
+    last = np.ceil(flat.max(axis=0)).astype(int) + 1
+    area = (slice(first[1], last[1]), slice(first[0], last[0]))
+    y, x = np.mgrid[area] + 0.5
+    y, x = (
+        y[: depth[area].shape[0], : depth[area].shape[1]],
+        x[: depth[area].shape[0], : depth[area].shape[1]],
+    )
+    inside = np.ones(x.shape, dtype=bool)
+    for p, q in pairwise([*flat, flat[0]]):
+        inside &= (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]) >= 0
+    plane = np.linalg.lstsq(np.column_stack([flat, np.ones(len(flat))]), distances, rcond=None)[0]
+    z = plane[0] * x + plane[1] * y + plane[2]
+    inside &= z > depth[area]
+    depth[area][inside] = z[inside]
+    image[area][inside] = color
 
 
 def projected(points: np.ndarray, *, azimuth: float, elevation: float) -> np.ndarray:
@@ -95,19 +126,8 @@ def _box(half: np.ndarray) -> list[np.ndarray]:
             corners = np.zeros((4, 3))
             corners[:, axis] = sign
             corners[:, u], corners[:, v] = (-1, 1, 1, -1), (-1, -1, 1, 1)
-            faces += _split((corners if sign > 0 else corners[::-1]) * half)
+            faces.append((corners if sign > 0 else corners[::-1]) * half)
     return faces
-
-
-def _split(corners: np.ndarray, parts: int = 4) -> list[np.ndarray]:
-    """A rectangle as smaller ones, so that sorting by distance works for long boxes."""
-    u, v = corners[1] - corners[0], corners[3] - corners[0]
-    steps = np.linspace(0, 1, parts + 1)
-    return [
-        np.array([corners[0] + s * u + t * v for s, t in ((a, c), (b, c), (b, d), (a, d))])
-        for a, b in pairwise(steps)
-        for c, d in pairwise(steps)
-    ]
 
 
 def _revolved(profile: list[tuple[float, float]], radius: float, height: float) -> list[np.ndarray]:
@@ -115,19 +135,16 @@ def _revolved(profile: list[tuple[float, float]], radius: float, height: float) 
     angles = np.linspace(0, 2 * np.pi, SIDES + 1)
     faces = []
     for (r0, z0), (r1, z1) in pairwise(profile):
-        pieces = np.linspace(0, 1, 5 if r0 == r1 and abs(z1 - z0) > 1 else 2)
-        for s, t in pairwise(pieces):
-            (ra, za), (rb, zb) = ((r0 + (r1 - r0) * x, z0 + (z1 - z0) * x) for x in (s, t))
-            for a, b in pairwise(angles):
-                ring = [(ra, za, a), (ra, za, b), (rb, zb, b), (rb, zb, a)]
-                faces.append(
-                    np.array(
-                        [
-                            (radius * r * np.cos(c), radius * r * np.sin(c), height * z)
-                            for r, z, c in _without_doubles(ring)
-                        ]
-                    )
+        for a, b in pairwise(angles):
+            ring = [(r0, z0, a), (r0, z0, b), (r1, z1, b), (r1, z1, a)]
+            faces.append(
+                np.array(
+                    [
+                        (radius * r * np.cos(c), radius * r * np.sin(c), height * z)
+                        for r, z, c in _without_doubles(ring)
+                    ]
                 )
+            )
     return faces
 
 

@@ -221,3 +221,8 @@ def test_error_for_a_broken_download_is_one_line(cache, monkeypatch):
     assert failure("panda_description").startswith(
         "robot_descriptions cannot load 'panda_description': "
     )
+
+
+def test_the_name_of_a_workcell_is_no_robot_and_says_so():
+    with pytest.raises(lw.MissingFileError, match=r"'pick_and_place'.*load_workcell"):
+        lw.load("pick_and_place")

@@ -261,6 +261,8 @@ def name_hint(missing: str) -> str:
     names = [name for collection in COLLECTIONS.values() for name in collection.names()]
     if stem in names:
         return f"; {stem!r} is the name of a robot that can be loaded"
+    if stem in bundled_cells():
+        return f"; {stem!r} is a workcell, for lw.load_workcell and `linkwork view`"
     near = get_close_matches(stem[:LONGEST_NAME].lower(), names, n=2, cutoff=0.7)
     if near:
         return f"; did you mean the robot {' or '.join(map(repr, dict.fromkeys(near)))}?"

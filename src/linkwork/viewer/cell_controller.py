@@ -85,7 +85,9 @@ class CellController:
         rows = [(name, f"on {cell.parent(name, state)}") for name in self.viewed.objects]
         if NONE not in (self.object.value, self.gripper.value):
             distance = self.viewed.distance(self.object.value, self.gripper.value)
-            rows.append((f"{self.object.value} to {self.gripper.value}", f"{distance:.3g} m"))
+            rows.append(
+                (f"{self.object.value} to {self.gripper.value}", f"{round(distance, 6):.3g} m")
+            )
         self.carried.content = table(rows)
 
     def _toggle(self, frame: str) -> None:
