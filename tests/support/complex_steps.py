@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.support.kindyn import STEP, run_program
+from tests.support.kindyn import STEP, WITH_COMPLEX_SIGNS, run_program
 
 from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 
 # Where a comparison decides, the real parts count: steps are too small to change it.
-COMPLEX_FUNCTIONS = NUMPY_FUNCTIONS | {
+COMPLEX_FUNCTIONS = WITH_COMPLEX_SIGNS | {
     Op.LESS: lambda a, b: (np.real(a) < np.real(b)) * 1.0,
     Op.LESS_EQUAL: lambda a, b: (np.real(a) <= np.real(b)) * 1.0,
     Op.FLOOR: lambda a: np.floor(np.real(a)),

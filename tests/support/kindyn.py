@@ -30,10 +30,10 @@ def _copysign(a, b):
     return np.where(np.signbit(np.real(a)) == np.signbit(np.real(b)), a, -np.asarray(a))
 
 
-COMPLEX_FUNCTIONS = NUMPY_FUNCTIONS | {Op.COPYSIGN: _copysign}
+WITH_COMPLEX_SIGNS = NUMPY_FUNCTIONS | {Op.COPYSIGN: _copysign}
 
 
-def run_program(program, *arguments, functions=COMPLEX_FUNCTIONS):
+def run_program(program, *arguments, functions=WITH_COMPLEX_SIGNS):
     """Outputs of a program at rows, or batches of rows, as a list of arrays."""
     sized = zip(arguments, program.inputs, strict=True)
     numbers = [np.asarray(a) if port.shape else np.asarray(a)[..., None] for a, port in sized]
