@@ -91,3 +91,26 @@ def test_other_servers_are_left_as_they_are():
     with pytest.warns(lw.LinkworkWarning, match="any web page"):  # no server of viser was started
         assert asyncio.run(serve_meanwhile()) == "hello"
     assert websockets.asyncio.server.serve is plain
+
+
+@pytest.mark.parametrize("value", [2**63, -1e308, float("nan"), float("inf"), None, "x", [1, 2]])
+def test_values_that_no_page_sends_do_not_move_the_robot_out_of_its_limits(value):
+    """Whoever can reach the port can send them."""
+    arm = lw.robots.load("arm")
+    limits = lw.KinDyn(arm, floating=False).limits
+    with lw.view(arm, port=0) as viewer:
+        (controller,) = viewer._robots.values()
+        for index in range(len(controller.robot.sliders)):
+            controller.slide(index, value)
+        assert ((limits.lower <= viewer.q()) & (viewer.q() <= limits.upper)).all()
+
+
+@pytest.mark.parametrize("frame", [b"", b"\xc1", b"\x93", b"\x80", b"\xdf\xff\xff\xff\xff", "text"])
+def test_frames_that_are_no_messages_end_their_connection_only(frame):
+    with lw.view(lw.robots.load("pendulum"), port=0) as viewer:
+        address = viewer.url.replace("http", "ws")
+        options = {"subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
+        with connect(address, **options) as page:
+            page.send(frame)
+        with connect(address, **options) as page:
+            assert page.recv(timeout=60)

@@ -103,7 +103,7 @@ class Camera:
                 self._aim(client.camera)
 
     def _aim(self, camera: Any) -> None:
-        width, height = camera.image_width, max(camera.image_height, 1)
+        width, height = max(camera.image_width, 1), max(camera.image_height, 1)
         camera.position, camera.look_at = sight_of(self._extent, width / height, width)
 
 

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
+from math import isfinite
 from typing import Any, TypeVar, cast
 
-from linkwork.errors import LinkworkError
+from linkwork.errors import ArgumentError, LinkworkError, shown
 from linkwork.viewer.camera import Camera
 
 REDRAW_PERIOD = 0.04  # between two runs of the thread [s]
@@ -54,6 +55,13 @@ class ViewerContext:
         """Show an error on all open pages."""
         for client in self.server.get_clients().values():
             client.add_notification("linkwork", text, auto_close_seconds=8.0, color="red")
+
+
+def finite(value: object) -> float:
+    """A number of a control; other values come only from programs that are not the page."""
+    if isinstance(value, (int, float)) and isfinite(value):
+        return float(value)
+    raise ArgumentError(f"expected a finite number, got {shown(value)}")
 
 
 def action(method: Method) -> Method:

@@ -16,7 +16,7 @@ from linkwork.model.model import Model
 from linkwork.model.tree import walk
 from linkwork.spatial.source import quat
 from linkwork.viewer.camera import Extent
-from linkwork.viewer.context import ViewerContext, action
+from linkwork.viewer.context import ViewerContext, action, finite
 from linkwork.viewer.drawing import Drawing
 from linkwork.viewer.overlays import Overlays
 from linkwork.viewer.panel import NONE, RobotPanel
@@ -101,6 +101,7 @@ class RobotController:
         """Move the joint of a slider."""
         self._stop()
         slider = self.robot.sliders[index]
+        value = slider.shown(finite(value))
         if value != slider.shown(float(self.robot.slider_values()[index])):
             reached = self.robot.move_slider(slider, value)
             self.loop_note = "" if reached else _stopped(slider.label, self.robot.open_loops())
@@ -206,7 +207,8 @@ class RobotController:
     def upload(self, name: str, content: bytes) -> None:
         """Load a trajectory that was sent from the page."""
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / ("trajectory" + PurePath(name).suffix)
+            ending = PurePath(name).suffix[:8].replace("\0", "")
+            file = Path(folder) / f"trajectory{ending}"
             file.write_bytes(content)
             self.load(read_trajectory(self.robot.kd, file), name)
 
@@ -221,14 +223,14 @@ class RobotController:
     def seek(self, time: float) -> None:
         """Show the trajectory at a time."""
         if self.player is not None:
-            self.player.seek(time)
+            self.player.seek(finite(time))
             self._show_player()
 
     @action
     def speed(self, factor: float) -> None:
         """Set the speed of the trajectory."""
         if self.player is not None:
-            self.player.speed = float(factor)
+            self.player.speed = finite(factor)
 
     def advance(self) -> bool:
         """Advance a trajectory that is playing; returns whether it still plays."""

@@ -409,6 +409,15 @@ def test_moments_of_inertia_without_a_mass_are_kept():
     assert model.link("a").inertia.tensor == (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
 
 
+@pytest.mark.parametrize("mass", ["nan", "inf"])
+def test_a_mass_that_is_not_finite_is_an_error(mass):
+    apis = '"PhysicsRigidBodyAPI", "PhysicsMassAPI"'
+    text = f'def Xform "a" (prepend apiSchemas = [{apis}]) {{\nfloat physics:mass = {mass}\n}}\n'
+
+    with pytest.raises(lw.ParseError, match=f"{mass} is not a finite number"):
+        lw.load(HEAD + text)
+
+
 @pytest.mark.parametrize("arc", ["references", "payload", "inherits", "specializes"])
 def test_exponential_growth_is_rejected_before_the_stage_is_composed(arc):
     """A few lines can describe millions of prims."""

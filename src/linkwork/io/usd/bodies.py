@@ -210,6 +210,9 @@ class _Inertias:
     def _total(self) -> Inertia:
         file, body = self.file, self.body
         api = file.pxr.UsdPhysics.MassAPI(body.prim)
+        authored = api.GetMassAttr().Get()
+        if authored is not None and not isfinite(authored):
+            file.report.error(body.prim, f"physics:mass: {authored} is not a finite number")
         mass = _positive(api.GetMassAttr()) * file.kilograms
         com = np.array(api.GetCenterOfMassAttr().Get() or (-np.inf,) * 3, dtype=float)
         moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0.0,) * 3, dtype=float)
