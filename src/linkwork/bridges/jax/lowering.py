@@ -97,7 +97,9 @@ def _has_code(kernel: Kernel, results: Sequence[Any]) -> bool:
     if isinstance(kernel, Derivative) and kernel.is_columnwise:
         return False
     port, shape = kernel.signature.outputs[0], results[0].shape
-    return kernel.prepare(prod(shape[: len(shape) - len(port.shape)]))
+    batch = shape[: len(shape) - len(port.shape)]
+    is_known = all(isinstance(length, int) for length in batch)  # not in `jax.export`
+    return kernel.prepare(prod(batch) if is_known else 1)
 
 
 def _lowered_on_cpu(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -> Any:
