@@ -84,7 +84,7 @@ def test_compiled_functions_run_the_code_of_numpy(name, robot):
 @pytest.mark.parametrize("name", ["mass_matrix", "inverse_dynamics", "forward_dynamics"])
 def test_derivatives_of_compiled_functions_agree_with_those_of_casadi(name):
     """Also for a quaternion whose norm is not 1, as within an optimization."""
-    kernel = lw.KinDyn(lw.robots.load("pendulum")).function(name)
+    kernel = lw.KinDyn(lw.robots.load("pendulum"), floating=True).function(name)
     arguments = arguments_of(kernel.robot, kernel)
     arguments[0][3:7] *= 1.3
     symbols = [ca.MX.sym(port.name, port.size) for port in kernel.signature.inputs]
@@ -222,7 +222,7 @@ def test_a_rollout_agrees_with_linkworks(compiled):
 
 
 def test_casadi_generates_c_that_computes_the_same(tmp_path):
-    robot = lw.KinDyn(lw.robots.load("pendulum"))
+    robot = lw.KinDyn(lw.robots.load("pendulum"), floating=True)
     function = lwc.wrap(robot.function("forward_dynamics"))
     generator = ca.CodeGenerator("pendulum.c")
     generator.add(function)

@@ -164,7 +164,7 @@ def test_tokens_are_the_same_in_every_process():
     operator = robot().bias_force.operator(torch.float64).derivative("vjp", ("q",))
     code = """
 import torch, linkwork as lw, linkwork.torch
-kd = linkwork.torch.KinDyn(lw.robots.load("double_pendulum"))
+kd = linkwork.torch.KinDyn(lw.robots.load("double_pendulum"), floating=True)
 print(repr(kd.bias_force.operator(torch.float64).derivative("vjp", ("q",)).token))
 """
     assert output_of(code).strip() == repr(operator.token)

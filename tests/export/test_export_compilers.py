@@ -46,7 +46,7 @@ LIBM = {"sinf", "cosf", "sqrtf", "atan2f", "sincosf", "fmaf"}
 def exported(tmp_path_factory):
     """A floating robot, split into parts, with functions of many rows."""
     folder = tmp_path_factory.mktemp("exported")
-    kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+    kd = lw.KinDyn(lw.robots.load("double_pendulum"), floating=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("linkwork.engine.codegen.c.functions.LONGEST_UNCUT", 150)
         patch.setattr("linkwork.engine.codegen.c.functions.LONGEST_PART", 150)

@@ -25,7 +25,7 @@ def of_group(inputs):
 @pytest.fixture(scope="module")
 def kd():
     """A floating base and one joint."""
-    return linkwork.jax.KinDyn(lw.robots.load("pendulum"))
+    return linkwork.jax.KinDyn(lw.robots.load("pendulum"), floating=True)
 
 
 @pytest.fixture(scope="module")

@@ -93,20 +93,20 @@ import linkwork.jax
 from jax import export
 from pathlib import Path
 program = export.deserialize(Path(PATH).read_bytes())
-q = lw.KinDyn(lw.robots.load("pendulum")).random(seed=1)
-linkwork.jax.KinDyn(lw.robots.load("pendulum")).kinetic_energy(q, np.zeros(7))
+q = lw.KinDyn(lw.robots.load("pendulum"), floating=True).random(seed=1)
+linkwork.jax.KinDyn(lw.robots.load("pendulum"), floating=True).kinetic_energy(q, np.zeros(7))
 try:
     print(program.call(q))
 except (jax.errors.JaxRuntimeError, ValueError) as error:
     print(error.args[0].splitlines()[0])
-kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
+kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), floating=True)
 kd.com(q)
 print((abs(program.call(q) - kd.numpy.com(q)) < 1e-15).all())
 """
 
 
 def test_an_exported_program_runs_in_another_process_that_has_the_function(tmp_path):
-    kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
+    kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), floating=True)
     shape = jax.ShapeDtypeStruct((kd.nq,), np.float64)
     exported = export.export(jax.jit(kd.com), disabled_checks=UNCHECKED)(shape)
     path = tmp_path / "program"
@@ -150,9 +150,9 @@ def test_threads_call_the_same_function(kd):
 def test_a_program_keeps_the_kernels_it_calls():
     @jax.jit
     def com(q):
-        return linkwork.jax.KinDyn(lw.robots.load("pendulum")).com(q)
+        return linkwork.jax.KinDyn(lw.robots.load("pendulum"), floating=True).com(q)
 
-    q = lw.KinDyn(lw.robots.load("pendulum")).neutral()
+    q = lw.KinDyn(lw.robots.load("pendulum"), floating=True).neutral()
     before = com(q)
     gc.collect()
     np.testing.assert_array_equal(com(q), before)
@@ -347,7 +347,7 @@ import jax
 jax.config.update("jax_enable_x64", True)
 import linkwork.jax, gc, warnings
 warnings.simplefilter("ignore")
-kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
+kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), floating=True)
 q = lw.KinDyn(kd.model).neutral()
 kd.com(q)
 child = os.fork()

@@ -91,7 +91,7 @@ def test_both_precisions_are_guarded(dtype):
 
 def test_the_difference_of_equal_configurations_has_its_second_derivative():
     """If the rotation vector is 0, so are the tangents of its length."""
-    kd = lw.KinDyn(lw.robots.load("pendulum"))
+    kd = lw.KinDyn(lw.robots.load("pendulum"), floating=True)
     kernel = kd.function("difference")
     q = kd.random(seed=0)
     tangent = kd.velocity_kinematics(q) @ np.linspace(-1.0, 1.0, kd.nv)

@@ -19,7 +19,7 @@ from linkwork.engine.runtime.cache import SUBFOLDER
 
 CODE = """
 import sys, linkwork as lw
-kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+kd = lw.KinDyn(lw.robots.load("double_pendulum"), floating=True)
 kd.warmup("com")
 print(lw.__version__, float(kd.com(kd.neutral())[0]), "llvmlite" in sys.modules)
 """

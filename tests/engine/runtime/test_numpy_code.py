@@ -138,7 +138,7 @@ def test_extreme_values_agree_with_machine_code(no_code, monkeypatch):
 
 
 def test_large_batches_are_computed_in_threads_and_parts(no_code):
-    kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+    kd = lw.KinDyn(lw.robots.load("double_pendulum"), floating=True)
     q = kd.random(10_000, seed=0)
     actual = kd.mass_matrix(q)
     np.testing.assert_array_equal(actual[::997], kd.mass_matrix(q[::997].copy()))
@@ -234,7 +234,7 @@ def test_a_missing_requirement_is_reported_once_and_numpy_is_used(case):
     assert message.startswith("LinkworkWarning <string> ")
     assert reason in message
     assert "NumPy" in message
-    kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+    kd = lw.KinDyn(lw.robots.load("double_pendulum"), floating=True)
     q, nu, tau = motion(kd, 5)
     expected = [kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q[0]), kd.com(q)]
     for numbers, array in zip(json.loads(actual), expected, strict=True):
@@ -279,7 +279,7 @@ def test_quick_code_stays_in_use_if_fast_code_cannot_be_compiled(no_code, monkey
     monkeypatch.setattr(errors, "_warned_topics", set())
     monkeypatch.setenv("LINKWORK_CACHE", "off")
     monkeypatch.setattr(compiled_program, "background", Never)
-    kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+    kd = lw.KinDyn(lw.robots.load("double_pendulum"), floating=True)
     first = kd.com(kd.neutral())
     monkeypatch.setattr(backends, "compiled", refuse)
     with pytest.warns(lw.LinkworkWarning, match=r"refused.*first call"):
