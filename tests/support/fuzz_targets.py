@@ -41,6 +41,7 @@ from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.engine.symbolic import serialization as stored
 from linkwork.errors import LinkworkError, LinkworkWarning
+from linkwork.io.ac3d import read_ac3d
 from linkwork.viewer.trajectories import read_trajectory
 from linkwork.workcell import state_serialization
 
@@ -701,6 +702,39 @@ def mutate_fields(data: bytes, rng: Random) -> bytes:
     return bytes(changed)
 
 
+def run_ac3d(data: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        for vertices, faces, _ in read_ac3d(data):
+            assert faces.shape[1:] == (3,)
+            assert 0 <= faces.min() <= faces.max() < len(vertices)
+
+
+AC3D = b"""AC3Db
+MATERIAL "a" rgb 1 0 0 amb 0 0 0 emis 0 0 0 spec 0 0 0 shi 1 trans 0
+OBJECT world
+kids 1
+OBJECT poly
+loc 1 0 0
+rot 0 -1 0 1 0 0 0 0 1
+numvert 5
+0 0 0
+2 0 0
+2 2 0
+1 1 0
+0 2 0
+numsurf 1
+SURF 0x10
+mat 0
+refs 5
+0 0 0
+1 0 0
+2 0 0
+3 0 0
+4 0 0
+kids 0
+"""
+
+
 TARGETS: dict[str, Target] = {
     "urdf": Target(run_urdf, lambda: [URDF], xml_mutator(ODD_WORDS), weight=3),
     "workcell": Target(run_workcell, lambda: [WORKCELL], xml_mutator(ODD_WORDS), weight=3),
@@ -723,4 +757,5 @@ TARGETS: dict[str, Target] = {
     "trajectory_csv": Target(run_trajectory_csv, csv_seeds),
     "trajectory_npy": Target(run_trajectory_npy, npy_seeds),
     "states_npz": Target(run_states_npz, npz_seeds),
+    "ac3d": Target(run_ac3d, lambda: [AC3D]),
 }

@@ -56,7 +56,8 @@ def read_ac3d(data: bytes) -> list[tuple[Array, Array, tuple[int, int, int] | No
     lines = _Lines(iter(data.decode("utf-8", errors="replace").splitlines()))
     if not (lines.words() or [""])[0].startswith("AC3D"):
         raise ValueError("it does not start with AC3D")
-    return list(_objects(lines, 1, np.eye(4), 0))
+    with np.errstate(all="ignore"):  # vertices that are not finite are rejected by the caller
+        return list(_objects(lines, 1, np.eye(4), 0))
 
 
 def _objects(
@@ -110,9 +111,10 @@ def _surfaces(lines: _Lines, count: int, vertices: Array) -> dict[int, list[list
             case ["mat", index]:
                 material = int(index)
             case ["refs", n]:
-                corners = lines.table(int(n), 1)[:, 0].astype(np.int64)
-                if len(corners) and not 0 <= corners.min() <= corners.max() < len(vertices):
+                numbers = lines.table(int(n), 1)[:, 0]
+                if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(vertices):
                     raise ValueError("a surface refers to a vertex that the object does not have")
+                corners = numbers.astype(np.int64)
                 if kind == 0 and len(corners) >= 3:
                     cut = _triangles(vertices[corners])
                     triangles.setdefault(material, []).extend(corners[cut].tolist())
