@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -101,3 +103,88 @@ def test_a_mesh_without_volume_is_a_polygon_or_a_segment(tmp_path, triangles, x,
         if isinstance(other, lw.Box) and x == (0.3, 0.0, 0.04):
             expected = -0.06
         assert d == pytest.approx(expected, abs=2e-7)
+
+
+TRIANGLE = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+GRID = [[[x, y, 0], [x + 1, y, 0], [x, y + 1, 0]] for x in range(4) for y in range(4)]
+ODD_MESHES = {
+    "triangle": [TRIANGLE],
+    "huge triangle": [np.array(TRIANGLE) * 1e8],
+    "square": SQUARE,
+    "grid": GRID,
+    "line": LINE,
+    "point": POINT,
+    "copies": [TRIANGLE] * 50,
+    "almost flat": [TRIANGLE, [[0.0, 0.0, 1e-9], [1.0, 0.0, 1e-9], [0.0, 1.0, 2e-9]]],
+    "too large": [np.array(TRIANGLE) * 1e30],
+    "too large for a float": [np.array(TRIANGLE) * 1e38],
+    "tiny": [np.array(TRIANGLE) * 1e-30],
+    "not a number": [[[np.nan, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]],
+    "infinite": [[[np.inf, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]],
+    "empty": np.zeros((0, 3, 3)),
+}
+CHILD = """
+import sys, warnings
+import numpy as np
+import linkwork as lw
+from linkwork.io.surfaces import read_mesh
+
+warnings.simplefilter("ignore")
+name, path = sys.argv[1:]
+mesh = lw.Mesh("odd.stl", path=path)
+
+
+def pair(other, shape=mesh):
+    b = lw.ModelBuilder("pair")
+    b.add_link("fixed", collisions=[lw.Shape(shape)])
+    b.add_link("free", inertia=lw.point_mass(1.0), collisions=[lw.Shape(other)])
+    b.add_joint("move", "floating", "fixed", "free")
+    return b.build()
+
+
+def collisions(other, meshes):
+    robot = lw.CollisionModel(pair(other), floating=False, meshes=meshes)
+    q = robot.kindyn.random(4, seed=0)
+    d = robot.distances(q)
+    assert meshes == "triangles" or np.isfinite(d).all(), d
+    robot.in_collision(q)
+    robot.distances_to(q, lw.Obstacles([[0, 0, 0, 1]], half_spaces=[[0, 0, 1, 0]]))
+
+
+def cell(other):
+    cell = lw.WorkCell("cell").with_frame("odd", collisions=[lw.Shape(mesh)])
+    cell = cell.with_frame("other", movable=True, collisions=[lw.Shape(other)])
+    for meshes in ("hull", "triangles"):
+        cell.collisions(cell.state(), meshes=meshes)
+
+
+def attempt(function, *arguments):
+    try:
+        function(*arguments)
+        return "right"
+    except lw.LinkworkError as error:
+        assert str(error)
+        return type(error).__name__
+
+
+others = [mesh, lw.Sphere(0.1), lw.Cylinder(0.1, 0.3), lw.Box((0.0, 1.0, 1.0))]
+others += [lw.Capsule(0.0, 0.0), lw.Sphere(1e200), lw.Cylinder(1e-300, 1.0)]
+words = [attempt(collisions, other, m) for other in others for m in ("hull", "triangles")]
+words += [attempt(cell, other) for other in others]
+words += [attempt(read_mesh, mesh)]
+print("done", *words)
+"""
+
+
+@pytest.mark.parametrize("name", ODD_MESHES)
+def test_odd_meshes_have_distances_or_an_error_and_do_not_end_the_process(tmp_path, name):
+    with np.errstate(over="ignore"):
+        mesh = write_stl(tmp_path / "odd.stl", ODD_MESHES[name])
+    command = [sys.executable, "-c", CHILD, name, mesh.path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    words = done.stdout.split()
+    assert words[0] == "done"
+    is_bad = name in ("too large", "too large for a float", "not a number", "infinite", "empty")
+    expected = {"MissingFileError", "ModelError", "ValueRangeError"} if is_bad else {"right"}
+    assert set(words[1:5]) <= expected

@@ -239,7 +239,10 @@ def target_of(solids: Sequence[Solid], tolerance: float) -> Target:
     cells = [solid.cells(edge) for solid in solids]
     # Any ball with a radius of half the diagonal of the grid contains one of its points.
     spacing = min(tolerance / np.sqrt(3), float(extent.max()) / 6)
-    spacing = max(spacing, float(np.cbrt(extent.prod() / MOST_POINTS)))
+    # at most so many points in a box of any proportions
+    longest = np.sort(extent)[::-1]
+    limits = [float(longest[:k].prod() / MOST_POINTS) ** (1 / k) for k in (1, 2, 3)]
+    spacing = max(spacing, *limits)
     grid = _grid(low, high, spacing)
     target = Target(
         solids,
@@ -265,7 +268,7 @@ def _cell_edge(solids: Sequence[Solid], tolerance: float, size: float) -> float:
     triangles = [surface.vertices[surface.faces] for surface in surfaces]
     area = sum(float(np.linalg.norm(_normals(each), axis=1).sum()) / 2 for each in triangles)
     edge = max(tolerance / 3, min(tolerance / 2, float(np.sqrt(area / SOME_CELLS))))
-    return max(min(edge, size / 4), float(np.sqrt(area / MOST_CELLS)))
+    return max(min(edge, size / 4), float(np.sqrt(area / MOST_CELLS)), size / MOST_CELLS)
 
 
 def _normals(triangles: Array) -> Array:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from typing import Literal, TypeAlias, get_args
 
@@ -12,6 +14,8 @@ import numpy as np
 from linkwork.collision.cells import Solid, Target, solid_of, target_of
 from linkwork.collision.cover import SLACK, Balls, cover_by_balls
 from linkwork.collision.shapes import axes_along
+from linkwork.engine.runtime import cache
+from linkwork.engine.runtime.sources import source_digest
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
@@ -127,13 +131,48 @@ def spherize(
     links: list[Link] = []
     for link in model.links:
         if link.name in solids:
-            cover = _Cover(solids[link.name], tolerance, max_spheres, shapes)
-            covers[link.name] = cover.report(link.name)
-            links.append(replace(link, collisions=cover.shapes))
+            new, report = _covered(link.name, solids[link.name], tolerance, max_spheres, shapes)
+            covers[link.name] = report
+            links.append(replace(link, collisions=new))
         else:
             links.append(link)
     covered = replace(model, links=tuple(links))
     return Spherization(model=covered, original=model, links=tuple(covers.values()))
+
+
+def _covered(
+    link: str, solids: Sequence[Solid], tolerance: float, most: int | None, kind: CoverShapes
+) -> tuple[tuple[Shape, ...], LinkCover]:
+    """The new shapes of a link, and how well they fit; from the cache if they were computed."""
+    key = _cache_key(solids, tolerance, most, kind)
+    content = cache.fetch(key, cache.DATA)
+    if content is not None:
+        stored = json.loads(content)
+        segments, radii = np.array(stored["segments"]), stored["radii"]
+        report = LinkCover(link=link, **stored["report"])
+    else:
+        cover = _Cover(solids, tolerance, most, kind)
+        segments, radii, report = cover.segments, cover.radii.tolist(), cover.report(link)
+        fields = {name: value for name, value in asdict(report).items() if name != "link"}
+        stored = {"segments": segments.tolist(), "radii": radii, "report": fields}
+        cache.store(key, json.dumps(stored).encode(), cache.DATA)
+    pairs = zip(segments, radii, strict=True)
+    return tuple(_shape(start, end, float(radius)) for (start, end), radius in pairs), report
+
+
+def _cache_key(solids: Sequence[Solid], tolerance: float, most: int | None, kind: str) -> str:
+    """A digest of all that decides about the new shapes: surfaces, settings and sources."""
+    digest = hashlib.sha256(repr((float(tolerance), most, kind, np.__version__)).encode())
+    digest.update(source_digest().encode())
+    for solid in solids:
+        arrays = [solid.link_H_shape, solid.caps]
+        if solid.surface is not None:
+            arrays += [solid.surface.vertices, solid.surface.faces]
+        digest.update(repr(solid.geometry).encode())
+        for array in arrays:
+            digest.update(repr((array.shape, array.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def refined(cover: Spherization, names: Iterable[str], tolerance: float) -> Spherization:
@@ -221,14 +260,6 @@ class _Cover:
             self.radii = balls.radii
             self.protrusion = balls.protrusion
 
-    @property
-    def shapes(self) -> tuple[Shape, ...]:
-        """The new shapes; capsules of length zero are spheres."""
-        return tuple(
-            _shape(start, end, float(radius))
-            for (start, end), radius in zip(self.segments, self.radii, strict=True)
-        )
-
     def report(self, link: str) -> LinkCover:
         """Measure how well the new shapes fit."""
         covered = np.zeros(len(self.target.corners), dtype=bool)
@@ -278,6 +309,7 @@ def _to_segment(points: Array, start: Array, end: Array) -> Array:
 
 
 def _shape(start: Array, end: Array, radius: float) -> Shape:
+    """A capsule, or a sphere if its length is zero."""
     middle, along = (start + end) / 2, end - start
     length = float(np.linalg.norm(along))
     if length == 0.0:

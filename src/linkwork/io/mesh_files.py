@@ -31,6 +31,7 @@ MAX_BYTES = 200_000_000  # of a mesh file, and of all files that it refers to
 MAX_VERTICES = 20_000_000  # of all copies of meshes in a file, and as many triangles
 MAX_NODES = 100_000  # of the scene in a file
 MAX_DEPTH = 100  # of nodes that are instances of others
+FARTHEST = 1e9  # coordinate of a vertex; trimesh merges larger ones wrongly
 # The formats of trimesh by the ending of the file.
 _FORMATS = {
     **{f".{name}": name for name in ("stl", "obj", "dae", "ply", "off", "glb", "gltf")},
@@ -190,6 +191,9 @@ def _checked(pieces: list[MeshPiece]) -> list[MeshPiece]:
     for vertices, faces, _ in pieces:
         if not np.isfinite(vertices).all():
             raise ValueError("a vertex is not finite")
+        if vertices.size and np.abs(vertices).max() > FARTHEST:
+            text = f"a vertex is farther than {FARTHEST:g} from the origin"
+            raise ValueError(text)
         if faces.size and not 0 <= faces.min() <= faces.max() < len(vertices):
             raise ValueError("a triangle refers to a vertex that does not exist")
     return pieces

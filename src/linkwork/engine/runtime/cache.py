@@ -33,7 +33,8 @@ from pathlib import Path
 from linkwork.engine.runtime.atomic_files import NO_LINK, TEMPORARY, write_file
 from linkwork.errors import warn_once
 
-CODE, QUICK_CODE, PROGRAM, SOURCES = "o", "quick", "program", "sources"  # file extensions
+# file extensions; DATA is for results other than code that take long to compute
+CODE, QUICK_CODE, PROGRAM, SOURCES, DATA = "o", "quick", "program", "sources", "data"
 SUBFOLDER = "linkwork-code"  # in the folder named by LINKWORK_CACHE
 _MAGIC = b"linkwork object 1\n"
 _DIGEST_SIZE = 32
@@ -49,7 +50,7 @@ MARKER = "CACHEDIR.TAG"  # the standard name and first line that backup programs
 MARKER_TEXT = """Signature: 8a477f597d28d172789f06e22f5a1e9b
 # Machine code that linkwork compiled. It can be removed at any time: linkwork cache clear
 """
-_NAMES = re.compile(r"[0-9a-f]{64}\.(o|quick|program|sources)|\.new-[0-9]+-[0-9a-f]{16}")
+_NAMES = re.compile(r"[0-9a-f]{64}\.(o|quick|program|sources|data)|\.new-[0-9]+-[0-9a-f]{16}")
 
 
 def cache_folder() -> Path | None:
