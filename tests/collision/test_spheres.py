@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.collision import spheres
 
 TOLERANCE = 0.03
 POSE = lw.Pose(xyz=(0.1, -0.05, 0.2), rpy=(0.4, -0.3, 1.0))
@@ -280,3 +281,31 @@ def test_everything_but_collision_shapes_stays():
     links[arm.link_index("hand")] = result.model.link("hand")
     assert result.model == replace(arm, links=tuple(links))
     assert replace(result.model.link("hand"), collisions=hand.collisions) == hand
+
+
+def test_spheres_are_computed_once_and_again_if_the_shape_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
+    computed = []
+    original = spheres._Cover
+
+    def counted(*arguments):
+        computed.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(spheres, "_Cover", counted)
+
+    def cover(length, **options):
+        b = lw.ModelBuilder("rod")
+        b.add_link("rod", collisions=[lw.Shape(lw.Cylinder(0.05, length))])
+        return lw.spherize(b.build(), **options)
+
+    first = cover(0.2)
+    assert cover(0.2) == first
+    assert len(computed) == 1
+    assert cover(0.3) != first
+    assert cover(0.2, tolerance=0.03) != first
+    assert len(computed) == 3
+    for file in tmp_path.rglob("*.data"):  # a damaged file is not used
+        file.write_bytes(file.read_bytes()[:-1])
+    assert cover(0.2) == first
+    assert len(computed) == 4
