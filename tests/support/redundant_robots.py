@@ -19,9 +19,7 @@ from linkwork.algorithms.dynamics.rnea import inverse_dynamics
 
 GRAVITY = (0.0, 0.0, -9.80665)
 N_STATES = 3
-# Errors of accelerations, and errors relative to the contradiction: rows that are small compared
-# with the robot have other weights in the compromise.
-ERROR, CONTRADICTION = 1e-7, 3e-3
+ERROR = 1e-9  # of accelerations, relative to their size
 # Sizes of rows relative to the robot, and singular values of J M^-1/2 with rows of norm 1, between
 # which either result is right: of exact robots, and of robots with rounded numbers.
 BETWEEN = {True: ((3e-9, 3e-5), (1e-7, 2e-5)), False: ((3e-9, 3e-3), (1e-8, 1e-3))}
@@ -166,15 +164,18 @@ def outcome(case):
     rows = dynamics.rows_at(skeleton, q, nu, velocity="mixed")
     J = _rows([[row.jacobian.get(k, 0.0) for k in range(robot.nv)] for row in rows], n)
     target = -_rows([dynamics.stabilized(row, robot.stabilization) for row in rows], n)
-    is_exact = regularization_of(skeleton) is EXACT
+    regularization = regularization_of(skeleton)
+    is_exact = regularization is EXACT
+    system = dynamics.system_of(skeleton, q, rows, velocity="mixed", joint_dynamics={})
+    weights = np.sqrt(_rows(system.pseudo_inverse().U, n) / regularization.mu)
     errors, allowed, honest, largest = [], [], 0.0, 0.0
     for k in range(n):
         missed = J[k] @ nu_dot[k] - target[k]
         terms = np.abs(J[k]) @ np.abs(nu_dot[k]) + np.abs(target[k])
         scale = np.maximum(terms, np.abs(tau_scale(J[k], M[k], case.tau[k] - h[k])))
         honest = max(honest, float((np.abs(missed - residual[k]) / (scale + 1e-300)).max()))
-        equations = J[k], M[k], case.tau[k] - h[k], target[k]
-        expected, smallest, size, contradiction = solved(case, equations, is_exact)
+        equations = J[k], M[k], case.tau[k] - h[k], target[k], weights[k]
+        expected, smallest, size = solved(case, equations, is_exact)
         C = np.linalg.cholesky(M[k])
         largest = max(largest, np.linalg.norm(C.T @ nu_dot[k]) / size)
         if expected is None:
@@ -183,10 +184,8 @@ def outcome(case):
             continue
         norm = np.linalg.norm(C.T @ expected) + size
         errors.append(float(np.linalg.norm(C.T @ (nu_dot[k] - expected)) / norm))
-        allowed.append(
-            ERROR + CONTRADICTION * min(1.0, contradiction / norm)
-            + 1e-13 / smallest**2 + 70.0 * (1e-11 / smallest**2) ** 4
-        )  # fmt: skip
+        t = regularization.mu / smallest**2
+        allowed.append(ERROR + 1e-13 / smallest**2 + 1e-15 / smallest**3 + 70.0 * t**4)
     return Outcome(bool(np.isfinite(nu_dot).all()), honest, errors, allowed, largest)
 
 
@@ -196,8 +195,12 @@ def tau_scale(J, M, driving):
 
 
 def solved(case, equations, is_exact):
-    """nu_dot of the equations that count, the smallest singular value, sizes and contradiction."""
-    (J, M, driving, target), (row_band, band) = equations, BETWEEN[is_exact]
+    """nu_dot of the equations that count, the smallest singular value, the size of a solution.
+
+    The weights decide how equations that contradict each other are compromised; they do not decide
+    which equations count.
+    """
+    (J, M, driving, target, weights), (row_band, band) = equations, BETWEEN[is_exact]
     C = np.linalg.cholesky(M)
     y0 = np.linalg.solve(C, driving)
     X = np.linalg.solve(C, J.T).T
@@ -205,16 +208,15 @@ def solved(case, equations, is_exact):
     keep = sizes >= row_band[0]
     norms = np.linalg.norm(X, axis=1)
     size = np.linalg.norm(y0) + (np.abs(target[keep]) / norms[keep]).max(initial=0.0)
-    A = X[keep] / norms[keep, None]
-    U, s, V = np.linalg.svd(A, full_matrices=False)
+    s = np.linalg.svd(X[keep] / norms[keep, None], compute_uv=False)
     is_between = ((sizes >= row_band[0]) & (sizes <= row_band[1])).any()
     if is_between or ((s > band[0]) & (s < band[1])).any():
-        return None, 1.0, size + 1e-300, 0.0
+        return None, 1.0, size + 1e-300
     rank = int((s >= band[1]).sum())
-    U, s, V = U[:, :rank], s[:rank], V[:rank]
-    y = y0 - V.T @ (V @ y0) + V.T @ ((U.T @ (target[keep] / norms[keep])) / s)
-    contradiction = np.linalg.norm(A @ y - target[keep] / norms[keep])
-    return np.linalg.solve(C.T, y), s.min(initial=1.0), size + 1e-300, contradiction
+    U, s_weighted, V = np.linalg.svd(X[keep] / weights[keep, None], full_matrices=False)
+    U, V = U[:, :rank], V[:rank]
+    y = y0 - V.T @ (V @ y0) + V.T @ ((U.T @ (target[keep] / weights[keep])) / s_weighted[:rank])
+    return np.linalg.solve(C.T, y), s[:rank].min(initial=1.0), size + 1e-300
 
 
 def _entry_sizes(case):
