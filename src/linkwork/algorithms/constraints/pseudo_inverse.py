@@ -60,8 +60,8 @@ SINGLE = Regularization(1e-9, 1e-10, 1e-6, is_orthogonal=True)
 # Newton steps correct each other: 1 - T once, no further terms, and more that is nearly redundant.
 STEP = Regularization(1e-6, 1e-6, 1e-8, 1, 1, 0)
 STEP_SINGLE = Regularization(1e-4, 1e-4, 1e-6, 1, 1, 0)
-# (1 - T)^2 (1 + 3 T) - 1, the polynomial of the inverse matrix, by powers of T.
-OF_INVERSE = (1.0, -5.0, 3.0)
+# (1 - T) (1 + 3 T) - 1 by powers of T; the inverse matrix has one more factor 1 - T^T.
+OF_INVERSE = (2.0, -3.0)
 
 
 def mean(values: Sequence[Scalar]) -> Scalar:
@@ -150,8 +150,12 @@ class PseudoInverse:
             term = self._solve(self._times_U(term))
             x = [plus(a, times(float(comb(j + k, k)), b)) for a, b in zip(x, term, strict=True)]
         for _ in range(n_after):
-            x = [minus(a, b) for a, b in zip(x, self._solve(self._times_U(x)), strict=True)]
+            x = self._projected(x)
         return [0.0 if self.is_zero[k] else x[k] for k in range(self.n)]
+
+    def _projected(self, x: Sequence[Scalar], n: int | None = None) -> list[Scalar]:
+        """The first n entries of (1 - T^T) x, without rounding errors in the null space of G."""
+        return [minus(a, b) for a, b in zip(x, self._solve(self._times_U(x), n), strict=False)]
 
     def _times_U(self, x: Sequence[Scalar]) -> list[Scalar]:
         return [times(u, d) for u, d in zip(self.U, x, strict=True)]
@@ -166,26 +170,25 @@ class PseudoInverse:
         terms = [X]  # then X U X, X U X U X, all of them symmetric
         for _ in OF_INVERSE[1:]:
             terms.append(gram([dict(enumerate(row)) for row in terms[-1]], UX))
-        columns: Matrix = []
-        for k in range(self.n):  # of 1 + U (c_1 X + c_2 X U X + ...), then of its solution
+        inverse: Matrix = [[0.0] * self.n for _ in range(self.n)]
+        for k in range(self.n):  # a column of 1 + U (c_1 X + c_2 X U X), then of its solution
             entries = [[one[i][k] for one in terms] for i in range(self.n)]
             sums = [total(*map(times, OF_INVERSE, row)) for row in entries]
             right = self._times_U(sums)
             right[k] = plus(1.0, right[k])
-            columns.append(self._solve(right))
-        return [
-            [0.0 if self.is_zero[i] or self.is_zero[k] else columns[k][i] for k in range(self.n)]
-            for i in range(self.n)
-        ]
+            for i, x in enumerate(self._projected(self._solve(right), k + 1)):
+                if not (self.is_zero[i] or self.is_zero[k]):
+                    inverse[i][k] = inverse[k][i] = x
+        return inverse
 
-    def _solve(self, r: Sequence[Scalar]) -> list[Scalar]:
-        """The x of L^T D L x = r."""
+    def _solve(self, r: Sequence[Scalar], n: int | None = None) -> list[Scalar]:
+        """The first n entries, or all, of the x of L^T D L x = r."""
         y: list[Scalar] = [0.0] * self.n
         for k in reversed(range(self.n)):  # L^T y = r
             below = (times(self._L[m][k], y[m]) for m in range(k + 1, self.n) if k in self._L[m])
             y[k] = minus(r[k], total(*below))
         x: list[Scalar] = []
-        for k in range(self.n):  # L x = D^-1 y
+        for k in range(self.n if n is None else n):  # L x = D^-1 y
             above = (times(entry, x[m]) for m, entry in self._L[k].items())
             x.append(minus(times(y[k], self._inverses[k]), total(*above)))
         return x
