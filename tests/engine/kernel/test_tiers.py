@@ -262,7 +262,7 @@ def test_a_large_batch_does_not_depend_on_the_compiler(no_cache, monkeypatch, en
         raise OSError("the test has ended")
 
     monkeypatch.setattr(Background, "compiled", compiled)
-    monkeypatch.setattr(background, "_report_failure", lambda *_: None)  # at any later time
+    monkeypatch.setattr(background, "_report_failure", lambda *_: None)
     monkeypatch.setattr(kernel_module, "SHORT", 0.0)
     monkeypatch.setattr(kernel_module, "PATIENCE", 1e9 if end == "fails" else 1e-3)
     kd = floater()
@@ -271,5 +271,6 @@ def test_a_large_batch_does_not_depend_on_the_compiler(no_cache, monkeypatch, en
     rows = counted(kernel)
     results = [kernel(q) for _ in range(3)]
     never.set()
+    assert background.background().submit(lambda: None).wait(60)  # all jobs have ended
     assert set(rows) == {(100, False)}
     np.testing.assert_array_equal(results[0], results[2])
