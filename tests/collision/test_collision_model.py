@@ -275,7 +275,7 @@ def test_ways_to_call():
     assert single.distances(q).dtype == np.float32
     np.testing.assert_allclose(single.distances(q), D, atol=1e-6)
     assert single.distances_to(q, OBSTACLES).dtype == np.float32
-    assert "left" in repr(robot)
+    assert "arms" in repr(robot)
 
 
 @pytest.mark.peers
