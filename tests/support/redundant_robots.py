@@ -19,7 +19,9 @@ from linkwork.algorithms.dynamics.rnea import inverse_dynamics
 
 GRAVITY = (0.0, 0.0, -9.80665)
 N_STATES = 3
-ERROR = 1e-9  # of accelerations, relative to their size
+# Errors of accelerations, relative to their size: usual ones, and those where an equation that is a
+# rounding error has a target, which nothing can satisfy.
+ERROR, ERROR_OF_IMPOSSIBLE = 1e-8, 3e-6
 # Sizes of rows relative to the robot, and singular values of J M^-1/2 with rows of norm 1, between
 # which either result is right: of exact robots, and of robots with rounded numbers.
 BETWEEN = {True: ((3e-9, 3e-5), (1e-7, 2e-5)), False: ((3e-9, 3e-3), (1e-8, 1e-3))}
@@ -185,8 +187,15 @@ def outcome(case):
         norm = np.linalg.norm(C.T @ expected) + size
         errors.append(float(np.linalg.norm(C.T @ (nu_dot[k] - expected)) / norm))
         t = regularization.mu / smallest**2
-        allowed.append(ERROR + 1e-13 / smallest**2 + 1e-15 / smallest**3 + 70.0 * t**4)
+        is_possible = not np.any(target[k][sizes_of(case, J[k]) < BETWEEN[is_exact][0][0]])
+        error = ERROR if is_possible else ERROR_OF_IMPOSSIBLE
+        allowed.append(error + 1e-13 / smallest**2 + 1e-15 / smallest**3 + 70.0 * t**4)
     return Outcome(bool(np.isfinite(nu_dot).all()), honest, errors, allowed, largest)
+
+
+def sizes_of(case, J):
+    """(m,) sizes of rows relative to the robot."""
+    return np.abs(J / _entry_sizes(case)).max(axis=1, initial=0.0)
 
 
 def tau_scale(J, M, driving):
@@ -204,7 +213,7 @@ def solved(case, equations, is_exact):
     C = np.linalg.cholesky(M)
     y0 = np.linalg.solve(C, driving)
     X = np.linalg.solve(C, J.T).T
-    sizes = np.abs(J / _entry_sizes(case)).max(axis=1, initial=0.0)
+    sizes = sizes_of(case, J)
     keep = sizes >= row_band[0]
     norms = np.linalg.norm(X, axis=1)
     size = np.linalg.norm(y0) + (np.abs(target[keep]) / norms[keep]).max(initial=0.0)

@@ -14,7 +14,7 @@ from tests.support.redundant_robots import outcome, random_case
 
 import linkwork as lw
 
-N_MODELS = 100
+N_MODELS = 200
 
 
 def camera(offset, kind="point"):
