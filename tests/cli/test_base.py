@@ -19,7 +19,6 @@ COMPUTING = {
     "export": ("arm", "-o", "unused"),
     "batch": ("arm", "--function", "com", "--random", "1", "--out", "unused"),
     "bench": ("arm",),
-    "demo": ("arm",),
 }
 
 
@@ -39,6 +38,19 @@ def no_warnings_yet(monkeypatch):
 def test_each_command_leaves_the_base_to_kindyn_unless_an_option_names_it(
     command, option, floating, monkeypatch
 ):
+    assert requested_base((command, *COMPUTING[command], *option), monkeypatch) is floating
+
+
+@pytest.mark.parametrize(
+    ("arguments", "floating"),
+    [(("arm",), False), (("quadruped",), True), (("arm", "--floating"), True)],
+)
+def test_the_demo_fixes_a_base_that_looks_fixed(arguments, floating, monkeypatch):
+    assert requested_base(("demo", *arguments), monkeypatch) is floating
+
+
+def requested_base(words, monkeypatch):
+    """The option `floating` that a command passes to `KinDyn`."""
     options = {}
 
     def record(_kd, _model, *_base, **given):
@@ -46,9 +58,8 @@ def test_each_command_leaves_the_base_to_kindyn_unless_an_option_names_it(
         raise _RobotRequestedError("recorded")
 
     monkeypatch.setattr(lw.KinDyn, "__init__", record)
-    run(command, *COMPUTING[command], *option)
-
-    assert options["floating"] is floating
+    run(*words)
+    return options["floating"]
 
 
 def test_a_floating_arm_is_warned_about_once_in_terms_of_the_options(no_warnings_yet):

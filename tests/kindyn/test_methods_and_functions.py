@@ -185,7 +185,7 @@ def test_a_function_takes_gravity_and_wrenches_as_the_method_does(kd, name):
 
 
 def test_what_does_not_depend_on_gravity_does_not_take_it(kd):
-    with pytest.raises(lw.ArgumentError, match=r"^mass_matrix: .*'gravity'.*\bq$"):
+    with pytest.raises(lw.ArgumentError, match=r"^mass_matrix: .*'gravity'.*\bq\b"):
         kd.mass_matrix(kd.neutral(), gravity=GRAVITY)
     with pytest.raises(lw.ArgumentError, match="'wrenches'"):
         kd.bias_force(kd.neutral(), np.zeros(kd.nv), wrenches={"tool": WRENCH})

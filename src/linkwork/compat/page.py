@@ -18,7 +18,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Material, Shape
 from linkwork.model.model import Model
 from linkwork.model.pose import Pose, as_pose
-from linkwork.spatial import quat
+from linkwork.spatial.source import quat
 from linkwork.viewer.colors import rgb_of
 from linkwork.viewer.drawing import drawing_of_shapes
 from linkwork.viewer.scene import add_surface, node

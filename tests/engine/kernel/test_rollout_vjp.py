@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from tests.support.kernels import floater, output_of
+from tests.support.kindyn import WITH_COMPLEX_SIGNS
 from tests.support.messages import assert_facts
 from tests.support.rollouts import (
     loop,
@@ -21,7 +22,6 @@ from tests.support.stand_ins import WITHOUT_EXTENSION, WITHOUT_MACHINE_CODE
 
 import linkwork as lw
 from linkwork.engine.kernel import rollout as module
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 
 BATCHES = [(), (1,), (3,), (4,), (6,), (2, 3), (70,)]
 
@@ -120,7 +120,7 @@ def test_gradients_against_complex_steps(sprung, memory):
         total = weights[0][0] @ p + weights[1][0] @ v
         for time in range(steps):
             rows = [p, v, force[time], wind[time], mass, stiffness]
-            values = program.run(*map(np.ravel, rows), functions=NUMPY_FUNCTIONS)
+            values = program.run(*map(np.ravel, rows), functions=WITH_COMPLEX_SIGNS)
             p, v = np.array(values[:2]), np.array(values[2:])
             total = total + weights[0][time + 1] @ p + weights[1][time + 1] @ v
         return total

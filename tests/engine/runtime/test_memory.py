@@ -137,13 +137,13 @@ def test_too_many_mappings_are_no_end_of_the_process(loader):
 fill()
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    other = lw.KinDyn(kd.model)
+    other = lw.KinDyn(kd.model, floating=True)
     found = other.forward_dynamics(q, nu, tau)
     other.mass_matrix(q)
 held.clear()
 np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 print(*(f"{w.category.__name__} {w.message} {os.path.basename(w.filename)}" for w in caught))
-third = lw.KinDyn(kd.model)
+third = lw.KinDyn(kd.model, floating=True)
 np.testing.assert_allclose(third.forward_dynamics(q, nu, tau), expected, rtol=1e-12, atol=1e-12)
 print(third.function("forward_dynamics").code.one is not None)
 """,
