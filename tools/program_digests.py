@@ -5,8 +5,10 @@
 
 The robots are ur5, anymal, talos, Cassie (closed loops) and the bundled humanoid, with fixed and
 floating base, in three representations. Derivatives, constrained systems, distances and model
-parameters are included. A refactoring must not change any digest: a program is the list of its
-operations, so equal digests mean equal results, bit by bit, and equal speed.
+parameters are included. A refactoring must not change any digest. Programs with equal digests have
+the same operations on the same operands and return the same bits: a digest depends neither on the
+order of the steps, nor on that of summands and factors, nor on whether a - b or -(b - a) is used.
+The number of operations is stored beside it.
 
 Quantities are found through the public interface: each public name of a class that `function`
 accepts, with frames if it needs them.
@@ -15,6 +17,7 @@ accepts, with frames if it needs them.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Iterator
@@ -22,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import linkwork as lw
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import Program
 
 ROBOTS = ("ur5", "anymal", "talos", "cassie", "humanoid")
 REPRESENTATIONS = ("mixed", "body", "inertial")
@@ -79,8 +84,35 @@ def systems(robot: str) -> Iterator[tuple[str, Any, bool]]:
     kd = lw.KinDyn(model, floating=True, parameters=[inertia])
     yield f"{robot} parameters", kd, False
     yield f"{robot} float32", lw.KinDyn(model, floating=True, dtype="float32"), False
-    if robot == "humanoid":  # its shapes have closed forms
-        yield f"{robot} collision", lw.CollisionModel(model, floating=True), True
+    if robot == "humanoid":  # spheres have closed forms
+        spheres = lw.CollisionModel(model, floating=True, shapes="spheres")
+        yield f"{robot} collision", spheres, True
+
+
+def digest(program: Program) -> str:
+    """Hash the operations that lead to the results, up to what does not change a bit of them."""
+    steps: list[tuple[int, str]] = []  # sign and hash of the value of each step
+    for (op, *args), operands in zip(program.steps, program.operands, strict=True):
+        sign, values = 1, [steps[k] for k in operands]
+        constant = repr(args[0]) if len(args) > len(operands) else ""
+        if op is Op.LOOP:
+            loop = program.loops[args[0]]
+            constant = f"{loop.n} {loop.is_reversed} {digest(loop.body)}"
+        if op is Op.NEG:
+            steps.append((-values[0][0], values[0][1]))
+            continue
+        if op is Op.MUL:
+            sign = values[0][0] * values[1][0]
+            values = sorted((1, value) for _, value in values)
+        elif op is Op.ADD:
+            values.sort()
+        elif op is Op.SUB and values[0] > values[1]:
+            sign, values = -1, values[::-1]
+        text = f"{op.name} {constant} {values}"
+        steps.append((sign, hashlib.sha256(text.encode()).hexdigest()))
+    results = [steps[k] for k in program.results]
+    text = f"{program.inputs} {program.outputs} {results}"
+    return f"{hashlib.sha256(text.encode()).hexdigest()} {program.n_ops}"
 
 
 def digests(robots: Iterable[str]) -> dict[str, str]:
@@ -90,7 +122,7 @@ def digests(robots: Iterable[str]) -> dict[str, str]:
         for label, system, derivatives in systems(robot):
             for name, kernel in kernels(system, derivatives):
                 try:
-                    result[f"{label}: {name}"] = kernel.program.digest
+                    result[f"{label}: {name}"] = digest(kernel.program)
                 except lw.LinkworkError as error:  # such as a program that is too long
                     result[f"{label}: {name}"] = type(error).__name__
         print(f"{robot}: {len(result)} programs")
