@@ -13,7 +13,7 @@ from workcell_peers import MuJoCoCell, PinocchioCell
 
 import linkwork as lw
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.workcell.state import State
+from linkwork.workcell.state.state import State
 
 ROWS = 4096
 N_OBJECTS = 50

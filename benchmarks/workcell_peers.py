@@ -9,8 +9,8 @@ from timing import Task
 
 import linkwork as lw
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.workcell.parts import leader_of
-from linkwork.workcell.state import State
+from linkwork.workcell.cell.frames import leader_of
+from linkwork.workcell.state.state import State
 
 
 def angle_of(cell: lw.WorkCell, frame: Any, state: State) -> float:

@@ -87,16 +87,16 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.model.parts import Mimic as Mimic
     from linkwork.model.pose import Pose as Pose
     from linkwork.viewer.viewer import view as view
-    from linkwork.workcell.cell import WorkCell as WorkCell
-    from linkwork.workcell.devices import CompositeDevice as CompositeDevice
-    from linkwork.workcell.devices import FreeDevice as FreeDevice
-    from linkwork.workcell.devices import JointDevice as JointDevice
-    from linkwork.workcell.devices import MobileDevice as MobileDevice
-    from linkwork.workcell.devices import SerialDevice as SerialDevice
-    from linkwork.workcell.devices import TreeDevice as TreeDevice
-    from linkwork.workcell.files import dump_workcell as dump_workcell
-    from linkwork.workcell.files import load_workcell as load_workcell
-    from linkwork.workcell.state import State as State
+    from linkwork.workcell.cell.devices import CompositeDevice as CompositeDevice
+    from linkwork.workcell.cell.devices import FreeDevice as FreeDevice
+    from linkwork.workcell.cell.devices import JointDevice as JointDevice
+    from linkwork.workcell.cell.devices import MobileDevice as MobileDevice
+    from linkwork.workcell.cell.devices import SerialDevice as SerialDevice
+    from linkwork.workcell.cell.devices import TreeDevice as TreeDevice
+    from linkwork.workcell.files.load import dump_workcell as dump_workcell
+    from linkwork.workcell.files.load import load_workcell as load_workcell
+    from linkwork.workcell.state.state import State as State
+    from linkwork.workcell.workcell import WorkCell as WorkCell
 
 # The same names by module, imported when first used, so that `import linkwork` takes no time.
 _NAMES = {
@@ -149,13 +149,13 @@ _NAMES = {
     "linkwork.model.parts": ("Frame", "Joint", "Limits", "Link", "Mimic"),
     "linkwork.model.pose": ("Pose",),
     "linkwork.viewer": ("view",),
-    "linkwork.workcell.cell": ("WorkCell",),
-    "linkwork.workcell.devices": (
+    "linkwork.workcell.workcell": ("WorkCell",),
+    "linkwork.workcell.cell.devices": (
         *("CompositeDevice", "FreeDevice", "JointDevice", "MobileDevice", "SerialDevice"),
         *("TreeDevice",),
     ),
-    "linkwork.workcell.files": ("dump_workcell", "load_workcell"),
-    "linkwork.workcell.state": ("State",),
+    "linkwork.workcell.files.load": ("dump_workcell", "load_workcell"),
+    "linkwork.workcell.state.state": ("State",),
 }
 _RENAMED = {"compile": "compile_function"}  # names that are others in their module
 _LATER = {

@@ -47,9 +47,9 @@ CLASSES = (
     "linkwork.State",
     "linkwork.Rollout",
     "linkwork.engine.kernel.differentiable.Differentiable",
-    "linkwork.workcell.device.Device",
-    "linkwork.workcell.dynamics.CellDynamics",
-    "linkwork.workcell.constrained.ConstrainedCellDynamics",
+    "linkwork.workcell.kinematics.device.Device",
+    "linkwork.workcell.dynamics.device_dynamics.CellDynamics",
+    "linkwork.workcell.dynamics.constrained.ConstrainedCellDynamics",
     "linkwork.viewer.Viewer",
 )
 

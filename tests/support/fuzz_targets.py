@@ -43,7 +43,7 @@ from linkwork.engine.symbolic import serialization as stored
 from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.io.ac3d import read_ac3d
 from linkwork.viewer.trajectories import read_trajectory
-from linkwork.workcell import state_serialization
+from linkwork.workcell.state import serialization as state_serialization
 
 CORPUS = Path(__file__).parent.parent / "fuzz" / "corpus"
 

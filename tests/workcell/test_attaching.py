@@ -8,7 +8,7 @@ from tests.support.cells import random_cell, random_state
 from tests.support.models import assert_close, random_pose
 
 import linkwork as lw
-from linkwork.workcell.state import State, cycle_of
+from linkwork.workcell.state.state import State, cycle_of
 
 
 def bench() -> lw.WorkCell:

@@ -11,9 +11,9 @@ from tests.support.models import assert_close, random_model, random_pose, random
 
 import linkwork as lw
 from linkwork.spatial.source import se3, so3
-from linkwork.workcell import jacobians
-from linkwork.workcell.cell import WorkCell
-from linkwork.workcell.state import State
+from linkwork.workcell.kinematics import jacobians
+from linkwork.workcell.state.state import State
+from linkwork.workcell.workcell import WorkCell
 
 STEP = 1e-6
 

@@ -13,7 +13,7 @@ from tests.support.models import assert_close
 
 import linkwork as lw
 from linkwork.engine.runtime import backends
-from linkwork.workcell.loads import MAX_PLAIN_GROUPS
+from linkwork.workcell.dynamics.loads import MAX_PLAIN_GROUPS
 
 CELL = bench()
 DYN = CELL.dynamics("arm")
@@ -152,7 +152,7 @@ def test_many_threads_and_processes_agree(rng):
 
 
 def test_cache_of_attachments_is_limited(monkeypatch):
-    from linkwork.workcell import loads
+    from linkwork.workcell.dynamics import loads
 
     monkeypatch.setattr(loads, "CACHE_SIZE", 2)
     dyn = CELL.dynamics("arm")

@@ -10,7 +10,7 @@ from tests.support.cells import random_cell, random_state
 from tests.support.models import assert_close, random_model, random_pose
 
 import linkwork as lw
-from linkwork.workcell.parts import ROOT, CellFrame, Motion
+from linkwork.workcell.cell.frames import ROOT, CellFrame, Motion
 
 
 def bench() -> lw.WorkCell:

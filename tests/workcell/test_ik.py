@@ -219,7 +219,7 @@ def test_batch_with_one_grasp_is_solved_at_once(cell, rng, monkeypatch):
     """Rounding in the poses of the rows does not split the batch, for links and objects."""
     calls = []
     monkeypatch.setattr(
-        "linkwork.workcell.ik.ik", lambda *a, **k: calls.append(a[1]) or lw.ik(*a, **k)
+        "linkwork.workcell.kinematics.ik.ik", lambda *a, **k: calls.append(a[1]) or lw.ik(*a, **k)
     )
     right = cell.device("right")
     gripped = cell.grip(right.set_q(cell.state(), somewhere(cell, right, rng)), "box", "right.hand")

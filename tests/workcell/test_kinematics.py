@@ -15,9 +15,9 @@ from tests.support.models import BATCHES, assert_close
 import linkwork as lw
 from linkwork import errors
 from linkwork.model.joints import KINDS
-from linkwork.workcell import fk
-from linkwork.workcell.state import State
-from linkwork.workcell.steps import StepBuilder
+from linkwork.workcell.kinematics import fk
+from linkwork.workcell.kinematics.steps import StepBuilder
+from linkwork.workcell.state.state import State
 
 SEEDS = range(6)
 SMALL = 1e-13

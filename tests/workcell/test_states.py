@@ -15,7 +15,7 @@ from tests.support.cells import random_cell, random_state
 from tests.support.models import BATCHES
 
 import linkwork as lw
-from linkwork.workcell.state import State
+from linkwork.workcell.state.state import State
 
 SMALL = random_cell(np.random.default_rng(1), n_frames=11, robots=False)
 SMALL_STATE = random_state(SMALL, np.random.default_rng(0)).to_json()

@@ -36,7 +36,7 @@ from linkwork.io.named_robots import named_robot
 if TYPE_CHECKING:
     from linkwork.io.convert import Conversion
     from linkwork.model.model import Model
-    from linkwork.workcell.cell import WorkCell
+    from linkwork.workcell.workcell import WorkCell
 
 Out = Annotated[
     str | None, typer.Argument(metavar="OUT", help="file to write, or - for standard output")
@@ -198,7 +198,7 @@ def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool
 def _written_cell(cell: WorkCell) -> Conversion:
     """A workcell as XML, and findings about what RobWork itself cannot read."""
     from linkwork.io.convert import Conversion
-    from linkwork.workcell.files import checked_output
+    from linkwork.workcell.files.load import checked_output
 
     text, joints, elements = checked_output(cell)
     findings = (*joints, *(replace(finding, severity="warning") for finding in elements))
@@ -206,7 +206,7 @@ def _written_cell(cell: WorkCell) -> Conversion:
 
 
 def _cell_of(model: Model) -> WorkCell:
-    from linkwork.workcell.cell import WorkCell
+    from linkwork.workcell.workcell import WorkCell
 
     return WorkCell(name=model.name).with_robot(model.name, model)
 
@@ -216,9 +216,9 @@ def _from_cell(
 ) -> Conversion:
     """One device of a workcell as a robot, or the entire workcell."""
     from linkwork.io.convert import Conversion
-    from linkwork.workcell.device_model import device_model, with_shapes
-    from linkwork.workcell.files import load_workcell
-    from linkwork.workcell.robwork.writer_frames import explicit_home
+    from linkwork.workcell.files.load import load_workcell
+    from linkwork.workcell.files.robwork.writer_frames import explicit_home
+    from linkwork.workcell.kinematics.device_model import device_model, with_shapes
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LinkworkWarning)
@@ -261,8 +261,8 @@ def _from_cell(
 def _cell_to_write(file: str) -> WorkCell:
     """A workcell; the robots of an SDF world have their link frames on their joints."""
     from linkwork.io.xml.source import format_of, read_source
-    from linkwork.workcell.files import cell_in, load_workcell
-    from linkwork.workcell.sdf import read_sdf_cell
+    from linkwork.workcell.files.load import cell_in, load_workcell
+    from linkwork.workcell.files.sdf import read_sdf_cell
 
     path = Path(file)
     source = read_source(path) if path.is_file() else None  # else a bundled cell

@@ -71,7 +71,7 @@ def _open_viewer(
 
     host = LOCAL if host is None else host
     if any(map(is_cell, files)):
-        from linkwork.workcell.files import load_workcell
+        from linkwork.workcell.files.load import load_workcell
 
         if len(files) > 1:
             raise ArgumentError("a workcell is shown alone; name one file")

@@ -11,14 +11,14 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.viewer.robot import ViewedRobot
-from linkwork.workcell.device_model import DeviceModel, device_model
-from linkwork.workcell.parts import WORLD
+from linkwork.workcell.cell.frames import WORLD
+from linkwork.workcell.kinematics.device_model import DeviceModel, device_model
 
 if TYPE_CHECKING:
-    from linkwork.workcell.cell import WorkCell
-    from linkwork.workcell.device import Device
-    from linkwork.workcell.dynamics import CellDynamics
-    from linkwork.workcell.state import State
+    from linkwork.workcell.dynamics.device_dynamics import CellDynamics
+    from linkwork.workcell.kinematics.device import Device
+    from linkwork.workcell.state.state import State
+    from linkwork.workcell.workcell import WorkCell
 
 
 class CellRobot(ViewedRobot):

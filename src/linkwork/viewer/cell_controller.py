@@ -11,7 +11,7 @@ from linkwork.viewer.context import ViewerContext, action
 from linkwork.viewer.drawing import drawing_of_shapes
 from linkwork.viewer.panel import NONE
 from linkwork.viewer.scene import Bodies, DragHandles, Triads, node
-from linkwork.workcell.parts import WORLD
+from linkwork.workcell.cell.frames import WORLD
 
 FAR = 0.1  # from a gripper to what it grips, in reaches of the scene
 

@@ -37,8 +37,8 @@ from linkwork.viewer.robot_controller import RobotController
 from linkwork.viewer.scene import apply_theme
 from linkwork.viewer.server import LOCAL, open_server
 from linkwork.viewer.trajectories import read_trajectory, trajectory
-from linkwork.workcell.cell import WorkCell
-from linkwork.workcell.state import State
+from linkwork.workcell.state.state import State
+from linkwork.workcell.workcell import WorkCell
 
 CHART_PERIOD = 0.1  # between two updates of charts and traces [s]
 Robot: TypeAlias = Model | KinDyn

@@ -260,7 +260,7 @@ HOSTILE = {
         """,
     "poses made by an argument while they are made": """
         from linkwork.workcell._poses import Poses
-        from linkwork.workcell.steps import StepBuilder
+        from linkwork.workcell.kinematics.steps import StepBuilder
         (frames, slots, *rest), *arrays = StepBuilder(
             lw.WorkCell("bench").with_joint("hinge", "revolute")).arrays()
         class Odd:

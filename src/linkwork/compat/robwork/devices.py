@@ -21,9 +21,9 @@ from linkwork.compat.robwork.transforms import Jacobian, Transform3D
 from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown
-from linkwork.workcell import devices as specs
-from linkwork.workcell.device import Cart
-from linkwork.workcell.device import Device as BoundDevice
+from linkwork.workcell.cell import devices as specs
+from linkwork.workcell.kinematics.device import Cart
+from linkwork.workcell.kinematics.device import Device as BoundDevice
 
 
 class JacobianCalculator:

@@ -13,7 +13,7 @@ from linkwork.compat.robwork.structure import PointerMethods, State, StateStruct
 from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.errors import ArgumentError, model_error, shown
 from linkwork.model.pose import as_pose
-from linkwork.workcell.parts import CellFrame
+from linkwork.workcell.cell.frames import CellFrame
 
 if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array

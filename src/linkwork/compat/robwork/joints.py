@@ -21,8 +21,8 @@ from linkwork.model.parts import Mimic
 from linkwork.model.pose import as_pose
 from linkwork.spatial.source import motion as spatial
 from linkwork.spatial.source import se3
-from linkwork.workcell.parts import WORLD, CellFrame, Motion
-from linkwork.workcell.robwork.joints import JOINT_TYPES
+from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
+from linkwork.workcell.files.robwork.joints import JOINT_TYPES
 
 
 class QBox(NamedTuple):

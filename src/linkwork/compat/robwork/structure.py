@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import ArgumentError, StateError, model_error, shown
-from linkwork.workcell.cell import WorkCell as Cell
-from linkwork.workcell.parts import WORLD, CellFrame
-from linkwork.workcell.state import State as CellState
+from linkwork.workcell.cell.frames import WORLD, CellFrame
+from linkwork.workcell.state.state import State as CellState
+from linkwork.workcell.workcell import WorkCell as Cell
 
 if TYPE_CHECKING:
     from typing_extensions import Self

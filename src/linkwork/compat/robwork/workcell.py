@@ -27,9 +27,9 @@ from linkwork.compat.robwork.properties import PropertyMap
 from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
 from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
-from linkwork.workcell import devices as specs
-from linkwork.workcell.cell import WorkCell as Cell
-from linkwork.workcell.files import load_workcell
+from linkwork.workcell.cell import devices as specs
+from linkwork.workcell.files.load import load_workcell
+from linkwork.workcell.workcell import WorkCell as Cell
 
 F = TypeVar("F", bound=Frame)
 D = TypeVar("D", bound=Device)

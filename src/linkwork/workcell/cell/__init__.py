@@ -1,0 +1,1 @@
+"""Data of a workcell: frames, devices, the layout of its states, checks and editing."""

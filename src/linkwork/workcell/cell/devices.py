@@ -1,0 +1,290 @@
+"""Descriptions of devices: groups of joints of a workcell with a base and an end frame.
+
+`cell.with_device(...)` adds a device, and `cell.device(name)` returns a `device.Device` that
+computes.
+
+    SerialDevice      the joints on the path between two frames
+    TreeDevice        the joints between a base and several ends, in the order of the first visit
+    JointDevice       any joints, in the given order
+    CompositeDevice   several devices as one, q in their order
+    MobileDevice      a cart on two wheels
+    FreeDevice        a movable frame: q is its position and quaternion wxyz
+    RobotDevice       a Model that `with_robot` has placed in the cell
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from linkwork.errors import Finding, concerning, model_error, nearest
+from linkwork.model.constraints import closing_joints
+from linkwork.model.model import Model
+from linkwork.model.numbers import finite, instance, settle, text
+from linkwork.model.parts import Joint, check_name
+from linkwork.workcell.cell.frames import CellFrame
+
+Frames: TypeAlias = Mapping[str, CellFrame]
+Devices: TypeAlias = "Mapping[str, DeviceSpec]"
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """Base class of all descriptions of devices."""
+
+    name: str
+    base: str
+    end: str
+
+    def __post_init__(self) -> None:
+        settle(self, name=check_name("device", self.name))
+        with concerning(f"device {self.name!r}"):
+            self._settle()
+
+    def _settle(self) -> None:
+        settle(self, base=text(self.base, "base"), end=text(self.end, "end"))
+
+    def all_ends(self) -> tuple[str, ...]:
+        """Its end frames; `end` is the first."""
+        return (self.end,)
+
+    def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose values are its q, in order."""
+        return path_joints(frames, self.base, (self.end,))
+
+    def frame_names(self) -> tuple[str, ...]:
+        """The frames that it refers to."""
+        return (self.base, *self.all_ends())
+
+    def findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+        """Errors of the device in a cell."""
+        missing = False
+        for name in self.frame_names():
+            if name not in frames:
+                missing = True
+                message = f"frame {name!r} does not exist; {nearest(name, frames)}"
+                yield Finding("error", f"device {self.name!r}", message)
+        if not missing:
+            yield from self._more_findings(frames, devices)
+
+    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+        yield from ()
+
+
+@dataclass(frozen=True)
+class SerialDevice(DeviceSpec):
+    """The active joints on the path from a base frame to an end frame below it."""
+
+    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+        yield from _off_the_base(self, frames)
+
+
+@dataclass(frozen=True)
+class TreeDevice(DeviceSpec):
+    """The active joints on the paths from a base frame to several ends below it."""
+
+    end: str = ""
+    ends: tuple[str, ...] = ()
+
+    def __init__(self, name: str, base: str, ends: Iterable[str]) -> None:
+        names = (ends,) if isinstance(ends, str) else tuple(ends)
+        if not names:
+            raise model_error("a tree device needs at least one end", f"device {name!r}")
+        settle(self, name=name, base=base, end=names[0], ends=names)
+        self.__post_init__()
+
+    def all_ends(self) -> tuple[str, ...]:
+        """Its end frames; `end` is the first."""
+        return self.ends
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.name, self.base, self.ends)
+
+    def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose values are its q, in order."""
+        return path_joints(frames, self.base, self.ends)
+
+    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+        yield from _off_the_base(self, frames)
+
+
+@dataclass(frozen=True)
+class JointDevice(DeviceSpec):
+    """Any joint frames or movable frames, in the given order."""
+
+    joints: tuple[str, ...] = ()
+
+    def _settle(self) -> None:
+        super()._settle()
+        settle(self, joints=tuple(text(name, "joint") for name in self.joints))
+
+    def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose values are its q, in order."""
+        return self.joints
+
+    def frame_names(self) -> tuple[str, ...]:
+        """The frames that it refers to."""
+        return (*super().frame_names(), *self.joints)
+
+    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+        yield from _not_driven(self, self.joints, frames)
+
+
+@dataclass(frozen=True)
+class CompositeDevice(DeviceSpec):
+    """Several devices as one; q is the concatenation of theirs."""
+
+    parts: tuple[str, ...] = ()
+    more_ends: tuple[str, ...] = ()
+
+    def _settle(self) -> None:
+        super()._settle()
+        settle(self, parts=tuple(text(name, "device") for name in self.parts))
+        settle(self, more_ends=tuple(text(name, "end") for name in self.more_ends))
+
+    def all_ends(self) -> tuple[str, ...]:
+        """Its end frames; `end` is the first."""
+        return (self.end, *self.more_ends)
+
+    def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose values are its q, in order."""
+        return tuple(j for name in self.parts for j in devices[name].driven(frames, devices))
+
+    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+        element = f"device {self.name!r}"
+        earlier = list(devices)[: list(devices).index(self.name)]
+        missing = [name for name in self.parts if name not in earlier]
+        for name in missing:
+            hint = nearest(name, earlier)
+            yield Finding("error", element, f"no device {name!r} was added before it; {hint}")
+        if not missing:
+            yield from _duplicates(self, self.driven(frames, devices))
+
+
+@dataclass(frozen=True)
+class MobileDevice(DeviceSpec):
+    """A cart on two wheels that do not slip. q has the angles of the left and right wheel.
+
+    The cart is the movable frame `base`: x forward, y to the left, with its origin between the
+    wheels.
+    """
+
+    end: str = ""
+    left: str = ""
+    right: str = ""
+    radius: float = 1.0  # of the wheels [m]
+    track: float = 1.0  # distance between the wheels [m]
+
+    def _settle(self) -> None:
+        settle(self, end=self.end or self.base)
+        super()._settle()
+        settle(self, left=text(self.left, "left"), right=text(self.right, "right"))
+        for name in ("radius", "track"):
+            value = finite(getattr(self, name), name)
+            if value <= 0:
+                raise model_error(f"{name}: expected a number > 0, got {value:g}")
+            settle(self, **{name: value})
+
+    def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose values are its q, in order."""
+        return (self.left, self.right)
+
+    def frame_names(self) -> tuple[str, ...]:
+        """The frames that it refers to."""
+        return (*super().frame_names(), self.left, self.right)
+
+    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+        element = f"device {self.name!r}"
+        if not frames[self.base].movable:
+            yield Finding("error", element, f"frame {self.base!r} is not movable")
+        for wheel in (self.left, self.right):
+            if frames[wheel].size != 1:
+                message = f"wheel {wheel!r} is not a joint with one coordinate"
+                yield Finding("error", element, message)
+        yield from _duplicates(self, (self.left, self.right))
+
+
+@dataclass(frozen=True)
+class FreeDevice(DeviceSpec):
+    """A movable frame as a device: q = [position (3), quaternion wxyz (4)] in its parent."""
+
+    def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose values are its q, in order."""
+        return (self.end,)
+
+    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+        if not frames[self.end].movable:
+            message = f"frame {self.end!r} is not movable"
+            yield Finding("error", f"device {self.name!r}", message)
+
+
+@dataclass(frozen=True)
+class RobotDevice(DeviceSpec):
+    """A Model in the cell: its link `x` is the frame `<name>.x`, and q is that of its KinDyn."""
+
+    model: Model
+    base_link: str  # link or frame of the model that is the base
+    floating: bool  # whether q starts with position and quaternion of the base
+    joints: tuple[str, ...]  # frames whose values are q, in the order of the KinDyn
+    cut: tuple[str, ...] = ()  # joints of the model to cut where it has closed loops, as of KinDyn
+
+    def _settle(self) -> None:
+        super()._settle()
+        instance(self.model, Model, "model")
+
+    def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose values are its q, in order."""
+        return self.joints
+
+    def frame_names(self) -> tuple[str, ...]:
+        """The frames that it refers to."""
+        return (*super().frame_names(), *map(self.frame, self.model.frame_names))
+
+    def frame(self, name: str) -> str:
+        """Name of a link or frame of the model in the cell."""
+        return f"{self.name}.{name}"
+
+    def closing_joints(self) -> tuple[Joint, ...]:
+        """The joints of the model that close loops; they are not frames of the cell."""
+        return closing_joints(self.model, self.base_link, self.cut)
+
+
+def path_joints(frames: Frames, base: str, ends: Sequence[str]) -> tuple[str, ...]:
+    """Active joints with coordinates between a base and ends, without duplicates, base first."""
+    joints: dict[str, None] = {}
+    for end in ends:
+        path: list[str] = []
+        current: str | None = end
+        while current is not None and current != base:
+            path.append(current)
+            current = frames[current].parent
+        for name in reversed(path):
+            motion = frames[name].motion
+            if motion and motion.active and frames[name].size:
+                joints[name] = None
+    return tuple(joints)
+
+
+def _off_the_base(device: DeviceSpec, frames: Frames) -> Iterator[Finding]:
+    for end in device.all_ends():
+        current: str | None = end
+        while current is not None and current != device.base:
+            current = frames[current].parent
+        if current is None:
+            message = f"its base {device.base!r} does not carry its end {end!r}"
+            yield Finding("error", f"device {device.name!r}", message)
+
+
+def _not_driven(device: DeviceSpec, names: Sequence[str], frames: Frames) -> Iterator[Finding]:
+    for name in names:
+        if not frames[name].size:
+            reason = "depends on another joint" if frames[name].motion else "is fixed"
+            message = f"frame {name!r} has no independent coordinates: it {reason}"
+            yield Finding("error", f"device {device.name!r}", message)
+    yield from _duplicates(device, names)
+
+
+def _duplicates(device: DeviceSpec, names: Sequence[str]) -> Iterator[Finding]:
+    for name in dict.fromkeys(name for name in names if list(names).count(name) > 1):
+        yield Finding("error", f"device {device.name!r}", f"joint {name!r} appears twice")

@@ -1,0 +1,404 @@
+"""Editing of workcells: each method returns a new cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.errors import (
+    ArgumentError,
+    Finding,
+    ModelError,
+    concerning,
+    listed,
+    model_error,
+    name_not_found,
+    nearest,
+    shown,
+)
+from linkwork.model.geometry import Shape
+from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.model import Model
+from linkwork.model.numbers import as_floats
+from linkwork.model.parts import (
+    NO_LIMITS,
+    Limits,
+    Mimic,
+    check_name,
+    checked_shapes,
+    unit_vector,
+)
+from linkwork.model.pose import IDENTITY, Pose, as_pose
+from linkwork.spatial.source import quat
+from linkwork.workcell.cell.check import leader_findings
+from linkwork.workcell.cell.devices import DeviceSpec, RobotDevice
+from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
+from linkwork.workcell.cell.robots import Placement, place_robot
+
+if TYPE_CHECKING:
+    from linkwork.workcell.state.state import State
+    from linkwork.workcell.workcell import WorkCell
+
+_MOTION_FIELDS = {field.name for field in fields(Motion)}
+_FRAME_FIELDS = {field.name for field in fields(CellFrame)}
+
+
+class Editing:
+    """The methods of a `WorkCell` that return a modified cell."""
+
+    def with_frame(
+        self,
+        name: str,
+        parent: str = WORLD,
+        parent_H_frame: Pose | ArrayLike = IDENTITY,
+        *,
+        movable: bool = False,
+        attachable: bool = False,
+        inertia: Inertia = NO_INERTIA,
+        visuals: Iterable[Shape] = (),
+        collisions: Iterable[Shape] = (),
+        properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    ) -> WorkCell:
+        """Add a frame.
+
+        Args:
+            name: unique name.
+            parent: its parent; of an attachable frame, in the default state.
+            parent_H_frame: its pose in the parent, as `Pose` or (4, 4); of a movable frame, in the
+                default state.
+            movable: whether its pose in its parent is part of the state.
+            attachable: whether its parent is part of the state.
+            inertia: inertia of the body that is fixed to it, in its axes.
+            visuals, collisions: shapes that are fixed to it.
+            properties: additional strings by name.
+
+        Raises:
+            NameNotFoundError: there is no such parent.
+            ModelError: the name is empty or in use.
+        """
+        cell = self._checked_cell(name, parent)
+        with concerning(f"frame {name!r}"):
+            home = _pose_home(parent_H_frame) if movable else ()
+            pose = as_pose(parent_H_frame, "parent_H_frame")
+            visual_shapes = checked_shapes(visuals, "visuals")
+            collision_shapes = checked_shapes(collisions, "collisions")
+        frame = CellFrame(
+            name=name,
+            parent=parent,
+            parent_H_frame=pose,
+            movable=movable,
+            attachable=attachable,
+            home=home,
+            inertia=inertia,
+            visuals=visual_shapes,
+            collisions=collision_shapes,
+            properties=_as_properties(properties),
+        )
+        return cell.extended(frame)
+
+    def with_joint(
+        self,
+        name: str,
+        kind: str,
+        parent: str = WORLD,
+        parent_H_frame: Pose | ArrayLike = IDENTITY,
+        *,
+        axis: Iterable[float] = (0.0, 0.0, 1.0),
+        pitch: float = 0.0,
+        limits: Limits = NO_LIMITS,
+        acceleration: float = float("inf"),
+        depends: Mimic | None = None,
+        active: bool = True,
+        home: ArrayLike | None = None,
+        attachable: bool = False,
+        inertia: Inertia = NO_INERTIA,
+        visuals: Iterable[Shape] = (),
+        collisions: Iterable[Shape] = (),
+        properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    ) -> WorkCell:
+        """Add a joint frame: its pose in its parent is parent_H_frame @ M(theta).
+
+        Args:
+            name: unique name.
+            kind: one of linkwork.model.joints.KINDS, such as revolute or prismatic.
+            parent: its parent.
+            parent_H_frame: pose of the frame in its parent at theta = 0, as `Pose` or (4, 4).
+            axis: axis in the frame; any nonzero length.
+            pitch: advance of a helical joint per radian [m/rad].
+            limits: limits of position, velocity and effort.
+            acceleration: limit of the magnitude of the acceleration [rad/s^2] or [m/s^2].
+            depends: the joint frame this one depends on, with a factor and an offset.
+            active: False to exclude the joint from serial and tree devices.
+            home: position in the default state; default the neutral position.
+            attachable, inertia, visuals, collisions, properties: as in `with_frame`.
+        """
+        cell = self._checked_cell(name, parent)
+        with concerning(f"frame {name!r}"):
+            motion = Motion(
+                kind=kind,
+                axis=unit_vector(axis),
+                pitch=pitch,
+                limits=limits,
+                acceleration=acceleration,
+                depends=depends,
+                active=bool(active),
+            )
+            pose = as_pose(parent_H_frame, "parent_H_frame")
+            start = () if home is None else tuple(as_floats(home, "home").reshape(-1).tolist())
+            visual_shapes = checked_shapes(visuals, "visuals")
+            collision_shapes = checked_shapes(collisions, "collisions")
+        if home is not None and depends:
+            message = "home: a joint that depends on another has no home position"
+            raise model_error(message, f"frame {name!r}")
+        frame = CellFrame(
+            name=name,
+            parent=parent,
+            parent_H_frame=pose,
+            attachable=attachable,
+            motion=motion,
+            home=start,
+            inertia=inertia,
+            visuals=visual_shapes,
+            collisions=collision_shapes,
+            properties=_as_properties(properties),
+        )
+        findings = [*leader_findings(frame, {other.name: other for other in cell.frames})]
+        if findings:
+            raise ModelError(findings)
+        return cell.extended(frame)
+
+    def with_robot(
+        self,
+        name: str,
+        model: Model,
+        *,
+        parent: str = WORLD,
+        parent_H_base: Pose | ArrayLike = IDENTITY,
+        base: str | None = None,
+        floating: bool = False,
+        attachable: bool = False,
+        end: str | None = None,
+        cut: Iterable[str] = (),
+    ) -> WorkCell:
+        """Add a robot: its links and frames become frames `<name>.<link>`, and it is a device.
+
+        Args:
+            name: name of the device, and prefix of the frames; a model may be added several times
+                with different names.
+            model: the robot.
+            parent: parent of its base.
+            parent_H_base: pose of the base in the parent, as `Pose` or (4, 4).
+            base: link or frame of the model that is the base; default its default base.
+            floating: whether the pose of the base is part of the state; q of the device then starts
+                with its position and quaternion, as in `KinDyn`.
+            attachable: whether the parent of the base is part of the state.
+            end: link or frame of the model that is the end of the device; default the last link of
+                the last branch.
+            cut: joints of the model that close its loops and have no coordinates, as of `KinDyn`.
+        """
+        cell = _cell(self)
+        check_name("device", name)
+        cell.layout.frame(parent)
+        if isinstance(cut, str) or not isinstance(cut, Iterable):
+            raise ArgumentError(f"cut: expected a list of names of joints, got {shown(cut)}")
+        with concerning(f"robot {name!r}"):
+            pose = as_pose(parent_H_base, "parent_H_base")
+        placement = Placement(
+            name=name,
+            parent=parent,
+            parent_H_base=pose,
+            base=base,
+            floating=bool(floating),
+            attachable=bool(attachable),
+            end=end,
+            cut=tuple(cut),
+        )
+        frames, device = place_robot(model, placement)
+        existing = [frame.name for frame in frames if frame.name in cell.layout.index]
+        if existing or name in cell.device_names:
+            parts = f"frames {listed(existing)}" if existing else f"device {name!r}"
+            message = f"the cell already has {parts}; use another name"
+            raise model_error(message, f"robot {name!r}")
+        return replace(cell, frames=(*cell.frames, *frames), devices=(*cell.devices, device))
+
+    def with_device(self, device: DeviceSpec) -> WorkCell:
+        """Add a device: a SerialDevice, TreeDevice, JointDevice and so on."""
+        if not isinstance(device, DeviceSpec):
+            raise ArgumentError(
+                f"device: expected a device such as SerialDevice, got {shown(device)}"
+            )
+        if isinstance(device, RobotDevice):
+            raise ArgumentError("device: use `with_robot` to add a robot with its frames")
+        cell = _cell(self)
+        return replace(cell, devices=(*cell.devices, device))
+
+    def with_changed(self, name: str, **changes: Any) -> WorkCell:
+        """Change fields of a frame: parent_H_frame, inertia, visuals, limits, home and so on.
+
+        States remain valid unless its kind or its parent changes.
+        """
+        cell = _cell(self)
+        index = cell.layout.frame(name)
+        frame = cell.frames[index]
+        if name == WORLD:
+            raise model_error("the root of the cell cannot be changed", f"frame {WORLD!r}")
+        allowed = _FRAME_FIELDS | (_MOTION_FIELDS if frame.motion else set()) - {"name"}
+        for key in changes:
+            if key not in allowed:
+                raise ArgumentError(f"frame {name!r} has no field {key!r}; {nearest(key, allowed)}")
+        with concerning(f"frame {name!r}"):
+            if "parent_H_frame" in changes:
+                if frame.movable and "home" not in changes:
+                    changes["home"] = _pose_home(changes["parent_H_frame"])
+                changes["parent_H_frame"] = as_pose(changes["parent_H_frame"], "parent_H_frame")
+            if "axis" in changes:
+                changes["axis"] = unit_vector(changes["axis"])
+            if "properties" in changes:
+                changes["properties"] = _as_properties(changes["properties"])
+            if {"kind", "movable", "depends"} & changes.keys():
+                changes.setdefault("home", ())  # the old values have another meaning
+            motion_changes = {
+                key: changes.pop(key) for key in list(changes) if key in _MOTION_FIELDS
+            }
+            if motion_changes and frame.motion:
+                changes["motion"] = replace(frame.motion, **motion_changes)
+        frames = list(cell.frames)
+        frames[index] = replace(frame, **changes)
+        return replace(cell, frames=tuple(frames))
+
+    def with_default(self, state: State) -> WorkCell:
+        """Change the default state, which `cell.state()` returns."""
+        cell = _cell(self)
+        cell.check_state(state)
+        if state.batch_shape:
+            raise ArgumentError(f"state: expected a single state, got a batch {state.batch_shape}")
+        layout, frames = cell.layout, list(cell.frames)
+        for k, frame in enumerate(frames):
+            if frame.size:
+                frame = replace(frame, home=tuple(state.values[layout.span(k)].tolist()))  # noqa: PLW2901
+            if frame.attachable:
+                parent = frames[int(state.parents[layout.column[k]])].name
+                frame = replace(frame, home_parent=None if parent == frame.parent else parent)  # noqa: PLW2901
+            frames[k] = frame
+        return replace(cell, frames=tuple(frames))
+
+    def with_excluded_pairs(self, pairs: Iterable[tuple[str, str]]) -> WorkCell:
+        """Ignore collisions of further pairs of frames.
+
+        Args:
+            pairs: pairs of names, in any order.
+
+        Raises:
+            ModelError: there is no such frame.
+        """
+        cell = _cell(self)
+        added = [tuple(map(str, pair)) for pair in pairs]
+        return replace(cell, excluded_pairs=tuple(dict.fromkeys([*cell.excluded_pairs, *added])))
+
+    def without(self, name: str) -> WorkCell:
+        """Remove a frame. Frames that are attached to it by default become attached to WORLD.
+
+        Raises:
+            ModelError: other frames are fixed to it, a joint depends on it, or a device uses it.
+        """
+        cell = _cell(self)
+        cell.layout.frame(name)
+        return _remove(cell, [name])
+
+    def without_device(self, name: str) -> WorkCell:
+        """Remove a device, but not its frames."""
+        cell = _cell(self)
+        if name not in cell.device_names:
+            raise name_not_found("device", name, cell.device_names)
+        return replace(cell, devices=tuple(d for d in cell.devices if d.name != name))
+
+    def without_robot(self, name: str) -> WorkCell:
+        """Remove a robot: its device and all its frames."""
+        cell = _cell(self)
+        robots = {d.name: d for d in cell.devices if isinstance(d, RobotDevice)}
+        if name not in robots:
+            raise name_not_found("robot", name, robots)
+        frames = [robots[name].frame(frame) for frame in robots[name].model.frame_names]
+        return _remove(cell.without_device(name), frames)
+
+    def _checked_cell(self, name: str, parent: str) -> WorkCell:
+        """This cell, after a check of the name and the parent of a new frame."""
+        cell = _cell(self)
+        check_name("frame", name)
+        if name in cell.layout.index:
+            raise model_error("this name is in use", f"frame {name!r}")
+        cell.layout.frame(parent)
+        return cell
+
+
+def _cell(editing: Editing) -> WorkCell:
+    return cast("WorkCell", editing)  # the only class that has these methods
+
+
+def _as_properties(
+    properties: Mapping[str, str] | Iterable[tuple[str, str]],
+) -> tuple[tuple[str, str], ...]:
+    """Convert properties to (name, value) pairs."""
+    pairs = properties.items() if isinstance(properties, Mapping) else properties
+    return tuple((str(name), str(value)) for name, value in pairs)
+
+
+def _remove(cell: WorkCell, names: Iterable[str]) -> WorkCell:
+    removed = dict.fromkeys(names)
+    if WORLD in removed:
+        raise model_error("the root of the cell cannot be removed", f"frame {WORLD!r}")
+    remaining = [frame for frame in cell.frames if frame.name not in removed]
+    findings: list[Finding] = []
+    for name in removed:
+        element = f"frame {name!r}"
+        children = [f.name for f in remaining if f.parent == name and not f.attachable]
+        if children:
+            text = f"it is the parent of other frames: {listed(children)}; remove them first"
+            findings.append(Finding("error", element, text))
+        followers = [
+            f.name
+            for f in remaining
+            if f.motion and f.motion.depends and f.motion.depends.joint == name
+        ]
+        if followers:
+            text = f"joints depend on it: {listed(followers)}; remove them first"
+            findings.append(Finding("error", element, text))
+        devices = [d.name for d in cell.devices if name in _used_frames(cell, d)]
+        if devices:
+            text = f"devices use it: {listed(devices)}; remove them first"
+            findings.append(Finding("error", element, text))
+    if findings:
+        raise ModelError(findings)
+    frames = [_reattached(frame, removed) for frame in remaining]
+    pairs = tuple(pair for pair in cell.excluded_pairs if not removed.keys() & set(pair))
+    return replace(cell, frames=tuple(frames), excluded_pairs=pairs)
+
+
+def _reattached(frame: CellFrame, removed: Mapping[str, None]) -> CellFrame:
+    """Attach an attachable frame to WORLD if its parent was removed."""
+    parent = WORLD if frame.parent in removed else frame.parent
+    home = WORLD if frame.default_parent in removed else frame.default_parent
+    home_parent = None if home == parent else home
+    if (parent, home_parent) == (frame.parent, frame.home_parent):
+        return frame
+    return replace(frame, parent=parent, home_parent=home_parent)
+
+
+def _used_frames(cell: WorkCell, device: DeviceSpec) -> set[str]:
+    frames = {frame.name: frame for frame in cell.frames}
+    devices = {other.name: other for other in cell.devices}
+    return {*device.frame_names(), *device.driven(frames, devices)}
+
+
+def _pose_home(pose: Pose | ArrayLike) -> tuple[float, ...]:
+    """Position and quaternion of a pose given as a matrix; empty for a `Pose`."""
+    if isinstance(pose, Pose):
+        return ()
+    as_pose(pose, "parent_H_frame")  # raises if it is not a pose
+    matrix = np.asarray(pose, dtype=np.float64)
+    wxyz = quat.from_rotation(matrix[:3, :3])
+    return (*matrix[:3, 3].tolist(), *wxyz.tolist())

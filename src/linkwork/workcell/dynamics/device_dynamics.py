@@ -1,0 +1,272 @@
+"""Dynamics of a device in a state of its cell, including the objects that it carries.
+
+    dyn = cell.dynamics("arm")
+    dyn.mass_matrix(state)                  # includes everything that the arm carries in the state
+    dyn.forward_dynamics(state, nu, tau)
+
+The inertia of the load of each end of the device is an input of the compiled functions. So nothing
+is compiled when an object is gripped or released, and the rows of a batch may have different loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError
+from linkwork.kindyn import KinDyn
+from linkwork.kindyn.core import STANDARD_GRAVITY, gravity_vector
+from linkwork.parameters import Gravity
+from linkwork.workcell.dynamics.loaded_robot import LoadedRobot, carrier_names
+from linkwork.workcell.dynamics.loads import columns_of, warmup
+from linkwork.workcell.kinematics.device_model import DeviceModel, device_model
+from linkwork.workcell.state.state import State
+
+if TYPE_CHECKING:
+    from linkwork.workcell.kinematics.device import Device
+    from linkwork.workcell.workcell import WorkCell
+
+
+class CellDynamics:
+    """The dynamics of a device as functions of a state, including its loads.
+
+    q and nu are those of the device: nu (..., nv) as in its Jacobians, tau (..., nv) joint torques
+    and forces, after the wrench on a floating base. Batch axes of the state and of the other
+    arguments are broadcast. The base of the device is assumed to be at rest.
+
+    Frames with inertia that a link of the device carries, directly or through other frames, form
+    one body with the link. Movable frames and joints that the device does not move are locked at
+    their pose in the state.
+
+    Of a robot with closed loops, q and nu are those of its spanning tree. The mass matrix and the
+    bias force are those of the tree; forward dynamics respects the loops.
+    """
+
+    def __init__(
+        self,
+        cell: WorkCell,
+        device: str,
+        *,
+        carriers: Sequence[str] | None = None,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        joint_dynamics: bool = False,
+    ) -> None:
+        """Prepare the dynamics of a device; `WorkCell.dynamics` documents the arguments."""
+        self.cell, self.device = cell, cell.device(device)
+        self._robot: DeviceModel = device_model(self.device)
+        self._gravity = gravity_vector(gravity)
+        self.gravity = tuple(self._gravity.tolist())
+        self._rotation = _constant_rotation(self.device)
+        self._options: dict[str, Any] = {"joint_dynamics": joint_dynamics}
+        if self._rotation is not None:
+            self._options["gravity"] = self._rotation.T @ self._gravity
+        self.carriers = self.device.ends if carriers is None else carrier_names(carriers)
+        self._loaded = LoadedRobot(
+            cell,
+            self._robot,
+            self._robot.kindyn(**self._options),
+            self.carriers,
+            [] if self._rotation is not None else [Gravity()],
+        )
+        self.kd = self._loaded.kd
+        self._has_loops = bool(self.kd.closing_joints or self.kd.model.constraints)
+        self._loaded.warn_of_missing_inertia(f"device {device!r}")
+        self._loaded.warn_of_joints_outside(f"device {device!r}", self.device)
+        self._last: tuple[State, tuple[KinDyn, Array, Array]] | None = None
+        layout = cell.layout
+        spans = [layout.span(layout.frame(name)) for name in self.device.joint_names]
+        self._q = columns_of([k for span in spans for k in range(span.start, span.stop)])
+
+    def __repr__(self) -> str:
+        return f"<CellDynamics of {self.device.name!r} in {self.cell.name!r}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        options = {
+            "carriers": self.carriers,
+            "gravity": self.gravity,
+            "joint_dynamics": self._options["joint_dynamics"],
+        }
+        return partial(CellDynamics, **options), (self.cell, self.device.name)
+
+    # Loads as parameters.
+
+    def parameters(self, state: State) -> Array:
+        """(..., n) the argument `parameters` of the functions of `dyn.kd` in a state.
+
+        They depend on the attachments and the poses of attached frames, not on the joint positions
+        of the device, so a loop in which only q and nu change can reuse them.
+
+        Raises:
+            StateError: the state belongs to another cell.
+            ArgumentError: in this state, links other than the carriers carry objects.
+        """
+        kd, _, parameters = self._at(state)
+        if kd is not self.kd:
+            message = f"in this state, links other than {', '.join(self.carriers)} carry objects"
+            raise ArgumentError(f"{message}; pass cell.dynamics(device, carriers=[...])")
+        return parameters
+
+    def warmup(self, *requests: Any) -> None:
+        """Compile functions and wait for the result, as `KinDyn.warmup`."""
+        self.kd.warmup(*requests)
+        warmup()
+
+    # Quantities.
+
+    def mass_matrix(
+        self, state: State, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """(..., nv, nv) mass matrix, symmetric."""
+        kd, q, p = self._at(state)
+        if out is None and threads is None:
+            return kd.mass_matrix(q, p)
+        return kd.mass_matrix(q, p, out=out, threads=threads)
+
+    def bias_force(
+        self, state: State, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """(..., nv) Coriolis and gravity forces: the forces at nu_dot = 0."""
+        kd, q, p = self._at(state)
+        if out is None and threads is None:
+            return kd.bias_force(q, nu, p)
+        return kd.bias_force(q, nu, p, out=out, threads=threads)
+
+    def gravity_force(
+        self, state: State, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """(..., nv) gravity compensation: the forces that keep the device at rest."""
+        kd, q, p = self._at(state)
+        if out is None and threads is None:
+            return kd.gravity_force(q, p)
+        return kd.gravity_force(q, p, out=out, threads=threads)
+
+    def inverse_dynamics(
+        self,
+        state: State,
+        nu: ArrayLike,
+        nu_dot: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """(..., nv) forces of a motion: M nu_dot + h.
+
+        Raises:
+            ArgumentError: the device has closed loops, so the forces depend on its actuators.
+        """
+        kd, q, p = self._at(state)
+        if self._has_loops:
+            text = f"inverse_dynamics: device {self.device.name!r} has closed loops or constraints"
+            hint = "cell.constrained(actuated=[...]).inverse_dynamics"
+            raise ArgumentError(f"{text}; {hint} separates torques of actuators from their forces")
+        if out is None and threads is None:
+            return kd.inverse_dynamics(q, nu, nu_dot, p)
+        return kd.inverse_dynamics(q, nu, nu_dot, p, out=out, threads=threads)
+
+    def forward_dynamics(
+        self,
+        state: State,
+        nu: ArrayLike,
+        tau: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """(..., nv) accelerations due to forces: M^-1 (tau - h)."""
+        kd, q, p = self._at(state)
+        if out is None and threads is None:
+            return kd.forward_dynamics(q, nu, tau, p)
+        return kd.forward_dynamics(q, nu, tau, p, out=out, threads=threads)
+
+    def kinetic_energy(self, state: State, nu: ArrayLike) -> Array:
+        """(...) kinetic energy of the device and its loads [J]."""
+        kd, q, p = self._at(state)
+        return kd.kinetic_energy(q, nu, p)
+
+    def potential_energy(self, state: State) -> Array:
+        """(...) potential energy of gravity [J]; zero if the CoM is at the origin of the world."""
+        return -self.total_mass(state) * (self.com(state) @ self._gravity)
+
+    def total_mass(self, state: State) -> Array:
+        """(...) mass of the device and the loads of its moving links [kg]."""
+        kd, _, p = self._at(state)
+        names = [name for name in kd.parameters if name.startswith("payload.")]
+        first = [kd.parameters[name].start for name in names]
+        return self._robot.model.total_mass + p[..., first].sum(axis=-1)
+
+    def com(self, state: State) -> Array:
+        """(..., 3) center of mass of the device and the loads of its moving links, in the world."""
+        kd, q, p = self._at(state)
+        H = self.device.world_H_model(state)
+        return (H[..., :3, :3] @ kd.com(q, p)[..., None])[..., 0] + H[..., :3, 3]
+
+    def centroidal_momentum(self, state: State, nu: ArrayLike) -> Array:
+        """(..., 6) momentum about the center of mass, [linear; angular], in the world's axes."""
+        kd, q, p = self._at(state)
+        momentum = kd.centroidal_momentum(q, nu, p)[..., None]
+        return self._in_world(self.device.world_H_model, state, momentum)[..., 0]
+
+    def jacobian(self, frame: str, state: State) -> Array:
+        """(..., 6, nv) Jacobian of any frame of the cell, such as a gripped object.
+
+        Its velocity is `J @ nu`: [linear velocity of its origin; angular velocity], in the axes of
+        the world.
+        """
+        index = self.cell.frame_index(frame)
+        names = self._robot.names.items()
+        model_frames = {self.cell.frame_index(in_cell): in_model for in_model, in_cell in names}
+        if index in model_frames:
+            kd, q, p = self._at(state)
+            J = kd.jacobian(model_frames[index], q, parameters=p)
+            return self._in_world(self.device.world_H_model, state, J)
+        J = self.device.base_J_frame(frame, state)
+        return self._in_world(self.device.world_H_base, state, J)
+
+    # Implementation.
+
+    def _at(self, state: State) -> tuple[Any, Array, Array]:
+        """The robot with payloads, its q, and its parameters in a state, cached for the last state.
+
+        The robot is a `KinDyn`; the parameters are the last argument of its functions.
+        """
+        last = self._last
+        if last is not None and last[0] is state:
+            return last[1]
+        values = self.cell.check_state(state).values
+        self._robot.check_attachments(self.cell, state)
+        q = np.ascontiguousarray(values[..., self._q])
+        more: dict[str, Array] = {}
+        if self._rotation is None:
+            more["gravity"] = self._gravity @ self.device.world_H_model(state)[..., :3, :3]
+        kd, parameters = self._loaded.at(state, more)
+        result = kd, q, parameters
+        self._last = state, result
+        return result
+
+    def _in_world(
+        self, world_H_axes: Callable[[State], Array], state: State, stacked: Array
+    ) -> Array:
+        """(..., 6, n) rotate vectors from some axes to those of the world."""
+        if self._rotation is not None and np.array_equal(self._rotation, np.eye(3)):
+            return stacked
+        R = world_H_axes(state)[..., :3, :3]
+        return np.concatenate([R @ stacked[..., :3, :], R @ stacked[..., 3:, :]], axis=-2)
+
+
+def _constant_rotation(device: Device) -> Array | None:
+    """The rotation of `world_H_model` if it is the same in all states, else None."""
+    cell = device.cell
+    rotation, current = np.eye(3), cell.frame(device.base)
+    if device.has_attachable_root:
+        return None
+    while current.parent is not None:
+        if current.movable or current.attachable or current.motion:
+            return None
+        rotation = current.parent_H_frame.matrix()[:3, :3] @ rotation
+        current = cell.frame(current.parent)
+    return rotation

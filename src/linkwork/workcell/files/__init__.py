@@ -1,0 +1,1 @@
+"""Files of workcells: RobWork XML and SDF worlds."""

@@ -1,0 +1,321 @@
+"""Extensions of the workcell format, for information that RobWork cannot express.
+
+Properties, which RobWork ignores:
+
+    linkwork.link     a `<link>` of URDF: inertia and additional shapes of the frame
+    linkwork.effort   limit of the torque or force of a joint [N m] or [N]
+    linkwork.home     values of the frame in the default state [m], quaternion wxyz or [rad]
+    linkwork.parent   the parent of an attachable frame in the default state
+    linkwork.motion   the motion of a joint, see `read_motion`; also for a frame on a helper
+    linkwork.helper   the frame exists only for RobWork, and is not a frame of the cell
+
+Elements, which RobWork rejects:
+
+    Robot    a robot: the name of a URDF file, or a `<robot>` inside
+    Device   a device with frames that are defined elsewhere
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from linkwork.errors import ModelError, ParseError, SourceError, nearest, shown
+from linkwork.io.load import read as read_robot
+from linkwork.io.urdf.elements import Part
+from linkwork.io.urdf.links import read_link, read_origin
+from linkwork.io.xml.source import Source, read_source
+from linkwork.model.joints import KINDS
+from linkwork.model.model import Model
+from linkwork.model.parts import Limits, Mimic, unit_vector
+from linkwork.workcell.cell.devices import (
+    CompositeDevice,
+    DeviceSpec,
+    FreeDevice,
+    JointDevice,
+    MobileDevice,
+    SerialDevice,
+    TreeDevice,
+)
+from linkwork.workcell.cell.frames import CellFrame, Motion
+from linkwork.workcell.cell.robots import Placement
+from linkwork.workcell.files.robwork.elements import CellPart, read_pose
+from linkwork.workcell.files.robwork.include import allowed_file
+from linkwork.workcell.files.robwork.shapes import POSE_ELEMENTS, CellMeshes
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+Change = Callable[[CellFrame], CellFrame]
+PREFIX = "linkwork."
+HELPER_PROPERTY = "linkwork.helper"
+DEVICE_KINDS: dict[str, Callable[..., DeviceSpec]] = {
+    "serial": SerialDevice,
+    "tree": TreeDevice,
+    "joint": JointDevice,
+    "composite": CompositeDevice,
+    "mobile": MobileDevice,
+    "free": FreeDevice,
+}
+
+
+def read_linkwork_property(part: CellPart, meshes: CellMeshes) -> Change:
+    """Read a `<Property>` of linkwork as a change of its frame."""
+    part.warn_unknown_attributes("name")
+    name = (part.attribute("name") or "").removeprefix(PREFIX)
+    if name not in _READERS:
+        part.error(f"unknown property {shown(PREFIX + name)}; {nearest(name, _READERS)}")
+        return _unchanged
+    return _READERS[name](part, meshes)
+
+
+def _unchanged(frame: CellFrame) -> CellFrame:
+    return frame
+
+
+def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
+    element = part.required_child("link")
+    if element is None:
+        return _unchanged
+    if not (element.attribute("name") or "").strip():
+        element.element.set("name", "link")  # required by `read_link`, but not used
+    link = read_link(Part(element.element, part.owner, part.report), {}, meshes.finder(part))
+
+    def change(frame: CellFrame) -> CellFrame:
+        return replace(
+            frame,
+            inertia=link.inertia,
+            visuals=frame.visuals + link.visuals,
+            collisions=frame.collisions + link.collisions,
+        )
+
+    return change
+
+
+def _read_effort(part: CellPart, meshes: CellMeshes) -> Change:
+    del meshes
+    numbers = part.numbers_in(part.element.text or "", "linkwork.effort", 1)
+
+    def change(frame: CellFrame) -> CellFrame:
+        if frame.motion is None or frame.motion.kind not in ("revolute", "prismatic"):
+            part.error("linkwork.effort: the frame is not a joint with one coordinate")
+            return frame
+        if numbers is None:
+            return frame
+        limits = replace(frame.motion.limits, effort=numbers[0])
+        return replace(frame, motion=replace(frame.motion, limits=limits))
+
+    return change
+
+
+def _read_home(part: CellPart, meshes: CellMeshes) -> Change:
+    del meshes
+    text = part.element.text or ""
+
+    def change(frame: CellFrame) -> CellFrame:
+        size = frame.coordinate_kind.nq if frame.movable or frame.motion else 0
+        numbers = part.numbers_in(text, "linkwork.home", size)
+        return frame if numbers is None else replace(frame, home=numbers)
+
+    return change
+
+
+def _read_parent(part: CellPart, meshes: CellMeshes) -> Change:
+    del meshes
+    parent = (part.element.text or "").strip()
+    return lambda frame: replace(frame, home_parent=parent or None)
+
+
+def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
+    del meshes
+    element = part.required_child("motion")
+    motion = read_motion(element) if element else None
+    mount = element.child("mount") if element else None
+    pose = read_origin(mount) if mount else None
+
+    def change(frame: CellFrame) -> CellFrame:
+        if (frame.motion is None) != (pose is not None) or frame.movable:
+            part.error("linkwork.motion: expected a <Joint>, or a <mount> in a fixed frame")
+            return frame
+        if motion is None:
+            return frame
+        parent_H_joint = frame.parent_H_frame if pose is None else pose
+        return replace(frame, motion=motion, parent_H_frame=parent_H_joint, home=())
+
+    return change
+
+
+def _read_helper(part: CellPart, meshes: CellMeshes) -> Change:
+    del part, meshes
+    return _unchanged  # `Collected` removes the frame
+
+
+def read_motion(part: Part) -> Motion | None:
+    """Read a `<motion>`: the fields of `Motion`, in radians."""
+    names = ("kind", "axis", "pitch", "backwards", "active", "joint", "acceleration")
+    part.warn_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
+    errors = part.report.n_errors
+    kind = part.required_attribute("kind")
+    if kind not in KINDS or kind == "fixed":
+        kinds = [name for name in KINDS if name != "fixed"]
+        part.error(f"unknown joint kind {shown(kind)}; {nearest(kind, kinds)}")
+        return None
+    axis = part.triple("axis", (0.0, 0.0, 1.0))
+    if not any(axis):
+        part.error("axis is zero")
+    limit, depends = part.child("limit"), part.child("depends")
+    bounds = {"lower": -inf, "upper": inf, "velocity": inf, "effort": inf}
+    if limit:
+        limit.warn_unknown((), tuple(bounds), strict=True)
+        bounds = {name: limit.number(name, value) for name, value in bounds.items()}
+        if bounds["lower"] > bounds["upper"]:
+            limit.error("limit lower is above upper")
+    follows = None
+    if depends:
+        depends.warn_unknown((), ("on", "gain", "offset"), strict=True)
+        on, gain = depends.required_attribute("on"), depends.number("gain")
+        follows = Mimic(joint=on, multiplier=gain, offset=depends.number("offset")) if on else None
+    origin = read_origin(part)
+    if part.report.n_errors > errors:
+        return None
+    try:
+        return Motion(
+            kind=kind,
+            axis=unit_vector(axis),
+            pitch=part.number("pitch", 0.0),
+            limits=Limits(**bounds),
+            acceleration=part.number("acceleration", inf),
+            depends=follows,
+            active=_is_true(part, "active", default=True),
+            joint_H_frame=origin,
+            backwards=_is_true(part, "backwards", default=False),
+            joint=part.attribute("joint") or "",
+        )
+    except ModelError as error:
+        part.error(error.findings[0].text)
+        return None
+
+
+def _is_true(part: Part, attribute: str, *, default: bool) -> bool:
+    value = part.attribute(attribute)
+    if value not in (None, "true", "false"):
+        part.error(f"{part.tag} {attribute}: expected true or false, got {shown(value)}")
+    return default if value is None else value == "true"
+
+
+class PlacedRobot(NamedTuple):
+    """The robot of a `<Robot>` element."""
+
+    model: Model
+    placement: Placement  # its parent is not resolved yet
+    home: tuple[float, ...] | None
+
+    @property
+    def name(self) -> str:
+        """The name of its device."""
+        return self.placement.name
+
+
+def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRobot | None:
+    """Read a `<Robot>`: a pose, and the URDF of a robot, in a file or inside the element."""
+    attributes = ("name", "refframe", "file", "base", "end", "floating", "daf")
+    part.check((*POSE_ELEMENTS, "robot", "Q"), attributes)
+    pose = read_pose(part)
+    model = _read_model(part, meshes)
+    home = part.one("Q")
+    if model is None:
+        return None
+    for attribute in ("base", "end"):
+        link = part.attribute(attribute)
+        if link is not None and link not in model.frame_names:
+            part.error(
+                f"{attribute}: no frame named {shown(link)}; {nearest(link, model.frame_names)}"
+            )
+            return None
+    placement = Placement(
+        name=name,
+        parent="",
+        parent_H_base=pose,
+        base=part.attribute("base"),
+        end=part.attribute("end"),
+        floating=part.choice("floating", ("true", "false"), "false") == "true",
+        attachable=part.choice("daf", ("true", "false"), "false") == "true",
+    )
+    return PlacedRobot(model, placement, read_configuration(home) if home else None)
+
+
+def read_configuration(part: CellPart) -> tuple[float, ...] | None:
+    """Read a `<Q>`: any number of values, in radians and meters."""
+    text = part.content("name")
+    return part.numbers_in(text, "", len(text.split())) if text.strip() else ()
+
+
+def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
+    inline, file = part.one("robot"), part.attribute("file")
+    if (inline is None) == (not file):
+        part.error("<Robot> needs either a 'file' or a <robot> inside")
+        return None
+    path = allowed_file(part, file, meshes.allowed, meshes.folder(part)) if file else None
+    if inline is None and path is None:
+        return None
+    try:
+        source = _inline(inline) if inline else read_source(path or "")
+        source = replace(source, allowed=meshes.allowed)
+        reading = read_robot(source, package_dirs=meshes.package_dirs, expand=False)
+    except (SourceError, ParseError) as error:
+        part.error(str(error))
+        return None
+    part.report.extend(finding for finding in reading.findings if finding.severity != "note")
+    return reading.model
+
+
+def _inline(part: CellPart) -> Source:
+    """A `<robot>` element as a separate document, with the same line numbers."""
+    from lxml import etree
+
+    element: Element = part.element
+    text = etree.tostring(element, encoding="unicode", with_tail=False)
+    return Source(part.location.file, "\n" * (part.location.line - 1) + text, None)
+
+
+def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:
+    """Read a `<Device>`: its kind, base, ends, and the joints or devices it consists of."""
+    part.warn_unknown(("End", "Of"), ("name", "kind", "base", "radius", "track"), strict=True)
+    kind = part.choice("kind", DEVICE_KINDS, "serial")
+    base = part.required_attribute("base")
+    named = {
+        tag: tuple(child.required_attribute("name") for child in part.children(tag))
+        for tag in ("End", "Of")
+    }
+    if not named["End"]:
+        part.error("<Device> has no <End>")
+    if not base.strip() or not all(named["End"]) or not all(named["Of"]) or not named["End"]:
+        return None
+    (end, *more_ends), of = named["End"], named["Of"]
+    sizes = part.number("radius", 1.0), part.number("track", 1.0)
+    if kind == "mobile" and len(of) != 2:
+        part.error(f"a mobile device: expected two wheels, got {len(of)}")
+        return None
+    more: dict[str, tuple[Any, ...]] = {
+        "joint": (of,),
+        "composite": (of, tuple(more_ends)),
+        "mobile": (*of, *sizes),
+    }
+    ends = named["End"] if kind == "tree" else end
+    try:
+        return DEVICE_KINDS[kind](name, base, ends, *more.get(kind, ()))
+    except ModelError as error:
+        part.error(error.findings[0].text)
+        return None
+
+
+_READERS: dict[str, Callable[[CellPart, CellMeshes], Change]] = {
+    "link": _read_link,
+    "effort": _read_effort,
+    "home": _read_home,
+    "parent": _read_parent,
+    "motion": _read_motion,
+    "helper": _read_helper,
+}

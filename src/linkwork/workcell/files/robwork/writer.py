@@ -1,0 +1,316 @@
+"""Writer of workcells as RobWork's XML. Reading the file returns an equal workcell.
+
+Devices become RobWork's elements if their frames allow it: a chain of consecutive frames for a
+SerialDevice, consecutive frames for a TreeDevice or a MobileDevice. Everything that RobWork cannot
+express is written as extensions, see `extensions`. Helpers are frames that exist only for RobWork,
+and that linkwork ignores: joints about the z axis, and a first frame on WORLD, because RobWork
+ignores the parent of the first frame of a workcell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from linkwork.errors import Finding
+from linkwork.io.urdf.writer import robot_element
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element
+from linkwork.workcell.cell.devices import (
+    CompositeDevice,
+    DeviceSpec,
+    JointDevice,
+    MobileDevice,
+    RobotDevice,
+    SerialDevice,
+    TreeDevice,
+)
+from linkwork.workcell.cell.frames import WORLD, CellFrame
+from linkwork.workcell.files.robwork.devices import mobile_frames
+from linkwork.workcell.files.robwork.extensions import DEVICE_KINDS, HELPER_PROPERTY
+from linkwork.workcell.files.robwork.writer_frames import (
+    add_property,
+    explicit_home,
+    needs_helper,
+    robwork_type,
+    with_local_leader,
+    write_extras,
+    write_frame,
+    write_pose,
+)
+from linkwork.workcell.workcell import WorkCell
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+
+class WorkcellOutput(NamedTuple):
+    """A workcell as XML."""
+
+    text: str
+    joints: tuple[Finding, ...]  # joints that RobWork cannot read, as warnings
+    elements: tuple[Finding, ...]  # robots, devices, and joints outside of devices, as errors
+
+
+def write_workcell(cell: WorkCell, *, devices: bool = True) -> WorkcellOutput:
+    """Write a workcell as XML.
+
+    Args:
+        cell: the workcell.
+        devices: whether devices become RobWork's elements where possible; if not, all devices are
+            written as extensions.
+    """
+    top = top_element("WorkCell", name=cell.name)
+    write_extras(top, cell.frames[0], refframe=WORLD)
+    writer = _Writer(top, cell, devices)
+    writer.write()
+    return WorkcellOutput(
+        document_text(top), tuple(writer.unsupported_joints), tuple(writer.unsupported_elements)
+    )
+
+
+class _Writer:
+    """Writes frames, robots and devices, and preserves their order."""
+
+    def __init__(self, top: Element, cell: WorkCell, blocks: bool) -> None:
+        self.top = top
+        self.cell = cell
+        self.nodes = _nodes(cell)
+        self.blocks = blocks
+        self.last = WORLD  # the last frame outside of devices
+        self.unsupported_elements: list[Finding] = []  # elements that RobWork cannot read
+        self.unsupported_joints: list[Finding] = []
+        self.has_first = False  # whether there is a <Frame> directly in the workcell
+        names = {WORLD, *(node.name for node in self.nodes)}
+        self.first = _unique_name("linkwork.first", names)
+        self.helpers = {
+            node.name: _unique_name(f"{node.name}.joint", names)
+            for node in self.nodes
+            if isinstance(node, CellFrame) and needs_helper(node)
+        }
+
+    def write(self) -> None:
+        """Write all nodes, and the devices between and after them."""
+        index = 0
+        pending = list(self.cell.devices)
+        while index < len(self.nodes):
+            node = self.nodes[index]
+            device = next((d for d in pending if self._starts_at(node, d)), None)
+            block = self._block(device, index) if device else ()
+            if device and block:
+                self._write_block(device, block)
+                pending.remove(device)
+                index += len(block)
+                continue
+            if isinstance(node, RobotDevice):
+                before = [d.name for d in pending].index(node.name)
+                self._write_devices(pending[:before])
+                del pending[: before + 1]
+                self._write_robot(node)
+            else:
+                self._write_first(node)
+                self._write_frame(self.top, node, (node.name, str(node.parent)))
+                if node.motion is not None:
+                    self._note(f"frame {node.name!r}", "a <Joint> outside of a device")
+                self.last = node.name
+            index += 1
+        self._write_devices(pending)
+        self._write_setup()
+
+    def _write_setup(self) -> None:
+        """Write the pairs of frames whose collisions are ignored."""
+        if not self.cell.excluded_pairs:
+            return
+        exclude = add(add(self.top, "CollisionSetup"), "Exclude")
+        for first, second in self.cell.excluded_pairs:
+            add(exclude, "FramePair", first=first, second=second)
+        self._note("the workcell", "a <CollisionSetup> that is not a file of its own")
+
+    def _starts_at(self, node: CellFrame | RobotDevice, device: DeviceSpec) -> bool:
+        """Whether RobWork's element for a device could start with a node."""
+        return self.blocks and not isinstance(device, RobotDevice) and device.base == node.name
+
+    def _write_first(self, frame: CellFrame) -> None:
+        """Write a helper on WORLD before the first frame of the workcell if it needs one."""
+        helper = self.helpers.get(frame.name)
+        is_frame = frame.motion is None or helper is not None
+        if is_frame and not self.has_first and (frame.parent != WORLD or helper):
+            element = add(self.top, "Frame", name=self.first, refframe=WORLD)
+            text = f"for RobWork, where the parent of the first frame of a workcell is {WORLD}"
+            add_property(element, HELPER_PROPERTY, text)
+        self.has_first |= is_frame
+
+    def _write_frame(
+        self,
+        parent: Element,
+        frame: CellFrame,
+        names: tuple[str, str | None],
+        prefix: str = "",
+        *,
+        end: bool = False,
+    ) -> None:
+        """Write a frame; in the element of a device, names are without the prefix."""
+        helper, joint = self.helpers.get(frame.name), frame.motion
+        leader = self.helpers.get(joint.depends.joint) if joint and joint.depends else None
+        if joint and helper is None and (frame.attachable or robwork_type(joint) is None):
+            kind = f"{'attachable ' if frame.attachable else ''}{joint.kind}"
+            text = f"RobWork cannot read this {kind} joint, axis {format_numbers(*joint.axis)}"
+            self.unsupported_joints.append(Finding("warning", f"frame {frame.name!r}", text))
+        write_frame(
+            parent,
+            with_local_leader(frame, prefix),
+            *names,
+            end=end,
+            helper=helper.removeprefix(prefix) if helper else None,
+            leader=leader.removeprefix(prefix) if leader else None,
+        )
+
+    def _note(self, element: str, text: str) -> None:
+        self.unsupported_elements.append(Finding("error", element, f"RobWork cannot read {text}"))
+
+    def _block(self, device: DeviceSpec, index: int) -> tuple[CellFrame, ...]:
+        """The frames of RobWork's element for a device, from its base on; empty if impossible."""
+        block: dict[str, CellFrame] = {}
+        for node in self.nodes[index:]:
+            if not isinstance(node, CellFrame) or not node.name.startswith(f"{device.name}."):
+                break
+            if block and node.parent not in block:
+                break
+            block[node.name] = node
+            if isinstance(device, SerialDevice) and node.name == device.end:
+                break
+        frames = tuple(block.values())
+        return frames if frames and self._fits(device, frames) else ()
+
+    def _fits(self, device: DeviceSpec, frames: Sequence[CellFrame]) -> bool:
+        """Whether RobWork's element with these frames describes a device completely."""
+        match device:
+            case SerialDevice():
+                return self._fits_serial(device, frames)
+            case TreeDevice():
+                return self._fits_tree(device, frames)
+            case MobileDevice():
+                return _fits_mobile(device, frames)
+            case _:
+                return False
+
+    def _fits_serial(self, device: SerialDevice, frames: Sequence[CellFrame]) -> bool:
+        row = all(b.parent == a.name for a, b in pairwise(frames))
+        return row and frames[-1].name == device.end and self._has_base(frames)
+
+    def _fits_tree(self, device: TreeDevice, frames: Sequence[CellFrame]) -> bool:
+        ends = [frame.name for frame in frames if _is_end(device, frame)]
+        return self._has_base(frames) and tuple(ends) == device.ends
+
+    def _has_base(self, frames: Sequence[CellFrame]) -> bool:
+        return frames[0].parent == self.last and frames[0].motion is None
+
+    def _write_block(self, device: DeviceSpec, frames: Sequence[CellFrame]) -> None:
+        prefix = f"{device.name}."
+        local = {frame.name: frame.name.removeprefix(prefix) for frame in frames}
+        element = add(self.top, type(device).__name__, name=device.name)
+        mobile = isinstance(device, MobileDevice)
+        if mobile:
+            element.set("basename", local[frames[0].name])
+            add(element, "AxelWidth").text = format_numbers(device.track)
+            for wheel, frame in zip(("LeftWheel", "RightWheel"), frames[1:3], strict=True):
+                add(element, wheel, name=local[frame.name])
+        driven = device.driven({frame.name: frame for frame in self.cell.frames}, {})
+        for frame in frames[3:] if mobile else frames:
+            without_home = replace(frame, home=()) if frame.name in driven else frame
+            is_implicit = isinstance(device, SerialDevice) or frame is frames[0]
+            ref = None if is_implicit else local[str(frame.parent)]
+            end = isinstance(device, TreeDevice) and _is_end(device, frame)
+            self._write_frame(element, without_home, (local[frame.name], ref), prefix, end=end)
+        for frame in frames[:3] if mobile else ():
+            bare = CellFrame(name=frame.name, parent=None)
+            shapes = replace(bare, visuals=frame.visuals, collisions=frame.collisions)
+            write_extras(element, shapes, refframe=local[frame.name])
+        home = [value for name in driven for value in self.cell.frame(name).home]
+        if any(home):
+            add(element, "Q", name="Home").text = format_numbers(*home)
+
+    def _write_robot(self, robot: RobotDevice) -> None:
+        self._note(f"robot {robot.name!r}", "a <Robot>")
+        base = self.cell.frame(robot.frame(robot.base_link))
+        element = add(
+            self.top,
+            "Robot",
+            name=robot.name,
+            refframe=str(base.parent),
+            base=None if robot.base_link == robot.model.default_base else robot.base_link,
+            end=robot.end.removeprefix(f"{robot.name}."),
+            floating="true" if robot.floating else None,
+            daf="true" if base.attachable else None,
+        )
+        write_pose(element, base.parent_H_frame)
+        element.append(robot_element(robot.model))
+        joints = [self.cell.frame(name) for name in robot.joints]
+        if any(explicit_home(joint) for joint in joints):
+            home = [value for joint in joints for value in joint.home]
+            add(element, "Q", name="Home").text = format_numbers(*home)
+
+    def _write_devices(self, devices: Iterable[DeviceSpec]) -> None:
+        kinds = {cls: kind for kind, cls in DEVICE_KINDS.items()}
+        for device in devices:
+            self._note(f"device {device.name!r}", "a <Device>")
+            element = add(
+                self.top, "Device", name=device.name, kind=kinds[type(device)], base=device.base
+            )
+            consists_of: tuple[str, ...] = ()
+            match device:
+                case MobileDevice():
+                    element.set("radius", format_numbers(device.radius))
+                    element.set("track", format_numbers(device.track))
+                    consists_of = (device.left, device.right)
+                case JointDevice():
+                    consists_of = device.joints
+                case CompositeDevice():
+                    consists_of = device.parts
+                case _:
+                    pass
+            for end in device.all_ends():
+                add(element, "End", name=end)
+            for name in consists_of:
+                add(element, "Of", name=name)
+
+
+def _nodes(cell: WorkCell) -> tuple[CellFrame | RobotDevice, ...]:
+    """The frames of a cell in their order; a robot replaces its frames, at the first of them."""
+    robots = [device for device in cell.devices if isinstance(device, RobotDevice)]
+    owner = {robot.frame(name): robot for robot in robots for name in robot.model.frame_names}
+    nodes: list[CellFrame | RobotDevice] = []
+    written: set[str] = set()
+    for frame in cell.frames[1:]:
+        robot = owner.get(frame.name)
+        if robot is None:
+            nodes.append(frame)
+        elif robot.name not in written:
+            nodes.append(robot)
+            written.add(robot.name)
+    return tuple(nodes)
+
+
+def _fits_mobile(device: MobileDevice, frames: Sequence[CellFrame]) -> bool:
+    if len(frames) < 3 or device.radius != 1:
+        return False
+    cart, left, right = (frame.name for frame in frames[:3])
+    expected = mobile_frames(cart, left, right, device.track)
+    plain = [replace(frame, visuals=(), collisions=(), home=()) for frame in frames[:3]]
+    end = frames[-1].name if len(frames) > 3 else cart
+    has_names = (device.left, device.right, device.end) == (left, right, end)
+    return has_names and plain == expected and not explicit_home(frames[0])
+
+
+def _unique_name(name: str, used: set[str]) -> str:
+    """A name that is not in use; it is added to those in use."""
+    while name in used:
+        name += "_"
+    used.add(name)
+    return name
+
+
+def _is_end(device: TreeDevice, frame: CellFrame) -> bool:
+    """Whether a frame can be marked as an end of a device."""
+    return frame.name in device.ends and frame.motion is None and not frame.movable

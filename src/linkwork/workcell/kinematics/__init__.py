@@ -1,0 +1,1 @@
+"""Kinematics of a workcell: poses, Jacobians, attachments, inverse kinematics, collisions."""

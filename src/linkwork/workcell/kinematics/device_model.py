@@ -1,0 +1,417 @@
+"""Conversion of a device to a robot model for `KinDyn`.
+
+Frames that move, but not by the device, such as movable frames and passive joints, are locked if
+they are between the base of the device and its joints or ends: they are fixed at their pose in a
+state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, StateError, listed
+from linkwork.kindyn import KinDyn
+from linkwork.kindyn.core import KinDynCore
+from linkwork.model.constraints import Constraint
+from linkwork.model.inertia import NO_INERTIA
+from linkwork.model.model import Model
+from linkwork.model.parts import Joint, Link, Mimic
+from linkwork.model.pose import as_pose, inverted
+from linkwork.spatial.source import se3
+from linkwork.workcell.cell.devices import FreeDevice, MobileDevice, RobotDevice
+from linkwork.workcell.cell.frames import CellFrame, leader_of, local_pose
+from linkwork.workcell.state.paths import carriers, parent_index
+from linkwork.workcell.state.state import State
+
+if TYPE_CHECKING:
+    from linkwork.workcell.kinematics.device import Device
+    from linkwork.workcell.workcell import WorkCell
+
+
+@dataclass(frozen=True)
+class DeviceModel:
+    """A device as a robot model."""
+
+    model: Model
+    base: str
+    floating: bool
+    names: dict[str, str]  # by link or frame of the model: the frame of the cell
+    locked: tuple[str, ...] = ()  # moving frames of the cell that are fixed in the model
+    attachments: tuple[tuple[str, str], ...] = ()  # (frame, parent) of attachable locked frames
+    cut: tuple[str, ...] = ()  # joints of the model that close loops, as in `KinDyn`
+
+    def kindyn(self, **options: Any) -> KinDyn:
+        """The robot as compiled functions, with options of `KinDyn`."""
+        return KinDyn(self.model, self.base, floating=self.floating, cut=self.cut, **options)
+
+    def bodies(self, cell: WorkCell, kd: KinDynCore) -> dict[int, tuple[int, Array]]:
+        """By frame of the cell: its body, and its pose in the first link of the body."""
+        tree, model = kd.tree, self.model
+        first = {
+            body: tree.body_H_frame[model.frame_index(links[0])]
+            for body, links in enumerate(tree.links)
+        }
+        bodies: dict[int, tuple[int, Array]] = {}
+        for k, name in enumerate(model.frame_names):
+            if name in self.names:
+                body = tree.frame_bodies[k]
+                pose = se3.inverse(first[body]) @ tree.body_H_frame[k]
+                bodies[cell.frame_index(self.names[name])] = body, np.asarray(pose)
+        return bodies
+
+    def beyond_locked(self) -> set[str]:
+        """Frames whose pose in their body depends on the poses of locked frames."""
+        frames: set[str] = set(self.locked)
+        for joint in self.model.joints:  # parents come first
+            if joint.is_fixed and joint.first in frames and joint.second in self.names:
+                frames.add(joint.second)
+        return frames
+
+    def joints_outside(self, device: Device) -> list[str]:
+        """Joint frames that depend on joints of the device, but are not part of the model."""
+        cell, inside = device.cell, set(self.names.values())
+        dependent = [frame for frame in cell.frames if frame.motion and frame.motion.depends]
+        leaders = [cell.frames[leader_of(cell, frame)[0]].name for frame in dependent]
+        return [
+            frame.name
+            for frame, leader in zip(dependent, leaders, strict=True)
+            if leader in device.joint_names and frame.name not in inside
+        ]
+
+    def check_attachments(self, cell: WorkCell, state: State) -> None:
+        """Reject states in which a locked frame is attached to another parent."""
+        for name, parent in self.attachments:
+            column = cell.layout.column[cell.frame_index(name)]
+            if (state.parents[..., column] != cell.frame_index(parent)).any():
+                message = f"frame {name!r}, between the base and the joints of the device,"
+                raise StateError(f"{message} must be attached to {parent!r} in this state")
+
+
+def device_model(device: Device, state: State | None = None) -> DeviceModel:
+    """The robot of a device: the Model that was placed, or one built from its frames.
+
+    Args:
+        device: a device of a cell.
+        state: the state that defines the poses of locked frames; default the default state.
+
+    Raises:
+        ArgumentError: the device has no joints, drives a movable frame, or drives only some joints
+            of a robot with closed loops.
+    """
+    cell, spec = device.cell, device.spec
+    if isinstance(spec, RobotDevice):
+        names = {name: spec.frame(name) for name in spec.model.frame_names}
+        model = _with_inertias(cell, spec)
+        return DeviceModel(model, spec.base_link, spec.floating, names, cut=spec.cut)
+    if isinstance(spec, (MobileDevice, FreeDevice)):
+        kind = "cart" if isinstance(spec, MobileDevice) else "movable frame"
+        message = f"device {spec.name!r} is a {kind}, not a robot with joints"
+        raise ArgumentError(f"{message}; use cell.with_robot(..., floating=True)")
+    for name in device.joint_names:
+        if cell.frame(name).movable:
+            message = f"device {spec.name!r} contains the movable frame {name!r}"
+            hint = "use a device with joints only, or cell.with_robot(..., floating=True)"
+            raise ArgumentError(f"{message}; {hint}")
+        if cell.frame(name).attachable:
+            message = f"joint {name!r} of device {spec.name!r} is attachable"
+            raise ArgumentError(f"{message}; joints of a robot must be fixed to their link")
+    default = cell.state()
+    state = default if state is None else cell.check_state(state)
+    at_state = State.trusted(cell.layout, state.values, default.parents)
+    robot = frames_model(device, at_state, device.ends)
+    robot.check_attachments(cell, state)
+    return robot
+
+
+def with_shapes(cell: WorkCell, robot: DeviceModel) -> Model:
+    """The model of a device, with the shapes of its frames and the inertia of its base.
+
+    Dynamics needs neither: the base of a device that is not a robot does not move.
+    """
+    links: list[Link] = []
+    for link in robot.model.links:
+        if link.name not in robot.names:
+            links.append(link)
+            continue
+        frame = cell.frame(robot.names[link.name])
+        is_bare_base = link.name == robot.base and link.inertia == NO_INERTIA
+        inertia = frame.inertia if is_bare_base else link.inertia
+        shapes = {"visuals": frame.visuals, "collisions": frame.collisions}
+        links.append(replace(link, inertia=inertia, **shapes))
+    return replace(robot.model, links=tuple(links))
+
+
+def _with_inertias(cell: WorkCell, robot: RobotDevice) -> Model:
+    """The model of a robot, with the inertias of its frames where they were changed."""
+    model = robot.model
+    for link in model.links:
+        inertia = cell.frame(robot.frame(link.name)).inertia
+        if inertia != link.inertia:
+            model = model.with_inertia(link.name, inertia)
+    for frame in model.frames:
+        inertia = cell.frame(robot.frame(frame.name)).inertia
+        if inertia != NO_INERTIA:
+            model = model.with_payload(frame.name, inertia)
+    return model
+
+
+def frames_model(device: Device, state: State, ends: Sequence[str]) -> DeviceModel:
+    """A robot whose links and joints are frames of a cell, with the closed loops of its robots.
+
+    A movable frame that the device drives moves by three prismatic joints and a ball joint. The
+    ball joint is read from the frame to its parent, so that its velocity is in the axes of the
+    parent, as that of the movable frame; its quaternion is conjugate and its velocity negative.
+
+    Args:
+        device: its joints drive the robot, its base is that of the robot.
+        state: a single state, which defines the attachments and the poses of locked frames.
+        ends: frames that are part of the robot, also where locked frames carry them.
+
+    Raises:
+        ArgumentError: the base does not carry a joint of the device, or the device drives only some
+            joints of a robot with closed loops.
+    """
+    cell, driven = device.cell, set(device.joint_names)
+    locked = _locked(device, state.parents, ends)
+    links, joints = [Link(name=device.base)], dict[str, list[Joint]]()
+    names = {device.base: device.base}
+    robots = [robot for robot in cell.devices if isinstance(robot, RobotDevice)]
+    sources = {frame: joint for robot in robots for frame, joint in _moves(cell, robot).items()}
+    for frame, parent in _below(cell, device, state.parents, locked):
+        is_locked = frame.name in locked
+        if parent not in names or not (is_locked or _belongs_to(cell, frame, driven)):
+            continue
+        names[frame.name] = frame.name
+        links.append(Link(name=frame.name, inertia=frame.inertia))
+        if is_locked:
+            joints[frame.name] = [_locked_joint(cell, frame, parent, state)]
+        elif frame.movable:
+            links += [Link(name=name) for name in _free_names(frame.name)[:3]]
+            joints[frame.name] = _free_joints(frame.name, parent)
+        else:
+            joints[frame.name] = [_joint(cell, frame, parent, sources.get(frame.name))]
+    order = [*device.joint_names, *(name for name in joints if name not in driven)]
+    loops = [_loops(device, robot) for robot in robots if driven.intersection(robot.joints)]
+    closing = [joint for of_robot, _ in loops for joint in of_robot]
+    tree = [joint for name in order for joint in joints.get(name, ())]
+    attached = [cell.frame(name) for name in locked if cell.frame(name).attachable]
+    return DeviceModel(
+        Model(
+            name=device.name,
+            links=tuple(links),
+            joints=(*tree, *closing),
+            constraints=tuple(one for _, of_robot in loops for one in of_robot),
+        ),
+        device.base,
+        False,
+        names,
+        tuple(name for name in locked if cell.frame(name).movable or cell.frame(name).motion),
+        tuple((frame.name, _parent(cell, frame.name, state.parents)) for frame in attached),
+        tuple(joint.name for joint in closing),
+    )
+
+
+def model_joints(cell: WorkCell, frame: str) -> tuple[str, ...]:
+    """The joints of a `frames_model` that have the coordinates of a frame."""
+    return _free_names(frame) if cell.frame(frame).movable else (frame,)
+
+
+def locked_pose(cell: WorkCell, frame: str, values: Array) -> Array:
+    """(..., 4, 4) pose of a locked frame in its parent, for state values (..., n_values)."""
+    return local_pose(cell, cell.frame_index(frame), values)
+
+
+def _parent(cell: WorkCell, frame: str, parents: Array) -> str:
+    return cell.frame_names[parent_index(cell.layout, cell.frame_index(frame), parents)]
+
+
+def _locked(device: Device, parents: Array, ends: Sequence[str]) -> tuple[str, ...]:
+    """Frames between the base and the joints or ends that move, but not by the device."""
+    cell, driven = device.cell, set(device.joint_names)
+    base = cell.frame_index(device.base)
+    locked: dict[str, None] = {}
+    for name in (*device.joint_names, *ends):
+        index = cell.frame_index(name)
+        path = [index, *carriers(cell.layout, index, parents)]
+        if base not in path:
+            if name in driven:
+                message = f"device {device.name!r}: its base {device.base!r} does not carry"
+                raise ArgumentError(f"{message} its joint {name!r} in the default state")
+            continue
+        for k in reversed(path[: path.index(base)]):
+            frame = cell.frames[k]
+            is_driven = frame.name in driven
+            if not is_driven and (frame.attachable or not _belongs_to(cell, frame, driven)):
+                locked[frame.name] = None
+    return tuple(locked)
+
+
+def _below(
+    cell: WorkCell, device: Device, parents: Array, locked: tuple[str, ...]
+) -> Iterator[tuple[CellFrame, str]]:
+    """Frames that the base of a device carries, and their parents, parents before children.
+
+    Attachable frames are excluded, except those that are locked or driven.
+    """
+    included = {*locked, *device.joint_names}
+    children: dict[str, list[CellFrame]] = {}
+    for frame in cell.frames[1:]:
+        if not frame.attachable or frame.name in included:
+            children.setdefault(_parent(cell, frame.name, parents), []).append(frame)
+    pending = [device.base]
+    while pending:
+        parent = pending.pop()
+        below = children.get(parent, [])
+        yield from ((frame, parent) for frame in below)
+        pending += [frame.name for frame in below]
+
+
+def _belongs_to(cell: WorkCell, frame: CellFrame, driven: set[str]) -> bool:
+    """Whether a frame is fixed to its parent, or moved by joints of the device."""
+    if frame.movable:
+        return frame.name in driven
+    leader = cell.frames[leader_of(cell, frame)[0]]
+    return frame.motion is None or leader.name in driven
+
+
+def _locked_joint(cell: WorkCell, frame: CellFrame, parent: str, state: State) -> Joint:
+    """A fixed joint at the pose of a frame in a state."""
+    pose = frame.parent_H_frame
+    if frame.movable or frame.motion:
+        pose = as_pose(locked_pose(cell, frame.name, state.values), frame.name)
+    return Joint(name=frame.name, kind="fixed", first=parent, second=frame.name, first_H_joint=pose)
+
+
+def _free_names(frame: str) -> tuple[str, ...]:
+    """The joints of a movable frame, and the links between them."""
+    return f"{frame} x", f"{frame} y", f"{frame} z", frame
+
+
+def _free_joints(frame: str, parent: str) -> list[Joint]:
+    """The joints by which a movable frame moves on its parent."""
+    *slides, _ = _free_names(frame)
+    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    firsts = (parent, *slides[:2])
+    joints = [
+        Joint(name=name, kind="prismatic", first=first, second=name, axis=axis, actuated=False)
+        for name, first, axis in zip(slides, firsts, axes, strict=True)
+    ]
+    ball = Joint(name=frame, kind="spherical", first=frame, second=slides[-1], actuated=False)
+    return [*joints, ball]
+
+
+def _joint(cell: WorkCell, frame: CellFrame, parent: str, source: Joint | None) -> Joint:
+    """The joint of a frame that is fixed, or moved by the device.
+
+    Args:
+        cell: the workcell.
+        frame: the frame.
+        parent: its parent.
+        source: the joint of the robot model, which has armature, damping and friction.
+    """
+    motion = frame.motion
+    if motion is None:
+        return Joint(
+            name=frame.name,
+            kind="fixed",
+            first=parent,
+            second=frame.name,
+            first_H_joint=frame.parent_H_frame,
+        )
+    first, second = (frame.name, parent) if motion.backwards else (parent, frame.name)
+    before, after = frame.parent_H_frame, motion.joint_H_frame
+    if motion.backwards:
+        before, after = inverted(after), inverted(before)
+    leader, factor, offset = leader_of(cell, frame)
+    mimic = Mimic(joint=cell.frame_names[leader], multiplier=factor, offset=offset)
+    joint = Joint(
+        name=frame.name,
+        kind=motion.kind,
+        first=first,
+        second=second,
+        axis=motion.axis,
+        pitch=motion.pitch,
+        first_H_joint=before,
+        joint_H_second=after,
+        limits=motion.limits,
+        mimic=motion.depends and mimic,
+    )
+    if source is None:
+        return joint
+    return replace(
+        joint,
+        damping=source.damping,
+        friction=source.friction,
+        armature=source.armature,
+        actuated=source.actuated,
+    )
+
+
+def _moves(cell: WorkCell, robot: RobotDevice) -> dict[str, Joint]:
+    """By frame of a robot: the joint of its model that moves it."""
+    motions = {name: cell.frame(robot.frame(name)).motion for name in robot.model.link_names}
+    return {
+        robot.frame(link): robot.model.joint(motion.joint)
+        for link, motion in motions.items()
+        if motion and motion.joint in robot.model.joint_names
+    }
+
+
+def _loops(device: Device, robot: RobotDevice) -> tuple[list[Joint], list[Constraint]]:
+    """The joints that close loops of a robot, and its constraints, between frames of the cell."""
+    closing, constraints = robot.closing_joints(), robot.model.constraints
+    missing = [name for name in robot.joints if name not in device.joint_names]
+    if missing and (closing or constraints):
+        message = f"device {device.name!r} does not drive {listed(missing)}"
+        hint = f"the robot {robot.name!r} has closed loops: drive all its joints or none"
+        raise ArgumentError(f"{message}, but {hint}")
+    cell = device.cell
+    frames = {joint.name: frame for frame, joint in _moves(cell, robot).items()}
+    joints = [
+        replace(
+            joint,
+            name=_loop_name(cell, robot, joint.name),
+            first=robot.frame(joint.first),
+            second=robot.frame(joint.second),
+        )
+        for joint in closing
+    ]
+    return joints, [_in_cell(cell, robot, one, frames) for one in constraints]
+
+
+def _in_cell(
+    cell: WorkCell, robot: RobotDevice, constraint: Constraint, frames: Mapping[str, str]
+) -> Constraint:
+    """A constraint of a robot between frames of the cell; `frames` has those of its joints."""
+    name = _loop_name(cell, robot, constraint.name)
+    if constraint.kind == "coupling":
+        second = constraint.second and frames[constraint.second]
+        return replace(constraint, name=name, first=frames[constraint.first], second=second)
+    first = robot.frame(constraint.first)
+    if constraint.second is not None:
+        return replace(constraint, name=name, first=first, second=robot.frame(constraint.second))
+    return replace(  # the robot's world is the frame on which it is placed
+        constraint,
+        name=name,
+        first=robot.base,
+        second=first,
+        first_H_anchor=constraint.second_H_anchor,
+        second_H_anchor=constraint.first_H_anchor,
+    )
+
+
+def loop_name(device: Device, name: str) -> str:
+    """Name in the cell of a loop or constraint of the robot of a device."""
+    robot = device.spec
+    return _loop_name(device.cell, robot, name) if isinstance(robot, RobotDevice) else name
+
+
+def _loop_name(cell: WorkCell, robot: RobotDevice, name: str) -> str:
+    """Name of a closing joint or a constraint, different from those of joints, which are frames."""
+    in_cell = robot.frame(name)
+    return f"{in_cell} loop" if in_cell in cell.layout.index else in_cell

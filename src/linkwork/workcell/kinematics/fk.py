@@ -1,0 +1,221 @@
+"""Forward kinematics: world poses of all or some frames, for a state or a batch of states.
+
+The C extension computes them from the arrays of `steps`. Nothing is compiled for a cell, so new
+structures and attachments take no extra time. Without the extension, NumPy computes the poses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from linkwork.engine.kernel.arguments import thread_number
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, ShapeError, warn_once
+from linkwork.spatial.source import se3
+from linkwork.workcell.cell.frames import local_pose
+from linkwork.workcell.state.state import State, flat_rows
+
+if TYPE_CHECKING:
+    from linkwork.workcell.workcell import WorkCell
+
+Steps: TypeAlias = Any  # `Poses` of the C extension; None if NumPy computes the poses
+_IN_WORLD = -1  # the reference frame of world poses
+
+_WARNING = (
+    "the C extension of linkwork is missing or outdated, so NumPy computes the poses of workcells,"
+    " which is 100 times slower; install a wheel, or a C compiler and linkwork again"
+)
+
+
+class FKTable:
+    """World poses of all frames in a state or a batch of states.
+
+    table["box"]             (..., 4, 4) pose of a frame in the world
+    table.world_H_frames     (..., frames, 4, 4) all poses, in the order of `cell.frame_names`
+
+    The arrays are read-only, unless they were passed as `out`.
+    """
+
+    __slots__ = ("_written", "cell", "state", "world_H_frames")
+
+    def __init__(
+        self,
+        cell: WorkCell,
+        state: State,
+        *,
+        threads: int | None = None,
+        out: Array | FKTable | None = None,
+    ) -> None:
+        """Compute the poses.
+
+        Args:
+            cell: the workcell.
+            state: a state or a batch of states.
+            threads: the maximum number of threads for a large batch; default the number of cores.
+            out: array (..., frames, 4, 4) for the result, or a table that is no longer needed,
+                whose memory is reused; default a new array.
+        """
+        self.cell, self.state = cell, cell.check_state(state)
+        buffer = out._written if isinstance(out, FKTable) else out
+        if buffer is not None:
+            _check_out(buffer, (*state.batch_shape, len(cell.frames), 4, 4))
+        self._written = poses_of(cell, state, None, out=buffer, threads=threads)
+        self.world_H_frames = self._written
+        if buffer is None or isinstance(out, FKTable):
+            self.world_H_frames = self._written.view()
+            self.world_H_frames.flags.writeable = False
+
+    def __getitem__(self, frame: str) -> Array:
+        """(..., 4, 4) pose of a frame in the world."""
+        return self.world_H_frames[..., self.cell.layout.frame(frame), :, :]
+
+    def __repr__(self) -> str:
+        return f"<FKTable of {self.cell.name!r}: {self.world_H_frames.shape[:-2]} poses>"
+
+    def frame_H_frame(self, a: str, b: str) -> Array:
+        """(..., 4, 4) pose a_H_b of frame b in frame a."""
+        return se3.inverse(self[a]) @ self[b]
+
+
+def world_H_frames(cell: WorkCell, frames: Sequence[str], state: State) -> Array:
+    """(..., n, 4, 4) poses of some frames in the world."""
+    return _some_poses(cell, frames, state, _IN_WORLD)
+
+
+def frame_H_frame(cell: WorkCell, a: str, b: str, state: State) -> Array:
+    """(..., 4, 4) pose a_H_b."""
+    return _some_poses(cell, (b,), state, cell.layout.frame(a))[..., 0, :, :]
+
+
+def parent_H_frame(cell: WorkCell, frame: str, state: State) -> Array:
+    """(..., 4, 4) pose of a frame in its parent."""
+    index = cell.layout.frame(frame)
+    return local_pose(cell, index, cell.check_state(state).values)
+
+
+def _some_poses(cell: WorkCell, frames: Sequence[str], state: State, reference: int) -> Array:
+    indices = [cell.layout.frame(name) for name in frames]
+    cell.check_state(state)
+    frame_indices = list(dict.fromkeys(indices))  # without duplicates
+    poses = poses_of(cell, state, np.array(frame_indices, dtype=np.int32), reference)
+    if len(frame_indices) == len(indices):
+        return poses
+    return poses[..., [frame_indices.index(k) for k in indices], :, :]
+
+
+def poses_of(
+    cell: WorkCell,
+    state: State,
+    frame_indices: Array | None,
+    reference: int = _IN_WORLD,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Array:
+    """(..., n, 4, 4) poses of frames by unique indices; None for all frames in the world."""
+    steps = cell.steps
+    if threads is not None:
+        threads = thread_number(threads)
+    if steps is None:
+        return _by_numpy(cell, state, frame_indices, reference, out)
+    values, parents = state.values, state.parents
+    if not values.flags.c_contiguous and any(values.strides[:-1]):
+        values = np.ascontiguousarray(values)
+    if not parents.flags.c_contiguous and any(parents.strides[:-1]):
+        parents = np.ascontiguousarray(parents)
+    batch = values.shape[:-1]
+    if len(batch) <= steps.MOST_AXES:
+        return steps.run(values, parents, frame_indices, reference, out, threads)
+    n = len(cell.frames) if frame_indices is None else len(frame_indices)
+    buffer = None if out is None else out.reshape(-1, n, 4, 4)  # a view, because of C order
+    poses = steps.run(
+        flat_rows(values), flat_rows(parents), frame_indices, reference, buffer, threads
+    )
+    return in_batch(poses, batch) if out is None else out
+
+
+def in_batch(array: Array, batch: tuple[int, ...]) -> Array:
+    """Reshape (rows, ...) to (*batch, ...)."""
+    try:
+        return array.reshape(*batch, *array.shape[1:])
+    except ValueError:
+        text = f"the state has {len(batch)} batch axes; poses and Jacobians have 3 more"
+        raise ShapeError(f"{text}, which exceeds the limit of NumPy") from None
+
+
+def steps_of(cell: WorkCell) -> Steps:
+    """Build the input of the C extension for a cell; None if NumPy must compute the poses."""
+    poses: Any = _extension()
+    if poses is None:
+        return None
+    from linkwork.workcell.kinematics.steps import NoFactorsError, StepBuilder
+
+    try:
+        return poses(*StepBuilder(cell).arrays())
+    except NoFactorsError as error:
+        frame, kind = error.args
+        text = f"joint kind {kind!r}, of frame {frame!r}, declares no factors"
+        warn_once(
+            f"factors of {kind}",
+            f"{text}, so NumPy computes the poses of this workcell, which is 100 times slower;"
+            " implement the method `factors` of the kind",
+        )
+        return None
+
+
+def _extension() -> Any:
+    try:
+        return import_module("linkwork.workcell._poses").Poses
+    except ImportError:
+        warn_once("poses", _WARNING)
+        return None
+
+
+def _by_numpy(
+    cell: WorkCell, state: State, frame_indices: Array | None, reference: int, out: Array | None
+) -> Array:
+    poses = all_poses(cell, state)
+    if frame_indices is not None:
+        reference_H_world = se3.inverse(poses[..., max(reference, 0), :, :])
+        poses = reference_H_world[..., None, :, :] @ poses[..., frame_indices, :, :]
+    if out is None:
+        return poses
+    out[...] = poses
+    return out
+
+
+def all_poses(cell: WorkCell, state: State) -> Array:
+    """(..., frames, 4, 4) world poses, computed by NumPy."""
+    layout = cell.layout
+    n, values = len(layout.slots), flat_rows(state.values)
+    local = np.empty((len(values), n, 4, 4))
+    for k in range(n):
+        local[:, k] = local_pose(cell, k, values)
+    parent_indices = np.tile(np.array([slot.parent for slot in layout.slots]), (len(values), 1))
+    if layout.attachable:
+        parent_indices[:, list(layout.attachable)] = flat_rows(state.parents)
+    world = np.empty_like(local)
+    done = np.zeros((len(values), n), dtype=bool)
+    world[:, 0], done[:, 0] = np.eye(4), True
+    rows = np.arange(len(values))
+    while not done.all():
+        for k in range(1, n):
+            ready = ~done[:, k] & done[rows, parent_indices[:, k]]
+            if ready.any():
+                world[ready, k] = world[rows[ready], parent_indices[ready, k]] @ local[ready, k]
+                done[ready, k] = True
+    return in_batch(world, state.batch_shape)
+
+
+def _check_out(out: Array, shape: tuple[int, ...]) -> None:
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64:
+        kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise ArgumentError(f"out: expected an array of float64, got {kind}")
+    if out.shape != shape:
+        raise ShapeError(f"out: expected {shape}, got {out.shape}")
+    if not (out.flags.c_contiguous and out.flags.writeable and out.flags.aligned):
+        raise ArgumentError("out: expected a writeable, aligned array in C order")

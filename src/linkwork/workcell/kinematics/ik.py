@@ -1,0 +1,370 @@
+"""Inverse kinematics in a workcell: states in which frames reach their targets.
+
+A target belongs to the device whose joints carry the frame in the state: the frame is a link of the
+device, fixed to a link, or gripped. `linkwork.ik` solves for the link that carries the frame;
+everything else in the state is unchanged.
+
+Rows of a batch with different attachments or different poses of locked frames are solved in
+separate groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.engine.symbolic.arrays import Array, as_array
+from linkwork.errors import ArgumentError, listed, name_not_found, shown
+from linkwork.inverse_kinematics.ik import IkResult, ik, summary
+from linkwork.inverse_kinematics.tasks import checked_positions
+from linkwork.kindyn import KinDyn
+from linkwork.model.pose import Pose
+from linkwork.spatial.source import quat, se3
+from linkwork.workcell.cell.devices import RobotDevice
+from linkwork.workcell.cell.frames import WORLD, leader_of, local_pose
+from linkwork.workcell.kinematics import fk
+from linkwork.workcell.kinematics.attach import as_matrix, joint_batch
+from linkwork.workcell.kinematics.device_model import device_model, loop_name
+from linkwork.workcell.state.paths import carriers
+from linkwork.workcell.state.state import State, flat_rows
+
+if TYPE_CHECKING:
+    from linkwork.workcell.kinematics.device import Device
+    from linkwork.workcell.workcell import WorkCell
+
+CACHE_SIZE = 32  # cached robots per device, for different poses of its locked frames
+
+
+@dataclass(frozen=True)
+class CellIkResult:
+    """States of a workcell in which frames reach their targets, and their errors.
+
+    Attributes:
+        state: a state or a batch of states; only the joints of `devices` differ from the start. If
+            a target is not reached, the best state.
+        converged: (...,) whether every target is reached within the tolerances, with closed loops.
+        position_errors: by frame: (...,) distance to the target [m].
+        rotation_errors: by frame with a pose as target: (...,) angle to the target [rad].
+        devices: names of the devices that were moved.
+        loop_errors: by closed loop or constraint of these devices, named as in the rows of
+            `WorkCell.constrained`: (...,) largest error of its equations [m] or [rad].
+    """
+
+    state: State
+    converged: Array
+    position_errors: Mapping[str, Array]
+    rotation_errors: Mapping[str, Array]
+    devices: tuple[str, ...]
+    loop_errors: Mapping[str, Array]
+
+    def __repr__(self) -> str:
+        return f"<CellIkResult: {summary(self.converged, self.position_errors, self.loop_errors)}>"
+
+
+def cell_ik(
+    cell: WorkCell,
+    state: State,
+    targets: Mapping[str, Pose | ArrayLike],
+    *,
+    reference: str,
+    device: str | None,
+    hold: Sequence[str],
+    options: Mapping[str, Any],
+) -> CellIkResult:
+    """Solve inverse kinematics; `WorkCell.ik` documents the arguments."""
+    cell.check_state(state)
+    cell.frame_index(reference)
+    goals = _goals(cell, targets)
+    batch = state.batch_shape
+    for name, goal in goals.items():
+        batch = joint_batch(batch, goal.shape[: -1 if _is_position(goal) else -2], name)
+    start = state.broadcast(*batch) if batch != state.batch_shape else state
+    shape = (prod(batch),)
+    flat = State.trusted(cell.layout, flat_rows(start.values), flat_rows(start.parents))
+    in_world = {name: _in_world(cell, flat, goal, reference, batch) for name, goal in goals.items()}
+    owners = _owners(cell, flat, tuple(goals), device)
+    _reject_moving_reference(cell, flat, reference, owners)
+    solved, converged = flat, np.ones(shape, dtype=bool)
+    loop_errors: dict[str, Array] = {}
+    for name, frames in owners.items():
+        solver = _Solver(cell.device(name), hold, options)
+        solved, reached = solver.solve(solved, {frame: in_world[frame] for frame in frames})
+        converged &= reached
+        loop_errors |= solver.loop_errors
+    _reject_unknown_joints(hold, [cell.device(name) for name in owners])
+    position, rotation = _errors(cell, solved, in_world)
+    # Joints that depend on those of a device may move its base, which the solver does not know.
+    limits = 1.01 * np.broadcast_to(as_array(options["tolerance"], "tolerance"), (2,)) + 1e-12
+    for errors, limit in zip((position, rotation), limits, strict=True):
+        for error in errors.values():
+            converged &= error <= limit
+    values, parents = (a.reshape(*batch, a.shape[-1]) for a in (solved.values, solved.parents))
+    return CellIkResult(
+        State.trusted(cell.layout, values, parents),
+        converged.reshape(batch),
+        {name: error.reshape(batch) for name, error in position.items()},
+        {name: error.reshape(batch) for name, error in rotation.items()},
+        tuple(owners),
+        {name: error.reshape(batch) for name, error in loop_errors.items()},
+    )
+
+
+class _Solver:
+    """Solves inverse kinematics for one device."""
+
+    def __init__(self, device: Device, hold: Sequence[str], options: Mapping[str, Any]) -> None:
+        self.cell, self.device = device.cell, device
+        self.hold, self.options = _held(device, hold), options
+        model = device_model(device)
+        self.links = {frame: link for link, frame in model.names.items()}  # by frame of the cell
+        self.outside = model.joints_outside(device)
+        self.locked = [self._columns(self.cell.frame_index(name)) for name in model.locked]
+        self.loop_errors: dict[str, Array] = {}  # (rows,) of the last solution
+
+    def solve(self, states: State, goals: Mapping[str, Array]) -> tuple[State, Array]:
+        """States (rows) for targets in the world, and whether the targets are reached."""
+        q = self.device.get_q(states).copy()
+        reached = np.zeros(len(q), dtype=bool)
+        self.loop_errors = {}
+        for rows in self._groups(states, goals):
+            selected = {name: goal[rows] for name, goal in goals.items()}
+            solution = self._solve_group(states[rows], selected)
+            q[rows], reached[rows] = solution.q, solution.converged
+            for name, error in solution.loop_errors.items():
+                in_cell = loop_name(self.device, name)
+                self.loop_errors.setdefault(in_cell, np.zeros(len(q)))[rows] = error
+        return self.device.set_q(states, q), reached
+
+    def _groups(self, states: State, goals: Mapping[str, Array]) -> Iterator[Array]:
+        """Rows with equal attachments, locked frames, and positions of frames in their links."""
+        positions = [name for name, goal in goals.items() if _is_position(goal)]
+        for rows in _equal_rows(states.parents):
+            parents = states.parents[rows[0]]
+            columns = list(self.locked)
+            for name in positions:
+                columns += [self._columns(k) for k in self._path(name, parents)[1]]
+            values = [states.values[rows, span] for span in columns]
+            for part in _equal_rows(np.concatenate([np.zeros((len(rows), 0)), *values], axis=-1)):
+                yield rows[part]
+
+    def _solve_group(self, states: State, goals: Mapping[str, Array]) -> IkResult:
+        kd = self._robot(states)
+        base_H_world = se3.inverse(self.device.world_H_model(states))
+        targets: dict[str, Array] = {}
+        max_distance = 0.0  # between a frame and the origin of its link [m]
+        for name, goal in goals.items():
+            carrier, path = self._path(name, states.parents[0])
+            link = self.links[carrier]
+            carrier_H_frame = np.tile(np.eye(4), (len(states), 1, 1))
+            for k in path:
+                carrier_H_frame = carrier_H_frame @ local_pose(self.cell, k, states.values)
+            if not _is_position(goal):
+                target = base_H_world @ goal @ se3.inverse(carrier_H_frame)
+                arms = np.linalg.norm(carrier_H_frame[:, :3, 3], axis=-1)
+                max_distance = max(max_distance, float(arms.max()))
+            else:
+                target = (base_H_world[:, :3] @ np.insert(goal, 3, 1.0, axis=-1)[..., None])[..., 0]
+                if carrier_H_frame[0, :3, 3].any():
+                    unused = name
+                    while unused in kd.model.frame_names:
+                        unused += "'"
+                    model = kd.model.with_frame(unused, link, carrier_H_frame[0])
+                    kd, link = kd.replace(model=model), unused
+            if link in targets:
+                message = f"targets: {listed(list(goals))}: two of these frames are fixed to"
+                raise ArgumentError(f"{message} {carrier!r}; pass only one of them")
+            targets[link] = target
+        options = {
+            **self.options,
+            "tolerance": _link_tolerance(self.options["tolerance"], max_distance),
+        }
+        return ik(kd, targets, self.device.get_q(states), hold=self.hold, **options)
+
+    def _robot(self, state: State) -> KinDyn:
+        """The robot with locked frames at their poses in the first row of a state."""
+        cache = self.device.robot_cache
+        key = b"".join(state.values[0, span].tobytes() for span in self.locked)
+        if key not in cache:
+            if len(cache) >= CACHE_SIZE:
+                cache.clear()
+            robot = device_model(self.device, state[0])
+            cache[key] = robot, robot.kindyn()
+        robot, kd = cache[key]
+        robot.check_attachments(self.cell, state)
+        return kd
+
+    def _columns(self, frame: int) -> slice:
+        """The columns of a state that define the pose of a frame in its parent."""
+        return self.cell.layout.span(leader_of(self.cell, self.cell.frames[frame])[0])
+
+    def _path(self, frame: str, parents: Array) -> tuple[str, list[int]]:
+        """The nearest frame of the robot that carries a frame, and the frames from there to it.
+
+        If the frame is part of the robot, it is the carrier, and there are no other frames.
+        """
+        layout, path = self.cell.layout, list[int]()
+        for k in (layout.frame(frame), *carriers(layout, layout.frame(frame), parents)):
+            if self.cell.frame_names[k] in self.links:
+                return self.cell.frame_names[k], path[::-1]
+            if self.cell.frame_names[k] in self.outside:
+                message = f"joint {self.cell.frame_names[k]!r} depends on a joint of device"
+                hint = "use an lw.JointDevice with its joints"
+                raise ArgumentError(
+                    f"{frame}: {message} {self.device.name!r}, but is not part of its robot; {hint}"
+                )
+            path.append(k)
+        raise AssertionError(frame)  # unreachable: the device moves it
+
+
+def _link_tolerance(tolerance: Any, max_distance: float) -> Any:
+    """Tolerances of a link that ensure those of a frame at some distance [m] from its origin."""
+    if not max_distance:
+        return tolerance
+    position, rotation = np.broadcast_to(as_array(tolerance, "tolerance"), (2,)).tolist()
+    return 0.5 * position, min(rotation, 0.5 * position / max_distance)
+
+
+def _goals(cell: WorkCell, targets: object) -> dict[str, Array]:
+    if not isinstance(targets, Mapping) or not targets:
+        expected = "poses or positions by frame, as in {'arm.tool': pose}"
+        raise ArgumentError(f"targets: expected {expected}, got {shown(targets)}")
+    goals: dict[str, Array] = {}
+    for name, target in targets.items():
+        cell.frame_index(name)
+        if isinstance(target, Pose):
+            goals[name] = target.matrix()
+            continue
+        array = as_array(target, name)
+        is_position = _is_position(array)
+        goals[name] = checked_positions(name, array) if is_position else as_matrix(array, name)
+    return goals
+
+
+def _is_position(goal: Array) -> bool:
+    return goal.shape[-2:] != (4, 4)
+
+
+def _in_world(
+    cell: WorkCell, states: State, goal: Array, reference: str, batch: tuple[int, ...]
+) -> Array:
+    """(rows, 4, 4) or (rows, 3) targets in the world."""
+    shape = goal.shape[-1:] if _is_position(goal) else (4, 4)
+    rows = np.broadcast_to(goal, (*batch, *shape)).reshape(-1, *shape).astype(np.float64)
+    if reference == WORLD:
+        return rows
+    H = cell.world_H_frame(reference, states)
+    if _is_position(goal):
+        return (H[:, :3, :3] @ rows[..., None])[..., 0] + H[:, :3, 3]
+    return H @ rows
+
+
+def _moving_devices(cell: WorkCell, states: State, frame: str) -> dict[str, set[int]]:
+    """Devices with joints that move a frame in all rows, and all their joints."""
+    layout, index = cell.layout, cell.layout.frame(frame)
+    devices: dict[str, set[int]] = {}
+    trees = np.unique(states.parents, axis=0)
+    paths = [{index, *carriers(layout, index, row)} for row in trees]
+    leaders = [{leader_of(cell, cell.frames[k])[0] for k in path} for path in paths]
+    for name in cell.device_names:
+        joints = {layout.frame(joint) for joint in cell.device(name).joint_names}
+        if leaders and all(joints & path for path in leaders):
+            devices[name] = joints
+    return devices
+
+
+def _owners(
+    cell: WorkCell, states: State, frames: tuple[str, ...], device: str | None
+) -> dict[str, list[str]]:
+    """By device: the frames that it moves to their targets."""
+    owners: dict[str, list[str]] = {}
+    if not len(states.values):
+        return owners
+    for frame in frames:
+        candidates = _moving_devices(cell, states, frame)
+        if device is not None:
+            if cell.device(device).name not in candidates:
+                raise ArgumentError(
+                    f"device {device!r} does not move {frame!r} in this state;"
+                    f" {_device_hint(candidates, states)}"
+                )
+            owners.setdefault(device, []).append(frame)
+            continue
+        least = [
+            name
+            for name in candidates
+            if all(candidates[name] <= other for other in candidates.values())
+        ]
+        if not least:
+            hint = _device_hint(candidates, states)
+            message = f"several devices move {frame!r}: {listed(list(candidates))}; pass device="
+            raise ArgumentError(message if candidates else f"{frame!r}: {hint} in this state")
+        owners.setdefault(least[0], []).append(frame)
+    return owners
+
+
+def _device_hint(candidates: Mapping[str, object], states: State) -> str:
+    if candidates:
+        return f"these devices move it: {listed(list(candidates))}"
+    rows = " in all rows of the batch" if len(states.values) > 1 else ""
+    return f"no device moves it{rows}"
+
+
+def _reject_moving_reference(
+    cell: WorkCell, states: State, reference: str, devices: Iterable[str]
+) -> None:
+    moving = _moving_devices(cell, states, reference)
+    for name in devices:
+        if name in moving:
+            message = f"reference: device {name!r} moves {reference!r}"
+            raise ArgumentError(f"{message}; use a reference that it does not move")
+
+
+def _held(device: Device, hold: Sequence[str]) -> list[str]:
+    """Names of held joints in the robot of a device, from names of frames of the cell."""
+    if isinstance(hold, str) or not isinstance(hold, Sequence):
+        raise ArgumentError(f"hold: expected a list of joint frames, got {shown(hold)}")
+    return [_model_joint(device, name) for name in hold if name in device.joint_names]
+
+
+def _model_joint(device: Device, frame: str) -> str:
+    """Name of a joint frame in the robot of a device; "base" for a floating base."""
+    motion = device.cell.frame(frame).motion
+    if not isinstance(device.spec, RobotDevice):
+        return frame
+    return motion.joint if motion else "base"
+
+
+def _reject_unknown_joints(hold: Sequence[str], devices: Sequence[Device]) -> None:
+    joint_names = [name for device in devices for name in device.joint_names]
+    for name in hold:
+        if devices and name not in joint_names:
+            raise name_not_found("joint frame", name, joint_names)
+
+
+def _errors(
+    cell: WorkCell, states: State, goals: Mapping[str, Array]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    position: dict[str, Array] = {}
+    rotation: dict[str, Array] = {}
+    poses = fk.world_H_frames(cell, tuple(goals), states)
+    for k, (name, goal) in enumerate(goals.items()):
+        H = poses[:, k]
+        target = goal if _is_position(goal) else goal[:, :3, 3]
+        position[name] = np.linalg.norm(H[:, :3, 3] - target, axis=-1)
+        if not _is_position(goal):
+            R = H[:, :3, :3].swapaxes(-1, -2) @ goal[:, :3, :3]
+            rotation[name] = np.linalg.norm(quat.log(quat.from_rotation(R)), axis=-1)
+    return position, rotation
+
+
+def _equal_rows(table: Array) -> Iterator[Array]:
+    """Indices of the rows of each group of equal rows."""
+    _, group_of = np.unique(table, axis=0, return_inverse=True)
+    group_of = group_of.reshape(-1)
+    for group in range(group_of.max() + 1 if len(group_of) else 0):
+        yield np.flatnonzero(group_of == group)

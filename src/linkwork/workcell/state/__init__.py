@@ -1,0 +1,1 @@
+"""States of a workcell: immutable values and attachments, their structure and files."""

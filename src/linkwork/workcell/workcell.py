@@ -1,0 +1,520 @@
+"""The workcell: robots, objects and frames in one world, without any state.
+
+    cell = WorkCell("bench").with_frame("table", parent_H_frame=Pose((0.0, 0.0, 0.8)))
+    cell = cell.with_robot("arm", model, parent="table")
+    cell = cell.with_frame("box", parent="table", movable=True, attachable=True)
+    state = cell.grip(cell.state(), "box", "arm.tool")
+    cell.world_H_frame("box", state)
+
+A cell is immutable: editing returns another cell. Everything that moves is in a `State`. So threads
+can share a cell, and states can be stored, compared and sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, ModelError, counted, name_not_found, shown
+from linkwork.model.parts import check_name
+from linkwork.model.pose import Pose
+from linkwork.model.table import Table, as_html
+from linkwork.workcell.cell.check import cell_findings
+from linkwork.workcell.cell.devices import DeviceSpec
+from linkwork.workcell.cell.editing import Editing
+from linkwork.workcell.cell.frames import ROOT, WORLD, CellFrame
+from linkwork.workcell.cell.layout import StateLayout, layout_of
+from linkwork.workcell.kinematics import attach, fk
+from linkwork.workcell.state import paths
+from linkwork.workcell.state.state import State, check_state, upgraded_state
+
+if TYPE_CHECKING:
+    from linkwork.collision.queries import Meshes
+    from linkwork.kindyn.contacts import Contact, ContactKind
+    from linkwork.workcell.dynamics.constrained import ConstrainedCellDynamics
+    from linkwork.workcell.dynamics.device_dynamics import CellDynamics
+    from linkwork.workcell.kinematics.collisions import CellCollisions
+    from linkwork.workcell.kinematics.device import Device
+    from linkwork.workcell.kinematics.fk import FKTable
+    from linkwork.workcell.kinematics.ik import CellIkResult
+    from linkwork.workcell.state.paths import FKRange
+
+
+@dataclass(frozen=True)
+class WorkCell(Editing):
+    """Robots, objects and frames in one world, as a tree of frames with the root WORLD.
+
+    A cell is immutable and has no state: `with_robot`, `with_frame` and similar methods return
+    another cell, and everything that can change is in a `State`.
+
+    Args:
+        name: of the cell.
+        frames: all frames, WORLD first. Usually they are added with `with_frame`.
+        devices: robots, as groups of these frames. Usually they are added with `with_robot`.
+        excluded_pairs: frames whose collisions are ignored. Usually they are added with
+            `with_excluded_pairs`.
+
+    Examples:
+        >>> cell = lw.WorkCell("bench").with_robot("arm", lw.load("arm"), end="tool")
+        >>> cell = cell.with_frame("box", movable=True, attachable=True)
+        >>> state = cell.grip(cell.state(), "box", "arm.tool")
+        >>> cell.world_H_frame("box", state).shape
+        (4, 4)
+    """
+
+    name: str
+    frames: tuple[CellFrame, ...] = (ROOT,)  # WORLD first
+    devices: tuple[DeviceSpec, ...] = ()
+    excluded_pairs: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", check_name("workcell", self.name))
+        object.__setattr__(self, "frames", tuple(self.frames))
+        object.__setattr__(self, "devices", tuple(self.devices))
+        object.__setattr__(self, "excluded_pairs", tuple(map(tuple, self.excluded_pairs)))
+        findings = cell_findings(self.frames, self.devices, self.excluded_pairs)
+        if findings:
+            raise ModelError(findings)
+
+    def extended(self, frame: CellFrame) -> WorkCell:
+        """The cell with an additional valid frame; nothing is checked again."""
+        cell = object.__new__(type(self))
+        fields = {f.name: getattr(self, f.name) for f in dataclass_fields(self)}
+        fields |= {"frames": (*self.frames, frame)}
+        cell.__dict__.update(fields, layout=self.layout.extended(frame))
+        return cell
+
+    def __repr__(self) -> str:
+        parts = (self.frames, "frame"), (self.layout.attachable, "attachable frame")
+        counts = [
+            counted(len(several), noun) for several, noun in (*parts, (self.devices, "device"))
+        ]
+        return f"<WorkCell {self.name!r}: {', '.join(counts)}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: tables of frames and devices."""
+        devices = tuple((name, repr(self.device(name))) for name in self.device_names)
+        frames = tuple(
+            (f.name, f.parent or "", "joint" if f.motion else "movable" if f.movable else "")
+            for f in self.frames
+        )
+        tables = Table("devices", ("", ""), devices), Table("frames", ("", "parent", ""), frames)
+        return as_html(repr(self), tables)
+
+    def __reduce__(self) -> tuple[object, ...]:  # without cached values
+        return type(self), (self.name, self.frames, self.devices, self.excluded_pairs)
+
+    @cached_property
+    def layout(self) -> StateLayout:
+        """The layout of states: the slice of each frame."""
+        return layout_of(self.name, self.frames)
+
+    @cached_property
+    def frame_names(self) -> tuple[str, ...]:
+        """Names of all frames in the order of their indices, WORLD first."""
+        return tuple(frame.name for frame in self.frames)
+
+    @cached_property
+    def device_names(self) -> tuple[str, ...]:
+        """Names of the devices."""
+        return tuple(device.name for device in self.devices)
+
+    def frame(self, name: str) -> CellFrame:
+        """The frame with this name."""
+        return self.frames[self.layout.frame(name)]
+
+    def frame_index(self, name: str) -> int:
+        """Index of a frame in `frames`."""
+        return self.layout.frame(name)
+
+    def device(self, name: str) -> Device:
+        """The device with this name, for computations in this cell."""
+        try:
+            return self._device_cache[name]
+        except (KeyError, TypeError):
+            pass
+        for spec in self.devices:
+            if spec.name == name:
+                from linkwork.workcell.kinematics.device import bind_device
+
+                return self._device_cache.setdefault(name, bind_device(self, spec))
+        raise name_not_found("device", name, self.device_names)
+
+    # States.
+
+    def state(self, values: Mapping[str, ArrayLike] | None = None) -> State:
+        """The default state, except for the given values.
+
+        Args:
+            values: q by the name of a device, poses (4, 4) by the name of a movable frame, or
+                joint positions by the name of a joint frame.
+        """
+        state = self._default
+        if not isinstance(values, Mapping | None):
+            expected = "values by device or frame, as in {'arm': q}"
+            raise ArgumentError(f"values: expected {expected}, got {shown(values)}")
+        for name, value in (values or {}).items():
+            if name not in self.device_names and name not in self.layout.index:
+                names = (*self.device_names, *self.frame_names)
+                raise name_not_found("device or frame", name, names)
+            if name in self.device_names:
+                state = self.device(name).set_q(state, value)
+            elif self.frame(name).movable:
+                state = self.set_pose(state, name, value)
+            else:
+                state = self.set_values(state, name, value)
+        return state
+
+    def check_state(self, state: State) -> State:
+        """Return the state, or raise a StateError if it does not belong to this cell."""
+        return check_state(self.layout, state)
+
+    def upgrade(self, state: State) -> State:
+        """Convert a state of an earlier structure of this cell, by the names of the frames.
+
+        New frames have their default values, and removed frames are ignored; frames that were
+        attached to them become attached to WORLD.
+
+        Raises:
+            StateError: the state is of another cell, or a frame has changed its kind.
+        """
+        return upgraded_state(self, state)
+
+    def values(self, frame: str, state: State) -> Array:
+        """(..., size) the values of a joint frame or movable frame in a state."""
+        index = self.layout.frame(frame)
+        return self.check_state(state).values[..., self.layout.span(index)]
+
+    def set_values(self, state: State, frame: str, values: ArrayLike) -> State:
+        """The state with other values (..., size) of a joint frame or movable frame."""
+        return attach.with_values(self, state, frame, values)
+
+    def set_pose(
+        self, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None = None
+    ) -> State:
+        """The state with another pose of a movable frame.
+
+        Args:
+            state: a state or a batch of states.
+            frame: a movable frame.
+            pose: reference_H_frame, a `Pose` or (..., 4, 4).
+            reference: the frame that the pose is relative to; default the parent of the frame.
+        """
+        return attach.with_pose(self, state, frame, pose, reference)
+
+    # Attaching.
+
+    def attach(self, state: State, frame: str, parent: str | Sequence[str]) -> State:
+        """The state with a frame attached to another one; parent_H_frame does not change.
+
+        Args:
+            state: a state or a batch of states.
+            frame: an attachable frame.
+            parent: any frame that `frame` does not carry; for a batch also one name per row.
+
+        Raises:
+            StateError: the frame is not attachable, or the attachments would form a cycle.
+        """
+        return attach.attached(self, state, frame, parent)
+
+    def grip(self, state: State, frame: str, gripper: str | Sequence[str]) -> State:
+        """The state with a frame attached to another one; its pose in the world does not change.
+
+        Args:
+            state: a state or a batch of states.
+            frame: a movable and attachable frame.
+            gripper: as the `parent` of `attach`.
+        """
+        return attach.gripped(self, state, frame, gripper)
+
+    def release(self, state: State, frame: str, parent: str = WORLD) -> State:
+        """The state with a frame attached to WORLD or another parent; its world pose is kept."""
+        return attach.gripped(self, state, frame, parent)
+
+    # Kinematics.
+
+    def fk(
+        self, state: State, *, threads: int | None = None, out: Array | FKTable | None = None
+    ) -> FKTable:
+        """World poses of all frames; `table[name]` is (..., 4, 4).
+
+        Args:
+            state: a state or a batch of states.
+            threads: the maximum number of threads for a large batch; default the number of cores.
+            out: array (..., frames, 4, 4) for the result, or a table that is no longer needed,
+                whose memory is reused; default a new array.
+        """
+        return fk.FKTable(self, state, threads=threads, out=out)
+
+    def world_H_frame(self, frame: str, state: State) -> Array:
+        """(..., 4, 4) pose of a frame in the world."""
+        return fk.world_H_frames(self, (frame,), state)[..., 0, :, :]
+
+    def world_H_frames(self, frames: Sequence[str], state: State) -> Array:
+        """(..., n, 4, 4) poses of some frames in the world."""
+        return fk.world_H_frames(self, tuple(frames), state)
+
+    def frame_H_frame(self, a: str, b: str, state: State) -> Array:
+        """(..., 4, 4) pose a_H_b of frame b in frame a."""
+        return fk.frame_H_frame(self, a, b, state)
+
+    def parent_H_frame(self, frame: str, state: State) -> Array:
+        """(..., 4, 4) pose of a frame in its parent."""
+        return fk.parent_H_frame(self, frame, state)
+
+    def fk_range(self, a: str, b: str, state: State) -> FKRange:
+        """The path between two frames in a state; `path(other_state)` returns a_H_b.
+
+        It rejects states with other attachments on the path.
+        """
+        return paths.FKRange(self, a, b, state)
+
+    def ik(
+        self,
+        state: State,
+        targets: Mapping[str, Pose | ArrayLike],
+        *,
+        reference: str = WORLD,
+        device: str | None = None,
+        hold: Sequence[str] = (),
+        limits: bool = True,
+        tolerance: float | Sequence[float] = 1e-6,
+        max_iterations: int = 96,
+        restarts: int = 64,
+        seed: int = 0,
+    ) -> CellIkResult:
+        """Compute states in which frames reach their targets; only devices that carry them move.
+
+        Args:
+            state: a state or a batch of states, the start of the search. Batch axes of the state
+                and of the targets are broadcast.
+            targets: by frame, a pose, as `Pose` or (..., 4, 4), or a position (..., 3). The frame
+                may be any that a device moves: its tool, or an object that it has gripped.
+            reference: the frame that targets are relative to, which these devices must not move.
+            device: name of the device that moves. By default, each frame is moved by the device
+                that carries it; of several, by the one whose joints all of them contain.
+            hold: joint frames that keep their position.
+            limits: whether joints stay within their limits.
+            tolerance, max_iterations, restarts, seed: as in `linkwork.ik`.
+
+        Returns:
+            The new state or states, and the errors. All other devices, poses and attachments are
+            unchanged.
+
+        Raises:
+            NameNotFoundError: there is no such frame or device.
+            ArgumentError: no device moves a frame, or several do and `device` is missing; the
+                device is a cart or a movable frame; a device moves the reference.
+
+        If the target of a frame that is not the origin of a link, such as a gripped object, is a
+        position, functions are compiled for each grasp; for a pose they are not.
+        """
+        from linkwork.workcell.kinematics.ik import cell_ik
+
+        options = {
+            "limits": limits,
+            "tolerance": tolerance,
+            "max_iterations": max_iterations,
+            "restarts": restarts,
+            "seed": seed,
+        }
+        return cell_ik(
+            self, state, targets, reference=reference, device=device, hold=hold, options=options
+        )
+
+    # Collisions.
+
+    @property
+    def collision_pairs(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of frames with collision shapes that can collide, in the order of `distances`.
+
+        Not among them are frames that are fixed to each other, or connected by a joint; pairs in
+        `excluded_pairs`; and links of one robot that overlap in all of many random states.
+        """
+        return self._collisions_of("hull").names
+
+    def collisions(self, state: State, *, meshes: Meshes = "hull") -> Any:
+        """The pairs of frames that overlap.
+
+        Shapes are the collision shapes of links and frames. An object that is attached to a robot
+        is part of the body that carries it: it is not compared with that body, nor with bodies that
+        its joints move, such as fingers. Frames that touch do not collide.
+
+        Args:
+            state: a state or a batch of states.
+            meshes: what a mesh stands for: "hull" for its convex hull, with a warning if it is not
+                convex, "triangles" for its surface.
+
+        Returns:
+            Pairs of names, in the order of `collision_pairs`; for a batch, nested lists of them.
+
+        Raises:
+            MissingPackageError: meshes, or boxes and cylinders with each other, need `coal`.
+            MissingFileError: a mesh cannot be read.
+        """
+        collisions = self._collisions_of(meshes)
+        colliding, pairs = collisions.colliding(self.check_state(state)), collisions.names
+
+        def listed(rows: Array) -> Any:
+            if rows.ndim == 1:
+                return [pairs[k] for k in rows.nonzero()[0]]
+            return [listed(row) for row in rows]
+
+        return listed(colliding)
+
+    def in_collision(self, state: State, *, meshes: Meshes = "hull") -> Array:
+        """(...) whether any two frames overlap; see `collisions`."""
+        return np.any(self._collisions_of(meshes).colliding(self.check_state(state)), axis=-1)
+
+    def distances(self, state: State) -> Array:
+        """(..., n) signed distances [m] of the frames of each pair of `collision_pairs`.
+
+        Meshes stand for their convex hulls. Distances are negative where frames overlap, and
+        infinite where the frames of a pair are one body in a state, or connected by a joint.
+        """
+        return self._collisions_of("hull").distances(self.check_state(state))
+
+    @cached_property
+    def _collisions(self) -> dict[Meshes, CellCollisions]:
+        return {}
+
+    def _collisions_of(self, meshes: Meshes) -> CellCollisions:
+        """The pairs of frames that are compared, by what meshes stand for."""
+        from linkwork.collision.queries import check_meshes
+        from linkwork.workcell.kinematics.collisions import CellCollisions
+
+        check_meshes(meshes)
+        if meshes not in self._collisions:
+            self._collisions[meshes] = CellCollisions(self, meshes)
+        return self._collisions[meshes]
+
+    # Dynamics.
+
+    def dynamics(
+        self,
+        device: str,
+        *,
+        carriers: Sequence[str] | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.80665),
+        joint_dynamics: bool = False,
+    ) -> CellDynamics:
+        """The dynamics of a device as functions of a state, including all objects it carries.
+
+        Args:
+            device: its name.
+            carriers: frames of the device whose bodies may carry objects; default its ends. For
+                states in which another link carries an object, slower functions with a payload on
+                every link are compiled on first use.
+            gravity: acceleration of free fall in the world [m/s^2].
+            joint_dynamics: whether to include armature, damping and friction of the joints.
+        """
+        from linkwork.workcell.dynamics.device_dynamics import CellDynamics
+
+        return CellDynamics(
+            self, device, carriers=carriers, gravity=gravity, joint_dynamics=joint_dynamics
+        )
+
+    def constrained(
+        self,
+        contacts: Iterable[str | Contact] | Mapping[str, ContactKind | Contact] = (),
+        *,
+        devices: Iterable[str] | None = None,
+        actuated: Iterable[str] | None = None,
+        stabilization: float | tuple[float, float] = 0.0,
+        carriers: Sequence[str] | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.80665),
+        joint_dynamics: bool = False,
+    ) -> ConstrainedCellDynamics:
+        """The dynamics of all robots with contacts and closed loops, as functions of a state.
+
+        The robots move together with the objects that they carry. A contact between a frame of one
+        robot and another robot, or an object that it carries, closes a loop. Loops of the robots
+        themselves are always included.
+
+        Args:
+            contacts: names of frames that keep their pose, or `Contact` objects; or a mapping from
+                names of frames to "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
+                Frames and references are frames of the cell.
+            devices: names of the devices that move; default all robots. Other joints are locked.
+            actuated: joint frames with actuators, or devices, for all their joints; required by
+                inverse dynamics. By default those of `model.actuated` of the robots, if that is
+                known of all of them.
+            stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
+                with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
+            carriers: frames whose bodies may carry objects; default the ends of the devices. As in
+                `dynamics`, others are slower.
+            gravity: acceleration of free fall in the world [m/s^2].
+            joint_dynamics: whether to include armature, damping and friction of the joints.
+
+        Raises:
+            NameNotFoundError: there is no such frame or device.
+            ArgumentError: a frame has two contacts, or there is no device.
+
+        Examples:
+            >>> cell = lw.WorkCell("cell").with_robot("arm", lw.load("arm"), end="tool")
+            >>> dyn = cell.constrained({"arm.tool": "point"}, actuated=["arm"])
+            >>> at_rest = np.zeros(dyn.nv)
+            >>> dyn.inverse_dynamics(cell.state(), at_rest, at_rest).forces.shape
+            (3,)
+        """
+        from linkwork.workcell.dynamics.constrained import ConstrainedCellDynamics
+
+        return ConstrainedCellDynamics(
+            self,
+            contacts,
+            devices=devices,
+            actuated=actuated,
+            stabilization=stabilization,
+            carriers=carriers,
+            gravity=gravity,
+            joint_dynamics=joint_dynamics,
+        )
+
+    # Structure.
+
+    def parent(self, frame: str, state: State) -> str | None:
+        """The parent of a frame in a state; None for WORLD."""
+        return paths.parent_of(self, frame, state)
+
+    def children(self, frame: str, state: State) -> tuple[str, ...]:
+        """The children of a frame in a state: first the static ones, then attached frames."""
+        return paths.children_of(self, frame, state)
+
+    def chain(self, a: str, b: str, state: State) -> tuple[str, ...]:
+        """Frames on the path from a up to the nearest common frame and down to b, inclusive."""
+        return paths.chain(self, a, b, state)
+
+    def frames_below(self, frame: str, state: State) -> tuple[str, ...]:
+        """A frame and all frames that it carries in a state, parents before children."""
+        return paths.frames_below(self, frame, state)
+
+    def static_groups(self, state: State, root: str = WORLD) -> tuple[tuple[str, ...], ...]:
+        """Groups of frames that are fixed to each other in every state."""
+        return paths.static_groups(self, state, root)
+
+    def tree(self, state: State, root: str = WORLD) -> str:
+        """The tree of frames as a string, with the position of each frame in the world."""
+        return paths.tree_text(self, state, root)
+
+    @cached_property
+    def _default(self) -> State:
+        index = self.layout.index
+        values = [value for frame in self.frames if frame.size for value in frame.home]
+        parents = [index[str(f.default_parent)] for f in self.frames if f.attachable]
+        return State(self.layout, values, np.array(parents, dtype=np.int32))
+
+    @cached_property
+    def _device_cache(self) -> dict[str, Device]:
+        return {}
+
+    @cached_property
+    def steps(self) -> fk.Steps:
+        """The compiled steps of forward kinematics; see `fk`."""
+        return fk.steps_of(self)
