@@ -66,7 +66,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.model.check import check as check
     from linkwork.model.configurations import Configuration as Configuration
     from linkwork.model.constraints import Constraint as Constraint
-    from linkwork.model.describe import describe as describe
+    from linkwork.model.description.describe import describe as describe
     from linkwork.model.geometry import Box as Box
     from linkwork.model.geometry import Capsule as Capsule
     from linkwork.model.geometry import Cylinder as Cylinder
@@ -138,7 +138,7 @@ _NAMES = {
     "linkwork.model.actuators": ("Actuator",),
     "linkwork.model.configurations": ("Configuration",),
     "linkwork.model.constraints": ("Constraint",),
-    "linkwork.model.describe": ("describe",),
+    "linkwork.model.description.describe": ("describe",),
     "linkwork.model.geometry": (
         *("Box", "Capsule", "Cylinder", "Material", "Mesh", "Shape", "Sphere"),
     ),

@@ -15,8 +15,8 @@ from tests.support.models import (
 from tests.support.spatial import pin
 
 from linkwork import Joint, NameNotFoundError, ShapeError
-from linkwork.model import joint_motion
 from linkwork.model.joints import KINDS, plane_basis
+from linkwork.model.joints import motion as joint_motion
 
 SIZES = {
     "fixed": (0, 0),

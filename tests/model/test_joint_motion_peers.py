@@ -8,8 +8,8 @@ from tests.support.models import assert_close, random_pose, random_theta
 from tests.support.spatial import idyn, pin
 
 from linkwork import Joint, Pose
-from linkwork.model import joint_motion
 from linkwork.model.joints import KINDS
+from linkwork.model.joints import motion as joint_motion
 
 pytestmark = pytest.mark.peers
 

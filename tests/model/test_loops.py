@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.model.constraints import closing_joints
-from linkwork.model.differences import differences
+from linkwork.model.description.differences import differences
 
 
 def ring(kinds="rrrr", **options):

@@ -19,7 +19,7 @@ from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 from linkwork.kindyn import kernels
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.mechanics.base import REPRESENTATIONS
-from linkwork.model.joint_motion import position_jacobian
+from linkwork.model.joints.motion import position_jacobian
 
 STEP = 1e-100
 GRAVITY = np.array([0.0, 0.0, -9.80665])

@@ -8,8 +8,8 @@ import numpy as np
 from tests.support.models import random_model
 
 import linkwork as lw
-from linkwork.model.joint_motion import motion_pose
 from linkwork.model.joints import KINDS
+from linkwork.model.joints.motion import motion_pose
 from linkwork.model.parts import unit_vector
 from linkwork.model.pose import as_pose
 

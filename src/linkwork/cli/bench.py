@@ -16,7 +16,7 @@ from linkwork.cli.complete import function_names
 from linkwork.cli.output import print_json, print_table, print_text, terminal
 from linkwork.cli.robot_files import File, Floating, Json, model_of_file
 from linkwork.errors import ArgumentError, LinkworkError, escaped
-from linkwork.model.table import Table
+from linkwork.model.description.table import Table
 
 if TYPE_CHECKING:
     from linkwork.engine.kernel.kernel import Kernel

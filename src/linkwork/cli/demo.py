@@ -118,7 +118,7 @@ def _has_loops(model: Model) -> bool:
 
 def _show_reading(console: Console, reading: Reading, elapsed: float, name: str) -> None:
     """Print the errors and warnings of a file, and a summary of the robot."""
-    from linkwork.model.describe import summary
+    from linkwork.model.description.describe import summary
 
     serious = [finding for finding in reading.findings if finding.severity != "note"]
     print_findings(console, serious)
@@ -131,7 +131,7 @@ def _show_reading(console: Console, reading: Reading, elapsed: float, name: str)
 
 
 def _show_robot(console: Console, model: Model, name: str) -> None:
-    from linkwork.model.describe import tables
+    from linkwork.model.description.describe import tables
 
     width = console.width if sys.stdout.isatty() else WIDTH
     _title(console, f"linkwork tree {name}")

@@ -41,7 +41,7 @@ from linkwork.io.named_robots import (
     example_robots,
 )
 from linkwork.io.xml.source import STANDARD_INPUT
-from linkwork.model.table import Table
+from linkwork.model.description.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array
     from linkwork.model.model import Model
 
-TOLERANCE = 1e-9  # as in linkwork.model.differences, which imports NumPy
+TOLERANCE = 1e-9  # as in linkwork.model.description.differences, which imports NumPy
 SAMPLES = 50  # random configurations in which `compare` compares the links
 WIDTH = 79  # of lists of names
 
@@ -79,7 +79,7 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
 
     linkwork info arm
     """
-    from linkwork.model.describe import summary, tables
+    from linkwork.model.description.describe import summary, tables
 
     reading = read_file(file, mimic=not free_mimic)
     model = model_in(reading)
@@ -136,7 +136,7 @@ def compare(
 
     linkwork compare robot.urdf robot.xml
     """
-    from linkwork.model.differences import differences
+    from linkwork.model.description.differences import differences
     from linkwork.model.layout import Layout
 
     models = model_of_file(file), model_of_file(second)
@@ -203,7 +203,7 @@ def robots(*, as_json: Json = False) -> None:
     linkwork robots
     """
     from linkwork import robots as bundled
-    from linkwork.model.describe import summary
+    from linkwork.model.description.describe import summary
 
     models = {name: bundled.load(name) for name in bundled.names()}
     if as_json:

@@ -14,13 +14,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, Severity, SourceLocation, escaped
-from linkwork.model.table import Table, as_text, width_of
+from linkwork.model.description.table import Table, as_text, width_of
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from linkwork.model.describe import Branch
+    from linkwork.model.description.describe import Branch
     from linkwork.model.model import Model
 
 COLORS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -68,7 +68,7 @@ def print_table(console: Console, table: Table, width: int | None = None) -> Non
 
 def print_tree(console: Console, model: Model, base: str, width: int | None = None) -> None:
     """Print the tree of a robot from a base, with dim lines and colored joints."""
-    from linkwork.model.describe import branches
+    from linkwork.model.description.describe import branches
 
     for branch in branches(model, base):
         console.print(_branch_text(branch, width or _width(console)))

@@ -20,9 +20,9 @@ from linkwork.io.urdf.writer import (
 )
 from linkwork.io.usd.writer import usd_text
 from linkwork.io.xml.source import read_source, source_parse_error
-from linkwork.model.differences import differences
+from linkwork.model.description.differences import differences
 from linkwork.model.geometry import Mesh
-from linkwork.model.joint_motion import motion_pose, normalized
+from linkwork.model.joints.motion import motion_pose, normalized
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 

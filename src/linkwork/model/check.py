@@ -14,7 +14,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding
 from linkwork.model.geometry import Mesh
-from linkwork.model.joint_motion import motion_subspace
+from linkwork.model.joints.motion import motion_subspace
 from linkwork.model.layout import resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link

@@ -19,7 +19,7 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, name_not_found
 from linkwork.model.configurations import Configuration
-from linkwork.model.joint_motion import child_H_parent, normalized
+from linkwork.model.joints.motion import child_H_parent, normalized
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose

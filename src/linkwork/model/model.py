@@ -79,8 +79,8 @@ class Model:
 
     def _repr_html_(self) -> str:
         """In a notebook: a summary, and tables of joints, links and frames."""
-        from linkwork.model.describe import summary, tables
-        from linkwork.model.table import as_html
+        from linkwork.model.description.describe import summary, tables
+        from linkwork.model.description.table import as_html
 
         return as_html(summary(self), tables(self))
 

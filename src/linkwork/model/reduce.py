@@ -18,7 +18,7 @@ from linkwork.model.actuators import on_joints
 from linkwork.model.constraints import Constraint, closing_joints
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import combined, moved
-from linkwork.model.joint_motion import motion_pose, normalized, position
+from linkwork.model.joints.motion import motion_pose, normalized, position
 from linkwork.model.layout import Follower, resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link

@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ModelError, counted, name_not_found, shown
+from linkwork.model.description.table import Table, as_html
 from linkwork.model.parts import check_name
 from linkwork.model.pose import Pose
-from linkwork.model.table import Table, as_html
 from linkwork.workcell.cell.check import cell_findings
 from linkwork.workcell.cell.devices import DeviceSpec
 from linkwork.workcell.cell.editing import Editing

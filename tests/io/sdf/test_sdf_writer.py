@@ -12,7 +12,7 @@ import linkwork as lw
 from linkwork.io.convert import in_sdf_form
 from linkwork.io.sdf.writer import sdf_text
 from linkwork.io.urdf.writer import expressible
-from linkwork.model.differences import differences
+from linkwork.model.description.differences import differences
 from linkwork.model.pose import Pose
 
 

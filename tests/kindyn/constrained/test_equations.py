@@ -7,8 +7,8 @@ import pytest
 from tests.support.linkages import LINKAGES, closed, four_bar, random_linkage
 
 import linkwork as lw
-from linkwork.model.joint_motion import motion_subspace
 from linkwork.model.joints import KINDS
+from linkwork.model.joints.motion import motion_subspace
 
 CLOSING = [kind for kind in KINDS if KINDS[kind].closure(lw.model.joints.Axis()) is not None]
 
@@ -41,7 +41,7 @@ def test_allowed_velocities_are_those_of_the_closing_joint(kind, floating):
 
 def _theta(kd, joint, q):
     """The position of the closing joint, by least squares from the pose of its links."""
-    from linkwork.model.joint_motion import motion_pose
+    from linkwork.model.joints.motion import motion_pose
 
     first_H_second = np.linalg.inv(kd.transform(joint.first, q)) @ kd.transform(joint.second, q)
     M = np.linalg.inv(joint.first_H_joint.matrix()) @ first_H_second

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from linkwork.compat.adam.core import NumpyLike
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import Inertia
-from linkwork.model.joint_motion import child_H_parent, motion_subspace, neutral_transform
 from linkwork.model.joints import KINDS
+from linkwork.model.joints.motion import child_H_parent, motion_subspace, neutral_transform
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
 from linkwork.spatial.source import inertia as spatial_inertia

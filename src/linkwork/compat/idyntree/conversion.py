@@ -25,12 +25,12 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from linkwork.errors import ArgumentError, ParseError, shown
-from linkwork.io.urdf.elements import Part, Report
+from linkwork.io.xml.elements import Part, Report
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import read_source
 from linkwork.model.constraints import require_tree
 from linkwork.model.geometry import Shape
-from linkwork.model.joint_motion import neutral_transform
+from linkwork.model.joints.motion import neutral_transform
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose, composed, inverted

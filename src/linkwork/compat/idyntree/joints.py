@@ -24,7 +24,7 @@ from linkwork.compat.idyntree.arrays import array_of, result
 from linkwork.compat.idyntree.geometry import Axis, Position, SpatialMotionVector, Transform
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
-from linkwork.model.joint_motion import (
+from linkwork.model.joints.motion import (
     child_H_parent,
     motion_subspace,
     neutral_transform,

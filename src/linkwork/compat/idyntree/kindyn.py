@@ -32,7 +32,7 @@ from linkwork.compat.idyntree.state import StateMethods
 from linkwork.compat.idyntree.statuses import status
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
-from linkwork.model.joint_motion import motion_subspace
+from linkwork.model.joints.motion import motion_subspace
 from linkwork.model.model import Model
 from linkwork.model.pose import as_floats
 

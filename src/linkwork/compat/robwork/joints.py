@@ -15,7 +15,7 @@ from linkwork.compat.robwork.transforms import Jacobian, Transform3D
 from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, model_error
-from linkwork.model import joint_motion
+from linkwork.model.joints import motion as joint_motion
 from linkwork.model.parts import Joint as ModelJoint
 from linkwork.model.parts import Mimic
 from linkwork.model.pose import as_pose

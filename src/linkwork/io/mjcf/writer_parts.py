@@ -23,8 +23,8 @@ from linkwork.io.mjcf.names import fixed_joint_name
 from linkwork.io.mjcf.package import collected_warnings, import_mujoco
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
-from linkwork.model.joint_motion import child_H_parent
 from linkwork.model.joints import plane_basis
+from linkwork.model.joints.motion import child_H_parent
 from linkwork.model.model import Model
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Joint, Link

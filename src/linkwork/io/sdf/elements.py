@@ -19,8 +19,8 @@ from linkwork.errors import ModelError, SourceLocation, shown
 from linkwork.io.folders import AllowedFolders, Folders
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.units import radians_from_degrees
-from linkwork.io.urdf.elements import LARGEST, Part, Report, has_xacro, xacro_message
 from linkwork.io.urdf.links import FINITE, LARGEST_ANGLE
+from linkwork.io.xml.elements import LARGEST, Part, Report, has_xacro, xacro_message
 from linkwork.io.xml.parse import Document, tag_of
 from linkwork.model.pose import IDENTITY, Pose
 

@@ -20,9 +20,9 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, nearest, shown
 from linkwork.io.sdf.elements import RELATIVE_TO_VERSION, RelativePose, SdfFile, SdfPart
 from linkwork.io.sdf.frames import MODEL, WORLD, Frames, Scope
-from linkwork.io.urdf.elements import has_xacro
 from linkwork.io.urdf.joints import UNIT_NOTICE
 from linkwork.io.urdf.links import FINITE
+from linkwork.io.xml.elements import has_xacro
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit_vector
 from linkwork.model.pose import Pose, as_pose, composed, inverted, snapped

@@ -36,8 +36,8 @@ from linkwork.io.srdf.description import (
     VirtualJoint,
     VirtualKind,
 )
-from linkwork.io.urdf.elements import Part, Report, report_xacro
 from linkwork.io.xacro import expand_xacro
+from linkwork.io.xml.elements import Part, Report, report_xacro
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import Source, read_source
 from linkwork.model.configurations import Configuration, position_problem

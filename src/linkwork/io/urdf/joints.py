@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import inf
 
 from linkwork.errors import ModelError, nearest, shown
-from linkwork.io.urdf.elements import Part, Report, has_xacro
 from linkwork.io.urdf.links import FINITE, read_origin
+from linkwork.io.xml.elements import Part, Report, has_xacro
 from linkwork.model.joints import KINDS
 from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit_vector
 from linkwork.model.pose import Triple

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from linkwork.errors import ModelError, shown
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.urdf.elements import Part
+from linkwork.io.xml.elements import Part
 from linkwork.model.geometry import (
     Box,
     Capsule,

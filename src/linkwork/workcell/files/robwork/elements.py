@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.errors import Finding, ModelError, SourceLocation, counted, nearest
 from linkwork.io.units import radians_from_degrees
-from linkwork.io.urdf.elements import LARGEST, Part, Report
+from linkwork.io.xml.elements import LARGEST, Part, Report
 from linkwork.io.xml.parse import tag_of
 from linkwork.model.numbers import Triple
 from linkwork.model.pose import IDENTITY, Pose, as_pose

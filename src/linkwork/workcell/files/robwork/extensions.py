@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwork.errors import ModelError, ParseError, SourceError, nearest, shown
 from linkwork.io.load import read as read_robot
-from linkwork.io.urdf.elements import Part
 from linkwork.io.urdf.links import read_link, read_origin
+from linkwork.io.xml.elements import Part
 from linkwork.io.xml.source import Source, read_source
 from linkwork.model.joints import KINDS
 from linkwork.model.model import Model

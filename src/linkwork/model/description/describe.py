@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from linkwork.errors import counted, escaped
 from linkwork.model.constraints import WORLD, closing_joints, opened
+from linkwork.model.description.table import Table, as_text
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.model.table import Table, as_text
 from linkwork.model.tree import walk
 
 _AXES = {(1.0, 0.0, 0.0): "x", (0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}

@@ -1,0 +1,1 @@
+"""Descriptions for people: a summary, tables, and the differences between two robots."""
