@@ -96,7 +96,7 @@ def test_every_quantity_is_the_same_inside_and_outside(name, floating):
 # Methods that are not quantities themselves; a new one must be added here, and tested.
 NO_ARRAYS = {
     *("function", "warmup", "replace", "neutral", "random", "inertial_parameters"),
-    *("jacobian_sparsity", "relative_jacobian_sparsity", "options", "layout", "tree"),
+    *("jacobian_sparsity", "relative_jacobian_sparsity", "options", "layout", "tree", "problem"),
     *("constrained", "closing_joints", "actuation"),
     *("nq", "nv", "joint_names", "limits", "total_mass", "parameters", "parameter_values"),
 }

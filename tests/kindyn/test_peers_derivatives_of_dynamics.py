@@ -27,8 +27,8 @@ def test_derivatives_of_inverse_dynamics_are_those_of_pinocchio(path):
     numbers = [list(x) for x in (here.q, here.nu, here.nu_dot)]
     options = {"gravity": tuple(GRAVITY), "velocity": "body"}
 
-    found = inverse_dynamics_derivatives(here.kd._skeleton, *numbers, **options)
-    at_rest = gravity_force_derivative(here.kd._skeleton, numbers[0], **options)
+    found = inverse_dynamics_derivatives(here.kd.problem.skeleton, *numbers, **options)
+    at_rest = gravity_force_derivative(here.kd.problem.skeleton, numbers[0], **options)
 
     by_q, by_v, M = pin.computeRNEADerivatives(model, data, there.q, there.v, there.a)
     M = np.triu(M) + np.triu(M, 1).T

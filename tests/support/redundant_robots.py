@@ -157,18 +157,19 @@ class Outcome:
 def outcome(case):
     """Compare the forward dynamics of a case with the oracle."""
     robot, n = case.robot, len(case.q)
-    skeleton = robot._skeleton
+    problem = robot.problem
+    skeleton = problem.skeleton
     q, nu, tau = map(_columns, (case.q, case.nu, case.tau))
-    result = dynamics.forward_dynamics(skeleton, q, nu, tau, gravity=GRAVITY, velocity="mixed")
+    result = dynamics.forward_dynamics(problem, q, nu, tau, gravity=GRAVITY, velocity="mixed")
     nu_dot, _, residual = (_rows(part, n) for part in result)
     M = _rows(mass_matrix(skeleton, q, velocity="mixed"), n)
     h = _rows(inverse_dynamics(skeleton, q, nu, velocity="mixed", gravity=GRAVITY), n)
-    rows = dynamics.rows_at(skeleton, q, nu, velocity="mixed")
+    rows = dynamics.rows_at(problem, q, nu, velocity="mixed")
     J = _rows([[row.jacobian.get(k, 0.0) for k in range(robot.nv)] for row in rows], n)
     target = -_rows([dynamics.stabilized(row, robot.stabilization) for row in rows], n)
-    regularization = regularization_of(skeleton)
+    regularization = regularization_of(problem)
     is_exact = regularization is EXACT
-    system = dynamics.system_of(skeleton, q, rows, velocity="mixed", joint_dynamics={})
+    system = dynamics.system_of(problem, q, rows, velocity="mixed", joint_dynamics={})
     weights = np.sqrt(_rows(system.pseudo_inverse().U, n) / regularization.mu)
     errors, allowed, honest, largest = [], [], 0.0, 0.0
     for k in range(n):

@@ -30,10 +30,9 @@ from linkwork.collision.closest import (
     smaller,
     square_root,
 )
-from linkwork.collision.shapes import CollisionLayout, placed
+from linkwork.collision.shapes import CollisionProblem, placed
 from linkwork.mechanics.base import base_of
 from linkwork.mechanics.joints import JointPose, joint_pose
-from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.geometry import Shape, Sphere
 from linkwork.spatial.blocks import (
     IDENTITY,
@@ -62,17 +61,18 @@ LARGEST = float(np.finfo(np.float32).max)  # a coordinate that is finite
 class Robot:
     """The links of a robot at a configuration."""
 
-    def __init__(self, skeleton: Skeleton, q: Scalars, R: Mat = IDENTITY, o: Vec = ZERO) -> None:
+    def __init__(
+        self, problem: CollisionProblem, q: Scalars, R: Mat = IDENTITY, o: Vec = ZERO
+    ) -> None:
         """Place the base at a pose: the identity for distances inside the robot."""
-        assert isinstance(skeleton.layout, CollisionLayout)
-        self.skeleton, self.layout, self._q = skeleton, skeleton.layout, q
+        self.problem, self.skeleton, self._q = problem, problem.skeleton, q
         self._bodies: dict[int, tuple[Mat, Vec]] = {0: (R, o)}
         self._joints: dict[int, JointPose] = {}
         self._solids: dict[str, list[Solid]] = {}
 
     def body_of(self, link: str) -> int:
         """The index of the body that a link is part of."""
-        return self.skeleton.frames[self.layout.model.frame_index(link)][0]
+        return self.skeleton.frames[self.problem.layout.model.frame_index(link)][0]
 
     def pose(self, body: int) -> tuple[Mat, Vec]:
         """Rotation and position of a body."""
@@ -86,7 +86,7 @@ class Robot:
 
     def link_pose(self, link: str) -> tuple[Mat, Vec]:
         """Rotation and position of a link."""
-        body, R_frame, p = self.skeleton.frames[self.layout.model.frame_index(link)]
+        body, R_frame, p = self.skeleton.frames[self.problem.layout.model.frame_index(link)]
         R, o = self.pose(body)
         return matmul(R, R_frame), add(o, apply(R, p))
 
@@ -94,7 +94,7 @@ class Robot:
         """The shapes of a link."""
         if link not in self._solids:
             R, o = self.link_pose(link)
-            self._solids[link] = [placed(shape, R, o) for shape in self.layout.shapes(link)]
+            self._solids[link] = [placed(shape, R, o) for shape in self.problem.shapes(link)]
         return self._solids[link]
 
     def columns(self, body: int) -> list[tuple[int, Twist]]:
@@ -114,20 +114,20 @@ def is_finite(q: Scalars) -> Any:
     return reduce(both, [both(x <= LARGEST, x >= -LARGEST) for x in q]) if len(q) else True
 
 
-def distances(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
+def distances(problem: CollisionProblem, q: Scalars) -> list[Scalar]:
     """(n,) signed distances of the pairs of links; NaN where q is not finite."""
-    robot, defined = Robot(skeleton, q), is_finite(q)
+    robot, defined = Robot(problem, q), is_finite(q)
     return [
         selected(defined, distance_of(robot.solids(first), robot.solids(second)), np.nan)
-        for first, second in robot.layout.pairs
+        for first, second in robot.problem.pairs
     ]
 
 
-def closest_points(skeleton: Skeleton, q: Scalars) -> tuple[Matrix, Matrix, Matrix]:
+def closest_points(problem: CollisionProblem, q: Scalars) -> tuple[Matrix, Matrix, Matrix]:
     """(n, 3) points on the first and second links, and normals, in the world."""
-    base = base_of(skeleton.layout, q, "mixed")
-    robot = Robot(skeleton, q, base.R, base.o)
-    pairs = [_closest_of_links(robot, *pair) for pair in robot.layout.pairs]
+    base = base_of(problem.layout, q, "mixed")
+    robot = Robot(problem, q, base.R, base.o)
+    pairs = [_closest_of_links(robot, *pair) for pair in robot.problem.pairs]
     return (
         [list(pair.first) for pair in pairs],
         [list(pair.second) for pair in pairs],
@@ -135,16 +135,16 @@ def closest_points(skeleton: Skeleton, q: Scalars) -> tuple[Matrix, Matrix, Matr
     )
 
 
-def distance_jacobian(skeleton: Skeleton, q: Scalars) -> Matrix:
+def distance_jacobian(problem: CollisionProblem, q: Scalars) -> Matrix:
     """(n, nv) derivatives of the distances in the tangent space."""
-    robot = Robot(skeleton, q)
+    robot = Robot(problem, q)
     J: Matrix = []
-    for first, second in robot.layout.pairs:
+    for first, second in robot.problem.pairs:
         points = _closest_of_links(robot, first, second)
         # a joint that carries both links does not change their distance
-        paths = [path_to(skeleton, robot.body_of(link)) for link in (first, second)]
+        paths = [path_to(problem.skeleton, robot.body_of(link)) for link in (first, second)]
         n_shared = sum(a == b for a, b in zip(*paths, strict=False))
-        row: list[Scalar] = [0.0] * skeleton.layout.nv
+        row: list[Scalar] = [0.0] * problem.layout.nv
         add_rates(row, robot, paths[0][n_shared:], (neg(points.normal), points.first))
         add_rates(row, robot, paths[1][n_shared:], (points.normal, points.first))
         J.append(row)
@@ -169,15 +169,15 @@ def add_rates(
             row[k] = plus(row[k], plus(dot(n, v), dot(moment, w)))
 
 
-def minimum_distance(skeleton: Skeleton, q: Scalars) -> Scalar:
+def minimum_distance(problem: CollisionProblem, q: Scalars) -> Scalar:
     """The smallest distance of all pairs; infinite without pairs."""
-    values = _distances_by_points(skeleton, q)
+    values = _distances_by_points(problem, q)
     return selected(is_finite(q), reduce(smaller, values), np.nan) if values else np.inf
 
 
-def smooth_minimum_distance(skeleton: Skeleton, q: Scalars, width: Scalars) -> Scalar:
+def smooth_minimum_distance(problem: CollisionProblem, q: Scalars, width: Scalars) -> Scalar:
     """-w log(sum exp(-d / w)): below the smallest distance, by at most w log(n)."""
-    values = _distances_by_points(skeleton, q)
+    values = _distances_by_points(problem, q)
     if not values:
         return np.inf
     least = reduce(smaller, values)
@@ -185,17 +185,17 @@ def smooth_minimum_distance(skeleton: Skeleton, q: Scalars, width: Scalars) -> S
     return selected(is_finite(q), minus(least, width[0] * np.log(total(*terms))), np.nan)
 
 
-def _distances_by_points(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
+def _distances_by_points(problem: CollisionProblem, q: Scalars) -> list[Scalar]:
     """Distances as those of points that are fixed to links, whose derivatives are short."""
-    robot = Robot(skeleton, q)
-    return [_closest_of_links(robot, *pair).distance for pair in robot.layout.pairs]
+    robot = Robot(problem, q)
+    return [_closest_of_links(robot, *pair).distance for pair in robot.problem.pairs]
 
 
-def in_collision(skeleton: Skeleton, q: Scalars) -> Scalar:
+def in_collision(problem: CollisionProblem, q: Scalars) -> Scalar:
     """1 if two links of a pair overlap by more than `TOUCHING`, or if q is not finite, else 0."""
-    robot = Robot(skeleton, q)
+    robot = Robot(problem, q)
     free: Scalar = selected(is_finite(q), 1.0, 0.0)
-    for first, second in robot.layout.pairs:
+    for first, second in robot.problem.pairs:
         for a in robot.solids(first):
             for b in robot.solids(second):
                 free = free * _is_free(a, b)
@@ -268,7 +268,7 @@ def _nearest_spheres(
     robot: Robot, first: str, second: str
 ) -> tuple[tuple[Vec, Vec], tuple[Scalar, Scalar]] | None:
     """Centers, in the axes of their links, and radii of the nearest spheres of two links."""
-    local = [_local_balls(robot.layout.shapes(link)) for link in (first, second)]
+    local = [_local_balls(robot.problem.shapes(link)) for link in (first, second)]
     a_solids, b_solids = (robot.solids(link) for link in (first, second))
     candidates: list[tuple[Any, ...]] = []
     for r_a, a in local[0].items():
@@ -288,14 +288,14 @@ def _nearest_spheres(
     return points, radii
 
 
-def nearest_spheres(skeleton: Skeleton, q: Scalars) -> Matrix:
+def nearest_spheres(problem: CollisionProblem, q: Scalars) -> Matrix:
     """(n, 7) the nearest spheres of each pair of links that consist of spheres.
 
     A row contains their centers, each in the axes of its link, and the sum of their radii.
     """
-    robot = Robot(skeleton, q)
+    robot = Robot(problem, q)
     rows: Matrix = []
-    for pair in robot.layout.pairs:
+    for pair in robot.problem.pairs:
         spheres = _nearest_spheres(robot, *pair)
         assert spheres is not None
         (a, b), (r_a, r_b) = spheres
@@ -316,7 +316,7 @@ def closest_to(robot: Robot, link: str, other: Any) -> Closest:
     R, o = robot.link_pose(link)
     solids = robot.solids(link)
     candidates: list[tuple[Scalar, tuple[Vec, float]]] = []
-    for r, group in _local_balls(robot.layout.shapes(link)).items():
+    for r, group in _local_balls(robot.problem.shapes(link)).items():
         options = [(_rank(solids[i].center, other), p) for i, p in group]  # pyright: ignore[reportAttributeAccessIssue]
         rank, p = _nearest(options)
         core = square_root(rank) if isinstance(other, Ball) else rank

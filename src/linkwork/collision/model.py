@@ -25,7 +25,7 @@ from linkwork.collision.pairs import (
 from linkwork.collision.queries import Meshes, ShapeQueries
 from linkwork.collision.shapes import (
     CLOSED_FORMS,
-    CollisionLayout,
+    CollisionProblem,
     links_with_shapes,
     uncompiled,
 )
@@ -39,11 +39,8 @@ from linkwork.kindyn.core import KinDynCore, options_of_call
 from linkwork.kindyn.inputs import INPUTS
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, quantity, with_context
-from linkwork.model.constraints import opened
 from linkwork.model.geometry import Shape
-from linkwork.model.layout import Layout
 from linkwork.model.model import Model
-from linkwork.model.pose import IDENTITY
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -108,9 +105,8 @@ def _prepared(
     return shapes.model, candidates
 
 
-def _n_pairs(layout: Layout) -> int:
-    assert isinstance(layout, CollisionLayout)
-    return len(layout.pairs)
+def _n_pairs(problem: CollisionProblem) -> int:
+    return len(problem.pairs)
 
 
 class CollisionModel(KinDynCore):
@@ -189,20 +185,19 @@ class CollisionModel(KinDynCore):
         return self._as_kindyn()
 
     @cached_property
-    def layout(self) -> CollisionLayout:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Slices of q and nu by joint name, and the pairs of links."""
-        model = opened(self.model, self.closing_joints)
-        return CollisionLayout(model, self.floating, self.base_pose or IDENTITY, self.pairs)
+    def problem(self) -> CollisionProblem:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The tree of the robot and the pairs of links, as algorithms take them."""
+        return CollisionProblem(self.tree, self.layout, pairs=self.pairs)
 
     @property
     def links(self) -> tuple[str, ...]:
         """The links with collision shapes: columns of `distances_to`."""
-        return self.layout.links
+        return self.problem.links
 
     @cached_property
     def _digest(self) -> str:
         shapes = [(link.name, link.collisions) for link in self.model.links]
-        text = repr((self._robot_digest(), shapes, self.layout.pairs))
+        text = repr((self._robot_digest(), shapes, self.problem.pairs))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @quantity(
@@ -417,7 +412,7 @@ class CollisionModel(KinDynCore):
         n, links = rows.shape[-2], self.links
         batch = np.broadcast_shapes(q.shape[:-1], rows.shape[:-2])
         width = self.nv if suffix else 1
-        compiled = self.layout.compiled_links[kind]
+        compiled = self.problem.compiled_links[kind]
         values = np.empty((*batch, n, len(links), width), self.dtype)
         if compiled:
             blocks = in_blocks(rows)
@@ -446,7 +441,7 @@ class CollisionModel(KinDynCore):
             if rows.ndim > 2:
                 text = f"expected (n, {rows.shape[-1]}) inside a compiled function"
                 raise ShapeError(f"{kind}: {text}, got batch axes {rows.shape[:-2]}")
-            if self.layout.compiled_links[kind] != self.links:
+            if self.problem.compiled_links[kind] != self.links:
                 text = f"distances of these links to {kind.replace('_', '-')} have no closed form"
                 raise ArgumentError(f"{text}, and cannot be compiled; {CLOSED_FORMS}")
             kernel: Any = self._of(DISTANCES_TO[kind] + suffix)

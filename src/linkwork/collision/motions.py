@@ -15,16 +15,14 @@ import numpy as np
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.collision.distances import Robot
 from linkwork.collision.obstacles import Obstacles
-from linkwork.collision.shapes import CLOSED_FORMS, CollisionLayout
+from linkwork.collision.shapes import CLOSED_FORMS, CollisionProblem
 from linkwork.engine.runtime.compiled_program import FAST, CompiledProgram
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ValueRangeError
 from linkwork.kindyn.inputs import INPUTS
 from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, with_context
 from linkwork.mechanics.base import base_of
-from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.geometry import Sphere
-from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import add, apply
 
 if TYPE_CHECKING:
@@ -50,9 +48,9 @@ class LinkSpheres(NamedTuple):
     radii: Array  # (n,)
 
 
-def link_spheres(layout: CollisionLayout, link: str) -> LinkSpheres:
+def link_spheres(problem: CollisionProblem, link: str) -> LinkSpheres:
     """The spheres of a link; if there are several, preceded by one around them."""
-    shapes = layout.shapes(link)
+    shapes = problem.shapes(link)
     centers = np.array([shape.link_H_shape.xyz for shape in shapes])
     radii = np.array([shape.geometry.radius for shape in shapes])  # pyright: ignore[reportAttributeAccessIssue]
     if len(radii) == 1:
@@ -65,23 +63,20 @@ def link_spheres(layout: CollisionLayout, link: str) -> LinkSpheres:
     return LinkSpheres(np.vstack([center, centers]), np.concatenate([[radius], radii]))
 
 
-def _sphere_centers(skeleton: Skeleton, q: Scalars) -> Matrix:
+def _sphere_centers(problem: CollisionProblem, q: Scalars) -> Matrix:
     """(n, 3) centers of the spheres of all links in the world."""
-    layout = skeleton.layout
-    assert isinstance(layout, CollisionLayout)
-    base = base_of(layout, q, "mixed")
-    robot = Robot(skeleton, q, base.R, base.o)
+    base = base_of(problem.layout, q, "mixed")
+    robot = Robot(problem, q, base.R, base.o)
     points: Matrix = []
-    for link in layout.links:
+    for link in problem.links:
         R, o = robot.link_pose(link)
-        for x, y, z in link_spheres(layout, link).centers.tolist():
+        for x, y, z in link_spheres(problem, link).centers.tolist():
             points.append([*add(o, apply(R, (x, y, z)))])
     return points
 
 
-def _n_points(layout: Layout) -> int:
-    assert isinstance(layout, CollisionLayout)
-    return sum(len(link_spheres(layout, link).radii) for link in layout.links)
+def _n_points(problem: CollisionProblem) -> int:
+    return sum(len(link_spheres(problem, link).radii) for link in problem.links)
 
 
 TABLES[COLLISION][CENTERS] = Quantity(
@@ -94,9 +89,9 @@ class Motions:
 
     def __init__(self, model: CollisionModel) -> None:
         """Compile a robot for which `obstruction` is None."""
-        extension, layout = _extension(), model.layout
+        extension, problem = _extension(), model.problem
         self.reasons = {getattr(extension, name): text for name, text in _REASONS.items()}
-        spheres = {link: link_spheres(layout, link) for link in model.links}
+        spheres = {link: link_spheres(problem, link) for link in model.links}
         index = {link: k for k, link in enumerate(model.links)}
         links: list[tuple[int, int, int, int]] = []
         start = 0
@@ -206,7 +201,7 @@ def _obstructions(model: CollisionModel) -> Iterator[str]:
     if model.options["parameters"]:
         yield "model parameters are inputs; use a CollisionModel without parameters"
     for link in model.links:
-        for shape in model.layout.shapes(link):
+        for shape in model.problem.shapes(link):
             if not isinstance(shape.geometry, Sphere):
                 text = f"link {link!r} has a {type(shape.geometry).__name__}, expected spheres"
                 yield f"{text}; {CLOSED_FORMS}"

@@ -11,8 +11,8 @@ import numpy as np
 from linkwork.collision.closest import Ball, Block, Drum, HalfSpace, Rod, has_closed_form
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.mechanics.problem import Problem
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
-from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 from linkwork.model.pose import rotation_and_position
 from linkwork.spatial.blocks import Mat, Vec, add, apply, matmul, scale, transpose
@@ -26,9 +26,9 @@ OBSTACLES = {"spheres": Ball, "capsules": Rod, "boxes": Block, "half_spaces": Ha
 CLOSED_FORMS = "cover the robot with spheres: lw.CollisionModel(model, shapes='spheres')"
 
 
-@dataclass(frozen=True)
-class CollisionLayout(Layout):
-    """The coordinates of a robot, and the pairs of links whose distances are computed."""
+@dataclass(frozen=True, eq=False)
+class CollisionProblem(Problem):
+    """A robot, and the pairs of links whose distances are computed."""
 
     pairs: tuple[tuple[str, str], ...] = ()
 
@@ -47,11 +47,11 @@ class CollisionLayout(Layout):
     @cached_property
     def links(self) -> tuple[str, ...]:
         """Links with collision shapes."""
-        return links_with_shapes(self.model)
+        return links_with_shapes(self.layout.model)
 
     def shapes(self, link: str) -> tuple[Shape, ...]:
         """The collision shapes of a link."""
-        return self.model.link(link).collisions
+        return self.layout.model.link(link).collisions
 
 
 def links_with_shapes(model: Model) -> tuple[str, ...]:

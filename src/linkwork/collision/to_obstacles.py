@@ -11,10 +11,10 @@ from linkwork.algorithms.kinematics.frames import Scalars, path_to
 from linkwork.collision.closest import Ball, Block, HalfSpace, Rod, Solid, selected
 from linkwork.collision.distances import Robot, add_rates, closest_to, distance_of, is_finite
 from linkwork.collision.obstacles import BLOCK, WIDTHS
+from linkwork.collision.shapes import CollisionProblem
 from linkwork.kindyn.inputs import INPUTS
 from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, Shape, with_context
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     Scalar,
     as_vector,
@@ -60,16 +60,18 @@ def _block(kind: str, entries: Scalars) -> list[Solid]:
     return [build(entries[k * width : (k + 1) * width]) for k in range(BLOCK)]
 
 
-def _in_world(skeleton: Skeleton, q: Scalars, velocity: Representation) -> tuple[Robot, Base]:
-    base = base_of(skeleton.layout, q, velocity)
-    return Robot(skeleton, q, base.R, base.o), base
+def _in_world(
+    problem: CollisionProblem, q: Scalars, velocity: Representation
+) -> tuple[Robot, Base]:
+    base = base_of(problem.layout, q, velocity)
+    return Robot(problem, q, base.R, base.o), base
 
 
 def _distances(kind: str) -> Callable[..., Any]:
-    def distances(skeleton: Skeleton, q: Scalars, obstacles: Scalars) -> list[list[Scalar]]:
+    def distances(problem: CollisionProblem, q: Scalars, obstacles: Scalars) -> list[list[Scalar]]:
         """(4, links) distances of the links to obstacles."""
-        robot, _ = _in_world(skeleton, q, "mixed")
-        links, defined = robot.layout.compiled_links[kind], is_finite(q)
+        robot, _ = _in_world(problem, q, "mixed")
+        links, defined = robot.problem.compiled_links[kind], is_finite(q)
         return [
             [
                 selected(defined, distance_of(robot.solids(link), [obstacle]), np.nan)
@@ -83,11 +85,11 @@ def _distances(kind: str) -> Callable[..., Any]:
 
 def _jacobian(kind: str) -> Callable[..., Any]:
     def jacobian(
-        skeleton: Skeleton, q: Scalars, obstacles: Scalars, *, velocity: Representation
+        problem: CollisionProblem, q: Scalars, obstacles: Scalars, *, velocity: Representation
     ) -> list[list[list[Scalar]]]:
         """(4, links, nv) derivatives of the distances in the tangent space."""
-        robot, base = _in_world(skeleton, q, velocity)
-        links = robot.layout.compiled_links[kind]
+        robot, base = _in_world(problem, q, velocity)
+        links = robot.problem.compiled_links[kind]
         return [
             [_row(robot, base, link, obstacle) for link in links]
             for obstacle in _block(kind, obstacles)
@@ -98,7 +100,7 @@ def _jacobian(kind: str) -> Callable[..., Any]:
 
 def _row(robot: Robot, base: Base, link: str, obstacle: Solid) -> list[Scalar]:
     points = closest_to(robot, link, obstacle)
-    row: list[Scalar] = [0.0] * robot.layout.nv
+    row: list[Scalar] = [0.0] * robot.problem.layout.nv
     n, p = neg(points.normal), points.first
     moment = cross(sub(p, base.o), n)
     for k, (v, w) in enumerate(twist_rotate(base.R, column) for column in base.columns):
@@ -108,7 +110,7 @@ def _row(robot: Robot, base: Base, link: str, obstacle: Solid) -> list[Scalar]:
 
 
 def _count(kind: str) -> Callable[[Any], int]:
-    return lambda layout: len(layout.compiled_links[kind])
+    return lambda problem: len(problem.compiled_links[kind])
 
 
 DISTANCES_TO = {kind: f"{COLLISION}distances_to_{kind}" for kind in _BUILDERS}

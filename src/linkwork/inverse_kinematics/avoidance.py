@@ -322,7 +322,7 @@ def _check_same_robot(kd: KinDynCore, avoid: CollisionModel) -> None:
 
 def _check_compiled(robot: CollisionModel, kind: str) -> None:
     """Reject links whose distances to a kind of obstacles have no closed form."""
-    compiled = robot.layout.compiled_links[kind]
+    compiled = robot.problem.compiled_links[kind]
     others = [robot.links[k] for k in _moving(robot) if robot.links[k] not in compiled]
     if others:
         what = f"the distance of {others[0]!r} to {kind.replace('_', '-')}"

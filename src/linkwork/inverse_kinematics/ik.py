@@ -24,7 +24,6 @@ from linkwork.kindyn import KinDyn
 from linkwork.kindyn.assembly import TOLERANCE, assembler_of
 from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.constrained import ConstrainedKinDyn
-from linkwork.mechanics.constraints import ConstrainedLayout
 from linkwork.model.geometry import Shape
 
 ROUNDING = 1e-15  # change of a unit quaternion by normalizing it
@@ -149,7 +148,7 @@ def _internal_robots(kd: Any) -> tuple[KinDyn, ConstrainedKinDyn | None]:
     if kd.representation != "mixed" or kd.dtype != np.float64:
         kd = _converted(kd)
     if isinstance(kd, KinDyn):
-        return kd, kd.constrained() if isinstance(kd.layout, ConstrainedLayout) else None
+        return kd, kd.constrained() if kd.problem.equations else None
     for contact in kd.contacts:
         if contact.kind == "rolling":
             raise ArgumentError(f"ik: the contact of {contact.frame!r} rolls, which has no pose")
@@ -170,7 +169,7 @@ def _converted(kd: Robot) -> Robot:
 def _assembled(loops: ConstrainedKinDyn, q: Array, hold: Sequence[str], limits: bool) -> Array:
     """(..., nq) configurations whose loops are closed as far as possible."""
     rows = bounds_of(loops.layout, limits).clamped(q.reshape(-1, q.shape[-1]))
-    closed, _ = assembler_of(loops, limits).close(rows, free_coordinates(loops.layout, hold))
+    closed, _ = assembler_of(loops, limits).close(rows, free_coordinates(loops.problem, hold))
     return closed.reshape(q.shape)
 
 

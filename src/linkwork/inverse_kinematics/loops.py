@@ -46,7 +46,7 @@ from linkwork.inverse_kinematics.tasks import Task
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.bounds import Bounds
 from linkwork.kindyn.constrained import ConstrainedKinDyn
-from linkwork.mechanics.skeleton import Skeleton, skeleton_of
+from linkwork.mechanics.problem import Problem
 from linkwork.spatial.blocks import is_zero
 
 # Weight of the errors of loops in the cost, in which targets have weight 1 per meter and radian.
@@ -71,7 +71,7 @@ def closed_step_kernel(  # noqa: PLR0917
     have reached a limit. `tolerance` is that of loop errors. All other arguments are those of
     `step_kernel`.
     """
-    skeleton = skeleton_of(loops.tree, loops.layout)
+    problem = loops.problem
 
     def step(  # noqa: PLR0917
         q: Any,
@@ -89,7 +89,7 @@ def closed_step_kernel(  # noqa: PLR0917
     ) -> Any:
         e, J = weighted_rows(kd, tasks, (q, target, weights), avoidance, surroundings)
         J = J * movable
-        tangent = _Tangent(loops.jacobian(q) * movable, skeleton)
+        tangent = _Tangent(loops.jacobian(q) * movable, problem)
         closing = tangent.closing(loops.error(q))
         k = damping * (e @ e) + pull + FLOOR
         d = None if posture is None else tangent.projected(movable * kd.difference(q, posture))
@@ -158,13 +158,13 @@ def _loop_excess(c: Any, tolerance: float) -> Any:
 class _Tangent:
     """The velocities that constraints with a Jacobian C (m, nv) allow."""
 
-    def __init__(self, C: Any, skeleton: Skeleton) -> None:
+    def __init__(self, C: Any, problem: Problem) -> None:
         self._nv = C.shape[1]
         self._rows: list[SparseRow] = [
             {k: x for k, x in enumerate(row) if not is_zero(x)} for row in C
         ]
         G = gram(self._rows, self._rows)
-        self._inverse = PseudoInverse(G, row_sizes(skeleton, self._rows), STEP)
+        self._inverse = PseudoInverse(G, row_sizes(problem, self._rows), STEP)
 
     def closing(self, c: Any) -> Any:
         """(nv,) -C^+ c: the least step that closes the loops, to first order."""

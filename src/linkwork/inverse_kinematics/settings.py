@@ -114,7 +114,7 @@ def _build_settings(  # noqa: PLR0917
     scales = scales_of(tasks, dict(weights))
     largest_weight = float(scales.max())
     counts = [count for task in tasks for count in (3, task.residual_size - 3)]
-    free = free_coordinates(kd.layout, hold)
+    free = free_coordinates(kd.problem, hold)
     is_random = np.zeros(kd.nq, dtype=bool)
     for name, span in kd.layout.q.items():
         is_random[span] = free[kd.layout.nu[name]].all()

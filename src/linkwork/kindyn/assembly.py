@@ -21,7 +21,6 @@ from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, listed, 
 from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.configurations import random_configurations
 from linkwork.kindyn.core import KinDynCore, joint_names
-from linkwork.mechanics.constraints import ConstrainedLayout
 
 if TYPE_CHECKING:
     from linkwork.kindyn.constrained import ConstrainedKinDyn
@@ -104,7 +103,7 @@ def assemble(
     batch = _joint_batch(start.shape[:-1], values.shape[:-1])
     rows = np.broadcast_to(start, (*batch, layout.nq)).reshape(-1, layout.nq)
     values = np.broadcast_to(values, (*batch, n)).reshape(len(rows), n)
-    free = free_coordinates(layout, joint_names(fixed, "fixed"))
+    free = free_coordinates(constrained.problem, joint_names(fixed, "fixed"))
     if tolerance is not None and not (isinstance(tolerance, Real) and 0.0 <= tolerance < np.inf):
         raise ValueRangeError(f"tolerance: expected a number >= 0, got {shown(tolerance)}")
     assembler = assembler_of(constrained)
@@ -113,8 +112,8 @@ def assemble(
     return AssemblyResult(
         closed.reshape(*batch, layout.nq).astype(constrained.dtype),
         np.asarray(is_closed.all(axis=-1).reshape(batch)),
-        errors.reshape(*batch, layout.n_equations),
-        tuple(name for name, span in layout.rows.items() if not is_closed[:, span].all()),
+        errors.reshape(*batch, constrained.m),
+        tuple(name for name, span in constrained.rows.items() if not is_closed[:, span].all()),
     )
 
 
@@ -180,13 +179,14 @@ class Assembler:
         """The largest error of a closed configuration: larger if numbers of a file are rounded."""
         layout = self._robot.layout
         q = random_configurations(layout, (N_SAMPLES,), np.random.default_rng(0))
-        _, errors = self.close(q, free_coordinates(layout, ()), TOLERANCE, ())
+        _, errors = self.close(q, free_coordinates(self._robot.problem, ()), TOLERANCE, ())
         sizes = np.abs(errors).max(axis=-1, initial=0.0)
         is_rounded = (sizes > TOLERANCE) & (sizes <= ROUNDED_TOLERANCE)
         if 2 * np.count_nonzero(is_rounded) < N_SAMPLES:
             return TOLERANCE
         worst = np.abs(errors[is_rounded]).max(axis=0)
-        names = [name for name, span in layout.rows.items() if worst[span].max() > TOLERANCE]
+        rows = self._robot.rows
+        names = [name for name, span in rows.items() if worst[span].max() > TOLERANCE]
         text = f"{layout.model.name}: {', '.join(map(repr, names))} can be closed to an error of"
         cause = "only; are angles or axes in its file rounded, such as 1.5708 for pi/2?"
         warn_once(f"rounded numbers: {text}", f"{text} {worst.max():.0e} {cause}")
@@ -370,7 +370,7 @@ def _constrained(kd: Any) -> ConstrainedKinDyn:
         return kd
     if not isinstance(kd, KinDynCore):
         raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")
-    if not isinstance(kd.layout, ConstrainedLayout):
+    if not kd.problem.equations:
         raise ArgumentError(f"{kd.model.name}: the model has no closed loops and no constraints")
     robot: Any = kd
     return robot.constrained()

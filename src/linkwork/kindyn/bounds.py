@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found
-from linkwork.mechanics.constraints import ConstrainedLayout
+from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import BASE_NV, Layout
 
 
@@ -72,14 +72,16 @@ def _limits(layout: Layout) -> dict[str, list[float]]:
     return limits
 
 
-def free_coordinates(layout: Layout, fixed: Iterable[str]) -> Array:
+def free_coordinates(problem: Problem, fixed: Iterable[str]) -> Array:
     """(nv,) 0 for the coordinates of fixed joints, and of a floating base named "base", else 1."""
+    layout = problem.layout
     spans = {**({"base": slice(0, BASE_NV)} if layout.floating else {}), **layout.nu}
     known, free = list(spans), np.ones(layout.nv)
-    closing = list(layout.rows) if isinstance(layout, ConstrainedLayout) else []
     for name in fixed:
+        if name in problem.rows and name not in known:
+            raise no_coordinate(name)
         if name not in known:
-            raise no_coordinate(name) if name in closing else name_not_found("joint", name, known)
+            raise name_not_found("joint", name, known)
         free[spans[name]] = 0.0
     return free
 

@@ -17,6 +17,7 @@ from linkwork.errors import SingularJointError, ValueRangeError
 from linkwork.kindyn.inputs import PARAMETERS, UNNORMALIZED_Q, Input
 from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
+from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import Layout
 
 # With entries of an inertia matrix beyond this, products of two of them overflow: then the size of
@@ -27,7 +28,7 @@ ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], No
 
 
 def finite_check(
-    layout: Layout, inputs: Sequence[Input]
+    problem: Problem, inputs: Sequence[Input]
 ) -> Callable[[Sequence[Port], Sequence[Array]], None]:
     """Rejects input that is not finite, and names the joint."""
 
@@ -38,7 +39,7 @@ def finite_check(
             if len(bad):
                 row, index = bad[0].tolist()
                 where = f" (row {row})" if len(array) > 1 else ""
-                who, value = one.owner(layout, index), array[row, index]
+                who, value = one.owner(problem, index), array[row, index]
                 raise ValueRangeError(f"{one.name}: {who} is {value}{where}")
 
     return check
@@ -47,7 +48,6 @@ def finite_check(
 def result_check(
     specs: Sequence[Spec],
     context: Callable[..., Context],
-    layout: Layout,
     unit_norms: Sequence[UnitNorm],
 ) -> ResultCheck | None:
     """Rejects infinite results of finite input, and names the cause.
@@ -71,7 +71,7 @@ def result_check(
         if PARAMETERS in names:
             numbers = [np.array([x]) for x in arguments[names.index(PARAMETERS)].astype(float)]
         now = context(numbers) if numbers else context()
-        error = _reason(kernel, arguments, lambda q: blame(now, layout, q))
+        error = _reason(kernel, arguments, lambda q: blame(now, q))
         where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
         error = type(error)(f"{error}{where}")
         error.mask = bad if len(bad) > 1 else None
@@ -108,11 +108,11 @@ def _reason(
     return blame(q) or large
 
 
-def singular_joint(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
+def singular_joint(context: Context, q: Array) -> SingularJointError | None:
     """The joint that nothing resists, as `Quantity.singular` of what needs the inverse of M."""
     with np.errstate(all="ignore"):
         rows = crba.mass_matrix(
-            context.skeleton,
+            context.problem.skeleton,
             tuple(q.astype(float)),
             velocity=context.velocity,
             joint_dynamics=context.joint_dynamics,
@@ -121,15 +121,14 @@ def singular_joint(context: Context, layout: Layout, q: Array) -> SingularJointE
     if not np.abs(M).max() < OVERFLOWING:
         return None
     text = "nothing resists its motion here, so it has no acceleration"
-    return SingularJointError(f"{_freest(M, layout)}: {text}")
+    return SingularJointError(f"{_freest(M, context.problem.layout)}: {text}")
 
 
-def singular_body(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
+def singular_body(context: Context, q: Array) -> SingularJointError | None:
     """Masses on a line, as `Quantity.singular` of what needs the inverse of the locked inertia."""
-    del layout
     with np.errstate(all="ignore"):
         rows: Any = momentum.locked_inertia(
-            context.skeleton, tuple(q.astype(float)), velocity=context.velocity
+            context.problem.skeleton, tuple(q.astype(float)), velocity=context.velocity
         )
         if not np.abs(_matrix(rows)).max() < OVERFLOWING:
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +35,9 @@ from linkwork.kindyn.results import (
     Impact,
     ImpactDerivatives,
 )
-from linkwork.mechanics.constraints import ConstrainedLayout, Equations
-from linkwork.model.constraints import opened
-from linkwork.model.layout import Layout
+from linkwork.mechanics.constraints import Equations
+from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
-from linkwork.model.pose import IDENTITY
 
 if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
@@ -51,29 +48,24 @@ NEEDS_ACTUATED = tuple(
 NEEDS_INDEPENDENT = tuple(CONSTRAINED + name for name in ("independent_velocities", "mass_matrix"))
 
 
-def _n_equations(layout: Layout) -> int:
-    assert isinstance(layout, ConstrainedLayout)
-    return layout.n_equations
+def _n_equations(problem: Problem) -> int:
+    return problem.n_equations
 
 
-def _n_wrenches(layout: Layout) -> int:
-    assert isinstance(layout, ConstrainedLayout)
-    return len(layout.frame_equations)
+def _n_wrenches(problem: Problem) -> int:
+    return len(problem.frame_equations)
 
 
-def _n_actuated(layout: Layout) -> int:
-    assert isinstance(layout, ConstrainedLayout)
-    return len(dynamics.actuated_of(layout))
+def _n_actuated(problem: Problem) -> int:
+    return len(problem.actuated_indices)
 
 
-def _n_unactuated(layout: Layout) -> int:
-    return layout.nv - _n_actuated(layout)
+def _n_unactuated(problem: Problem) -> int:
+    return len(problem.unactuated_indices)
 
 
-def _n_independent(layout: Layout) -> int:
-    assert isinstance(layout, ConstrainedLayout)
-    assert layout.independent is not None
-    return len(layout.independent)
+def _n_independent(problem: Problem) -> int:
+    return len(problem.independent_indices)
 
 
 @owned
@@ -162,17 +154,16 @@ class ConstrainedKinDyn(KinDynCore):
         return (*self._loop_equations(), *of_contacts)
 
     @cached_property
-    def layout(self) -> ConstrainedLayout:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Slices of q and nu by joint name, and the constraint equations."""
-        tree_model = opened(self.model, self.closing_joints)
-        options = (self.floating, self.base_pose or IDENTITY, self._equations)
-        layout = ConstrainedLayout(tree_model, *options)
+    def problem(self) -> Problem:
+        """The tree of the robot, its constraint equations and settings, as algorithms take them."""
         actuated = None
         if self.actuated is not None:
-            spans = [layout.nu[name] for name in self.actuated]
+            spans = [self.layout.nu[name] for name in self.actuated]
             actuated = tuple(sorted(k for span in spans for k in range(span.start, span.stop)))
-        return replace(
-            layout,
+        return Problem(
+            self.tree,
+            self.layout,
+            self._equations,
             actuated=actuated,
             independent=self.independent,
             gains=self.stabilization,
@@ -182,16 +173,16 @@ class ConstrainedKinDyn(KinDynCore):
     @property
     def rows(self) -> Mapping[str, slice]:
         """The rows of the constraint equations, by the name of the loop or the contact."""
-        return dict(self.layout.rows)
+        return dict(self.problem.rows)
 
     @property
     def m(self) -> int:
         """The number of constraint equations."""
-        return self.layout.n_equations
+        return self.problem.n_equations
 
     @cached_property
     def _digest(self) -> str:
-        parts = (self._robot_digest(), self._equations, self.layout.actuated, self.stabilization)
+        parts = (self._robot_digest(), self._equations, self.problem.actuated, self.stabilization)
         parts += (self.independent,)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -612,12 +603,12 @@ class ConstrainedKinDyn(KinDynCore):
     @cached_property
     def wrench_names(self) -> tuple[str, ...]:
         """The loops and contacts whose forces are wrenches on frames: all but couplings."""
-        return tuple(one.name for one in self.layout.frame_equations)
+        return tuple(one.name for one in self.problem.frame_equations)
 
     def _wrench_index(self, name: str) -> int:
         """The index in `constraint_wrenches` of a loop or contact."""
-        if name not in self.layout.rows:
-            raise name_not_found("loop or contact", name, self.layout.rows)
+        if name not in self.problem.rows:
+            raise name_not_found("loop or contact", name, self.problem.rows)
         if name not in self.wrench_names:
             text = f"{name!r} couples two joints, so its force is no wrench on a frame"
             raise ArgumentError(f"{text}; use forces[rows[{name!r}]]")
@@ -644,7 +635,7 @@ class ConstrainedKinDyn(KinDynCore):
         if self.independent is not None:
             return self
         J = np.asarray(self.jacobian(closed_sample(self)))
-        return self.replace(independent=independent_coordinates(J, self.layout.actuated or ()))
+        return self.replace(independent=independent_coordinates(J, self.problem.actuated or ()))
 
 
 # A pivot below this fraction of the largest entry of a Jacobian is taken for zero: so small are

@@ -33,13 +33,12 @@ from linkwork.kindyn.quantities import Context, quantity_named
 from linkwork.kindyn.requests import Request, Spec, spec_of, wrench_frames
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
 from linkwork.mechanics.constraints import (
-    ConstrainedLayout,
     Equations,
     equations_of_constraint,
     equations_of_joint,
 )
-from linkwork.mechanics.joint_dynamics import joint_dynamics_of
-from linkwork.mechanics.skeleton import Skeleton, skeleton_of
+from linkwork.mechanics.joint_dynamics import NO_CHANGES, joint_dynamics_of
+from linkwork.mechanics.problem import Problem
 from linkwork.model.check import sign_of_fixed_base
 from linkwork.model.constraints import closing_joints, opened
 from linkwork.model.description.describe import tables
@@ -251,12 +250,14 @@ class KinDynCore:
     @cached_property
     def layout(self) -> Layout:
         """Slices of q and nu by joint name."""
-        pose = self.base_pose or IDENTITY
-        if not self._equations:
-            return Layout(self.model, floating=self.floating, base_pose=pose)
         tree_model = opened(self.model, self.closing_joints)
+        return Layout(tree_model, self.floating, self.base_pose or IDENTITY)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The tree of the robot, its constraint equations and settings, as algorithms take them."""
         is_single = self.dtype is np.float32
-        return ConstrainedLayout(tree_model, self.floating, pose, self._equations, single=is_single)
+        return Problem(self.tree, self.layout, self._equations, single=is_single)
 
     @cached_property
     def closing_joints(self) -> tuple[Joint, ...]:
@@ -305,9 +306,7 @@ class KinDynCore:
 
     def _warn_of_near_redundancy(self) -> None:
         """Warn once of constraints that are redundant but for small numbers."""
-        if not isinstance(self.layout, ConstrainedLayout):
-            return
-        near = nearly_redundant(self._skeleton)
+        near = nearly_redundant(self.problem) if self.problem.equations else None
         if near is not None:
             names = ", ".join(map(repr, near.names))
             text = f"{self.model.name}: constraints {names} are redundant but for numbers of the"
@@ -480,27 +479,20 @@ class KinDynCore:
     def _context(self, numbers: Sequence[Scalar] | None = None) -> Context:
         """What quantities are computed for; with numbers in place of the parameters, if given."""
         base_link = self.model.frame(self.base).link
-        if numbers is None:
-            joint_dynamics = joint_dynamics_of(self.layout) if self.joint_dynamics else {}
-            return Context(
-                self._skeleton, self.representation, self.gravity, base_link, joint_dynamics, {}
-            )
-        now = self.parameters.variation(numbers)
-        changes = now.joint_dynamics
+        problem, gravity, changes = self.problem, self.gravity, NO_CHANGES
+        if numbers is not None:
+            variation = self.parameters.variation(numbers)
+            problem = problem.with_skeleton(self._parametric_skeleton.skeleton(variation))
+            gravity = variation.gravity[0] if variation.gravity else gravity
+            changes = variation.joint_dynamics
         joint_dynamics = joint_dynamics_of(self.layout, changes) if self.joint_dynamics else {}
-        gravity = now.gravity[0] if now.gravity else self.gravity
-        skeleton = self._parametric_skeleton.skeleton(now)
-        return Context(skeleton, self.representation, gravity, base_link, joint_dynamics, {})
+        return Context(problem, self.representation, gravity, base_link, joint_dynamics, {})
 
     @cached_property
     def _parametric_skeleton(self) -> ParametricSkeleton:
         from linkwork.parameters.skeleton import ParametricSkeleton
 
         return ParametricSkeleton(self.tree, self.layout)
-
-    @cached_property
-    def _skeleton(self) -> Skeleton:
-        return skeleton_of(self.tree, self.layout)
 
     def _is_known(self, request: KernelRequest) -> bool:
         """Whether the digest and linkwork's sources decide what a kernel computes."""

@@ -28,9 +28,8 @@ from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.quantities import Numbers, quantity
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 from linkwork.mechanics.base import Representation
-from linkwork.mechanics.constraints import ConstrainedLayout
+from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import ZERO
 
 MOST_CONSTRAINED = 64  # results of `constrained` that a robot keeps
@@ -42,26 +41,28 @@ def _coriolis_force(
     return rnea.inverse_dynamics(skeleton, q, nu, velocity=velocity, gravity=ZERO)
 
 
-def _n_joints(layout: Layout) -> int:
-    return len(layout.model.joints)
+def _n_joints(problem: Problem) -> int:
+    return len(problem.layout.model.joints)
 
 
-def _n_inertial_parameters(layout: Layout) -> int:
-    return PER_LINK * len(layout.model.links)
+def _n_inertial_parameters(problem: Problem) -> int:
+    return PER_LINK * len(problem.layout.model.links)
 
 
+@wraps(constrained_dynamics.forward_dynamics)
 def _constrained_acceleration(*arguments: Any, **setting: Any) -> Any:
     """nu_dot of constrained forward dynamics, without the forces."""
     return constrained_dynamics.forward_dynamics(*arguments, **setting)[0]
 
 
 def _respecting_loops(tree: Callable[..., Any], loops: Callable[..., Any]) -> Callable[..., Any]:
-    """An algorithm for trees, and one with the same arguments for robots with closed loops."""
+    """Combine an algorithm for trees and one with the same arguments for robots with loops."""
 
-    @wraps(tree)
-    def algorithm(skeleton: Skeleton, *arguments: Any, **setting: Any) -> Any:
-        has_loops = isinstance(skeleton.layout, ConstrainedLayout)
-        return (loops if has_loops else tree)(skeleton, *arguments, **setting)
+    @wraps(loops)
+    def algorithm(problem: Problem, *arguments: Any, **setting: Any) -> Any:
+        if problem.equations:
+            return loops(problem, *arguments, **setting)
+        return tree(problem.skeleton, *arguments, **setting)
 
     return algorithm
 

@@ -14,8 +14,8 @@ from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import Q
 from linkwork.kindyn.quantities import QUANTITIES, Numbers, Quantity, quantity, with_context
 from linkwork.mechanics.base import Representation
+from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.model.layout import Layout
 
 
 def _bias_acceleration(
@@ -24,8 +24,8 @@ def _bias_acceleration(
     return frames.frame_acceleration(skeleton, q, nu, None, frame, velocity=velocity)
 
 
-def _n_joint_velocities(layout: Layout) -> int:
-    return sum(joint.nv for joint in layout.model.joints)
+def _n_joint_velocities(problem: Problem) -> int:
+    return sum(joint.nv for joint in problem.layout.model.joints)
 
 
 # `relative_jacobian(..., origin=, axes=)`, which has no method of its own.

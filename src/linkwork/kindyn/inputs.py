@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwork.errors import clipped
-from linkwork.model.layout import BASE_NQ, BASE_NV, Layout
+from linkwork.mechanics.problem import Problem
+from linkwork.model.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -15,18 +16,18 @@ class Input:
     """An argument of a quantity."""
 
     name: str
-    shape: Callable[[Layout], tuple[int, ...]]  # of one row
-    slices: Callable[[Layout], Mapping[str, slice]]  # by the joints whose entries they are
-    meaning: Callable[[Layout], str]  # of the entries, for messages
+    shape: Callable[[Problem], tuple[int, ...]]  # of one row
+    slices: Callable[[Problem], Mapping[str, slice]]  # by the joints whose entries they are
+    meaning: Callable[[Problem], str]  # of the entries, for messages
     has_unit_norms: bool = False  # whether quaternions and (cos, sin) in it must have norm 1
 
-    def owner(self, layout: Layout, index: int) -> str:
+    def owner(self, problem: Problem, index: int) -> str:
         """What an entry belongs to, for messages: a joint, the base, or just its index."""
-        slices = self.slices(layout)
+        slices = self.slices(problem)
         for name, span in slices.items():
             if span.start <= index < span.stop:
                 return f"joint {name!r}"
-        return "the base" if layout.floating and slices else f"entry {index}"
+        return "the base" if problem.layout.floating and slices else f"entry {index}"
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ def wrench_on(frame: str) -> Wrench:
     """The input for a wrench on a frame."""
     return Wrench(
         f"wrench_{frame}",
-        lambda layout: (6,),
+        lambda problem: (6,),
         _no_slices,
-        lambda layout: f"the wrench on frame {clipped(frame)!r} is force (3), moment (3)",
+        lambda problem: f"the wrench on frame {clipped(frame)!r} is force (3), moment (3)",
         frame=frame,
     )
 
@@ -53,9 +54,9 @@ class ParameterInput(Input):
 
     table: Any = None  # a `ParameterTable`
 
-    def owner(self, layout: Layout, index: int) -> str:
+    def owner(self, problem: Problem, index: int) -> str:
         """The parameter that an entry belongs to, and which of its numbers it is."""
-        del layout
+        del problem
         name = self.table.owner(index)
         return f"number {index - self.table[name].start} of {name!r}"
 
@@ -65,9 +66,9 @@ def parameters_of(table: Any) -> ParameterInput:
     sizes = ", ".join(f"{name} ({at.stop - at.start})" for name, at in table.items())
     return ParameterInput(
         PARAMETERS,
-        lambda layout: (table.size,),
+        lambda problem: (table.size,),
         _no_slices,
-        lambda layout: f"parameters is {clipped(sizes, 400)}",
+        lambda problem: f"parameters is {clipped(sizes, 400)}",
         table=table,
     )
 
@@ -84,12 +85,15 @@ def merged(inputs: Iterable[Input]) -> list[Input]:
     return [by_name[name] for name in INPUTS if name in by_name]
 
 
-def _no_slices(layout: Layout) -> Mapping[str, slice]:
-    del layout
+def _no_slices(problem: Problem) -> Mapping[str, slice]:
+    del problem
     return {}
 
 
-def _meaning(name: str, of_base: str, of_joints: str, layout: Layout, count: int) -> str:
+def _meaning(
+    name: str, of_base: str, of_joints: str, layout: Layout, slices: Mapping[str, slice]
+) -> str:
+    count = sum(span.stop - span.start for span in slices.values())
     joints = f"{of_joints} ({count}) of {len(layout.joint_names)} joints"
     if not layout.floating:
         return f"{name} is {joints}; with floating=True, {of_base} first"
@@ -100,9 +104,9 @@ def _like_q(name: str) -> Input:
     base, joints = "base position (3), base quaternion wxyz (4)", "positions s"
     return Input(
         name,
-        lambda layout: (layout.nq,),
-        lambda layout: layout.q,
-        lambda layout: _meaning(name, base, joints, layout, layout.nq - BASE_NQ * layout.floating),
+        lambda problem: (problem.layout.nq,),
+        lambda problem: problem.layout.q,
+        lambda problem: _meaning(name, base, joints, problem.layout, problem.layout.q),
         has_unit_norms=True,
     )
 
@@ -110,10 +114,10 @@ def _like_q(name: str) -> Input:
 def _like_nu(name: str, of_base: str, of_joints: str) -> Input:
     return Input(
         name,
-        lambda layout: (layout.nv,),
-        lambda layout: layout.nu,
-        lambda layout: _meaning(
-            name, f"{of_base} (6)", of_joints, layout, layout.nv - BASE_NV * layout.floating
+        lambda problem: (problem.layout.nv,),
+        lambda problem: problem.layout.nu,
+        lambda problem: _meaning(
+            name, f"{of_base} (6)", of_joints, problem.layout, problem.layout.nu
         ),
     )
 
@@ -123,39 +127,39 @@ UNNORMALIZED_Q = replace(Q, has_unit_norms=False)
 NU = _like_nu("nu", "base velocity", "velocities s_dot")
 NU_DOT = _like_nu("nu_dot", "base acceleration", "accelerations s_ddot")
 TAU = _like_nu("tau", "wrench on the base", "joint torques and forces")
-DT = Input("dt", lambda layout: (), _no_slices, lambda layout: "dt is one time [s] for each row")
+DT = Input("dt", lambda problem: (), _no_slices, lambda problem: "dt is one time [s] for each row")
 GRAVITY = Input(
-    "gravity", lambda layout: (3,), _no_slices, lambda layout: "gravity is a vector in the world"
+    "gravity", lambda problem: (3,), _no_slices, lambda problem: "gravity is a vector in the world"
 )
 
 FORCES = Input(
     "forces",
-    lambda layout: (layout.n_equations,),  # pyright: ignore[reportAttributeAccessIssue]
+    lambda problem: (problem.n_equations,),
     _no_slices,
-    lambda layout: "forces has one entry for each constraint equation",
+    lambda problem: "forces has one entry for each constraint equation",
 )
 RESTITUTION = Input(
-    "restitution", lambda layout: (), _no_slices, lambda layout: "restitution is one number a row"
+    "restitution", lambda problem: (), _no_slices, lambda problem: "restitution is one number a row"
 )
 FREE = Input(
     "free",
-    lambda layout: (layout.nv,),
-    lambda layout: layout.nu,
-    lambda layout: "free is 1 for coordinates of nu that may move, 0 for others",
+    lambda problem: (problem.layout.nv,),
+    lambda problem: problem.layout.nu,
+    lambda problem: "free is 1 for coordinates of nu that may move, 0 for others",
 )
 DAMPING = Input(
-    "damping", lambda layout: (), _no_slices, lambda layout: "damping is one number a row"
+    "damping", lambda problem: (), _no_slices, lambda problem: "damping is one number a row"
 )
 
-WIDTH = Input("width", lambda layout: (), _no_slices, lambda layout: "width is one length a row")
+WIDTH = Input("width", lambda problem: (), _no_slices, lambda problem: "width is one length a row")
 
 
 def _obstacles(name: str, width: int, of_one: str) -> Input:
     return Input(
         name,
-        lambda layout: (OBSTACLE_BLOCK, width),
+        lambda problem: (OBSTACLE_BLOCK, width),
         _no_slices,
-        lambda layout: f"a row of {name} is {of_one}",
+        lambda problem: f"a row of {name} is {of_one}",
     )
 
 

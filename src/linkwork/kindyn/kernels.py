@@ -34,6 +34,7 @@ from linkwork.kindyn.inputs import (
 )
 from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
+from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import BASE_NV, Layout
 from linkwork.spatial.source._shapes import largest_is_one
 
@@ -243,12 +244,13 @@ def build_kernel(
         column_function: computes the quantities in place of a program.
         kernel_type: the class of the kernel.
     """
-    layout: Layout = robot.layout
+    problem: Problem = robot.problem
+    layout = problem.layout
     specs, inputs = request.specs, request.inputs
-    ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
-    outputs = _outputs(layout, request)
+    ports = tuple(Port(one.name, one.shape(problem)) for one in inputs)
+    outputs = _outputs(problem, request)
     context: Callable[..., Context] = robot._context
-    compute = computation(context, layout, request)
+    compute = computation(context, problem, request)
 
     def program() -> Program:
         return trace(
@@ -259,7 +261,7 @@ def build_kernel(
         needed = derivative_specs(specs, kind, wrt)
         if needed is None:
             return None
-        of_numbers = computation(context, layout, replace(request, specs=needed))
+        of_numbers = computation(context, problem, replace(request, specs=needed))
         return jacobian_program(
             lambda *arrays: of_numbers(*map(_scalars, arrays)), needed, (ports, outputs), wrt
         )
@@ -269,7 +271,7 @@ def build_kernel(
     if request.takes_parameters:
         unit_norms += _unit_norms_of_poses(request, len(inputs) - 1)
         defaults[PARAMETERS] = robot.parameter_values()
-    if column_function is None and _is_too_long(context, layout, specs):
+    if column_function is None and _is_too_long(problem, specs):
         column_function = _flat(compute)
     kernel = kernel_type(
         Signature(
@@ -277,15 +279,15 @@ def build_kernel(
             ports,
             outputs,
             unit_norms,
-            {one.name: one.meaning(layout) for one in inputs},
+            {one.name: one.meaning(problem) for one in inputs},
             defaults,
         ),
         program,
         key=None if key is None else _key(key, request),
         dtype=dtype,
         column_function=column_function,
-        check_input=finite_check(layout, inputs) if check else None,
-        check_result=result_check(specs, context, layout, _unit_norms(layout, [0])),
+        check_input=finite_check(problem, inputs) if check else None,
+        check_result=result_check(specs, context, _unit_norms(layout, [0])),
         result=specs[0].quantity.result if len(specs) == 1 else None,
     )
     kernel.robot, kernel.request, kernel.siblings = robot, request, {}
@@ -301,18 +303,18 @@ def _key(robot: str, request: KernelRequest) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
-def _outputs(layout: Layout, request: KernelRequest) -> tuple[Port, ...]:
+def _outputs(problem: Problem, request: KernelRequest) -> tuple[Port, ...]:
     n_wrenches = len(request.wrenches)
-    return tuple(port for spec in request.specs for port in spec.outputs(layout, n_wrenches))
+    return tuple(port for spec in request.specs for port in spec.outputs(problem, n_wrenches))
 
 
 def computation(
-    context: Callable[..., Context], layout: Layout, request: KernelRequest
+    context: Callable[..., Context], problem: Problem, request: KernelRequest
 ) -> Callable[..., tuple[Array, ...]]:
     """The function from the entries of each input to the arrays of each output."""
-    outputs = _outputs(layout, request)
-    inputs, index = request.inputs, layout.model.frame_index
-    unit_norms = _unit_norms(layout, [0])
+    outputs = _outputs(problem, request)
+    inputs, index = request.inputs, problem.layout.model.frame_index
+    unit_norms = _unit_norms(problem.layout, [0])
 
     def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
         rows = dict(zip((one.name for one in inputs), columns, strict=True))
@@ -355,8 +357,9 @@ def _scaled(q: Sequence[Any], unit_norms: Sequence[UnitNorm]) -> Sequence[Any]:
     return scaled_q
 
 
-def _is_too_long(context: Callable[..., Context], layout: Layout, specs: Sequence[Spec]) -> bool:
+def _is_too_long(problem: Problem, specs: Sequence[Spec]) -> bool:
     """Whether a program would have too many steps to be compiled."""
+    layout = problem.layout
     n_moving = sum(not joint.is_fixed for joint in layout.model.joints)
     if n_moving > MOST_UNROLLED:
         return True
@@ -364,7 +367,7 @@ def _is_too_long(context: Callable[..., Context], layout: Layout, specs: Sequenc
     worst = max(spec.quantity.per_pair for spec in specs) * n_bodies * (n_moving + BASE_NV)
     if worst <= MOST_STEPS:
         return False
-    skeleton = context().skeleton
+    skeleton = problem.skeleton
     moved_by = [BASE_NV * layout.floating]  # how many coordinates move each body
     for body in skeleton.bodies[1:]:
         moved_by.append(moved_by[body.parent] + len(body.nu_indices))

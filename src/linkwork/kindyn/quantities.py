@@ -33,14 +33,13 @@ from linkwork.errors import ArgumentError, SingularJointError
 from linkwork.kindyn.inputs import INPUTS, PARAMETERS, Input
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
-from linkwork.mechanics.skeleton import Skeleton
-from linkwork.model.layout import Layout
+from linkwork.mechanics.problem import Problem
 from linkwork.spatial.blocks import Scalar, Vec
 
 Numbers: TypeAlias = Sequence[Scalar]
-Dimension: TypeAlias = int | str | Callable[[Layout], int]
+Dimension: TypeAlias = int | str | Callable[[Any], int]
 Shape: TypeAlias = tuple[Dimension, ...]
-"""Of one row: numbers, "nq", "nv", "frames" or "wrenches" (how many are given), or functions."""
+"""Of one row: numbers, "nq", "nv", "frames", "wrenches" (how many), or functions of `Problem`."""
 
 FORCES = ("gravity", "wrenches")  # what a call may give in place of what the `KinDyn` has
 
@@ -49,7 +48,7 @@ FORCES = ("gravity", "wrenches")  # what a call may give in place of what the `K
 class Context:
     """What a quantity is computed for, besides its inputs."""
 
-    skeleton: Skeleton
+    problem: Problem
     velocity: Representation  # in which velocities, Jacobians and wrenches are written
     gravity: Vec
     base_link: str
@@ -57,7 +56,7 @@ class Context:
     wrenches: Mapping[int, Numbers]  # by the index of the frame they act on
 
 
-Blame: TypeAlias = Callable[[Context, Layout, Array], SingularJointError | None]
+Blame: TypeAlias = Callable[[Context, Array], SingularJointError | None]
 """Finds the cause of an infinite result at a configuration, if that is singular."""
 
 
@@ -91,15 +90,16 @@ class Quantity:
         return getattr(self.result, "_fields", ())
 
     def output_shapes(
-        self, layout: Layout, n_frames: int = 0, n_wrenches: int = 0
+        self, problem: Problem, n_frames: int = 0, n_wrenches: int = 0
     ) -> list[tuple[int, ...]]:
         """The shape of one row of each output."""
-        sizes = {"nq": layout.nq, "nv": layout.nv, "frames": n_frames, "wrenches": n_wrenches}
+        nq, nv = problem.layout.nq, problem.layout.nv
+        sizes = {"nq": nq, "nv": nv, "frames": n_frames, "wrenches": n_wrenches}
 
         def size(dimension: Dimension) -> int:
             if isinstance(dimension, int):
                 return dimension
-            return sizes[dimension] if isinstance(dimension, str) else dimension(layout)
+            return sizes[dimension] if isinstance(dimension, str) else dimension(problem)
 
         return [tuple(map(size, shape)) for shape in self.shapes]
 
@@ -128,17 +128,19 @@ def with_context(function: Callable[..., Any], forces: Sequence[str] = ()) -> Ca
     """What `Quantity.compute` is, of an algorithm.
 
     Args:
-        function: takes the skeleton, the entries of each input, the index of each frame and, by
-            name, what it needs of the other fields of `Context`.
+        function: takes `skeleton` or `problem`, the entries of each input, the index of each frame
+            and, by name, what it needs of the other fields of `Context`.
         forces: which of gravity and wrenches it is given.
     """
     left_out = set(FORCES) - set(forces)
-    accepted = inspect.signature(function).parameters.keys() - {"skeleton", *left_out}
+    names = list(inspect.signature(function).parameters)
+    takes_problem, accepted = names[0] == "problem", set(names[1:]) - left_out
     needed = [field.name for field in fields(Context) if field.name in accepted]
 
     def compute(context: Context, *given: Any) -> Any:
         named = {name: getattr(context, name) for name in needed}
-        return function(context.skeleton, *given, **named)
+        problem = context.problem
+        return function(problem if takes_problem else problem.skeleton, *given, **named)
 
     compute.__module__ = function.__module__  # which shows whether code of the user is computed
     return compute

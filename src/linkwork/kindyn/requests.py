@@ -14,7 +14,7 @@ from linkwork.kindyn.quantities import (
     quantity_named,
     short_name,
 )
-from linkwork.model.layout import Layout
+from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
 
 # fmt: off
@@ -62,9 +62,9 @@ class Spec:
         """What is to be computed."""
         return quantity_named(self.name)
 
-    def outputs(self, layout: Layout, n_wrenches: int = 0) -> tuple[Port, ...]:
+    def outputs(self, problem: Problem, n_wrenches: int = 0) -> tuple[Port, ...]:
         """Name and shape of one row of each array that it gives."""
-        shapes = self.quantity.output_shapes(layout, len(self.frames), n_wrenches)
+        shapes = self.quantity.output_shapes(problem, len(self.frames), n_wrenches)
         labels = [f"{self.label}_{field}" for field in self.quantity.fields] or [self.label]
         return tuple(map(Port, labels, shapes))
 

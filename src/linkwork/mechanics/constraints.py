@@ -15,11 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from linkwork.engine.cached_property import cached_property
 from linkwork.errors import model_error
 from linkwork.model.constraints import Constraint
 from linkwork.model.joints.kind import Axis, Closure
-from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose, inverted
 from linkwork.spatial.blocks import IDENTITY as AXES
@@ -76,37 +74,6 @@ class Coupling:
 
 
 Equations: TypeAlias = FrameEquations | Coupling
-
-
-@dataclass(frozen=True)
-class ConstrainedLayout(Layout):
-    """The coordinates of a robot, the equations that constrain them, and what drives it."""
-
-    equations: tuple[Equations, ...] = ()
-    actuated: tuple[int, ...] | None = None  # indices in nu that have an actuator; None: unknown
-    independent: tuple[int, ...] | None = None  # indices in nu that determine the others
-    gains: tuple[float, float] = (0.0, 0.0)  # of the stabilization: error [1/s^2], its rate [1/s]
-    single: bool = False  # whether programs run in single precision
-
-    @cached_property
-    def rows(self) -> dict[str, slice]:
-        """The rows of each group of equations, by its name."""
-        spans: dict[str, slice] = {}
-        start = 0
-        for group in self.equations:
-            spans[group.name] = slice(start, start + group.size)
-            start += group.size
-        return spans
-
-    @cached_property
-    def frame_equations(self) -> tuple[FrameEquations, ...]:
-        """The groups of equations between frames, without couplings of joints."""
-        return tuple(group for group in self.equations if isinstance(group, FrameEquations))
-
-    @cached_property
-    def n_equations(self) -> int:
-        """The number of equations."""
-        return sum(group.size for group in self.equations)
 
 
 def equations_of_joint(joint: Joint) -> FrameEquations:

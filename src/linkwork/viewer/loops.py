@@ -56,7 +56,7 @@ class Loops:
         """
         ends = [
             [self._position(anchor, poses) for anchor in (group.reference, group.moving)]
-            for group in self._constrained.layout.frame_equations
+            for group in self._constrained.problem.frame_equations
         ]
         return np.array(ends).reshape(-1, 2, 3)
 

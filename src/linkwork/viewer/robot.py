@@ -18,7 +18,6 @@ from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.inverse_kinematics.ik import ik
 from linkwork.io.surfaces import Surface, joined
 from linkwork.kindyn import KinDyn
-from linkwork.mechanics.constraints import ConstrainedLayout
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY
@@ -303,7 +302,7 @@ def _enlarged(part: Part) -> Surface:
 
 
 def _loops_of(kd: KinDyn) -> Loops | None:
-    return Loops(kd) if isinstance(kd.layout, ConstrainedLayout) else None
+    return Loops(kd) if kd.problem.equations else None
 
 
 def _floating(kd: KinDyn) -> KinDyn:

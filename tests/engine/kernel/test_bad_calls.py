@@ -389,7 +389,7 @@ def test_a_robot_without_joints_has_every_quantity(floating, batch):
             actual = (actual,)
         else:
             assert type(actual) is quantity.result
-        shapes = quantity.output_shapes(kd.layout, len(frames))
+        shapes = quantity.output_shapes(kd.problem, len(frames))
         for array, own in zip(actual, shapes, strict=True):
             assert array.shape == (*batch, *own), name
             assert np.isfinite(array).all(), name

@@ -23,14 +23,11 @@ from typing import Any
 from linkwork.algorithms.constraints.dynamics import (
     Setting,
     System,
-    actuated_of,
-    layout_of,
     pseudo_inverse_of_columns,
     rows_at,
     solve_accelerations,
     stabilized,
     system_of,
-    unactuated_of,
 )
 from linkwork.algorithms.constraints.equations import Row
 from linkwork.algorithms.constraints.sparse import columns_of, dense, transposed_product
@@ -48,14 +45,15 @@ from linkwork.engine.symbolic.elimination import SparseRow
 from linkwork.engine.symbolic.node import Expr
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
-from linkwork.mechanics.skeleton import Body, Mount, Skeleton
+from linkwork.mechanics.problem import Problem
+from linkwork.mechanics.skeleton import Body, Mount
 from linkwork.model.joints.derivatives import derivatives
 from linkwork.model.joints.kind import Axis
 from linkwork.spatial.blocks import Scalar, Vec, is_zero, minus, plus, times, total
 
 
 def forward_dynamics_derivatives(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     tau: Scalars,
@@ -67,9 +65,9 @@ def forward_dynamics_derivatives(
 ) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix, Matrix]:
     """(nv, nv) derivatives of nu_dot w.r.t. q, nu, tau; (m, nv) those of the forces."""
     setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
-    system, nu_dot, forces, _ = solve_accelerations(skeleton, q, nu, tau, setting)
-    ID_q, ID_nu, _ = tree_derivatives(skeleton, q, nu, nu_dot, **setting._asdict())
-    C_q, C_nu, pull_q = _constraint_derivatives(skeleton, (q, nu, nu_dot), forces, velocity)
+    system, nu_dot, forces, _ = solve_accelerations(problem, q, nu, tau, setting)
+    ID_q, ID_nu, _ = tree_derivatives(problem.skeleton, q, nu, nu_dot, **setting._asdict())
+    C_q, C_nu, pull_q = _constraint_derivatives(problem, (q, nu, nu_dot), forces, velocity)
     solver = _Solver(system)
     by_q = solver.columns(_difference(ID_q, pull_q), C_q)
     by_nu = solver.columns(ID_nu, C_nu)
@@ -78,7 +76,7 @@ def forward_dynamics_derivatives(
 
 
 def acceleration_derivatives(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     tau: Scalars,
@@ -90,7 +88,7 @@ def acceleration_derivatives(
 ) -> tuple[Matrix, Matrix, Matrix, list[Matrix]]:
     """(nv, nv) derivatives of nu_dot w.r.t. q, nu, tau; (nv, 6) those w.r.t. each wrench."""
     by_q, by_nu, by_tau, *_ = forward_dynamics_derivatives(
-        skeleton,
+        problem,
         q,
         nu,
         tau,
@@ -99,13 +97,13 @@ def acceleration_derivatives(
         wrenches=wrenches,
         joint_dynamics=joint_dynamics,
     )
-    Js = [jacobian(skeleton, q, frame, velocity=velocity) for frame in wrenches or {}]
+    Js = [jacobian(problem.skeleton, q, frame, velocity=velocity) for frame in wrenches or {}]
     by_wrenches = [[[total(*map(times, row, J_row)) for J_row in J] for row in by_tau] for J in Js]
     return by_q, by_nu, by_tau, by_wrenches
 
 
 def impact_derivatives(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     restitution: Scalars,
@@ -117,8 +115,8 @@ def impact_derivatives(
 
     M (nu+ - nu) = J^T f and J nu+ = -restitution J nu are differentiated as forward dynamics is.
     """
-    rows = rows_at(skeleton, q, nu, velocity=velocity)
-    system = system_of(skeleton, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
+    rows = rows_at(problem, q, nu, velocity=velocity)
+    system = system_of(problem, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
     solver = _Solver(system)
     reversal = minus(-1.0, restitution[0])
     impulses = solver.pseudo_inverse.solve([times(reversal, row.rate) for row in rows])
@@ -126,7 +124,7 @@ def impact_derivatives(
     after = [plus(v, dv) for v, dv in zip(nu, change, strict=True)]
     # M(q) (nu+ - nu) is inverse dynamics with nu+ - nu for nu_dot, at rest and without gravity
     M_q, _, _ = tree_derivatives(
-        skeleton,
+        problem.skeleton,
         q,
         [0.0] * len(nu),
         change,
@@ -138,13 +136,13 @@ def impact_derivatives(
     meeting = [plus(v, times(restitution[0], old)) for v, old in zip(after, nu, strict=True)]
 
     def equations(
-        skeleton: Skeleton, q: Scalars, meeting: Scalars, impulses: Scalars
+        problem: Problem, q: Scalars, meeting: Scalars, impulses: Scalars
     ) -> list[Scalar]:
-        moving = rows_at(skeleton, q, meeting, velocity=velocity)
+        moving = rows_at(problem, q, meeting, velocity=velocity)
         return [*(row.rate for row in moving), *_pull(moving, impulses, len(meeting))]
 
-    [by_coordinates] = _partials(equations, skeleton, q, meeting, impulses, wrt=[0])
-    by_q, m = _in_tangent(by_coordinates, skeleton, q, velocity), len(rows)
+    [by_coordinates] = _partials(equations, problem, q, meeting, impulses, wrt=[0])
+    by_q, m = _in_tangent(by_coordinates, problem, q, velocity), len(rows)
     after_q, impulses_q = solver.columns(_difference(M_q, by_q[m:]), by_q[:m])
     # w.r.t. nu, with the change of velocity for a: dF = 0, dC = (1 + restitution) J
     J = [dense(row.jacobian, len(nu)) for row in rows]
@@ -159,7 +157,7 @@ def impact_derivatives(
 
 
 def inverse_dynamics_derivatives(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     nu_dot: Scalars,
@@ -174,20 +172,19 @@ def inverse_dynamics_derivatives(
     With A the columns of J of the coordinates without actuator, transposed, forces = A^T y and
     A A^T y = needed there; so  A A^T dy = d needed - d(A A^T) y,  d forces = A^T dy + dA^T y.
     """
-    layout = layout_of(skeleton)
     setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
-    actuated, unactuated = actuated_of(layout), unactuated_of(layout)
-    needed = tree_inverse_dynamics(skeleton, q, nu, nu_dot, **setting._asdict())
-    by_inputs = tree_derivatives(skeleton, q, nu, nu_dot, **setting._asdict())
-    jacobian_rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
+    actuated, unactuated = problem.actuated_indices, problem.unactuated_indices
+    needed = tree_inverse_dynamics(problem.skeleton, q, nu, nu_dot, **setting._asdict())
+    by_inputs = tree_derivatives(problem.skeleton, q, nu, nu_dot, **setting._asdict())
+    jacobian_rows = [row.jacobian for row in rows_at(problem, q, velocity=velocity)]
     A = columns_of(jacobian_rows, unactuated)
-    inverse = pseudo_inverse_of_columns(skeleton, A, unactuated)
+    inverse = pseudo_inverse_of_columns(problem, A, unactuated)
     y = inverse.solve([needed[k] for k in unactuated])
-    m, nv = len(jacobian_rows), layout.nv
+    m, nv = len(jacobian_rows), problem.layout.nv
     forces = dense(transposed_product(A, y), m)
 
-    def geometry(skeleton: Skeleton, q: Scalars, y: Scalars, forces: Scalars) -> list[Scalar]:
-        rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
+    def geometry(problem: Problem, q: Scalars, y: Scalars, forces: Scalars) -> list[Scalar]:
+        rows = [row.jacobian for row in rows_at(problem, q, velocity=velocity)]
         A = columns_of(rows, unactuated)
         by_y = dense(transposed_product(A, y), m)
         return [
@@ -200,8 +197,8 @@ def inverse_dynamics_derivatives(
     zero: Matrix = [[0.0] * nv for _ in range(n + m + nv)]
     by_q = zero
     if n:
-        [by_coordinates] = _partials(geometry, skeleton, q, y, forces, wrt=[0])
-        by_q = _in_tangent(by_coordinates, skeleton, q, velocity)
+        [by_coordinates] = _partials(geometry, problem, q, y, forces, wrt=[0])
+        by_q = _in_tangent(by_coordinates, problem, q, velocity)
     torques: list[Matrix] = []
     of_forces: list[Matrix] = []
     matrix = inverse.inverse()
@@ -238,24 +235,24 @@ def _inverse_column(
 
 
 def _constraint_derivatives(
-    skeleton: Skeleton,
+    problem: Problem,
     state: tuple[Scalars, Scalars, Scalars],
     forces: Scalars,
     velocity: Representation,
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(m, nv) derivatives of C w.r.t. q and nu, and (nv, nv) of J^T forces w.r.t. q."""
-    gains = layout_of(skeleton).gains
+    gains = problem.gains
     nv = len(state[1])
 
     def equations(
-        skeleton: Skeleton, q: Scalars, nu: Scalars, nu_dot: Scalars, forces: Scalars
+        problem: Problem, q: Scalars, nu: Scalars, nu_dot: Scalars, forces: Scalars
     ) -> list[Scalar]:
-        rows = rows_at(skeleton, q, nu, nu_dot, velocity=velocity)
+        rows = rows_at(problem, q, nu, nu_dot, velocity=velocity)
         return [stabilized(row, gains) for row in rows] + _pull(rows, forces, nv)
 
     q, m = state[0], len(forces)
-    by_coordinates, by_nu = _partials(equations, skeleton, *state, forces, wrt=[0, 1])
-    by_q = _in_tangent(by_coordinates, skeleton, q, velocity)
+    by_coordinates, by_nu = _partials(equations, problem, *state, forces, wrt=[0, 1])
+    by_q = _in_tangent(by_coordinates, problem, q, velocity)
     return by_q[:m], by_nu[:m], by_q[m:]
 
 
@@ -266,26 +263,27 @@ def _pull(rows: Sequence[Row], forces: Scalars, nv: int) -> list[Scalar]:
 
 def _partials(
     function: Callable[..., Sequence[Scalar]],
-    skeleton: Skeleton,
+    problem: Problem,
     *arguments: Scalars,
     wrt: Sequence[int],
 ) -> list[Matrix]:
-    """Derivatives of `function(skeleton, *arguments)` with respect to some of the arguments.
+    """Derivatives of `function(problem, *arguments)` with respect to some of the arguments.
 
     Parameters of the robot are expressions of the caller; they become one more argument.
     """
     parameters: dict[int, Expr] = {}
+    skeleton = problem.skeleton
     _mapped(skeleton.bodies, lambda x: parameters.setdefault(id(x), x))
     _mapped(skeleton.frames, lambda x: parameters.setdefault(id(x), x))
 
     def of_scalars(*vectors: Scalars) -> Sequence[Scalar]:
         *others, values = vectors
         by_id = dict(zip(parameters, values, strict=False))
-        robot = skeleton
+        robot = problem
         if parameters:
             bodies = _mapped(skeleton.bodies, lambda x: by_id[id(x)])
             frames = _mapped(skeleton.frames, lambda x: by_id[id(x)])
-            robot = replace(skeleton, bodies=bodies, frames=frames)
+            robot = problem.with_skeleton(replace(skeleton, bodies=bodies, frames=frames))
         return function(robot, *others)
 
     last = list(parameters.values()) or [0.0]
@@ -305,12 +303,12 @@ def _mapped(value: Any, new: Callable[[Expr], Any]) -> Any:
     return value
 
 
-def _in_tangent(rows: Matrix, skeleton: Skeleton, q: Scalars, velocity: Representation) -> Matrix:
+def _in_tangent(rows: Matrix, problem: Problem, q: Scalars, velocity: Representation) -> Matrix:
     """Derivatives in the tangent space of `integrate`, from those w.r.t. the entries of q."""
-    E = velocity_kinematics(skeleton, q, velocity=velocity)
+    E = velocity_kinematics(problem.skeleton, q, velocity=velocity)
     columns = [
         [(i, row[k]) for i, row in enumerate(E) if not is_zero(row[k])]
-        for k in range(skeleton.layout.nv)
+        for k in range(problem.layout.nv)
     ]
     return [[total(*(times(row[i], x) for i, x in column)) for column in columns] for row in rows]
 

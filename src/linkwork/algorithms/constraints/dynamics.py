@@ -29,9 +29,8 @@ from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.algorithms.kinematics.manifold import integrate
 from linkwork.engine.symbolic.elimination import SparseRow
 from linkwork.mechanics.base import Representation, base_of
-from linkwork.mechanics.constraints import ConstrainedLayout
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
-from linkwork.mechanics.skeleton import Skeleton
+from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import BASE_NV
 from linkwork.spatial.blocks import (
     ZERO,
@@ -47,14 +46,8 @@ from linkwork.spatial.blocks import (
 )
 
 
-def layout_of(skeleton: Skeleton) -> ConstrainedLayout:
-    """The layout of a robot with constraints."""
-    assert isinstance(skeleton.layout, ConstrainedLayout)
-    return skeleton.layout
-
-
 def rows_at(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars | None = None,
     nu_dot: Scalars | None = None,
@@ -65,9 +58,9 @@ def rows_at(
 
     Without nu_dot, `bias` is Jdot nu; with it, J nu_dot + Jdot nu. None for nu stands for zero.
     """
-    base = base_of(skeleton.layout, q, velocity)
+    base = base_of(problem.layout, q, velocity)
     if not base.floating or velocity == "mixed":
-        return constraint_rows(skeleton, State(q, nu, nu_dot))
+        return constraint_rows(problem, State(q, nu, nu_dot))
     state = State(q)
     if nu is not None:
         v, w = twist_rotate(base.R, base.twist(nu))
@@ -75,7 +68,7 @@ def rows_at(
         of_joints = [0.0] * (len(nu) - BASE_NV) if nu_dot is None else nu_dot[BASE_NV:]
         state = State(q, [*v, *w, *nu[BASE_NV:]], [*a, *u, *of_joints])
     columns = [twist_rotate(base.R, column) for column in base.columns]
-    rows = constraint_rows(skeleton, state)
+    rows = constraint_rows(problem, state)
     return [replace(row, jacobian=_with_base_columns(row.jacobian, columns)) for row in rows]
 
 
@@ -93,7 +86,7 @@ def _with_base_columns(row: SparseRow, columns: Sequence[Twist]) -> SparseRow:
 class System:
     """The constraint rows of a robot at a state, and the factor of its mass matrix."""
 
-    skeleton: Skeleton
+    problem: Problem
     rows: list[Row]
     factor: Factor
     X: list[SparseRow]  # J W, by columns of W
@@ -108,9 +101,9 @@ class System:
         """That of the Delassus matrix."""
         rows = [row.jacobian for row in self.rows]
         mobilities = dict(zip(self.factor.order, self.factor.inverse_pivots, strict=True))
-        sizes = row_sizes(self.skeleton, rows, mobilities)
+        sizes = row_sizes(self.problem, rows, mobilities)
         weights = dict(enumerate(self.factor.inverse_pivots))
-        regularization = regularization_of(self.skeleton)
+        regularization = regularization_of(self.problem)
         return PseudoInverse(self.delassus, sizes, regularization, self.X, weights)
 
     def response(self, forces: Sequence[Scalar]) -> SparseRow:
@@ -119,7 +112,7 @@ class System:
 
 
 def system_of(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     rows: list[Row],
     *,
@@ -127,10 +120,10 @@ def system_of(
     joint_dynamics: DynamicsByIndex,
 ) -> System:
     """The constraints and the mass matrix."""
-    factor = mass_factor(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
+    factor = mass_factor(problem.skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
     X = [_times_factor(row.jacobian, factor) for row in rows]
     scaled = [{c: times(x, factor.inverse_pivots[c]) for c, x in row.items()} for row in X]
-    return System(skeleton, rows, factor, X, scaled)
+    return System(problem, rows, factor, X, scaled)
 
 
 class Setting(NamedTuple):
@@ -143,13 +136,13 @@ class Setting(NamedTuple):
 
 
 def driven_system(
-    skeleton: Skeleton, q: Scalars, nu: Scalars, tau: Scalars, setting: Setting
+    problem: Problem, q: Scalars, nu: Scalars, tau: Scalars, setting: Setting
 ) -> tuple[System, list[Scalar]]:
     """The constraints and the mass matrix, and the generalized forces tau - h."""
     velocity, joint_dynamics = setting.velocity, setting.joint_dynamics
-    rows = rows_at(skeleton, q, nu, velocity=velocity)
-    system = system_of(skeleton, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
-    bias = tree_inverse_dynamics(skeleton, q, nu, **setting._asdict())
+    rows = rows_at(problem, q, nu, velocity=velocity)
+    system = system_of(problem, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
+    bias = tree_inverse_dynamics(problem.skeleton, q, nu, **setting._asdict())
     return system, [minus(t, h) for t, h in zip(tau, bias, strict=True)]
 
 
@@ -172,7 +165,7 @@ def stabilized(row: Row, gains: tuple[float, float]) -> Scalar:
 
 
 def forward_dynamics(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     tau: Scalars,
@@ -184,22 +177,21 @@ def forward_dynamics(
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """nu_dot, constraint forces, and by how much the constraint accelerations miss their target."""
     setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
-    return solve_accelerations(skeleton, q, nu, tau, setting)[1:]
+    return solve_accelerations(problem, q, nu, tau, setting)[1:]
 
 
 def solve_accelerations(
-    skeleton: Skeleton, q: Scalars, nu: Scalars, tau: Scalars, setting: Setting
+    problem: Problem, q: Scalars, nu: Scalars, tau: Scalars, setting: Setting
 ) -> tuple[System, list[Scalar], list[Scalar], list[Scalar]]:
     """The system, nu_dot, the forces, and what is missed."""
-    layout = layout_of(skeleton)
-    system, driving = driven_system(skeleton, q, nu, tau, setting)
+    system, driving = driven_system(problem, q, nu, tau, setting)
     inverse = system.pseudo_inverse()
-    target = [minus(0.0, stabilized(row, layout.gains)) for row in system.rows]
+    target = [minus(0.0, stabilized(row, problem.gains)) for row in system.rows]
     nu_dot, forces, missed = _accelerations(system, inverse, driving, target)
-    if layout.single:  # one step of iterative refinement: what is missing in both equations
-        needed = tree_inverse_dynamics(skeleton, q, nu, nu_dot, **setting._asdict())
+    if problem.single:  # one step of iterative refinement: what is missing in both equations
+        needed = tree_inverse_dynamics(problem.skeleton, q, nu, nu_dot, **setting._asdict())
         rows, by_index = [row.jacobian for row in system.rows], dict(enumerate(nu_dot))
-        pull = dense(transposed_product(rows, forces), layout.nv)
+        pull = dense(transposed_product(rows, forces), problem.layout.nv)
         driving = [plus(minus(t, n), f) for t, n, f in zip(tau, needed, pull, strict=True)]
         target = [minus(b, sparse_dot(row, by_index)) for b, row in zip(target, rows, strict=True)]
         more, more_forces, missed = _accelerations(system, inverse, driving, target)
@@ -223,7 +215,7 @@ def _accelerations(
 
 
 def impact(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     restitution: Scalars,
@@ -232,15 +224,15 @@ def impact(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Velocity after an impact, J nu+ = -restitution J nu, and the impulses J^T acts with."""
-    rows = rows_at(skeleton, q, nu, velocity=velocity)
-    system = system_of(skeleton, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
+    rows = rows_at(problem, q, nu, velocity=velocity)
+    system = system_of(problem, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
     reversal = minus(-1.0, restitution[0])
     change, impulses = _jump(system, [times(reversal, row.rate) for row in system.rows])
     return [plus(v, dv) for v, dv in zip(nu, change, strict=True)], impulses
 
 
 def project_velocity(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     *,
@@ -248,7 +240,7 @@ def project_velocity(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> Scalars:
     """(nv,) the nearest velocity that satisfies J nu = 0, in the metric of the kinetic energy."""
-    return impact(skeleton, q, nu, (0.0,), velocity=velocity, joint_dynamics=joint_dynamics)[0]
+    return impact(problem, q, nu, (0.0,), velocity=velocity, joint_dynamics=joint_dynamics)[0]
 
 
 def _jump(system: System, change: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -258,7 +250,7 @@ def _jump(system: System, change: Sequence[Scalar]) -> tuple[list[Scalar], list[
 
 
 def step(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     tau: Scalars,
@@ -274,11 +266,11 @@ def step(
     time constant of the stabilization, 1 / k_p^(1/2); without stabilization, J nu+ = 0.
     """
     setting = Setting(gravity, velocity, {}, joint_dynamics)
-    system, driving = driven_system(skeleton, q, nu, tau, setting)
+    system, driving = driven_system(problem, q, nu, tau, setting)
     free_acceleration = system.factor.solve(driving)
     free = [plus(v, times(dt[0], a)) for v, a in zip(nu, free_acceleration, strict=True)]
     by_index = dict(enumerate(free))
-    k_p, _ = layout_of(skeleton).gains
+    k_p, _ = problem.gains
     rate = 1.0 / plus(k_p**-0.5, dt[0]) if k_p else 0.0
     change = [
         minus(times(minus(0.0, rate), row.error), sparse_dot(row.jacobian, by_index))
@@ -286,11 +278,11 @@ def step(
     ]
     jump, _ = _jump(system, change)
     after = [plus(v, dv) for v, dv in zip(free, jump, strict=True)]
-    return integrate(skeleton, q, after, dt, velocity=velocity), after
+    return integrate(problem.skeleton, q, after, dt, velocity=velocity), after
 
 
 def inverse_dynamics(
-    skeleton: Skeleton,
+    problem: Problem,
     q: Scalars,
     nu: Scalars,
     nu_dot: Scalars,
@@ -305,36 +297,24 @@ def inverse_dynamics(
     Where a coordinate has no actuator, J^T forces = M nu_dot + h. The forces are the solution of
     least norm; the actuators provide the remainder.
     """
-    layout = layout_of(skeleton)
     setting = Setting(gravity, velocity, wrenches or {}, joint_dynamics)
-    needed = tree_inverse_dynamics(skeleton, q, nu, nu_dot, **setting._asdict())
-    rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
+    needed = tree_inverse_dynamics(problem.skeleton, q, nu, nu_dot, **setting._asdict())
+    rows = [row.jacobian for row in rows_at(problem, q, velocity=velocity)]
     # J^T forces = needed where there is no actuator: forces = A^T y with A A^T y = needed
-    unactuated = unactuated_of(layout)
+    unactuated = problem.unactuated_indices
     A = columns_of(rows, unactuated)
-    inverse = pseudo_inverse_of_columns(skeleton, A, unactuated)
+    inverse = pseudo_inverse_of_columns(problem, A, unactuated)
     y = inverse.solve([needed[k] for k in unactuated])
     forces = dense(transposed_product(A, y), len(rows))
-    provided = dense(transposed_product(rows, forces), layout.nv)
-    torques = [minus(needed[k], provided[k]) for k in actuated_of(layout)]
+    provided = dense(transposed_product(rows, forces), problem.layout.nv)
+    torques = [minus(needed[k], provided[k]) for k in problem.actuated_indices]
     return torques, forces, [minus(needed[k], provided[k]) for k in unactuated]
 
 
 def pseudo_inverse_of_columns(
-    skeleton: Skeleton, A: list[SparseRow], columns: Sequence[int]
+    problem: Problem, A: list[SparseRow], columns: Sequence[int]
 ) -> PseudoInverse:
     """That of A A^T, with A some columns of J, transposed."""
-    sizes = columns_of(entry_sizes(skeleton), columns)
+    sizes = columns_of(entry_sizes(problem), columns)
     c = [total(*column.values()) for column in sizes]
-    return PseudoInverse(gram(A, A), c, regularization_of(skeleton), A)
-
-
-def actuated_of(layout: ConstrainedLayout) -> tuple[int, ...]:
-    """Indices in nu of the coordinates that have an actuator."""
-    assert layout.actuated is not None
-    return layout.actuated
-
-
-def unactuated_of(layout: ConstrainedLayout) -> list[int]:
-    """Indices in nu of the coordinates that have none."""
-    return [k for k in range(layout.nv) if k not in actuated_of(layout)]
+    return PseudoInverse(gram(A, A), c, regularization_of(problem), A)

@@ -34,12 +34,12 @@ from linkwork.engine.symbolic.arrays import atan2
 from linkwork.mechanics.base import base_of
 from linkwork.mechanics.constraints import (
     Anchor,
-    ConstrainedLayout,
     Coupling,
     Equations,
     FrameEquations,
 )
 from linkwork.mechanics.joints import ZERO_TWIST
+from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.pose import Pose, rotation_and_position
@@ -94,13 +94,11 @@ class Row:
     bias: Scalar  # Jdot nu; with nu_dot given, J nu_dot + Jdot nu
 
 
-def constraint_rows(skeleton: Skeleton, state: State) -> list[Row]:
-    """All rows of a robot whose layout is a `ConstrainedLayout`, in order."""
-    layout = skeleton.layout
-    assert isinstance(layout, ConstrainedLayout)
+def constraint_rows(problem: Problem, state: State) -> list[Row]:
+    """All rows of the constraint equations of a robot, in order."""
     rows: list[Row] = []
-    for group in layout.equations:
-        rows += _group_rows(skeleton, group, state)
+    for group in problem.equations:
+        rows += _group_rows(problem.skeleton, group, state)
     return rows
 
 

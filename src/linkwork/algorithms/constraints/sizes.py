@@ -30,7 +30,8 @@ from linkwork.algorithms.constraints.sparse import dense
 from linkwork.algorithms.kinematics.frames import joint_poses, path_to
 from linkwork.algorithms.kinematics.manifold import integrate
 from linkwork.engine.symbolic.elimination import SparseRow
-from linkwork.mechanics.constraints import ConstrainedLayout, Coupling, FrameEquations
+from linkwork.mechanics.constraints import Coupling, FrameEquations
+from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     IDENTITY,
@@ -56,14 +57,13 @@ NEARLY_REDUNDANT = 3e-8, 2e-5
 N_SAMPLES = 3  # configurations that show whether constraints are nearly redundant in all of them
 
 
-def entry_sizes(skeleton: Skeleton) -> list[SparseRow]:
+def entry_sizes(problem: Problem) -> list[SparseRow]:
     """For each row, the squares of the sizes of its entries, by index in nu."""
-    layout = skeleton.layout
-    assert isinstance(layout, ConstrainedLayout)
+    skeleton, layout = problem.skeleton, problem.layout
     positions = _frame_positions(skeleton)
     whole = mean([dot(p, p) for p in positions])
     sizes: list[SparseRow] = []
-    for group in layout.equations:
+    for group in problem.equations:
         if isinstance(group, Coupling):
             joints = [name for name in (group.first, group.second) if name is not None]
             leaders = [layout.followers[n].leader if n in layout.followers else n for n in joints]
@@ -81,7 +81,7 @@ def entry_sizes(skeleton: Skeleton) -> list[SparseRow]:
 
 
 def row_sizes(
-    skeleton: Skeleton,
+    problem: Problem,
     rows: Sequence[SparseRow],
     mobilities: Mapping[int, Scalar] | None = None,
 ) -> list[Scalar]:
@@ -90,12 +90,12 @@ def row_sizes(
     It is 0 for rows with a constant entry that is no rounding error.
 
     Args:
-        skeleton: the robot.
+        problem: the robot and its constraints.
         rows: those of J.
         mobilities: the diagonal of B by index in nu; 1 if not given.
     """
     sizes: list[Scalar] = []
-    for row, squares in zip(rows, entry_sizes(skeleton), strict=True):
+    for row, squares in zip(rows, entry_sizes(problem), strict=True):
         if _constant_size(row, squares) >= REAL_ROW:
             sizes.append(0.0)
         elif mobilities is None:
@@ -145,16 +145,14 @@ def _frame_positions(skeleton: Skeleton) -> list[Vec]:
     return [add(poses[body][1], apply(poses[body][0], p)) for body, _, p in skeleton.frames]
 
 
-def regularization_of(skeleton: Skeleton) -> Regularization:
+def regularization_of(problem: Problem) -> Regularization:
     """How the dynamics of a robot treat constraints that are nearly redundant."""
-    layout = skeleton.layout
-    assert isinstance(layout, ConstrainedLayout)
-    if layout.single:
+    if problem.single:
         return SINGLE
-    rows = constraint_rows(skeleton, State(tuple(float(x) for x in layout.zero())))
+    rows = constraint_rows(problem, State(tuple(float(x) for x in problem.layout.zero())))
     if not all(map(_is_constant, rows)):  # parameters of the geometry: not known
         return ROUNDED
-    return ROUNDED if nearly_redundant(skeleton) else EXACT
+    return ROUNDED if nearly_redundant(problem) else EXACT
 
 
 def _is_constant(row: Row) -> bool:
@@ -168,11 +166,10 @@ class NearlyRedundant(NamedTuple):
     size: float  # the largest singular value, relative to the robot
 
 
-def nearly_redundant(skeleton: Skeleton) -> NearlyRedundant | None:
+def nearly_redundant(problem: Problem) -> NearlyRedundant | None:
     """Find constraints that are nearly redundant in every configuration; None if there are none."""
-    layout = skeleton.layout
-    assert isinstance(layout, ConstrainedLayout)
-    squares = [np.array(dense(row, layout.nv), dtype=float) for row in entry_sizes(skeleton)]
+    layout = problem.layout
+    squares = [np.array(dense(row, layout.nv), dtype=float) for row in entry_sizes(problem)]
     norms = np.sqrt([max(row.sum(), np.finfo(float).tiny) for row in squares])
     rng = np.random.default_rng(0)
     names: set[str] = set()
@@ -180,8 +177,8 @@ def nearly_redundant(skeleton: Skeleton) -> NearlyRedundant | None:
     for _ in range(N_SAMPLES):
         zero = tuple(float(x) for x in layout.zero())
         step = rng.normal(size=layout.nv).tolist()
-        q = integrate(skeleton, zero, step, (1.0,), velocity="mixed")
-        rows = constraint_rows(skeleton, State(q))
+        q = integrate(problem.skeleton, zero, step, (1.0,), velocity="mixed")
+        rows = constraint_rows(problem, State(q))
         J = np.array([dense(row.jacobian, layout.nv) for row in rows], dtype=float)
         U, s, _ = np.linalg.svd(J.reshape(len(rows), layout.nv) / norms[:, None])
         near = [k for k, x in enumerate(s) if NEARLY_REDUNDANT[0] < x < NEARLY_REDUNDANT[1]]
@@ -189,5 +186,5 @@ def nearly_redundant(skeleton: Skeleton) -> NearlyRedundant | None:
             return None
         largest = max(largest, float(s[near[0]]))
         shares = np.square(U[:, near]).sum(axis=1)
-        names |= {name for name, span in layout.rows.items() if shares[span].max() > REAL_ROW}
-    return NearlyRedundant(tuple(name for name in layout.rows if name in names), largest)
+        names |= {name for name, span in problem.rows.items() if shares[span].max() > REAL_ROW}
+    return NearlyRedundant(tuple(name for name in problem.rows if name in names), largest)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from linkwork.algorithms.constraints.dynamics import layout_of
 from linkwork.algorithms.constraints.equations import anchor_pose, directions
 from linkwork.algorithms.constraints.sparse import dense, transposed_product
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.constraints import Anchor, FrameEquations
+from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import Scalar, add, apply, cross, sub, transpose
 
 
 def constraint_wrenches(
-    skeleton: Skeleton, q: Scalars, forces: Scalars, *, velocity: Representation
+    problem: Problem, q: Scalars, forces: Scalars, *, velocity: Representation
 ) -> Matrix:
     """(n, 6) force and torque of each group of equations on the frame of its moving anchor.
 
     They are written as external wrenches are: such that J^T w is what they add to the generalized
     forces, with J the Jacobian of the frame in the representation.
     """
-    layout = layout_of(skeleton)
     return [
-        _wrench(skeleton, q, group, forces[layout.rows[group.name]], velocity)
-        for group in layout.frame_equations
+        _wrench(problem.skeleton, q, group, forces[problem.rows[group.name]], velocity)
+        for group in problem.frame_equations
     ]
 
 

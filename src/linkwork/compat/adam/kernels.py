@@ -208,16 +208,18 @@ class SmoothFunction(PoseFunction):
     checks_arguments = False
 
     def _traced(self, arguments: Mapping[str, Array]) -> Array:
-        kd, layout = self.kd, self.kd.layout
+        kd, problem = self.kd, self.kd.problem
         if "base_transform" in arguments:
             x, y, z = (tuple(row) for row in arguments["base_transform"][:3, :3])
-            layout = _LayoutWithRotation(layout.model, rotation=(x, y, z))  # pyright: ignore
+            layout = _LayoutWithRotation(problem.layout.model, rotation=(x, y, z))  # pyright: ignore
+            problem = replace(problem, layout=layout)
 
         def context(*parameters: Any) -> Context:
             current = kd._context(*parameters)  # pyright: ignore[reportPrivateUsage]
-            return replace(current, skeleton=replace(current.skeleton, layout=layout))
+            skeleton = replace(current.problem.skeleton, layout=problem.layout)
+            return replace(current, problem=problem.with_skeleton(skeleton))
 
-        compute = computation(context, layout, self.inner.request)
+        compute = computation(context, problem, self.inner.request)
         return compute(*[tuple(array) for array in self.inner_arguments(arguments)])[0]
 
 

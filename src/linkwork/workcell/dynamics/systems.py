@@ -72,7 +72,7 @@ class System:
         earlier = next(iter(self.independent.values()), None)
         if earlier is None:
             J = np.asarray(kd.jacobian(q, parameters=p))
-            chosen = independent_coordinates(J, kd.layout.actuated or ())
+            chosen = independent_coordinates(J, kd.problem.actuated or ())
         else:
             chosen = earlier.independent
         return self.independent.setdefault(kd, kd.replace(independent=chosen))
@@ -280,7 +280,7 @@ class Systems:
 
     def _change_signs(self, array: Array, axes: str, kd: ConstrainedKinDyn) -> None:
         """Change the signs of a result of the model to those of the device."""
-        actuated = list(kd.layout.actuated or ())
+        actuated = list(kd.problem.actuated or ())
         others = [k for k in range(kd.nv) if k not in actuated]
         signs = {
             "q": self._q_signs,
