@@ -12,7 +12,7 @@ from tests.support.mujoco import mass_matrix
 from tests.support.spatial import idyn, pin
 
 import linkwork as lw
-from linkwork.compat.cards import LABELS, all_cards, card, page
+from linkwork.compat.cards import all_cards, card, page, rows
 from linkwork.spatial import quat
 
 PAGE = Path(lw.__file__).parents[2] / "docs" / "convention_cards.md"
@@ -31,7 +31,7 @@ URDF = f"""<robot name="r"><link name="a"/><link name="b">{BODY}</link><link nam
 <mimic joint="z"/></joint></robot>"""
 
 
-def test_the_page_is_generated_from_the_cards():
+def test_the_page_of_the_documentation_has_the_same_cards():
     assert PAGE.read_text() == page()
 
 
@@ -41,12 +41,22 @@ def test_every_table_of_the_page_has_a_header():
     assert headers == ["| subject | convention |"] * len(all_cards())
 
 
-def test_every_field_has_a_label_and_a_value():
+def test_every_card_has_the_same_labels_and_a_value_for_each():
+    labels = [label for label, _ in rows(card("linkwork"))]
     for one in all_cards():
-        names = [field.name for field in fields(one)]
-        assert names == ["name", *LABELS]
-        assert all(getattr(one, name).strip() for name in names)
-        assert not any("|" in getattr(one, name) for name in names)  # it would break the table
+        values = [getattr(one, field.name) for field in fields(one)]
+        assert [label for label, _ in rows(one)] == labels
+        assert values == [one.name, *(text for _, text in rows(one))]
+        assert all(value.strip() for value in values)
+
+
+@pytest.mark.parametrize(
+    ("label", "field"),
+    [("configuration", "q"), ("parameters", "regressor"), ("gravity", "gravity")],
+)
+def test_a_field_has_the_text_of_its_row(label: str, field: str):
+    for one in all_cards():
+        assert dict(rows(one))[label] == getattr(one, field)
 
 
 def test_a_card_is_found_by_name_and_a_wrong_name_has_a_hint():

@@ -1,7 +1,7 @@
 """A page of `linkwork.view` for the visualizers of adam and iDynTree, which add robots one by one.
 
 The page is created when it is first needed. A robot that is added later creates it again at the
-same address, with the robots and shapes that were on it.
+same address, with the robots, shapes and arrows that were on it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from linkwork.spatial.source import quat
 from linkwork.viewer.colors import rgb_of
 from linkwork.viewer.drawing import drawing_of_shapes
 from linkwork.viewer.scene import add_surface, node
-from linkwork.viewer.server import LOCAL
 from linkwork.viewer.viewer import Viewer, view
 
 
@@ -30,20 +29,21 @@ class Arrow(NamedTuple):
     """An arrow in the world, such as a force; of length 0 until it is placed."""
 
     rgba: Any
-    radius: float = 0.01  # [m]
+    radius: float  # [m]
     start: ArrayLike = (0.0, 0.0, 0.0)
     vector: ArrayLike = (0.0, 0.0, 0.0)
 
 
 class Page:
-    """Robots with floating bases and shapes, by name."""
+    """Robots with floating bases, shapes and arrows, by name."""
 
-    def __init__(self, host: str = LOCAL, port: int | None = None) -> None:
-        self._host, self._port = host, port
+    def __init__(self, **address: Any) -> None:
+        self._address = address  # `host` and `port` of `linkwork.view`
         self.robots: dict[str, KinDyn] = {}
-        self.shapes: dict[str, Shape] = {}
-        self.arrows: dict[str, Arrow] = {}
         self._configurations: dict[str, Array] = {}
+        self._shapes: dict[str, Shape] = {}
+        self._arrows: dict[str, Arrow] = {}
+        self._nodes: dict[str, list[Any]] = {}  # of shapes and arrows in the scene
         self._camera: dict[str, Array] = {}
         self._viewer: Viewer | None = None
         self._opens_browser = self.closed = False
@@ -52,14 +52,13 @@ class Page:
     def viewer(self) -> Viewer:
         """The viewer, created if necessary."""
         if self._viewer is None:
-            self._viewer = view(self.robots, host=self._host, port=self._port)
-            self._port = self._viewer.server.get_port()
-            for name, q in self._configurations.items():
-                self._viewer.show(q, robot=name)
-            for name in self.shapes:
-                self._draw(name)
-            for name, arrow in self.arrows.items():
-                self.set_arrow(name, arrow)
+            self._viewer = view(self.robots, **self._address)
+            self._address["port"] = self._viewer.server.get_port()
+            self._viewer.show(self._configurations)
+            for name, shape in self._shapes.items():
+                self.draw_shape(name, shape)
+            for name, arrow in self._arrows.items():
+                self.draw_arrow(name, arrow)
             self.set_camera()
             if self._opens_browser:
                 self._viewer.open()
@@ -80,37 +79,19 @@ class Page:
     def add(self, name: str, robot: KinDyn) -> None:
         """Add a robot under a new name."""
         self.check_new(name)
-        self.set_robot(name, robot)
         self._configurations[name] = robot.neutral()
-
-    def set_robot(self, name: str, robot: KinDyn) -> None:
-        """Add or replace a robot."""
-        self.robots[name] = robot
-        self._discard()
-
-    def remove(self, name: str) -> None:
-        """Remove a robot, a shape or an arrow."""
-        if name in self.robots:
-            del self.robots[name], self._configurations[name]
-            self._discard()
-            return
-        if name not in self.shapes and name not in self.arrows:
-            raise name_not_found("object", name, (*self.robots, *self.shapes, *self.arrows))
-        folder, items = ("shapes", self.shapes) if name in self.shapes else ("arrows", self.arrows)
-        del items[name]
-        if self._viewer is not None:
-            self._viewer.server.scene.remove_by_name(node(folder, name))
-
-    def check_new(self, name: str) -> None:
-        """Raise if a name is in use."""
-        if name in {*self.robots, *self.shapes, *self.arrows}:
-            raise ValueRangeError(f"there is already an object named {name!r}; delete it first")
+        self._set_robot(name, robot)
 
     def robot(self, name: str) -> KinDyn:
         """Return a robot by name."""
-        if name not in self.robots:
-            raise name_not_found("model", name, self.robots)
-        return self.robots[name]
+        return _named("model", name, self.robots)
+
+    def paint(self, name: str, rgba: Any, link: str | None = None) -> None:
+        """Color a robot, or one of its links."""
+        kd = self.robot(name)
+        if link is not None:
+            kd.model.link_index(link)  # raises if there is no such link
+        self._set_robot(name, KinDyn(_painted(kd.model, rgba, link), kd.base, floating=True))
 
     def show(self, name: str, base: Array, joints: Array) -> None:
         """Move a robot: the pose of its base (4, 4) and the positions of its joints."""
@@ -119,24 +100,48 @@ class Page:
         self._configurations[name] = kd.normalize(q)
         self.viewer.show(self._configurations[name], robot=name)
 
-    def set_shape(self, name: str, shape: Shape) -> None:
-        """Add or replace a shape in the world."""
-        self.shapes[name] = shape
+    def draw_shape(self, name: str, shape: Shape) -> None:
+        """Draw a shape, whose pose is its pose in the world; replace the one with this name."""
+        self._shapes[name] = shape
         if self._viewer is not None:
-            self._draw(name)
+            parts = enumerate(drawing_of_shapes({name: (shape,)}).parts[name])
+            scene = self._viewer.server
+            self._nodes[name] = [
+                add_surface(scene, node("shapes", name, str(k)), p) for k, p in parts
+            ]
 
     def place_shape(self, name: str, pose: Pose) -> None:
         """Move a shape."""
-        if name not in self.shapes:
-            raise name_not_found("shape", name, self.shapes)
-        self.set_shape(name, replace(self.shapes[name], link_H_shape=pose))
+        self.draw_shape(name, replace(_named("shape", name, self._shapes), link_H_shape=pose))
 
-    def set_arrow(self, name: str, arrow: Arrow) -> None:
-        """Add or replace an arrow in the world."""
-        self.arrows[name] = arrow
+    def draw_arrow(self, name: str, arrow: Arrow) -> None:
+        """Draw an arrow; replace the one with this name."""
+        self._arrows[name] = arrow
         if self._viewer is not None:
-            color, *_ = rgb_of(Material(rgba=arrow.rgba))
-            self._viewer.arrow(name, arrow.start, arrow.vector, color=color, radius=arrow.radius)
+            color, _ = rgb_of(Material(rgba=arrow.rgba))
+            ends = arrow.start, arrow.vector
+            self._nodes[name] = [self._viewer.arrow(name, *ends, color=color, radius=arrow.radius)]
+
+    def place_arrow(self, name: str, start: Array, vector: Array) -> None:
+        """Set the start of an arrow, and the vector to its end."""
+        arrow = _named("arrow", name, self._arrows)
+        self.draw_arrow(name, arrow._replace(start=start, vector=vector))
+
+    def remove(self, name: str) -> None:
+        """Remove a robot, a shape or an arrow."""
+        things = [things for things in self._things() if name in things]
+        if not things:
+            raise name_not_found("object", name, [name for some in self._things() for name in some])
+        del things[0][name]
+        for handle in self._nodes.pop(name, ()):
+            handle.remove()
+        if self._configurations.pop(name, None) is not None:
+            self._discard()
+
+    def check_new(self, name: str) -> None:
+        """Raise if a name is in use."""
+        if any(name in things for things in self._things()):
+            raise ValueRangeError(f"there is already an object named {name!r}; delete it first")
 
     def set_camera(self, **points: Array) -> None:
         """Set the `position` (3,) of the camera and the point (3,) to `look_at`."""
@@ -149,24 +154,33 @@ class Page:
             for name, point in self._camera.items():
                 setattr(camera, name, point)
 
-    def _draw(self, name: str) -> None:
-        for k, part in enumerate(drawing_of_shapes({name: (self.shapes[name],)}).parts[name]):
-            add_surface(self.viewer.server, node("shapes", name, str(k)), part)
+    def _things(self) -> tuple[dict[str, Any], ...]:
+        return self.robots, self._shapes, self._arrows
+
+    def _set_robot(self, name: str, robot: KinDyn) -> None:
+        self.robots[name] = robot
+        self._discard()
 
     def _discard(self) -> None:
         if self._viewer is not None:
             self._viewer.close()
             self._viewer = None
+            self._nodes.clear()
 
 
-def painted(model: Model, rgba: Any, link: str | None = None) -> Model:
+def _named(kind: str, name: str, things: dict[str, Any]) -> Any:
+    if name not in things:
+        raise name_not_found(kind, name, things)
+    return things[name]
+
+
+def _painted(model: Model, rgba: Any, only: str | None) -> Model:
     """Return a robot whose visuals, or those of one link, have a color."""
     material = Material(rgba=rgba)
-
-    def of(part: Any) -> Any:
-        if link not in (None, part.name):
-            return part
-        visuals = tuple(replace(shape, material=material) for shape in part.visuals)
-        return replace(part, visuals=visuals)
-
-    return replace(model, links=tuple(map(of, model.links)))
+    links = [
+        replace(link, visuals=tuple(replace(shape, material=material) for shape in link.visuals))
+        if only in (None, link.name)
+        else link
+        for link in model.links
+    ]
+    return replace(model, links=tuple(links))

@@ -23,24 +23,8 @@ from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.viewer.server import FIRST_PORT, LOCAL
 
-# Options of adam for parts that every page has, or that a user sets on the page.
-WITHOUT_EFFECT = [
-    "up_direction",
-    "world_axes",
-    "ground",
-    "ground_name",
-    "ground_width",
-    "ground_height",
-    "ground_plane",
-    "ground_cell_size",
-    "ground_section_size",
-    "default_lights",
-    "default_lights_cast_shadow",
-    "axes_length",
-    "axes_radius",
-    "origin_radius",
-    "default_color",
-]
+# How the options of adam begin for parts that every page has, or that a user sets on the page.
+WITHOUT_EFFECT = ("up_direction", "world_axes", "axes_", "origin_radius", "ground", "default_")
 
 
 class NoModelError(LinkworkError, RuntimeError):
@@ -103,7 +87,7 @@ class Visualizer:
         **options: Any,
     ) -> None:
         _check_options(options)
-        self.page = Page(host, None if port == FIRST_PORT else port)
+        self.page = Page(host=host, port=None if port == FIRST_PORT else port)
         self.models: dict[str, ModelHandle] = {}
         for name, point in {"position": camera_position, "look_at": camera_look_at}.items():
             if point is not None:
@@ -182,7 +166,7 @@ class Visualizer:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    if unknown := [name for name in options if name not in WITHOUT_EFFECT]:
+    if unknown := [name for name in options if not name.startswith(WITHOUT_EFFECT)]:
         raise ArgumentError(f"{unknown[0]}: not supported by linkwork's pages; use linkwork.view")
 
 

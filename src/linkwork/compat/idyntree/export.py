@@ -17,7 +17,7 @@ import numpy as np
 import linkwork.compat.idyntree.model as view
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.containers import StringVector
-from linkwork.compat.idyntree.statuses import status
+from linkwork.compat.idyntree.statuses import success
 from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.errors import (
     ArgumentError,
@@ -107,11 +107,10 @@ class ModelExporter(Partial):
             raise LinkworkError("no robot yet; call init first")
         return exported_urdf(self._model, self._options)
 
-    @status(False)
-    def exportModelToFile(self, filename: str, filetype: str = "urdf") -> bool:
+    @success
+    def exportModelToFile(self, filename: str, filetype: str = "urdf") -> None:
         """Write the robot to a file; False if that is not possible."""
         write_file(filename, self.exportModelToString(filetype))
-        return True
 
 
 def exported_urdf(model: view.Model, options: ModelExporterOptions) -> str:

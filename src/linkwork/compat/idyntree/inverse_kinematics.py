@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import write
-from linkwork.compat.idyntree.geometry import Position, Transform
+from linkwork.compat.idyntree.geometry import Transform
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.model_io import ModelLoader, createReducedModel
-from linkwork.compat.idyntree.statuses import status
+from linkwork.compat.idyntree.statuses import status, success
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
 from linkwork.inverse_kinematics.ik import IkResult, ik
@@ -40,6 +40,7 @@ InverseKinematicsTreatTargetAsConstraintRotationOnly = 2
 InverseKinematicsTreatTargetAsConstraintFull = 3
 
 POSITION, ROTATION, FULL = 1, 2, 3  # parts of a pose, as bits
+COM = "com"  # name of the center of mass among the frames with targets
 HARD = 1e6  # weight of a constraint; lw.ik scales residuals by its square root
 UNLIMITED = 1e20  # a larger limit means no limit
 TOLERANCE = 1e-6  # error below which a target counts as reached, so that no restart is needed
@@ -52,11 +53,12 @@ class _Goal:
     """A target pose of a frame, and which parts of it are used."""
 
     pose: Array  # (4, 4)
-    parts: int  # bits of POSITION and ROTATION
+    parts: int = FULL  # bits of POSITION and ROTATION
     position_weight: float = 1.0
     rotation_weight: float = 1.0
     constrained: int = 0  # bits of the parts that are constraints
     active: bool = True
+    tolerance: float = 0.0  # distance within which a constraint counts as met, if larger than usual
 
     def weights(self) -> tuple[float, float]:
         """Return the factors of both residuals for `lw.ik`; iDynTree weights their squares."""
@@ -66,6 +68,11 @@ class _Goal:
             float(np.sqrt(position)) if self.parts & POSITION else 0.0,
             float(np.sqrt(rotation)) if self.parts & ROTATION else 0.0,
         )
+
+    def weighted_target(self) -> tuple[Array, Any]:
+        """Return the target and its weights as `lw.ik` takes them: a position, or a pose."""
+        position, rotation = self.weights()
+        return (self.pose, (position, rotation)) if rotation else (self.pose[:3, 3], position)
 
 
 class InverseKinematics(Partial):
@@ -91,8 +98,8 @@ class InverseKinematics(Partial):
         loaded = loader.loadModelFromFile(filename, filetype)
         return loaded and self.setModel(loader.model(), consideredJoints)
 
-    @status(False)
-    def setModel(self, model: Model, consideredJoints: Sequence[str] = ()) -> bool:
+    @success
+    def setModel(self, model: Model, consideredJoints: Sequence[str] = ()) -> None:
         """Set a robot; if joints are listed, the others do not move."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
@@ -110,7 +117,6 @@ class InverseKinematics(Partial):
         self._kd = {}
         self._base_pose, self._positions = np.eye(4), Layout(robot, floating=False).neutral()
         self.clearProblem()
-        return True
 
     def fullModel(self) -> Model:
         """The robot with all its joints."""
@@ -124,8 +130,7 @@ class InverseKinematics(Partial):
         """Remove targets, constraints and parameters; the robot stays."""
         self._targets: dict[str, _Goal] = {}
         self._constraints: dict[str, _Goal] = {}
-        self._com: Array | None = None
-        self._com_weight, self._com_constrained, self._com_tolerance = 1.0, False, 1e-8
+        self._com = _Goal(np.eye(4), POSITION, active=False)
         self._posture: Array | None = None
         self._posture_weight = 1e-6
         self._start_base: Array | None = None
@@ -136,38 +141,33 @@ class InverseKinematics(Partial):
 
     # The robot.
 
-    @status(False)
-    def setFloatingBaseOnFrameNamed(self, floatingBaseFrameName: str) -> bool:
+    @success
+    def setFloatingBaseOnFrameNamed(self, floatingBaseFrameName: str) -> None:
         """Choose the frame whose pose is the pose of the base."""
         self._base = self._frame(floatingBaseFrameName)
-        return True
 
-    @status(False)
+    @success
     def setCurrentRobotConfiguration(
         self, baseConfiguration: ArrayLike, jointConfiguration: ArrayLike
-    ) -> bool:
+    ) -> None:
         """Set the current configuration: the start, and the positions of joints that are fixed."""
-        self._check_model()
         positions = self._checked_positions(jointConfiguration, self._full, "jointConfiguration")
         self._base_pose, self._positions = Transform(baseConfiguration).toNumPy(), positions
-        return True
 
-    @status(False)
-    def setJointConfiguration(self, jointName: str, jointConfiguration: float) -> bool:
+    @success
+    def setJointConfiguration(self, jointName: str, jointConfiguration: float) -> None:
         """Set the current position of one joint."""
         self._positions[self._coordinates(jointName)] = jointConfiguration
-        return True
 
-    @status(False)
-    def getJointLimits(self, jointLimitsMin: Any, jointLimitsMax: Any) -> bool:
+    @success
+    def getJointLimits(self, jointLimitsMin: Any, jointLimitsMax: Any) -> None:
         """Write the limits of all degrees of freedom of the full model."""
         joints = self._moving_joints()
         write(np.array([joint.getMinPosLimit() for joint in joints]), jointLimitsMin)
         write(np.array([joint.getMaxPosLimit() for joint in joints]), jointLimitsMax)
-        return True
 
-    @status(False)
-    def setJointLimits(self, jointLimitsMin: ArrayLike, jointLimitsMax: ArrayLike) -> bool:
+    @success
+    def setJointLimits(self, jointLimitsMin: ArrayLike, jointLimitsMax: ArrayLike) -> None:
         """Set the limits of all degrees of freedom of the full model."""
         joints = self._moving_joints()
         lower = np.ravel(as_floats(jointLimitsMin, "jointLimitsMin"))
@@ -183,7 +183,6 @@ class InverseKinematics(Partial):
             )
             joint.enablePosLimits(True)
         self._kd = {}
-        return True
 
     # Parameters.
 
@@ -214,30 +213,26 @@ class InverseKinematics(Partial):
 
     @status(False)
     def addFrameConstraint(self, frameName: str, constraintValue: ArrayLike | None = None) -> bool:
-        """Keep a frame at a pose; if not given, at its current pose.
+        """Keep a frame at a pose, by default at its current pose.
 
         Returns:
             False if the frame already has a constraint.
         """
-        frame = self._frame(frameName)
         if constraintValue is None:
             kd = self._computation(self._base)
-            constraintValue = kd.transform(frame, self._configuration(kd, self._base_pose))
-        return self._add_constraint(frame, Transform(constraintValue).toNumPy(), FULL)
+            q = self._configuration(kd, self._base_pose)
+            constraintValue = kd.transform(self._frame(frameName), q)
+        return self._add_constraint(frameName, constraintValue, FULL)
 
     @status(False)
     def addFramePositionConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
         """Keep the origin of a frame at a position."""
-        return self._add_constraint(
-            self._frame(frameName), _position_pose(constraintValue), POSITION
-        )
+        return self._add_constraint(frameName, constraintValue, POSITION)
 
     @status(False)
     def addFrameRotationConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
         """Keep the orientation of a frame."""
-        return self._add_constraint(
-            self._frame(frameName), _rotation_pose(constraintValue), ROTATION
-        )
+        return self._add_constraint(frameName, constraintValue, ROTATION)
 
     def activateFrameConstraint(self, frameName: str, newConstraintValue: ArrayLike) -> bool:
         """Enable a constraint that was disabled, with another value; False if there is none."""
@@ -268,26 +263,21 @@ class InverseKinematics(Partial):
         rotationWeight: float = 1.0,
     ) -> bool:
         """Add a target pose of a frame; False if the frame already has a target."""
-        pose = Transform(targetValue).toNumPy()
-        return self._add_target(frameName, _Goal(pose, FULL, positionWeight, rotationWeight))
+        return self._add_target(frameName, targetValue, FULL, positionWeight, rotationWeight)
 
     @status(False)
     def addPositionTarget(
         self, frameName: str, targetValue: ArrayLike, positionWeight: float = 1.0
     ) -> bool:
         """Add a target position of the origin of a frame."""
-        return self._add_target(
-            frameName, _Goal(_position_pose(targetValue), POSITION, positionWeight, 0.0)
-        )
+        return self._add_target(frameName, targetValue, POSITION, positionWeight, 0.0)
 
     @status(False)
     def addRotationTarget(
         self, frameName: str, targetValue: ArrayLike, rotationWeight: float = 1.0
     ) -> bool:
         """Add a target orientation of a frame."""
-        return self._add_target(
-            frameName, _Goal(_rotation_pose(targetValue), ROTATION, 0.0, rotationWeight)
-        )
+        return self._add_target(frameName, targetValue, ROTATION, 0.0, rotationWeight)
 
     def updateTarget(
         self,
@@ -297,35 +287,19 @@ class InverseKinematics(Partial):
         rotationWeight: float = -1.0,
     ) -> bool:
         """Change a target; negative weights keep the old ones; False if there is no target."""
-        goal = self._targets.get(frameName)
-        if goal is None:
-            return False
-        goal.pose = Transform(targetValue).toNumPy()
-        goal.position_weight = positionWeight if positionWeight >= 0 else goal.position_weight
-        goal.rotation_weight = rotationWeight if rotationWeight >= 0 else goal.rotation_weight
-        return True
+        return self._update(frameName, targetValue, FULL, positionWeight, rotationWeight)
 
     def updatePositionTarget(
         self, frameName: str, targetValue: ArrayLike, positionWeight: float = -1.0
     ) -> bool:
         """Change the position of a target; False if there is no target with a position."""
-        goal = self._targets.get(frameName)
-        if goal is None or not goal.parts & POSITION:
-            return False
-        pose = goal.pose.copy()
-        pose[:3, 3] = _position_pose(targetValue)[:3, 3]
-        return self.updateTarget(frameName, pose, positionWeight)
+        return self._update(frameName, targetValue, POSITION, positionWeight, -1.0)
 
     def updateRotationTarget(
         self, frameName: str, targetValue: ArrayLike, rotationWeight: float = -1.0
     ) -> bool:
         """Change the orientation of a target; False if there is no target with one."""
-        goal = self._targets.get(frameName)
-        if goal is None or not goal.parts & ROTATION:
-            return False
-        pose = goal.pose.copy()
-        pose[:3, :3] = _rotation_pose(targetValue)[:3, :3]
-        return self.updateTarget(frameName, pose, rotationWeight=rotationWeight)
+        return self._update(frameName, targetValue, ROTATION, -1.0, rotationWeight)
 
     def setDefaultTargetResolutionMode(self, mode: int) -> None:
         """Set which parts of targets added from now on are constraints."""
@@ -340,34 +314,34 @@ class InverseKinematics(Partial):
 
     def setCOMTarget(self, desiredPosition: ArrayLike, weight: float = 1.0) -> bool:
         """Set a target position of the center of mass."""
-        self._com, self._com_weight = Position(desiredPosition).toNumPy(), float(weight)
+        self._com.pose = _pose_with(np.eye(4), desiredPosition, POSITION)
+        self._com.position_weight, self._com.active = float(weight), True
         return True
 
     def setCOMAsConstraint(self, asConstraint: bool = True) -> None:
         """Set whether the target of the center of mass is a constraint."""
-        self._com_constrained = bool(asConstraint)
+        self._com.constrained = POSITION if asConstraint else 0
 
     def setCOMAsConstraintTolerance(self, tolerance: float = 1e-8) -> None:
         """Set the distance within which the constraint on the center of mass counts as met.
 
         A tolerance smaller than that of the other constraints has no effect.
         """
-        self._com_tolerance = float(tolerance)
+        self._com.tolerance = float(tolerance)
 
     def isCOMTargetActive(self) -> bool:
         """Whether the center of mass has a target."""
-        return self._com is not None
+        return self._com.active
 
     def deactivateCOMTarget(self) -> None:
         """Remove the target of the center of mass."""
-        self._com = None
+        self._com.active = False
 
-    @status(False)
+    @success
     def setDesiredFullJointsConfiguration(
         self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
-    ) -> bool:
+    ) -> None:
         """Set positions of all joints to stay near; a negative weight keeps the old one."""
-        self._check_model()
         name = "desiredJointConfiguration"
         self._posture = self._checked_positions(desiredJointConfiguration, self._full, name)
         weights = np.unique(as_floats(weight, "weight"))
@@ -376,25 +350,21 @@ class InverseKinematics(Partial):
             raise ArgumentError(f"{message}; lw.ik has one weight for all joints")
         if weights[0] >= 0:
             self._posture_weight = float(weights[0])
-        return True
 
     @status(False)
     def setDesiredReducedJointConfiguration(
         self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
     ) -> bool:
         """Set positions of the considered joints to stay near."""
-        self._check_model()
-        joints = self._checked_positions(
-            desiredJointConfiguration, self._reduced, "desiredJointConfiguration"
-        )
-        return self.setDesiredFullJointsConfiguration(self._expanded(joints), weight)
+        joints = self._expanded(desiredJointConfiguration, "desiredJointConfiguration")
+        return self.setDesiredFullJointsConfiguration(joints, weight)
 
     # Solving.
 
-    @status(False)
+    @success
     def setFullJointsInitialCondition(
         self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
-    ) -> bool:
+    ) -> None:
         """Set the start; parts that are None start at the current configuration."""
         self._check_model()
         if baseTransform is not None:
@@ -403,17 +373,14 @@ class InverseKinematics(Partial):
             self._start_joints = self._checked_positions(
                 initialCondition, self._full, "initialCondition"
             )
-        return True
 
     @status(False)
     def setReducedInitialCondition(
         self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
     ) -> bool:
-        """The same for only the considered joints."""
-        self._check_model()
+        """Set the start of the base and of only the considered joints."""
         if initialCondition is not None:
-            joints = self._checked_positions(initialCondition, self._reduced, "initialCondition")
-            initialCondition = self._expanded(joints)
+            initialCondition = self._expanded(initialCondition, "initialCondition")
         return self.setFullJointsInitialCondition(baseTransform, initialCondition)
 
     @status(False)
@@ -424,33 +391,33 @@ class InverseKinematics(Partial):
             Whether the constraints are met. Targets that are not constraints may be missed.
         """
         self._check_model()
-        goals = {name: goal for name, goal in self._targets.items() if any(goal.weights())}
-        goals |= {name: goal for name, goal in self._constraints.items() if goal.active}
+        all_goals = {**self._targets, **self._constraints, COM: self._com}
+        goals = {name: one for name, one in all_goals.items() if one.active and any(one.weights())}
         full = [name for name, goal in goals.items() if goal.constrained == goal.parts == FULL]
         anchor = (self._base if self._base in full else full[0]) if full else None
         kd = self._computation(anchor or self._base)
-        fixed = [joint.name for joint in self._full.robot.joints if joint.nq]
-        fixed = [name for name in fixed if name not in self._considered]
+        moving = [joint.name for joint in self._full.robot.joints if joint.nq]
+        fixed = [name for name in moving if name not in self._considered]
         pose = self._base_pose if self._start_base is None else self._start_base
         if anchor is not None:
             fixed.append("base")
             pose = goals.pop(anchor).pose
         q0 = self._configuration(kd, pose, self._start_joints)
-        best = self._solve_from(kd, goals, q0, fixed, self._com, restarts=0)
+        best = self._solve_from(kd, goals, q0, fixed)
         if not best.converged:
-            other = self._solve_from(kd, goals, q0, fixed, self._com, restarts=RESTARTS)
-            met = [self._constraints_met(result, goals) for result in (best, other)]
-            lower = self._cost(other, goals) < (1 - BETTER) * self._cost(best, goals)
-            if met[1] > met[0] or (met[1] == met[0] and lower):
-                best = other
+            other = self._solve_from(kd, goals, q0, fixed, restarts=RESTARTS)
+            first, second = (
+                (not self._constraints_met(result, goals), factor * _cost(result, goals))
+                for result, factor in ((best, 1 - BETTER), (other, 1.0))
+            )
+            best = other if second < first else best
         if not self._constraints_met(best, goals):  # targets prevent it: solve constraints alone
             constraints = {
                 name: replace(goal, parts=goal.parts & goal.constrained)
                 for name, goal in goals.items()
                 if goal.parts & goal.constrained
             }
-            com = self._com if self._com_constrained else None
-            best = self._solve_from(kd, constraints, best.q, fixed, com, restarts=0)
+            best = self._solve_from(kd, constraints, best.q, fixed)
         self._solution = kd, best.q
         return self._constraints_met(best, goals)
 
@@ -463,94 +430,70 @@ class InverseKinematics(Partial):
 
     def getReducedSolution(self, baseTransformSolution: Any, shapeSolution: Any) -> bool:
         """Write the pose of the base and the positions of the considered joints."""
-        kd, q = self._solved_configuration()
-        write(kd.transform(self._base, q), baseTransformSolution)
-        write(q[BASE_NQ:][self._moving_coordinates], shapeSolution)
+        joints = np.zeros(len(self._positions))
+        self.getFullJointsSolution(baseTransformSolution, joints)
+        write(joints[self._moving_coordinates], shapeSolution)
         return True
 
-    @status(False)
-    def getPoseForFrame(self, frameName: str, transform: Any) -> bool:
+    @success
+    def getPoseForFrame(self, frameName: str, transform: Any) -> None:
         """Write the pose of a frame at the solution."""
         kd, q = self._solved_configuration()
         write(kd.transform(self._frame(frameName), q), transform)
-        return True
 
     def _solve_from(
-        self,
-        kd: KinDyn,
-        goals: dict[str, _Goal],
-        q0: Array,
-        fixed: list[str],
-        com: Array | None,
-        *,
-        restarts: int,
+        self, kd: KinDyn, goals: dict[str, _Goal], q0: Array, fixed: list[str], restarts: int = 0
     ) -> IkResult:
-        only_position = [name for name, goal in goals.items() if not goal.weights()[1]]
-        weights: dict[str, Any] = {
-            name: goal.weights()[0] if name in only_position else goal.weights()
-            for name, goal in goals.items()
-        }
-        if com is not None:
-            weights["com"] = float(np.sqrt(HARD if self._com_constrained else self._com_weight))
+        both = {name: goal.weighted_target() for name, goal in goals.items()}
+        targets = {name: target for name, (target, _) in both.items()}
+        com = targets.pop(COM, None)
         posture = None
         if self._posture is not None:
             posture = q0.copy()
             posture[BASE_NQ:] = self._posture
         return ik(
             kd,
-            {
-                name: goal.pose[:3, 3] if name in only_position else goal.pose
-                for name, goal in goals.items()
-            },
+            targets,
             q0,
             com=com,
             hold=fixed,
             posture=posture,
             posture_weight=float(np.sqrt(self._posture_weight)),
-            weights=weights,
+            weights={name: weight for name, (_, weight) in both.items()},
             tolerance=min(TOLERANCE, self._constraint_tolerance),
             max_iterations=max(self._iterations, 1),
             restarts=restarts,
         )
 
-    def _cost(self, result: IkResult, goals: dict[str, _Goal]) -> float:
-        """Return the weighted sum of the squared errors of a result."""
-        cost = 0.0
-        for name, goal in goals.items():
-            position, rotation = goal.weights()
-            cost += float(position * result.position_errors[name]) ** 2
-            if rotation:
-                cost += float(rotation * result.rotation_errors[name]) ** 2
-        if self._com is not None:
-            weight = HARD if self._com_constrained else self._com_weight
-            cost += weight * float(result.position_errors["com"]) ** 2
-        return cost
-
     def _constraints_met(self, result: IkResult, goals: dict[str, _Goal]) -> bool:
         """Whether a result meets the constraints."""
-        tolerance = self._constraint_tolerance
         for name, goal in goals.items():
             parts = goal.constrained & goal.parts
+            tolerance = max(self._constraint_tolerance, goal.tolerance)
             if parts & POSITION and result.position_errors[name] > tolerance:
                 return False
             if parts & ROTATION and result.rotation_errors[name] > tolerance:
                 return False
-        if self._com is not None and self._com_constrained:
-            return bool(result.position_errors["com"] <= max(tolerance, self._com_tolerance))
         return True
 
-    def _add_constraint(self, frame: str, pose: Array, parts: int) -> bool:
-        if frame in self._constraints:
-            return False
-        self._constraints[frame] = _Goal(pose, parts, constrained=parts)
-        return True
+    def _add_constraint(self, name: str, value: ArrayLike, parts: int) -> bool:
+        goal = _Goal(_pose_with(np.eye(4), value, parts), parts, constrained=parts)
+        return self._constraints.setdefault(self._frame(name), goal) is goal
 
-    def _add_target(self, name: str, goal: _Goal) -> bool:
-        frame = self._frame(name)
-        if frame in self._targets:
+    def _add_target(self, name: str, value: ArrayLike, parts: int, *weights: float) -> bool:
+        goal = _Goal(_pose_with(np.eye(4), value, parts), parts, *weights, constrained=self._mode)
+        return self._targets.setdefault(self._frame(name), goal) is goal
+
+    def _update(
+        self, name: str, value: ArrayLike, parts: int, position: float, rotation: float
+    ) -> bool:
+        """Change parts of a target, and weights that are not negative."""
+        goal = self._targets.get(name)
+        if goal is None or not goal.parts & parts:
             return False
-        goal.constrained = self._mode
-        self._targets[frame] = goal
+        goal.pose = _pose_with(goal.pose, value, parts)
+        goal.position_weight = position if position >= 0 else goal.position_weight
+        goal.rotation_weight = rotation if rotation >= 0 else goal.rotation_weight
         return True
 
     def _computation(self, base: str) -> KinDyn:
@@ -566,10 +509,10 @@ class InverseKinematics(Partial):
         q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), joints])
         return kd.normalize(q)
 
-    def _expanded(self, reduced: Array) -> Array:
+    def _expanded(self, reduced: ArrayLike, name: str) -> Array:
         """Return the positions of all joints from those of the considered ones."""
         full = self._positions.copy()
-        full[self._moving_coordinates] = reduced
+        full[self._moving_coordinates] = self._checked_positions(reduced, self._reduced, name)
         return full
 
     def _coordinates(self, name: str) -> list[int]:
@@ -584,6 +527,7 @@ class InverseKinematics(Partial):
         return [joint for joint in joints if joint.getNrOfDOFs()]
 
     def _checked_positions(self, positions: ArrayLike, model: Model, name: str) -> Array:
+        self._check_model()
         values = np.ravel(as_floats(positions, name))
         if len(values) != model.getNrOfPosCoords():
             message = f"{name}: expected {model.getNrOfPosCoords()} elements, got {len(values)}"
@@ -605,15 +549,26 @@ class InverseKinematics(Partial):
         return self._solution
 
 
-def _position_pose(value: ArrayLike) -> Array:
-    """Return a pose with a position, from a position or a pose."""
-    pose = np.eye(4)
-    pose[:3, 3] = Transform(value)[:3, 3] if np.shape(value) == (4, 4) else Position(value)
-    return pose
+def _cost(result: IkResult, goals: dict[str, _Goal]) -> float:
+    """Return the weighted sum of the squared errors of a result."""
+    cost = 0.0
+    for name, goal in goals.items():
+        position, rotation = goal.weights()
+        cost += float(position * result.position_errors[name]) ** 2
+        if rotation:
+            cost += float(rotation * result.rotation_errors[name]) ** 2
+    return cost
 
 
-def _rotation_pose(value: ArrayLike) -> Array:
-    """Return a pose with an orientation, from a rotation or a pose."""
-    pose = np.eye(4)
-    pose[:3, :3] = np.asarray(value)[:3, :3]
-    return Transform(pose).toNumPy()
+def _pose_with(pose: Array, value: ArrayLike, parts: int) -> Array:
+    """Return a pose with another position or orientation or both, which may be parts of a pose."""
+    if parts == FULL or np.shape(value) == (4, 4):
+        other = Transform(value).toNumPy()
+    else:
+        other = Transform(value, np.zeros(3)) if parts == ROTATION else Transform(np.eye(3), value)
+    new = pose.copy()
+    if parts & POSITION:
+        new[:3, 3] = other[:3, 3]
+    if parts & ROTATION:
+        new[:3, :3] = other[:3, :3]
+    return new

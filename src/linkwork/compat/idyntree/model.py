@@ -23,7 +23,7 @@ from linkwork.compat.idyntree.geometry import Transform
 from linkwork.compat.idyntree.joints import IJoint, JointRecord, joint_of
 from linkwork.compat.idyntree.parts import Link, Neighbor, Traversal
 from linkwork.compat.idyntree.shapes import ModelSolidShapes
-from linkwork.compat.idyntree.statuses import status
+from linkwork.compat.idyntree.statuses import status, success
 from linkwork.errors import (
     ArgumentError,
     LinkworkError,
@@ -291,17 +291,15 @@ class Model(Partial):
         """Index of the default base; -1 if there is no link."""
         return self.link_index(self._base) if self._base else -1
 
-    @status(False)
-    def setDefaultBaseLink(self, linkIndex: int) -> bool:
+    @success
+    def setDefaultBaseLink(self, linkIndex: int) -> None:
         """Set another link as the default base."""
         self._base = self.link_name(linkIndex)
-        return True
 
-    @status(False)
-    def computeFullTreeTraversal(self, traversal: Traversal, base: int | None = None) -> bool:
+    @success
+    def computeFullTreeTraversal(self, traversal: Traversal, base: int | None = None) -> None:
         """Visit all links, starting at a base; the default base if not given."""
         traversal.fill(self, self._base if base is None else self.link_name(base))
-        return True
 
     @status(-1)
     def addLink(self, name: str, link: Link) -> int:
@@ -366,17 +364,16 @@ class Model(Partial):
         self.addLink(newLinkName, newLink)
         return self._add_joint(jointName, joint, existingLink, newLinkName)
 
-    @status(False)
+    @success
     def addAdditionalFrameToLink(
         self, linkName: str, frameName: str, link_H_frame: ArrayLike
-    ) -> bool:
+    ) -> None:
         """Add a frame fixed to a link."""
         self.link_index(linkName)  # raises if it does not exist
         self._check_new("frame", frameName, self._frame_names())
         pose = as_pose(np.array(link_H_frame, subok=False), "link_H_frame")
         self._frames.append(parts.Frame(name=frameName, link=linkName, link_H_frame=pose))
         self._robot = None
-        return True
 
     def visualSolidShapes(self) -> ModelSolidShapes:
         """Visual shapes; changes to them change the robot."""
@@ -401,8 +398,8 @@ class Model(Partial):
             np.concatenate([np.zeros(0), *parameters]), modelInertialParams, VectorDynSize
         )
 
-    @status(False)
-    def updateInertialParameters(self, modelInertialParams: ArrayLike) -> bool:
+    @success
+    def updateInertialParameters(self, modelInertialParams: ArrayLike) -> None:
         """Set the inertias of all links, in the order of `getInertialParameters`."""
         parameters = as_floats(modelInertialParams, "parameters")
         if parameters.shape != (10 * self.getNrOfLinks(),):
@@ -411,7 +408,6 @@ class Model(Partial):
         for index, row in enumerate(parameters.reshape(-1, 10)):
             record = replace(self._links[index], inertia=from_parameters(row))
             self.set_link_record(index, record)
-        return True
 
     def _add_joint(self, name: str, joint: IJoint, first: str, second: str) -> int:
         _check_joint(joint)

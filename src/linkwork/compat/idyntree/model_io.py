@@ -12,7 +12,7 @@ import linkwork.model.model as described
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.conversion import as_in_idyntree, reduced_model, with_sensor_frames
 from linkwork.compat.idyntree.model import Model
-from linkwork.compat.idyntree.statuses import status
+from linkwork.compat.idyntree.statuses import status, success
 from linkwork.errors import ArgumentError, shown
 from linkwork.io.load import load
 
@@ -60,23 +60,21 @@ class ModelLoader(Partial):
         """The robot loaded last; always the same object, empty before a robot is loaded."""
         return self._model
 
-    @status(False)
+    @success
     def loadModelFromFile(
         self, filename: str | PathLike[str], filetype: str = "", packageDirs: Iterable[str] = ()
-    ) -> bool:
+    ) -> None:
         """Load the robot of a file; False if it cannot be read, and the previous robot stays."""
         del filetype
         self._model.copy_from(Model(self._loaded(filename, packageDirs)))
-        return True
 
-    @status(False)
+    @success
     def loadModelFromString(
         self, modelString: str, filetype: str = "", packageDirs: Iterable[str] = ()
-    ) -> bool:
+    ) -> None:
         """Load the robot of a string."""
         del filetype
         self._model.copy_from(Model(self._loaded(modelString.encode(), packageDirs)))
-        return True
 
     @status(False)
     def loadReducedModelFromFile(
@@ -133,19 +131,18 @@ class ModelLoader(Partial):
         return with_sensor_frames(robot, source)
 
 
-@status(False)
+@success
 def createReducedModel(
     fullModel: Model,
     jointsInReducedModel: Sequence[str],
     reducedModel: Model,
     removedJointPositions: Positions | None = None,
-) -> bool:
+) -> None:
     """Set `reducedModel` to a robot with some of the joints of another; see `reduced_model`."""
     base = fullModel.link_name(fullModel.getDefaultBaseLink())
     positions = removedJointPositions or {}
     robot = reduced_model(fullModel.robot, base, jointsInReducedModel, positions)
     reducedModel.copy_from(Model(robot, base))
-    return True
 
 
 def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> bool:

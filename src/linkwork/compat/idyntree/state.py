@@ -24,7 +24,7 @@ from linkwork.compat.idyntree.arrays import (
 )
 from linkwork.compat.idyntree.geometry import Transform, Twist
 from linkwork.compat.idyntree.model import Model, name_at
-from linkwork.compat.idyntree.statuses import status
+from linkwork.compat.idyntree.statuses import status, success
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
@@ -62,8 +62,8 @@ class StateMethods(Partial):
         self._q = np.zeros(0)
         self._acceleration: Array | None = None  # of base and joints
 
-    @status(False)
-    def loadRobotModel(self, model: Model) -> bool:
+    @success
+    def loadRobotModel(self, model: Model) -> None:
         """Copy a robot; the state is reset, and the base is the default one."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
@@ -72,7 +72,6 @@ class StateMethods(Partial):
         self._model.copy_from(model)
         self._base, self._computations, self._acceleration = base, {}, None
         self._set_state(np.eye(4), zero, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
-        return True
 
     def isValid(self) -> bool:
         """Whether there is a robot."""
@@ -122,18 +121,17 @@ class StateMethods(Partial):
         self._sizes()
         return self._base
 
-    @status(False)
-    def setFloatingBase(self, floatingBaseName: str) -> bool:
+    @success
+    def setFloatingBase(self, floatingBaseName: str) -> None:
         """Choose another link or frame as base; the values of the state are unchanged."""
         self._base = self._robot.frame_names[self._robot.frame_index(floatingBaseName)]
-        return True
 
     def getFrameVelocityRepresentation(self) -> int:
         """The representation of velocities."""
         return self._representation
 
-    @status(False)
-    def setFrameVelocityRepresentation(self, frameVelRepr: int) -> bool:
+    @success
+    def setFrameVelocityRepresentation(self, frameVelRepr: int) -> None:
         """Set the representation of velocities: inertial (0), body (1) or mixed (2).
 
         The motion stays the same: the velocity of the base is converted. The acceleration is
@@ -150,7 +148,6 @@ class StateMethods(Partial):
             new_H_old = new_H_base @ se3.inverse(old_H_base)
             self._base_velocity = motion.transform_motion(new_H_old, self._base_velocity)
             self._representation, self._acceleration = int(frameVelRepr), None
-        return True
 
     @status(False, raising=(ModelError,))
     def setRobotState(self, *state: ArrayLike) -> bool:
@@ -176,12 +173,11 @@ class StateMethods(Partial):
         )
         return True
 
-    @status(False)
-    def setJointPos(self, s: ArrayLike) -> bool:
+    @success
+    def setJointPos(self, s: ArrayLike) -> None:
         """Set the joint positions."""
         positions = _vector(s, "joint positions", self._sizes()[0])
         self._set_state(self._base_pose, positions, self._base_velocity, self._sd, self._gravity)
-        return True
 
     @status(False, raising=(ModelError,))
     def setWorldBaseTransform(self, pose: ArrayLike) -> bool:
@@ -207,11 +203,10 @@ class StateMethods(Partial):
             write(value, array)
         return True
 
-    @status(False)
-    def setRobotAcceleration(self, baseAcc: ArrayLike, s_ddot: ArrayLike) -> bool:
+    @success
+    def setRobotAcceleration(self, baseAcc: ArrayLike, s_ddot: ArrayLike) -> None:
         """Set the accelerations of base (6,) and joints, a method of iDynFor."""
         self._acceleration = self._nu_dot(baseAcc, s_ddot)
-        return True
 
     @status(False, output="baseAcc")
     def getRobotAcceleration(self, baseAcc: Any = None, s_ddot: Any = None) -> Any:

@@ -51,3 +51,14 @@ def status(
         return call
 
     return decorate
+
+
+def success(function: Callable[P, None]) -> Callable[P, bool]:
+    """Let a function return True, or False with a warning where it would raise an error."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> bool:
+        function(*args, **kwargs)
+        return True
+
+    return status(False)(call)

@@ -21,8 +21,8 @@ from linkwork.compat.idyntree.arrays import Vector4
 from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
 from linkwork.compat.idyntree.model import Model, name_at
 from linkwork.compat.idyntree.model_io import ModelLoader
-from linkwork.compat.page import Arrow, Page, painted
-from linkwork.errors import ArgumentError, ShapeError, name_not_found, shown
+from linkwork.compat.page import Arrow, Page
+from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Shape, Sphere
 from linkwork.model.pose import as_floats, as_pose
@@ -51,26 +51,12 @@ class OnPage:
         """Close the page."""
         self._page.close()
 
-    def _add(self, name: str, model: Model, base: str | None = None) -> None:
+    def _add(self, name: str, model: Model, base: str | None = None) -> bool:
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
         index = model.getDefaultBaseLink() if base is None else model.link_index(base)
         self._page.add(name, KinDyn(model.robot, model.link_name(index), floating=True))
-
-    def _move(self, name: str, base: ArrayLike, joints: ArrayLike) -> None:
-        s = np.ravel(as_floats(joints, "joint positions"))
-        model = self._page.robot(name).model
-        n = sum(joint.nq for joint in model.joints)
-        if len(s) not in (n, len(model.joints)):  # with zeros for fixed joints at the end
-            raise ShapeError(f"joint positions: expected {n}, got {len(s)}")
-        self._page.show(name, Transform(base).toNumPy(), s[:n])
-
-    def _paint(self, name: str, color: Any, link: str | None = None) -> None:
-        kd = self._page.robot(name)
-        if link is not None:
-            kd.model.link_index(link)
-        model = painted(kd.model, _rgba(color), link)
-        self._page.set_robot(name, KinDyn(model, kd.base, floating=True))
+        return True
 
 
 class MeshcatVisualizer(OnPage):
@@ -109,7 +95,7 @@ class MeshcatVisualizer(OnPage):
         """Show a robot; `set_multibody_system_state` sets the pose of `base_link`."""
         self._add(model_name, model, base_link)
         if color is not None:
-            self._paint(model_name, color)
+            self.set_model_color(model_name, color)
         return True
 
     def set_multibody_system_state(
@@ -121,15 +107,15 @@ class MeshcatVisualizer(OnPage):
     ) -> None:
         """Move a robot: its base, and its joints in the order of the model."""
         pose = Transform(Rotation(base_rotation), Position(base_position))
-        self._move(model_name, pose, joint_value)
+        _move(self._page, model_name, pose, joint_value)
 
     def set_link_color(self, model_name: str, link_name: str, color: Any) -> None:
         """Color a link."""
-        self._paint(model_name, color, link_name)
+        self._page.paint(model_name, _rgba(color), link_name)
 
     def set_model_color(self, model_name: str, color: Any) -> None:
         """Color a robot."""
-        self._paint(model_name, color)
+        self._page.paint(model_name, _rgba(color))
 
     def load_sphere(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
         """Show a sphere."""
@@ -157,17 +143,14 @@ class MeshcatVisualizer(OnPage):
     def load_arrow(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
         """Add an arrow; `set_arrow_transform` places it."""
         self._page.check_new(shape_name)
-        self._page.set_arrow(shape_name, Arrow(_rgba(color), radius))
+        self._page.draw_arrow(shape_name, Arrow(_rgba(color), radius))
 
     def set_arrow_transform(
         self, origin: ArrayLike, vector: ArrayLike, shape_name: str = "iDynTree"
     ) -> None:
         """Set the start of an arrow, and the vector to its end."""
-        if shape_name not in self._page.arrows:
-            raise name_not_found("arrow", shape_name, self._page.arrows)
-        start, components = Position(origin).toNumPy(), Position(vector).toNumPy()
-        arrow = self._page.arrows[shape_name]._replace(start=start, vector=components)
-        self._page.set_arrow(shape_name, arrow)
+        ends = Position(origin).toNumPy(), Position(vector).toNumPy()
+        self._page.place_arrow(shape_name, *ends)
 
     def delete(self, shape_name: str = "iDynTree") -> None:
         """Remove a robot or a shape."""
@@ -175,17 +158,11 @@ class MeshcatVisualizer(OnPage):
 
     def _add_shape(self, name: str, geometry: Geometry, color: Any) -> None:
         self._page.check_new(name)
-        self._page.set_shape(name, Shape(geometry, material=Material(rgba=_rgba(color))))
+        self._page.draw_shape(name, Shape(geometry, material=Material(rgba=_rgba(color))))
 
 
-@dataclass
 class VisualizerOptions:
     """Options of a `Visualizer`. They have no effect: a page has the size of its window."""
-
-    verbose: bool = False
-    winWidth: int = 800
-    winHeight: int = 600
-    rootFrameArrowsDimension: float = 1.0
 
 
 class ColorViz:
@@ -198,30 +175,24 @@ class ColorViz:
 class Visualizer(OnPage):
     """Robots on a page, which opens in a browser with the first robot."""
 
-    def init(self, options: VisualizerOptions | None = None, *_: Any) -> bool:
+    def init(self, *_: Any) -> bool:
         """Open the page in a browser, as soon as there is a robot."""
-        del options
         self._page.open()
         return True
 
     def addModel(self, model: Model, instanceName: str) -> bool:
         """Show a robot."""
-        self._add(instanceName, model)
-        return True
+        return self._add(instanceName, model)
 
     def modelViz(self, instance: int | str) -> ModelVisualization:
         """Return a robot on the page, by name or by index."""
         names = list(self._page.robots)
         name = instance if isinstance(instance, str) else name_at("model", names, instance)
-        return ModelVisualization(self, name)
+        return ModelVisualization(self._page, name)
 
     def camera(self) -> Camera:
         """Return the camera."""
         return Camera(self._page)
-
-    def vectors(self) -> Vectors:
-        """Return the arrows in the scene."""
-        return Vectors(self._page)
 
     def environment(self) -> Environment:
         """Return the surroundings of the robots."""
@@ -229,9 +200,8 @@ class Visualizer(OnPage):
 
     enviroment = environment  # iDynTree's spelling
 
-    def setColorPalette(self, name: str) -> bool:
+    def setColorPalette(self, *_: Any) -> bool:
         """Do nothing: pages have one set of colors."""
-        del name
         return True
 
     def run(self) -> bool:
@@ -248,54 +218,24 @@ class Visualizer(OnPage):
 class ModelVisualization:
     """A robot on the page of a `Visualizer`."""
 
-    _visualizer: Visualizer
+    _page: Page
     _name: str
 
     def setPositions(self, world_H_base: ArrayLike, jointPos: ArrayLike) -> bool:
         """Move the robot."""
-        self._visualizer._move(self._name, world_H_base, jointPos)  # pyright: ignore[reportPrivateUsage]
+        _move(self._page, self._name, world_H_base, jointPos)
         return True
 
     def setModelColor(self, modelColor: ColorViz) -> None:
         """Color the robot."""
-        color = [modelColor.r, modelColor.g, modelColor.b, modelColor.a]
-        self._visualizer._paint(self._name, color)  # pyright: ignore[reportPrivateUsage]
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """Arrows in the scene of a `Visualizer`, by index."""
-
-    _page: Page
-
-    def getNrOfVectors(self) -> int:
-        """The number of arrows."""
-        return len(self._page.arrows)
-
-    def addVector(self, origin: ArrayLike, *components: ArrayLike) -> int:
-        """Add an arrow: its start, and the vector to its end, or a direction and a length."""
-        index = self.getNrOfVectors()
-        self._page.set_arrow(str(index), Arrow((1.0, 0.0, 0.0, 1.0)))
-        self.updateVector(index, origin, *components)
-        return index
-
-    def updateVector(self, vectorIndex: int, origin: ArrayLike, *components: ArrayLike) -> bool:
-        """Move an arrow."""
-        name = name_at("vector", list(self._page.arrows), vectorIndex)
-        start, vector = Position(origin).toNumPy(), Position(components[0]).toNumPy()
-        if len(components) == 2:
-            vector = vector * float(as_floats(components[1], "modulus"))
-        arrow = self._page.arrows[name]._replace(start=start, vector=vector)
-        self._page.set_arrow(name, arrow)
-        return True
+        self._page.paint(self._name, (modelColor.r, modelColor.g, modelColor.b, modelColor.a))
 
 
 class Environment:
     """The surroundings of the robots of a `Visualizer`."""
 
-    def setElementVisibility(self, elementKey: str, isVisible: bool) -> bool:
+    def setElementVisibility(self, *_: Any) -> bool:
         """Do nothing: pages always have a grid and a world frame."""
-        del elementKey, isVisible
         return True
 
 
@@ -321,11 +261,20 @@ class Camera:
         """Do nothing: the mouse always moves the camera of a page."""
 
 
+def _move(page: Page, name: str, base: ArrayLike, joints: ArrayLike) -> None:
+    s = np.ravel(as_floats(joints, "joint positions"))
+    model = page.robot(name).model
+    n = sum(joint.nq for joint in model.joints)
+    if len(s) not in (n, len(model.joints)):  # with zeros for fixed joints at the end
+        raise ShapeError(f"joint positions: expected {n}, got {len(s)}")
+    page.show(name, Transform(base).toNumPy(), s[:n])
+
+
 def _rgba(color: Any) -> Any:
     """Return red, green, blue and opacity; a single float is the opacity of grey."""
     components = as_floats(GREY if color is None else color, "color")
     if components.shape == ():
         return (*GREY[:3], float(components))
-    if components.shape not in ((3,), (4,)):
-        raise ShapeError(f"color: expected 3 or 4 components or an opacity, got {shown(color)}")
-    return (*components.tolist(), 1.0)[:4]
+    if components.shape in ((3,), (4,)):
+        return (*components.tolist(), 1.0)[:4]
+    raise ShapeError(f"color: expected 3 or 4 components or an opacity, got {shown(color)}")

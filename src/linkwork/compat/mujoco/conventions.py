@@ -208,11 +208,8 @@ class Conventions:
         q = _vector("q", q, self.nq)
         T = np.zeros((*q.shape[:-1], self.mj_nv, self.nv))
         for pair in self.pairs:
-            if pair.is_free:
-                block = _free_map(q[..., pair.q], self._free_velocity(pair))
-            else:
-                block = pair.multiplier * np.eye(pair.nu.stop - pair.nu.start)
-            T[..., pair.qvel, pair.nu] = block
+            factor = 1.0 if pair.is_free else pair.multiplier
+            T[..., pair.qvel, pair.nu] = factor * self._block(pair, q)
         return T
 
     def velocity_map_inverse(self, q: ArrayLike) -> Array:
@@ -220,12 +217,15 @@ class Conventions:
         q = _vector("q", q, self.nq)
         inverse = np.zeros((*q.shape[:-1], self.nv, self.mj_nv))
         for pair in self.pairs:
-            if pair.is_free:
-                block = _free_map_inverse(q[..., pair.q], self._free_velocity(pair))
-            else:
-                block = float(not pair.is_dependent) * np.eye(pair.nu.stop - pair.nu.start)
-            inverse[..., pair.nu, pair.qvel] = block
+            if not pair.is_dependent:
+                inverse[..., pair.nu, pair.qvel] = self._block(pair, q, inverse=True)
         return inverse
+
+    def _block(self, pair: Pair, q: Array, *, inverse: bool = False) -> Array:
+        """Return the block of T for a joint without its multiplier, or its inverse."""
+        if pair.is_free:
+            return _free_map(q[..., pair.q], self._free_velocity(pair), inverse=inverse)
+        return np.eye(pair.nu.stop - pair.nu.start)
 
     def drift(self, q: ArrayLike, nu: ArrayLike) -> Array:
         """(..., mj_nv) T_dot nu; zero except for free bodies with body or inertial velocities."""
@@ -276,31 +276,24 @@ def _to_mixed(
     if world_H_frame is None:
         raise ArgumentError(f"world_H_frame: required for {representation} velocities")
     pose = _matrix("world_H_frame", world_H_frame, 4)
-    X = np.zeros((*pose.shape[:-2], 6, 6))
     if representation == "body":
-        R = se3.rotation_of(pose)
-        X[..., :3, :3] = X[..., 3:, 3:] = transpose(R) if inverse else R
+        mixed_H_frame = se3.pose(se3.rotation_of(pose), np.zeros(3))
     else:
-        shift = so3.wedge(se3.position_of(pose))
-        X[...] = np.eye(6)
-        X[..., :3, 3:] = shift if inverse else -shift
-    return X
+        mixed_H_frame = se3.pose(np.eye(3), -se3.position_of(pose))
+    return motion.motion_transform(se3.inverse(mixed_H_frame) if inverse else mixed_H_frame)
 
 
-def _free_map(position_wxyz: Array, representation: Representation) -> Array:
-    """(..., 6, 6) T with qvel = T nu, at a pose (..., 7)."""
+def _free_map(position_wxyz: Array, representation: Representation, *, inverse: bool) -> Array:
+    """(..., 6, 6) T with qvel = T nu, at a pose (..., 7); or its inverse."""
     o, R = _position_and_rotation(position_wxyz)
+    T = np.broadcast_to(np.eye(6), (*R.shape[:-2], 6, 6)).copy()
     if representation == "body":
-        return _blocks(R, None, np.eye(3))
-    return _blocks(np.eye(3), -so3.wedge(o) if representation == "inertial" else None, transpose(R))
-
-
-def _free_map_inverse(position_wxyz: Array, representation: Representation) -> Array:
-    """(..., 6, 6) inverse of `_free_map`."""
-    o, R = _position_and_rotation(position_wxyz)
-    if representation == "body":
-        return _blocks(transpose(R), None, np.eye(3))
-    return _blocks(np.eye(3), so3.wedge(o) @ R if representation == "inertial" else None, R)
+        T[..., :3, :3] = transpose(R) if inverse else R
+        return T
+    T[..., 3:, 3:] = R if inverse else transpose(R)
+    if representation == "inertial":
+        T[..., :3, 3:] = so3.wedge(o) @ R if inverse else -so3.wedge(o)
+    return T
 
 
 def _free_drift(position_wxyz: Array, nu: Array, representation: Representation) -> Array:
@@ -319,13 +312,3 @@ def _free_drift(position_wxyz: Array, nu: Array, representation: Representation)
 
 def _position_and_rotation(position_wxyz: Array) -> tuple[Array, Array]:
     return position_wxyz[..., :3], quat.to_rotation(position_wxyz[..., 3:])
-
-
-def _blocks(upper: Array, corner: Array | None, lower: Array) -> Array:
-    """(..., 6, 6) [upper, corner; 0, lower]."""
-    batch = np.broadcast_shapes(upper.shape[:-2], lower.shape[:-2])
-    matrix = np.zeros((*batch, 6, 6))
-    matrix[..., :3, :3], matrix[..., 3:, 3:] = upper, lower
-    if corner is not None:
-        matrix[..., :3, 3:] = corner
-    return matrix

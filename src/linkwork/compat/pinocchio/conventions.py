@@ -11,7 +11,7 @@ derivative of this map along the motion is zero, as nu x nu = 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,14 +41,6 @@ REFERENCE_FRAMES: Mapping[str, str] = {
     "body": "LOCAL",
     "inertial": "WORLD",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """The blocks of T and of T^-1 that are not the identity, by the index of their joint."""
-
-    forward: Mapping[int, Array]  # (..., n, n)
-    inverse: Mapping[int, Array]
 
 
 @dataclass(frozen=True)
@@ -117,55 +109,50 @@ class Conventions:
 
     def v_to_pinocchio(self, q: ArrayLike, nu: ArrayLike) -> Array:
         """(..., nv) velocity: v = T nu."""
-        return self._forwards(self._blocks(q).forward, self._row(nu, "nu"))
+        return matvec(self._map(q), self._row(nu, "nu"))
 
     def v_from_pinocchio(self, q: ArrayLike, v: ArrayLike) -> Array:
         """(..., nv) velocity: nu = T^-1 v."""
-        blocks = self._blocks(self.q_from_pinocchio(q))
-        return self._backwards(blocks.inverse, self._row(v, "v"))
+        return matvec(self._inverse_there(q), self._row(v, "v"))
 
     def a_to_pinocchio(self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike) -> Array:
         """(..., nv) acceleration: a = T nu_dot + T_dot nu = T (nu_dot + T^-1 T_dot nu)."""
-        nu, nu_dot = self._row(nu, "nu"), self._row(nu_dot, "nu_dot")
-        return self._forwards(self._blocks(q).forward, nu_dot + self._drift(nu))
+        drift = self._drift(self._row(nu, "nu"))
+        return matvec(self._map(q), self._row(nu_dot, "nu_dot") + drift)
 
     def a_from_pinocchio(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """(..., nv) acceleration: nu_dot = T^-1 a - T^-1 T_dot nu."""
-        blocks = self._blocks(self.q_from_pinocchio(q)).inverse
-        nu = self._backwards(blocks, self._row(v, "v"))
-        return self._backwards(blocks, self._row(a, "a")) - self._drift(nu)
+        drift = self._drift(self.v_from_pinocchio(q, v))
+        return matvec(self._inverse_there(q), self._row(a, "a")) - drift
 
     def tau_to_pinocchio(self, q: ArrayLike, tau: ArrayLike) -> Array:
         """(..., nv) generalized forces with the same power: T^-T tau."""
-        return self._forwards(_dual(self._blocks(q).inverse), self._row(tau, "tau"))
+        return matvec(transpose(self._map(q, inverse=True)), self._row(tau, "tau"))
 
     def tau_from_pinocchio(self, q: ArrayLike, tau: ArrayLike) -> Array:
         """(..., nv) generalized forces with the same power: T^T tau."""
-        blocks = self._blocks(self.q_from_pinocchio(q))
-        return self._backwards(_dual(blocks.forward), self._row(tau, "tau"))
+        return matvec(transpose(self._map(self.q_from_pinocchio(q))), self._row(tau, "tau"))
 
     def jacobian_to_pinocchio(self, q: ArrayLike, J: ArrayLike) -> Array:
         """(..., k, nv) any Jacobian, with unchanged rows: J T^-1."""
-        blocks = _for_rows(_dual(self._blocks(q).inverse))
-        return self._forwards(blocks, self._row(J, "J", rows="k"))
+        return self._row(J, "J", rows="k") @ self._map(q, inverse=True)
 
     def jacobian_from_pinocchio(self, q: ArrayLike, J: ArrayLike) -> Array:
         """(..., k, nv) any Jacobian, with unchanged rows: J T.
 
         A frame Jacobian that Pinocchio computes in `reference_frame` becomes `kd.jacobian`.
         """
-        blocks = _for_rows(_dual(self._blocks(self.q_from_pinocchio(q)).forward))
-        return self._backwards(blocks, self._row(J, "J", rows="k"))
+        return self._row(J, "J", rows="k") @ self._map(self.q_from_pinocchio(q))
 
     def mass_matrix_to_pinocchio(self, q: ArrayLike, M: ArrayLike) -> Array:
         """(..., nv, nv) mass matrix: T^-T M T^-1."""
-        half = self.jacobian_to_pinocchio(q, self._row(M, "M", rows=self.nv))
-        return transpose(self.jacobian_to_pinocchio(q, transpose(half)))
+        inverse = self._map(q, inverse=True)
+        return transpose(inverse) @ self._row(M, "M", rows=self.nv) @ inverse
 
     def mass_matrix_from_pinocchio(self, q: ArrayLike, M: ArrayLike) -> Array:
         """(..., nv, nv) mass matrix: T^T M T. Pinocchio's must have both triangles."""
-        half = self.jacobian_from_pinocchio(q, self._row(M, "M", rows=self.nv))
-        return transpose(self.jacobian_from_pinocchio(q, transpose(half)))
+        T = self._map(self.q_from_pinocchio(q))
+        return transpose(T) @ self._row(M, "M", rows=self.nv) @ T
 
     def bias_to_pinocchio(self, q: ArrayLike, nu: ArrayLike, h: ArrayLike, M: ArrayLike) -> Array:
         """(..., nv) bias forces: T^-T (h - M T^-1 T_dot nu)."""
@@ -185,9 +172,19 @@ class Conventions:
         here = self.tau_from_pinocchio(q, h)
         return here + matvec(self.mass_matrix_from_pinocchio(q, M), self._drift(nu))
 
-    def _blocks(self, q: ArrayLike) -> Blocks:
-        """Return the blocks of T, without the permutation, at a configuration of linkwork."""
-        return _blocks_here(self.slices, _checked(q, "q", self.kd.nq), self.kd.representation)
+    def _map(self, q: ArrayLike, *, inverse: bool = False) -> Array:
+        """(..., nv, nv) T or its inverse, at a configuration of linkwork."""
+        here = _checked(q, "q", self.kd.nq)
+        T = np.zeros((*here.shape[:-1], self.nv, self.nv), here.dtype)
+        for joint in self.slices:
+            block = _block(joint, here[..., joint.q], self.kd.representation, inverse=inverse)
+            rows, columns = (joint.nu, joint.v_there) if inverse else (joint.v_there, joint.nu)
+            T[..., rows, columns] = block
+        return T
+
+    def _inverse_there(self, q: ArrayLike) -> Array:
+        """(..., nv, nv) the inverse of T, at a configuration of Pinocchio."""
+        return self._map(self.q_from_pinocchio(q), inverse=True)
 
     def _drift(self, nu: Array) -> Array:
         """(..., nv) T^-1 T_dot nu, nonzero only in the mixed representation: (-(w x v); 0)."""
@@ -195,24 +192,6 @@ class Conventions:
         if self.kd.floating and self.kd.representation == "mixed":
             drift[..., :3] = -cross(nu[..., 3:6], nu[..., :3])
         return drift
-
-    def _forwards(self, blocks: Mapping[int, Array], x: Array) -> Array:
-        """Reorder from linkwork to Pinocchio, then multiply by blocks."""
-        return _multiplied(self._v_slices, blocks, x[..., self._order])
-
-    def _backwards(self, blocks: Mapping[int, Array], x: Array) -> Array:
-        """Multiply by blocks, then reorder from Pinocchio to linkwork."""
-        return _multiplied(self._v_slices, blocks, x)[..., np.argsort(self._order)]
-
-    @cached_property
-    def _order(self) -> Array:
-        """(nv,) index in nu of each of Pinocchio's velocities."""
-        indices = [np.arange(joint.nu.start or 0, joint.nu.stop) for joint in self.slices]
-        return np.concatenate([np.zeros(0, dtype=int), *indices])
-
-    @cached_property
-    def _v_slices(self) -> tuple[slice, ...]:
-        return tuple(joint.v_there for joint in self.slices)
 
     def _row(self, value: ArrayLike, name: str, *, rows: int | str | None = None) -> Array:
         return _checked(value, name, self.nv, rows)
@@ -228,25 +207,6 @@ def _checked(value: ArrayLike, name: str, size: int, rows: int | str | None = No
         expected = f"(..., {size})" if rows is None else f"(..., {rows}, {size})"
         raise ShapeError(f"{name}: expected {expected}, got {array.shape}")
     return array
-
-
-def _multiplied(slices: tuple[slice, ...], blocks: Mapping[int, Array], x: Array) -> Array:
-    """Multiply some parts of vectors by matrices."""
-    batches = [block.shape[:-2] for block in blocks.values()]
-    batch = np.broadcast_shapes(x.shape[:-1], *batches)
-    product = np.array(np.broadcast_to(x, (*batch, x.shape[-1])))
-    for index, block in blocks.items():
-        product[..., slices[index]] = matvec(block, x[..., slices[index]])
-    return product
-
-
-def _dual(blocks: Mapping[int, Array]) -> Mapping[int, Array]:
-    return {index: transpose(block) for index, block in blocks.items()}
-
-
-def _for_rows(blocks: Mapping[int, Array]) -> Mapping[int, Array]:
-    """Blocks that multiply each row of a matrix."""
-    return {index: block[..., None, :, :] for index, block in blocks.items()}
 
 
 def _position_there(joint: JointSlices, theta: Array) -> Array:
@@ -286,34 +246,22 @@ def _position_here(joint: JointSlices, theta: Array) -> Array:
     return _reversed(joint, position) if joint.backwards else position
 
 
-def _blocks_here(slices: Sequence[JointSlices], q: Array, velocity: str) -> Blocks:
-    """Return the blocks of T at a configuration of linkwork, without the permutation.
+def _block(joint: JointSlices, theta: Array, velocity: str, *, inverse: bool) -> Array:
+    """Return the block of T or of its inverse for one joint at its position here.
 
     Args:
-        slices: slices of the joints.
-        q: (..., nq) configuration.
+        joint: the joint.
+        theta: its position.
         velocity: representation of the base's velocity.
+        inverse: whether the block of the inverse is returned.
     """
-    forward: dict[int, Array] = {}
-    inverse: dict[int, Array] = {}
-    for index, joint in enumerate(slices):
-        theta = q[..., joint.q]
-        if joint.name == BASE:
-            if velocity != "body":
-                forward[index], inverse[index] = _base_blocks(theta, velocity)
-        elif joint.backwards:
-            forward[index] = _backward_block(joint, theta)
-            inverse[index] = _backward_block(joint, _reversed(joint, theta))
-    return Blocks(forward, inverse)
-
-
-def _base_blocks(theta: Array, velocity: str) -> tuple[Array, Array]:
-    """Return the maps of the base velocity from a representation to body axes, and back."""
-    rotation = quat.to_rotation(theta[..., 3:])
-    position = theta[..., :3] if velocity == "inertial" else np.zeros(3)
-    world_H_base = se3.pose(rotation, position)
-    base_H_world = se3.inverse(world_H_base)
-    return motion.motion_transform(base_H_world), motion.motion_transform(world_H_base)
+    if joint.name == BASE and velocity != "body":
+        position = theta[..., :3] if velocity == "inertial" else np.zeros(3)
+        world_H_base = se3.pose(quat.to_rotation(theta[..., 3:]), position)
+        return motion.motion_transform(world_H_base if inverse else se3.inverse(world_H_base))
+    if joint.backwards:
+        return _backward_block(joint, _reversed(joint, theta) if inverse else theta)
+    return np.eye(joint.v_there.stop - (joint.v_there.start or 0))
 
 
 def _reversed(joint: JointSlices, theta: Array) -> Array:
