@@ -9,7 +9,7 @@ from timing import Task
 
 import linkwork as lw
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.workcell.cell.frames import leader_of
+from linkwork.workcell.cell.structure import leader_of
 from linkwork.workcell.state.state import State
 
 

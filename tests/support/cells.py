@@ -19,7 +19,7 @@ from tests.support.models import (
 
 from linkwork import Mimic, State, WorkCell
 from linkwork.model.joints import KINDS
-from linkwork.workcell.state.paths import parent_index
+from linkwork.workcell.cell.structure import parent_index
 
 
 def random_cell(rng: np.random.Generator, *, n_frames: int = 24, robots: bool = True) -> WorkCell:

@@ -152,7 +152,7 @@ def run_state_bytes(data: bytes) -> None:
 
 
 def _same_state(one: lw.State, other: lw.State) -> bool:
-    return state_serialization.to_bytes(one) == state_serialization.to_bytes(other)
+    return one.to_bytes() == other.to_bytes()
 
 
 def _with_right_digest(data: bytes) -> bytes:

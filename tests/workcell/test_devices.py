@@ -11,7 +11,7 @@ from tests.support.models import assert_close, random_model, random_pose, random
 
 import linkwork as lw
 from linkwork.spatial.source import se3, so3
-from linkwork.workcell.kinematics import jacobians
+from linkwork.workcell.cell import data
 from linkwork.workcell.state.state import State
 from linkwork.workcell.workcell import WorkCell
 
@@ -319,14 +319,14 @@ def test_jacobians_of_batches_with_and_without_the_extension(rng, monkeypatch):
 
 
 def test_cache_of_columns_is_limited(monkeypatch):
-    monkeypatch.setattr(jacobians, "CACHE_SIZE", 2)
+    monkeypatch.setattr(data, "CACHE_SIZE", 2)
     cell = two_hands().with_device(lw.TreeDevice("hands", "WORLD", ["left_hand", "right_hand"]))
     hands, state = cell.device("hands"), cell.state()
     for frame in cell.frame_names:
         assert_close(
             hands.base_J_frame(frame, state), differences(hands, frame, state), 1e-8, scale=1
         )
-        assert len(hands.column_cache) <= 2
+        assert cell.cache.count("columns") <= 2
 
 
 @pytest.mark.parametrize(

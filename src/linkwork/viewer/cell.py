@@ -41,7 +41,7 @@ class CellRobot(ViewedRobot):
                 self.replace_kindyn(behind.kindyn())
         q = self.device.get_q(state)
         joints = q if self.fixed else q[BASE_NQ:]
-        base = self.device.cell.world_H_frame(self.base_frame, state)
+        base = self._owner.cell.world_H_frame(self.base_frame, state)
         self.q = np.concatenate([self.kd.q(base_pose=base)[:BASE_NQ], joints])
 
     @property
@@ -52,7 +52,7 @@ class CellRobot(ViewedRobot):
     @cached_property
     def dynamics(self) -> CellDynamics:
         """Its dynamics in the cell."""
-        return self.device.cell.dynamics(self.name)
+        return self._owner.cell.dynamics(self.name)
 
     def gravity_force(self) -> Array:
         """(joints,) gravity compensation of the joints, including carried objects [N m] or [N]."""

@@ -13,27 +13,22 @@ can share a cell, and states can be stored, compared and sent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import fields as dataclass_fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ModelError, counted, name_not_found, shown
+from linkwork.errors import ArgumentError, counted, name_not_found, shown
 from linkwork.model.description.table import Table, as_html
-from linkwork.model.parts import check_name
 from linkwork.model.pose import Pose
-from linkwork.workcell.cell.check import cell_findings
-from linkwork.workcell.cell.devices import DeviceSpec
+from linkwork.workcell.cell import structure
 from linkwork.workcell.cell.editing import Editing
-from linkwork.workcell.cell.frames import ROOT, WORLD, CellFrame
-from linkwork.workcell.cell.layout import StateLayout, layout_of
+from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.kinematics import attach, fk
-from linkwork.workcell.state import paths
-from linkwork.workcell.state.state import State, check_state, upgraded_state
+from linkwork.workcell.kinematics.device import Device, device_of
+from linkwork.workcell.state.state import State, upgraded_state
 
 if TYPE_CHECKING:
     from linkwork.collision.queries import Meshes
@@ -41,13 +36,10 @@ if TYPE_CHECKING:
     from linkwork.workcell.dynamics.constrained import ConstrainedCellDynamics
     from linkwork.workcell.dynamics.device_dynamics import CellDynamics
     from linkwork.workcell.kinematics.collisions import CellCollisions
-    from linkwork.workcell.kinematics.device import Device
-    from linkwork.workcell.kinematics.fk import FKTable
     from linkwork.workcell.kinematics.ik import CellIkResult
-    from linkwork.workcell.state.paths import FKRange
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WorkCell(Editing):
     """Robots, objects and frames in one world, as a tree of frames with the root WORLD.
 
@@ -69,28 +61,6 @@ class WorkCell(Editing):
         (4, 4)
     """
 
-    name: str
-    frames: tuple[CellFrame, ...] = (ROOT,)  # WORLD first
-    devices: tuple[DeviceSpec, ...] = ()
-    excluded_pairs: tuple[tuple[str, str], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", check_name("workcell", self.name))
-        object.__setattr__(self, "frames", tuple(self.frames))
-        object.__setattr__(self, "devices", tuple(self.devices))
-        object.__setattr__(self, "excluded_pairs", tuple(map(tuple, self.excluded_pairs)))
-        findings = cell_findings(self.frames, self.devices, self.excluded_pairs)
-        if findings:
-            raise ModelError(findings)
-
-    def extended(self, frame: CellFrame) -> WorkCell:
-        """The cell with an additional valid frame; nothing is checked again."""
-        cell = object.__new__(type(self))
-        fields = {f.name: getattr(self, f.name) for f in dataclass_fields(self)}
-        fields |= {"frames": (*self.frames, frame)}
-        cell.__dict__.update(fields, layout=self.layout.extended(frame))
-        return cell
-
     def __repr__(self) -> str:
         parts = (self.frames, "frame"), (self.layout.attachable, "attachable frame")
         counts = [
@@ -108,44 +78,9 @@ class WorkCell(Editing):
         tables = Table("devices", ("", ""), devices), Table("frames", ("", "parent", ""), frames)
         return as_html(repr(self), tables)
 
-    def __reduce__(self) -> tuple[object, ...]:  # without cached values
-        return type(self), (self.name, self.frames, self.devices, self.excluded_pairs)
-
-    @cached_property
-    def layout(self) -> StateLayout:
-        """The layout of states: the slice of each frame."""
-        return layout_of(self.name, self.frames)
-
-    @cached_property
-    def frame_names(self) -> tuple[str, ...]:
-        """Names of all frames in the order of their indices, WORLD first."""
-        return tuple(frame.name for frame in self.frames)
-
-    @cached_property
-    def device_names(self) -> tuple[str, ...]:
-        """Names of the devices."""
-        return tuple(device.name for device in self.devices)
-
-    def frame(self, name: str) -> CellFrame:
-        """The frame with this name."""
-        return self.frames[self.layout.frame(name)]
-
-    def frame_index(self, name: str) -> int:
-        """Index of a frame in `frames`."""
-        return self.layout.frame(name)
-
     def device(self, name: str) -> Device:
-        """The device with this name, for computations in this cell."""
-        try:
-            return self._device_cache[name]
-        except (KeyError, TypeError):
-            pass
-        for spec in self.devices:
-            if spec.name == name:
-                from linkwork.workcell.kinematics.device import bind_device
-
-                return self._device_cache.setdefault(name, bind_device(self, spec))
-        raise name_not_found("device", name, self.device_names)
+        """Return the device with this name, for computations in this cell."""
+        return device_of(self, name)
 
     # States.
 
@@ -156,7 +91,7 @@ class WorkCell(Editing):
             values: q by the name of a device, poses (4, 4) by the name of a movable frame, or
                 joint positions by the name of a joint frame.
         """
-        state = self._default
+        state = self.default_state
         if not isinstance(values, Mapping | None):
             expected = "values by device or frame, as in {'arm': q}"
             raise ArgumentError(f"values: expected {expected}, got {shown(values)}")
@@ -172,10 +107,6 @@ class WorkCell(Editing):
                 state = self.set_values(state, name, value)
         return state
 
-    def check_state(self, state: State) -> State:
-        """Return the state, or raise a StateError if it does not belong to this cell."""
-        return check_state(self.layout, state)
-
     def upgrade(self, state: State) -> State:
         """Convert a state of an earlier structure of this cell, by the names of the frames.
 
@@ -185,7 +116,7 @@ class WorkCell(Editing):
         Raises:
             StateError: the state is of another cell, or a frame has changed its kind.
         """
-        return upgraded_state(self, state)
+        return upgraded_state(state, self.default_state)
 
     def values(self, frame: str, state: State) -> Array:
         """(..., size) the values of a joint frame or movable frame in a state."""
@@ -208,6 +139,21 @@ class WorkCell(Editing):
             reference: the frame that the pose is relative to; default the parent of the frame.
         """
         return attach.with_pose(self, state, frame, pose, reference)
+
+    def with_default(self, state: State) -> WorkCell:
+        """Change the default state, which `cell.state()` returns."""
+        self.check_state(state)
+        if state.batch_shape:
+            raise ArgumentError(f"state: expected a single state, got a batch {state.batch_shape}")
+        layout, frames = self.layout, list(self.frames)
+        for k, frame in enumerate(frames):
+            if frame.size:
+                frame = replace(frame, home=tuple(state.values[layout.span(k)].tolist()))  # noqa: PLW2901
+            if frame.attachable:
+                parent = frames[int(state.parents[layout.column[k]])].name
+                frame = replace(frame, home_parent=None if parent == frame.parent else parent)  # noqa: PLW2901
+            frames[k] = frame
+        return replace(self, frames=tuple(frames))
 
     # Attaching.
 
@@ -241,8 +187,8 @@ class WorkCell(Editing):
     # Kinematics.
 
     def fk(
-        self, state: State, *, threads: int | None = None, out: Array | FKTable | None = None
-    ) -> FKTable:
+        self, state: State, *, threads: int | None = None, out: Array | fk.FKTable | None = None
+    ) -> fk.FKTable:
         """World poses of all frames; `table[name]` is (..., 4, 4).
 
         Args:
@@ -269,12 +215,12 @@ class WorkCell(Editing):
         """(..., 4, 4) pose of a frame in its parent."""
         return fk.parent_H_frame(self, frame, state)
 
-    def fk_range(self, a: str, b: str, state: State) -> FKRange:
+    def fk_range(self, a: str, b: str, state: State) -> fk.FKRange:
         """The path between two frames in a state; `path(other_state)` returns a_H_b.
 
         It rejects states with other attachments on the path.
         """
-        return paths.FKRange(self, a, b, state)
+        return fk.FKRange(self, a, b, state)
 
     def ik(
         self,
@@ -318,15 +264,18 @@ class WorkCell(Editing):
         """
         from linkwork.workcell.kinematics.ik import cell_ik
 
-        options = {
-            "limits": limits,
-            "tolerance": tolerance,
-            "max_iterations": max_iterations,
-            "restarts": restarts,
-            "seed": seed,
-        }
         return cell_ik(
-            self, state, targets, reference=reference, device=device, hold=hold, options=options
+            self,
+            state,
+            targets,
+            reference=reference,
+            device=device,
+            hold=hold,
+            limits=limits,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            restarts=restarts,
+            seed=seed,
         )
 
     # Collisions.
@@ -381,19 +330,13 @@ class WorkCell(Editing):
         """
         return self._collisions_of("hull").distances(self.check_state(state))
 
-    @cached_property
-    def _collisions(self) -> dict[Meshes, CellCollisions]:
-        return {}
-
     def _collisions_of(self, meshes: Meshes) -> CellCollisions:
-        """The pairs of frames that are compared, by what meshes stand for."""
+        """Return the pairs of frames that are compared, by what meshes stand for."""
         from linkwork.collision.queries import check_meshes
         from linkwork.workcell.kinematics.collisions import CellCollisions
 
         check_meshes(meshes)
-        if meshes not in self._collisions:
-            self._collisions[meshes] = CellCollisions(self, meshes)
-        return self._collisions[meshes]
+        return self.cache.get("collisions", meshes, lambda: CellCollisions(self, meshes))
 
     # Dynamics.
 
@@ -481,40 +424,29 @@ class WorkCell(Editing):
 
     def parent(self, frame: str, state: State) -> str | None:
         """The parent of a frame in a state; None for WORLD."""
-        return paths.parent_of(self, frame, state)
+        return structure.parent_of(self, frame, state)
 
     def children(self, frame: str, state: State) -> tuple[str, ...]:
         """The children of a frame in a state: first the static ones, then attached frames."""
-        return paths.children_of(self, frame, state)
+        return structure.children_of(self, frame, state)
 
     def chain(self, a: str, b: str, state: State) -> tuple[str, ...]:
         """Frames on the path from a up to the nearest common frame and down to b, inclusive."""
-        return paths.chain(self, a, b, state)
+        return structure.chain(self, a, b, state)
 
     def frames_below(self, frame: str, state: State) -> tuple[str, ...]:
         """A frame and all frames that it carries in a state, parents before children."""
-        return paths.frames_below(self, frame, state)
+        return structure.frames_below(self, frame, state)
 
     def static_groups(self, state: State, root: str = WORLD) -> tuple[tuple[str, ...], ...]:
         """Groups of frames that are fixed to each other in every state."""
-        return paths.static_groups(self, state, root)
+        return structure.static_groups(self, state, root)
 
     def tree(self, state: State, root: str = WORLD) -> str:
         """The tree of frames as a string, with the position of each frame in the world."""
-        return paths.tree_text(self, state, root)
+        return fk.tree_text(self, state, root)
 
-    @cached_property
-    def _default(self) -> State:
-        index = self.layout.index
-        values = [value for frame in self.frames if frame.size for value in frame.home]
-        parents = [index[str(f.default_parent)] for f in self.frames if f.attachable]
-        return State(self.layout, values, np.array(parents, dtype=np.int32))
-
-    @cached_property
-    def _device_cache(self) -> dict[str, Device]:
-        return {}
-
-    @cached_property
+    @property
     def steps(self) -> fk.Steps:
-        """The compiled steps of forward kinematics; see `fk`."""
+        """The steps of forward kinematics for the C extension; None if NumPy computes poses."""
         return fk.steps_of(self)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,21 +33,23 @@ from linkwork.model.parts import (
     unit_vector,
 )
 from linkwork.model.pose import IDENTITY, Pose, as_pose
-from linkwork.spatial.source import quat
 from linkwork.workcell.cell.check import leader_findings
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import DeviceSpec, RobotDevice
-from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
+from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion, pose_to_xyz_wxyz
 from linkwork.workcell.cell.robots import Placement, place_robot
 
 if TYPE_CHECKING:
-    from linkwork.workcell.state.state import State
-    from linkwork.workcell.workcell import WorkCell
+    from typing_extensions import Self
+
+CellT = TypeVar("CellT", bound=CellData)
 
 _MOTION_FIELDS = {field.name for field in fields(Motion)}
 _FRAME_FIELDS = {field.name for field in fields(CellFrame)}
 
 
-class Editing:
+@dataclass(frozen=True)
+class Editing(CellData):
     """The methods of a `WorkCell` that return a modified cell."""
 
     def with_frame(
@@ -62,7 +64,7 @@ class Editing:
         visuals: Iterable[Shape] = (),
         collisions: Iterable[Shape] = (),
         properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-    ) -> WorkCell:
+    ) -> Self:
         """Add a frame.
 
         Args:
@@ -80,7 +82,7 @@ class Editing:
             NameNotFoundError: there is no such parent.
             ModelError: the name is empty or in use.
         """
-        cell = self._checked_cell(name, parent)
+        self._check_new(name, parent)
         with concerning(f"frame {name!r}"):
             home = _pose_home(parent_H_frame) if movable else ()
             pose = as_pose(parent_H_frame, "parent_H_frame")
@@ -98,7 +100,7 @@ class Editing:
             collisions=collision_shapes,
             properties=_as_properties(properties),
         )
-        return cell.extended(frame)
+        return self.extended(frame)
 
     def with_joint(
         self,
@@ -119,7 +121,7 @@ class Editing:
         visuals: Iterable[Shape] = (),
         collisions: Iterable[Shape] = (),
         properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-    ) -> WorkCell:
+    ) -> Self:
         """Add a joint frame: its pose in its parent is parent_H_frame @ M(theta).
 
         Args:
@@ -136,7 +138,7 @@ class Editing:
             home: position in the default state; default the neutral position.
             attachable, inertia, visuals, collisions, properties: as in `with_frame`.
         """
-        cell = self._checked_cell(name, parent)
+        self._check_new(name, parent)
         with concerning(f"frame {name!r}"):
             motion = Motion(
                 kind=kind,
@@ -166,10 +168,10 @@ class Editing:
             collisions=collision_shapes,
             properties=_as_properties(properties),
         )
-        findings = [*leader_findings(frame, {other.name: other for other in cell.frames})]
+        findings = [*leader_findings(frame, {other.name: other for other in self.frames})]
         if findings:
             raise ModelError(findings)
-        return cell.extended(frame)
+        return self.extended(frame)
 
     def with_robot(
         self,
@@ -183,7 +185,7 @@ class Editing:
         attachable: bool = False,
         end: str | None = None,
         cut: Iterable[str] = (),
-    ) -> WorkCell:
+    ) -> Self:
         """Add a robot: its links and frames become frames `<name>.<link>`, and it is a device.
 
         Args:
@@ -200,9 +202,8 @@ class Editing:
                 the last branch.
             cut: joints of the model that close its loops and have no coordinates, as of `KinDyn`.
         """
-        cell = _cell(self)
         check_name("device", name)
-        cell.layout.frame(parent)
+        self.layout.frame(parent)
         if isinstance(cut, str) or not isinstance(cut, Iterable):
             raise ArgumentError(f"cut: expected a list of names of joints, got {shown(cut)}")
         with concerning(f"robot {name!r}"):
@@ -218,14 +219,14 @@ class Editing:
             cut=tuple(cut),
         )
         frames, device = place_robot(model, placement)
-        existing = [frame.name for frame in frames if frame.name in cell.layout.index]
-        if existing or name in cell.device_names:
+        existing = [frame.name for frame in frames if frame.name in self.layout.index]
+        if existing or name in self.device_names:
             parts = f"frames {listed(existing)}" if existing else f"device {name!r}"
             message = f"the cell already has {parts}; use another name"
             raise model_error(message, f"robot {name!r}")
-        return replace(cell, frames=(*cell.frames, *frames), devices=(*cell.devices, device))
+        return replace(self, frames=(*self.frames, *frames), devices=(*self.devices, device))
 
-    def with_device(self, device: DeviceSpec) -> WorkCell:
+    def with_device(self, device: DeviceSpec) -> Self:
         """Add a device: a SerialDevice, TreeDevice, JointDevice and so on."""
         if not isinstance(device, DeviceSpec):
             raise ArgumentError(
@@ -233,17 +234,15 @@ class Editing:
             )
         if isinstance(device, RobotDevice):
             raise ArgumentError("device: use `with_robot` to add a robot with its frames")
-        cell = _cell(self)
-        return replace(cell, devices=(*cell.devices, device))
+        return replace(self, devices=(*self.devices, device))
 
-    def with_changed(self, name: str, **changes: Any) -> WorkCell:
+    def with_changed(self, name: str, **changes: Any) -> Self:
         """Change fields of a frame: parent_H_frame, inertia, visuals, limits, home and so on.
 
         States remain valid unless its kind or its parent changes.
         """
-        cell = _cell(self)
-        index = cell.layout.frame(name)
-        frame = cell.frames[index]
+        index = self.layout.frame(name)
+        frame = self.frames[index]
         if name == WORLD:
             raise model_error("the root of the cell cannot be changed", f"frame {WORLD!r}")
         allowed = _FRAME_FIELDS | (_MOTION_FIELDS if frame.motion else set()) - {"name"}
@@ -266,27 +265,11 @@ class Editing:
             }
             if motion_changes and frame.motion:
                 changes["motion"] = replace(frame.motion, **motion_changes)
-        frames = list(cell.frames)
+        frames = list(self.frames)
         frames[index] = replace(frame, **changes)
-        return replace(cell, frames=tuple(frames))
+        return replace(self, frames=tuple(frames))
 
-    def with_default(self, state: State) -> WorkCell:
-        """Change the default state, which `cell.state()` returns."""
-        cell = _cell(self)
-        cell.check_state(state)
-        if state.batch_shape:
-            raise ArgumentError(f"state: expected a single state, got a batch {state.batch_shape}")
-        layout, frames = cell.layout, list(cell.frames)
-        for k, frame in enumerate(frames):
-            if frame.size:
-                frame = replace(frame, home=tuple(state.values[layout.span(k)].tolist()))  # noqa: PLW2901
-            if frame.attachable:
-                parent = frames[int(state.parents[layout.column[k]])].name
-                frame = replace(frame, home_parent=None if parent == frame.parent else parent)  # noqa: PLW2901
-            frames[k] = frame
-        return replace(cell, frames=tuple(frames))
-
-    def with_excluded_pairs(self, pairs: Iterable[tuple[str, str]]) -> WorkCell:
+    def with_excluded_pairs(self, pairs: Iterable[tuple[str, str]]) -> Self:
         """Ignore collisions of further pairs of frames.
 
         Args:
@@ -295,48 +278,38 @@ class Editing:
         Raises:
             ModelError: there is no such frame.
         """
-        cell = _cell(self)
         added = [tuple(map(str, pair)) for pair in pairs]
-        return replace(cell, excluded_pairs=tuple(dict.fromkeys([*cell.excluded_pairs, *added])))
+        return replace(self, excluded_pairs=tuple(dict.fromkeys([*self.excluded_pairs, *added])))
 
-    def without(self, name: str) -> WorkCell:
+    def without(self, name: str) -> Self:
         """Remove a frame. Frames that are attached to it by default become attached to WORLD.
 
         Raises:
             ModelError: other frames are fixed to it, a joint depends on it, or a device uses it.
         """
-        cell = _cell(self)
-        cell.layout.frame(name)
-        return _remove(cell, [name])
+        self.layout.frame(name)
+        return _remove(self, [name])
 
-    def without_device(self, name: str) -> WorkCell:
+    def without_device(self, name: str) -> Self:
         """Remove a device, but not its frames."""
-        cell = _cell(self)
-        if name not in cell.device_names:
-            raise name_not_found("device", name, cell.device_names)
-        return replace(cell, devices=tuple(d for d in cell.devices if d.name != name))
+        if name not in self.device_names:
+            raise name_not_found("device", name, self.device_names)
+        return replace(self, devices=tuple(d for d in self.devices if d.name != name))
 
-    def without_robot(self, name: str) -> WorkCell:
+    def without_robot(self, name: str) -> Self:
         """Remove a robot: its device and all its frames."""
-        cell = _cell(self)
-        robots = {d.name: d for d in cell.devices if isinstance(d, RobotDevice)}
+        robots = {d.name: d for d in self.devices if isinstance(d, RobotDevice)}
         if name not in robots:
             raise name_not_found("robot", name, robots)
         frames = [robots[name].frame(frame) for frame in robots[name].model.frame_names]
-        return _remove(cell.without_device(name), frames)
+        return _remove(self.without_device(name), frames)
 
-    def _checked_cell(self, name: str, parent: str) -> WorkCell:
-        """This cell, after a check of the name and the parent of a new frame."""
-        cell = _cell(self)
+    def _check_new(self, name: str, parent: str) -> None:
+        """Check the name and the parent of a new frame."""
         check_name("frame", name)
-        if name in cell.layout.index:
+        if name in self.layout.index:
             raise model_error("this name is in use", f"frame {name!r}")
-        cell.layout.frame(parent)
-        return cell
-
-
-def _cell(editing: Editing) -> WorkCell:
-    return cast("WorkCell", editing)  # the only class that has these methods
+        self.layout.frame(parent)
 
 
 def _as_properties(
@@ -347,7 +320,7 @@ def _as_properties(
     return tuple((str(name), str(value)) for name, value in pairs)
 
 
-def _remove(cell: WorkCell, names: Iterable[str]) -> WorkCell:
+def _remove(cell: CellT, names: Iterable[str]) -> CellT:
     removed = dict.fromkeys(names)
     if WORLD in removed:
         raise model_error("the root of the cell cannot be removed", f"frame {WORLD!r}")
@@ -388,17 +361,15 @@ def _reattached(frame: CellFrame, removed: Mapping[str, None]) -> CellFrame:
     return replace(frame, parent=parent, home_parent=home_parent)
 
 
-def _used_frames(cell: WorkCell, device: DeviceSpec) -> set[str]:
+def _used_frames(cell: CellData, device: DeviceSpec) -> set[str]:
     frames = {frame.name: frame for frame in cell.frames}
     devices = {other.name: other for other in cell.devices}
     return {*device.frame_names(), *device.driven(frames, devices)}
 
 
 def _pose_home(pose: Pose | ArrayLike) -> tuple[float, ...]:
-    """Position and quaternion of a pose given as a matrix; empty for a `Pose`."""
+    """Return position and quaternion of a pose that is a matrix; nothing for a `Pose`."""
     if isinstance(pose, Pose):
         return ()
     as_pose(pose, "parent_H_frame")  # raises if it is not a pose
-    matrix = np.asarray(pose, dtype=np.float64)
-    wxyz = quat.from_rotation(matrix[:3, :3])
-    return (*matrix[:3, 3].tolist(), *wxyz.tolist())
+    return pose_to_xyz_wxyz(np.asarray(pose, dtype=np.float64))

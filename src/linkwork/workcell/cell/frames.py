@@ -15,9 +15,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import SourceLocation, concerning, model_error, nearest
@@ -26,22 +23,11 @@ from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints import KINDS, Axis, JointKind
 from linkwork.model.numbers import Triple, finite_numbers, instance, number, settle, text, triple
 from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name, checked_shapes
-from linkwork.model.pose import IDENTITY, ROUNDING_NOISE, Pose
-from linkwork.spatial.blocks import scalars
-from linkwork.spatial.source import quat, se3
-
-if TYPE_CHECKING:
-    from linkwork.workcell.workcell import WorkCell
-
+from linkwork.model.pose import IDENTITY, Pose
+from linkwork.workcell.state.layout import NORM_NOISE, NORM_TOLERANCE
 
 WORLD = "WORLD"
 """Name of the root of every workcell."""
-
-NORM_TOLERANCE = 1e-3
-"""A quaternion or (cos, sin) pair whose norm differs from 1 by more is rejected."""
-
-NORM_NOISE = 4e-16
-"""A norm that differs from 1 by no more is not normalized."""
 
 _MOVABLE = KINDS["floating"]  # a movable frame has the coordinates of a floating joint
 
@@ -138,9 +124,9 @@ class CellFrame:
         if not self.size:
             return ()
         if not self.home:
-            return (
-                xyz_wxyz_of(self.parent_H_frame) if self.movable else self.coordinate_kind.neutral
-            )
+            if self.movable:
+                return pose_to_xyz_wxyz(self.parent_H_frame.matrix())
+            return self.coordinate_kind.neutral
         return normalized_coordinates(
             self.coordinate_kind, finite_numbers(self.home, self.size, "home")
         )
@@ -176,35 +162,9 @@ class CellFrame:
 ROOT = CellFrame(name=WORLD, parent=None)
 
 
-def xyz_wxyz_of(pose: Pose) -> tuple[float, ...]:
-    """Position and quaternion wxyz of a pose."""
-    (sr, sp, sy), (cr, cp, cy) = (tuple(map(f, pose.rpy)) for f in (math.sin, math.cos))
-    rows = (
-        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
-        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
-        (-sp, cp * sr, cp * cr),
-    )
-    near = [[round(x) if abs(x - round(x)) <= ROUNDING_NOISE else x for x in row] for row in rows]
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = near
-    px, py, pz = pose.xyz
-    return pose_to_xyz_wxyz(xx, xy, xz, px, yx, yy, yz, py, zx, zy, zz, pz)
-
-
-def pose_to_xyz_wxyz(  # noqa: PLR0917 - the entries of a pose
-    xx: float,
-    xy: float,
-    xz: float,
-    px: float,
-    yx: float,
-    yy: float,
-    yz: float,
-    py: float,
-    zx: float,
-    zy: float,
-    zz: float,
-    pz: float,
-) -> tuple[float, ...]:
-    """Position and quaternion wxyz of the entries of one pose, as in `quat.from_rotation`."""
+def pose_to_xyz_wxyz(matrix: Array) -> tuple[float, ...]:
+    """Return position and quaternion wxyz of one pose (4, 4), faster than `quat.from_rotation`."""
+    (xx, xy, xz, px), (yx, yy, yz, py), (zx, zy, zz, pz) = matrix[:3].tolist()
     rows = (
         (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
         (zy - yz, 1 + xx - yy - zz, yx + xy, xz + zx),
@@ -227,48 +187,3 @@ def normalized_coordinates(kind: JointKind, theta: Iterable[float]) -> tuple[flo
         if abs(norm - 1) > NORM_NOISE:
             coordinates[span] = [entry / norm for entry in coordinates[span]]
     return tuple(coordinates)
-
-
-def leader_of(cell: WorkCell, frame: CellFrame) -> tuple[int, float, float]:
-    """The independent joint frame that moves a frame, and theta = factor * theta_leader + offset.
-
-    Returns:
-        Its index, the factor and the offset; index, 1 and 0 of the frame if it is independent.
-    """
-    factor, offset = 1.0, 0.0
-    while frame.motion and frame.motion.depends:
-        depends = frame.motion.depends
-        offset += factor * depends.offset
-        factor *= depends.multiplier
-        frame = cell.frame(depends.joint)
-    return cell.layout.frame(frame.name), factor, offset
-
-
-def local_pose(cell: WorkCell, index: int, values: Array) -> Array:
-    """(..., 4, 4) pose of a frame in its parent.
-
-    Args:
-        cell: the workcell.
-        index: index of the frame.
-        values: (..., n_values) state values.
-    """
-    frame = cell.frames[index]
-    batch = values.shape[:-1]
-    if frame.movable:
-        xyz_wxyz = values[..., cell.layout.span(index)]
-        return se3.pose(quat.to_rotation(xyz_wxyz[..., 3:]), xyz_wxyz[..., :3])
-    fixed = frame.parent_H_frame.matrix()
-    if not frame.motion:
-        return np.array(np.broadcast_to(fixed, (*batch, 4, 4)))
-    leader, factor, offset = leader_of(cell, frame)
-    theta = factor * values[..., cell.layout.span(leader)] + offset
-    R, p = frame.motion.motion_kind.pose(frame.motion.constants, scalars(theta))
-    moved = np.zeros((*batch, 4, 4))
-    for i in range(3):
-        moved[..., i, 3] = p[i]
-        for j in range(3):
-            moved[..., i, j] = R[i][j]
-    moved[..., 3, 3] = 1.0
-    if frame.motion.backwards:
-        moved = se3.inverse(moved)
-    return fixed @ moved @ frame.motion.joint_H_frame.matrix()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -31,16 +31,15 @@ from linkwork.kindyn.results import (
     Impact,
     ImpactDerivatives,
 )
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import FreeDevice, JointDevice, MobileDevice
 from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.dynamics.loaded_robot import carrier_names
 from linkwork.workcell.dynamics.systems import Systems
 from linkwork.workcell.kinematics.device import Device
+from linkwork.workcell.kinematics.device_joints import joints_of
 from linkwork.workcell.kinematics.device_model import model_joints
 from linkwork.workcell.state.state import State
-
-if TYPE_CHECKING:
-    from linkwork.workcell.workcell import WorkCell
 
 
 class CellStep(NamedTuple):
@@ -64,7 +63,7 @@ class ConstrainedCellDynamics:
 
     def __init__(
         self,
-        cell: WorkCell,
+        cell: CellData,
         contacts: Iterable[str | Contact] | Mapping[str, ContactKind | Contact] = (),
         *,
         devices: Iterable[str] | None = None,
@@ -83,10 +82,10 @@ class ConstrainedCellDynamics:
                 if name is not None:
                     cell.frame_index(name)
         joints = dict.fromkeys(
-            joint for name in self.devices for joint in cell.device(name).joint_names
+            joint for name in self.devices for joint in joints_of(cell, name).joint_names
         )
         self.device = Device(cell, JointDevice(cell.name, WORLD, WORLD, tuple(joints)))
-        ends = [end for name in self.devices for end in cell.device(name).ends]
+        ends = [end for name in self.devices for end in joints_of(cell, name).ends]
         self.carriers = tuple(dict.fromkeys(ends)) if carriers is None else carrier_names(carriers)
         driven = None if actuated is None else self._actuated(actuated)
         options = {
@@ -180,7 +179,7 @@ class ConstrainedCellDynamics:
             requests: names of functions; default the forward dynamics.
             state: whose attachments matter; default the default state.
         """
-        kd = self.kindyn(self.cell.state() if state is None else state)
+        kd = self.kindyn(self.cell.default_state if state is None else state)
         kd.warmup(*(requests or ("forward_dynamics",)))
 
     # Constraints.
@@ -415,7 +414,7 @@ class ConstrainedCellDynamics:
             if name in self.joint_names:
                 frames.add(name)
             elif name in self.devices:
-                frames.update(self.cell.device(name).joint_names)
+                frames.update(joints_of(self.cell, name).joint_names)
             else:
                 known = (*self.joint_names, *self.devices)
                 raise name_not_found("joint frame or device", name, known)
@@ -434,13 +433,13 @@ class ConstrainedCellDynamics:
         return tuple(joint for frame in frames for joint in model_joints(self.cell, frame))
 
 
-def _devices(cell: WorkCell, names: Iterable[str] | None) -> tuple[str, ...]:
+def _devices(cell: CellData, names: Iterable[str] | None) -> tuple[str, ...]:
     """The devices that move: by default all but carts and movable frames."""
     carts = [device for device in cell.devices if isinstance(device, MobileDevice)]
     wheels = {wheel for cart in carts for wheel in (cart.left, cart.right)}
 
     def has_wheels(name: str) -> bool:
-        return not wheels.isdisjoint(cell.device(name).joint_names)
+        return not wheels.isdisjoint(joints_of(cell, name).joint_names)
 
     if names is None:
         robots = [device.name for device in cell.devices if not isinstance(device, FreeDevice)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,14 +22,13 @@ from linkwork.errors import ArgumentError
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import STANDARD_GRAVITY, gravity_vector
 from linkwork.parameters import Gravity
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.dynamics.loaded_robot import LoadedRobot, carrier_names
 from linkwork.workcell.dynamics.loads import columns_of, warmup
+from linkwork.workcell.kinematics.device import device_of
+from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model
 from linkwork.workcell.state.state import State
-
-if TYPE_CHECKING:
-    from linkwork.workcell.kinematics.device import Device
-    from linkwork.workcell.workcell import WorkCell
 
 
 class CellDynamics:
@@ -49,7 +48,7 @@ class CellDynamics:
 
     def __init__(
         self,
-        cell: WorkCell,
+        cell: CellData,
         device: str,
         *,
         carriers: Sequence[str] | None = None,
@@ -57,7 +56,7 @@ class CellDynamics:
         joint_dynamics: bool = False,
     ) -> None:
         """Prepare the dynamics of a device; `WorkCell.dynamics` documents the arguments."""
-        self.cell, self.device = cell, cell.device(device)
+        self.cell, self.device = cell, device_of(cell, device)
         self._robot: DeviceModel = device_model(self.device)
         self._gravity = gravity_vector(gravity)
         self.gravity = tuple(self._gravity.tolist())
@@ -258,7 +257,7 @@ class CellDynamics:
         return np.concatenate([R @ stacked[..., :3, :], R @ stacked[..., 3:, :]], axis=-2)
 
 
-def _constant_rotation(device: Device) -> Array | None:
+def _constant_rotation(device: DeviceJoints) -> Array | None:
     """The rotation of `world_H_model` if it is the same in all states, else None."""
     cell = device.cell
     rotation, current = np.eye(3), cell.frame(device.base)

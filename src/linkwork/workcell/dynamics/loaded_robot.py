@@ -8,21 +8,19 @@ batch may have different loads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found, shown, warn
 from linkwork.parameters import JointPose, Parameter
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.dynamics.loads import Loads, Payloads, Robot
 from linkwork.workcell.kinematics.attach import poses_to_xyz_wxyz
+from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import DeviceModel, locked_pose
-
-if TYPE_CHECKING:
-    from linkwork.workcell.kinematics.device import Device
-    from linkwork.workcell.state.state import State
-    from linkwork.workcell.workcell import WorkCell
+from linkwork.workcell.state.state import State
 
 
 class LoadedRobot(Generic[Robot]):
@@ -30,7 +28,7 @@ class LoadedRobot(Generic[Robot]):
 
     def __init__(
         self,
-        cell: WorkCell,
+        cell: CellData,
         robot: DeviceModel,
         plain: Robot,
         carriers: Sequence[str],
@@ -88,7 +86,7 @@ class LoadedRobot(Generic[Robot]):
         """Warn about joints that move no inertia in the default state."""
         tree = self._plain.tree
         has_inertia = [bool(inertia.any()) for inertia in tree.inertias]
-        for carried in self._loads.plan(self._cell.state().parents).carried:
+        for carried in self._loads.plan(self._cell.default_state.parents).carried:
             has_inertia[carried.body] = True
         for body, parent, _ in tree.inward():
             has_inertia[parent] |= has_inertia[body]
@@ -102,7 +100,7 @@ class LoadedRobot(Generic[Robot]):
             message += " set cell.with_changed(frame, inertia=...), or load a .dwc.xml file"
             warn(message)
 
-    def warn_of_joints_outside(self, owner: str, device: Device) -> None:
+    def warn_of_joints_outside(self, owner: str, device: DeviceJoints) -> None:
         """Warn about joints that depend on those of a device without being part of the model."""
         outside = self.robot.joints_outside(device)
         if outside:

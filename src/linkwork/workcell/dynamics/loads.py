@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -27,13 +27,9 @@ from linkwork.parameters import Parameter, Payload
 from linkwork.spatial import inertia
 from linkwork.spatial.source import inertia as inertia_source
 from linkwork.spatial.source import quat, se3
-from linkwork.workcell.cell.frames import leader_of, local_pose
-from linkwork.workcell.state.paths import parent_index
+from linkwork.workcell.cell.data import CellData
+from linkwork.workcell.cell.structure import leader_of, local_pose, parent_index
 from linkwork.workcell.state.state import flat_rows
-
-if TYPE_CHECKING:
-    from linkwork.workcell.workcell import WorkCell
-
 
 Robot = TypeVar("Robot", bound=KinDynCore)
 
@@ -83,7 +79,7 @@ class Loads:
 
     def __init__(
         self,
-        cell: WorkCell,
+        cell: CellData,
         frames: Mapping[int, tuple[int, Array]],
         more: Collection[int] = (),
     ) -> None:

@@ -25,12 +25,12 @@ from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY
 from linkwork.parameters import JointPose
 from linkwork.workcell.cell.frames import WORLD
+from linkwork.workcell.cell.structure import attachments_of
 from linkwork.workcell.dynamics.loaded_robot import LoadedRobot
 from linkwork.workcell.dynamics.loads import distinct_rows
 from linkwork.workcell.kinematics.attach import joint_batch, poses_to_xyz_wxyz
-from linkwork.workcell.kinematics.device import Device
+from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import frames_model
-from linkwork.workcell.state.paths import attachments_of
 from linkwork.workcell.state.state import State, flat_rows
 
 CACHE_SIZE = 64  # cached systems, for different attachments
@@ -83,7 +83,7 @@ class Systems:
 
     def __init__(
         self,
-        device: Device,
+        device: DeviceJoints,
         contacts: Sequence[Contact],
         carriers: Sequence[str],
         options: Mapping[str, Any],
@@ -124,7 +124,7 @@ class Systems:
         self._last: tuple[State, System, tuple[ConstrainedKinDyn, Array, Array]] | None = None
         self._q_signs, self._nu_signs = _signs(device)
         self._has_signs = bool((self._nu_signs < 0).any())
-        self.default = self._system(self._cell.state().parents, ())
+        self.default = self._system(self._cell.default_state.parents, ())
 
     def one(self, state: State) -> tuple[ConstrainedKinDyn, Array, Array]:
         """The robot for a state, its q, and its parameters.
@@ -210,7 +210,7 @@ class Systems:
     def _first_row(self, system: System, state: State) -> tuple[Array, Array]:
         """q and the parameters of the first row of a batch; of the default state if it is empty."""
         if 0 in state.batch_shape:
-            state = self._cell.state()
+            state = self._cell.default_state
         elif state.batch_shape:
             state = state[(0,) * len(state.batch_shape)]
         return self._at(system, state)[1:]
@@ -223,7 +223,7 @@ class Systems:
             return [(self._system(state.parents, more), np.arange(1))]
         rows = flat_rows(state.parents)
         if not len(rows):
-            return [(self._system(self._cell.state().parents, more), np.arange(0))]
+            return [(self._system(self._cell.default_state.parents, more), np.arange(0))]
         distinct, of_row = distinct_rows(rows)
         groups: dict[int, tuple[System, list[int]]] = {}
         for k, row in enumerate(distinct):
@@ -250,7 +250,7 @@ class Systems:
 
     def _build(self, parents: Array, ends: Sequence[str]) -> System:
         cell = self._cell
-        values = cell.state().values  # poses of locked frames are parameters
+        values = cell.default_state.values  # poses of locked frames are parameters
         robot = frames_model(self._device, State.trusted(cell.layout, values, parents), ends)
         links = [
             replace(link, collisions=cell.frame(link.name).collisions)  # which have the radius
@@ -295,7 +295,7 @@ class Systems:
                 array *= signs[axis].reshape(shape)
 
 
-def _signs(device: Device) -> tuple[Array, Array]:
+def _signs(device: DeviceJoints) -> tuple[Array, Array]:
     """(nq,) and (nv,) factors from q and nu of a device to those of its `frames_model`."""
     q, nu = [np.ones(0)], [np.ones(0)]
     for name in device.joint_names:

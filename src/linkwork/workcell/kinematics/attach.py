@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,16 +11,14 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, StateError, ValueRangeError, shown
 from linkwork.model.pose import NOT_A_ROTATION, Pose
 from linkwork.spatial.source import quat, se3
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.frames import pose_to_xyz_wxyz
-from linkwork.workcell.cell.layout import StateLayout
 from linkwork.workcell.kinematics import fk
+from linkwork.workcell.state.layout import StateLayout
 from linkwork.workcell.state.state import State, flat_rows, normalize
 
-if TYPE_CHECKING:
-    from linkwork.workcell.workcell import WorkCell
 
-
-def with_values(cell: WorkCell, state: State, frame: str, values: ArrayLike) -> State:
+def with_values(cell: CellData, state: State, frame: str, values: ArrayLike) -> State:
     """The state with other values of a frame."""
     layout = cell.check_state(state).layout
     index = layout.frame(frame)
@@ -72,7 +69,7 @@ def replaced(
 
 
 def with_pose(
-    cell: WorkCell, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None
+    cell: CellData, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None
 ) -> State:
     """The state with another pose of a movable frame."""
     _check_movable(cell, state, frame)
@@ -93,7 +90,7 @@ def with_pose(
     return with_values(cell, state, frame, poses_to_xyz_wxyz(matrix))
 
 
-def attached(cell: WorkCell, state: State, frame: str, parent: str | Sequence[str]) -> State:
+def attached(cell: CellData, state: State, frame: str, parent: str | Sequence[str]) -> State:
     """The state with a frame attached to another one."""
     layout = cell.check_state(state).layout
     index = layout.frame(frame)
@@ -107,7 +104,7 @@ def attached(cell: WorkCell, state: State, frame: str, parent: str | Sequence[st
     return State.trusted(layout, state.values, parents)
 
 
-def gripped(cell: WorkCell, state: State, frame: str, gripper: str | Sequence[str]) -> State:
+def gripped(cell: CellData, state: State, frame: str, gripper: str | Sequence[str]) -> State:
     """The state with a frame attached to another one, with the same pose in the world."""
     _check_movable(cell, state, frame)
     after = attached(cell, state, frame, gripper)
@@ -142,7 +139,7 @@ def joint_batch(batch: tuple[int, ...], other: tuple[int, ...], name: str) -> tu
         raise ShapeError(f"{message} of the state") from None
 
 
-def _targets(cell: WorkCell, state: State, parent: str | Sequence[str]) -> Array:
+def _targets(cell: CellData, state: State, parent: str | Sequence[str]) -> Array:
     """Indices of the new parents: one, or one for each row."""
     if isinstance(parent, str):
         return np.array(cell.layout.frame(parent), dtype=np.int32)
@@ -188,9 +185,9 @@ def _cycle_error(layout: StateLayout, frame: int, target: int) -> StateError:
     return StateError(f"{message}, because {name!r} carries {parent!r}")
 
 
-def _carriers(cell: WorkCell, state: State, frame: str) -> set[str]:
+def _carriers(cell: CellData, state: State, frame: str) -> set[str]:
     """All frames that carry a frame in any row."""
-    from linkwork.workcell.state.paths import carriers
+    from linkwork.workcell.cell.structure import carriers
 
     rows = np.unique(flat_rows(state.parents), axis=0)
     index = cell.layout.frame(frame)
@@ -198,13 +195,13 @@ def _carriers(cell: WorkCell, state: State, frame: str) -> set[str]:
     return {names[k] for row in rows for k in carriers(cell.layout, index, row)}
 
 
-def _check_movable(cell: WorkCell, state: State, frame: str) -> None:
+def _check_movable(cell: CellData, state: State, frame: str) -> None:
     slot = cell.check_state(state).layout.slots[cell.layout.frame(frame)]
     if slot.kind != "movable":
         raise StateError(f"frame {frame!r} is not movable: its pose is not part of a state")
 
 
-def _parent_H_frame(cell: WorkCell, state: State, frame: str, world_H_frame: Array) -> Array:
+def _parent_H_frame(cell: CellData, state: State, frame: str, world_H_frame: Array) -> Array:
     """parent_H_frame of a frame with this pose in the world."""
     layout, index = cell.layout, cell.layout.frame(frame)
     if not layout.slots[index].attachable:
@@ -236,5 +233,5 @@ def as_matrix(pose: Pose | ArrayLike, name: str = "pose") -> Array:
 def poses_to_xyz_wxyz(matrix: Array) -> Array:
     """(..., 7) position and quaternion wxyz of poses."""
     if matrix.ndim == 2:  # faster than NumPy for a single pose
-        return np.array(pose_to_xyz_wxyz(*matrix[:3].ravel().tolist()))
+        return np.array(pose_to_xyz_wxyz(matrix))
     return np.concatenate([matrix[..., :3, 3], quat.from_rotation(matrix[..., :3, :3])], axis=-1)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, product
 from math import inf, pi
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,14 +25,12 @@ from linkwork.collision.queries import Meshes, Placed, ShapeQueries
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.io.surfaces import read_mesh
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Sphere
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.frames import CellFrame
+from linkwork.workcell.cell.structure import parent_index
 from linkwork.workcell.kinematics.fk import world_H_frames
-from linkwork.workcell.state.paths import parent_index
 from linkwork.workcell.state.state import State, flat_rows
-
-if TYPE_CHECKING:
-    from linkwork.workcell.workcell import WorkCell
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -43,7 +41,7 @@ _UNLIMITED = {"prismatic": 1.0}  # random positions of joints without limits [m]
 class CellCollisions:
     """The frames of a cell with collision shapes, and their pairs."""
 
-    def __init__(self, cell: WorkCell, meshes: Meshes) -> None:
+    def __init__(self, cell: CellData, meshes: Meshes) -> None:
         self.cell = cell
         self.frames = [k for k, frame in enumerate(cell.frames) if frame.collisions]
         self._column = {frame: k for k, frame in enumerate(self.frames)}
@@ -52,7 +50,7 @@ class CellCollisions:
         excluded = {frozenset(pair) for pair in cell.excluded_pairs}
         roots = cell.layout.part_roots
         names = cell.frame_names
-        default = _Structure(cell, cell.state().parents)
+        default = _Structure(cell, cell.default_state.parents)
         candidates = [
             (a, b)
             for a, b in combinations(self.frames, 2)
@@ -163,7 +161,7 @@ class CellCollisions:
 class _Structure:
     """The bodies of a cell with some attachments."""
 
-    def __init__(self, cell: WorkCell, parents: Array) -> None:
+    def __init__(self, cell: CellData, parents: Array) -> None:
         self._cell, self._parents = cell, parents
         self._bodies: dict[int, int] = {0: 0}
         self._carried: set[int] = set()  # movable frames in a body, and what is fixed to them
@@ -221,9 +219,9 @@ class _Structure:
         return self._bodies[frame]
 
 
-def _random_state(cell: WorkCell, rng: np.random.Generator) -> State:
+def _random_state(cell: CellData, rng: np.random.Generator) -> State:
     """The default state with random positions of all joints with one coordinate."""
-    state = cell.state()
+    state = cell.default_state
     values = state.values.copy()
     for k, frame in enumerate(cell.frames):
         if frame.motion is None or frame.size != 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +23,12 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link, Mimic
 from linkwork.model.pose import as_pose, inverted
 from linkwork.spatial.source import se3
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import FreeDevice, MobileDevice, RobotDevice
-from linkwork.workcell.cell.frames import CellFrame, leader_of, local_pose
-from linkwork.workcell.state.paths import carriers, parent_index
+from linkwork.workcell.cell.frames import CellFrame
+from linkwork.workcell.cell.structure import carriers, leader_of, local_pose, parent_index
+from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.state.state import State
-
-if TYPE_CHECKING:
-    from linkwork.workcell.kinematics.device import Device
-    from linkwork.workcell.workcell import WorkCell
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class DeviceModel:
         """The robot as compiled functions, with options of `KinDyn`."""
         return KinDyn(self.model, self.base, floating=self.floating, cut=self.cut, **options)
 
-    def bodies(self, cell: WorkCell, kd: KinDynCore) -> dict[int, tuple[int, Array]]:
+    def bodies(self, cell: CellData, kd: KinDynCore) -> dict[int, tuple[int, Array]]:
         """By frame of the cell: its body, and its pose in the first link of the body."""
         tree, model = kd.tree, self.model
         first = {
@@ -72,7 +70,7 @@ class DeviceModel:
                 frames.add(joint.second)
         return frames
 
-    def joints_outside(self, device: Device) -> list[str]:
+    def joints_outside(self, device: DeviceJoints) -> list[str]:
         """Joint frames that depend on joints of the device, but are not part of the model."""
         cell, inside = device.cell, set(self.names.values())
         dependent = [frame for frame in cell.frames if frame.motion and frame.motion.depends]
@@ -83,7 +81,7 @@ class DeviceModel:
             if leader in device.joint_names and frame.name not in inside
         ]
 
-    def check_attachments(self, cell: WorkCell, state: State) -> None:
+    def check_attachments(self, cell: CellData, state: State) -> None:
         """Reject states in which a locked frame is attached to another parent."""
         for name, parent in self.attachments:
             column = cell.layout.column[cell.frame_index(name)]
@@ -92,7 +90,7 @@ class DeviceModel:
                 raise StateError(f"{message} must be attached to {parent!r} in this state")
 
 
-def device_model(device: Device, state: State | None = None) -> DeviceModel:
+def device_model(device: DeviceJoints, state: State | None = None) -> DeviceModel:
     """The robot of a device: the Model that was placed, or one built from its frames.
 
     Args:
@@ -120,7 +118,7 @@ def device_model(device: Device, state: State | None = None) -> DeviceModel:
         if cell.frame(name).attachable:
             message = f"joint {name!r} of device {spec.name!r} is attachable"
             raise ArgumentError(f"{message}; joints of a robot must be fixed to their link")
-    default = cell.state()
+    default = cell.default_state
     state = default if state is None else cell.check_state(state)
     at_state = State.trusted(cell.layout, state.values, default.parents)
     robot = frames_model(device, at_state, device.ends)
@@ -128,7 +126,7 @@ def device_model(device: Device, state: State | None = None) -> DeviceModel:
     return robot
 
 
-def with_shapes(cell: WorkCell, robot: DeviceModel) -> Model:
+def with_shapes(cell: CellData, robot: DeviceModel) -> Model:
     """The model of a device, with the shapes of its frames and the inertia of its base.
 
     Dynamics needs neither: the base of a device that is not a robot does not move.
@@ -146,7 +144,7 @@ def with_shapes(cell: WorkCell, robot: DeviceModel) -> Model:
     return replace(robot.model, links=tuple(links))
 
 
-def _with_inertias(cell: WorkCell, robot: RobotDevice) -> Model:
+def _with_inertias(cell: CellData, robot: RobotDevice) -> Model:
     """The model of a robot, with the inertias of its frames where they were changed."""
     model = robot.model
     for link in model.links:
@@ -160,7 +158,7 @@ def _with_inertias(cell: WorkCell, robot: RobotDevice) -> Model:
     return model
 
 
-def frames_model(device: Device, state: State, ends: Sequence[str]) -> DeviceModel:
+def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> DeviceModel:
     """A robot whose links and joints are frames of a cell, with the closed loops of its robots.
 
     A movable frame that the device drives moves by three prismatic joints and a ball joint. The
@@ -216,21 +214,21 @@ def frames_model(device: Device, state: State, ends: Sequence[str]) -> DeviceMod
     )
 
 
-def model_joints(cell: WorkCell, frame: str) -> tuple[str, ...]:
+def model_joints(cell: CellData, frame: str) -> tuple[str, ...]:
     """The joints of a `frames_model` that have the coordinates of a frame."""
     return _free_names(frame) if cell.frame(frame).movable else (frame,)
 
 
-def locked_pose(cell: WorkCell, frame: str, values: Array) -> Array:
+def locked_pose(cell: CellData, frame: str, values: Array) -> Array:
     """(..., 4, 4) pose of a locked frame in its parent, for state values (..., n_values)."""
     return local_pose(cell, cell.frame_index(frame), values)
 
 
-def _parent(cell: WorkCell, frame: str, parents: Array) -> str:
+def _parent(cell: CellData, frame: str, parents: Array) -> str:
     return cell.frame_names[parent_index(cell.layout, cell.frame_index(frame), parents)]
 
 
-def _locked(device: Device, parents: Array, ends: Sequence[str]) -> tuple[str, ...]:
+def _locked(device: DeviceJoints, parents: Array, ends: Sequence[str]) -> tuple[str, ...]:
     """Frames between the base and the joints or ends that move, but not by the device."""
     cell, driven = device.cell, set(device.joint_names)
     base = cell.frame_index(device.base)
@@ -252,7 +250,7 @@ def _locked(device: Device, parents: Array, ends: Sequence[str]) -> tuple[str, .
 
 
 def _below(
-    cell: WorkCell, device: Device, parents: Array, locked: tuple[str, ...]
+    cell: CellData, device: DeviceJoints, parents: Array, locked: tuple[str, ...]
 ) -> Iterator[tuple[CellFrame, str]]:
     """Frames that the base of a device carries, and their parents, parents before children.
 
@@ -271,7 +269,7 @@ def _below(
         pending += [frame.name for frame in below]
 
 
-def _belongs_to(cell: WorkCell, frame: CellFrame, driven: set[str]) -> bool:
+def _belongs_to(cell: CellData, frame: CellFrame, driven: set[str]) -> bool:
     """Whether a frame is fixed to its parent, or moved by joints of the device."""
     if frame.movable:
         return frame.name in driven
@@ -279,7 +277,7 @@ def _belongs_to(cell: WorkCell, frame: CellFrame, driven: set[str]) -> bool:
     return frame.motion is None or leader.name in driven
 
 
-def _locked_joint(cell: WorkCell, frame: CellFrame, parent: str, state: State) -> Joint:
+def _locked_joint(cell: CellData, frame: CellFrame, parent: str, state: State) -> Joint:
     """A fixed joint at the pose of a frame in a state."""
     pose = frame.parent_H_frame
     if frame.movable or frame.motion:
@@ -305,7 +303,7 @@ def _free_joints(frame: str, parent: str) -> list[Joint]:
     return [*joints, ball]
 
 
-def _joint(cell: WorkCell, frame: CellFrame, parent: str, source: Joint | None) -> Joint:
+def _joint(cell: CellData, frame: CellFrame, parent: str, source: Joint | None) -> Joint:
     """The joint of a frame that is fixed, or moved by the device.
 
     Args:
@@ -352,7 +350,7 @@ def _joint(cell: WorkCell, frame: CellFrame, parent: str, source: Joint | None) 
     )
 
 
-def _moves(cell: WorkCell, robot: RobotDevice) -> dict[str, Joint]:
+def _moves(cell: CellData, robot: RobotDevice) -> dict[str, Joint]:
     """By frame of a robot: the joint of its model that moves it."""
     motions = {name: cell.frame(robot.frame(name)).motion for name in robot.model.link_names}
     return {
@@ -362,7 +360,7 @@ def _moves(cell: WorkCell, robot: RobotDevice) -> dict[str, Joint]:
     }
 
 
-def _loops(device: Device, robot: RobotDevice) -> tuple[list[Joint], list[Constraint]]:
+def _loops(device: DeviceJoints, robot: RobotDevice) -> tuple[list[Joint], list[Constraint]]:
     """The joints that close loops of a robot, and its constraints, between frames of the cell."""
     closing, constraints = robot.closing_joints(), robot.model.constraints
     missing = [name for name in robot.joints if name not in device.joint_names]
@@ -385,7 +383,7 @@ def _loops(device: Device, robot: RobotDevice) -> tuple[list[Joint], list[Constr
 
 
 def _in_cell(
-    cell: WorkCell, robot: RobotDevice, constraint: Constraint, frames: Mapping[str, str]
+    cell: CellData, robot: RobotDevice, constraint: Constraint, frames: Mapping[str, str]
 ) -> Constraint:
     """A constraint of a robot between frames of the cell; `frames` has those of its joints."""
     name = _loop_name(cell, robot, constraint.name)
@@ -405,13 +403,13 @@ def _in_cell(
     )
 
 
-def loop_name(device: Device, name: str) -> str:
+def loop_name(device: DeviceJoints, name: str) -> str:
     """Name in the cell of a loop or constraint of the robot of a device."""
     robot = device.spec
     return _loop_name(device.cell, robot, name) if isinstance(robot, RobotDevice) else name
 
 
-def _loop_name(cell: WorkCell, robot: RobotDevice, name: str) -> str:
+def _loop_name(cell: CellData, robot: RobotDevice, name: str) -> str:
     """Name of a closing joint or a constraint, different from those of joints, which are frames."""
     in_cell = robot.frame(name)
     return f"{in_cell} loop" if in_cell in cell.layout.index else in_cell

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from linkwork.engine.kernel.arguments import thread_number
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ShapeError, warn_once
+from linkwork.errors import ArgumentError, ShapeError, StateError, warn_once
 from linkwork.spatial.source import se3
-from linkwork.workcell.cell.frames import local_pose
+from linkwork.workcell.cell.data import CellData
+from linkwork.workcell.cell.structure import (
+    local_pose,
+    one_row,
+    parent_name,
+    path_between,
+    walk,
+)
 from linkwork.workcell.state.state import State, flat_rows
-
-if TYPE_CHECKING:
-    from linkwork.workcell.workcell import WorkCell
 
 Steps: TypeAlias = Any  # `Poses` of the C extension; None if NumPy computes the poses
 _IN_WORLD = -1  # the reference frame of world poses
@@ -44,7 +48,7 @@ class FKTable:
 
     def __init__(
         self,
-        cell: WorkCell,
+        cell: CellData,
         state: State,
         *,
         threads: int | None = None,
@@ -81,23 +85,23 @@ class FKTable:
         return se3.inverse(self[a]) @ self[b]
 
 
-def world_H_frames(cell: WorkCell, frames: Sequence[str], state: State) -> Array:
+def world_H_frames(cell: CellData, frames: Sequence[str], state: State) -> Array:
     """(..., n, 4, 4) poses of some frames in the world."""
     return _some_poses(cell, frames, state, _IN_WORLD)
 
 
-def frame_H_frame(cell: WorkCell, a: str, b: str, state: State) -> Array:
+def frame_H_frame(cell: CellData, a: str, b: str, state: State) -> Array:
     """(..., 4, 4) pose a_H_b."""
     return _some_poses(cell, (b,), state, cell.layout.frame(a))[..., 0, :, :]
 
 
-def parent_H_frame(cell: WorkCell, frame: str, state: State) -> Array:
+def parent_H_frame(cell: CellData, frame: str, state: State) -> Array:
     """(..., 4, 4) pose of a frame in its parent."""
     index = cell.layout.frame(frame)
     return local_pose(cell, index, cell.check_state(state).values)
 
 
-def _some_poses(cell: WorkCell, frames: Sequence[str], state: State, reference: int) -> Array:
+def _some_poses(cell: CellData, frames: Sequence[str], state: State, reference: int) -> Array:
     indices = [cell.layout.frame(name) for name in frames]
     cell.check_state(state)
     frame_indices = list(dict.fromkeys(indices))  # without duplicates
@@ -108,7 +112,7 @@ def _some_poses(cell: WorkCell, frames: Sequence[str], state: State, reference: 
 
 
 def poses_of(
-    cell: WorkCell,
+    cell: CellData,
     state: State,
     frame_indices: Array | None,
     reference: int = _IN_WORLD,
@@ -117,7 +121,7 @@ def poses_of(
     threads: int | None = None,
 ) -> Array:
     """(..., n, 4, 4) poses of frames by unique indices; None for all frames in the world."""
-    steps = cell.steps
+    steps = steps_of(cell)
     if threads is not None:
         threads = thread_number(threads)
     if steps is None:
@@ -147,8 +151,12 @@ def in_batch(array: Array, batch: tuple[int, ...]) -> Array:
         raise ShapeError(f"{text}, which exceeds the limit of NumPy") from None
 
 
-def steps_of(cell: WorkCell) -> Steps:
-    """Build the input of the C extension for a cell; None if NumPy must compute the poses."""
+def steps_of(cell: CellData) -> Steps:
+    """Return the steps of a cell for the C extension; None if NumPy must compute the poses."""
+    return cell.cache.get("steps", None, lambda: _build_steps(cell))
+
+
+def _build_steps(cell: CellData) -> Steps:
     poses: Any = _extension()
     if poses is None:
         return None
@@ -176,7 +184,7 @@ def _extension() -> Any:
 
 
 def _by_numpy(
-    cell: WorkCell, state: State, frame_indices: Array | None, reference: int, out: Array | None
+    cell: CellData, state: State, frame_indices: Array | None, reference: int, out: Array | None
 ) -> Array:
     poses = all_poses(cell, state)
     if frame_indices is not None:
@@ -188,7 +196,7 @@ def _by_numpy(
     return out
 
 
-def all_poses(cell: WorkCell, state: State) -> Array:
+def all_poses(cell: CellData, state: State) -> Array:
     """(..., frames, 4, 4) world poses, computed by NumPy."""
     layout = cell.layout
     n, values = len(layout.slots), flat_rows(state.values)
@@ -209,6 +217,58 @@ def all_poses(cell: WorkCell, state: State) -> Array:
                 world[ready, k] = world[rows[ready], parent_indices[ready, k]] @ local[ready, k]
                 done[ready, k] = True
     return in_batch(world, state.batch_shape)
+
+
+class FKRange:
+    """The path between two frames; calling it with a state returns a_H_b.
+
+    States with other attachments on the path are rejected.
+    """
+
+    def __init__(self, cell: CellData, a: str, b: str, state: State) -> None:
+        layout = cell.layout
+        ends = layout.frame(a), layout.frame(b)
+        up, common, down = path_between(layout, *ends, one_row(cell, state))
+        row = one_row(cell, state)
+        frames = [k for k in (*up, *down) if layout.slots[k].attachable]
+        self.cell, self.a, self.b = cell, a, b
+        self.frames = tuple(cell.frame_names[k] for k in (*up, common, *down))
+        self.attachments = {cell.frame_names[k]: parent_name(cell, k, row) for k in frames}
+        self._columns = [layout.column[k] for k in frames]
+        self._parents = row[self._columns]
+
+    def __repr__(self) -> str:
+        return (
+            f"<FKRange {self.a!r} to {self.b!r} of {self.cell.name!r}: {len(self.frames)} frames>"
+        )
+
+    def __call__(self, state: State) -> Array:
+        """(..., 4, 4) pose a_H_b in a state whose attachments on the path are the same."""
+        self.cell.check_state(state)
+        parents = state.parents[..., self._columns]
+        if self._columns and (parents != self._parents).any():
+            flat = parents.reshape(-1, len(self._columns))
+            k = int(np.argwhere((flat != self._parents).any(axis=0))[0][0])
+            other = flat[flat[:, k] != self._parents[k], k][0]
+            name = list(self.attachments)[k]
+            message = (
+                f"frame {name!r} is attached to {self.cell.frame_names[other]!r} in this state"
+            )
+            message += f", but to {self.attachments[name]!r} on this path"
+            raise StateError(f"{message}; call cell.fk_range for this state")
+        return frame_H_frame(self.cell, self.a, self.b, state)
+
+
+def tree_text(cell: CellData, state: State, root: str) -> str:
+    """One line per frame, indented by its depth, with its position in the world."""
+    if cell.check_state(state).batch_shape:
+        raise ArgumentError("state: expected a single state, such as state[0], got a batch")
+    table = FKTable(cell, state).world_H_frames
+    lines: list[str] = []
+    for k, depth in walk(cell, state, cell.layout.frame(root)):
+        position = ", ".join(f"{entry:.6g}" for entry in (table[k, :3, 3] + 0.0).tolist())
+        lines.append(f"{' ' * depth}{cell.frame_names[k]} at ({position})")
+    return "\n".join(lines)
 
 
 def _check_out(out: Array, shape: tuple[int, ...]) -> None:

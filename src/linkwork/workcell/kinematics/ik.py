@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,19 +25,15 @@ from linkwork.inverse_kinematics.tasks import checked_positions
 from linkwork.kindyn import KinDyn
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import quat, se3
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import RobotDevice
-from linkwork.workcell.cell.frames import WORLD, leader_of, local_pose
+from linkwork.workcell.cell.frames import WORLD
+from linkwork.workcell.cell.structure import carriers, leader_of, local_pose
 from linkwork.workcell.kinematics import fk
 from linkwork.workcell.kinematics.attach import as_matrix, joint_batch
-from linkwork.workcell.kinematics.device_model import device_model, loop_name
-from linkwork.workcell.state.paths import carriers
+from linkwork.workcell.kinematics.device_joints import DeviceJoints, joints_of
+from linkwork.workcell.kinematics.device_model import DeviceModel, device_model, loop_name
 from linkwork.workcell.state.state import State, flat_rows
-
-if TYPE_CHECKING:
-    from linkwork.workcell.kinematics.device import Device
-    from linkwork.workcell.workcell import WorkCell
-
-CACHE_SIZE = 32  # cached robots per device, for different poses of its locked frames
 
 
 @dataclass(frozen=True)
@@ -67,16 +63,27 @@ class CellIkResult:
 
 
 def cell_ik(
-    cell: WorkCell,
+    cell: CellData,
     state: State,
     targets: Mapping[str, Pose | ArrayLike],
     *,
-    reference: str,
-    device: str | None,
-    hold: Sequence[str],
-    options: Mapping[str, Any],
+    reference: str = WORLD,
+    device: str | None = None,
+    hold: Sequence[str] = (),
+    limits: bool = True,
+    tolerance: float | Sequence[float] = 1e-6,
+    max_iterations: int = 96,
+    restarts: int = 64,
+    seed: int = 0,
 ) -> CellIkResult:
     """Solve inverse kinematics; `WorkCell.ik` documents the arguments."""
+    options = {
+        "limits": limits,
+        "tolerance": tolerance,
+        "max_iterations": max_iterations,
+        "restarts": restarts,
+        "seed": seed,
+    }
     cell.check_state(state)
     cell.frame_index(reference)
     goals = _goals(cell, targets)
@@ -92,15 +99,15 @@ def cell_ik(
     solved, converged = flat, np.ones(shape, dtype=bool)
     loop_errors: dict[str, Array] = {}
     for name, frames in owners.items():
-        solver = _Solver(cell.device(name), hold, options)
+        solver = _Solver(joints_of(cell, name), hold, options)
         solved, reached = solver.solve(solved, {frame: in_world[frame] for frame in frames})
         converged &= reached
         loop_errors |= solver.loop_errors
-    _reject_unknown_joints(hold, [cell.device(name) for name in owners])
+    _reject_unknown_joints(hold, [joints_of(cell, name) for name in owners])
     position, rotation = _errors(cell, solved, in_world)
     # Joints that depend on those of a device may move its base, which the solver does not know.
-    limits = 1.01 * np.broadcast_to(as_array(options["tolerance"], "tolerance"), (2,)) + 1e-12
-    for errors, limit in zip((position, rotation), limits, strict=True):
+    largest = 1.01 * np.broadcast_to(as_array(tolerance, "tolerance"), (2,)) + 1e-12
+    for errors, limit in zip((position, rotation), largest, strict=True):
         for error in errors.values():
             converged &= error <= limit
     values, parents = (a.reshape(*batch, a.shape[-1]) for a in (solved.values, solved.parents))
@@ -114,10 +121,18 @@ def cell_ik(
     )
 
 
+def _robot(device: DeviceJoints, state: State) -> tuple[DeviceModel, KinDyn]:
+    """Return the robot of a device with locked frames at their poses in a state."""
+    robot = device_model(device, state)
+    return robot, robot.kindyn()
+
+
 class _Solver:
     """Solves inverse kinematics for one device."""
 
-    def __init__(self, device: Device, hold: Sequence[str], options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, device: DeviceJoints, hold: Sequence[str], options: Mapping[str, Any]
+    ) -> None:
         self.cell, self.device = device.cell, device
         self.hold, self.options = _held(device, hold), options
         model = device_model(device)
@@ -187,14 +202,8 @@ class _Solver:
 
     def _robot(self, state: State) -> KinDyn:
         """The robot with locked frames at their poses in the first row of a state."""
-        cache = self.device.robot_cache
-        key = b"".join(state.values[0, span].tobytes() for span in self.locked)
-        if key not in cache:
-            if len(cache) >= CACHE_SIZE:
-                cache.clear()
-            robot = device_model(self.device, state[0])
-            cache[key] = robot, robot.kindyn()
-        robot, kd = cache[key]
+        key = self.device, *(state.values[0, span].tobytes() for span in self.locked)
+        robot, kd = self.cell.cache.get("robots", key, lambda: _robot(self.device, state[0]))
         robot.check_attachments(self.cell, state)
         return kd
 
@@ -229,7 +238,7 @@ def _link_tolerance(tolerance: Any, max_distance: float) -> Any:
     return 0.5 * position, min(rotation, 0.5 * position / max_distance)
 
 
-def _goals(cell: WorkCell, targets: object) -> dict[str, Array]:
+def _goals(cell: CellData, targets: object) -> dict[str, Array]:
     if not isinstance(targets, Mapping) or not targets:
         expected = "poses or positions by frame, as in {'arm.tool': pose}"
         raise ArgumentError(f"targets: expected {expected}, got {shown(targets)}")
@@ -250,20 +259,20 @@ def _is_position(goal: Array) -> bool:
 
 
 def _in_world(
-    cell: WorkCell, states: State, goal: Array, reference: str, batch: tuple[int, ...]
+    cell: CellData, states: State, goal: Array, reference: str, batch: tuple[int, ...]
 ) -> Array:
     """(rows, 4, 4) or (rows, 3) targets in the world."""
     shape = goal.shape[-1:] if _is_position(goal) else (4, 4)
     rows = np.broadcast_to(goal, (*batch, *shape)).reshape(-1, *shape).astype(np.float64)
     if reference == WORLD:
         return rows
-    H = cell.world_H_frame(reference, states)
+    H = fk.world_H_frames(cell, (reference,), states)[:, 0]
     if _is_position(goal):
         return (H[:, :3, :3] @ rows[..., None])[..., 0] + H[:, :3, 3]
     return H @ rows
 
 
-def _moving_devices(cell: WorkCell, states: State, frame: str) -> dict[str, set[int]]:
+def _moving_devices(cell: CellData, states: State, frame: str) -> dict[str, set[int]]:
     """Devices with joints that move a frame in all rows, and all their joints."""
     layout, index = cell.layout, cell.layout.frame(frame)
     devices: dict[str, set[int]] = {}
@@ -271,14 +280,14 @@ def _moving_devices(cell: WorkCell, states: State, frame: str) -> dict[str, set[
     paths = [{index, *carriers(layout, index, row)} for row in trees]
     leaders = [{leader_of(cell, cell.frames[k])[0] for k in path} for path in paths]
     for name in cell.device_names:
-        joints = {layout.frame(joint) for joint in cell.device(name).joint_names}
+        joints = {layout.frame(joint) for joint in joints_of(cell, name).joint_names}
         if leaders and all(joints & path for path in leaders):
             devices[name] = joints
     return devices
 
 
 def _owners(
-    cell: WorkCell, states: State, frames: tuple[str, ...], device: str | None
+    cell: CellData, states: State, frames: tuple[str, ...], device: str | None
 ) -> dict[str, list[str]]:
     """By device: the frames that it moves to their targets."""
     owners: dict[str, list[str]] = {}
@@ -287,7 +296,7 @@ def _owners(
     for frame in frames:
         candidates = _moving_devices(cell, states, frame)
         if device is not None:
-            if cell.device(device).name not in candidates:
+            if joints_of(cell, device).name not in candidates:
                 raise ArgumentError(
                     f"device {device!r} does not move {frame!r} in this state;"
                     f" {_device_hint(candidates, states)}"
@@ -315,7 +324,7 @@ def _device_hint(candidates: Mapping[str, object], states: State) -> str:
 
 
 def _reject_moving_reference(
-    cell: WorkCell, states: State, reference: str, devices: Iterable[str]
+    cell: CellData, states: State, reference: str, devices: Iterable[str]
 ) -> None:
     moving = _moving_devices(cell, states, reference)
     for name in devices:
@@ -324,14 +333,14 @@ def _reject_moving_reference(
             raise ArgumentError(f"{message}; use a reference that it does not move")
 
 
-def _held(device: Device, hold: Sequence[str]) -> list[str]:
+def _held(device: DeviceJoints, hold: Sequence[str]) -> list[str]:
     """Names of held joints in the robot of a device, from names of frames of the cell."""
     if isinstance(hold, str) or not isinstance(hold, Sequence):
         raise ArgumentError(f"hold: expected a list of joint frames, got {shown(hold)}")
     return [_model_joint(device, name) for name in hold if name in device.joint_names]
 
 
-def _model_joint(device: Device, frame: str) -> str:
+def _model_joint(device: DeviceJoints, frame: str) -> str:
     """Name of a joint frame in the robot of a device; "base" for a floating base."""
     motion = device.cell.frame(frame).motion
     if not isinstance(device.spec, RobotDevice):
@@ -339,7 +348,7 @@ def _model_joint(device: Device, frame: str) -> str:
     return motion.joint if motion else "base"
 
 
-def _reject_unknown_joints(hold: Sequence[str], devices: Sequence[Device]) -> None:
+def _reject_unknown_joints(hold: Sequence[str], devices: Sequence[DeviceJoints]) -> None:
     joint_names = [name for device in devices for name in device.joint_names]
     for name in hold:
         if devices and name not in joint_names:
@@ -347,7 +356,7 @@ def _reject_unknown_joints(hold: Sequence[str], devices: Sequence[Device]) -> No
 
 
 def _errors(
-    cell: WorkCell, states: State, goals: Mapping[str, Array]
+    cell: CellData, states: State, goals: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     position: dict[str, Array] = {}
     rotation: dict[str, Array] = {}

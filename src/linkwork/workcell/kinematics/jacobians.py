@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,22 +28,17 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import warn_once
 from linkwork.spatial.blocks import scalars
 from linkwork.spatial.source import motion, se3
-from linkwork.workcell.cell.frames import Motion, leader_of
-from linkwork.workcell.kinematics import fk
-from linkwork.workcell.state.paths import (
+from linkwork.workcell.cell.frames import Motion
+from linkwork.workcell.cell.structure import (
     attachments_above,
     attachments_of,
+    leader_of,
     parent_index,
     path_between,
 )
+from linkwork.workcell.kinematics import fk
+from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.state.state import State, flat_rows
-
-if TYPE_CHECKING:
-    from linkwork.workcell.kinematics.device import Device
-
-MotionLimit: TypeAlias = Callable[[Motion], float]
-CACHE_SIZE = 256  # combinations of frames and attachments whose columns are cached per device
-
 
 TwistFunction: TypeAlias = Callable[[Array], Array]
 """The twist (..., 6) of a coordinate as a function of state values (..., n_values)."""
@@ -69,7 +64,7 @@ class DeviceColumns:
     functions: dict[int, TwistFunction]  # by row: twists that depend on the state
 
 
-def twists_of(device: Device) -> dict[int, tuple[Twist, ...]]:
+def twists_of(device: DeviceJoints) -> dict[int, tuple[Twist, ...]]:
     """The twists of all frames that a device moves relative to their parents, by index."""
     cell = device.cell
     first_columns: dict[int, int] = {}
@@ -91,7 +86,7 @@ def twists_of(device: Device) -> dict[int, tuple[Twist, ...]]:
     return twists
 
 
-def _joint_twists(device: Device, index: int, column: int, factor: float) -> Iterator[Twist]:
+def _joint_twists(device: DeviceJoints, index: int, column: int, factor: float) -> Iterator[Twist]:
     """The twists of a joint frame, from the formulas of its kind."""
     frame = device.cell.frames[index]
     motion_ = frame.motion
@@ -111,7 +106,7 @@ def _joint_twists(device: Device, index: int, column: int, factor: float) -> Ite
         yield Twist(column + k, on_parent, on_parent, signed @ S[k], function)
 
 
-def _twist_function(device: Device, index: int, k: int, X: Array) -> TwistFunction:
+def _twist_function(device: DeviceJoints, index: int, k: int, X: Array) -> TwistFunction:
     """The k-th twist of a joint frame as a function of state values."""
     cell, motion_ = device.cell, device.cell.frames[index].motion
     assert motion_
@@ -140,7 +135,7 @@ def _warn_slow(frame: str, kind: str) -> None:
     warn_once(f"subspace of {kind}", f"{text}, so NumPy computes Jacobians, which is slower")
 
 
-def columns_of(device: Device, targets: tuple[int, ...], row: Array) -> DeviceColumns:
+def columns_of(device: DeviceJoints, targets: tuple[int, ...], row: Array) -> DeviceColumns:
     """The contributions to the Jacobians of some frames.
 
     Args:
@@ -150,6 +145,7 @@ def columns_of(device: Device, targets: tuple[int, ...], row: Array) -> DeviceCo
     """
     layout = device.cell.layout
     base = layout.frame(device.base)
+    twists = device.cell.cache.get("twists", device, lambda: twists_of(device))
     indices: list[tuple[int, int, int, int]] = []
     vectors: list[Array] = []
     functions: dict[int, TwistFunction] = {}
@@ -157,7 +153,7 @@ def columns_of(device: Device, targets: tuple[int, ...], row: Array) -> DeviceCo
         up, _, down = path_between(layout, base, target, row)
         for sign, path in ((-1.0, up), (1.0, down)):
             for frame in path:
-                for twist in device.twists.get(frame, ()):
+                for twist in twists.get(frame, ()):
                     parent = parent_index(layout, frame, row)
                     axes = parent if twist.on_parent else frame
                     if twist.function is not None:
@@ -176,7 +172,7 @@ def _times(sign: float, twist: TwistFunction) -> TwistFunction:
     return lambda values: sign * twist(values)
 
 
-def base_J_frames(device: Device, frames: tuple[str, ...], state: State) -> Array:
+def base_J_frames(device: DeviceJoints, frames: tuple[str, ...], state: State) -> Array:
     """(..., n, 6, nv) Jacobians of some frames."""
     cell = device.cell
     targets = tuple(cell.layout.frame(name) for name in frames)
@@ -200,20 +196,15 @@ def base_J_frames(device: Device, frames: tuple[str, ...], state: State) -> Arra
 
 
 def _jacobians_of_tree(
-    device: Device, targets: tuple[int, ...], values: Array, row: Array
+    device: DeviceJoints, targets: tuple[int, ...], values: Array, row: Array
 ) -> Array:
     """(..., n, 6, nv) for states with equal attachments between the base and the frames."""
     cell = device.cell
     base = cell.layout.frame(device.base)
     row = np.ascontiguousarray(row)
-    key = targets, *(attachments_of(cell.layout, frame, row) for frame in (base, *targets))
-    cache = device.column_cache
-    columns = cache.get(key)
-    if columns is None:
-        if len(cache) >= CACHE_SIZE:
-            cache.clear()
-        columns = cache[key] = columns_of(device, targets, row)
-    steps = cell.steps
+    key = device, targets, *(attachments_of(cell.layout, frame, row) for frame in (base, *targets))
+    columns = cell.cache.get("columns", key, lambda: columns_of(device, targets, row))
+    steps = fk.steps_of(cell)
     if steps is not None and not columns.functions:
         target_indices = np.array(targets, dtype=np.int32)
         values, batch = np.ascontiguousarray(values), values.shape[:-1]

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.joints.kind import Factor as KindFactor
 from linkwork.spatial.blocks import rotation_about
-from linkwork.workcell.cell.frames import CellFrame, leader_of
-
-if TYPE_CHECKING:
-    from linkwork.workcell.workcell import WorkCell
+from linkwork.workcell.cell.data import CellData
+from linkwork.workcell.cell.frames import CellFrame
+from linkwork.workcell.cell.structure import leader_of
 
 _extension: Any = import_module("linkwork.workcell._poses")  # steps are only for this extension
 _LINEAR: int = _extension.LINEAR_POSE
@@ -56,7 +55,7 @@ class Factor:
 class StepBuilder:
     """Collects steps, constants and angles of a cell."""
 
-    def __init__(self, cell: WorkCell) -> None:
+    def __init__(self, cell: CellData) -> None:
         layout = cell.layout
         self._cell = cell
         self.n_frames = self._slots = len(layout.slots)

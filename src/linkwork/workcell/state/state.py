@@ -26,13 +26,12 @@ from linkwork.errors import (
     listed,
     shown,
 )
-from linkwork.workcell.cell.frames import NORM_NOISE, NORM_TOLERANCE
-from linkwork.workcell.cell.layout import StateLayout
+from linkwork.model.structure import cycles
+from linkwork.workcell.state import serialization
+from linkwork.workcell.state.layout import NORM_NOISE, NORM_TOLERANCE, StateLayout
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Self
-
-    from linkwork.workcell.workcell import WorkCell
 
 
 class State:
@@ -188,29 +187,23 @@ class State:
 
     def to_json(self) -> str:
         """Convert the state to JSON, with the names of the frames."""
-        from linkwork.workcell.state.serialization import to_json
-
-        return to_json(self)
+        return serialization.to_json(self.layout, self.values, self.parents)
 
     @staticmethod
     def from_json(text: str | bytes) -> State:
         """Read a state from the output of `to_json`; raise a StateError if it is damaged."""
-        from linkwork.workcell.state.serialization import from_json
-
-        return from_json(text)
+        with serialization.state_errors():
+            return State(*serialization.from_json(text))
 
     def to_bytes(self) -> bytes:
         """Convert the state to bytes, without loss of precision."""
-        from linkwork.workcell.state.serialization import to_bytes
-
-        return to_bytes(self)
+        return serialization.to_bytes(self.layout, self.values, self.parents)
 
     @staticmethod
     def from_bytes(data: bytes) -> State:
         """Read a state from the output of `to_bytes`; raise a StateError if it is damaged."""
-        from linkwork.workcell.state.serialization import from_bytes
-
-        return from_bytes(data)
+        with serialization.state_errors():
+            return State(*serialization.from_bytes(data))
 
 
 def checked_values(layout: StateLayout, values: ArrayLike) -> Array:
@@ -255,21 +248,10 @@ def _checked_parents(layout: StateLayout, parents: ArrayLike) -> Array:
 
 
 def cycle_of(layout: StateLayout, parents: Array) -> list[str]:
-    """Names of the attachable frames of an attachment cycle; empty if there is none."""
-    roots = layout.part_roots
-    parent_roots = dict(zip(layout.attachable, roots[parents].tolist(), strict=True))
-    visited = {0}
-    for start in parent_roots:
-        path: dict[int, None] = {}
-        current = start
-        while current not in visited and current not in path:
-            path[current] = None
-            current = parent_roots[current]
-        if current in path:
-            cycle = list(path)
-            return [layout.slots[k].name for k in cycle[cycle.index(current) :]]
-        visited.update(path)
-    return []
+    """Return the names of the attachable frames of an attachment cycle; none if there is none."""
+    names = [slot.name for slot in layout.slots]
+    above = zip(layout.attachable, layout.part_roots[parents].tolist(), strict=True)
+    return next(cycles({names[frame]: names[root] for frame, root in above}), [])
 
 
 def difference(theirs: StateLayout, ours: StateLayout) -> str:
@@ -319,20 +301,19 @@ def check_state(layout: StateLayout, state: State) -> State:
     raise StateError(f"{message}; cell.upgrade(state) converts it")
 
 
-def upgraded_state(cell: WorkCell, state: State) -> State:
-    """Convert a state of another structure of a cell; `WorkCell.upgrade` documents it."""
+def upgraded_state(state: State, default: State) -> State:
+    """Convert a state to the layout of another one, whose values are the default of new frames."""
     if not isinstance(state, State):
         raise ArgumentError(f"state: expected a State, got {shown(state)}")
-    ours, theirs = cell.layout, state.layout
+    ours, theirs = default.layout, state.layout
     if theirs is ours or theirs.digest == ours.digest:
         return state
     if theirs.cell != ours.cell:
         reason = difference(theirs, ours)
         raise StateError(f"this is not a state of cell {ours.cell!r}: {reason}")
     _reject_changed_kinds(theirs, ours)
-    default = cell.state()
-    values = np.broadcast_to(default.values, (*state.batch_shape, ours.n_values)).copy()
-    parents = np.broadcast_to(default.parents, (*state.batch_shape, len(ours.attachable))).copy()
+    start = default.broadcast(*state.batch_shape)
+    values, parents = start.values.copy(), start.parents.copy()
     new_index = np.array([ours.index.get(slot.name, 0) for slot in theirs.slots], dtype=np.int32)
     for k, slot in enumerate(ours.slots):
         old = theirs.index.get(slot.name)

@@ -1,20 +1,17 @@
-"""Structure of a cell in a state: parents, children, paths, and the tree as a string."""
+"""Structure of a cell in a state: leaders of dependent joints, parents, children and paths."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, StateError
-from linkwork.workcell.cell.frames import WORLD
-from linkwork.workcell.cell.layout import StateLayout
-from linkwork.workcell.kinematics import fk
+from linkwork.errors import ArgumentError
+from linkwork.spatial.blocks import scalars
+from linkwork.spatial.source import quat, se3
+from linkwork.workcell.cell.data import CellData
+from linkwork.workcell.cell.frames import WORLD, CellFrame
+from linkwork.workcell.state.layout import StateLayout
 from linkwork.workcell.state.state import State, flat_rows
-
-if TYPE_CHECKING:
-    from linkwork.workcell.workcell import WorkCell
 
 
 def parent_index(layout: StateLayout, frame: int, parents: Array) -> int:
@@ -73,14 +70,14 @@ def path_between(
     return up, common, down[::-1]
 
 
-def one_row(cell: WorkCell, state: State, columns: tuple[int, ...] = ()) -> Array:
+def one_row(cell: CellData, state: State, columns: tuple[int, ...] = ()) -> Array:
     """The attachments of a state; rows of a batch must agree in `columns`, by default in all."""
     parents = cell.check_state(state).parents
     if not state.batch_shape:
         return parents
     flat = flat_rows(parents)
     if not len(flat):
-        return cell.state().parents
+        return cell.default_state.parents
     chosen = flat[:, list(columns)] if columns else flat
     if (chosen != chosen[0]).any():
         message = "the states of this batch have different attachments"
@@ -88,7 +85,7 @@ def one_row(cell: WorkCell, state: State, columns: tuple[int, ...] = ()) -> Arra
     return flat[0]
 
 
-def parent_of(cell: WorkCell, frame: str, state: State) -> str | None:
+def parent_of(cell: CellData, frame: str, state: State) -> str | None:
     """The parent of a frame."""
     index = cell.layout.frame(frame)
     if not cell.layout.slots[index].attachable:
@@ -98,7 +95,7 @@ def parent_of(cell: WorkCell, frame: str, state: State) -> str | None:
     return cell.frame_names[parent_index(cell.layout, index, row)]
 
 
-def children_of(cell: WorkCell, frame: str, state: State) -> tuple[str, ...]:
+def children_of(cell: CellData, frame: str, state: State) -> tuple[str, ...]:
     """The children of a frame: first the static ones, then attached frames."""
     index = cell.layout.frame(frame)
     row = one_row(cell, state)
@@ -115,7 +112,7 @@ def _children(layout: StateLayout, parents: Array) -> list[list[int]]:
     return result
 
 
-def chain(cell: WorkCell, a: str, b: str, state: State) -> tuple[str, ...]:
+def chain(cell: CellData, a: str, b: str, state: State) -> tuple[str, ...]:
     """Frames on the path from one frame to another, inclusive."""
     layout = cell.layout
     ends = layout.frame(a), layout.frame(b)
@@ -123,13 +120,13 @@ def chain(cell: WorkCell, a: str, b: str, state: State) -> tuple[str, ...]:
     return tuple(cell.frame_names[k] for k in (*up, common, *down))
 
 
-def frames_below(cell: WorkCell, frame: str, state: State) -> tuple[str, ...]:
+def frames_below(cell: CellData, frame: str, state: State) -> tuple[str, ...]:
     """A frame and all frames that it carries, depth first."""
     root = cell.layout.frame(frame)
-    return tuple(cell.frame_names[k] for k, _ in _walk(cell, state, root))
+    return tuple(cell.frame_names[k] for k, _ in walk(cell, state, root))
 
 
-def _walk(cell: WorkCell, state: State, root: int) -> list[tuple[int, int]]:
+def walk(cell: CellData, state: State, root: int) -> list[tuple[int, int]]:
     """(frame, depth) of a frame and all frames that it carries, depth first."""
     below = _children(cell.layout, one_row(cell, state))
     pending, result = [(root, 0)], []
@@ -140,12 +137,12 @@ def _walk(cell: WorkCell, state: State, root: int) -> list[tuple[int, int]]:
     return result
 
 
-def static_groups(cell: WorkCell, state: State, root: str) -> tuple[tuple[str, ...], ...]:
+def static_groups(cell: CellData, state: State, root: str) -> tuple[tuple[str, ...], ...]:
     """Groups of frames that are fixed to each other in every state."""
     layout, start = cell.layout, cell.layout.frame(root)
     group_of: dict[int, list[int]] = {}
     groups: list[list[int]] = []
-    for k, depth in _walk(cell, state, start):
+    for k, depth in walk(cell, state, start):
         slot = layout.slots[k]
         if depth and slot.kind == "fixed" and not slot.attachable:
             group = group_of[slot.parent]
@@ -157,58 +154,51 @@ def static_groups(cell: WorkCell, state: State, root: str) -> tuple[tuple[str, .
     return tuple(tuple(cell.frame_names[k] for k in group) for group in groups)
 
 
-def tree_text(cell: WorkCell, state: State, root: str) -> str:
-    """One line per frame, indented by its depth, with its position in the world."""
-    if cell.check_state(state).batch_shape:
-        raise ArgumentError("state: expected a single state, such as state[0], got a batch")
-    table = fk.FKTable(cell, state).world_H_frames
-    lines: list[str] = []
-    for k, depth in _walk(cell, state, cell.layout.frame(root)):
-        position = ", ".join(f"{entry:.6g}" for entry in (table[k, :3, 3] + 0.0).tolist())
-        lines.append(f"{' ' * depth}{cell.frame_names[k]} at ({position})")
-    return "\n".join(lines)
-
-
-class FKRange:
-    """The path between two frames; calling it with a state returns a_H_b.
-
-    States with other attachments on the path are rejected.
-    """
-
-    def __init__(self, cell: WorkCell, a: str, b: str, state: State) -> None:
-        layout = cell.layout
-        ends = layout.frame(a), layout.frame(b)
-        up, common, down = path_between(layout, *ends, one_row(cell, state))
-        row = one_row(cell, state)
-        frames = [k for k in (*up, *down) if layout.slots[k].attachable]
-        self.cell, self.a, self.b = cell, a, b
-        self.frames = tuple(cell.frame_names[k] for k in (*up, common, *down))
-        self.attachments = {cell.frame_names[k]: parent_name(cell, k, row) for k in frames}
-        self._columns = [layout.column[k] for k in frames]
-        self._parents = row[self._columns]
-
-    def __repr__(self) -> str:
-        return (
-            f"<FKRange {self.a!r} to {self.b!r} of {self.cell.name!r}: {len(self.frames)} frames>"
-        )
-
-    def __call__(self, state: State) -> Array:
-        """(..., 4, 4) pose a_H_b in a state whose attachments on the path are the same."""
-        self.cell.check_state(state)
-        parents = state.parents[..., self._columns]
-        if self._columns and (parents != self._parents).any():
-            flat = parents.reshape(-1, len(self._columns))
-            k = int(np.argwhere((flat != self._parents).any(axis=0))[0][0])
-            other = flat[flat[:, k] != self._parents[k], k][0]
-            name = list(self.attachments)[k]
-            message = (
-                f"frame {name!r} is attached to {self.cell.frame_names[other]!r} in this state"
-            )
-            message += f", but to {self.attachments[name]!r} on this path"
-            raise StateError(f"{message}; call cell.fk_range for this state")
-        return fk.frame_H_frame(self.cell, self.a, self.b, state)
-
-
-def parent_name(cell: WorkCell, frame: int, row: Array) -> str:
+def parent_name(cell: CellData, frame: int, row: Array) -> str:
     """Name of the parent of a frame; WORLD for WORLD."""
     return cell.frame_names[parent_index(cell.layout, frame, row)] if frame else WORLD
+
+
+def leader_of(cell: CellData, frame: CellFrame) -> tuple[int, float, float]:
+    """The independent joint frame that moves a frame, and theta = factor * theta_leader + offset.
+
+    Returns:
+        Its index, the factor and the offset; index, 1 and 0 of the frame if it is independent.
+    """
+    factor, offset = 1.0, 0.0
+    while frame.motion and frame.motion.depends:
+        depends = frame.motion.depends
+        offset += factor * depends.offset
+        factor *= depends.multiplier
+        frame = cell.frame(depends.joint)
+    return cell.layout.frame(frame.name), factor, offset
+
+
+def local_pose(cell: CellData, index: int, values: Array) -> Array:
+    """(..., 4, 4) pose of a frame in its parent.
+
+    Args:
+        cell: the workcell.
+        index: index of the frame.
+        values: (..., n_values) state values.
+    """
+    frame = cell.frames[index]
+    batch = values.shape[:-1]
+    if frame.movable:
+        xyz_wxyz = values[..., cell.layout.span(index)]
+        return se3.pose(quat.to_rotation(xyz_wxyz[..., 3:]), xyz_wxyz[..., :3])
+    fixed = frame.parent_H_frame.matrix()
+    if not frame.motion:
+        return np.array(np.broadcast_to(fixed, (*batch, 4, 4)))
+    leader, factor, offset = leader_of(cell, frame)
+    theta = factor * values[..., cell.layout.span(leader)] + offset
+    R, p = frame.motion.motion_kind.pose(frame.motion.constants, scalars(theta))
+    moved = np.zeros((*batch, 4, 4))
+    for i in range(3):
+        moved[..., i, 3] = p[i]
+        for j in range(3):
+            moved[..., i, j] = R[i][j]
+    moved[..., 3, 3] = 1.0
+    if frame.motion.backwards:
+        moved = se3.inverse(moved)
+    return fixed @ moved @ frame.motion.joint_H_frame.matrix()

@@ -7,7 +7,7 @@ structure: names, kinds and static parents of the frames, but not poses, limits 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,12 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import NameNotFoundError, name_not_found, shown
 from linkwork.model.joints import KINDS, JointKind
-from linkwork.workcell.cell.frames import CellFrame
+
+NORM_TOLERANCE = 1e-3
+"""A quaternion or (cos, sin) pair whose norm differs from 1 by more is rejected."""
+
+NORM_NOISE = 4e-16
+"""A norm that differs from 1 by no more is not normalized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +111,14 @@ class StateLayout:
             roots[[*chain, k]] = above
         return roots
 
-    def extended(self, frame: CellFrame) -> StateLayout:
-        """The layout with an additional frame at the end."""
-        layout = StateLayout(self.cell, (*self.slots, slot_of(frame, self.index)))
-        layout.__dict__["index"] = {**self.index, frame.name: len(self.slots)}
+    def extended(self, slot: Slot) -> StateLayout:
+        """Return the layout with an additional frame at the end."""
+        layout = StateLayout(self.cell, (*self.slots, slot))
+        layout.__dict__["index"] = {**self.index, slot.name: len(self.slots)}
         return layout
 
     def frame(self, name: object) -> int:
-        """Index of a frame, or an error with the nearest names."""
+        """Return the index of a frame; if there is none, raise an error with the nearest names."""
         try:
             return self.index[name]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
         except (KeyError, TypeError):
@@ -133,22 +138,3 @@ class StateLayout:
         """Slice of a frame in the values of a state."""
         offset = self.offsets[frame]
         return slice(offset, offset + self.slots[frame].size)
-
-
-def layout_of(cell: str, frames: Iterable[CellFrame]) -> StateLayout:
-    """The layout of the states of a cell with these frames."""
-    frames = tuple(frames)
-    index = {frame.name: k for k, frame in enumerate(frames)}
-    return StateLayout(cell, tuple(slot_of(frame, index) for frame in frames))
-
-
-def slot_of(frame: CellFrame, index: Mapping[str, int]) -> Slot:
-    """The slot of a frame; `index` has the indices of all frames by name."""
-    is_root = frame.attachable or frame.parent is None
-    return Slot(
-        name=frame.name,
-        kind=frame.kind,
-        size=frame.size,
-        parent=-1 if is_root else index[str(frame.parent)],
-        attachable=frame.attachable,
-    )
