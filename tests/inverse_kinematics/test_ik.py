@@ -8,6 +8,7 @@ from tests.support.models import random_model, random_q
 
 import linkwork as lw
 from linkwork.inverse_kinematics import step as stepping
+from linkwork.kindyn import gauss_newton
 
 
 @pytest.fixture(scope="module")
@@ -177,11 +178,8 @@ def test_batches_and_reproducible_results(arm):
 def test_accepted_steps_lower_the_cost(arm):
     rng = np.random.default_rng(0)
     tasks = (lw.inverse_kinematics.tasks.Task("pose", "tool"),)
-    bounds = lw.kindyn.bounds.bounds_of(arm.layout)
-    step, errors = (
-        stepping.step_kernel(arm, tasks, bounds, False, None),
-        stepping.error_kernel(arm, tasks),
-    )
+    objective = stepping.Targets(arm, tasks, gauss_newton.bounds_of(arm.layout))
+    step, errors = gauss_newton.step_kernel(objective), objective.error_kernel()
     q, pose = arm.random(200, seed=0), arm.transform("tool", arm.random(200, seed=1))
     target = np.concatenate([pose[:, :3, 3], pose[:, :3, :3].reshape(-1, 9)], axis=-1)
     damping = 10.0 ** rng.uniform(-6, 2, size=200)
@@ -198,7 +196,7 @@ def test_accepted_steps_lower_the_cost(arm):
     np.testing.assert_allclose(excess, np.where(accepted, largest, 7.0), rtol=1e-10)
     np.testing.assert_allclose(cost_after, lower, rtol=1e-10)
     np.testing.assert_allclose(excess_after, largest, rtol=1e-10)
-    assert ((damped < damping) == accepted)[damping > stepping.MIN_DAMPING].all()
+    assert ((damped < damping) == accepted)[damping > objective.damping.least].all()
 
 
 def test_invalid_arguments_are_rejected(arm):

@@ -22,8 +22,8 @@ from linkwork.inverse_kinematics.settings import CACHE_SIZE, settings_of
 from linkwork.inverse_kinematics.tasks import Task, as_floats, check_mapping, goal_of
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.assembly import TOLERANCE, assembler_of
-from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn.gauss_newton import Bounds, bounds_of, free_coordinates
 from linkwork.model.geometry import Shape
 
 ROUNDING = 1e-15  # change of a unit quaternion by normalizing it

@@ -15,7 +15,7 @@ from linkwork.engine.kernel.rollout_inputs import Inputs
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.inverse_kinematics.avoidance import Surroundings, penalty_kernel
 from linkwork.inverse_kinematics.settings import Settings
-from linkwork.inverse_kinematics.step import INITIAL_DAMPING
+from linkwork.inverse_kinematics.step import Targets
 from linkwork.model.layout import BASE_NQ, BASE_NV
 
 STEPS_PER_CHECK = 8  # after which converged and stalled rows are removed
@@ -327,7 +327,7 @@ class Descent:
         assert steps is not None
         self._steps = steps
         self._free, self._has_loops = settings.free, settings.functions.loops is not None
-        self._set(q.copy(), np.full(len(q), INITIAL_DAMPING), *self._evaluated(q))
+        self._set(q.copy(), np.full(len(q), Targets.damping.initial), *self._evaluated(q))
         self._is_selected = True  # whether the obstacles and spheres are the nearest ones at q
 
     def _evaluated(self, q: Array) -> tuple[Array, Array]:

@@ -14,13 +14,13 @@ from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError, shown
 from linkwork.inverse_kinematics.avoidance import Avoidance
-from linkwork.inverse_kinematics.loops import closed_error_kernel, closed_step_kernel
-from linkwork.inverse_kinematics.step import error_kernel, step_kernel
+from linkwork.inverse_kinematics.loops import ClosedTargets
+from linkwork.inverse_kinematics.step import Targets
 from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.assembly import Assembler, assembler_of, draw_closed
-from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn.gauss_newton import Bounds, bounds_of, free_coordinates, step_kernel
 
 # Functions and settings of this many kinds of problems are cached, with their robots.
 CACHE_SIZE = 64
@@ -144,32 +144,20 @@ def _functions_of(  # noqa: PLR0917
     avoidance: Avoidance | None,
 ) -> Functions:
     """The functions for some tasks, shared by equal robots."""
-    if avoidance is not None:
-        functions = _functions_of(kd, loops, tasks, limits, posture, None)
-        step = _step_of(kd, loops, tasks, functions.bounds, False, avoidance, functions.assembler)
-        return replace(functions, avoiding_steps=Rollout(step))
     bounds = bounds_of(kd.layout, limits)
-    assembler = None if loops is None else assembler_of(loops, limits)
-    steps = Rollout(_step_of(kd, loops, tasks, bounds, posture, None, assembler))
-    if loops is None or assembler is None:
-        return Functions(kd, None, None, bounds, error_kernel(kd, tasks), steps)
-    errors = closed_error_kernel(kd, loops, tasks, assembler.tolerance)
-    return Functions(kd, loops, assembler, bounds, errors, steps)
-
-
-def _step_of(  # noqa: PLR0917
-    kd: KinDyn,
-    loops: ConstrainedKinDyn | None,
-    tasks: tuple[Task, ...],
-    bounds: Bounds,
-    posture: bool,
-    avoidance: Avoidance | None,
-    assembler: Assembler | None,
-) -> Kernel:
-    if loops is None or assembler is None:
-        return step_kernel(kd, tasks, bounds, posture, avoidance)
-    tolerance = assembler.tolerance
-    return closed_step_kernel(kd, loops, tasks, bounds, posture, avoidance, tolerance)
+    problem: Targets = Targets(kd, tasks, bounds, posture)
+    assembler = None
+    if loops is not None:
+        assembler = assembler_of(loops, limits)
+        problem = ClosedTargets(
+            kd, tasks, bounds, posture, loops=loops, tolerance=assembler.tolerance
+        )
+    if avoidance is None:
+        steps = Rollout(step_kernel(problem))
+        return Functions(kd, loops, assembler, bounds, problem.error_kernel(), steps)
+    functions = _functions_of(kd, loops, tasks, limits, posture, None)
+    avoiding = replace(problem, has_posture=False, avoidance=avoidance)
+    return replace(functions, avoiding_steps=Rollout(step_kernel(avoiding)))
 
 
 def _tolerances(tolerance: Any) -> Array:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.kernel.compile import compile_function
-from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, listed, shown, warn_once
-from linkwork.kindyn.bounds import Bounds, bounds_of, free_coordinates
 from linkwork.kindyn.configurations import random_configurations
 from linkwork.kindyn.core import KinDynCore, joint_names
+from linkwork.kindyn.gauss_newton import (
+    Bounds,
+    Damping,
+    Proposal,
+    bounds_of,
+    clamped,
+    free_coordinates,
+    step_kernel,
+)
 
 if TYPE_CHECKING:
     from linkwork.kindyn.constrained import ConstrainedKinDyn
@@ -32,9 +38,8 @@ ROUNDED_TOLERANCE = 2e-5
 N_SAMPLES = 16  # random configurations from which it is known whether numbers are rounded
 # Steps between two checks, after which rows that are closed are removed and joints that stopped at
 # a limit may move again. Newton's method closes most loops within the first.
-STEPS_PER_CHECK = (5, 3, *[8] * 12)
-FIRST_DAMPING, MOST_DAMPING = 1e-3, 1e8  # after a step that did not reduce the error; at the end
-DAMPING_INCREASE = 10.0
+STEPS_PER_CHECK = (4, 3, *[8] * 12)
+MOST_DAMPING = 1e8  # with which a search ends
 # Sizes of the steps from the start to those of further searches, for rows that stay open: the start
 # may be a stationary point, such as a linkage that is stretched out.
 PERTURBATIONS = (0.03, 0.3, 1.0)
@@ -118,7 +123,7 @@ def assemble(
 
 
 class Assembler:
-    """Compiled Levenberg-Marquardt steps of one robot, each row with a damping of its own."""
+    """Closes the loops of one robot with compiled steps of `gauss_newton`."""
 
     def __init__(self, constrained: ConstrainedKinDyn, limits: bool) -> None:
         if constrained.dtype != np.float64:
@@ -126,7 +131,7 @@ class Assembler:
         self._robot: Any = constrained
         self._size = constrained.parameters.size
         self._bounds = bounds_of(constrained.layout, limits)
-        self._steps = Rollout(_step_kernel(constrained, self._bounds))
+        self._steps = Rollout(step_kernel(Closing(constrained, self._bounds)))
 
     def close(
         self,
@@ -197,93 +202,74 @@ class Assembler:
         return self._robot.error(q, parameters=parameters) if self._size else self._robot.error(q)
 
     def _descend(self, q: Array, free: Array, tolerance: float, parameters: Array) -> Array:
-        """(n, nq) the best configurations of a search from one start per row."""
+        """(n, nq) the configurations after a search from one start per row."""
         n = len(q)
         best, rows = q.copy(), np.arange(n)
-        size, damping, retried = np.full(n, np.inf), np.zeros(n), np.zeros(n)
-        states: list[Array] = [best, size, q, damping, retried, np.tile(free, (n, 1))]
+        cost = np.linalg.norm(self._errors(q, parameters), axis=-1)
+        damping, excess = np.full(n, Closing.damping.initial), np.full(n, np.inf)
+        excess[cost <= tolerance] = 0.0
+        states: list[Array] = [q, damping, cost, excess, np.tile(free, (n, 1))]
         params: dict[str, Any] = {"tolerance": np.float64(tolerance)}
         for steps in STEPS_PER_CHECK:
-            if self._size:
-                params["parameters"] = parameters[rows]
-            states = list(self._steps(tuple(states), params=params, steps=steps, final=True))
-            states[-1][:] = free
-            best[rows] = states[0]
-            active = (states[1] > tolerance) & (states[3] < MOST_DAMPING)
+            active = (states[3] > 1.0) & (states[2] < np.inf) & (states[1] < MOST_DAMPING)
             if not active.any():
                 break
-            rows, states = rows[active], [state[active] for state in states]
+            if not active.all():
+                rows, states = rows[active], [state[active] for state in states]
+            if self._size:
+                params["parameters"] = parameters[rows]
+            states[-1][:] = free
+            states = list(self._steps(tuple(states), params=params, steps=steps, final=True))
+            best[rows] = states[0]
         return best
 
 
-def _step_kernel(constrained: ConstrainedKinDyn, bounds: Bounds) -> Kernel:
-    """Compile a step.
+@dataclass(frozen=True)
+class Closing:
+    """The loops of a robot as an objective of `gauss_newton`: the cost is the norm of their error.
 
-    The states are the best configuration so far and the norm of its error, the configuration to try
-    next, the damping, whether that was increased by the step before, and the coordinates that may
-    move. A step evaluates the error of the trial. If it is smaller than the best, the next trial
-    is a step from there. If not, the next step starts from the best again, with more damping.
+    The inputs of a step are the tolerance of the norm, and model parameters if there are any.
     """
-    nq, nv, n_parameters = constrained.nq, constrained.nv, constrained.parameters.size
-    shapes: dict[str, Any] = {"q": nq, "size": (), "trial": nq, "damping": (), "retried": ()}
-    shapes |= {"free": nv, "tolerance": ()}
-    if n_parameters:
-        shapes["parameters"] = n_parameters
 
-    @compile_function(**shapes)
-    def closing(  # noqa: PLR0917
-        q: Any,
-        size: Any,
-        trial: Any,
-        damping: Any,
-        retried: Any,
-        free: Any,
-        tolerance: Any,
-        parameters: Any = None,
-    ) -> Any:
-        following, error = constrained.closing_step(trial, free, damping, parameters=parameters)
-        norm = linalg.norm(error)
-        # a configuration that is closed stays
-        is_better, is_moving = norm < np.where(size > tolerance, size, 0.0), retried > 0.0
-        # a smaller error, or a step that starts from the best with more damping
-        following, blocked = _within_limits(constrained, bounds, trial, following, free)
-        less = np.where(is_moving, damping, damping / DAMPING_INCREASE)
-        less = np.where(less < FIRST_DAMPING, 0.0, less)
-        more = np.maximum(DAMPING_INCREASE * damping, FIRST_DAMPING)
-        return (
-            np.where(is_better, trial, q),
-            np.where(is_better, norm, size),
-            np.where(is_better, following, np.where(is_moving, following, q)),
-            np.where(is_better, less, np.where(is_moving, damping, more)),
-            np.where(is_better, 0.0, np.where(is_moving, 0.0, 1.0)),
-            np.where(is_better, blocked, np.where(is_moving, blocked, free)),
-        )
+    robot: ConstrainedKinDyn
+    bounds: Bounds
 
-    return closing
+    damping: ClassVar[Damping] = Damping(
+        initial=0.0, decrease=0.1, increase=10.0, least=1e-3, most=MOST_DAMPING, floor=0.0
+    )
 
+    @property
+    def nv(self) -> int | None:
+        """The number of coordinates."""
+        return self.robot.nv
 
-def _within_limits(
-    constrained: ConstrainedKinDyn, bounds: Bounds, before: Any, after: Any, free: Any
-) -> tuple[Any, Any]:
-    """The configuration after a bounded step, and the coordinates that are not at a limit."""
-    layout, positions, is_free = constrained.layout, list(after), list(free)
-    for name, q_span in layout.q.items():
-        nu_span = layout.nu[name]
-        if q_span.stop - q_span.start != nu_span.stop - nu_span.start:  # quaternions, (cos, sin)
-            continue
-        for at, k in zip(_indices(q_span), _indices(nu_span), strict=True):
-            lower, upper = bounds.lowest[at], bounds.highest[at]
-            step = np.minimum(np.maximum(after[at] - before[at], -LARGEST_STEP), LARGEST_STEP)
-            near = before[at] + step
-            positions[at] = np.minimum(np.maximum(near, lower), upper)
-            if np.isfinite(lower) or np.isfinite(upper):
-                inside = np.where(near > lower, np.where(near < upper, 1.0, 0.0), 0.0)
-                is_free[k] = free[k] * inside
-    return np.stack(positions), np.stack(is_free)
+    def shapes(self) -> dict[str, Any]:
+        """Return the shapes of q and of the inputs of a step."""
+        size = self.robot.parameters.size
+        of_parameters = {"parameters": size} if size else {}
+        return {"q": self.robot.nq, "tolerance": (), **of_parameters}
 
+    def propose(self, q: Any, damping: Any, movable: Any, inputs: Mapping[str, Any]) -> Proposal:
+        """Propose a step that closes the loops, of bounded size."""
+        parameters = inputs.get("parameters")
+        step = self.robot.closing_step(q, movable, damping, parameters=parameters)
+        moved, layout = list(step.q), self.robot.layout
+        for name, span in layout.q.items():
+            if span.stop - span.start != layout.nu[name].stop - layout.nu[name].start:
+                continue  # quaternions, (cos, sin)
+            for k in range(span.start, span.stop):
+                change = np.minimum(np.maximum(moved[k] - q[k], -LARGEST_STEP), LARGEST_STEP)
+                moved[k] = q[k] + change
+        return Proposal(clamped(self.bounds, np.stack(moved)), np.stack(moved))
 
-def _indices(span: slice) -> range:
-    return range(span.start, span.stop)
+    def evaluate(self, q: Any, inputs: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return the norm of the error; the excess is 0 if it is within the tolerance."""
+        norm = linalg.norm(self.robot.error(q, parameters=inputs.get("parameters")))
+        return norm, np.where(norm <= inputs["tolerance"], 0.0, np.inf)
+
+    def to_beat(self, cost: Any, excess: Any) -> Any:
+        """Return 0 at a configuration that is closed, which stays, else the cost."""
+        return np.where(excess > 1.0, cost, 0.0)
 
 
 @lru_cache(maxsize=CACHE_SIZE)

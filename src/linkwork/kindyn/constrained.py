@@ -18,10 +18,10 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
 from linkwork.kindyn.assembly import assemble, closed_sample
-from linkwork.kindyn.bounds import no_coordinate
 from linkwork.kindyn.checks import singular_joint
 from linkwork.kindyn.contacts import Contact, ContactKind, contacts_of
 from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
+from linkwork.kindyn.gauss_newton import no_coordinate
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 from linkwork.kindyn.quantities import CONSTRAINED, owned, quantity
 from linkwork.kindyn.requests import Spec
