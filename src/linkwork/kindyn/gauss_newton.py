@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -57,14 +57,11 @@ class Proposal(NamedTuple):
 class Objective(Protocol):
     """A cost on the manifold of configurations, traced for one row."""
 
+    damping: ClassVar[Damping]  # the rule by which the damping changes
+
     @property
     def bounds(self) -> Bounds:
         """The limits of the coordinates."""
-        ...
-
-    @property
-    def damping(self) -> Damping:
-        """The rule by which the damping changes."""
         ...
 
     @property
@@ -97,7 +94,7 @@ def step_kernel(objective: Objective) -> Kernel:
     n_states = len(STATES) - (objective.nv is None)
     shapes = objective.shapes()
     nq = shapes.pop("q")
-    states = dict(zip(STATES, (nq, (), (), (), objective.nv), strict=True))
+    states: dict[str, Any] = dict(zip(STATES, (nq, (), (), (), objective.nv), strict=True))
     names = [*STATES[:n_states], *shapes]
 
     def step(*values: Any) -> Any:
