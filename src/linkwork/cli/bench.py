@@ -199,8 +199,7 @@ class PinTimes:
     @classmethod
     def of(cls, kd: KinDyn) -> PinTimes | None:
         """The same robot, or None if Pinocchio is not installed or cannot represent it."""
-        from linkwork.io.convert import in_urdf_form
-        from linkwork.io.urdf.writer import urdf_text
+        from linkwork.io.urdf.writer import in_urdf_form, urdf_text
 
         if find_spec("pinocchio") is None:
             return None

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from linkwork.errors import LinkworkError
+from linkwork.io.formats import endings
 from linkwork.io.named_robots import bundled_cells, bundled_names, example_robots
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
-
-ENDINGS = (".urdf", ".sdf", ".world", ".xml", ".mjcf", ".xacro", ".usd", ".usda", ".usdc", ".usdz")
 
 
 def robot_names(incomplete: str) -> list[str]:
@@ -105,5 +104,5 @@ def _files(start: str) -> list[str]:
         for path in paths
         if path.name.startswith(beginning)
         and (beginning or not path.name.startswith("."))
-        and (path.is_dir() or path.suffix in ENDINGS)
+        and (path.is_dir() or path.suffix in endings())
     ]

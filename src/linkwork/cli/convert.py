@@ -31,10 +31,10 @@ from linkwork.errors import (
     listed,
     nearest,
 )
+from linkwork.io.formats import FORMATS, WORKCELL, WRITTEN, Conversion, format_to_write
 from linkwork.io.named_robots import named_robot
 
 if TYPE_CHECKING:
-    from linkwork.io.convert import Conversion
     from linkwork.model.model import Model
     from linkwork.workcell.workcell import WorkCell
 
@@ -49,8 +49,8 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="FORMAT",
-        help="urdf, sdf, mjcf, usd or workcell; by default, by the extension of OUT",
-        autocompletion=one_of("urdf", "sdf", "mjcf", "usd", "workcell"),
+        help=f"{', '.join(WRITTEN)}; by default, by the extension of OUT",
+        autocompletion=one_of(*WRITTEN),
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="overwrite OUT")]
@@ -85,21 +85,19 @@ def convert(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Write a robot as URDF, SDF, MJCF or workcell XML.
+    """Write a robot as URDF, SDF, MJCF, USD or workcell XML.
 
     Prints what the format cannot represent. MuJoCo, if installed, checks MJCF before it is written.
 
     linkwork convert robot.urdf robot.mjcf
     """
-    from linkwork.io.convert import FORMATS, Conversion, format_of
-
     if (out is None) == (same_out is None):
         problem = "is missing" if out is None else "appears twice"
         raise typer.BadParameter(f"OUT {problem}: linkwork convert FILE OUT, or FILE -o OUT")
     out = str(out or same_out)
-    target = format_of(out, to)
+    target = format_to_write(out, to)
     _reject_existing(out, force=force)
-    if target != "mjcf" and (floating is not None or no_meshes):
+    if not WRITTEN[target].options and (floating is not None or no_meshes):
         option = "--no-meshes" if floating is None else "--floating" if floating else "--fixed"
         raise typer.BadParameter(f"{option}: only MJCF has this")
     if is_cell(file):
@@ -129,7 +127,7 @@ def convert(
     print_findings(console, converted.findings)
     checked = f"; {converted.checked}" if converted.checked else ""
     name = "standard output" if out == "-" else escaped(out)
-    print_text(console, f"{name}: {FORMATS[target]}{checked}", "bold")
+    print_text(console, f"{name}: {WRITTEN[target].title}{checked}", "bold")
 
 
 Tolerance = Annotated[
@@ -163,7 +161,6 @@ def spherize(
     from dataclasses import asdict
 
     from linkwork.collision.spheres import spherize as cover
-    from linkwork.io.convert import convert_model
 
     if out is not None:
         _reject_existing(out, force=force)
@@ -172,7 +169,7 @@ def spherize(
     result = cover(model, tolerance=tolerance, max_spheres=max_spheres, shapes=kind)
     findings: list[Finding] = []
     if out is not None:
-        conversion = convert_model(result.model, "urdf", floating=None, meshes=True)
+        conversion = FORMATS["urdf"].converter()(result.model)
         findings = [*_moved_meshes(result.model, file, out), *conversion.findings]
         _write(out, conversion.text)
     if as_json and out != "-":
@@ -186,18 +183,19 @@ def spherize(
 
 
 def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Conversion:
-    from linkwork.io.convert import Conversion, convert_model, in_workcell_form
+    from linkwork.io.urdf.writer import in_workcell_form
 
-    if target == "workcell":
+    if target == WORKCELL.name:
         model, findings = in_workcell_form(model)
         written = _written_cell(_cell_of(model))
         return Conversion(written.text, (*findings, *written.findings), written.checked)
-    return convert_model(model, target, floating=floating, meshes=meshes)
+    options = {"floating": floating, "meshes": meshes}
+    row = FORMATS[target]
+    return row.converter()(model, **{name: options[name] for name in row.options})
 
 
 def _written_cell(cell: WorkCell) -> Conversion:
     """A workcell as XML, and findings about what RobWork itself cannot read."""
-    from linkwork.io.convert import Conversion
     from linkwork.workcell.files.load import checked_output
 
     text, joints, elements = checked_output(cell)
@@ -215,7 +213,6 @@ def _from_cell(
     file: str, out: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
 ) -> Conversion:
     """One device of a workcell as a robot, or the entire workcell."""
-    from linkwork.io.convert import Conversion
     from linkwork.workcell.files.load import load_workcell
     from linkwork.workcell.files.robwork.writer_frames import explicit_home
     from linkwork.workcell.kinematics.device_model import device_model, with_shapes
@@ -273,7 +270,7 @@ def _cell_to_write(file: str) -> WorkCell:
 
 def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:
     """A warning about meshes relative to the file, if OUT is in another folder."""
-    from linkwork.io.convert import relative_meshes
+    from linkwork.io.writing import relative_meshes
 
     named = named_robot(file)
     read_from = named.path if named else Path(file)

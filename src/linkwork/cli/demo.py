@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from linkwork.engine.symbolic.arrays import Array
-    from linkwork.io.xml.source import Reading
+    from linkwork.io.formats import Reading
     from linkwork.kindyn import KinDyn
     from linkwork.model.model import Model
 
@@ -99,9 +99,8 @@ def _choose_base(console: Console, model: Model, floating: bool | None) -> bool:
 
 def _show_round_trip(console: Console, model: Model) -> bool:
     """Write the robot as URDF, read it again, and return whether both are equal."""
-    from linkwork.io.convert import in_urdf_form
     from linkwork.io.load import read
-    from linkwork.io.urdf.writer import urdf_text
+    from linkwork.io.urdf.writer import in_urdf_form, urdf_text
 
     _title(console, "written as URDF and read again")
     fitting, moved = in_urdf_form(model)

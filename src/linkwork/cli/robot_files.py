@@ -20,18 +20,19 @@ from linkwork.errors import (
     escaped,
     shown,
 )
+from linkwork.io.formats import titles
 from linkwork.io.named_robots import bundled_cells
 from linkwork.io.xml.source import Source, standard_input
 
 if TYPE_CHECKING:
-    from linkwork.io.xml.source import Reading
+    from linkwork.io.formats import Reading
     from linkwork.model.model import Model
 
 File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="URDF, SDF, MJCF, USD or xacro file, or a robot's name, or - for stdin",
+        help=f"{titles('xacro')} file, or a robot's name, or - for stdin",
         autocompletion=robot_names,
     ),
 ]
@@ -70,8 +71,8 @@ def read_file(
     inertia_from_meshes: float | None = None,
 ) -> Reading:
     """Read a file, a robot by its name, or standard input; findings are part of the result."""
+    from linkwork.io.formats import Reading
     from linkwork.io.load import read
-    from linkwork.io.xml.source import Reading
 
     source: Source | str = file
     if file == "-":

@@ -11,6 +11,7 @@ from linkwork.cli.complete import robot_and_cell_names
 from linkwork.cli.output import print_text, terminal
 from linkwork.cli.robot_files import Floating, is_cell, model_of_file
 from linkwork.errors import ArgumentError, escaped
+from linkwork.io.formats import titles
 
 if TYPE_CHECKING:
     from linkwork.viewer import Viewer
@@ -20,7 +21,7 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
-        help="URDF, SDF, MJCF, USD or workcell file, or the name of a bundled robot or workcell",
+        help=f"{titles('workcell')} file, or the name of a bundled robot or workcell",
         autocompletion=robot_and_cell_names,
     ),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,10 @@ import numpy as np
 
 from linkwork.errors import Finding, ParseError, Severity, shown, warn_of
 from linkwork.io.folders import Folders, as_folders
+from linkwork.io.formats import FORMATS, Reading
 from linkwork.io.named_robots import NamedFile, named_robot
 from linkwork.io.xacro import expand_xacro, is_xacro
-from linkwork.io.xml.source import Format, Reading, Source, format_of, read_source
+from linkwork.io.xml.source import Source, format_of, read_source
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -153,7 +154,7 @@ def read(
     try:
         original = read_source(source)
         document, warnings = expand_xacro(original, xacro_args, package_dirs, expand=expand)
-        reader = _reader(format_of(document))
+        reader = FORMATS[format_of(document)].reader()
         with np.errstate(all="ignore"):  # values that overflow are rejected by the model
             reading = reader(document, mimic=mimic, package_dirs=package_dirs, repair=repair)
         if reading.model is not None and loops is not None and loops is not False:
@@ -171,20 +172,6 @@ def read(
         model, repairs = repair_inertias(reading.model) if repair else (reading.model, [])
         settle(model, source=original.path)  # the model is not shared yet, so it may be modified
         return Reading(model, _sorted([*warnings, *reading.findings, *repairs, *check(model)]))
-
-
-def _reader(name: Format) -> Callable[..., Reading]:
-    """The reader of a format, which is imported on first use."""
-    match name:
-        case "mjcf":
-            from linkwork.io.mjcf.reader import read_mjcf as reader
-        case "sdf":
-            from linkwork.io.sdf.reader import read_sdf as reader
-        case "usd":
-            from linkwork.io.usd.reader import read_usd as reader
-        case "urdf":
-            from linkwork.io.urdf.reader import read_urdf as reader
-    return reader
 
 
 def _read_named(

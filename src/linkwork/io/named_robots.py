@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwork.errors import LONGEST_NAME, MissingFileError, SourceError, counted, nearest, shown
+from linkwork.io.formats import endings
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ def _folder_of(name: str) -> Path:
 
 BUNDLED = "linkwork"
 _NAME = re.compile(r"[\w.+-]+(:[\w.+-]+)?")
-_FILE_ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro", ".sdf", ".world", ".txt")
+_FILE_ENDINGS = (*endings(), ".txt")
 
 
 @dataclass(frozen=True, slots=True)

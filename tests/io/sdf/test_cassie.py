@@ -13,8 +13,8 @@ from tests.support.spatial import pin
 
 import linkwork as lw
 from linkwork.compat.pinocchio import Conventions
-from linkwork.io.convert import convert_model
 from linkwork.io.named_robots import robots_folder
+from linkwork.io.sdf.writer import convert_sdf
 from linkwork.model.constraints import opened
 
 pytestmark = pytest.mark.peers
@@ -51,7 +51,7 @@ def matrix(text):
 def test_conversion_replaces_gearboxes_by_dependent_joints_and_lists_them():
     """SDF is written without gearboxes: their joints mimic others, which halves the coordinates."""
     model = load_quietly(FOLDER / "cassie.sdf")
-    conversion = convert_model(model, "sdf", floating=None, meshes=True)
+    conversion = convert_sdf(model)
     written = load_quietly(conversion.text)
 
     [warning] = [one for one in conversion.findings if one.severity == "warning"]

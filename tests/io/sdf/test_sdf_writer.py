@@ -9,9 +9,8 @@ import pytest
 from tests.support.linkages import gripper, stewart
 
 import linkwork as lw
-from linkwork.io.convert import in_sdf_form
-from linkwork.io.sdf.writer import sdf_text
-from linkwork.io.urdf.writer import expressible
+from linkwork.io.sdf.writer import in_sdf_form, sdf_text
+from linkwork.io.writing import expressible
 from linkwork.model.description.differences import differences
 from linkwork.model.pose import Pose
 

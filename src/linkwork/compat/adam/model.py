@@ -387,7 +387,7 @@ def _from_usd(description: Any, robot_prim_path: str | None) -> AdamModel:
 
 def _from_file(description: str | bytes | PathLike[str]) -> AdamModel:
     text = read_source(description)
-    if text.is_usd:
+    if format_of(text) == "usd":
         return _from_usd(description, None)
     source = _without_constraints(load(description, mimic=False))
     if format_of(text) == "mjcf":

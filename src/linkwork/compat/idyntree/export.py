@@ -29,7 +29,8 @@ from linkwork.errors import (
     shown,
     warn_of,
 )
-from linkwork.io.urdf.writer import expressible, extension_findings, robot_element
+from linkwork.io.urdf.writer import extension_findings, robot_element
+from linkwork.io.writing import expressible
 from linkwork.io.xml.write import document_text
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link, unit_vector

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, missing_package, model_error, shown
+from linkwork.errors import ArgumentError, MissingPackageError, missing_package, model_error, shown
 from linkwork.model.pose import Pose, as_pose
 from linkwork.spatial.source import quat, se3
 
@@ -45,6 +45,20 @@ def collected_warnings(mujoco: Any) -> Generator[list[str], None, None]:
             yield messages
         finally:
             mujoco.set_mju_user_warning(handler)
+
+
+def rejection(text: str) -> str | None:
+    """Return why MuJoCo rejects a document; "" if it loads, None if MuJoCo is not installed."""
+    try:
+        mujoco = import_mujoco()
+    except MissingPackageError:
+        return None
+    with collected_warnings(mujoco):
+        try:
+            mujoco.MjModel.from_xml_string(text)
+        except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+            return str(error)
+    return ""
 
 
 def need_mjmodel(value: object) -> None:

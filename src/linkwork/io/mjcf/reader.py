@@ -13,6 +13,7 @@ from typing import Any
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, ParseError, SourceLocation
 from linkwork.io.folders import Folders
+from linkwork.io.formats import Reading
 from linkwork.io.mjcf.include import check_files, included_by
 from linkwork.io.mjcf.model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf.package import (
@@ -23,7 +24,7 @@ from linkwork.io.mjcf.package import (
     need_utf8_names,
 )
 from linkwork.io.mjcf.unsupported import gravity_findings
-from linkwork.io.xml.source import Reading, Source, first_tag, source_parse_error
+from linkwork.io.xml.source import Source, first_tag, source_parse_error
 
 UNNAMED = "MuJoCo Model"  # MuJoCo's name for a model without a name
 

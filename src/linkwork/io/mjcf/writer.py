@@ -18,14 +18,15 @@ What MuJoCo cannot express is an error if it would change the motion, else a fin
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, Finding, ModelError, listed, model_error, shown, warn_of
+from linkwork.errors import ArgumentError, Finding, listed, model_error, shown
+from linkwork.io.formats import Conversion
+from linkwork.io.mjcf.package import rejection
 from linkwork.io.mjcf.writer_equalities import EqualityWriter, closing_in_mujoco
 from linkwork.io.mjcf.writer_parts import (
     JointWriter,
@@ -34,7 +35,9 @@ from linkwork.io.mjcf.writer_parts import (
     mujoco_position,
     pose_attributes,
 )
-from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
+from linkwork.io.writing import WORLD, finish, is_world, listed_findings, parent_H_child, reject
+from linkwork.io.xml.source import source_parse_error
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.check import unphysical_links
 from linkwork.model.constraints import opened
 from linkwork.model.inertia import NO_INERTIA, Inertia
@@ -42,22 +45,13 @@ from linkwork.model.layout import Layout, resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.tree import Visit, walk
-from linkwork.spatial.source import quat, se3
+from linkwork.spatial.source import quat
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 
-WORLD = "world"
 GRAVITY = (0.0, 0.0, -9.80665)
-
-
-@dataclass(frozen=True, slots=True)
-class MjcfOutput:
-    """The content of an MJCF file, and findings about its differences from the model."""
-
-    text: str
-    findings: tuple[Finding, ...]
 
 
 def dump_mjcf(
@@ -85,18 +79,36 @@ def dump_mjcf(
     Warns:
         LinkworkWarning: with all differences of the file from the model.
     """
+    return finish(write_mjcf(model, floating=floating, meshes=meshes), path)
+
+
+def convert_mjcf(model: Model, *, floating: bool | None = None, meshes: bool = True) -> Conversion:
+    """Convert a robot to MJCF, and load it with MuJoCo, if it is installed.
+
+    Raises:
+        ModelError: MJCF cannot express the robot.
+        ParseError: MuJoCo rejects the result.
+    """
     mjcf = write_mjcf(model, floating=floating, meshes=meshes)
-    warn_of([finding for finding in mjcf.findings if finding.severity == "warning"])
-    return write_text(mjcf.text, path)
+    notes = {
+        "<freejoint": "the base floats; --fixed fixes it to the world",
+        "<mesh": "meshes are referenced by their absolute paths on this machine",
+    }
+    added = (Finding("note", "", note) for tag, note in notes.items() if tag in mjcf.text)
+    problem = rejection(mjcf.text)
+    if problem:
+        raise source_parse_error("<MJCF>", f"MuJoCo: {' '.join(problem.split())}")
+    checked = "" if problem is None else "MuJoCo loads it"
+    return Conversion(mjcf.text, (*mjcf.findings, *added), checked)
 
 
-def write_mjcf(model: Model, *, floating: bool | None = None, meshes: bool = True) -> MjcfOutput:
-    """As `dump_mjcf`, but return the findings instead of warning."""
+def write_mjcf(model: Model, *, floating: bool | None = None, meshes: bool = True) -> Conversion:
+    """Write a robot as `dump_mjcf` does, but return the findings instead of warning."""
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
     writer = _Writer(model, floating, meshes)
     writer.write()
-    return MjcfOutput(document_text(writer.top), tuple(writer.findings))
+    return Conversion(document_text(writer.top), tuple(writer.findings))
 
 
 class _Writer:
@@ -153,7 +165,7 @@ class _Writer:
             return self.world
         parent = bodies[visit.parent]
         joint = visit.joint
-        pose = IDENTITY_MATRIX if joint is None else parent_H_child(joint, visit.link)
+        pose = np.eye(4) if joint is None else parent_H_child(joint, visit.link)
         return add(parent, "body", name=visit.link, **matrix_attributes(pose))
 
     def _write_mount(self, body: Element, visit: Visit) -> None:
@@ -223,23 +235,11 @@ class _Writer:
         return [Finding("warning", "", text)]
 
 
-IDENTITY_MATRIX = np.eye(4)
-
-
-def parent_H_child(joint: Joint, child: str) -> Array:
-    """Pose of a link in its parent, with the joint between them in its neutral position."""
-    pose = joint.first_H_joint.matrix() @ joint.joint_H_second.matrix()
-    return pose if joint.second == child else np.asarray(se3.inverse(pose))
-
-
 def _is_world(model: Model, floating: bool | None) -> bool:
-    base = model.link(model.default_base)
-    if base.name != WORLD or base.inertia != NO_INERTIA:
+    if not is_world(model, model.default_base):
         return False
     if floating:
-        raise ModelError(
-            [Finding("error", "link 'world'", "the world cannot float; omit floating=True")]
-        )
+        raise model_error("the world cannot float; omit floating=True", "link 'world'")
     return True
 
 
@@ -282,7 +282,10 @@ def inertials(
             "mass": format_numbers(mass),
             "diaginertia": format_numbers(*moments),
         }
-    return attributes, [*_raised_finding(massless), *_corrected_finding(corrected)]
+    reason = "MuJoCo requires that moving bodies have mass and moments of inertia"
+    raised = f"{reason}; values below {MIN_WRITTEN:g} kg and kg m^2 were increased to that"
+    reduced = "the largest moment of inertia was reduced to the sum of the others, as MuJoCo"
+    return attributes, listed_findings({raised: massless, f"{reduced} requires": corrected})
 
 
 def _principal(inertia: Inertia) -> tuple[Array, Array | None, bool]:
@@ -329,20 +332,4 @@ def _reject_unphysical(model: Model) -> None:
         )
         for link in unphysical_links(model.links)
     ]
-    if findings:
-        raise ModelError(findings)
-
-
-def _raised_finding(links: Sequence[str]) -> list[Finding]:
-    if not links:
-        return []
-    reason = "MuJoCo requires that moving bodies have mass and moments of inertia"
-    change = f"values below {MIN_WRITTEN:g} kg and kg m^2 were increased to that"
-    return [Finding("warning", "", f"{reason}; {change}: {listed(links)}")]
-
-
-def _corrected_finding(links: Sequence[str]) -> list[Finding]:
-    if not links:
-        return []
-    change = "the largest moment of inertia was reduced to the sum of the others"
-    return [Finding("warning", "", f"{change}, as MuJoCo requires: {listed(links)}")]
+    reject(findings)

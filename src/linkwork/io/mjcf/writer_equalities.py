@@ -19,8 +19,9 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from linkwork.errors import Finding, ModelError, model_error
-from linkwork.io.mjcf.writer_parts import GroupedWarnings, pose_attributes
+from linkwork.errors import Finding, model_error
+from linkwork.io.mjcf.writer_parts import pose_attributes
+from linkwork.io.writing import GroupedWarnings, reject, unique_name
 from linkwork.io.xml.write import add, format_numbers
 from linkwork.model.constraints import Constraint, closing_edges, closing_joints
 from linkwork.model.model import Model
@@ -66,8 +67,7 @@ def closing_in_mujoco(model: Model) -> tuple[Joint, ...]:
         for joint in closing
         if not can_close(joint)
     ]
-    if findings:
-        raise ModelError(findings)
+    reject(findings)
     return tuple(joint for joint in model.joints if joint in closing)
 
 
@@ -149,7 +149,7 @@ class EqualityWriter:
             x, y, z = joint.axis
             on_axis = Pose(xyz=(LEVER * x, LEVER * y, LEVER * z))
             sides = ((link, composed(pose, on_axis)) for link, pose in (first, second))
-            self._add_between("connect", _unique(f"{joint.name}_axis", self._names), *sides)
+            self._add_between("connect", unique_name(f"{joint.name}_axis", self._names), *sides)
 
     def _warn_about(self, joint: Joint) -> None:
         if joint.kind == "floating":
@@ -202,7 +202,7 @@ class EqualityWriter:
             if pose == IDENTITY and frame not in self.model.link_names:
                 return frame
             link, pose = described.link, composed(described.link_H_frame, pose)
-        name = _unique(name, self._sites)
+        name = unique_name(name, self._sites)
         add(self._bodies[link], "site", name=name, **pose_attributes(pose))
         return name
 
@@ -210,10 +210,3 @@ class EqualityWriter:
         if self._equality is None:
             self._equality = add(self._top, "equality")
         return self._equality
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

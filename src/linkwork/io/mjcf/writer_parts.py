@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, MissingPackageError, ModelError, listed, model_error
+from linkwork.errors import model_error
 from linkwork.io.mjcf.names import fixed_joint_name
-from linkwork.io.mjcf.package import collected_warnings, import_mujoco
+from linkwork.io.mjcf.package import rejection
+from linkwork.io.writing import GroupedWarnings, unique_name
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.model.joints import plane_basis
@@ -59,7 +60,7 @@ class JointWriter:
 
     def base_name(self) -> str:
         """A unique name for the free joint of the floating base."""
-        return self._unique_name("floating_base")
+        return unique_name("floating_base", self._used_names)
 
     def write(self, body: Element, joint: Joint, child: str) -> None:
         """Add the MuJoCo joints of a joint to a body."""
@@ -73,7 +74,7 @@ class JointWriter:
         child_H_joint, sign = self._child_H_joint(joint, child)
         mujoco_joints = _mujoco_joints(joint)
         for suffix, kind, axis in mujoco_joints:
-            name = self._unique_name(f"{joint.name}{suffix}") if suffix else joint.name
+            name = unique_name(f"{joint.name}{suffix}", self._used_names) if suffix else joint.name
             if len(mujoco_joints) == 1:
                 self.names_in_file[joint.name] = name
             child_axis = sign * (child_H_joint[:3, :3] @ axis)
@@ -169,12 +170,6 @@ class JointWriter:
             return (x, y, z)
         return (gear or (1.0,)) if joint.motion_kind.nv == 1 else None
 
-    def _unique_name(self, name: str) -> str:
-        while name in self._used_names:
-            name += "_"
-        self._used_names.add(name)
-        return name
-
 
 def _mujoco_joints(joint: Joint) -> list[_MujocoJoint]:
     """The chain of MuJoCo joints that replaces a joint."""
@@ -194,7 +189,7 @@ def _mujoco_joints(joint: Joint) -> list[_MujocoJoint]:
             return [("_x", "slide", first), ("_y", "slide", second), ("_angle", "hinge", axis)]
         case _:
             text = f"MuJoCo has no {joint.kind} joint"
-            raise ModelError([Finding("error", f"joint {joint.name!r}", text, joint.location)])
+            raise model_error(text, f"joint {joint.name!r}", joint.location)
 
 
 def mujoco_position(joint: Joint, theta: Array) -> list[float]:
@@ -303,9 +298,7 @@ class ShapeWriter:
             self.warnings.add(text, mesh.filename)
             return None
         if key not in self._meshes:
-            name = Path(mesh.path).stem
-            while name in self._meshes.values():
-                name += "_"
+            name = unique_name(Path(mesh.path).stem, set(self._meshes.values()))
             self._meshes[key] = name
             add(self._assets, "mesh", name=name, **_mesh_attributes(mesh))
         return {"type": "mesh", "mesh": self._meshes[key]}
@@ -349,21 +342,13 @@ def _mesh_problem(mesh: Mesh, *, has_contacts: bool) -> str:
 
     Meshes with contacts need a convex hull, which flat ones do not have.
     """
-    try:
-        mujoco = import_mujoco()
-    except MissingPackageError:
-        return ""
     top = top_element("mujoco")
     add(add(top, "asset"), "mesh", name="mesh", inertia="shell", **_mesh_attributes(mesh))
     touches = None if has_contacts else "0"
     geom = {"type": "mesh", "mesh": "mesh", "contype": touches, "conaffinity": touches}
     add(add(top, "worldbody"), "geom", **geom)
-    with collected_warnings(mujoco):
-        try:
-            mujoco.MjModel.from_xml_string(document_text(top))
-        except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
-            return str(error).partition("\n")[0].removeprefix("Error: ")
-    return ""
+    problem = rejection(document_text(top)) or ""
+    return problem.partition("\n")[0].removeprefix("Error: ")
 
 
 def pose_attributes(pose: Pose) -> dict[str, str | None]:
@@ -381,22 +366,3 @@ def matrix_attributes(pose: Array) -> dict[str, str | None]:
         "pos": format_numbers(*(pose[:3, 3] + 0.0)) if pose[:3, 3].any() else None,
         "quat": format_numbers(*quat.from_rotation(rotation)) if is_rotated else None,
     }
-
-
-class GroupedWarnings:
-    """Warnings that are merged if they have the same text, with the names of all their parts."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, list[str]] = {}  # by text
-
-    def add(self, text: str, name: str) -> None:
-        """Add a warning about a part."""
-        names = self._names.setdefault(text, [])
-        if name not in names:
-            names.append(name)
-
-    @property
-    def findings(self) -> list[Finding]:
-        """One finding for each text."""
-        texts = self._names.items()
-        return [Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts]

@@ -17,6 +17,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, SourceLocation, listed
 from linkwork.io.folders import Folders
+from linkwork.io.formats import Reading
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.sdf.elements import SdfFile, SdfPart, SdfReport
 from linkwork.io.sdf.frames import WORLD, FrameGraph, FrameNode
@@ -25,7 +26,7 @@ from linkwork.io.sdf.model import ModelParts, named, read_models
 from linkwork.io.sdf.robot import PlacedModel, assemble_robot
 from linkwork.io.units import EARTH, left_out_gravity
 from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import Reading, Source
+from linkwork.io.xml.source import Source
 
 OTHERS_WORLD = (
     *("physics", "scene", "light", "plugin", "gui", "audio", "wind", "atmosphere", "actor"),

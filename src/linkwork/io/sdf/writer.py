@@ -11,7 +11,6 @@ Not in SDF   armature, named configurations, actuators; planar and floating join
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import copysign, inf, isfinite, pi
 from os import PathLike
@@ -20,20 +19,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, ModelError, listed, warn_of
-from linkwork.io.sdf.frames import SEPARATOR, WORLD, is_reserved
+from linkwork.errors import Finding, ModelError, listed, model_error
+from linkwork.io.formats import Conversion
+from linkwork.io.sdf.frames import SEPARATOR, is_reserved
 from linkwork.io.sdf.joints import UNLIMITED
+from linkwork.io.sdf.reader import read_sdf
 from linkwork.io.urdf.links import MOMENTS
-from linkwork.io.urdf.writer import configuration_findings, expressible
-from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
+from linkwork.io.writing import (
+    WORLD,
+    away_from_world,
+    configuration_findings,
+    expressible,
+    finish,
+    is_world,
+    listed_findings,
+    parent_H_child,
+    poses_at_zero,
+    reject,
+    unique_name,
+)
+from linkwork.io.xml.source import read_source
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element
+from linkwork.model.description.differences import differences
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints.kind import axes_across
+from linkwork.model.joints.motion import motion_pose, normalized
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Limits, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose, inverted
-from linkwork.model.tree import walk
-from linkwork.spatial.source import se3
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
@@ -47,6 +61,7 @@ TYPES = {
     "helical": "screw",
     "universal": "universal",
 }
+READ_BACK = 1e-8  # poses are computed, so they are read with rounding
 CLOSED = 1e-9  # frames of a joint that closes a loop differ by less than this at zero [m], [rad]
 
 
@@ -68,8 +83,23 @@ def dump_sdf(model: Model, path: str | PathLike[str] | None = None) -> str:
         LinkworkWarning: the robot has properties that SDF expresses differently or not at all.
     """
     text, findings = sdf_text(model)
-    warn_of([finding for finding in findings if finding.severity == "warning"])
-    return write_text(text, path)
+    return finish(Conversion(text, tuple(findings)), path)
+
+
+def convert_sdf(model: Model) -> Conversion:
+    """Convert a robot to SDF, and check that it reads back as the same robot.
+
+    Raises:
+        ModelError: SDF cannot express the robot.
+    """
+    text, findings = sdf_text(model)
+    reading = read_sdf(read_source(text))
+    if reading.model is None:
+        raise ModelError([one for one in reading.findings if one.severity == "error"])
+    changes = differences(in_sdf_form(model, reading.model), reading.model, READ_BACK)
+    if changes:
+        raise model_error(f"the SDF does not read back as the same robot: {changes[0]}")
+    return Conversion(text, tuple(findings), "reads back as the same robot")
 
 
 def sdf_text(model: Model) -> tuple[str, list[Finding]]:
@@ -97,13 +127,11 @@ def in_sdf_terms(model: Model) -> tuple[Model, list[Finding]]:
     findings += configuration_findings(model, "SDF")
     model, of_world = _without_parts_of_world(model)
     findings += of_world
-    used = {*model.link_names, *(frame.name for frame in model.frames)}
-    names: dict[str, str] = {}
-    for name in model.joint_names:
-        if name in used:
-            names[name] = f"{name}_joint"
-            while names[name] in used or names[name] in model.joint_names:
-                names[name] += "_"
+    frames = {*model.link_names, *(frame.name for frame in model.frames)}
+    used = {*frames, *model.joint_names}
+    names = {
+        name: unique_name(f"{name}_joint", used) for name in model.joint_names if name in frames
+    }
     if names:
         text = "joints are renamed, because names of links, joints and frames differ in SDF"
         pairs = listed([f"{old} to {new}" for old, new in names.items()])
@@ -120,6 +148,45 @@ def in_sdf_terms(model: Model) -> tuple[Model, list[Finding]]:
     }
     findings += listed_findings(texts)
     return replace(model, joints=joints, configurations=()), findings
+
+
+def in_sdf_form(model: Model, written: Model) -> Model:
+    """Return the robot as SDF can express it.
+
+    Args:
+        model: the robot.
+        written: the same robot read from SDF. Where a joint of both robots has the same motion, the
+            result has its mounts, because the frame of a universal joint is not unique.
+    """
+    model, _ = in_sdf_terms(model)
+    others = {joint.name: joint for joint in written.joints}
+    joints: list[Joint] = []
+    for joint in model.joints:
+        other = others.get(joint.name)
+        if other is not None and _has_same_motion(joint, other):
+            names = ("first", "second", "axis", "first_H_joint", "joint_H_second")
+            joint = replace(joint, **{name: getattr(other, name) for name in names})  # noqa: PLW2901
+        joints.append(joint)
+    return replace(model, joints=tuple(joints))
+
+
+def _has_same_motion(joint: Joint, other: Joint) -> bool:
+    """Return whether two joints move the same links equally, in a sample of positions."""
+    ends = {joint.first, joint.second}
+    if joint.kind != other.kind or ends != {other.first, other.second}:
+        return False
+    random = np.random.default_rng(0)
+    for _ in range(3):
+        theta = normalized(joint, random.uniform(-1, 1, joint.motion_kind.nq))
+        poses = [
+            one.first_H_joint.matrix() @ motion_pose(one, theta) @ one.joint_H_second.matrix()
+            for one in (joint, other)
+        ]
+        if joint.first != other.first:
+            poses[1] = np.linalg.inv(poses[1])
+        if np.abs(poses[0] - poses[1]).max() > READ_BACK * (1 + np.abs(poses[0]).max()):
+            return False
+    return True
 
 
 def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
@@ -153,50 +220,6 @@ def _joint_in_sdf_terms(joint: Joint) -> Joint:
     return replace(joint, armature=0.0, limits=limits)
 
 
-def listed_findings(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """A warning for each text whose list of names is not empty."""
-    return [
-        Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts.items() if names
-    ]
-
-
-def is_world(model: Model, link: str) -> bool:
-    """Whether a link is the world: the base, named `world`, without an inertia."""
-    return link == WORLD and model.link(link).inertia == NO_INERTIA and link == model.default_base
-
-
-def away_from_world(joint: Joint) -> Joint:
-    """The joint with the world as its first link, because SDF does not allow it as a child."""
-    if joint.second != WORLD:
-        return joint
-    x, y, z = joint.axis
-    return replace(
-        joint,
-        first=joint.second,
-        second=joint.first,
-        axis=(-x, -y, -z),
-        first_H_joint=inverted(joint.joint_H_second),
-        joint_H_second=inverted(joint.first_H_joint),
-    )
-
-
-def poses_at_zero(model: Model) -> dict[str, Array]:
-    """base_H_link of all links, while all joints are at zero."""
-    poses: dict[str, Array] = {}
-    for visit in walk(model, model.default_base):
-        if visit.parent is None or visit.joint is None:
-            poses[visit.link] = np.eye(4)
-            continue
-        pose = _first_H_second(visit.joint)
-        pose = pose if visit.joint.second == visit.link else np.asarray(se3.inverse(pose))
-        poses[visit.link] = poses[visit.parent] @ pose
-    return poses
-
-
-def _first_H_second(joint: Joint) -> Array:
-    return joint.first_H_joint.matrix() @ joint.joint_H_second.matrix()
-
-
 def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
     findings = [
         Finding("error", f"constraint {one.name!r}", "SDF has no such constraint", one.location)
@@ -204,7 +227,7 @@ def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
     ]
     for joint in model.joints:
         text = ""
-        apart = poses[joint.first] @ _first_H_second(joint) - poses[joint.second]
+        apart = poses[joint.first] @ parent_H_child(joint, joint.second) - poses[joint.second]
         if joint.kind not in TYPES:
             text = f"SDF has no joints of kind {joint.kind!r}"
         elif np.abs(apart).max() > CLOSED:
@@ -223,8 +246,7 @@ def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
             text = "the name is reserved in SDF, or another part has it; rename it"
             findings.append(Finding("error", f"{kind} {name!r}", text))
         seen.add(name)
-    if findings:
-        raise ModelError(findings)
+    reject(findings)
 
 
 def _is_valid(name: str) -> bool:
@@ -295,10 +317,7 @@ def _write_link(model: Element, link: Link, base_H_link: Array) -> None:
         for index, shape in enumerate(shapes):
             name = shape.name
             if not name or [one.name for one in shapes[:index]].count(name):
-                name = f"{tag}_{index}"
-                while name in used:
-                    name += "_"
-                used.add(name)
+                name = unique_name(f"{tag}_{index}", used)
             _write_shape(element, tag, name, shape)
 
 

@@ -14,21 +14,31 @@ The file follows the rules of urdfdom, the parser of ROS and Pinocchio:
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from linkwork.errors import Finding, ModelError, listed, warn_of
+from linkwork.errors import Finding, ModelError, listed, model_error
+from linkwork.io.formats import Conversion
 from linkwork.io.urdf.joints import BOUNDED_TYPES, EXTENSION_TYPES, UNLIMITED, URDF_TYPES
 from linkwork.io.urdf.links import MOMENTS
-from linkwork.io.xml.write import add, document_text, format_numbers, top_element, write_text
-from linkwork.model.constraints import Constraint, require_tree
+from linkwork.io.urdf.reader import read_urdf
+from linkwork.io.writing import (
+    configuration_findings,
+    expressible,
+    finish,
+    listed_findings,
+    reject,
+    unique_name,
+)
+from linkwork.io.xml.source import read_source
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element
+from linkwork.model.constraints import require_tree
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
-from linkwork.model.parts import Frame, Joint, Link, Mimic
+from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
 
 if TYPE_CHECKING:
@@ -54,9 +64,48 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
             expresses differently or not at all.
     """
     model, findings = expressible(model)
+    return finish(Conversion(urdf_text(model), (*extension_findings(model), *findings)), path)
+
+
+def convert_urdf(model: Model) -> Conversion:
+    """Convert a robot to URDF, and check that it reads back as the same robot.
+
+    Raises:
+        ModelError: URDF cannot express the robot.
+    """
+    model, findings = in_urdf_form(model)
     text = urdf_text(model)
-    warn_of([*extension_findings(model), *findings])
-    return write_text(text, path)
+    if read_urdf(read_source(text)).model != replace(model, configurations=()):
+        raise model_error("the URDF does not read back as the same robot")
+    return Conversion(text, (*findings, *extension_findings(model)), "reads back as the same robot")
+
+
+def in_urdf_form(model: Model) -> tuple[Model, tuple[Finding, ...]]:
+    """Return the robot as URDF can express it, and findings about what changed.
+
+    Link frames are on their joints, and linear couplings are joints that mimic others.
+    """
+    model, changes = expressible(model)
+    try:
+        urdf_text(model)
+    except ModelError:
+        rerooted = model.rerooted()
+        moved = [
+            joint.second
+            for joint in rerooted.joints
+            if rerooted.link(joint.second) != model.link(joint.second)
+            or joint != model.joint(joint.name)
+        ]
+        text = "in URDF, the origin of a link is on the joint that carries it; these link frames"
+        return rerooted, (*changes, *listed_findings({f"{text} were moved": moved}))
+    return model, tuple(changes)
+
+
+def in_workcell_form(model: Model) -> tuple[Model, tuple[Finding, ...]]:
+    """Return the robot as workcell files can express it, which contain URDF, and findings."""
+    model, findings = in_urdf_form(model)
+    findings = (*findings, *configuration_findings(model, "workcell XML"))
+    return replace(model, configurations=()), findings
 
 
 def urdf_text(model: Model) -> str:
@@ -75,8 +124,9 @@ def robot_element(model: Model) -> Element:
         add(robot, "link", name=frame.name, linkwork="frame")
     for joint in model.joints:
         _write_joint(robot, joint)
-    for frame, name in zip(model.frames, _mount_names(model), strict=True):
-        _write_mount(robot, frame, name)
+    names = set(model.joint_names)
+    for frame in model.frames:
+        _write_mount(robot, frame, unique_name(f"{frame.name}_mount", names))
     return robot
 
 
@@ -89,68 +139,6 @@ def extension_findings(model: Model) -> list[Finding]:
         reason = f"URDF has no joints of kind {kinds}, so only linkwork can read this file"
         findings.append(Finding("warning", "", f"{reason}: {listed(list(extensions))}"))
     return findings
-
-
-def configuration_findings(model: Model, form: str) -> list[Finding]:
-    """A warning about named configurations, which are not written."""
-    names = [one.name for one in model.configurations]
-    text = f"named configurations are not written to {form}: {listed(names)}"
-    return [Finding("warning", "", text)] if names else []
-
-
-def expressible(model: Model) -> tuple[Model, list[Finding]]:
-    """The robot without what URDF expresses differently or not at all, and warnings about it.
-
-    Where possible, joints that mimic others replace linear couplings.
-    """
-    findings: list[Finding] = []
-    motors = [joint.name for joint in model.joints if joint.actuated]
-    if motors:
-        names = listed(motors)
-        findings.append(Finding("warning", "", f"left out: which joints are actuated: {names}"))
-    elif any(joint.actuated is False for joint in model.joints):
-        findings.append(Finding("warning", "", "left out: that no joint is actuated"))
-    if any(joint.actuated is not None for joint in model.joints):
-        model = replace(
-            model, joints=tuple(replace(joint, actuated=None) for joint in model.joints)
-        )
-    if model.actuators:
-        gears = listed([one.name for one in model.actuators])
-        findings.append(Finding("warning", "", f"left out: actuators and their gears: {gears}"))
-        model = replace(model, actuators=())
-    names = [one.name for one in model.constraints]
-    model = _with_mimics(model)
-    written = [name for name in names if name not in [one.name for one in model.constraints]]
-    if written:
-        text = "couplings become joints that mimic others and have no coordinate, so q, the mass"
-        text += " matrix and Jacobians are smaller"
-        findings.append(Finding("warning", "", f"{text}: {listed(written)}"))
-    return model, findings
-
-
-def _with_mimics(model: Model) -> Model:
-    for constraint in model.constraints:
-        mimic = _mimic(constraint)
-        if mimic is None or model.joint(constraint.first).mimic:
-            continue
-        joints = tuple(
-            replace(joint, mimic=mimic) if joint.name == constraint.first else joint
-            for joint in model.joints
-        )
-        constraints = tuple(one for one in model.constraints if one != constraint)
-        with suppress(ModelError):  # a joint would depend on itself in a cycle
-            model = replace(model, joints=joints, constraints=constraints)
-    return model
-
-
-def _mimic(constraint: Constraint) -> Mimic | None:
-    """A coupling as a joint that mimics another; None if that is not possible."""
-    if constraint.kind != "coupling" or constraint.second is None:
-        return None
-    offset, multiplier, *higher = (*constraint.coefficients, 0.0)
-    if any(higher):
-        return None
-    return Mimic(joint=constraint.second, multiplier=multiplier, offset=offset)
 
 
 def _has_capsules(model: Model) -> bool:
@@ -174,8 +162,7 @@ def _reject_other_forms(model: Model) -> None:
             text += "model.rerooted() moves the origins of the links"
             findings.append(Finding("error", f"joint {joint.name!r}", text, joint.location))
         seconds.add(joint.second)
-    if findings:
-        raise ModelError(findings)
+    reject(findings)
 
 
 def _limits(joint: Joint, kind: str) -> dict[str, str]:
@@ -263,19 +250,6 @@ def _write_joint(robot: Element, joint: Joint) -> None:
             "offset": format_numbers(mimic.offset),
         }
         add(element, "mimic", joint=mimic.joint, **coefficients)
-
-
-def _mount_names(model: Model) -> list[str]:
-    """Unique names for the fixed joints of frames."""
-    used = set(model.joint_names)
-    names: list[str] = []
-    for frame in model.frames:
-        name = f"{frame.name}_mount"
-        while name in used:
-            name += "_"
-        used.add(name)
-        names.append(name)
-    return names
 
 
 def _write_mount(robot: Element, frame: Frame, name: str) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, ParseError, listed, nearest, warn_of
 from linkwork.io.folders import Folders
+from linkwork.io.formats import Reading
 from linkwork.io.units import left_out_gravity
 from linkwork.io.usd.bodies import Body, body_H_part, read_body, read_link
 from linkwork.io.usd.joints import WORLD, UsdJoint, read_joint
@@ -36,7 +37,7 @@ from linkwork.io.usd.stage import (
     schema_types,
     usd_reason,
 )
-from linkwork.io.xml.source import Reading, Source, read_source, source_parse_error
+from linkwork.io.xml.source import Source, read_source, source_parse_error
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import as_pose
@@ -67,10 +68,10 @@ def load_usd(
         LinkworkWarning: one for the file, with everything that is doubtful.
     """
     if isinstance(source, import_usd().Usd.Stage):
-        document = Source("<stage>", source.ExportToString(), None, is_usd=True)
+        document = Source("<stage>", source.ExportToString(), None, format="usd")
     else:
         document = read_source(source)
-    if not document.is_usd:
+    if document.format != "usd":
         raise source_parse_error(document.name, "expected a USD file")
     reading = read_usd(
         document, package_dirs=package_dirs, articulation=articulation, meters=meters

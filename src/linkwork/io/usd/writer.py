@@ -18,10 +18,19 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, ModelError, warn_of
-from linkwork.io.sdf.writer import away_from_world, is_world, listed_findings, poses_at_zero
+from linkwork.errors import Finding, ModelError
+from linkwork.io.formats import Conversion
+from linkwork.io.usd.reader import read_usd
 from linkwork.io.usd.stage import import_usd
-from linkwork.io.xml.write import write_text
+from linkwork.io.writing import (
+    away_from_world,
+    finish,
+    is_world,
+    listed_findings,
+    poses_at_zero,
+    reject,
+)
+from linkwork.io.xml.source import read_source
 from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints.kind import axes_across
@@ -62,8 +71,20 @@ def dump_usd(
             names that are not valid in USD.
     """
     text, findings = usd_text(model, prim_path)
-    warn_of([finding for finding in findings if finding.severity == "warning"])
-    return write_text(text, path)
+    return finish(Conversion(text, tuple(findings)), path)
+
+
+def convert_usd(model: Model) -> Conversion:
+    """Convert a robot to USD, and check that it can be read.
+
+    Raises:
+        ModelError: USD cannot express the robot.
+    """
+    text, findings = usd_text(model)
+    reading = read_usd(read_source(text))
+    if reading.model is None:
+        raise ModelError([one for one in reading.findings if one.severity == "error"])
+    return Conversion(text, tuple(findings), "can be read; values have single precision")
 
 
 def usd_text(model: Model, prim_path: str | None = None) -> tuple[str, list[Finding]]:
@@ -219,8 +240,7 @@ def _reject_inexpressible(model: Model) -> None:
         Finding("error", f"constraint {one.name!r}", "USD has no such constraint")
         for one in model.constraints
     ]
-    if findings:
-        raise ModelError(findings)
+    reject(findings)
 
 
 def _left_out(model: Model) -> list[Finding]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, ParseError, SourceLocation
+from linkwork.io.formats import FORMATS
 from linkwork.io.xml.source import Source, source_parse_error
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ def parse_xml(source: Source, *, any_end_tag: bool = False) -> Document:
     Raises:
         ParseError: the document is empty, not well-formed, or declares entities.
     """
-    if source.is_usd:
-        raise source_parse_error(source.name, "expected XML, but this is a USD file")
+    if source.format is not None:
+        title = FORMATS[source.format].title
+        raise source_parse_error(source.name, f"expected XML, but this is a {title} file")
     if not source.text.strip():
         raise source_parse_error(source.name, "empty document")
     nul = source.text.find("\0")

@@ -9,12 +9,11 @@ from __future__ import annotations
 import codecs
 import re
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias
+from typing import BinaryIO
 
 from linkwork.errors import (
     ArgumentError,
@@ -26,10 +25,8 @@ from linkwork.errors import (
     clipped,
 )
 from linkwork.io.folders import AllowedFolders
+from linkwork.io.formats import format_of_root, format_of_start
 from linkwork.io.named_robots import name_hint
-
-if TYPE_CHECKING:
-    from linkwork.model.model import Model  # imports NumPy: too slow for shell completion
 
 # Larger files are rejected [bytes]: robot files are much smaller, and a device or pipe may be
 # endless.
@@ -49,7 +46,6 @@ _CHARACTER_SETS = (
     *("utf-8", "utf-16", "utf-32", "ascii", "iso8859", "cp", "koi8", "gb", "big5", "euc"),
     *("shift_jis", "mac"),
 )
-_USD_TEXT, _USD_BINARY = b"#usda", b"PXR-USDC"
 # First bytes of files that are not XML, and their description.
 _OTHER_FORMATS = {
     b"PXR-USDC": "a binary USD file; load it from its path",
@@ -57,15 +53,6 @@ _OTHER_FORMATS = {
     b"glTF": "a glTF mesh, not a robot",
     b"solid ": "an STL mesh, not a robot",
     b"\x1f\x8b": "compressed by gzip; decompress it first",
-}
-Format: TypeAlias = Literal["urdf", "sdf", "mjcf", "usd"]
-# By root element. Files that MJCF files include have the root `mujocoinclude`; SDF before version
-# 1.3 has `gazebo`.
-_FORMATS: Mapping[str, Format] = {
-    "mujoco": "mjcf",
-    "mujocoinclude": "mjcf",
-    "sdf": "sdf",
-    "gazebo": "sdf",
 }
 _TAG = re.compile(r"<([^\s/>]+)")
 _PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*", re.DOTALL)
@@ -80,7 +67,7 @@ class Source:
     text: str
     path: Path | None  # None if it is not from a file
     allowed: AllowedFolders | None = None  # folders of the files it may refer to; None for default
-    is_usd: bool = False  # then the text is empty if the file is binary
+    format: str | None = None  # if it is not XML; then the text of a file is empty
     macros: frozenset[str] = frozenset()  # elements that xacro expands only with its prefix
 
 
@@ -109,15 +96,14 @@ def read_source(source: str | bytes | PathLike[str] | Source) -> Source:
         raise ArgumentError(f"expected a path or a string, got a path of {type(name).__name__}")
     path = Path(name)
     data = _read_bytes(path)
-    is_archive = data.startswith(b"PK") and path.suffix.lower() == ".usdz"
-    if is_archive or data.startswith((_USD_TEXT, _USD_BINARY)):
-        return Source(str(path), "", path, is_usd=True)
-    return Source(str(path), _decode(data, str(path)), path)
+    format_name = format_of_start(data, path.name)
+    text = "" if format_name else _decode(data, str(path))
+    return Source(str(path), text, path, format=format_name)
 
 
 def _document(text: str, name: str) -> Source:
-    """A document that is not from a file."""
-    return Source(name, text, None, is_usd=text.startswith(_USD_TEXT.decode()))
+    """Return a document that is not from a file."""
+    return Source(name, text, None, format=format_of_start(text[:20].encode(errors="replace")))
 
 
 def first_tag(source: Source) -> str:
@@ -127,12 +113,12 @@ def first_tag(source: Source) -> str:
     return tag.group(1) if tag else ""
 
 
-def format_of(source: Source) -> Format:
-    """The format of a document: "usd", or by its root element.
+def format_of(source: Source) -> str:
+    """Return the name of the format of a document, by its first bytes or its root element.
 
-    All documents of other formats are "urdf", whose reader reports errors.
+    Documents of no format are "urdf", whose reader reports errors.
     """
-    return "usd" if source.is_usd else _FORMATS.get(first_tag(source), "urdf")
+    return source.format or format_of_root(first_tag(source))
 
 
 def standard_input() -> Source:
@@ -218,11 +204,3 @@ def _decode(data: bytes, name: str) -> str:
         raise source_parse_error(name, message, line) from None
     except UnicodeError as error:  # such as truncated UTF-16
         raise source_parse_error(name, f"cannot decode as {encoding}: {error}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The result of reading a file: the model, or None if there are errors, and all findings."""
-
-    model: Model | None
-    findings: tuple[Finding, ...]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from linkwork.errors import Finding, ModelError, SourceLocation
-from linkwork.io.convert import in_workcell_form
 from linkwork.io.folders import Folders, as_folders
 from linkwork.io.sdf.reader import read_world
 from linkwork.io.sdf.robot import PlacedModel
+from linkwork.io.urdf.writer import in_workcell_form
 from linkwork.io.xml.source import Source
 from linkwork.model.check import check
 from linkwork.model.constraints import WORLD as WORLD_LINK

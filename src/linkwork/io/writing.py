@@ -1,0 +1,177 @@
+"""What the writers of several formats share: robots in simpler terms, findings, unique names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from os import PathLike
+from pathlib import PurePath
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import Finding, ModelError, listed, warn_of
+from linkwork.io.formats import Conversion
+from linkwork.io.xml.write import write_text
+from linkwork.model.constraints import Constraint
+from linkwork.model.geometry import Mesh
+from linkwork.model.inertia import NO_INERTIA
+from linkwork.model.model import Model
+from linkwork.model.parts import Joint, Mimic
+from linkwork.model.pose import inverted
+from linkwork.model.tree import walk
+from linkwork.spatial.source import se3
+
+WORLD = "world"
+
+
+def finish(conversion: Conversion, path: str | PathLike[str] | None) -> str:
+    """Issue the warnings of a conversion, and write its text to a file unless the path is None."""
+    warn_of([finding for finding in conversion.findings if finding.severity == "warning"])
+    return write_text(conversion.text, path)
+
+
+def reject(findings: Sequence[Finding]) -> None:
+    """Raise an error with all findings, if there are any."""
+    if findings:
+        raise ModelError(findings)
+
+
+def unique_name(name: str, used: set[str]) -> str:
+    """Append underscores to a name until it is not in use, and add it to the names in use."""
+    while name in used:
+        name += "_"
+    used.add(name)
+    return name
+
+
+class GroupedWarnings:
+    """Warnings that are merged if they have the same text, with the names of all their parts."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, list[str]] = {}  # by text
+
+    def add(self, text: str, *names: str) -> None:
+        """Add a warning about parts."""
+        several = self._names.setdefault(text, [])
+        several += [name for name in dict.fromkeys(names) if name not in several]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Return one finding for each text."""
+        return listed_findings(self._names)
+
+
+def listed_findings(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """Return a warning for each text whose list of names is not empty."""
+    return [
+        Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts.items() if names
+    ]
+
+
+def is_world(model: Model, link: str) -> bool:
+    """Return whether a link is the world: the base, named `world`, without an inertia."""
+    return link == WORLD and model.link(link).inertia == NO_INERTIA and link == model.default_base
+
+
+def away_from_world(joint: Joint) -> Joint:
+    """Return the joint with the world as its first link, which some formats require."""
+    if joint.second != WORLD:
+        return joint
+    x, y, z = joint.axis
+    return replace(
+        joint,
+        first=joint.second,
+        second=joint.first,
+        axis=(-x, -y, -z),
+        first_H_joint=inverted(joint.joint_H_second),
+        joint_H_second=inverted(joint.first_H_joint),
+    )
+
+
+def parent_H_child(joint: Joint, child: str) -> Array:
+    """Return the pose of a link in its parent, while the joint between them is at zero."""
+    pose = joint.first_H_joint.matrix() @ joint.joint_H_second.matrix()
+    return pose if joint.second == child else np.asarray(se3.inverse(pose))
+
+
+def poses_at_zero(model: Model) -> dict[str, Array]:
+    """Return base_H_link of all links, while all joints are at zero."""
+    poses: dict[str, Array] = {}
+    for link, parent, joint in walk(model, model.default_base):
+        if parent is None or joint is None:
+            poses[link] = np.eye(4)
+        else:
+            poses[link] = poses[parent] @ parent_H_child(joint, link)
+    return poses
+
+
+def relative_meshes(model: Model) -> list[Finding]:
+    """Return a warning about meshes whose paths are relative to the file of the robot."""
+    shapes = [s for link in model.links for s in (*link.visuals, *link.collisions)]
+    names = [s.geometry.filename for s in shapes if isinstance(s.geometry, Mesh)]
+    relative = [
+        name
+        for name in dict.fromkeys(names)
+        if "://" not in name and not PurePath(name).is_absolute()
+    ]
+    text = "paths of meshes are relative to the input file and may be wrong for the new file"
+    return listed_findings({text: relative})
+
+
+def configuration_findings(model: Model, title: str) -> list[Finding]:
+    """Return a warning about named configurations, which are not written."""
+    names = [one.name for one in model.configurations]
+    return listed_findings({f"named configurations are not written to {title}": names})
+
+
+def expressible(model: Model) -> tuple[Model, list[Finding]]:
+    """Return the robot without motors and linear couplings, and warnings about the change.
+
+    Where possible, joints that mimic others replace the couplings.
+    """
+    findings: list[Finding] = []
+    motors = [joint.name for joint in model.joints if joint.actuated]
+    if motors:
+        names = listed(motors)
+        findings.append(Finding("warning", "", f"left out: which joints are actuated: {names}"))
+    elif any(joint.actuated is False for joint in model.joints):
+        findings.append(Finding("warning", "", "left out: that no joint is actuated"))
+    if any(joint.actuated is not None for joint in model.joints):
+        joints = tuple(replace(joint, actuated=None) for joint in model.joints)
+        model = replace(model, joints=joints)
+    gears = [one.name for one in model.actuators]
+    findings += listed_findings({"left out: actuators and their gears": gears})
+    model = replace(model, actuators=()) if gears else model
+    names = [one.name for one in model.constraints]
+    model = _with_mimics(model)
+    kept = [one.name for one in model.constraints]
+    text = "couplings become joints that mimic others and have no coordinate, so q, the mass"
+    text += " matrix and Jacobians are smaller"
+    return model, [*findings, *listed_findings({text: [n for n in names if n not in kept]})]
+
+
+def _with_mimics(model: Model) -> Model:
+    for constraint in model.constraints:
+        mimic = _mimic(constraint)
+        if mimic is None or model.joint(constraint.first).mimic:
+            continue
+        joints = tuple(
+            replace(joint, mimic=mimic) if joint.name == constraint.first else joint
+            for joint in model.joints
+        )
+        constraints = tuple(one for one in model.constraints if one != constraint)
+        with suppress(ModelError):  # a joint would depend on itself in a cycle
+            model = replace(model, joints=joints, constraints=constraints)
+    return model
+
+
+def _mimic(constraint: Constraint) -> Mimic | None:
+    """Return a coupling as a joint that mimics another; None if that is not possible."""
+    if constraint.kind != "coupling" or constraint.second is None:
+        return None
+    offset, multiplier, *higher = (*constraint.coefficients, 0.0)
+    if any(higher):
+        return None
+    return Mimic(joint=constraint.second, multiplier=multiplier, offset=offset)
