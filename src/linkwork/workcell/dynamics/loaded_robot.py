@@ -8,23 +8,32 @@ batch may have different loads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found, shown, warn
-from linkwork.parameters import JointPose, Parameter
-from linkwork.workcell.cell.data import CellData
-from linkwork.workcell.dynamics.loads import Loads, Payloads, Robot
+from linkwork.kindyn.core import KinDynCore
+from linkwork.parameters import JointPose, Parameter, Payload
+from linkwork.workcell.cell.data import Cache, CellData
+from linkwork.workcell.cell.structure import local_pose
+from linkwork.workcell.dynamics.loads import Loads, prepare
 from linkwork.workcell.kinematics.attach import poses_to_xyz_wxyz
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
-from linkwork.workcell.kinematics.device_model import DeviceModel, locked_pose
-from linkwork.workcell.state.state import State
+from linkwork.workcell.kinematics.device_model import DeviceModel
+from linkwork.workcell.state.state import State, flat_rows
+
+Robot = TypeVar("Robot", bound=KinDynCore)
 
 
 class LoadedRobot(Generic[Robot]):
-    """A robot with payloads on the bodies of its carriers, and the payloads in a state."""
+    """A robot with payloads on the bodies of its carriers, and its parameters in a state.
+
+    If other bodies carry objects in a state, a robot with payloads on all bodies is used.
+    """
 
     def __init__(
         self,
@@ -41,29 +50,30 @@ class LoadedRobot(Generic[Robot]):
             robot: the model of the robot and its frames in the cell.
             plain: its functions without payloads.
             carriers: frames of the robot whose bodies may carry objects.
-            more: additional parameters.
+            more: additional parameters after the payloads; their default is zero.
 
         Raises:
             NameNotFoundError: a carrier is not a frame of the robot.
         """
-        self._cell, self.robot, self._plain = cell, robot, plain
+        self._cell, self.robot, self._plain, self._cache = cell, robot, plain, Cache()
         self._frames = robot.bodies(cell, plain)
         beyond = {cell.frame_index(name) for name in robot.beyond_locked()}
         # frames beyond locked ones are not rigidly fixed to their bodies
         fixed = {k: body_pose for k, body_pose in self._frames.items() if k not in beyond}
         self._loads = Loads(cell, fixed, beyond)
-        parameters = [*(JointPose(name) for name in robot.locked), *more]
-        self._payloads = Payloads(self._loads, plain, self._bodies_of(carriers), parameters)
-        self.kd: Robot = self._payloads.kd
+        self._more = [*(JointPose(name) for name in robot.locked), *more]
+        self._slots = self._slots_of(carriers)
+        self.kd: Robot = self._with_payloads(self._slots)
+        prepare()
 
     def at(self, state: State, more: Mapping[str, Array]) -> tuple[Robot, Array]:
-        """The robot for the loads of a state, and its parameters, (n,) or (..., n).
+        """Return the robot for the loads of a state, and its parameters, (n,) or (..., n).
 
         Args:
             state: a state of the cell.
             more: (..., size) values of additional parameters by name.
         """
-        kd, parameters = self._payloads.of(state.parents, state.values)
+        kd, parameters = self._payloads(state)
         values = dict(more)
         for name in self.robot.locked:
             values[f"joint_pose.{name}"] = self._locked_pose(name, state.values)
@@ -75,12 +85,81 @@ class LoadedRobot(Generic[Robot]):
                 parameters[..., kd.parameters[name]] = array
         return kd, parameters
 
+    def _payloads(self, state: State) -> tuple[Robot, Array]:
+        """Return the robot and the parameters of its payloads; (n,) if all rows have the same."""
+        batch = state.batch_shape
+        if not batch:
+            return self._of_one(state.parents, state.values)
+        values = flat_rows(state.values)
+        if not len(values):
+            return self.kd, self.kd.parameter_values()
+        groups = self._loads.groups(flat_rows(state.parents))
+        if len(groups) == 1:
+            of_loads = values[:, self._loads.plan(groups[0][0]).columns]
+            if (of_loads == of_loads[0]).all():
+                return self._of_one(groups[0][0], values[0])
+        kd, parameters = self._of_rows(groups, values)
+        return kd, parameters.reshape(*batch, -1)
+
+    def _of_one(self, parents: Array, values: Array) -> tuple[Robot, Array]:
+        """Return the robot and its parameters (n,) for one state."""
+
+        def compute() -> tuple[Robot, Array]:
+            kd, (parameters,) = self._of_rows([(parents, slice(None))], values[None])
+            parameters.flags.writeable = False
+            return kd, parameters
+
+        key = parents.tobytes(), values[self._loads.plan(parents).columns].tobytes()
+        return self._cache.get("payloads", key, compute)
+
+    def _of_rows(self, groups: Sequence[tuple[Array, Any]], values: Array) -> tuple[Robot, Array]:
+        """Return the robot and its parameters (rows, n) for groups of rows with equal plans."""
+        parts = [
+            (self._loads.totals(self._loads.plan(row), values[rows]), rows) for row, rows in groups
+        ]
+        if not self._plain.floating:
+            for totals, _ in parts:
+                totals.pop(0, None)  # loads of a fixed base do not move
+        bodies = {body for totals, _ in parts for body in totals}
+        kd, slots = (self.kd, self._slots) if bodies <= self._slots.keys() else self._general
+        parameters = np.zeros((len(values), kd.parameters.size))
+        for totals, rows in parts:
+            for body, total in totals.items():
+                parameters[rows, kd.parameters[f"payload.{slots[body]}"]] = total
+        return kd, parameters
+
+    @cached_property
+    def _general(self) -> tuple[Robot, dict[int, str]]:
+        """The robot with a payload on every body, and the links of its payloads."""
+        bodies = range(0 if self._plain.floating else 1, len(self._plain.tree.links))
+        slots = {body: self._plain.tree.links[body][0] for body in bodies}
+        return self._with_payloads(slots), slots
+
+    def _with_payloads(self, slots: Mapping[int, str]) -> Robot:
+        payloads = [Payload(link) for link in slots.values()]
+        return _shared(self._plain.replace(parameters=[*payloads, *self._more]))
+
+    def _slots_of(self, carriers: Iterable[str]) -> dict[int, str]:
+        """Return the link of the payload by body."""
+        links = self._plain.tree.links
+        slots: dict[int, str] = {}
+        for name in carriers:
+            index = self._cell.frame_index(name)
+            if index not in self._frames:
+                names = [self._cell.frame_names[k] for k in self._frames]
+                raise name_not_found(f"frame of device {self.robot.model.name!r}", name, names)
+            body = self._frames[index][0]
+            if body or self.robot.floating:
+                slots[body] = links[body][0]
+        last = len(links) - 1  # if the only end is the fixed base
+        return slots or {last: links[last][0]}
+
     def _locked_pose(self, name: str, values: Array) -> Array:
         """(..., 7) position and quaternion of a locked frame, for state values (..., n_values)."""
         index = self._cell.frame_index(name)
         if self._cell.frames[index].movable:
             return values[..., self._cell.layout.span(index)]
-        return poses_to_xyz_wxyz(locked_pose(self._cell, name, values))
+        return poses_to_xyz_wxyz(local_pose(self._cell, index, values))
 
     def warn_of_missing_inertia(self, owner: str) -> None:
         """Warn about joints that move no inertia in the default state."""
@@ -92,9 +171,8 @@ class LoadedRobot(Generic[Robot]):
             has_inertia[parent] |= has_inertia[body]
         massless = [tree.links[body][0] for body, _, _ in tree.outward() if not has_inertia[body]]
         if massless:
-            frames = listed(
-                [self.robot.names[link] for link in massless if link in self.robot.names]
-            )
+            names = self.robot.names
+            frames = listed([names[link] for link in massless if link in names])
             message = f"{owner}: the frames that these joints move have no inertia, so their forces"
             message += f" and entries of the mass matrix are zero: {frames};"
             message += " set cell.with_changed(frame, inertia=...), or load a .dwc.xml file"
@@ -110,24 +188,15 @@ class LoadedRobot(Generic[Robot]):
             )
             warn(f"{message} so they are locked: {listed(outside)}; {hint}")
 
-    def _bodies_of(self, carriers: Iterable[str]) -> dict[int, str]:
-        """By body: the link of its payload."""
-        links = self._plain.tree.links
-        slots: dict[int, str] = {}
-        for name in carriers:
-            index = self._cell.frame_index(name)
-            if index not in self._frames:
-                names = [self._cell.frame_names[k] for k in self._frames]
-                raise name_not_found(f"frame of device {self.robot.model.name!r}", name, names)
-            body = self._frames[index][0]
-            if body or self.robot.floating:
-                slots[body] = links[body][0]
-        last = len(links) - 1  # if the only end is the fixed base
-        return slots or {last: links[last][0]}
-
 
 def carrier_names(carriers: Any) -> tuple[str, ...]:
-    """The option `carriers` as a tuple."""
+    """Convert the option `carriers` to a tuple."""
     if not isinstance(carriers, (list, tuple)):
         raise ArgumentError(f"carriers: expected a list of frames, got {shown(carriers)}")
     return tuple(carriers)
+
+
+@lru_cache(maxsize=32)
+def _shared(kd: Robot) -> Robot:
+    """Return one object for equal robots, so that other cells with the same arm compile nothing."""
+    return kd

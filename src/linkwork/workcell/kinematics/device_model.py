@@ -219,11 +219,6 @@ def model_joints(cell: CellData, frame: str) -> tuple[str, ...]:
     return _free_names(frame) if cell.frame(frame).movable else (frame,)
 
 
-def locked_pose(cell: CellData, frame: str, values: Array) -> Array:
-    """(..., 4, 4) pose of a locked frame in its parent, for state values (..., n_values)."""
-    return local_pose(cell, cell.frame_index(frame), values)
-
-
 def _parent(cell: CellData, frame: str, parents: Array) -> str:
     return cell.frame_names[parent_index(cell.layout, cell.frame_index(frame), parents)]
 
@@ -281,7 +276,7 @@ def _locked_joint(cell: CellData, frame: CellFrame, parent: str, state: State) -
     """A fixed joint at the pose of a frame in a state."""
     pose = frame.parent_H_frame
     if frame.movable or frame.motion:
-        pose = as_pose(locked_pose(cell, frame.name, state.values), frame.name)
+        pose = as_pose(local_pose(cell, cell.frame_index(frame.name), state.values), frame.name)
     return Joint(name=frame.name, kind="fixed", first=parent, second=frame.name, first_H_joint=pose)
 
 
