@@ -7,8 +7,8 @@ from pathlib import Path
 
 import linkwork as lw
 from linkwork.batch import PACKAGES
+from linkwork.io.mesh_files import MESH_PACKAGES
 from linkwork.io.named_robots import EXAMPLES
-from linkwork.io.surfaces import MESH_PACKAGES
 from linkwork.viewer.drawing import VIEWER_PACKAGES
 
 ROOT = Path(__file__).parents[2]

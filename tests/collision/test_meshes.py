@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.io.surfaces import box, joined
+from linkwork.model.geometry.surface import joined
 
 pytestmark = pytest.mark.peers  # which need coal
 
@@ -38,7 +38,7 @@ def at(*xyz):
 
 def bracket(tmp_path):
     """An L of two boxes: the corner between its arms is empty."""
-    lying, standing = box((2.0, 1.0, 0.2)), box((0.2, 1.0, 2.0))
+    lying, standing = (lw.Box(size).surface() for size in ((2.0, 1.0, 0.2), (0.2, 1.0, 2.0)))
     standing = type(standing)(standing.vertices + np.array([-0.9, 0.0, 1.0]), standing.faces)
     whole = joined([lying, standing])
     return write_stl(tmp_path / "bracket.stl", whole.vertices[whole.faces])
@@ -58,7 +58,7 @@ def test_triangles_leave_the_corner_of_a_bracket_free(tmp_path):
 
 
 def test_a_convex_mesh_has_depths_in_both_ways_and_no_warning(tmp_path):
-    cube = box((1.0, 1.0, 1.0))
+    cube = lw.Box((1.0, 1.0, 1.0)).surface()
     mesh = write_stl(tmp_path / "cube.stl", cube.vertices[cube.faces])
     q = np.array([at(0.0, 0.0, 0.6), at(0.0, 0.3, 0.2), at(2.0, 0.0, 0.0)])
     for meshes in ("hull", "triangles"):
@@ -127,7 +127,7 @@ CHILD = """
 import sys, warnings
 import numpy as np
 import linkwork as lw
-from linkwork.io.surfaces import read_mesh
+from linkwork.io.mesh_files import read_mesh
 
 warnings.simplefilter("ignore")
 name, path = sys.argv[1:]

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.io.surfaces import Surface, read_mesh
+from linkwork.io.mesh_files import read_mesh
+from linkwork.model.geometry.surface import Surface
 
 resource = pytest.importorskip("resource")  # not on Windows
 
@@ -216,7 +217,7 @@ READ_ALL = f"""
 import resource, sys
 import PIL, collada, trimesh
 import linkwork as lw
-from linkwork.io.surfaces import read_mesh
+from linkwork.io.mesh_files import read_mesh
 
 used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 for path in sys.argv[1:]:

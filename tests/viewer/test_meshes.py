@@ -10,7 +10,7 @@ import trimesh
 from tests.support.real_robots import FILES, load_quietly
 
 import linkwork as lw
-from linkwork.io.surfaces import read_mesh
+from linkwork.io.mesh_files import read_mesh
 from linkwork.viewer.drawing import drawing_of
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.io.surfaces import box, capsule, cylinder, sphere, surface_of
 
 SHAPES = {
     "box": (lw.Box((0.2, 0.3, 0.5)), 0.03, (0.2, 0.3, 0.5)),
@@ -27,7 +26,7 @@ def volume(surface):
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_surface_encloses_the_volume_of_its_shape(name):
     shape, expected, extents = SHAPES[name]
-    surface = surface_of(shape)
+    surface = shape.surface()
 
     assert volume(surface) == pytest.approx(expected, rel=0.02)
     np.testing.assert_allclose(surface.extents, extents, rtol=1e-12)
@@ -36,7 +35,7 @@ def test_a_surface_encloses_the_volume_of_its_shape(name):
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_surface_is_closed(name):
     """The areas of a closed surface add up to zero as vectors; edges meet in pairs."""
-    surface = surface_of(SHAPES[name][0])
+    surface = SHAPES[name][0].surface()
     a, b, c = (surface.vertices[surface.faces[:, k]] for k in range(3))
     areas = np.cross(b - a, c - a)
 
@@ -50,15 +49,15 @@ def test_a_surface_is_closed(name):
 
 
 def test_a_mirrored_surface_still_faces_outwards():
-    mirrored = box((1, 2, 3)).scaled((-1.0, 2.0, 1.0))
+    mirrored = lw.Box((1, 2, 3)).surface().scaled((-1.0, 2.0, 1.0))
 
     assert volume(mirrored) == pytest.approx(12)
 
 
-@pytest.mark.parametrize("surface", [sphere(0.0), cylinder(0.0, 0.0), box((0, 0, 0))])
-def test_a_shape_of_no_size_is_drawn_all_the_same(surface):
-    np.testing.assert_array_equal(surface.extents, 0)
+@pytest.mark.parametrize("shape", [lw.Sphere(0.0), lw.Cylinder(0.0, 0.0), lw.Box((0, 0, 0))])
+def test_a_shape_of_no_size_is_drawn_all_the_same(shape):
+    np.testing.assert_array_equal(shape.surface().extents, 0)
 
 
 def test_a_capsule_without_length_is_a_ball():
-    assert volume(capsule(0.1, 0.0)) == pytest.approx(4 / 3 * pi * 1e-3, rel=0.02)
+    assert volume(lw.Capsule(0.1, 0.0).surface()) == pytest.approx(4 / 3 * pi * 1e-3, rel=0.02)

@@ -18,8 +18,8 @@ from itertools import product
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.io.surfaces import RINGS, SEGMENTS, Surface, box, capsule, cylinder
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
+from linkwork.model.geometry import Geometry, Mesh, Primitive
+from linkwork.model.geometry.surface import Surface
 
 SOME_CELLS = 3000  # links that need more have larger cells,
 MOST_CELLS = 10_000  # but none with an edge above half the tolerance, up to this number
@@ -49,42 +49,29 @@ class Solid:
         return ends.min(axis=0) - radius, ends.max(axis=0) + radius
 
     def _segment(self) -> tuple[float, Array]:
-        """Radius and (2, 3) ends of the axis of a sphere or capsule."""
-        assert isinstance(self.geometry, (Sphere, Capsule))
-        length = self.geometry.length if isinstance(self.geometry, Capsule) else 0.0
-        axis = np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]])
-        return abs(self.geometry.radius), _moved(axis, self.link_H_shape)
+        """Radius and (2, 3) ends of the axis of a round shape."""
+        assert isinstance(self.geometry, Primitive)
+        support = self.geometry.support()
+        return support.ball, _moved(support.points[[0, -1]], self.link_H_shape)
 
     def depth(self, points: Array) -> Array:
         """(n,) depth of points, negative outside; of the shape itself, not of its triangles."""
-        if isinstance(self.geometry, Mesh):
-            return mesh_depth(self._closed_triangles, points)
-        R, p = self.link_H_shape[:3, :3], self.link_H_shape[:3, 3]
-        x = (points - p) @ R
-        if isinstance(self.geometry, Box):
-            outside = np.abs(x) - np.abs(self.geometry.size) / 2
-        elif isinstance(self.geometry, Cylinder):
-            across = np.hypot(x[:, 0], x[:, 1]) - self.geometry.radius
-            outside = np.stack([across, np.abs(x[:, 2]) - self.geometry.length / 2], axis=-1)
-        else:
-            radius, ends = self._segment()
-            half = float(np.linalg.norm(ends[1] - ends[0])) / 2
-            x[:, 2] -= np.clip(x[:, 2], -half, half)
-            return radius - np.linalg.norm(x, axis=-1)
-        beyond = np.linalg.norm(np.maximum(outside, 0.0), axis=-1)
-        return -(beyond + np.minimum(outside.max(axis=-1), 0.0))
+        if isinstance(self.geometry, Primitive):
+            R, p = self.link_H_shape[:3, :3], self.link_H_shape[:3, 3]
+            return self.geometry.depth((points - p) @ R)
+        return mesh_depth(self._closed_triangles, points)
 
     def contains(self, points: Array) -> Array:
         """(n,) whether points are inside."""
-        if isinstance(self.geometry, Mesh):
-            return _inside(self._closed_triangles, points)
-        return self.depth(points) > 0
+        if isinstance(self.geometry, Primitive):
+            return self.depth(points) > 0
+        return _inside(self._closed_triangles, points)
 
     @property
     def _closed_triangles(self) -> Array:
         """(t, 3, 3) triangles of a mesh and the caps on its holes."""
         assert self.surface is not None
-        return np.concatenate([self.surface.vertices[self.surface.faces], self.caps])
+        return np.concatenate([self.surface.triangles, self.caps])
 
     def cells(self, edge: float) -> tuple[Array, Array, Array]:
         """(m, 8, 3) points of the cells, (m,) radii around them, (m,) areas."""
@@ -95,40 +82,31 @@ class Solid:
             corners = np.repeat(np.stack([axis[:-1], axis[1:]], axis=1), 4, axis=1)
             area = 2 * np.pi * radius * (np.linalg.norm(ends[1] - ends[0]) + 2 * radius) / count
             return corners, np.full(count, radius), np.full(count, area)
-        triangles = subdivided(self.surface.vertices[self.surface.faces], edge)
+        triangles = subdivided(self.surface.triangles, edge)
         corners, areas = _boxes_around(triangles, edge)
         return corners, np.zeros(len(corners)), areas
 
 
 def solid_of(
-    geometry: Geometry, link_H_shape: Array, pieces: Sequence[Surface] = (), *, divide: bool = True
+    geometry: Geometry, link_H_shape: Array, surface: Surface | None = None, *, divide: bool = True
 ) -> Solid:
-    """A shape to cover.
+    """Prepare a shape to cover.
 
     Args:
-        geometry: the shape. The surface of a cylinder or capsule is that of a polyhedron around it.
+        geometry: the shape. The surface of a round shape is that of a polyhedron around it.
         link_H_shape: (4, 4).
-        pieces: the scaled surfaces of a mesh.
+        surface: of a mesh, scaled.
         divide: whether the surface of a capsule is divided into cells, for balls to cover; if not,
             its cells are short capsules.
     """
-    surface = None
-    if isinstance(geometry, Mesh):
-        counts = np.cumsum([0, *(len(piece.vertices) for piece in pieces)])
-        surface = Surface(
-            np.concatenate([piece.vertices for piece in pieces]),
-            np.concatenate([p.faces + at for p, at in zip(pieces, counts[:-1], strict=True)]),
-        )
-    elif isinstance(geometry, Box):
-        surface = box(geometry.size)
-    elif isinstance(geometry, Cylinder):
-        surface = cylinder(geometry.radius / np.cos(np.pi / SEGMENTS), geometry.length)
-    elif isinstance(geometry, Capsule) and divide:
-        wider = np.cos(np.pi / SEGMENTS) * np.cos(np.pi / (2 * RINGS + 2))
-        surface = capsule(geometry.radius / wider, geometry.length)
-    if surface is None:
-        return Solid(geometry, link_H_shape, None, NO_CAPS)
-    surface = Surface(_moved(surface.vertices, link_H_shape), surface.faces)
+    if isinstance(geometry, Primitive):
+        support = geometry.support()
+        is_round = len(support.points) <= 2 and not support.is_curved
+        if is_round and not (divide and len(support.points) > 1):
+            return Solid(geometry, link_H_shape, None, NO_CAPS)
+        surface = geometry.surface(outer=True)
+    assert surface is not None
+    surface = surface.placed(link_H_shape)
     caps = closing_triangles(surface) if isinstance(geometry, Mesh) else NO_CAPS
     return Solid(geometry, link_H_shape, surface, caps)
 
@@ -265,7 +243,7 @@ def _cell_edge(solids: Sequence[Solid], tolerance: float, size: float) -> float:
     A cell with an edge of half the tolerance fits in a ball with the tolerance as radius.
     """
     surfaces = [solid.surface for solid in solids if solid.surface is not None]
-    triangles = [surface.vertices[surface.faces] for surface in surfaces]
+    triangles = [surface.triangles for surface in surfaces]
     area = sum(float(np.linalg.norm(_normals(each), axis=1).sum()) / 2 for each in triangles)
     edge = max(tolerance / 3, min(tolerance / 2, float(np.sqrt(area / SOME_CELLS))))
     return max(min(edge, size / 4), float(np.sqrt(area / MOST_CELLS)), size / MOST_CELLS)

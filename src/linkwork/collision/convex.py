@@ -12,48 +12,19 @@ upper bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from linkwork.collision.hulls import CHUNK, hull_of
+from linkwork.collision.hulls import hull_of
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.model.geometry.surface import Support
 
 ACCURACY = 1e-9  # by which both bounds of a distance may differ, relative to the size of the shapes
 PARALLEL = 1e-12  # 1 less the cosine of an angle that is taken for zero
 COARSE = 1e6  # times as much in the last round
 ROUNDS = 10  # in which a polytope is refined
 MOST_FACES = 100  # that are refined in a round
-
-
-@dataclass(frozen=True, eq=False)
-class Support:
-    """A convex shape: the sum of a polytope, a disc across z, and a ball."""
-
-    points: Array  # (n, 3) vertices of the polytope
-    normals: Array  # (m, 3) of its flat faces
-    disc: float = 0.0  # radius
-    ball: float = 0.0  # radius
-
-    @property
-    def radius(self) -> float:
-        """The radius of a ball about the origin that contains the shape."""
-        return float(np.linalg.norm(self.points, axis=-1).max()) + self.disc + self.ball
-
-    def heights(self, n: Array) -> Array:
-        """(k,) the support function for unit vectors n (k, 3)."""
-        rows = max(1, CHUNK // len(self.points))
-        parts = [(n[k : k + rows] @ self.points.T).max(axis=-1) for k in range(0, len(n), rows)]
-        height = np.concatenate(parts) if parts else np.zeros(0)
-        return height + self.disc * np.linalg.norm(n[:, :2], axis=-1) + self.ball
-
-    def farthest(self, n: Array) -> Array:
-        """(k, 3) the points of the shape without its ball that are farthest along n (k, 3)."""
-        points = self.points[(n @ self.points.T).argmax(axis=-1)].copy()
-        across = np.linalg.norm(n[:, :2], axis=-1, keepdims=True)
-        points[:, :2] += self.disc * n[:, :2] / np.maximum(across, 1e-300)
-        return points
 
 
 def separations(a: Support, b: Support, H: Array, n: Array) -> tuple[Array, Array]:
@@ -79,7 +50,7 @@ def is_beaten(a: Support, b: Support, H: Array, distances: Array) -> Array:
     """
     beaten = np.zeros(len(H), dtype=bool)
     rows = (distances < 0.0).nonzero()[0]
-    if rows.size and (a.disc or b.disc):
+    if rows.size and (a.is_curved or b.is_curved):
         allowed = ACCURACY * (a.radius + b.radius)
         for n in _DIRECTIONS[::4]:
             separation = separations(a, b, H[rows], np.tile(n, (len(rows), 1)))[1]

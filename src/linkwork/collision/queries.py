@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from linkwork.collision.closest import TOUCHING, closest
-from linkwork.collision.convex import Support, along_face, deepest, is_beaten, separations
+from linkwork.collision.convex import along_face, deepest, is_beaten, separations
 from linkwork.collision.hulls import Hull, areas, hull_of, triangles_of, vectors
 from linkwork.collision.shapes import is_compiled, placed
 from linkwork.engine.cached_property import cached_property
@@ -35,8 +34,19 @@ from linkwork.errors import (
     shown,
     warn_once,
 )
-from linkwork.io.surfaces import joined, read_mesh
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
+from linkwork.io.mesh_files import read_surface
+from linkwork.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Mesh,
+    Primitive,
+    Shape,
+    Sphere,
+    row_of,
+)
+from linkwork.model.geometry.surface import Support
 
 Meshes: TypeAlias = Literal["hull", "triangles"]
 
@@ -49,6 +59,13 @@ ITERATIONS = 255  # of GJK and EPA
 LARGEST = 1e9  # size of a shape [m]
 CONVEX = 1e-5  # depth of a point inside the hull of a convex mesh, relative to its size
 SIMILAR = 1e-2  # the same of a mesh that its hull replaces without a warning
+# The classes of coal, which are created from the sizes of a shape.
+COAL_SHAPES: dict[type[Geometry], str] = {
+    Sphere: "Sphere",
+    Box: "Box",
+    Capsule: "Capsule",
+    Cylinder: "Cylinder",
+}
 
 
 def import_coal() -> Any:
@@ -258,25 +275,18 @@ class ShapeQueries:
     def _converted(self, geometry: Geometry, owner: str) -> Solid:
         if isinstance(geometry, Mesh):
             return self._mesh(geometry, owner)
-        support, origin = support_of(geometry), np.zeros(3)
+        assert isinstance(geometry, Primitive)
+        support = geometry.support()
         _check_size(support.radius, owner)
-        coal = self.coal
-        if isinstance(geometry, Sphere):
-            convex = coal.Sphere(geometry.radius)
-        elif isinstance(geometry, Box):
-            convex = coal.Box(*geometry.size)
-        else:
-            kind = coal.Capsule if isinstance(geometry, Capsule) else coal.Cylinder
-            convex = kind(geometry.radius, geometry.length)
-        return Solid(geometry, support, origin, convex)
+        kind = getattr(self.coal, row_of(COAL_SHAPES, geometry, "coal"))
+        return Solid(geometry, support, np.zeros(3), kind(*geometry.sizes))
 
     def _mesh(self, mesh: Mesh, owner: str) -> Solid:
         coal = self.coal
-        pieces, reason = read_mesh(mesh)
-        if reason:
+        surface, reason = read_surface(mesh)
+        if surface is None:
             raise MissingFileError(f"collision shape of {owner}: {reason}")
-        surface = joined([piece for piece, _ in pieces])
-        corners = surface.vertices[surface.faces]
+        corners = surface.triangles
         low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
         with np.errstate(over="ignore"):
             _check_size(float(np.abs([low, high]).max()), owner)
@@ -284,7 +294,7 @@ class ShapeQueries:
         corners = corners - center
         hull = hull_of(corners.reshape(-1, 3), coal)
         normals = hull.planes()[1] if hull.rank > 1 else np.zeros((0, 3))
-        support = Support(hull.points, normals)
+        support = Support(hull.points, normals, np.zeros(len(hull.points)))
         convex = coal.Convex(vectors(hull.points, coal), triangles_of(hull.triangles, coal))
         solid = Solid(mesh, support, center, convex)
         if hull.rank < 2 or is_convex(corners, hull, CONVEX):
@@ -306,19 +316,6 @@ class ShapeQueries:
         model.addSubModel(vectors(points, coal), triangles_of(indices, coal))
         model.endModel()
         return model
-
-
-def support_of(geometry: Box | Cylinder | Capsule | Sphere) -> Support:
-    """The support function of a shape."""
-    if isinstance(geometry, Sphere):
-        return Support(np.zeros((1, 3)), np.zeros((0, 3)), ball=geometry.radius)
-    if isinstance(geometry, Box):
-        corners = np.array(list(product((-0.5, 0.5), repeat=3))) * geometry.size
-        return Support(corners, np.concatenate([np.eye(3), -np.eye(3)]))
-    ends = np.array([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]) * geometry.length
-    if isinstance(geometry, Capsule):
-        return Support(ends, np.zeros((0, 3)), ball=geometry.radius)
-    return Support(ends, np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]), disc=geometry.radius)
 
 
 def is_convex(corners: Array, hull: Hull, tolerance: float) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,7 +12,7 @@ from linkwork.collision.closest import Ball, Block, Drum, HalfSpace, Rod, has_cl
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.problem import Problem
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere, row_of
 from linkwork.model.model import Model
 from linkwork.model.pose import rotation_and_position
 from linkwork.spatial.blocks import Mat, Vec, add, apply, matmul, scale, transpose
@@ -59,24 +59,16 @@ def links_with_shapes(model: Model) -> tuple[str, ...]:
     return tuple(link.name for link in model.links if link.collisions)
 
 
-_SOLIDS: dict[type[Geometry], type[Solid]] = {
-    Sphere: Ball,
-    Capsule: Rod,
-    Box: Block,
-    Cylinder: Drum,
-}
-
-
 def has_closed_form_with(geometry: Geometry, other: type[Any]) -> bool:
     """Whether the distance of a shape to another kind of solid has a closed form."""
-    solid = _SOLIDS.get(type(geometry))
-    return solid is not None and has_closed_form(solid, other)
+    row = _SOLIDS.get(type(geometry))
+    return row is not None and has_closed_form(row[0], other)
 
 
 def is_compiled(first: Geometry, second: Geometry) -> bool:
     """Whether the distance of two shapes has a closed form."""
-    solid = _SOLIDS.get(type(second))
-    return solid is not None and has_closed_form_with(first, solid)
+    row = _SOLIDS.get(type(second))
+    return row is not None and has_closed_form_with(first, row[0])
 
 
 def uncompiled(model: Model, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -93,20 +85,39 @@ def uncompiled(model: Model, pairs: Sequence[tuple[str, str]]) -> list[tuple[str
 
 
 def placed(shape: Shape, R: Mat, o: Vec) -> Solid:
-    """A shape of a link that has a rotation and a position."""
-    geometry = shape.geometry
+    """Place a shape of a link that has a rotation and a position."""
     center = add(o, apply(R, shape.link_H_shape.xyz))
-    if isinstance(geometry, Sphere):
-        return Ball(center, geometry.radius)
-    R = matmul(R, rotation_and_position(shape.link_H_shape)[0])
-    if isinstance(geometry, Box):
-        half_x, half_y, half_z = (0.5 * edge for edge in geometry.size)
-        return Block(R, center, (half_x, half_y, half_z))
-    assert not isinstance(geometry, Mesh)
-    if isinstance(geometry, Cylinder):
-        return Drum(R, center, geometry.radius, 0.5 * geometry.length)
-    half = scale(0.5 * geometry.length, transpose(R)[2])
-    return Rod(add(center, scale(-1.0, half)), add(center, half), geometry.radius)
+    kind, build = row_of(_SOLIDS, shape.geometry, "a closed form")
+    R = R if kind is Ball else matmul(R, rotation_and_position(shape.link_H_shape)[0])
+    return build(shape.geometry, R, center)
+
+
+def _ball(sphere: Sphere, R: Mat, center: Vec) -> Ball:
+    del R
+    return Ball(center, sphere.radius)
+
+
+def _rod(capsule: Capsule, R: Mat, center: Vec) -> Rod:
+    half = scale(0.5 * capsule.length, transpose(R)[2])
+    return Rod(add(center, scale(-1.0, half)), add(center, half), capsule.radius)
+
+
+def _block(box: Box, R: Mat, center: Vec) -> Block:
+    x, y, z = (0.5 * edge for edge in box.size)
+    return Block(R, center, (x, y, z))
+
+
+def _drum(cylinder: Cylinder, R: Mat, center: Vec) -> Drum:
+    return Drum(R, center, cylinder.radius, 0.5 * cylinder.length)
+
+
+# The solid of a shape, and what builds it from the shape, its rotation and its center.
+_SOLIDS: dict[type[Geometry], tuple[type[Solid], Callable[[Any, Mat, Vec], Solid]]] = {
+    Sphere: (Ball, _ball),
+    Capsule: (Rod, _rod),
+    Box: (Block, _block),
+    Cylinder: (Drum, _drum),
+}
 
 
 def axes_along(axis: Array) -> Array:

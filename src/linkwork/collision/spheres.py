@@ -28,9 +28,10 @@ from linkwork.errors import (
     nearest,
     shown,
 )
-from linkwork.io.surfaces import Surface, read_mesh
+from linkwork.io.mesh_files import read_surface
 from linkwork.model.description.table import Table, as_text
 from linkwork.model.geometry import Capsule, Mesh, Shape, Sphere
+from linkwork.model.geometry.surface import Surface
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
 from linkwork.model.pose import Pose, as_pose
@@ -213,16 +214,15 @@ def _read_solids(model: Model, *, divide: bool) -> dict[str, list[Solid]]:
     solids: dict[str, list[Solid]] = {}
     for link in model.links:
         for shape in link.collisions:
-            pieces: list[Surface] = []
+            surface: Surface | None = None
             if isinstance(shape.geometry, Mesh):
-                colored, reason = read_mesh(shape.geometry)
-                pieces = [surface for surface, _ in colored]
+                surface, reason = read_surface(shape.geometry)
                 if reason:
                     reason = _not_found(shape.geometry) if shape.geometry.path is None else reason
                     findings.append(Finding("error", f"link {link.name!r}", reason, link.location))
                     continue
             pose = shape.link_H_shape.matrix()
-            solid = solid_of(shape.geometry, pose, pieces, divide=divide)
+            solid = solid_of(shape.geometry, pose, surface, divide=divide)
             solids.setdefault(link.name, []).append(solid)
     if findings:
         raise ModelError(findings)

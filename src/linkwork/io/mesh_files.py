@@ -1,9 +1,10 @@
-"""Triangles of mesh files, read with limits of memory.
+"""Surfaces in mesh files, read with limits of memory.
 
 Formats     .stl, .obj, .dae, .ply, .off, .glb and .gltf with trimesh, .ac with `ac3d`. Archives
             (.zip, .3mf, .zae) are not read, because a small one can contain any amount of data
 Limits      sizes of files; sizes that a header announces; the number of copies of a mesh in a scene
 References  materials and buffers are read in the package of the mesh (`folders`); textures are not
+Vertices    that are equal to 8 digits of the size of a mesh are merged
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import struct
 import warnings
+from functools import lru_cache
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -18,20 +20,26 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import missing_package
+from linkwork.errors import MissingPackageError, clipped, missing_package
 from linkwork.io.ac3d import read_ac3d
 from linkwork.io.folders import AllowedFolders
+from linkwork.io.meshes import REJECTED
+from linkwork.model.geometry import Mesh
+from linkwork.model.geometry.surface import Surface, joined
 
 Rgb: TypeAlias = tuple[int, int, int]
-MeshPiece: TypeAlias = tuple[Array, Array, Rgb | None]  # vertices (n, 3), triangles (m, 3), color
+MeshPiece: TypeAlias = tuple[Surface, Rgb | None]  # with the color in the file
 
 MESH_PACKAGES = ("trimesh", "pycollada")  # pycollada reads .dae
 MAX_BYTES = 200_000_000  # of a mesh file, and of all files that it refers to
 MAX_VERTICES = 20_000_000  # of all copies of meshes in a file, and as many triangles
 MAX_NODES = 100_000  # of the scene in a file
 MAX_DEPTH = 100  # of nodes that are instances of others
-FARTHEST = 1e9  # coordinate of a vertex; trimesh merges larger ones wrongly
+FARTHEST = 1e9  # coordinate of a vertex
+DIGITS = 8  # of the coordinates of vertices that are merged, relative to the size of the mesh
+SMALLEST_DAE = (
+    1e-4  # size of a mesh in a .dae file, of which trimesh merges vertices nearer than 1e-8
+)
 # The formats of trimesh by the ending of the file.
 _FORMATS = {
     **{f".{name}": name for name in ("stl", "obj", "dae", "ply", "off", "glb", "gltf")},
@@ -51,8 +59,50 @@ def import_trimesh() -> Any:
         raise missing_package("reading meshes", *MESH_PACKAGES) from error
 
 
+def read_mesh(mesh: Mesh) -> tuple[list[MeshPiece], str]:
+    """Read the scaled surfaces of a mesh, each with its color in the file, if it has one.
+
+    Returns:
+        The surfaces, and the reason if there are none; one of the two is empty.
+    """
+    if mesh.path is None and mesh.searched and all(REJECTED in path for path in mesh.searched):
+        text = f"mesh {mesh.filename!r} is outside of the allowed folders: {mesh.searched[0]}"
+        return [], f"{text}; pass package_dirs"
+    if mesh.path is None:
+        where = f"; searched {len(mesh.searched)} locations" if mesh.searched else ""
+        return [], f"mesh {mesh.filename!r} not found{where}"
+    try:
+        pieces = _cached_pieces(mesh.path, Path(mesh.path).stat().st_mtime_ns)
+    except MissingPackageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - readers of mesh formats raise many types of exceptions
+        return [], f"mesh {mesh.filename!r} cannot be read: {clipped(_reason(error), 200)}"
+    if not pieces:
+        return [], f"mesh {mesh.filename!r} has no triangles"
+    return [(surface.scaled(mesh.scale), color) for surface, color in pieces], ""
+
+
+def read_surface(mesh: Mesh) -> tuple[Surface | None, str]:
+    """Read the scaled surface of a mesh, and the reason if there is none."""
+    pieces, reason = read_mesh(mesh)
+    return (None if reason else joined([surface for surface, _ in pieces])), reason
+
+
+@lru_cache(maxsize=512)
+def _cached_pieces(path: str, changed: int) -> list[MeshPiece]:
+    """Read a file; `changed` is its time, so that a new file is read again."""
+    del changed
+    return read_mesh_file(path)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return f"{error}; pip install {' '.join(MESH_PACKAGES)}"
+    return str(error) or type(error).__name__
+
+
 def read_mesh_file(path: str) -> list[MeshPiece]:
-    """The surfaces in a mesh file, placed as in its scene.
+    """Read the surfaces in a mesh file, placed as in its scene.
 
     Raises:
         ValueError: the file is too large, or its format is not supported.
@@ -64,7 +114,7 @@ def read_mesh_file(path: str) -> list[MeshPiece]:
         raise ValueError(text)
     data = _read(path, MAX_BYTES)
     if ending not in _FORMATS:
-        return _checked(read_ac3d(data))
+        return _checked([(Surface(*arrays), color) for *arrays, color in read_ac3d(data)])
     trimesh = import_trimesh()
     if ending in (".glb", ".gltf"):
         _check_gltf(data)
@@ -73,9 +123,9 @@ def read_mesh_file(path: str) -> list[MeshPiece]:
     with warnings.catch_warnings():  # pycollada uses deprecated functions of NumPy
         warnings.simplefilter("ignore", DeprecationWarning)
         scene = trimesh.load_scene(
-            BytesIO(data), file_type=_FORMATS[ending], resolver=_References(path)
+            BytesIO(data), file_type=_FORMATS[ending], resolver=_References(path), process=False
         )
-    return _pieces(scene, trimesh)
+    return _pieces(scene, trimesh, SMALLEST_DAE if ending == ".dae" else 0.0)
 
 
 def _read(path: str, limit: int) -> bytes:
@@ -168,8 +218,8 @@ def _check_dae(data: bytes) -> None:
         raise ValueError(f"its scene has more than {MAX_NODES} nodes")
 
 
-def _pieces(scene: Any, trimesh: Any) -> list[MeshPiece]:
-    """The meshes of a scene at their poses."""
+def _pieces(scene: Any, trimesh: Any, smallest: float) -> list[MeshPiece]:
+    """Place the meshes of a scene, which must not be smaller than a size."""
     pieces: list[MeshPiece] = []
     n_elements = 0
     for node in sorted(scene.graph.nodes_geometry):
@@ -180,22 +230,29 @@ def _pieces(scene: Any, trimesh: Any) -> list[MeshPiece]:
         n_elements += max(len(mesh.vertices), len(mesh.faces))
         if n_elements > MAX_VERTICES:
             raise ValueError(f"it has more than {MAX_VERTICES} vertices or triangles")
-        vertices = np.asarray(mesh.vertices) @ pose[:3, :3].T + pose[:3, 3]
-        faces = np.asarray(mesh.faces)
-        mirrored = np.linalg.det(pose[:3, :3]) < 0
-        pieces.append((vertices, faces[:, ::-1] if mirrored else faces, _color(mesh)))
+        size = float(np.ptp(mesh.vertices, axis=0).max())
+        if size < smallest:
+            text = f"a surface of size {size:g} is too small for trimesh, which merges its vertices"
+            raise ValueError(f"{text}; use a smaller unit of length in the file")
+        if 0.0 < size < np.inf and not smallest:
+            mesh.merge_vertices(digits_vertex=DIGITS - int(np.ceil(np.log10(size))))
+        surface = Surface(np.asarray(mesh.vertices), np.asarray(mesh.faces)).placed(pose)
+        if np.linalg.det(pose[:3, :3]) < 0:
+            surface = Surface(surface.vertices, surface.faces[:, ::-1])
+        pieces.append((surface, _color(mesh)))
     return _checked(pieces)
 
 
 def _checked(pieces: list[MeshPiece]) -> list[MeshPiece]:
-    for vertices, faces, _ in pieces:
+    for surface, _ in pieces:
+        vertices, faces = surface.vertices, surface.faces
+        if faces.size and not 0 <= faces.min() <= faces.max() < len(vertices):
+            raise ValueError("a triangle refers to a vertex that does not exist")
         if not np.isfinite(vertices).all():
             raise ValueError("a vertex is not finite")
         if vertices.size and np.abs(vertices).max() > FARTHEST:
             text = f"a vertex is farther than {FARTHEST:g} from the origin"
             raise ValueError(text)
-        if faces.size and not 0 <= faces.min() <= faces.max() < len(vertices):
-            raise ValueError("a triangle refers to a vertex that does not exist")
     return pieces
 
 

@@ -13,27 +13,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, Finding, LinkworkError, ModelError, counted, shown
-from linkwork.io.mesh_files import import_trimesh
-from linkwork.io.surfaces import joined, read_mesh
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
-from linkwork.model.inertia import (
-    NO_INERTIA,
-    Inertia,
-    combined,
-    moved,
-    six,
-    solid_box,
-    solid_cylinder,
-    solid_sphere,
-)
+from linkwork.io.mesh_files import import_trimesh, read_surface
+from linkwork.model.geometry import Geometry, Mesh, Primitive, Shape
+from linkwork.model.geometry.surface import Surface
+from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved, six
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
 
 WORLD = "world"  # needs no inertia
-# A mesh with less volume than this fraction of a cube of its size is flat.
-FLAT = 1e-9
+FLAT = 1e-9  # volume of a flat mesh of size 1
 
 
 def with_shape_inertias(
@@ -82,56 +71,12 @@ def with_shape_inertias(
     return replace(model, links=tuple(links)), findings
 
 
-def solid_primitive(geometry: Box | Cylinder | Capsule | Sphere, density: float) -> Inertia:
-    """The inertia of a homogeneous shape about its origin."""
-    match geometry:
-        case Box(size):
-            return solid_box(density * math.prod(size), size)
-        case Sphere(radius):
-            return solid_sphere(_ball_mass(density, radius), radius)
-        case Cylinder(radius, length):
-            return solid_cylinder(_cylinder_mass(density, radius, length), radius, length)
-        case Capsule(radius, length):
-            return _solid_capsule(density, radius, length)
-
-
-def _ball_mass(density: float, radius: float) -> float:
-    # Products, because a power of floats raises OverflowError where a product is infinite, which
-    # `Inertia` rejects.
-    return density * 4 / 3 * math.pi * (radius * radius * radius)
-
-
-def _cylinder_mass(density: float, radius: float, length: float) -> float:
-    return density * math.pi * (radius * radius) * length
-
-
-def _solid_capsule(density: float, radius: float, length: float) -> Inertia:
-    """A cylinder with a half ball on each end, whose center of mass is 3/8 r from its base."""
-    tube = solid_cylinder(_cylinder_mass(density, radius, length), radius, length)
-    ball = _ball_mass(density, radius)
-    along = 0.4 * ball * radius * radius
-    base = 3 / 8 * radius
-    offset = length / 2 + base
-    across = along + ball * (offset * offset - base * base)
-    return Inertia(
-        tube.mass + ball,
-        tensor=(
-            tube.tensor[0] + across,
-            0.0,
-            0.0,
-            tube.tensor[3] + across,
-            0.0,
-            tube.tensor[5] + along,
-        ),
-    )
-
-
 class _NoVolumeError(LinkworkError):
     """A shape that has no volume or cannot be read."""
 
 
 def _total(shapes: Iterable[Shape], density: float) -> tuple[Inertia, list[str]]:
-    """The inertia of all shapes, and warnings about them."""
+    """Return the inertia of all shapes, and warnings about them."""
     total, warnings = NO_INERTIA, list[str]()
     for shape in shapes:
         solid, warning = _solid(shape.geometry, density)
@@ -143,27 +88,31 @@ def _total(shapes: Iterable[Shape], density: float) -> tuple[Inertia, list[str]]
 
 
 def _solid(geometry: Geometry, density: float) -> tuple[Inertia, str]:
-    """The inertia of a homogeneous shape, and a warning or an empty string."""
-    if not isinstance(geometry, Mesh):
-        return solid_primitive(geometry, density), ""
-    pieces, reason = read_mesh(geometry)
-    if reason:
-        raise _NoVolumeError(reason)
-    surface = joined([piece for piece, _ in pieces])
-    return solid_surface(surface.vertices, surface.faces, density, f"mesh {geometry.filename!r}")
+    """Return the inertia of a homogeneous shape, and a warning or an empty string."""
+    if isinstance(geometry, Mesh):
+        surface, reason = read_surface(geometry)
+        if surface is None:
+            raise _NoVolumeError(reason)
+        return solid_surface(surface, density, f"mesh {geometry.filename!r}")
+    assert isinstance(geometry, Primitive)
+    return geometry.inertia(density), ""
 
 
-def solid_surface(vertices: Array, faces: Array, density: float, name: str) -> tuple[Inertia, str]:
-    """The inertia of a homogeneous solid, and a warning if its surface is not closed.
+def solid_surface(surface: Surface, density: float, name: str) -> tuple[Inertia, str]:
+    """Return the inertia of a homogeneous solid, and a warning if its surface is not closed.
 
     Args:
-        vertices: (n, 3) [m].
-        faces: (m, 3) indices of vertices.
+        surface: of the solid.
         density: [kg/m^3].
         name: of the surface, for messages.
     """
-    center = vertices.mean(axis=0)  # so that no digits are lost far from the origin
-    mesh = import_trimesh().Trimesh(vertices - center, faces, process=True)
+    # centered, so that no digits are lost far from the origin; of size 1, because trimesh merges
+    # vertices that are nearer than 1e-8
+    center, size = surface.vertices.mean(axis=0), float(surface.extents.max())
+    if not size:
+        raise _NoVolumeError(f"{name} has no volume")
+    unit = (surface.vertices - center) / size
+    mesh = import_trimesh().Trimesh(unit, surface.faces, process=True)
     warning = ""
     if not (mesh.is_watertight and mesh.is_winding_consistent):
         warning = f"{name} is not a closed surface; the inertia is that of its convex hull"
@@ -176,14 +125,15 @@ def solid_surface(vertices: Array, faces: Array, density: float, name: str) -> t
             raise _NoVolumeError(f"{name} has no volume") from error
     with np.errstate(all="ignore"):  # trimesh divides by the volume
         volume = float(mesh.volume)
-    if abs(volume) <= FLAT * float(mesh.extents.max()) ** 3:
+    if abs(volume) <= FLAT:
         raise _NoVolumeError(f"{name} has no volume")
     if volume < 0:
         mesh.invert()
     properties = mesh.mass_properties
-    com = np.asarray(properties["center_mass"]) + center
-    tensor = density * np.asarray(properties["inertia"])
-    return Inertia(density * abs(volume), tuple(com.tolist()), six(tensor)), warning
+    mass = density * abs(volume) * (size * size * size)
+    com = np.asarray(properties["center_mass"]) * size + center
+    tensor = mass / abs(volume) * (size * size) * np.asarray(properties["inertia"])
+    return Inertia(mass, tuple(com.tolist()), six(tensor)), warning
 
 
 def _positive(density: object) -> float:

@@ -14,8 +14,9 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import missing_package
-from linkwork.io.surfaces import Surface, box, cylinder, read_mesh, sphere, surface_of
-from linkwork.model.geometry import Mesh, Shape
+from linkwork.io.mesh_files import read_mesh
+from linkwork.model.geometry import Box, Cylinder, Mesh, Primitive, Shape, Sphere
+from linkwork.model.geometry.surface import Surface
 from linkwork.model.model import Model
 from linkwork.viewer.colors import GREY, UNRESOLVED, Rgb, rgb_of
 
@@ -83,13 +84,14 @@ def _parts(shapes: Sequence[Shape], name: str, notes: list[str], edge: float) ->
     for shape in shapes:
         pose = shape.link_H_shape.matrix()
         color, opacity = rgb_of(shape.material)
-        if not isinstance(shape.geometry, Mesh):
-            yield Part(surface_of(shape.geometry), color, opacity, pose)
+        if isinstance(shape.geometry, Primitive):
+            yield Part(shape.geometry.surface(), color, opacity, pose)
             continue
+        assert isinstance(shape.geometry, Mesh)
         pieces, reason = read_mesh(shape.geometry)
         if reason:
             notes.append(f"{name}: {reason}; drawn as a box")
-            yield Part(box((edge, edge, edge)), UNRESOLVED, 1.0, pose)
+            yield Part(Box((edge, edge, edge)).surface(), UNRESOLVED, 1.0, pose)
         has_color = shape.material is not None and shape.material.rgba is not None
         for surface, file_color in pieces:
             chosen = color if has_color or file_color is None else file_color
@@ -114,7 +116,7 @@ def _joints_on(model: Model, link: str) -> list[Array]:
 def _sticks(model: Model) -> dict[str, list[Part]]:
     """A ball at the origin of each link, and a stick from it to each joint on it."""
     radius = STICK * _between_joints(model)
-    ball = Part(sphere(1.8 * radius), (110, 130, 170), 1.0, np.eye(4))
+    ball = Part(Sphere(1.8 * radius).surface(), (110, 130, 170), 1.0, np.eye(4))
     return {
         link.name: [
             ball,
@@ -128,7 +130,7 @@ def _stick(end: Array, radius: float) -> Part:
     length = float(np.linalg.norm(end))
     pose = pose_along(end / length)
     pose[:3, 3] = end / 2
-    return Part(cylinder(radius, length), GREY, 1.0, pose)
+    return Part(Cylinder(radius, length).surface(), GREY, 1.0, pose)
 
 
 def pose_along(axis: Array) -> Array:

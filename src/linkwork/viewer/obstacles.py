@@ -13,8 +13,8 @@ import numpy as np
 from linkwork.collision.obstacles import WIDTHS, Obstacles, as_obstacles
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError
-from linkwork.io.surfaces import Surface, box, capsule, sphere
-from linkwork.model.geometry import Shape
+from linkwork.model.geometry import Box, Capsule, Shape, Sphere
+from linkwork.model.geometry.surface import Surface
 from linkwork.spatial.source import quat
 from linkwork.viewer.camera import Extent
 from linkwork.viewer.colors import Rgb, linear
@@ -42,18 +42,19 @@ def add_obstacles(
             [spheres[:, :3], np.tile([1.0, 0.0, 0.0, 0.0], (len(spheres), 1))], 1
         )
         radii = np.maximum(spheres[:, 3:], LEAST_RADIUS * extent.reach)
-        nodes.append(_batch(server, "spheres", sphere(1.0), poses, np.tile(radii, 3), color))
+        nodes.append(
+            _batch(server, "spheres", Sphere(1.0).surface(), poses, np.tile(radii, 3), color)
+        )
     if boxes:
         table = np.array(boxes)
-        nodes.append(
-            _batch(server, "boxes", box((1.0, 1.0, 1.0)), table[:, :7], table[:, 7:], color)
-        )
+        cube = Box((1.0, 1.0, 1.0)).surface()
+        nodes.append(_batch(server, "boxes", cube, table[:, :7], table[:, 7:], color))
     for k, one in enumerate(rows.capsules):
         axis, middle, one_scale = one[3:6] - one[:3], (one[:3] + one[3:6]) / 2, np.ones((1, 3))
         length = float(np.linalg.norm(axis))
         rotation = pose_along(axis / length)[:3, :3] if length else np.eye(3)
         pose = np.concatenate([middle, quat.from_rotation(rotation)])[None]
-        surface = capsule(float(one[6]), length)
+        surface = Capsule(float(one[6]), length).surface()
         nodes.append(_batch(server, f"capsule {k}", surface, pose, one_scale, color))
     return nodes
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
-from linkwork.io.surfaces import cylinder, sphere
 from linkwork.model.check import unphysical_links
+from linkwork.model.geometry import Cylinder, Sphere
 from linkwork.model.parts import Link
 from linkwork.spatial.source import quat
 from linkwork.viewer.camera import Extent
@@ -104,7 +104,9 @@ class Overlays:
             root = self._robot.name
             self._nodes["com"] = self._scene.add_icosphere(node(root, "com"), radius, color=COM)
             self._nodes["com_ground"] = self._scene.add_mesh_simple(
-                node(root, "com_ground"), *_arrays(cylinder(1.2 * radius, 0.1 * radius)), color=COM
+                node(root, "com_ground"),
+                *_arrays(Cylinder(1.2 * radius, 0.1 * radius).surface()),
+                color=COM,
             )
             self._nodes["com_line"] = self._scene.add_line_segments(
                 node(root, "com_line"), np.zeros((1, 2, 3), dtype=np.float32), COM
@@ -136,7 +138,7 @@ class Overlays:
             radius = min(0.34 * self._size, LARGEST_DISC * self._extent.reach)
             scales = np.tile([radius, radius, 0.15 * radius], (len(placed), 1))
             name = node(robot.name, "torques")
-            surface = cylinder(1.0, 2.0)
+            surface = Cylinder(1.0, 2.0).surface()
             self._nodes["torques"] = self._batch(name, placed, scales, colors, None, surface)
         self._move("torques", placed)
         self._nodes["torques"].batched_colors = linear(colors)
@@ -242,7 +244,7 @@ class Overlays:
     ) -> Any:
         return self._scene.add_batched_meshes_simple(
             name,
-            *_arrays(surface or sphere(1.0)),
+            *_arrays(surface or Sphere(1.0).surface()),
             batched_wxyzs=quat.from_rotation(poses[:, :3, :3]).astype(np.float32),
             batched_positions=poses[:, :3, 3].astype(np.float32),
             batched_scales=scales.astype(np.float32),

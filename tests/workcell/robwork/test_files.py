@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.io.surfaces import read_mesh
+from linkwork.io.mesh_files import read_mesh
 from linkwork.io.units import degrees_text, radians_from_degrees
 from linkwork.spatial import so3
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import atan2, inf, isfinite, nextafter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,17 @@ from linkwork.io.mjcf.names import fixed_joint_name
 from linkwork.io.mjcf.package import rejection
 from linkwork.io.writing import GroupedWarnings, unique_name
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
+from linkwork.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Material,
+    Mesh,
+    Shape,
+    Sphere,
+    row_of,
+)
 from linkwork.model.joints import plane_basis
 from linkwork.model.joints.motion import child_H_parent
 from linkwork.model.model import Model
@@ -38,6 +48,14 @@ if TYPE_CHECKING:
 
 UNBOUNDED = 1e10  # MuJoCo's mjMAXVAL; replaces infinity if the other bound is finite
 SMALLEST = 1e-300  # replaces 0 where it means "no limit" in MuJoCo, which rejects denormal numbers
+
+# The sizes of a geom by shape.
+_SIZES: dict[type[Geometry], Callable[[Any], tuple[float, ...]]] = {
+    Box: lambda box: tuple(edge / 2 for edge in box.size),
+    Sphere: lambda sphere: (sphere.radius,),
+    Cylinder: lambda cylinder: (cylinder.radius, cylinder.length / 2),
+    Capsule: lambda capsule: (capsule.radius, capsule.length / 2),
+}
 
 _MujocoJoint = tuple[str, str, Array]  # suffix of the name, type, axis in the joint's frame
 
@@ -262,21 +280,13 @@ class ShapeWriter:
         )
 
     def _geometry(self, geometry: Geometry, link: Link, kind: str) -> dict[str, str | None] | None:
-        match geometry:
-            case Mesh():
-                return self._mesh(geometry, link, kind)
-            case Box(size):
-                sizes, kind = tuple(edge / 2 for edge in size), "box"
-            case Sphere(radius):
-                sizes, kind = (radius,), "sphere"
-            case Cylinder(radius, length):
-                sizes, kind = (radius, length / 2), "cylinder"
-            case Capsule(radius, length):
-                sizes, kind = (radius, length / 2), "capsule"
+        if isinstance(geometry, Mesh):
+            return self._mesh(geometry, link, kind)
+        sizes = row_of(_SIZES, geometry, "MJCF")(geometry)
         if min(sizes) <= 0:
             self.warnings.add("left out: shapes without size, which MuJoCo rejects", link.name)
             return None
-        return {"type": kind, "size": format_numbers(*sizes)}
+        return {"type": geometry.kind, "size": format_numbers(*sizes)}
 
     def _mesh(self, mesh: Mesh, link: Link, kind: str) -> dict[str, str | None] | None:
         if not self._with_meshes:

@@ -13,9 +13,18 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, listed
 from linkwork.io.sdf.elements import SdfFile, SdfPart
 from linkwork.io.sdf.frames import Scope
-from linkwork.io.solids import solid_primitive
 from linkwork.io.urdf.links import MOMENTS
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
+from linkwork.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Material,
+    Mesh,
+    Primitive,
+    Shape,
+    Sphere,
+)
 from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved
 from linkwork.model.parts import Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose
@@ -133,8 +142,8 @@ def _automatic_inertia(part: SdfPart, inertial: SdfPart, collisions: list[Shape 
     try:
         for element, shape in zip(part.parts("collision"), collisions, strict=True):
             density = element.value("density", default)
-            if shape and not isinstance(shape.geometry, Mesh):
-                solid = solid_primitive(shape.geometry, density)
+            if shape and isinstance(shape.geometry, Primitive):
+                solid = shape.geometry.inertia(density)
                 total = combined(total, moved(solid, shape.link_H_shape))
             else:
                 element.error("the inertia of this shape is not computed; write <inertia>")

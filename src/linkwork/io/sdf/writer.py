@@ -11,10 +11,11 @@ Not in SDF   armature, named configurations, actuators; planar and floating join
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import copysign, inf, isfinite, pi
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from linkwork.io.writing import (
 from linkwork.io.xml.source import read_source
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.description.differences import differences
-from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.joints.motion import motion_pose, normalized
@@ -334,23 +335,31 @@ def _write_shape(link: Element, tag: str, name: str, shape: Shape) -> None:
     element = add(link, tag, name=name)
     _write_pose(element, shape.link_H_shape)
     geometry = add(element, "geometry")
-    match shape.geometry:
-        case Box(size):
-            _value(add(geometry, "box"), "size", *size)
-        case Cylinder(radius, length) | Capsule(radius, length):
-            is_capsule = isinstance(shape.geometry, Capsule)
-            part = add(geometry, "capsule" if is_capsule else "cylinder")
-            _value(part, "radius", radius)
-            _value(part, "length", length)
-        case Sphere(radius):
-            _value(add(geometry, "sphere"), "radius", radius)
-        case Mesh(filename, scale):
-            part = add(geometry, "mesh")
-            add(part, "uri").text = filename
-            if scale != (1.0, 1.0, 1.0):
-                _value(part, "scale", *scale)
+    write = row_of(_SHAPES, shape.geometry, "SDF")
+    write(add(geometry, shape.geometry.kind), shape.geometry)
     if tag == "visual" and shape.material and shape.material.rgba:
         _value(add(element, "material"), "diffuse", *shape.material.rgba)
+
+
+def _write_rod(element: Element, rod: Cylinder | Capsule) -> None:
+    _value(element, "radius", rod.radius)
+    _value(element, "length", rod.length)
+
+
+def _write_mesh(element: Element, mesh: Mesh) -> None:
+    add(element, "uri").text = mesh.filename
+    if mesh.scale != (1.0, 1.0, 1.0):
+        _value(element, "scale", *mesh.scale)
+
+
+# What fills an element by shape.
+_SHAPES: dict[type[Geometry], Callable[[Element, Any], object]] = {
+    Box: lambda element, box: _value(element, "size", *box.size),
+    Cylinder: _write_rod,
+    Capsule: _write_rod,
+    Sphere: lambda element, sphere: _value(element, "radius", sphere.radius),
+    Mesh: _write_mesh,
+}
 
 
 def _write_joint(model: Element, joint: Joint) -> None:

@@ -14,10 +14,11 @@ The file follows the rules of urdfdom, the parser of ROS and Pinocchio:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, ModelError, listed, model_error
 from linkwork.io.formats import Conversion
@@ -35,7 +36,7 @@ from linkwork.io.writing import (
 from linkwork.io.xml.source import read_source
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.constraints import require_tree
-from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
@@ -207,24 +208,33 @@ def _write_shape(link: Element, tag: str, shape: Shape) -> None:
     element = add(link, tag, name=shape.name or None)
     _write_origin(element, shape.link_H_shape)
     geometry = add(element, "geometry")
-    match shape.geometry:
-        case Box(size):
-            add(geometry, "box", size=format_numbers(*size))
-        case Cylinder(radius, length):
-            add(geometry, "cylinder", radius=format_numbers(radius), length=format_numbers(length))
-        case Capsule(radius, length):
-            add(geometry, "capsule", radius=format_numbers(radius), length=format_numbers(length))
-        case Sphere(radius):
-            add(geometry, "sphere", radius=format_numbers(radius))
-        case Mesh(filename, scale):
-            scaled = format_numbers(*scale) if scale != (1.0, 1.0, 1.0) else None
-            add(geometry, "mesh", filename=filename, scale=scaled)
+    attributes = row_of(_SHAPES, shape.geometry, "URDF")(shape.geometry)
+    add(geometry, shape.geometry.kind, **attributes)
     if shape.material:
         material = add(element, "material", name=shape.material.name)
         if shape.material.rgba:
             add(material, "color", rgba=format_numbers(*shape.material.rgba))
         if shape.material.texture:
             add(material, "texture", filename=shape.material.texture)
+
+
+def _mesh(mesh: Mesh) -> dict[str, str | None]:
+    scale = format_numbers(*mesh.scale) if mesh.scale != (1.0, 1.0, 1.0) else None
+    return {"filename": mesh.filename, "scale": scale}
+
+
+def _rod(rod: Cylinder | Capsule) -> dict[str, str | None]:
+    return {"radius": format_numbers(rod.radius), "length": format_numbers(rod.length)}
+
+
+# The attributes of an element by shape.
+_SHAPES: dict[type[Geometry], Callable[[Any], dict[str, str | None]]] = {
+    Box: lambda box: {"size": format_numbers(*box.size)},
+    Cylinder: _rod,
+    Capsule: _rod,
+    Sphere: lambda sphere: {"radius": format_numbers(sphere.radius)},
+    Mesh: _mesh,
+}
 
 
 def _write_joint(robot: Element, joint: Joint) -> None:

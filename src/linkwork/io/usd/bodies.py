@@ -19,7 +19,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, MissingPackageError, ModelError, listed
-from linkwork.io.solids import solid_primitive, solid_surface
+from linkwork.io.solids import solid_surface
 from linkwork.io.usd.stage import (
     Prim,
     UsdFile,
@@ -27,7 +27,8 @@ from linkwork.io.usd.stage import (
     quaternion_rotation,
     rotation_and_scale,
 )
-from linkwork.model.geometry import Box, Capsule, Cylinder, Material, Shape, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Material, Primitive, Shape, Sphere
+from linkwork.model.geometry.surface import Surface
 from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved, six
 from linkwork.model.parts import Link
 from linkwork.model.pose import as_pose
@@ -261,8 +262,8 @@ class _Inertias:
         if shape is None:
             solid = self._mesh_solid(prim, density)
         else:
-            assert isinstance(shape.geometry, (Box, Sphere, Cylinder, Capsule))
-            solid = moved(solid_primitive(shape.geometry, density), shape.link_H_shape)
+            assert isinstance(shape.geometry, Primitive)
+            solid = moved(shape.geometry.inertia(density), shape.link_H_shape)
         return _scaled(solid, shape_mass) if shape_mass and solid.mass else solid
 
     def _density(self, prim: Prim) -> tuple[float, float]:
@@ -297,7 +298,7 @@ class _Inertias:
         vertices = (points @ transform[:3, :3].T + transform[:3, 3]) * self.file.meters
         faces = np.array(list(_triangles(counts, corners)))
         try:
-            solid, warning = solid_surface(vertices, faces, density, f"mesh {path}")
+            solid, warning = solid_surface(Surface(vertices, faces), density, f"mesh {path}")
         except MissingPackageError:
             raise
         except LinkworkError as error:

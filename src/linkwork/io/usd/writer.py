@@ -12,6 +12,7 @@ Left out    meshes, velocity and effort limits, damping, friction, armature, mim
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -31,7 +32,7 @@ from linkwork.io.writing import (
     reject,
 )
 from linkwork.io.xml.source import read_source
-from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
@@ -44,6 +45,32 @@ JOINT_TYPES = {
     "revolute": "RevoluteJoint",
     "prismatic": "PrismaticJoint",
     "spherical": "SphericalJoint",
+}
+
+
+def _write_box(pxr: Any, prim: Any, box: Box) -> None:
+    prim.CreateSizeAttr(1.0)
+    prim.AddScaleOp(pxr.UsdGeom.XformOp.PrecisionDouble).Set(pxr.Gf.Vec3d(*box.size))
+
+
+def _write_sphere(pxr: Any, prim: Any, sphere: Sphere) -> None:
+    del pxr
+    prim.CreateRadiusAttr(sphere.radius)
+
+
+def _write_rod(pxr: Any, prim: Any, rod: Cylinder | Capsule) -> None:
+    del pxr
+    prim.CreateRadiusAttr(rod.radius)
+    prim.CreateHeightAttr(rod.length)
+    prim.CreateAxisAttr("Z")
+
+
+# The schema of a shape, and what writes its sizes.
+_SHAPES: dict[type[Geometry], tuple[str, Callable[[Any, Any, Any], None]]] = {
+    Box: ("Cube", _write_box),
+    Sphere: ("Sphere", _write_sphere),
+    Cylinder: ("Cylinder", _write_rod),
+    Capsule: ("Capsule", _write_rod),
 }
 SMALLEST_MOMENT = 1e-30  # [kg m^2] in place of 0, which stands for no value in USD
 
@@ -179,22 +206,13 @@ class _Writer:
 
     def _write_shape(self, path: str, link: Link, shape: Shape, *, collides: bool) -> None:
         geometry, pose = shape.geometry, shape.link_H_shape.matrix()
-        schema = type(geometry).__name__.replace("Box", "Cube")
-        if not isinstance(geometry, (Box, Sphere, Cylinder, Capsule)):
+        if isinstance(geometry, Mesh):
             self.meshes[link.name] = None
             return
+        schema, write_sizes = row_of(_SHAPES, geometry, "USD")
         default = "collision" if collides else "visual"
         prim = self._place(self._path(path, shape.name or default, is_shape=True), pose, schema)
-        if isinstance(geometry, Box):
-            prim.CreateSizeAttr(1.0)
-            prim.AddScaleOp(self.pxr.UsdGeom.XformOp.PrecisionDouble).Set(
-                self.pxr.Gf.Vec3d(*geometry.size)
-            )
-        else:
-            prim.CreateRadiusAttr(geometry.radius)
-        if isinstance(geometry, (Cylinder, Capsule)):
-            prim.CreateHeightAttr(geometry.length)
-            prim.CreateAxisAttr("Z")
+        write_sizes(self.pxr, prim, geometry)
         if collides:
             self.pxr.UsdPhysics.CollisionAPI.Apply(prim.GetPrim())
             prim.CreatePurposeAttr(self.pxr.UsdGeom.Tokens.guide)

@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.model.actuators import Actuator
 from linkwork.model.configurations import Configuration
 from linkwork.model.constraints import WORLD, Constraint
-from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import Pose
@@ -103,15 +103,10 @@ def _shapes(
 
 def _geometry(shape: Shape) -> tuple[str, tuple[float, ...]]:
     """The kind of a shape, for a mesh with the name of its file, and its size."""
-    match shape.geometry:
-        case Mesh(filename, scale):
-            return f"mesh {PureWindowsPath(filename).name}", scale  # splits at / and at \
-        case Box(size):
-            return "box", size
-        case Sphere(radius):
-            return "sphere", (radius,)
-        case Cylinder(radius, length) | Capsule(radius, length):
-            return type(shape.geometry).__name__.lower(), (radius, length)
+    kind, sizes = shape.geometry.kind, shape.geometry.sizes
+    if isinstance(shape.geometry, Mesh):
+        kind += f" {PureWindowsPath(shape.geometry.filename).name}"  # splits at / and at \
+    return kind, sizes
 
 
 def _joints(one: Joint, other: Joint) -> Iterator[tuple[str, Any, Any]]:

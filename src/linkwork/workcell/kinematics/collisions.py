@@ -23,8 +23,8 @@ import numpy as np
 
 from linkwork.collision.queries import Meshes, Placed, ShapeQueries
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.io.surfaces import read_mesh
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Sphere
+from linkwork.io.mesh_files import read_surface
+from linkwork.model.geometry import Geometry, Mesh, Primitive
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.frames import CellFrame
@@ -245,17 +245,12 @@ def _bounding_sphere(frame: CellFrame) -> tuple[Array, float]:
 def _ball(geometry: Geometry) -> tuple[Sequence[float], float]:
     """Center and radius of a sphere that contains a shape, in its axes."""
     origin = (0.0, 0.0, 0.0)
-    if isinstance(geometry, Sphere):
-        return origin, geometry.radius
-    if isinstance(geometry, Box):
-        return origin, 0.5 * float(np.linalg.norm(geometry.size))
-    if isinstance(geometry, Capsule):
-        return origin, geometry.radius + 0.5 * geometry.length
-    if isinstance(geometry, Cylinder):
-        return origin, float(np.hypot(geometry.radius, 0.5 * geometry.length))
-    pieces, reason = read_mesh(geometry)
-    if reason or not pieces:
+    if isinstance(geometry, Primitive):
+        return origin, geometry.support().radius
+    assert isinstance(geometry, Mesh)
+    surface, _ = read_surface(geometry)
+    if surface is None:
         return origin, inf  # `coal` reports the reason
-    points = np.concatenate([piece.vertices for piece, _ in pieces])
+    points = surface.vertices
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     return middle.tolist(), float(np.linalg.norm(points - middle, axis=-1).max())

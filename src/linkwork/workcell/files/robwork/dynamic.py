@@ -15,22 +15,13 @@ Ignored   gravity, materials, contacts, sensors, controllers; masses of fixed an
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from linkwork.io.xml.source import Source
-from linkwork.model.geometry import Box, Cylinder, Geometry, Shape, Sphere
-from linkwork.model.inertia import (
-    NO_INERTIA,
-    Inertia,
-    combined,
-    moved,
-    solid_box,
-    solid_cylinder,
-    solid_sphere,
-)
+from linkwork.model.geometry import Primitive
+from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved
 from linkwork.workcell.cell.frames import CellFrame
 from linkwork.workcell.files.robwork.collect import Collected, DeferredChange
 from linkwork.workcell.files.robwork.devices import DEVICES
@@ -187,42 +178,20 @@ def _estimated(
 ) -> Inertia:
     """The inertia of a homogeneous solid of a frame's collision shapes; else of a point mass."""
     shapes = frame.collisions or frame.visuals
-    solids = [(shape, volume) for shape in shapes if (volume := _volume(shape.geometry))]
+    solids = [
+        (shape.geometry, shape.link_H_shape)
+        for shape in shapes
+        if isinstance(shape.geometry, Primitive) and shape.geometry.volume
+    ]
     if len(solids) < len(shapes) or not solids:
-        reason = "no shapes" if not shapes else "shapes other than boxes, spheres and cylinders"
+        reason = "meshes, or shapes without volume" if shapes else "no shapes"
         result = "they are ignored" if solids else "a point mass is used"
         part.warning(f"<EstimateInertia/>: frame {frame.name!r} has {reason}; {result}")
-    total = sum(volume for _, volume in solids)
+    total = sum(geometry.volume for geometry, _ in solids)
     inertia = NO_INERTIA
-    for shape, volume in solids:
-        inertia = combined(inertia, _solid(shape, mass * (volume / total)))
+    for geometry, pose in solids:
+        part_mass = mass * (geometry.volume / total)
+        inertia = combined(inertia, moved(geometry.solid(part_mass), pose))
     if not solids:
         inertia = Inertia(mass)
     return inertia if com is None else replace(inertia, com=com)
-
-
-def _volume(geometry: Geometry) -> float:
-    """The volume of a box, sphere or cylinder [m^3]; 0 for other shapes."""
-    match geometry:
-        case Box((x, y, z)):
-            return x * y * z
-        case Sphere(radius):
-            return 4 / 3 * math.pi * radius**3
-        case Cylinder(radius, length):
-            return math.pi * radius**2 * length
-        case _:
-            return 0.0
-
-
-def _solid(shape: Shape, mass: float) -> Inertia:
-    """The inertia of a homogeneous shape, in the axes of its frame."""
-    match shape.geometry:
-        case Box(size):
-            inertia = solid_box(mass, size)
-        case Sphere(radius):
-            inertia = solid_sphere(mass, radius)
-        case Cylinder(radius, length):
-            inertia = solid_cylinder(mass, radius, length)
-        case _:
-            raise TypeError(shape.geometry)
-    return moved(inertia, shape.link_H_shape)

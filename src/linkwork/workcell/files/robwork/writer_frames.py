@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.io.units import degrees_text
 from linkwork.io.urdf.writer import write_link
 from linkwork.io.xml.write import add, format_numbers
-from linkwork.model.geometry import Box, Cylinder, Material, Mesh, Shape, Sphere
+from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import KINDS
 from linkwork.model.joints.kind import axes_across
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 _KINDS_WITH_HELPER = ("revolute", "prismatic")
+# The element of a shape, and the attributes of its sizes.
+_SHAPES: dict[type[Geometry], tuple[str, tuple[str, ...]]] = {
+    Box: ("Box", ("x", "y", "z")),
+    Sphere: ("Sphere", ("radius",)),
+    Cylinder: ("Cylinder", ("radius", "z")),
+    Mesh: ("Polytope", ()),
+}
 _LARGEST = 1e6  # limits beyond this [rad] are not written in degrees
 
 
@@ -261,13 +268,9 @@ def _is_simple(shape: Shape) -> bool:
     has_only_color = material is None or (
         material.rgba is not None and material == Material(rgba=material.rgba)
     )
-    match shape.geometry:
-        case Mesh():
-            return has_only_color and shape.geometry.scale == (1.0, 1.0, 1.0)
-        case Box() | Sphere() | Cylinder():
-            return has_only_color
-        case _:
-            return False
+    if isinstance(shape.geometry, Mesh) and shape.geometry.scale != (1.0, 1.0, 1.0):
+        return False
+    return has_only_color and type(shape.geometry) in _SHAPES
 
 
 def _write_shape(element: Element, shape: Shape) -> None:
@@ -275,14 +278,9 @@ def _write_shape(element: Element, shape: Shape) -> None:
     if shape.material and shape.material.rgba:
         *color, alpha = shape.material.rgba
         add(element, "RGB").text = format_numbers(*color, *([] if alpha == 1 else [alpha]))
-    match shape.geometry:
-        case Box((x, y, z)):
-            add(element, "Box", x=format_numbers(x), y=format_numbers(y), z=format_numbers(z))
-        case Sphere(radius):
-            add(element, "Sphere", radius=format_numbers(radius))
-        case Cylinder(radius, length):
-            add(element, "Cylinder", radius=format_numbers(radius), z=format_numbers(length))
-        case Mesh(filename):
-            add(element, "Polytope", file=filename)
-        case _:
-            raise TypeError(shape.geometry)
+    tag, sizes = row_of(_SHAPES, shape.geometry, "RobWork")
+    if isinstance(shape.geometry, Mesh):
+        add(element, tag, file=shape.geometry.filename)
+    else:
+        values = map(format_numbers, shape.geometry.sizes)
+        add(element, tag, **dict(zip(sizes, values, strict=True)))
