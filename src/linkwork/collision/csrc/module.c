@@ -580,22 +580,7 @@ static int execute(PyObject *module)
     return status;
 }
 
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, execute},
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_USED},
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_motions",
-    .m_doc = "Collisions of robots made of spheres: configurations, straight motions, planning.",
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__motions(void) { return PyModuleDef_Init(&definition); }
+#define MODULE_NAME _motions
+#define MODULE_DOC "Collisions of robots made of spheres: configurations, straight motions, planning."
+#define MODULE_METHODS NULL
+#include "module_template.h"

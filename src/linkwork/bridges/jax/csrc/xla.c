@@ -409,17 +409,6 @@ static int execute(PyObject *module)
     return PyModule_AddIntConstant(module, "MOST_AXES", MOST_AXES);
 }
 
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, execute},
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_USED},
-#endif
-    {0, NULL},
-};
-
 static PyMethodDef methods[] = {
     {"share", xla_share, METH_VARARGS,
      "share(function, key): register a function for XLA programs under its key, until the process ends."},
@@ -432,12 +421,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_xla",
-    .m_doc = "Calls of compiled functions from XLA programs.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__xla(void) { return PyModuleDef_Init(&definition); }
+#define MODULE_NAME _xla
+#define MODULE_DOC "Calls of compiled functions from XLA programs."
+#define MODULE_METHODS methods
+#include "module_template.h"

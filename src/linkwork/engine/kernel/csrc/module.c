@@ -32,17 +32,6 @@ static int execute(PyObject *module)
     return add_constants(module) < 0 ? -1 : add_c_api(module);
 }
 
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, execute},
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_USED},
-#endif
-    {0, NULL},
-};
-
 static PyMethodDef module_methods[] = {
     {"empty", module_empty, METH_VARARGS,
      "empty(shape, dtype): create an array of float64 or float32, with the memory of results."},
@@ -53,12 +42,7 @@ static PyMethodDef module_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_call",
-    .m_doc = "Calls compiled functions with NumPy arrays.",
-    .m_methods = module_methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__call(void) { return PyModuleDef_Init(&definition); }
+#define MODULE_NAME _call
+#define MODULE_DOC "Calls compiled functions with NumPy arrays."
+#define MODULE_METHODS module_methods
+#include "module_template.h"
