@@ -29,7 +29,6 @@ from linkwork.model.parts import (
     Limits,
     Mimic,
     check_name,
-    checked_shapes,
     unit_vector,
 )
 from linkwork.model.pose import IDENTITY, Pose, as_pose
@@ -82,25 +81,17 @@ class Editing(CellData):
             NameNotFoundError: there is no such parent.
             ModelError: the name is empty or in use.
         """
-        self._check_new(name, parent)
-        with concerning(f"frame {name!r}"):
-            home = _pose_home(parent_H_frame) if movable else ()
-            pose = as_pose(parent_H_frame, "parent_H_frame")
-            visual_shapes = checked_shapes(visuals, "visuals")
-            collision_shapes = checked_shapes(collisions, "collisions")
-        frame = CellFrame(
-            name=name,
-            parent=parent,
-            parent_H_frame=pose,
+        return self._with_new_frame(
+            name,
+            parent,
+            parent_H_frame,
             movable=movable,
             attachable=attachable,
-            home=home,
             inertia=inertia,
-            visuals=visual_shapes,
-            collisions=collision_shapes,
-            properties=_as_properties(properties),
+            visuals=visuals,
+            collisions=collisions,
+            properties=properties,
         )
-        return self.extended(frame)
 
     def with_joint(
         self,
@@ -138,7 +129,6 @@ class Editing(CellData):
             home: position in the default state; default the neutral position.
             attachable, inertia, visuals, collisions, properties: as in `with_frame`.
         """
-        self._check_new(name, parent)
         with concerning(f"frame {name!r}"):
             motion = Motion(
                 kind=kind,
@@ -149,29 +139,21 @@ class Editing(CellData):
                 depends=depends,
                 active=bool(active),
             )
-            pose = as_pose(parent_H_frame, "parent_H_frame")
-            start = () if home is None else tuple(as_floats(home, "home").reshape(-1).tolist())
-            visual_shapes = checked_shapes(visuals, "visuals")
-            collision_shapes = checked_shapes(collisions, "collisions")
-        if home is not None and depends:
-            message = "home: a joint that depends on another has no home position"
-            raise model_error(message, f"frame {name!r}")
-        frame = CellFrame(
-            name=name,
-            parent=parent,
-            parent_H_frame=pose,
-            attachable=attachable,
+            values = () if home is None else tuple(as_floats(home, "home").reshape(-1).tolist())
+            if home is not None and depends:
+                raise model_error("home: a joint that depends on another has no home position")
+        return self._with_new_frame(
+            name,
+            parent,
+            parent_H_frame,
             motion=motion,
-            home=start,
+            home=values,
+            attachable=attachable,
             inertia=inertia,
-            visuals=visual_shapes,
-            collisions=collision_shapes,
-            properties=_as_properties(properties),
+            visuals=visuals,
+            collisions=collisions,
+            properties=properties,
         )
-        findings = [*leader_findings(frame, {other.name: other for other in self.frames})]
-        if findings:
-            raise ModelError(findings)
-        return self.extended(frame)
 
     def with_robot(
         self,
@@ -208,16 +190,8 @@ class Editing(CellData):
             raise ArgumentError(f"cut: expected a list of names of joints, got {shown(cut)}")
         with concerning(f"robot {name!r}"):
             pose = as_pose(parent_H_base, "parent_H_base")
-        placement = Placement(
-            name=name,
-            parent=parent,
-            parent_H_base=pose,
-            base=base,
-            floating=bool(floating),
-            attachable=bool(attachable),
-            end=end,
-            cut=tuple(cut),
-        )
+        options = bool(floating), bool(attachable), end, tuple(cut)
+        placement = Placement(name, parent, pose, base, *options)
         frames, device = place_robot(model, placement)
         existing = [frame.name for frame in frames if frame.name in self.layout.index]
         if existing or name in self.device_names:
@@ -304,12 +278,30 @@ class Editing(CellData):
         frames = [robots[name].frame(frame) for frame in robots[name].model.frame_names]
         return _remove(self.without_device(name), frames)
 
-    def _check_new(self, name: str, parent: str) -> None:
-        """Check the name and the parent of a new frame."""
+    def _with_new_frame(
+        self,
+        name: str,
+        parent: str,
+        pose: Pose | ArrayLike,
+        *,
+        properties: Mapping[str, str] | Iterable[tuple[str, str]],
+        **fields: Any,
+    ) -> Self:
+        """Add a frame after a check of its name, its parent and its pose."""
         check_name("frame", name)
         if name in self.layout.index:
             raise model_error("this name is in use", f"frame {name!r}")
         self.layout.frame(parent)
+        with concerning(f"frame {name!r}"):
+            if fields.get("movable"):
+                fields["home"] = _pose_home(pose)
+            fields["parent_H_frame"] = as_pose(pose, "parent_H_frame")
+        pairs = _as_properties(properties)
+        frame = CellFrame(name=name, parent=parent, properties=pairs, **fields)
+        findings = [*leader_findings(frame, {other.name: other for other in self.frames})]
+        if findings:
+            raise ModelError(findings)
+        return self.extended(frame)
 
 
 def _as_properties(

@@ -1,4 +1,4 @@
-"""Conversion of a Model to frames of a workcell.
+"""Conversion of a Model to frames of a workcell, and of such frames to joints of a Model.
 
 Link `x` of a robot named `arm` becomes the frame `arm.x`. It is a joint frame, or a fixed frame if
 the joint is fixed; its parent is the adjacent link nearer to the base. If that is the `second` link
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.constraints import closing_joints, opened
@@ -31,10 +32,10 @@ class Placement:
     name: str
     parent: str
     parent_H_base: Pose
-    base: str | None  # link or frame of the model; its default base if None
-    floating: bool
-    attachable: bool
-    end: str | None  # link or frame of the model; the last link if None
+    base: str | None = None  # link or frame of the model; its default base if None
+    floating: bool = False
+    attachable: bool = False
+    end: str | None = None  # link or frame of the model; the last link if None
     cut: tuple[str, ...] = ()  # joints that close loops, as in `KinDyn`
 
     def frame(self, name: str) -> str:
@@ -132,4 +133,34 @@ def _joint_frame(
         limits=joint.limits,
         depends=depends,
         joint=joint.name,
+    )
+
+
+def joint_of(frame: CellFrame, name: str, parent: str, link: str, **more: Any) -> Joint:
+    """Return the joint of a model that moves a frame on its parent.
+
+    Args:
+        frame: the frame.
+        name: name of the joint.
+        parent: link of the parent.
+        link: link of the frame.
+        more: other fields of a joint that is not fixed.
+    """
+    before, motion = frame.parent_H_frame, frame.motion
+    if motion is None:
+        return Joint(name=name, kind="fixed", first=parent, second=link, first_H_joint=before)
+    ends, after = (parent, link), motion.joint_H_frame
+    if motion.backwards:
+        ends, (before, after) = ends[::-1], (inverted(after), inverted(before))
+    return Joint(
+        name=name,
+        kind=motion.kind,
+        first=ends[0],
+        second=ends[1],
+        axis=motion.axis,
+        pitch=motion.pitch,
+        first_H_joint=before,
+        joint_H_second=after,
+        limits=motion.limits,
+        **more,
     )

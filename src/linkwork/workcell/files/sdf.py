@@ -71,14 +71,5 @@ def _with_model(cell: WorkCell, placed: PlacedModel) -> WorkCell:
         for joint, pose in [pair for one in model.configurations for pair in one.positions]:
             cell = cell.with_changed(f"{model.name}.{model.joint(joint).second}", home=pose)
         return cell
-    placement = Placement(
-        name=model.name,
-        parent=WORLD,
-        parent_H_base=placed.world_H_base,
-        base=None,
-        floating=False,
-        attachable=False,
-        end=None,
-    )
-    frames, _ = place_robot(model, placement)
+    frames, _ = place_robot(model, Placement(model.name, WORLD, placed.world_H_base))
     return replace(cell, frames=(*cell.frames, *frames))

@@ -21,11 +21,12 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link, Mimic
-from linkwork.model.pose import as_pose, inverted
+from linkwork.model.pose import as_pose
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import FreeDevice, MobileDevice, RobotDevice
 from linkwork.workcell.cell.frames import CellFrame
+from linkwork.workcell.cell.robots import joint_of
 from linkwork.workcell.cell.structure import carriers, leader_of, local_pose, parent_index
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.state.state import State
@@ -299,7 +300,7 @@ def _free_joints(frame: str, parent: str) -> list[Joint]:
 
 
 def _joint(cell: CellData, frame: CellFrame, parent: str, source: Joint | None) -> Joint:
-    """The joint of a frame that is fixed, or moved by the device.
+    """Return the joint of a frame that is fixed, or moved by the device.
 
     Args:
         cell: the workcell.
@@ -307,42 +308,12 @@ def _joint(cell: CellData, frame: CellFrame, parent: str, source: Joint | None) 
         parent: its parent.
         source: the joint of the robot model, which has armature, damping and friction.
     """
-    motion = frame.motion
-    if motion is None:
-        return Joint(
-            name=frame.name,
-            kind="fixed",
-            first=parent,
-            second=frame.name,
-            first_H_joint=frame.parent_H_frame,
-        )
-    first, second = (frame.name, parent) if motion.backwards else (parent, frame.name)
-    before, after = frame.parent_H_frame, motion.joint_H_frame
-    if motion.backwards:
-        before, after = inverted(after), inverted(before)
-    leader, factor, offset = leader_of(cell, frame)
-    mimic = Mimic(joint=cell.frame_names[leader], multiplier=factor, offset=offset)
-    joint = Joint(
-        name=frame.name,
-        kind=motion.kind,
-        first=first,
-        second=second,
-        axis=motion.axis,
-        pitch=motion.pitch,
-        first_H_joint=before,
-        joint_H_second=after,
-        limits=motion.limits,
-        mimic=motion.depends and mimic,
-    )
-    if source is None:
-        return joint
-    return replace(
-        joint,
-        damping=source.damping,
-        friction=source.friction,
-        armature=source.armature,
-        actuated=source.actuated,
-    )
+    names = ("damping", "friction", "armature", "actuated") if source else ()
+    more = {name: getattr(source, name) for name in names}
+    if frame.motion and frame.motion.depends:
+        leader, factor, offset = leader_of(cell, frame)
+        more["mimic"] = Mimic(joint=cell.frame_names[leader], multiplier=factor, offset=offset)
+    return joint_of(frame, frame.name, parent, frame.name, **more)
 
 
 def _moves(cell: CellData, robot: RobotDevice) -> dict[str, Joint]:

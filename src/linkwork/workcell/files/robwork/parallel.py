@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from linkwork.errors import SourceLocation, model_error, nearest, shown
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
-from linkwork.model.pose import inverted
 from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.frames import CellFrame
-from linkwork.workcell.cell.robots import Placement, place_robot
+from linkwork.workcell.cell.robots import Placement, joint_of, place_robot
 from linkwork.workcell.files.robwork.elements import CellPart
 
 Junction: TypeAlias = tuple[str, str, SourceLocation]  # two frames that coincide
@@ -96,8 +95,6 @@ def place_parallel(
             parent=str(base.parent),
             parent_H_base=base.parent_H_frame,
             base=_link(device, base.name),
-            floating=False,
-            attachable=False,
             end=_link(device, device.end),
         ),
     )
@@ -151,29 +148,13 @@ def _joint(device: ParallelDevice, frame: CellFrame) -> Joint:
         problem = f"is on {frame.parent!r}, which is not a frame of its ParallelDevice"
     if problem:
         raise model_error(problem, f"frame {frame.name!r}", location)
-    ends = _link(device, str(frame.parent)), name
-    before, motion = frame.parent_H_frame, frame.motion
-    if motion is None:
-        first, second = ends
-        return Joint(name=name, kind="fixed", first=first, second=second, first_H_joint=before)
-    after = motion.joint_H_frame
-    if motion.backwards:
-        ends, (before, after) = ends[::-1], (inverted(after), inverted(before))
-    depends = motion.depends and replace(motion.depends, joint=_link(device, motion.depends.joint))
-    return Joint(
-        name=name,
-        kind=motion.kind,
-        first=ends[0],
-        second=ends[1],
-        axis=motion.axis,
-        pitch=motion.pitch,
-        first_H_joint=before,
-        joint_H_second=after,
-        limits=motion.limits,
-        mimic=depends,
-        actuated=None if depends else motion.active,
-        location=location,
-    )
+    depends = frame.motion and frame.motion.depends
+    more: dict[str, Any] = {"location": location}
+    if depends:
+        more["mimic"] = replace(depends, joint=_link(device, depends.joint))
+    elif frame.motion:
+        more["actuated"] = frame.motion.active
+    return joint_of(frame, name, _link(device, str(frame.parent)), name, **more)
 
 
 def _link(device: ParallelDevice, frame: str) -> str:
