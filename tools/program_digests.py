@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import linkwork as lw
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Program
 
 ROBOTS = ("ur5", "anymal", "talos", "cassie", "humanoid")

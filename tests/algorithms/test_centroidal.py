@@ -27,7 +27,10 @@ from linkwork.algorithms.centroidal import com as com_of
 from linkwork.algorithms.centroidal import momentum as momentum_of
 from linkwork.algorithms.dynamics import crba, rnea
 from linkwork.algorithms.kinematics import frames
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
+from linkwork.engine.symbolic.flat_steps import verify
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 
 GRAVITY = (0.3, -0.2, -9.7)
 
@@ -223,7 +226,7 @@ def test_batches_and_traced_programs_give_what_single_calls_give(floating, veloc
         [Port("q", (case.layout.nq,)), Port("nu", (case.layout.nv,))],
         ["all"],
     )
-    program.verify()
+    verify(program)
     single = np.array([function(*row) for row in zip(q, nu, strict=True)], dtype=float)
 
     for found in (function(q.T, nu.T), program.run(q.T, nu.T, functions=NUMPY_FUNCTIONS)):

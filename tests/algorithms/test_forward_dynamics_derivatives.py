@@ -22,7 +22,8 @@ import linkwork as lw
 from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
 from linkwork.algorithms.dynamics.aba import forward_dynamics
 from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
-from linkwork.engine.symbolic.program import Port, trace
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.mechanics.joint_dynamics import JointDynamics
 
 WITH_MASSLESS_FINGERS = ("romeo_description/romeo", "romeo_description/romeo_laas_small")

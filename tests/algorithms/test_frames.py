@@ -25,7 +25,10 @@ from tests.support.skeletons import (
 from tests.support.spatial import pin
 
 from linkwork.algorithms.kinematics import frames, jacobians
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
+from linkwork.engine.symbolic.flat_steps import verify
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 
 pytestmark = pytest.mark.peers
 
@@ -209,7 +212,7 @@ def test_batches_and_traced_programs_give_what_single_calls_give(floating, veloc
         [Port(name, (size,)) for name, size in sizes.items()],
         ["all"],
     )
-    program.verify()
+    verify(program)
     traced = program.run(q.T, nu.T, nu_dot.T, functions=NUMPY_FUNCTIONS)
     batch = function(q.T, nu.T, nu_dot.T)
     single = np.array([function(*row) for row in zip(q, nu, nu_dot, strict=True)], dtype=float)

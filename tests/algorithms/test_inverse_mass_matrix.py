@@ -26,7 +26,8 @@ import linkwork as lw
 from linkwork.algorithms.dynamics.aba import forward_dynamics
 from linkwork.algorithms.dynamics.crba import mass_matrix
 from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix, mass_factor
-from linkwork.engine.symbolic.program import Port, trace
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.mechanics.joint_dynamics import JointDynamics
 from linkwork.mechanics.skeleton import skeleton_of
 from linkwork.model.layout import Layout

@@ -11,7 +11,7 @@ import linkwork as lw
 from linkwork.engine.codegen.c import functions
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 
 
 def assert_same(program, folder, *, real=DOUBLE, lanes=4, unit_norms=()):

@@ -15,8 +15,7 @@ from tests.support.real_robots import ROBOT_FILES, load_quietly
 import linkwork as lw
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
-from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
 from linkwork.errors import ArgumentError
 from linkwork.export import check
 from linkwork.export.compensated import compensate_rounding, compensated, critical_steps

@@ -14,7 +14,7 @@ from tests.support.models import assert_close, random_model
 from tests.support.spatial import exact, to_float
 
 import linkwork as lw
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 
 DIGITS = 50
 MP_FUNCTIONS = {

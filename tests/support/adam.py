@@ -14,7 +14,6 @@ from functools import cache
 import numpy as np
 import pytest
 from lxml import etree
-from tests.support.kindyn import NUMPY_FUNCTIONS
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 from tests.support.spatial import idyn
 
@@ -23,6 +22,7 @@ import linkwork.compat.adam.kernels
 import linkwork.kindyn.kernels
 from linkwork.compat import adam as ours
 from linkwork.compat.adam.kernels import PoseFunction
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 
 GRAVITY = np.array([0.0, 0.0, -9.80665, 0.0, 0.0, 0.0])
 REPRESENTATIONS = tuple(ours.Representations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.support.kindyn import STEP, WITH_COMPLEX_SIGNS, run_program
 
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 
 # Where a comparison decides, the real parts count: steps are too small to change it.
 COMPLEX_FUNCTIONS = WITH_COMPLEX_SIGNS | {

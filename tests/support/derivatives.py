@@ -11,7 +11,8 @@ import numpy as np
 from tests.support.complex_steps import COMPLEX_FUNCTIONS
 from tests.support.kindyn import STEP, rate_of_q, run_program
 
-from linkwork.engine.symbolic.program import Port, trace
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 
 
 def velocity_kinematics_of(layout, q, velocity):

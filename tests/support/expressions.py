@@ -14,17 +14,12 @@ from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.codegen.schedule import pieces, rows
 from linkwork.engine.runtime.compiler import FAST, compiled, load_code
 from linkwork.engine.runtime.processor import has_short_offsets
-from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, OPERATIONS, Op
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 
-UNARY = (
-    *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),
-    *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
-)
-BINARY = (
-    *(Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.ATAN2, Op.LESS, Op.LESS_EQUAL),
-    *(Op.POW, Op.HYPOT, Op.FMOD, Op.COPYSIGN),
-)
+UNARY = tuple(op for op, row in OPERATIONS.items() if row.arity == 1)
+BINARY = tuple(op for op, row in OPERATIONS.items() if row.arity == 2)
 
 ALGEBRA = {
     Op.ADD: lambda a, b: a + b,

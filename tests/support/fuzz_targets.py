@@ -40,6 +40,7 @@ from linkwork.batch.states import stored_states
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.engine.symbolic import serialization as stored
+from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.io.ac3d import read_ac3d
 from linkwork.viewer.trajectories import read_trajectory
@@ -170,7 +171,7 @@ def _with_right_digest(data: bytes) -> bytes:
 def run_program(data: bytes) -> None:
     program = stored.from_bytes(hashlib.sha256(data).digest() + data)
     if program is not None:
-        program.verify()
+        verify(program)
         assert stored.from_bytes(stored.to_bytes(program)) is not None
 
 

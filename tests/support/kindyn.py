@@ -14,8 +14,7 @@ import pytest
 from tests.support.models import random_model, random_q
 
 import linkwork as lw
-from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
 from linkwork.kindyn import kernels
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.mechanics.base import REPRESENTATIONS

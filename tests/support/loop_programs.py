@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.engine.symbolic.loops import pruned
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.flat_steps import verify
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Loop, Port, Program, loop_body
+from linkwork.engine.symbolic.pruning import pruned
 
 
 class Steps:
@@ -102,5 +103,5 @@ def loop_program(seed, *, n=5, depth=1, length=12, size=6):
     results = (*(steps.any() for _ in range(size)), total, steps.numbers[0], steps.number(0.25))
     ports = (Port("a", (3,)), Port("b", (2, 2))), (Port("c", (size,)), Port("d", (3,)))
     program = pruned(Program(*ports, tuple(steps.steps), results, tuple(steps.loops)))
-    program.verify()
+    verify(program)
     return program

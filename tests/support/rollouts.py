@@ -13,7 +13,8 @@ import linkwork as lw
 from linkwork.engine.kernel.arguments import Signature, UnitNorm
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import ObjectArray
-from linkwork.engine.symbolic.program import Port, trace
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 
 DT = 0.01
 

@@ -20,7 +20,8 @@ from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.engine.symbolic.program import Port, Program
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.kindyn.kernels import QuantityKernel
 
 

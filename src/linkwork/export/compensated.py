@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.autodiff.partials import partial_derivatives
+from linkwork.engine.autodiff.guards import partial_derivatives
 from linkwork.engine.codegen.c.statements import FLOAT
 from linkwork.engine.kernel.norms import normalized
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.node import Op, operands_of
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, Program, per_port
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op, operands_of
+from linkwork.engine.symbolic.program import Port, Program, per_port
 from linkwork.export.function import Function
 from linkwork.export.pairs import HAVE_PAIRS, Pair, PairSteps
 from linkwork.export.requests import Exported

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.errors import ArgumentError, shown
 
 LONGEST_PART = 48  # characters of a name in an identifier; file systems allow 255 in total

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from linkwork.engine.codegen.c.statements import Fused
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Program
 
 Pair: TypeAlias = tuple[int, int | None]

@@ -11,7 +11,8 @@ import numpy as np
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.kernel.norms import normalized
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, per_port
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.program import per_port
 from linkwork.errors import LinkworkError
 from linkwork.export.pairs import Fused, float_fma
 from linkwork.export.requests import Exported

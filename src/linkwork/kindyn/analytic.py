@@ -14,7 +14,8 @@ import numpy as np
 
 from linkwork.engine.autodiff.ports import Kind, derived_ports
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.engine.symbolic.program import Port, Program
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.kindyn.quantities import quantity_named
 from linkwork.kindyn.requests import Spec
 from linkwork.spatial.blocks import Scalar, is_zero, plus, times

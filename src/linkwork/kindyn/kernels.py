@@ -18,7 +18,8 @@ from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.runtime.backends import ColumnFunction
 from linkwork.engine.runtime.sources import source_digest
 from linkwork.engine.symbolic.arrays import Array, as_array, stack
-from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.engine.symbolic.program import Port, Program
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import ArgumentError, SingularJointError, shown, warn
 from linkwork.kindyn.analytic import derivative_specs, jacobian_program
 from linkwork.kindyn.checks import finite_check, result_check

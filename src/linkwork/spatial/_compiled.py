@@ -105,7 +105,8 @@ class _Compiled:
         from linkwork.engine.kernel.arguments import Signature
         from linkwork.engine.kernel.kernel import Kernel
         from linkwork.engine.runtime.sources import source_digest
-        from linkwork.engine.symbolic.program import Port, trace
+        from linkwork.engine.symbolic.program import Port
+        from linkwork.engine.symbolic.tracing import trace
 
         source, inputs = self.source, tuple(map(Port, self.names, self.shapes))
         with np.errstate(all="ignore"):

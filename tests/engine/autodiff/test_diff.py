@@ -16,8 +16,11 @@ from tests.support.expressions import (
 
 import linkwork
 from linkwork.engine.autodiff.diff import gradient, jacobian
-from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
+from linkwork.engine.symbolic.flat_steps import verify
+from linkwork.engine.symbolic.loops import replay
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import NameNotFoundError, ShapeError
 
 MODES = ("forward", "reverse")
@@ -26,7 +29,7 @@ MODES = ("forward", "reverse")
 def derivative(function, *point, wrt="a", mode="forward"):
     program = program_for(function, *(np.shape(x) for x in point))
     changed = jacobian(program, wrt, mode=mode)
-    changed.verify()
+    verify(changed)
     return values(changed, *point)[0]
 
 
@@ -80,7 +83,7 @@ def test_random_programs(seed, mode):
     program, point = random_program(seed)
     expected = mp_jacobian(program, point, range(7))
     changed = jacobian(program, ["a", "b"], mode=mode)
-    changed.verify()
+    verify(changed)
     got = values(changed, *point)
 
     assert [port.shape for port in changed.outputs] == [(3, 2, 3), (3, 2, 2, 2), (3,), (2, 2)]
@@ -288,7 +291,7 @@ def test_the_mass_matrix_is_the_second_derivative_of_the_energy(rng):
     def energy(q, nu):
 
         graph = q[0].graph
-        nodes = mass.replay(graph, list(q))
+        nodes = replay(mass, graph, list(q))
         M = np.array([nodes[k] for k in mass.results], dtype=object).reshape(n, n)
         return 0.5 * (nu @ M @ nu)
 

@@ -10,7 +10,8 @@ from tests.support.loop_programs import loop_program
 import linkwork as lw
 from linkwork.engine.autodiff.diff import jacobian
 from linkwork.engine.autodiff.jacobian_size import cheaper_mode, jacobian_steps
-from linkwork.engine.symbolic.program import Port, trace
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 
 
 @pytest.mark.parametrize(

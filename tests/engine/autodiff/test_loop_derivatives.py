@@ -11,8 +11,12 @@ from tests.support.loop_programs import loop_program
 import linkwork as lw
 from linkwork.engine.autodiff import diff
 from linkwork.engine.symbolic.arrays import ObjectArray
+from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.node import Graph
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, program_of, trace
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.rules import RULES
+from linkwork.engine.symbolic.tracing import program_of, trace
 
 
 def unrolled(n, body, carry):
@@ -126,7 +130,7 @@ def test_derivatives_are_those_of_the_unrolled_function(function, kind, rng):
     derive, names = DERIVATIVES[kind]
     inputs = [arguments[name] for name in names]
     with_loops = derive(traced(function, lw.repeat, (3,), (3,)))
-    with_loops.verify()
+    verify(with_loops)
     assert with_loops.loops
     expected = run(derive(traced(function, unrolled, (3,), (3,))), *inputs)
     scale = np.abs(expected).max()
@@ -215,7 +219,7 @@ def test_a_branch_that_is_not_selected_has_no_effect(rng):
 
 def without_loops(program):
     """The same program with its loops unrolled."""
-    graph = Graph()
+    graph = Graph(RULES)
 
     def values(own, inputs):
         nodes = own.values(inputs, graph.operations, graph.constant, loop)
@@ -246,7 +250,7 @@ def test_random_programs_with_loops_and_stacks(seed, rng):
         (lambda f: diff.vjp(diff.jvp(f, both), both), (a, b, da, db, c, d)),
     ):
         made = derive(program)
-        made.verify()
+        verify(made)
         expected = run(derive(plain), *inputs)
         scale = np.abs(expected).max() + 1e-300
         np.testing.assert_allclose(run(made, *inputs), expected, atol=1e-10 * scale)

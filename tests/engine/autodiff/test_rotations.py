@@ -10,6 +10,7 @@ from linkwork.engine.autodiff.diff import jacobian, jvp, vjp
 from linkwork.engine.autodiff.primal import Primal
 from linkwork.engine.autodiff.rotations import rotation_pairs
 from linkwork.engine.symbolic.node import Graph
+from linkwork.engine.symbolic.rules import RULES
 
 
 def turned(a):
@@ -118,6 +119,6 @@ def test_a_root_or_a_select_elsewhere_does_not_affect_rotations(rng):
     point = rng.normal(size=4)
     (got,) = values(made, point, np.ones(program.outputs[0].shape))
     np.testing.assert_allclose(got, mp_jacobian(program, (point,), range(4))[0], rtol=1e-12)
-    graph = Graph()
+    graph = Graph(RULES)
     inputs = [graph.input() for _ in range(4)]
     assert len(Primal(program, graph, inputs, frozenset(range(4))).rotations.angle_derivative) == 2

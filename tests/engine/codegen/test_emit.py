@@ -14,8 +14,7 @@ from linkwork.engine.codegen.llvm import steps
 from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.codegen.llvm.types import number
 from linkwork.engine.codegen.schedule.pieces import pieces_of
-from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, OPERATIONS, Op
 
 WIDTHS = (1, 2, 4, 8)
 SCALARS = ("double", "float")
@@ -158,7 +157,7 @@ def of_op(op):
     )
 
 
-OPS = [op for op in Op if Op.INPUT < op < Op.LOOP]
+OPS = list(OPERATIONS)
 
 
 @pytest.mark.parametrize("scalar", SCALARS)

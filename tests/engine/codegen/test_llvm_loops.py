@@ -11,7 +11,7 @@ import linkwork as lw
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.runtime.compiler import QUICK
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 
 LANES = [(1, "double"), (2, "double"), (4, "double"), (8, "double"), (1, "float"), (8, "float")]
 

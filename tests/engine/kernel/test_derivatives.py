@@ -13,7 +13,8 @@ import linkwork as lw
 from linkwork.engine.kernel import derive
 from linkwork.engine.kernel.compile import CompiledFunction, compile_function
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.symbolic.program import Port, trace
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import ArgumentError, NameNotFoundError, ShapeError
 
 

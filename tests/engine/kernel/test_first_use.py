@@ -16,7 +16,8 @@ from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.runtime.background import background
 from linkwork.engine.runtime.compiled_program import CompiledProgram
-from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.engine.symbolic.program import Port, Program
+from linkwork.engine.symbolic.tracing import trace
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 IN, OUT = Port("x", (3,)), Port("y", (3,))

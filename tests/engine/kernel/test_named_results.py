@@ -14,7 +14,8 @@ from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.program import Port, trace
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 
 
 class Pair(NamedTuple):

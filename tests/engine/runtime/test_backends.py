@@ -11,7 +11,8 @@ from tests.support.kernels import floater, motion, output_of, wait_for_backgroun
 import linkwork as lw
 from linkwork import errors
 from linkwork.engine.runtime.backends import BACKENDS, FunctionBackend
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, per_port
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.program import per_port
 
 
 class Interpreter(FunctionBackend):

@@ -14,12 +14,14 @@ from tests.support.models import random_model
 
 import linkwork as lw
 from linkwork import errors
+from linkwork.engine.codegen.python import emit_python
 from linkwork.engine.kernel.compile import CompiledFunction
 from linkwork.engine.runtime import backends, compiled_program
-from linkwork.engine.runtime.numpy_code import NumpyCode, python_source
+from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError
-from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import Port, trace
+from linkwork.engine.symbolic.operations import Op
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.kindyn.quantities import QUANTITIES
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="a setting of Linux")
@@ -148,12 +150,12 @@ def test_large_batches_are_computed_in_threads_and_parts(no_code):
     assert kd.mass_matrix(q[:0]).shape == (0, 8, 8)
 
 
-def test_python_source_reuses_variables():
+def test_printed_python_reuses_variables():
     def function(x):
         a, b = x
         return np.array([np.sqrt(a * a + b * b), (a - b) / 2.0, 3.0])
 
-    source = python_source(trace(function, [Port("x", (2,))], "y"))
+    source = emit_python(trace(function, [Port("x", (2,))], "y"))
     assert source.split("\n") == [
         "def f(x):",
         " v0=x[0]",

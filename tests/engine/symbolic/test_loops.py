@@ -11,9 +11,14 @@ from tests.support.loop_programs import loop_program
 import linkwork as lw
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.symbolic.arrays import ObjectArray
-from linkwork.engine.symbolic.node import Graph, Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, program_of, trace
+from linkwork.engine.symbolic.flat_steps import verify
+from linkwork.engine.symbolic.loops import replay
+from linkwork.engine.symbolic.node import Graph
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
+from linkwork.engine.symbolic.program import Port
+from linkwork.engine.symbolic.rules import RULES
 from linkwork.engine.symbolic.serialization import from_bytes, to_bytes
+from linkwork.engine.symbolic.tracing import program_of, trace
 from linkwork.errors import ArgumentError, ShapeError
 
 
@@ -43,7 +48,7 @@ def count_of(program, op):
 
 def test_a_program_with_nested_loops(rng):
     program = traced(nested, (3,), (3,))
-    program.verify()
+    verify(program)
     assert from_bytes(to_bytes(program)) == program
     X, P = rng.normal(size=(2, 7, 3))
     expected = [nested(x, p)[0] for x, p in zip(X, P, strict=True)]
@@ -126,7 +131,7 @@ def test_unused_values_are_removed():
         return inner[0]
 
     program = traced(function, (3,), (3,))
-    program.verify()
+    verify(program)
     assert [(loop.n_carry, loop.n_invariants) for loop in program.loops] == [(1, 1), (1, 1)]
     assert count_of(program, Op.SIN) == 0
 
@@ -332,7 +337,7 @@ def damaged(program, what):
 def test_programs_with_invalid_loops(what):
     program = damaged(traced(nested, (3,), (3,)), what)
     with pytest.raises(ValueError, match="program"):
-        program.verify()
+        verify(program)
     try:
         data = to_bytes(program)
     except (OverflowError, IndexError):
@@ -342,13 +347,13 @@ def test_programs_with_invalid_loops(what):
 
 def test_stacks_are_read_by_loops_of_the_same_length_only():
     program = loop_program(1, n=4, depth=0)
-    program.verify()
+    verify(program)
     stack = next(k for k, step in enumerate(program.steps) if step[0] is Op.LOOP_STACK)
     with pytest.raises(ValueError, match="results"):
-        replace(program, results=(stack, *program.results[1:])).verify()
+        verify(replace(program, results=(stack, *program.results[1:])))
     loops = (replace(program.loops[0], n=3), *program.loops[1:])
     with pytest.raises(ValueError, match="iteration"):
-        replace(program, loops=loops).verify()
+        verify(replace(program, loops=loops))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -358,11 +363,11 @@ def test_random_programs_with_loops(seed, rng):
     again = from_bytes(to_bytes(program))
     assert again == program
     assert again.digest == program.digest
-    graph = Graph()
-    nodes = program.replay(graph, [graph.input() for _ in range(7)])
+    graph = Graph(RULES)
+    nodes = replay(program, graph, [graph.input() for _ in range(7)])
     results = [nodes[step] for step in program.results]
     replayed = program_of(program.inputs, program.outputs, results, graph)
-    replayed.verify()
+    verify(replayed)
     assert replayed.n_ops <= program.n_ops
     a, b = rng.uniform(-1, 1, (3, 5)), rng.uniform(-1, 1, (4, 5))
     expected = flat(program.run(a, b, functions=NUMPY_FUNCTIONS), 5)

@@ -8,7 +8,7 @@ import pytest
 from tests.support.expressions import program_for
 
 from linkwork.engine.symbolic.arrays import ObjectArray, as_array, where
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 from linkwork.errors import ArgumentError
 
 X = np.array([-1.25, 0.0, 0.5, 2.0])

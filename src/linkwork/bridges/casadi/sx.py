@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import OPERATIONS, Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 from linkwork.errors import ArgumentError, missing_package, shown
 
@@ -143,27 +143,7 @@ def _matrix(port: Port, entries: Sequence[Any], steps: Sequence[int], program: P
 
 def _functions(ca: Any) -> dict[Op, Any]:
     """Return CasADi's function for each operation."""
-    return {
-        Op.ADD: lambda a, b: a + b,
-        Op.SUB: lambda a, b: a - b,
-        Op.MUL: lambda a, b: a * b,
-        Op.DIV: lambda a, b: a / b,
-        Op.NEG: lambda a: -a,
-        Op.SQRT: ca.sqrt,
-        Op.SIN: ca.sin,
-        Op.COS: ca.cos,
-        Op.ATAN2: ca.atan2,
-        Op.LESS: lambda a, b: a < b,
-        Op.SELECT: ca.if_else,
-        Op.EXP: ca.exp,
-        Op.LOG: ca.log,
-        Op.LESS_EQUAL: lambda a, b: a <= b,
-        Op.FLOOR: ca.floor,
-        Op.EXPM1: ca.expm1,
-        Op.LOG1P: ca.log1p,
-        Op.EXP2: lambda a: 2.0**a,
-        Op.POW: lambda a, b: a**b,
-        Op.HYPOT: lambda a, b: ca.sqrt(a * a + b * b),
-        Op.FMOD: ca.fmod,
-        Op.COPYSIGN: ca.copysign,
+    functions = {
+        op: row.on_any or getattr(ca, op.name.lower(), None) for op, row in OPERATIONS.items()
     }
+    return functions | {Op.SELECT: ca.if_else}

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from math import prod
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -27,7 +28,7 @@ from linkwork.bridges.jax.primitive import Value, batch_of, call_p, common_batch
 from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.extension import Call
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import OPERATIONS, Op, Operation
 from linkwork.engine.symbolic.program import Loop, LoopValue, Program, per_port
 from linkwork.errors import ArgumentError, ValueRangeError, warn_once
 from linkwork.version import __version__
@@ -152,34 +153,21 @@ def _lowered_elsewhere(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -
 # Operations of a program on arrays with one element for each row.
 
 
-def _as_float(condition: Value, like: Value) -> Value:
-    return lax.convert_element_type(condition, like.dtype)
+def _jax_function(op: Op, row: Operation) -> Callable[..., Value]:
+    path = row.jax or f"lax.{op.name.lower()}"
+    try:
+        function = attrgetter(path)(jax)
+    except AttributeError:
+        assert row.on_any is not None
+        function = row.on_any
+    if row.is_comparison:
+        return lambda a, b: lax.convert_element_type(function(a, b), a.dtype)
+    return function
 
 
 JAX_FUNCTIONS: dict[Op, Callable[..., Value]] = {
-    Op.ADD: lax.add,
-    Op.SUB: lax.sub,
-    Op.MUL: lax.mul,
-    Op.DIV: lax.div,
-    Op.NEG: lax.neg,
-    Op.SQRT: lax.sqrt,
-    Op.SIN: lax.sin,
-    Op.COS: lax.cos,
-    Op.ATAN2: lax.atan2,
-    Op.LESS: lambda a, b: _as_float(lax.lt(a, b), a),
-    Op.SELECT: lambda c, a, b: lax.select(lax.ne(c, lax.full_like(c, 0)), a, b),
-    Op.EXP: lax.exp,
-    Op.LOG: lax.log,
-    Op.LESS_EQUAL: lambda a, b: _as_float(lax.le(a, b), a),
-    Op.FLOOR: lax.floor,
-    Op.EXPM1: lax.expm1,
-    Op.LOG1P: lax.log1p,
-    Op.EXP2: lax.exp2,
-    Op.POW: lax.pow,
-    Op.HYPOT: jnp.hypot,
-    Op.FMOD: lax.rem,
-    Op.COPYSIGN: jnp.copysign,
-}
+    op: _jax_function(op, row) for op, row in OPERATIONS.items() if op is not Op.SELECT
+} | {Op.SELECT: lambda c, a, b: lax.select(lax.ne(c, lax.full_like(c, 0)), a, b)}
 
 
 def replay(kernel: Kernel, values: Sequence[Value]) -> list[Value]:

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.runtime.numpy_code import python_function
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import FLOAT_FUNCTIONS, OPERATIONS, Op, Operation
 from linkwork.engine.symbolic.program import per_port
-from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
 from linkwork.errors import ArgumentError, warn_once
 
 
@@ -43,27 +42,17 @@ def _of_two_tensors(function: Any) -> Any:
     return apply
 
 
-_FUNCTIONS = {
-    op: _of_tensors(op, function)
-    for op, function in {
-        Op.DIV: lambda a, b: a / b,
-        Op.SQRT: torch.sqrt,
-        Op.SIN: torch.sin,
-        Op.COS: torch.cos,
-        Op.ATAN2: _of_two_tensors(torch.atan2),
-        Op.SELECT: lambda c, a, b: torch.where(c != 0, a, b),
-        Op.EXP: torch.exp,
-        Op.LOG: torch.log,
-        Op.FLOOR: torch.floor,
-        Op.EXPM1: torch.expm1,
-        Op.LOG1P: torch.log1p,
-        Op.EXP2: torch.exp2,
-        Op.POW: _of_two_tensors(torch.pow),
-        Op.HYPOT: _of_two_tensors(torch.hypot),
-        Op.FMOD: _of_two_tensors(torch.fmod),
-        Op.COPYSIGN: _of_two_tensors(torch.copysign),
-    }.items()
-}
+def _torch_function(op: Op, row: Operation) -> Callable[..., Any]:
+    if op is Op.SELECT:
+        return lambda c, a, b: torch.where(c != 0, a, b)
+    function = None if row.symbol else getattr(torch, op.name.lower(), None)
+    if function is None:
+        assert row.on_any is not None
+        return row.on_any
+    return function if row.arity == 1 else _of_two_tensors(function)
+
+
+_FUNCTIONS = {op: _of_tensors(op, _torch_function(op, row)) for op, row in OPERATIONS.items()}
 
 
 def checked_device(names: Sequence[str], tensors: Sequence[Tensor]) -> torch.device:

@@ -24,7 +24,8 @@ from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.compile import CompiledFunction
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, join, where
-from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.engine.symbolic.program import Port, Program
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import LinkworkError, ValueRangeError
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.kernels import MOST_UNROLLED, QuantityKernel, computation

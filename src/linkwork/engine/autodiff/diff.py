@@ -14,9 +14,9 @@ Unit norm  some inputs contain vectors x of norm 1. The program is treated as a 
            along n: an adjoint g becomes g - n (n.g), and so do tangents and the rows of a Jacobian.
            Derivatives are taken at |x| = 1, and are again functions of n
 
-See `ports.py` for names and shapes of inputs and outputs, `partials.py` for derivatives where a
-function is not differentiable, and `loops.py` for loops. Derivatives are simplified as they are
-built.
+See `ports.py` for names and shapes of inputs and outputs, `symbolic/operations.py` for derivatives
+where a function is not differentiable, and `loops.py` for loops. Derivatives are simplified as they
+are built.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from linkwork.engine.autodiff.ports import Kind, derived_ports
 from linkwork.engine.autodiff.primal import Primal
 from linkwork.engine.autodiff.reverse import reverse
 from linkwork.engine.symbolic.node import Expr, Graph
-from linkwork.engine.symbolic.program import Port, Program, per_port, program_of
+from linkwork.engine.symbolic.program import Port, Program, per_port
+from linkwork.engine.symbolic.rules import RULES
+from linkwork.engine.symbolic.tracing import program_of
 
 Units: TypeAlias = Sequence[Sequence[int]]
 """Vectors of norm 1 among the inputs, each as the indices of its elements among all inputs."""
@@ -168,7 +170,7 @@ class _DerivativeBuilder:
         by_name = {port.name: list(k) for port, k in per_port(program.inputs, range(total))}
         columns = [by_name[name] for name in _names(wrt)]
         active = frozenset(k for column in columns for k in column)
-        graph = Graph()
+        graph = Graph(RULES)
         inputs = [graph.input() for _ in range(total)]
         object.__setattr__(self, "primal", Primal(program, graph, inputs, active))
         object.__setattr__(self, "columns", columns)

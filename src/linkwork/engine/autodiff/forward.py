@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from linkwork.engine.autodiff.guards import is_zero, masked, partial_derivatives
 from linkwork.engine.autodiff.loops import Derivatives, loop_tangents
-from linkwork.engine.autodiff.partials import is_zero, masked, partial_derivatives
 from linkwork.engine.autodiff.primal import Primal
-from linkwork.engine.symbolic.node import Expr, Graph, Op
+from linkwork.engine.symbolic.node import Expr, Graph
+from linkwork.engine.symbolic.operations import Op
 
 
 def forward(primal: Primal, seeds: Mapping[int, Derivatives]) -> list[Derivatives]:

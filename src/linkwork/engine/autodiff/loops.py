@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from linkwork.engine.autodiff.bounds import LARGEST, LARGEST_INPUT
+from linkwork.engine.autodiff.guards import LARGEST_INPUT
 from linkwork.engine.autodiff.primal import LoopContext, Primal
-from linkwork.engine.symbolic.loops import BodyGraph, loop_nodes
-from linkwork.engine.symbolic.node import Expr, Op
+from linkwork.engine.symbolic.loops import BodyGraph, loop_nodes, replay
+from linkwork.engine.symbolic.node import Expr
+from linkwork.engine.symbolic.operations import LARGEST, Op
 from linkwork.engine.symbolic.program import Loop, LoopValue
 
 # The derivatives of one value along directions, by index of the direction; structural zeros are
@@ -95,7 +96,7 @@ def keep_carries(primal: Primal) -> None:
         n_carry, n_read, n_written = loop.n_carry, loop.n_read, loop.n_written
         body_graph = BodyGraph(primal.graph, n_carry, n_read)
         invariants = operands[n_carry : loop.n_inputs - n_read]
-        nodes = loop.body.replay(body_graph, [*body_graph.carry, *invariants, *body_graph.items])
+        nodes = replay(loop.body, body_graph, [*body_graph.carry, *invariants, *body_graph.items])
         results = [nodes[k] for k in loop.body.results]
         values = _add_loop(
             primal,
@@ -203,7 +204,7 @@ def _body(
     # A carry is assumed to be as bounded as an input if its initial value is bounded. It may be
     # infinite if a select after the loop discards it, or if it is the adjoint of sqrt(0).
     may_grow = discarded or feed_sqrt
-    sizes = [primal.bounds.most[operand] for operand in primal.program.operands[step]]
+    sizes = [primal.bounds[operand].most for operand in primal.program.operands[step]]
     sizes[:n_carry] = [LARGEST_INPUT if size <= LARGEST else size for size in sizes[:n_carry]]
     sizes[n_inputs - loop.n_read :] = [LARGEST_INPUT] * loop.n_read
     if may_grow:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from linkwork.engine.autodiff.bounds import Bounds, bounds_of
+from linkwork.engine.autodiff.guards import bounds_of, steep_arguments
 from linkwork.engine.autodiff.rotations import RotationPairs, rotation_pairs
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.symbolic.node import Expr, Graph, Op
+from linkwork.engine.symbolic.loops import replay
+from linkwork.engine.symbolic.node import Expr, Graph
+from linkwork.engine.symbolic.operations import Bound, Op
 from linkwork.engine.symbolic.program import LoopValue, Program
 
 
@@ -19,7 +21,7 @@ class LoopContext:
 
     may_be_discarded: bool = False  # whether a select may discard its results
     feed_sqrt: bool = False  # whether the adjoints of its results may be infinite
-    largest_inputs: Sequence[float] | None = None  # bounds of the inputs; default as in bounds.py
+    largest_inputs: Sequence[float] | None = None  # bounds of the inputs; default as in guards.py
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Primal:
     carry_stacks: dict[int, list[Expr]] = field(default_factory=dict[int, list[Expr]])
 
     def __post_init__(self) -> None:
-        self.nodes[:] = self.program.replay(self.graph, self.inputs)
+        self.nodes[:] = replay(self.program, self.graph, self.inputs)
 
     @property
     def results(self) -> list[Expr]:
@@ -47,7 +49,7 @@ class Primal:
         """Replace the values of a loop by those of another loop that computes the same values."""
         self.nodes[step] = value
         first_nodes = self.nodes[: step + 1]
-        self.nodes[:] = self.program.replay(self.graph, self.inputs, first_nodes)
+        self.nodes[:] = replay(self.program, self.graph, self.inputs, first_nodes)
 
     @cached_property
     def depends(self) -> list[bool]:
@@ -82,7 +84,7 @@ class Primal:
         matters = context.may_be_discarded or context.feed_sqrt
         if not matters and not self.program.operations & {Op.SQRT, Op.SELECT}:
             return [(False, False, False)] * len(steps)
-        return [self.bounds.steep(self.program, step) for step in range(len(steps))]
+        return [steep_arguments(self.program, step, self.bounds) for step in range(len(steps))]
 
     @cached_property
     def under_select(self) -> list[bool]:
@@ -104,7 +106,7 @@ class Primal:
             if op is Op.SQRT:
                 argument = operands[step][0]
                 is_steep = self.steep[step][0]
-                is_of_squares = is_steep and self.bounds.least[argument] >= 0.0
+                is_of_squares = is_steep and self.bounds[argument].least >= 0.0
                 others[step] = is_steep and not is_of_squares
                 inside[argument] = inside[argument] or is_of_squares
             elif inside[step] and (op is Op.ADD or len({*operands[step]}) > 1):
@@ -114,7 +116,7 @@ class Primal:
         return [a or b for a, b in zip(inside, used, strict=True)]
 
     @cached_property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> list[Bound]:
         """Bounds of the value of each step."""
         return bounds_of(self.program, self.active, self.context.largest_inputs)
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from linkwork.engine.autodiff.loops import keep_carries, loop_adjoints
-from linkwork.engine.autodiff.partials import (
+from linkwork.engine.autodiff.guards import (
     is_zero,
     mask_infinite_adjoint,
     masked,
     partial_derivatives,
 )
+from linkwork.engine.autodiff.loops import keep_carries, loop_adjoints
 from linkwork.engine.autodiff.primal import Primal
-from linkwork.engine.symbolic.node import Expr, Op
+from linkwork.engine.symbolic.node import Expr
+from linkwork.engine.symbolic.operations import Op
 
 
 def reverse(primal: Primal, seeds: Mapping[int, Sequence[Expr]]) -> dict[int, Expr]:

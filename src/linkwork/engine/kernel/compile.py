@@ -30,8 +30,9 @@ from linkwork.engine.kernel.kernel import OPTIONS, Kernel
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, ObjectArray
 from linkwork.engine.symbolic.node import Expr
-from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.traced import foreign_package, unwrapped
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 
 _SHOWN_AS = {  # replacements for the names of our classes in messages of other packages

@@ -16,6 +16,7 @@ import numpy as np
 
 from linkwork.engine.kernel.arguments import Signature, check_norms, constants_of, traced_array
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, batch_of
+from linkwork.engine.symbolic.loops import replay
 from linkwork.engine.symbolic.node import Expr, Graph, innermost_graph
 from linkwork.engine.symbolic.program import Program
 from linkwork.engine.symbolic.traced import is_traced
@@ -50,7 +51,7 @@ def inlined(
     rows: list[list[Expr]] = []
     for index in np.ndindex(batch):
         inputs = _row(signature, graph, [array[index] for array in full])
-        nodes = called_program.replay(graph, inputs)
+        nodes = replay(called_program, graph, inputs)
         rows.append([nodes[step] for step in called_program.results])
     return _results(signature, rows, batch)
 

@@ -13,18 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.codegen.c.statements import C_FORM
+from linkwork.engine.codegen.python import emit_python
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Program, per_port
-from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
-
-# Operations as Python expressions; functions have the names of libm.
-_FORMATS = {op: form.replace(" ", "") for op, form in C_FORM.items()} | {
-    Op.LESS: "({}<{})*1.0",
-    Op.LESS_EQUAL: "({}<={})*1.0",
-    Op.SELECT: "select({},{},{})",
-}
+from linkwork.engine.symbolic.operations import FLOAT_FUNCTIONS, NUMPY_FUNCTIONS, Op
+from linkwork.engine.symbolic.program import Program, per_port
 
 
 class NumpyCode:
@@ -56,61 +48,6 @@ class NumpyCode:
             return None
 
 
-def python_source(program: Program, *, is_body: bool = False) -> str:
-    """Print a function `f` from the elements of all inputs to those of all outputs.
-
-    Variables are reused when their value is no longer needed, so that few arrays exist at a time.
-
-    Args:
-        program: the program.
-        is_body: whether it is the body of a loop, whose inputs may be Python floats.
-    """
-    lines = ["def f(x):"]
-    texts: list[str] = []  # the variable or constant of each step
-    floats: set[int] = set()  # steps that may be Python floats in a call on arrays
-    free: list[str] = []  # variables that can be reused
-    last_uses = _last_uses(program)
-    for step, (op, *args) in enumerate(program.steps):
-        if op is Op.CONST:
-            texts.append(repr(float(args[0])))
-            floats.add(step)
-            continue
-        operands = program.operands[step]
-        arguments = [texts[operand] for operand in operands]
-        if op is Op.INPUT:
-            value = f"x[{args[0]}]"
-            if is_body:
-                floats.add(step)
-        elif op is Op.LOOP:
-            value = f"loop{args[0]}([{','.join(arguments)}])"
-        elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
-            value = f"{arguments[0]}.{'results' if op is Op.LOOP_RESULT else 'stacks'}[{args[0]}]"
-            floats.add(step)
-        else:
-            form = _FORMATS[op]
-            if floats.issuperset(args):
-                floats.add(step)
-                form = "div({},{})" if op is Op.DIV else form  # NumPy returns inf for c / 0
-            value = form.format(*arguments)
-        unused = [texts[operand] for operand in {*operands} if last_uses[operand] == step]
-        free += [text for text in unused if text.startswith("v")]
-        texts.append(free.pop() if free else f"v{len(texts)}")
-        lines.append(f" {texts[step]}={value}")
-    lines.append(f" return [{','.join(texts[result] for result in program.results)}]")
-    return "\n".join(lines)
-
-
-def _last_uses(program: Program) -> list[int]:
-    """Return the last step that uses each step."""
-    last_uses = [0] * len(program.steps)
-    for step, operands in enumerate(program.operands):
-        for operand in operands:
-            last_uses[operand] = step
-    for result in program.results:
-        last_uses[result] = len(program.steps)
-    return last_uses
-
-
 def python_function(
     program: Program, functions: Mapping[Op, Any], *, is_body: bool = False
 ) -> Callable[[list[Any]], list[Any]]:
@@ -119,9 +56,9 @@ def python_function(
     Args:
         program: the program.
         functions: compute the operations for which Python has no operators.
-        is_body: as in `python_source`.
+        is_body: as in `emit_python`.
     """
-    source = python_source(program, is_body=is_body)
+    source = emit_python(program, is_body=is_body)
     code = compile(source, f"<program {program.digest[:8]}>", "exec")
     namespace: dict[str, Any] = {op.name.lower(): function for op, function in functions.items()}
     namespace.update(inf=math.inf, nan=math.nan)

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.engine.symbolic.operations import OPERATIONS
+
 
 class Traced:
     """Base class of traced values, which distinguishes them from numbers.
@@ -127,10 +129,11 @@ def _method(name: str) -> Callable[..., Any]:
     return function
 
 
-ONE_ENTRY = ("sin", "cos", "sqrt", "exp", "expm1", "exp2", "log", "log1p", "floor")
-TWO_ENTRIES = ("arctan2", "hypot", "fmod", "copysign")
-_sin, _cos, _sqrt, _exp, _expm1, _exp2, _log, _log1p, _floor = map(_method, ONE_ENTRY)
-_arctan2, _hypot, _fmod, _copysign = map(_method, TWO_ENTRIES)
+METHODS = {row.numpy: row.arity for row in OPERATIONS.values() if row.numpy}
+"""NumPy's functions that are methods of traced values, and their numbers of arguments."""
+_sin, _cos, _sqrt, _floor = map(_method, ("sin", "cos", "sqrt", "floor"))
+_exp, _expm1, _log, _log1p = map(_method, ("exp", "expm1", "log", "log1p"))
+_arctan2, _fmod, _copysign = map(_method, ("arctan2", "fmod", "copysign"))
 
 
 def _arcsin(a: Any) -> Any:
@@ -243,7 +246,7 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **COMPARISONS,
-    **{name: _method(name) for name in (*ONE_ENTRY, *TWO_ENTRIES)},
+    **{name: _method(name) for name in METHODS},
     "tan": lambda a: _sin(a) / _cos(a),
     "arctan": lambda a: _arctan2(a, 1.0),
     "arcsin": _arcsin,

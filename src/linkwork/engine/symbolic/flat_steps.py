@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.node import ARGUMENTS, Op
+from linkwork.engine.symbolic.operations import ARGUMENTS, Op
 from linkwork.engine.symbolic.program import Loop, Port, Program
 
 MAX_COUNT = 2**31 - 1  # of inputs, outputs and iterations: indices have 32 bits
@@ -131,7 +131,8 @@ class FlatSteps:
             for step, k in zip(np.flatnonzero(self.ops == Op.LOOP), self.loops, strict=True)
         }
         stack_length: dict[int, int] = {}  # by LOOP_STACK
-        for step in np.flatnonzero(self.ops >= Op.LOOP).tolist():
+        is_of_loop = (self.ops >= Op.LOOP) & (self.ops <= Op.LOOP_STACK)
+        for step in np.flatnonzero(is_of_loop).tolist():
             end = int(ends[step])
             if step in loop_of:
                 loop = loop_of[step]

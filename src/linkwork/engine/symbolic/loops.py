@@ -1,23 +1,24 @@
-"""Loops in graphs and programs: their construction and simplification.
+"""Loops in graphs: their construction and simplification.
 
 Invariants  the body of a loop is a graph inside another one. Expressions of the outer graph that
             the body uses become invariants; expressions of invariants are computed once, outside
 Carry       an entry of the carry that keeps its initial value becomes an invariant
 Unrolling   a loop of no iteration is its initial carry; a loop of one iteration is its body
-Pruning     carry entries, stacks and invariants that the results do not need are removed
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from linkwork.engine.symbolic.node import Expr, Graph, Op, innermost_graph
-from linkwork.engine.symbolic.program import Loop, LoopValue, Program, loop_body, program_of
-from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
+from linkwork.engine.symbolic.node import Expr, Graph, innermost_graph
+from linkwork.engine.symbolic.operations import FLOAT_FUNCTIONS, Op
+from linkwork.engine.symbolic.program import Loop, LoopValue, Program, loop_body
+from linkwork.engine.symbolic.pruning import with_inputs
+from linkwork.engine.symbolic.tracing import program_of
 
 MOST_FOLDED = 100_000  # loops on constants with more steps are not computed at tracing time
 
@@ -26,7 +27,7 @@ class BodyGraph(Graph):
     """The graph of the body of a loop, inside the graph that the loop belongs to."""
 
     def __init__(self, parent: Graph, n_carry: int, n_read: int = 0) -> None:
-        super().__init__(parent)
+        super().__init__(parent.rules, parent)
         self.carry = [self.input() for _ in range(n_carry)]
         self.items = [self.input() for _ in range(n_read)]  # one item of each stack that it reads
 
@@ -58,12 +59,32 @@ class BodyGraph(Graph):
         invariants = [node for node in self.captured if node.args[0] in used]
         inputs = [*self.carry, *invariants, *self.items]
         new_index = {node.args[0]: k for k, node in enumerate(inputs)}
-        steps = _with_inputs(traced, new_index)
+        steps = with_inputs(traced, new_index)
         sizes_in = len(self.carry), len(invariants), len(self.items)
         sizes_out = len(next_carry), len(written)
         body = loop_body(sizes_in, sizes_out, replace(traced, steps=steps))
         operands = [*initial, *(self.captured[node] for node in invariants), *read]
         return Loop(body, n, is_reversed), [self.parent.lifted(node) for node in operands]
+
+
+def replay(
+    program: Program, graph: Graph, inputs: Sequence[Expr], first_nodes: Sequence[Any] = ()
+) -> list[Any]:
+    """Create the node of each step of a program in a graph, simplified by its rules.
+
+    Args:
+        program: the program.
+        graph: the graph. If it is the graph of a loop body, nodes that do not depend on it are
+            created in the enclosing graph.
+        inputs: the node for each element of all inputs, flattened. It belongs to the graph or
+            to an enclosing one.
+        first_nodes: nodes of the first steps, which are not created again.
+
+    Returns:
+        A node for each step; a `LoopValue` of nodes for a LOOP.
+    """
+    constant, loop = graph.root.constant, partial(loop_nodes, graph)
+    return program.values(inputs, graph.operations, constant, loop, first_nodes)
 
 
 def loop_nodes(graph: Graph, loop: Loop, operands: Sequence[Expr]) -> LoopValue:
@@ -79,7 +100,7 @@ def loop_nodes(graph: Graph, loop: Loop, operands: Sequence[Expr]) -> LoopValue:
     if loop.n == 0:  # its stacks are empty
         return LoopValue(list(operands[:n_carry]), [graph.root.constant(0.0)] * loop.n_written)
     if loop.n == 1:  # a stack is its only item
-        nodes = loop.body.replay(graph, operands)
+        nodes = replay(loop.body, graph, operands)
         results = [nodes[step] for step in loop.body.results]
         return LoopValue(results[:n_carry], results[n_carry:])
     if not loop.n_read and not loop.n_written:
@@ -135,7 +156,7 @@ def _simplified(
         carry = operands[:n_carry]
         for k, node in zip(changing, body_graph.carry, strict=True):
             carry[k] = node
-        nodes = body.replay(body_graph, [*carry, *invariants, *body_graph.items])
+        nodes = replay(body, body_graph, [*carry, *invariants, *body_graph.items])
         results = [nodes[step] for step in body.results]
         changed = {k for k in unchanged if not _is_same(results[k], carry[k])}
         if not changed:
@@ -193,118 +214,3 @@ def _unknown_values(loop: Loop, operands: Sequence[Any]) -> LoopValue:
 
 def _is_same(a: Expr, b: Expr) -> bool:
     return a is b or (a.op is b.op is Op.CONST and a.args[0] == b.args[0])
-
-
-# Pruning: removal of steps and loop values that the results do not need.
-
-
-@dataclass
-class _UsedValues:
-    """The values and operands of a loop that are used, by index."""
-
-    results: set[int] = field(default_factory=set[int])
-    stacks: set[int] = field(default_factory=set[int])
-    operands: list[int] = field(default_factory=list[int])
-
-    def add_dependencies(self, loop: Loop) -> None:
-        """Add the carry entries that these values depend on, and set the operands."""
-        body = loop.body
-        while True:
-            needed, _ = _needed(body, [body.results[k] for k in self.body_outputs(loop)])
-            inputs = {
-                step[1]
-                for step, is_used in zip(body.steps, needed, strict=True)
-                if is_used and step[0] is Op.INPUT
-            }
-            carry = {k for k in inputs if k < loop.n_carry}
-            if carry <= self.results:
-                self.operands = sorted(inputs | self.results)
-                return
-            self.results |= carry
-
-    def body_outputs(self, loop: Loop) -> list[int]:
-        """Return the indices of the body outputs that are used."""
-        return [*sorted(self.results), *(loop.n_carry + k for k in sorted(self.stacks))]
-
-
-def pruned(program: Program) -> Program:
-    """Remove carry entries, stacks and invariants of loops that the results do not need."""
-    return _pruned(program, program.results)
-
-
-def _pruned(program: Program, results: Sequence[int]) -> Program:
-    """Return the part of a program that computes `results`, with the same ports."""
-    needed, uses = _needed(program, results)
-    step_of: dict[int, int] = {}
-    steps: list[tuple[Any, ...]] = []
-    loops: dict[str, tuple[int, Loop]] = {}  # by digest
-    for step, (op, *args) in enumerate(program.steps):
-        if not needed[step]:
-            continue
-        step_of[step] = len(steps)
-        operands = program.operands[step]
-        first = args[: len(args) - len(operands)]
-        if op is Op.LOOP:
-            loop, use = program.loops[args[0]], uses[step]
-            smaller = _with_values(loop, use)
-            index, _ = loops.setdefault(smaller.digest, (len(loops), smaller))
-            first, operands = [index], tuple(operands[k] for k in use.operands)
-        elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
-            use = uses[args[1]]
-            first = [sorted(use.results if op is Op.LOOP_RESULT else use.stacks).index(args[0])]
-        steps.append((op, *first, *[step_of[arg] for arg in operands]))
-    return Program(
-        program.inputs,
-        program.outputs,
-        tuple(steps),
-        tuple(step_of[step] for step in results),
-        tuple(loop for _, loop in loops.values()),
-    )
-
-
-def _with_values(loop: Loop, use: _UsedValues) -> Loop:
-    """Reduce a loop to the values and operands that are used."""
-    n_carry, n_read = loop.n_carry, loop.n_read
-    outputs = use.body_outputs(loop)
-    if len(use.operands) == loop.n_inputs and len(outputs) == len(loop.body.results):
-        return loop
-    body = _pruned(loop.body, [loop.body.results[k] for k in outputs])
-    steps = _with_inputs(body, {old: new for new, old in enumerate(use.operands)})
-    first_read = loop.n_inputs - n_read
-    sizes_in = (
-        sum(k < n_carry for k in use.operands),
-        sum(n_carry <= k < first_read for k in use.operands),
-        sum(k >= first_read for k in use.operands),
-    )
-    sizes_out = len(use.results), len(use.stacks)
-    return replace(loop, body=loop_body(sizes_in, sizes_out, replace(body, steps=steps)))
-
-
-def _with_inputs(program: Program, new_index: Mapping[int, int]) -> tuple[tuple[Any, ...], ...]:
-    """Return the steps of a program with other input indices."""
-    return tuple(
-        (op, new_index[first]) if op is Op.INPUT else (op, first, *others)
-        for op, first, *others in program.steps
-    )
-
-
-def _needed(program: Program, results: Iterable[int]) -> tuple[bytearray, dict[int, _UsedValues]]:
-    """Find the steps that `results` need, and the values of each LOOP step that they use."""
-    needed = bytearray(len(program.steps))
-    uses: dict[int, _UsedValues] = {}
-    for step in results:
-        needed[step] = 1
-    for step in reversed(range(len(needed))):
-        if not needed[step]:
-            continue
-        op, *args = program.steps[step]
-        operands = program.operands[step]
-        if op is Op.LOOP:
-            uses[step].add_dependencies(program.loops[args[0]])
-            operands = tuple(operands[k] for k in uses[step].operands)
-        elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
-            use = uses.setdefault(args[1], _UsedValues())
-            (use.results if op is Op.LOOP_RESULT else use.stacks).add(args[0])
-        for operand in operands:
-            needed[operand] = 1
-    return needed, uses

@@ -15,72 +15,13 @@ import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.entries import Traced
+from linkwork.engine.symbolic.operations import OPERATIONS, Op
 from linkwork.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from linkwork.engine.symbolic.program import Loop
-
-T = TypeVar("T")
-
-
-class Op(IntEnum):
-    """The operation of a node."""
-
-    CONST = 0
-    INPUT = 1
-    ADD = 2
-    SUB = 3
-    MUL = 4
-    DIV = 5
-    NEG = 6
-    SQRT = 7
-    SIN = 8
-    COS = 9
-    ATAN2 = 10
-    LESS = 11  # 1 where a < b, else 0
-    SELECT = 12  # b where a is not 0, else c
-    EXP = 13
-    LOG = 14
-    LESS_EQUAL = 15  # 1 where a <= b, else 0
-    FLOOR = 16
-    EXPM1 = 17
-    LOG1P = 18
-    EXP2 = 19
-    POW = 20
-    HYPOT = 21
-    FMOD = 22
-    COPYSIGN = 23  # a with the sign of b
-    LOOP = 24  # a `program.Loop`; it has several values, which only the next two operations read
-    LOOP_RESULT = 25  # an entry of the carry of a loop after its last iteration
-    LOOP_STACK = 26  # the values that a loop wrote, one per iteration; only other loops read them
-
-
-ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # the operations that `Program.n_ops` counts
-UNARY = (
-    *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),
-    *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
-)
-LEAVES = (Op.CONST, Op.INPUT)  # operations that use no other nodes
-# The number of arguments of each operation. A LOOP has one for the loop and one for each input.
-ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, *LEAVES), 1) | {Op.SELECT: 3}
-ARGUMENTS.pop(Op.LOOP)
-_INPUT, _LOOP, _LOOP_STACK = Op.INPUT, Op.LOOP, Op.LOOP_STACK  # avoids attribute lookups
-
-
-def operands_of(op: Op, args: tuple[T, ...]) -> tuple[T, ...]:
-    """Return the arguments of an operation that are nodes or steps.
-
-    All arguments are, except the first one of some operations: the value of a CONST, the index of
-    an INPUT, the loop of a LOOP, and the index of a LOOP_RESULT or LOOP_STACK among the values of
-    its loop.
-    """
-    return args[1:] if op <= _INPUT or _LOOP <= op <= _LOOP_STACK else args
 
 
 def _unary(op: Op) -> Callable[[Expr], Expr]:
@@ -191,11 +132,8 @@ class Expr(Traced):
 
     # Functions: `np.sin` and others call the method of the same name.
 
-    sin, cos, sqrt = _unary(Op.SIN), _unary(Op.COS), _unary(Op.SQRT)
-    exp, expm1, exp2 = _unary(Op.EXP), _unary(Op.EXPM1), _unary(Op.EXP2)
-    log, log1p, floor = _unary(Op.LOG), _unary(Op.LOG1P), _unary(Op.FLOOR)
-    arctan2, hypot = _binary(Op.ATAN2)[0], _binary(Op.HYPOT)[0]
-    fmod, copysign = _binary(Op.FMOD)[0], _binary(Op.COPYSIGN)[0]
+    sqrt: Callable[[], Expr]  # these and others are set below, from the table of operations
+    copysign: Callable[[Any], Expr]
 
     def conjugate(self) -> Expr:
         """Return the expression itself; called by `np.vdot`."""
@@ -223,6 +161,10 @@ class Expr(Traced):
             raise ArgumentError("&, | and ~ combine comparisons, not numbers")
         return nodes
 
+
+for _op, _row in OPERATIONS.items():
+    if _row.numpy:
+        setattr(Expr, _row.numpy, _unary(_op) if _row.arity == 1 else _binary(_op)[0])
 
 # Integer powers that are products, with errors of up to 5 ulp; libm computes others. The error of
 # 1 / x counts n times in its power.
@@ -291,26 +233,33 @@ def _wrong_graph_error(graph: Graph) -> ArgumentError:
     return ArgumentError(f"{text}; pass it as an argument")
 
 
+Rules: TypeAlias = Mapping[Op, Callable[..., Expr]]  # functions of a graph and its nodes
+
+
 class Graph:
     """Owner of the nodes of one traced function, or of the body of a loop in it.
 
     An expression of the function that the body uses becomes an input of the body.
     """
 
-    def __init__(self, parent: Graph | None = None) -> None:
-        from linkwork.engine.symbolic.rules import RULES  # imports this module
+    def __init__(self, rules: Rules, parent: Graph | None = None) -> None:
+        """Create an empty graph.
 
+        Args:
+            rules: return the simplified node of each operation: `rules.RULES`.
+            parent: the enclosing graph, if this is the graph of a loop body.
+        """
+        self.rules = rules
         self.nodes: list[Expr] = []
         self._nodes_by_key: dict[tuple[Any, ...], Expr] = {}
-        self._rules = RULES
         self.n_inputs = 0
         self.is_finished = False  # whether tracing of its function has ended
-        self.parent = parent  # the enclosing graph, if this is the graph of a loop body
+        self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.captured: dict[Expr, Expr] = {}  # expression of the parent, by input of this graph
         self._input_of: dict[Expr, Expr] = {}  # the inverse of `captured`
         self.conditions: set[Expr] = set()  # entries of loop carries that are conditions
-        # whether a - a is NaN where a is not finite, instead of 0, which robots' programs need
+        # whether a - a is NaN where a is not finite, instead of 0
         self.keeps_nan: bool = parent is not None and parent.keeps_nan
 
     @property
@@ -325,8 +274,8 @@ class Graph:
         In the graph of a loop body, a result belongs to the innermost graph of the arguments.
         """
         if self.parent is None:
-            return {op: partial(rule, self) for op, rule in self._rules.items()}
-        return {op: partial(apply_innermost, op) for op in self._rules}
+            return {op: partial(rule, self) for op, rule in self.rules.items()}
+        return {op: partial(apply_innermost, op) for op in self.rules}
 
     @contextmanager
     def being_traced(self) -> Generator[None]:
@@ -384,14 +333,14 @@ class Graph:
 
     def apply(self, op: Op, *args: Expr) -> Expr:
         """Return the simplified node of an operation."""
-        return self._rules[op](self, *args)
+        return self.rules[op](self, *args)
 
     def make(self, op: Op, *args: Expr) -> Expr:
         """Return the node of an operation without simplification; equal nodes are shared."""
         return self._node(op, args, (op, *[arg.index for arg in args]))
 
-    def make_loop(self, loop: Loop, args: Sequence[Expr]) -> Expr:
-        """Return the node of a loop; `loops.loop_nodes` returns the nodes of its values."""
+    def make_loop(self, loop: Any, args: Sequence[Expr]) -> Expr:
+        """Return the node of a `Loop`; `loops.loop_nodes` returns the nodes of its values."""
         key = (Op.LOOP, loop.digest, *[arg.index for arg in args])
         return self._node(Op.LOOP, (loop, *args), key)
 

@@ -1,4 +1,4 @@
-"""Programs: straight-line code and loops, the result of tracing a function.
+"""Programs: straight-line code and loops, the result of tracing a function (module `tracing`).
 
 A program is a list of steps in static single assignment form: each step is one operation on the
 results of earlier steps, which it refers to by index. A LOOP runs its body, which is a program, a
@@ -17,19 +17,8 @@ from math import prod
 from operator import or_
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.node import (
-    ARITHMETIC,
-    UNARY,
-    Expr,
-    Graph,
-    Op,
-    operands_of,
-)
-from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS, RULES
+from linkwork.engine.symbolic.operations import ARITHMETIC, OPERATIONS, Op, operands_of
 
 T = TypeVar("T")
 
@@ -174,7 +163,7 @@ class Program:
     outputs: tuple[Port, ...]
     # (op, *arguments). Arguments are indices of earlier steps, except the first one of a CONST (its
     # value), an INPUT (its index), a LOOP (its index in `loops`), a LOOP_RESULT (its index in the
-    # carry) and a LOOP_STACK (its index among the stacks written); see `node.operands_of`.
+    # carry) and a LOOP_STACK (its index among the stacks written); see `operations.operands_of`.
     steps: tuple[tuple[Any, ...], ...]
     results: tuple[int, ...]  # the step of each element of all outputs, flattened
     loops: tuple[Loop, ...] = ()
@@ -281,26 +270,6 @@ class Program:
         values = self.values(elements, functions, constant, run_loop)
         return [values[step] for step in self.results]
 
-    def replay(
-        self, graph: Graph, inputs: Sequence[Expr], first_nodes: Sequence[Any] = ()
-    ) -> list[Any]:
-        """Create the node of each step in a graph, applying the simplification rules again.
-
-        Args:
-            graph: the graph. If it is the graph of a loop body, nodes that do not depend on it are
-                created in the enclosing graph.
-            inputs: the node for each element of all inputs, flattened. It belongs to the graph or
-                to an enclosing one.
-            first_nodes: nodes of the first steps, which are not created again.
-
-        Returns:
-            A node for each step; a `LoopValue` of nodes for a LOOP.
-        """
-        from linkwork.engine.symbolic.loops import loop_nodes  # imports this module
-
-        constant, loop = graph.root.constant, partial(loop_nodes, graph)
-        return self.values(inputs, graph.operations, constant, loop, first_nodes)
-
     def dependencies(self, bits: Sequence[int]) -> list[Any]:
         """Return for each step the union of the bits of all inputs that it depends on.
 
@@ -312,118 +281,6 @@ class Program:
         """
         return self.values(bits, _UNIONS, lambda value: 0, Loop.dependencies)
 
-    def verify(self) -> None:
-        """Raise a ValueError if the program is not valid; traced programs always are."""
-        from linkwork.engine.symbolic.flat_steps import verify  # imports this module
 
-        verify(self)
-
-
-_UNIONS: dict[Op, Callable[..., int]] = dict.fromkeys(RULES, or_) | {
-    **dict.fromkeys(UNARY, lambda a: a),
-    Op.SELECT: lambda a, b, c: a | b | c,
-}
-
-# The value of each operation on NumPy arrays.
-NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = FLOAT_FUNCTIONS | {
-    Op.DIV: np.divide,
-    Op.SQRT: np.sqrt,
-    Op.SIN: np.sin,
-    Op.COS: np.cos,
-    Op.ATAN2: np.arctan2,
-    Op.LESS: lambda a, b: (a < b) * 1.0,
-    Op.SELECT: lambda c, a, b: np.where(np.not_equal(c, 0), a, b),
-    Op.EXP: np.exp,
-    Op.LOG: np.log,
-    Op.LESS_EQUAL: lambda a, b: (a <= b) * 1.0,
-    Op.FLOOR: np.floor,
-    Op.EXPM1: np.expm1,
-    Op.LOG1P: np.log1p,
-    Op.EXP2: np.exp2,
-    Op.POW: np.power,
-    Op.HYPOT: np.hypot,
-    Op.FMOD: np.fmod,
-    Op.COPYSIGN: np.copysign,
-}
-
-
-def trace(
-    function: Callable[..., Any],
-    inputs: Iterable[Port],
-    output_names: Sequence[str] | str,
-    *,
-    keeps_nan: bool = False,
-) -> Program:
-    """Run a function on arrays of expressions and record its operations.
-
-    Args:
-        function: a function of one array for each input; returns an array or a tuple of arrays.
-        inputs: names and shapes of its arguments.
-        output_names: the names of the returned arrays; or one name, to which an index is appended
-            if the function returns a tuple.
-        keeps_nan: whether a - a is NaN where a is not finite, as in NumPy, instead of 0.
-    """
-    ports = tuple(inputs)
-    graph = Graph()
-    graph.keeps_nan = keeps_nan
-    with graph.being_traced():
-        returned = function(*(_input_array(graph, port) for port in ports))
-    arrays = returned if isinstance(returned, tuple) else (returned,)
-    if isinstance(output_names, str):
-        numbered = [f"{output_names}[{k}]" for k, _ in enumerate(arrays)]
-        output_names = numbered if isinstance(returned, tuple) else [output_names]
-    flat = [graph.lifted(value) for array in arrays for value in np.asarray(array, object).flat]
-    outputs = tuple(
-        Port(name, tuple(np.shape(array))) for name, array in zip(output_names, arrays, strict=True)
-    )
-    graph.is_finished = True
-    return program_of(ports, outputs, flat, graph)
-
-
-def _input_array(graph: Graph, port: Port) -> Array:
-    array = np.empty(port.size, dtype=object)
-    array[:] = [graph.input() for _ in range(port.size)]
-    return array.reshape(port.shape)
-
-
-def program_of(
-    inputs: tuple[Port, ...], outputs: tuple[Port, ...], results: Sequence[Expr], graph: Graph
-) -> Program:
-    """Build the program that computes some nodes, without nodes that they do not depend on.
-
-    Args:
-        inputs: names and shapes; their elements are the inputs of the graph, in order.
-        outputs: names and shapes.
-        results: the node of each element of all outputs, flattened.
-        graph: the graph of the nodes.
-    """
-    needed = bytearray(len(graph.nodes))
-    for node in results:
-        needed[node.index] = 1
-    for node in reversed(graph.nodes):
-        if needed[node.index]:
-            for arg in operands_of(node.op, node.args):
-                needed[arg.index] = 1
-    step_of = [0] * len(graph.nodes)  # by index of the node
-    steps: list[tuple[Any, ...]] = []
-    loops: dict[str, tuple[int, Loop]] = {}  # by digest
-    for node in graph.nodes:
-        if not needed[node.index]:
-            continue
-        op, args = node.op, node.args
-        step_of[node.index] = len(steps)
-        if Op.INPUT < op < Op.LOOP:
-            steps.append((op, *[step_of[arg.index] for arg in args]))
-        else:
-            first = args[0]
-            if op is Op.LOOP:
-                first, _ = loops.setdefault(first.digest, (len(loops), first))
-            steps.append((op, first, *[step_of[arg.index] for arg in args[1:]]))
-    result_steps = tuple(step_of[node.index] for node in results)
-    unique_loops = tuple(loop for _, loop in loops.values())
-    program = Program(inputs, outputs, tuple(steps), result_steps, unique_loops)
-    if not loops:
-        return program
-    from linkwork.engine.symbolic.loops import pruned  # imports this module
-
-    return pruned(program)
+_UNION_OF: dict[int, Callable[..., int]] = {1: int, 2: or_, 3: lambda a, b, c: a | b | c}
+_UNIONS = {op: _UNION_OF[row.arity] for op, row in OPERATIONS.items()}

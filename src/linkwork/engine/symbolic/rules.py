@@ -9,11 +9,10 @@ combined only while the constant keeps full precision.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
-from typing import Any
 
-from linkwork.engine.symbolic.node import Expr, Graph, Op
+from linkwork.engine.symbolic.node import Expr, Graph
+from linkwork.engine.symbolic.operations import FLOAT_FUNCTIONS, OPERATIONS, Op
 
 # The range of normal float32 numbers: programs may be compiled for float32, where constants outside
 # of this range lose digits or overflow.
@@ -177,16 +176,6 @@ def _neg(graph: Graph, a: Expr) -> Expr:
     return graph.make(_NEG, a)
 
 
-def _sin(graph: Graph, a: Expr) -> Expr:
-    if a.op is _NEG:  # sin(-a) = -sin(a)
-        return _neg(graph, graph.make(Op.SIN, a.args[0]))
-    return _fold_only(graph, Op.SIN, a)
-
-
-def _cos(graph: Graph, a: Expr) -> Expr:
-    return _fold_only(graph, Op.COS, a.args[0] if a.op is _NEG else a)  # cos(-a) = cos(a)
-
-
 def _select(graph: Graph, condition: Expr, yes: Expr, no: Expr) -> Expr:
     if condition.op is _CONST:
         return yes if condition.args[0] else no
@@ -199,43 +188,25 @@ def _fold_only(graph: Graph, op: Op, *args: Expr) -> Expr:
     return graph.make(op, *args) if folded is None else folded
 
 
-def _rule(op: Op) -> Callable[..., Expr]:
-    return lambda graph, *args: _fold_only(graph, op, *args)
+def _rule(op: Op, parity: int) -> Callable[..., Expr]:
+    """Create the rule of an operation that has only a parity, or no rule except folding."""
+
+    def rule(graph: Graph, a: Expr) -> Expr:
+        if a.op is not _NEG:
+            return _fold_only(graph, op, a)
+        result = _fold_only(graph, op, a.args[0])  # f(-a) = f(a), or -f(a)
+        return result if parity > 0 else _neg(graph, result)
+
+    return rule if parity else lambda graph, *args: _fold_only(graph, op, *args)
 
 
-RULES: dict[Op, Callable[..., Expr]] = {op: _rule(op) for op in Op if Op.INPUT < op < Op.LOOP} | {
+RULES: dict[Op, Callable[..., Expr]] = {
+    op: _rule(op, row.parity) for op, row in OPERATIONS.items()
+} | {
     Op.ADD: _add,
     Op.SUB: _sub,
     Op.MUL: _mul,
     Op.DIV: _div,
     Op.NEG: _neg,
-    Op.SIN: _sin,
-    Op.COS: _cos,
     Op.SELECT: _select,
-}
-
-# The value of each operation on Python floats. Raises if the result is not a finite number.
-FLOAT_FUNCTIONS: dict[Op, Callable[..., Any]] = {
-    Op.ADD: operator.add,
-    Op.SUB: operator.sub,
-    Op.MUL: operator.mul,
-    Op.DIV: operator.truediv,
-    Op.NEG: operator.neg,
-    Op.SQRT: math.sqrt,
-    Op.SIN: math.sin,
-    Op.COS: math.cos,
-    Op.ATAN2: math.atan2,
-    Op.LESS: lambda a, b: float(a < b),
-    Op.SELECT: lambda c, a, b: a if c else b,
-    Op.EXP: math.exp,
-    Op.LOG: math.log,
-    Op.LESS_EQUAL: lambda a, b: float(a <= b),
-    Op.FLOOR: lambda a: float(math.floor(a)),
-    Op.EXPM1: math.expm1,
-    Op.LOG1P: math.log1p,
-    Op.EXP2: lambda a: 2.0**a,
-    Op.POW: math.pow,
-    Op.HYPOT: math.hypot,
-    Op.FMOD: math.fmod,
-    Op.COPYSIGN: math.copysign,
 }

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.engine.symbolic.entries import COMPARISONS, FUNCTIONS, ONE_ENTRY, Traced, select
+from linkwork.engine.symbolic.entries import COMPARISONS, FUNCTIONS, METHODS, Traced, select
 from linkwork.errors import ArgumentError
 
 Array: TypeAlias = NDArray[Any]
@@ -194,5 +194,6 @@ def _as_method(function: np.ufunc) -> Callable[[ObjectArray], Any]:
 
 # NumPy's functions of one number call the method of the same name of each entry of an object array.
 # An entry may be a 0-d traced array, so `ObjectArray` needs these methods.
-for _name in ("tan", "arctan", "arcsin", "arccos", "sinh", "cosh", "tanh", *ONE_ENTRY):
+_ONE_ENTRY = [name for name, arity in METHODS.items() if arity == 1]
+for _name in ("tan", "arctan", "arcsin", "arccos", "sinh", "cosh", "tanh", *_ONE_ENTRY):
     setattr(ObjectArray, _name, _as_method(getattr(np, _name)))

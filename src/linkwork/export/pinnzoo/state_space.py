@@ -28,7 +28,8 @@ from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.compile import CompiledFunction
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, join
-from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.engine.symbolic.program import Port, Program
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import ArgumentError, name_not_found, shown
 from linkwork.export.pinnzoo import manifold
 from linkwork.export.pinnzoo.state_order import check_joints

@@ -25,8 +25,11 @@ import numpy as np
 from linkwork.engine.autodiff import diff
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.elimination import solved_positive_definite
-from linkwork.engine.symbolic.node import Expr, Op, innermost_graph
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, Program, per_port, trace
+from linkwork.engine.symbolic.loops import replay
+from linkwork.engine.symbolic.node import Expr, innermost_graph
+from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
+from linkwork.engine.symbolic.program import Port, Program, per_port
+from linkwork.engine.symbolic.tracing import trace
 from linkwork.spatial.blocks import Scalar, as_vector, minus, scalars, times, total
 from linkwork.spatial.source import motion, se3, so3
 
@@ -98,7 +101,7 @@ def _computed(program: Program, values: Sequence[Scalar]) -> list[Scalar]:
     if not any(isinstance(x, Expr) for x in values):
         return program.run(values, functions=NUMPY_FUNCTIONS)
     graph = innermost_graph(values)
-    nodes = program.replay(graph, [graph.lifted(x) for x in values])
+    nodes = replay(program, graph, [graph.lifted(x) for x in values])
     results = [nodes[step] for step in program.results]
     return [node.args[0] if node.op is Op.CONST else node for node in results]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from linkwork.engine.codegen.c.statements import Form
 from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram, Limits, LoopAddress, cut
 from linkwork.engine.codegen.schedule.pieces import Piece
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Program
 
 # Numbers of steps: programs longer than LONGEST_UNCUT are cut into parts of at most LONGEST_PART.

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from linkwork.engine.symbolic.node import ARITHMETIC, Op
+from linkwork.engine.symbolic.operations import ARITHMETIC, OPERATIONS, Op
 
 
 class Fused(IntEnum):
@@ -24,32 +24,19 @@ class Fused(IntEnum):
     FMA = 64  # a b + c, rounded once
 
 
-# Operations as C expressions, with functions of libm in double precision.
-C_FORM = {
-    Op.ADD: "{} + {}",
-    Op.SUB: "{} - {}",
-    Op.MUL: "{} * {}",
-    Op.DIV: "{} / {}",
-    Op.NEG: "-{}",
-    Op.SQRT: "sqrt({})",
-    Op.SIN: "sin({})",
-    Op.COS: "cos({})",
-    Op.ATAN2: "atan2({}, {})",
-    Op.LESS: "{} < {} ? 1.0 : 0.0",
-    Op.SELECT: "{} != 0.0 ? {} : {}",
-    Op.EXP: "exp({})",
-    Op.LOG: "log({})",
-    Op.LESS_EQUAL: "{} <= {} ? 1.0 : 0.0",
-    Op.FLOOR: "floor({})",
-    Op.EXPM1: "expm1({})",
-    Op.LOG1P: "log1p({})",
-    Op.EXP2: "exp2({})",
-    Op.POW: "pow({}, {})",
-    Op.HYPOT: "hypot({}, {})",
-    Op.FMOD: "fmod({}, {})",
-    Op.COPYSIGN: "copysign({}, {})",
-}
-_COMPARED = {Op.LESS: "<", Op.LESS_EQUAL: "<="}
+def c_form(op: Op) -> str:
+    """Return an operation as a C expression, with functions of libm in double precision."""
+    row, name = OPERATIONS[op], op.name.lower()
+    if op is Op.SELECT:
+        return "{} != 0.0 ? {} : {}"
+    if not row.symbol:
+        return f"{name}({', '.join(['{}'] * row.arity)})"
+    if row.arity == 1:
+        return f"{row.symbol}{{}}"
+    return f"{{}} {row.symbol} {{}}" + (" ? 1.0 : 0.0" if row.is_comparison else "")
+
+
+C_FORM = {op: c_form(op) for op in OPERATIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +215,10 @@ class Vectors:
                 self.calls.add("sincos")
                 yield f"lw_vec s_{angle}, c_{angle};"
                 yield f"lw_sincos(&{angle}, &s_{angle}, &c_{angle});"
-        elif op in _COMPARED:
+        elif OPERATIONS[op].is_comparison:
             self.calls.add("one")
             a, b = texts
-            yield f"const lw_mask m{step} = (lw_mask)({a} {_COMPARED[op]} {b});"
+            yield f"const lw_mask m{step} = (lw_mask)({a} {OPERATIONS[op].symbol} {b});"
             yield f"const lw_vec {name} = (lw_vec)(m{step} & (lw_mask)lw_one);"
         elif op is Op.SELECT:
             self.calls.add("zero")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.codegen.sincos import SINCOS_CONSTANTS, TWO_OVER_PI
-from linkwork.engine.symbolic.node import ARGUMENTS, Op
+from linkwork.engine.symbolic.operations import ARGUMENTS, Op
 
 # pi/2 in three parts. The first two have few enough bits that their products with n are exact, for
 # |n| below 2^20 in double and 2^13 in float. libm computes larger angles.

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.codegen.schedule.pieces import Slots
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Program
 
 REACH = 128  # bytes before and after an anchor

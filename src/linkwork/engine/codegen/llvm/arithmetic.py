@@ -11,14 +11,10 @@ from dataclasses import dataclass, field
 
 from linkwork.engine.codegen.llvm.sincos import sincos_function
 from linkwork.engine.codegen.llvm.types import VectorType
-from linkwork.engine.symbolic.node import ARGUMENTS, Op
+from linkwork.engine.symbolic.operations import OPERATIONS, Op
 from linkwork.engine.symbolic.program import Program
 
-FLAGS = "contract"
-
-_BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
-_COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
-_INTRINSICS = (Op.SQRT, Op.FLOOR, Op.COPYSIGN)
+_INTRINSIC = "llvm."  # prefix of their names
 
 
 @dataclass
@@ -34,13 +30,10 @@ class Calls:
         if self.sincos:
             yield sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant)
         for op in sorted(self.intrinsics):
-            parameters = ", ".join([lanes.vector] * ARGUMENTS[op])
-            yield f"declare {lanes.vector} @{_intrinsic(op, lanes)}({parameters})"
+            row = OPERATIONS[op]
+            parameters = ", ".join([lanes.vector] * row.arity)
+            yield f"declare {lanes.vector} @{row.llvm}.{lanes.suffix}({parameters})"
         yield from (f"declare {lanes.scalar} @{text}" for text in sorted(self.libm))
-
-
-def _intrinsic(op: Op, lanes: VectorType) -> str:
-    return f"llvm.{op.name.lower()}.{lanes.suffix}"
 
 
 class Arithmetic:
@@ -62,21 +55,19 @@ class Arithmetic:
         op, *rest = self._program.steps[step]
         args: list[int] = rest
         vector, name = self._lanes.vector, names[step]
-        values = [names[arg] for arg in args]
-        if op in _BINARY:
-            yield f"  {name} = {_BINARY[op]} {FLAGS} {vector} {values[0]}, {values[1]}"
-        elif op is Op.NEG:
-            yield f"  {name} = fneg {vector} {values[0]}"
-        elif op in _INTRINSICS:
+        values, row = [names[arg] for arg in args], OPERATIONS[op]
+        if row.llvm.startswith(_INTRINSIC):
             self._calls.intrinsics.add(op)
             arguments = ", ".join(f"{vector} {value}" for value in values)
-            yield f"  {name} = call {vector} @{_intrinsic(op, self._lanes)}({arguments})"
+            yield f"  {name} = call {vector} @{row.llvm}.{self._lanes.suffix}({arguments})"
+        elif row.is_comparison:
+            self._tests[step] = f"{name}.is"
+            yield f"  {name}.is = {row.llvm} {vector} {values[0]}, {values[1]}"
+            yield f"  {name} = uitofp {self._bool} {name}.is to {vector}"
+        elif row.llvm:
+            yield f"  {name} = {row.llvm} {vector} {', '.join(values)}"
         elif op in (Op.SIN, Op.COS):
             yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
-        elif op in _COMPARE:
-            self._tests[step] = f"{name}.is"
-            yield f"  {name}.is = fcmp {_COMPARE[op]} {vector} {values[0]}, {values[1]}"
-            yield f"  {name} = uitofp {self._bool} {name}.is to {vector}"
         elif op is Op.SELECT:
             if args[0] not in self._tests:  # computed, or compared in another function
                 self._tests[args[0]] = f"{name}.is"
@@ -102,7 +93,7 @@ class Arithmetic:
 
     def _library(self, op: Op, values: list[str], name: str) -> Iterator[str]:
         """Print a call of libm for each lane."""
-        function, count = op.name.lower(), ARGUMENTS[op]
+        function, count = op.name.lower(), OPERATIONS[op].arity
         scalar, vector, width = self._lanes.scalar, self._lanes.vector, self._lanes.width
         function += "" if scalar == "double" else "f"
         self._calls.libm.add(f"{function}({', '.join([scalar] * count)})")

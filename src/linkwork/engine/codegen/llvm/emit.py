@@ -32,7 +32,7 @@ from linkwork.engine.codegen.llvm.steps import Module, StepPrinter, boundaries
 from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.codegen.schedule.pieces import Piece
 from linkwork.engine.codegen.schedule.rows import StoreBlock, block_starts, schedule_of
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
 

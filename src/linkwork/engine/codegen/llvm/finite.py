@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from linkwork.engine.codegen.llvm.arithmetic import FLAGS
 from linkwork.engine.codegen.llvm.types import VectorType
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import OPERATIONS, Op
 from linkwork.engine.symbolic.program import Program, per_port
 
 SMALL_MATRIX = 6  # larger square outputs are checked here; `Kernel` passes it to the C extension
+_ADD, _MUL = OPERATIONS[Op.ADD].llvm, OPERATIONS[Op.MUL].llvm
 
 
 def checked_results(program: Program) -> set[int]:
@@ -56,9 +56,9 @@ class Finite:
         if step not in self._steps:
             return
         vector, zero, name = self._lanes.vector, self._lanes.constant(0.0), self._new()
-        yield f"  {name}.zero = fmul {FLAGS} {vector} {value}, {zero}"
+        yield f"  {name}.zero = {_MUL} {vector} {value}, {zero}"
         if self._sum:
-            yield f"  {name} = fadd {FLAGS} {vector} {self._sum}, {name}.zero"
+            yield f"  {name} = {_ADD} {vector} {self._sum}, {name}.zero"
         self._sum = name if self._sum else f"{name}.zero"
 
     def flush(self) -> Iterator[str]:
@@ -66,7 +66,7 @@ class Finite:
         if self._sum:
             vector, before, after = self._lanes.vector, self._new(), self._new()
             yield f"  {before} = load {vector}, ptr %sum"
-            yield f"  {after} = fadd {FLAGS} {vector} {before}, {self._sum}"
+            yield f"  {after} = {_ADD} {vector} {before}, {self._sum}"
             yield f"  store {vector} {after}, ptr %sum"
         self._sum = ""
 

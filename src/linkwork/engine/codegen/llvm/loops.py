@@ -15,7 +15,7 @@ from linkwork.engine.codegen.llvm.addresses import VectorArray
 from linkwork.engine.codegen.llvm.steps import Module, StepPrinter
 from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram, LoopAddress
 from linkwork.engine.codegen.schedule.pieces import Piece, scalar_operands
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 
 
 def loop_functions(cut: CutProgram, module: Module, prefix: str = "") -> Iterator[str]:

@@ -26,7 +26,7 @@ from linkwork.engine.codegen.llvm.stores import (
 )
 from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.codegen.schedule.rows import Schedule
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
 # The number of blocks that are stored between two steps of the program: BURST, or LONG_BURST if an

@@ -9,7 +9,7 @@ from linkwork.engine.codegen.llvm.arithmetic import Arithmetic, Calls
 from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram
 from linkwork.engine.codegen.schedule.pieces import Piece
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 
 # LLVM's scheduler compares each load and store of a region with all others before it, and adds an
 # edge unless it can prove that they are independent: its time grows faster than the square of their

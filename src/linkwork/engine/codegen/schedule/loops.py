@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.schedule.pieces import Piece, Reserved, pieces_of
 from linkwork.engine.codegen.schedule.stack_frames import MOST_STACK_BYTES
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Loop, Port, Program
 
 

@@ -19,7 +19,7 @@ from math import ceil
 
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.schedule.stack_frames import MOST_STACK_BYTES, frame_bytes
-from linkwork.engine.symbolic.node import LEAVES, Op
+from linkwork.engine.symbolic.operations import LEAVES, Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
 # Numbers of steps.

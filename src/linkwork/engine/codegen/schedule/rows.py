@@ -15,7 +15,7 @@ from typing import NamedTuple
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.schedule.loops import CutProgram, Limits, cut
 from linkwork.engine.codegen.schedule.pieces import LONGEST_CACHED
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 from linkwork.errors import ValueRangeError
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from linkwork.engine.codegen.lanes import Lanes
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Program
 
 MOST_STACK_BYTES = 28 * 1024  # pieces with a larger estimated frame are cut again
