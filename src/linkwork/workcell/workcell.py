@@ -69,7 +69,7 @@ class WorkCell(Editing):
         return f"<WorkCell {self.name!r}: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:
-        """In a notebook: tables of frames and devices."""
+        """Return tables of frames and devices, for notebooks."""
         devices = tuple((name, repr(self.device(name))) for name in self.device_names)
         frames = tuple(
             (f.name, f.parent or "", "joint" if f.motion else "movable" if f.movable else "")
@@ -85,7 +85,7 @@ class WorkCell(Editing):
     # States.
 
     def state(self, values: Mapping[str, ArrayLike] | None = None) -> State:
-        """The default state, except for the given values.
+        """Return the default state with some other values.
 
         Args:
             values: q by the name of a device, poses (4, 4) by the name of a movable frame, or
@@ -119,18 +119,18 @@ class WorkCell(Editing):
         return upgraded_state(state, self.default_state)
 
     def values(self, frame: str, state: State) -> Array:
-        """(..., size) the values of a joint frame or movable frame in a state."""
+        """Return the values of a joint frame or movable frame in a state, (..., size)."""
         index = self.layout.frame(frame)
         return self.check_state(state).values[..., self.layout.span(index)]
 
     def set_values(self, state: State, frame: str, values: ArrayLike) -> State:
-        """The state with other values (..., size) of a joint frame or movable frame."""
+        """Return the state with other values (..., size) of a joint frame or movable frame."""
         return attach.with_values(self, state, frame, values)
 
     def set_pose(
         self, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None = None
     ) -> State:
-        """The state with another pose of a movable frame.
+        """Return the state with another pose of a movable frame.
 
         Args:
             state: a state or a batch of states.
@@ -158,7 +158,7 @@ class WorkCell(Editing):
     # Attaching.
 
     def attach(self, state: State, frame: str, parent: str | Sequence[str]) -> State:
-        """The state with a frame attached to another one; parent_H_frame does not change.
+        """Attach a frame to another one, with the same parent_H_frame; return the new state.
 
         Args:
             state: a state or a batch of states.
@@ -171,7 +171,7 @@ class WorkCell(Editing):
         return attach.attached(self, state, frame, parent)
 
     def grip(self, state: State, frame: str, gripper: str | Sequence[str]) -> State:
-        """The state with a frame attached to another one; its pose in the world does not change.
+        """Attach a frame to another one, with the same pose in the world; return the new state.
 
         Args:
             state: a state or a batch of states.
@@ -181,7 +181,7 @@ class WorkCell(Editing):
         return attach.gripped(self, state, frame, gripper)
 
     def release(self, state: State, frame: str, parent: str = WORLD) -> State:
-        """The state with a frame attached to WORLD or another parent; its world pose is kept."""
+        """Attach a frame to WORLD or another parent, with the same pose in the world."""
         return attach.gripped(self, state, frame, parent)
 
     # Kinematics.
@@ -189,7 +189,7 @@ class WorkCell(Editing):
     def fk(
         self, state: State, *, threads: int | None = None, out: Array | fk.FKTable | None = None
     ) -> fk.FKTable:
-        """World poses of all frames; `table[name]` is (..., 4, 4).
+        """Compute the world poses of all frames; `table[name]` is (..., 4, 4).
 
         Args:
             state: a state or a batch of states.
@@ -200,23 +200,23 @@ class WorkCell(Editing):
         return fk.FKTable(self, state, threads=threads, out=out)
 
     def world_H_frame(self, frame: str, state: State) -> Array:
-        """(..., 4, 4) pose of a frame in the world."""
+        """Compute the pose of a frame in the world, (..., 4, 4)."""
         return fk.world_H_frames(self, (frame,), state)[..., 0, :, :]
 
     def world_H_frames(self, frames: Sequence[str], state: State) -> Array:
-        """(..., n, 4, 4) poses of some frames in the world."""
+        """Compute poses of some frames in the world, (..., n, 4, 4)."""
         return fk.world_H_frames(self, tuple(frames), state)
 
     def frame_H_frame(self, a: str, b: str, state: State) -> Array:
-        """(..., 4, 4) pose a_H_b of frame b in frame a."""
+        """Compute the pose a_H_b of frame b in frame a, (..., 4, 4)."""
         return fk.frame_H_frame(self, a, b, state)
 
     def parent_H_frame(self, frame: str, state: State) -> Array:
-        """(..., 4, 4) pose of a frame in its parent."""
+        """Compute the pose of a frame in its parent, (..., 4, 4)."""
         return fk.parent_H_frame(self, frame, state)
 
     def fk_range(self, a: str, b: str, state: State) -> fk.FKRange:
-        """The path between two frames in a state; `path(other_state)` returns a_H_b.
+        """Return the path between two frames in a state; `path(other_state)` returns a_H_b.
 
         It rejects states with other attachments on the path.
         """
@@ -290,7 +290,7 @@ class WorkCell(Editing):
         return self._collisions_of("hull").names
 
     def collisions(self, state: State, *, meshes: Meshes = "hull") -> Any:
-        """The pairs of frames that overlap.
+        """Return the pairs of frames that overlap.
 
         Shapes are the collision shapes of links and frames. An object that is attached to a robot
         is part of the body that carries it: it is not compared with that body, nor with bodies that
@@ -319,11 +319,11 @@ class WorkCell(Editing):
         return listed(colliding)
 
     def in_collision(self, state: State, *, meshes: Meshes = "hull") -> Array:
-        """(...) whether any two frames overlap; see `collisions`."""
+        """Return whether any two frames overlap, (...); see `collisions`."""
         return np.any(self._collisions_of(meshes).colliding(self.check_state(state)), axis=-1)
 
     def distances(self, state: State) -> Array:
-        """(..., n) signed distances [m] of the frames of each pair of `collision_pairs`.
+        """Compute signed distances [m] of the frames of each pair of `collision_pairs`, (..., n).
 
         Meshes stand for their convex hulls. Distances are negative where frames overlap, and
         infinite where the frames of a pair are one body in a state, or connected by a joint.
@@ -348,7 +348,7 @@ class WorkCell(Editing):
         gravity: ArrayLike = (0.0, 0.0, -9.80665),
         joint_dynamics: bool = False,
     ) -> CellDynamics:
-        """The dynamics of a device as functions of a state, including all objects it carries.
+        """Return the dynamics of a device in a state, including all objects it carries.
 
         Args:
             device: its name.
@@ -375,7 +375,7 @@ class WorkCell(Editing):
         gravity: ArrayLike = (0.0, 0.0, -9.80665),
         joint_dynamics: bool = False,
     ) -> ConstrainedCellDynamics:
-        """The dynamics of all robots with contacts and closed loops, as functions of a state.
+        """Return the dynamics of all robots in a state, with contacts and closed loops.
 
         The robots move together with the objects that they carry. A contact between a frame of one
         robot and another robot, or an object that it carries, closes a loop. Loops of the robots
@@ -423,27 +423,27 @@ class WorkCell(Editing):
     # Structure.
 
     def parent(self, frame: str, state: State) -> str | None:
-        """The parent of a frame in a state; None for WORLD."""
+        """Return the parent of a frame in a state; None for WORLD."""
         return structure.parent_of(self, frame, state)
 
     def children(self, frame: str, state: State) -> tuple[str, ...]:
-        """The children of a frame in a state: first the static ones, then attached frames."""
+        """Return the children of a frame in a state: static frames, then attached frames."""
         return structure.children_of(self, frame, state)
 
     def chain(self, a: str, b: str, state: State) -> tuple[str, ...]:
-        """Frames on the path from a up to the nearest common frame and down to b, inclusive."""
+        """Return the frames from a up to the nearest common frame and down to b, inclusive."""
         return structure.chain(self, a, b, state)
 
     def frames_below(self, frame: str, state: State) -> tuple[str, ...]:
-        """A frame and all frames that it carries in a state, parents before children."""
+        """Return a frame and all frames that it carries in a state, parents before children."""
         return structure.frames_below(self, frame, state)
 
     def static_groups(self, state: State, root: str = WORLD) -> tuple[tuple[str, ...], ...]:
-        """Groups of frames that are fixed to each other in every state."""
+        """Return groups of frames that are fixed to each other in every state."""
         return structure.static_groups(self, state, root)
 
     def tree(self, state: State, root: str = WORLD) -> str:
-        """The tree of frames as a string, with the position of each frame in the world."""
+        """Return the tree of frames as a string, with the position of each frame in the world."""
         return fk.tree_text(self, state, root)
 
     @property

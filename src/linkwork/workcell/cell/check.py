@@ -18,7 +18,7 @@ def cell_findings(
     devices: Sequence[DeviceSpec],
     excluded_pairs: Sequence[Sequence[str]] = (),
 ) -> list[Finding]:
-    """All errors in the frames, devices and pairs; empty if they form a workcell."""
+    """Return all errors in the frames, devices and pairs; empty if they form a workcell."""
     index = {frame.name: frame for frame in frames}
     findings = [
         *_root_findings(frames),
@@ -67,7 +67,7 @@ def _parent_findings(
 
 
 def leader_findings(frame: CellFrame, index: Mapping[str, CellFrame]) -> Iterator[Finding]:
-    """Errors of the joint that a frame depends on, if there is one."""
+    """Return errors of the joint that a frame depends on, if there is one."""
     depends = frame.motion.depends if frame.motion else None
     if depends is None:
         return

@@ -46,19 +46,19 @@ class DeviceSpec:
         settle(self, base=text(self.base, "base"), end=text(self.end, "end"))
 
     def all_ends(self) -> tuple[str, ...]:
-        """Its end frames; `end` is the first."""
+        """Return its end frames; `end` is the first."""
         return (self.end,)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose values are its q, in order."""
+        """Return the frames whose values are its q, in order."""
         return path_joints(frames, self.base, (self.end,))
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames that it refers to."""
+        """Return the frames that it refers to."""
         return (self.base, *self.all_ends())
 
     def findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
-        """Errors of the device in a cell."""
+        """Return errors of the device in a cell."""
         missing = False
         for name in self.frame_names():
             if name not in frames:
@@ -95,14 +95,14 @@ class TreeDevice(DeviceSpec):
         self.__post_init__()
 
     def all_ends(self) -> tuple[str, ...]:
-        """Its end frames; `end` is the first."""
+        """Return its end frames; `end` is the first."""
         return self.ends
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.name, self.base, self.ends)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose values are its q, in order."""
+        """Return the frames whose values are its q, in order."""
         return path_joints(frames, self.base, self.ends)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -120,11 +120,11 @@ class JointDevice(DeviceSpec):
         settle(self, joints=tuple(text(name, "joint") for name in self.joints))
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose values are its q, in order."""
+        """Return the frames whose values are its q, in order."""
         return self.joints
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames that it refers to."""
+        """Return the frames that it refers to."""
         return (*super().frame_names(), *self.joints)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -144,11 +144,11 @@ class CompositeDevice(DeviceSpec):
         settle(self, more_ends=tuple(text(name, "end") for name in self.more_ends))
 
     def all_ends(self) -> tuple[str, ...]:
-        """Its end frames; `end` is the first."""
+        """Return its end frames; `end` is the first."""
         return (self.end, *self.more_ends)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose values are its q, in order."""
+        """Return the frames whose values are its q, in order."""
         return tuple(j for name in self.parts for j in devices[name].driven(frames, devices))
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -187,11 +187,11 @@ class MobileDevice(DeviceSpec):
             settle(self, **{name: value})
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose values are its q, in order."""
+        """Return the frames whose values are its q, in order."""
         return (self.left, self.right)
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames that it refers to."""
+        """Return the frames that it refers to."""
         return (*super().frame_names(), self.left, self.right)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -210,7 +210,7 @@ class FreeDevice(DeviceSpec):
     """A movable frame as a device: q = [position (3), quaternion wxyz (4)] in its parent."""
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose values are its q, in order."""
+        """Return the frames whose values are its q, in order."""
         return (self.end,)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -234,11 +234,11 @@ class RobotDevice(DeviceSpec):
         instance(self.model, Model, "model")
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose values are its q, in order."""
+        """Return the frames whose values are its q, in order."""
         return self.joints
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames that it refers to."""
+        """Return the frames that it refers to."""
         return (*super().frame_names(), *map(self.frame, self.model.frame_names))
 
     def frame(self, name: str) -> str:
@@ -246,12 +246,12 @@ class RobotDevice(DeviceSpec):
         return f"{self.name}.{name}"
 
     def closing_joints(self) -> tuple[Joint, ...]:
-        """The joints of the model that close loops; they are not frames of the cell."""
+        """Return the joints of the model that close loops; they are not frames of the cell."""
         return closing_joints(self.model, self.base_link, self.cut)
 
 
 def path_joints(frames: Frames, base: str, ends: Sequence[str]) -> tuple[str, ...]:
-    """Active joints with coordinates between a base and ends, without duplicates, base first."""
+    """Return the active joints between a base and ends that have coordinates, base first."""
     joints: dict[str, None] = {}
     for end in ends:
         path: list[str] = []

@@ -44,7 +44,7 @@ class Placement:
 
 
 def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], RobotDevice]:
-    """The frames of a robot in a cell, and its device; `with_robot` documents them."""
+    """Return the frames of a robot in a cell, and its device; `with_robot` documents them."""
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, as lw.load returns, got {shown(model)}")
     base = model.default_base if placement.base is None else placement.base
@@ -76,7 +76,7 @@ def place_robot(model: Model, placement: Placement) -> tuple[list[CellFrame], Ro
 def _link_frames(
     model: Model, placement: Placement, base: str, visits: list[Visit], moves: Mapping[str, str]
 ) -> Iterator[CellFrame]:
-    """The frame of the base if it is not a link, and a frame for each link."""
+    """Return the frame of the base if it is not a link, and a frame for each link."""
     root = model.frame(base)
     parent, pose = placement.parent, placement.parent_H_base
     if root.name != root.link:  # the base is an additional frame, which carries its link
@@ -113,7 +113,7 @@ def _more_frames(model: Model, placement: Placement, base: str) -> Iterator[Cell
 def _joint_frame(
     joint: Joint, beyond: str, placement: Placement, moves: Mapping[str, str]
 ) -> tuple[Pose, Motion | None]:
-    """Pose of a joint in the link before it, and how it moves the link after it."""
+    """Return the pose of a joint in the link before it, and how it moves the link after it."""
     before, after = joint.first_H_joint, joint.joint_H_second
     backwards = joint.first == beyond
     if backwards:

@@ -15,14 +15,14 @@ from linkwork.workcell.state.state import State, flat_rows
 
 
 def parent_index(layout: StateLayout, frame: int, parents: Array) -> int:
-    """Index of the parent of a frame, -1 for WORLD; `parents` is one row of a state."""
+    """Return the index of the parent of a frame, -1 for WORLD; `parents` is one row of a state."""
     if layout.slots[frame].attachable:
         return int(parents[layout.column[frame]])
     return layout.slots[frame].parent
 
 
 def carriers(layout: StateLayout, frame: int, parents: Array) -> list[int]:
-    """All frames that carry a frame: its parent, the parent of that one, and so on to WORLD."""
+    """Return the frames that carry a frame, from its parent to WORLD."""
     result: list[int] = []
     while (frame := parent_index(layout, frame, parents)) >= 0:
         result.append(frame)
@@ -30,7 +30,7 @@ def carriers(layout: StateLayout, frame: int, parents: Array) -> list[int]:
 
 
 def attachments_above(layout: StateLayout, frame: int, trees: Array) -> Array:
-    """(rows, depth) parents of the attachable frames from a frame upward, including the frame.
+    """Return parents (rows, depth) of the attachable frames from a frame upward, inclusive.
 
     Args:
         layout: layout of the states.
@@ -48,7 +48,7 @@ def attachments_above(layout: StateLayout, frame: int, trees: Array) -> Array:
 
 
 def attachments_of(layout: StateLayout, frame: int, row: Array) -> tuple[int, ...]:
-    """As `attachments_above`, for one row."""
+    """Return the same as `attachments_above`, for one row."""
     roots, columns = layout.part_roots, layout.columns
     current, result = roots[frame], []
     while current:
@@ -61,7 +61,7 @@ def attachments_of(layout: StateLayout, frame: int, row: Array) -> tuple[int, ..
 def path_between(
     layout: StateLayout, a: int, b: int, parents: Array
 ) -> tuple[list[int], int, list[int]]:
-    """Frames from a up to the nearest common frame, that frame, and those down to b."""
+    """Return the frames from a up to the nearest common frame, that frame, and those down to b."""
     up, down = [a, *carriers(layout, a, parents)], [b, *carriers(layout, b, parents)]
     common = 0
     while up and down and up[-1] == down[-1]:
@@ -71,7 +71,7 @@ def path_between(
 
 
 def one_row(cell: CellData, state: State, columns: tuple[int, ...] = ()) -> Array:
-    """The attachments of a state; rows of a batch must agree in `columns`, by default in all."""
+    """Return the attachments of a state; a batch must have one value in `columns`, default all."""
     parents = cell.check_state(state).parents
     if not state.batch_shape:
         return parents
@@ -86,7 +86,7 @@ def one_row(cell: CellData, state: State, columns: tuple[int, ...] = ()) -> Arra
 
 
 def parent_of(cell: CellData, frame: str, state: State) -> str | None:
-    """The parent of a frame."""
+    """Return the parent of a frame."""
     index = cell.layout.frame(frame)
     if not cell.layout.slots[index].attachable:
         cell.check_state(state)
@@ -96,7 +96,7 @@ def parent_of(cell: CellData, frame: str, state: State) -> str | None:
 
 
 def children_of(cell: CellData, frame: str, state: State) -> tuple[str, ...]:
-    """The children of a frame: first the static ones, then attached frames."""
+    """Return the children of a frame: first the static ones, then attached frames."""
     index = cell.layout.frame(frame)
     row = one_row(cell, state)
     return tuple(cell.frame_names[k] for k in _children(cell.layout, row)[index])
@@ -113,7 +113,7 @@ def _children(layout: StateLayout, parents: Array) -> list[list[int]]:
 
 
 def chain(cell: CellData, a: str, b: str, state: State) -> tuple[str, ...]:
-    """Frames on the path from one frame to another, inclusive."""
+    """Return the frames on the path from one frame to another, inclusive."""
     layout = cell.layout
     ends = layout.frame(a), layout.frame(b)
     up, common, down = path_between(layout, *ends, one_row(cell, state))
@@ -121,13 +121,13 @@ def chain(cell: CellData, a: str, b: str, state: State) -> tuple[str, ...]:
 
 
 def frames_below(cell: CellData, frame: str, state: State) -> tuple[str, ...]:
-    """A frame and all frames that it carries, depth first."""
+    """Return a frame and all frames that it carries, depth first."""
     root = cell.layout.frame(frame)
     return tuple(cell.frame_names[k] for k, _ in walk(cell, state, root))
 
 
 def walk(cell: CellData, state: State, root: int) -> list[tuple[int, int]]:
-    """(frame, depth) of a frame and all frames that it carries, depth first."""
+    """Return (frame, depth) of a frame and all frames that it carries, depth first."""
     below = _children(cell.layout, one_row(cell, state))
     pending, result = [(root, 0)], []
     while pending:
@@ -138,7 +138,7 @@ def walk(cell: CellData, state: State, root: int) -> list[tuple[int, int]]:
 
 
 def static_groups(cell: CellData, state: State, root: str) -> tuple[tuple[str, ...], ...]:
-    """Groups of frames that are fixed to each other in every state."""
+    """Return groups of frames that are fixed to each other in every state."""
     layout, start = cell.layout, cell.layout.frame(root)
     group_of: dict[int, list[int]] = {}
     groups: list[list[int]] = []
@@ -160,10 +160,11 @@ def parent_name(cell: CellData, frame: int, row: Array) -> str:
 
 
 def leader_of(cell: CellData, frame: CellFrame) -> tuple[int, float, float]:
-    """The independent joint frame that moves a frame, and theta = factor * theta_leader + offset.
+    """Return the leader of a frame, with theta = factor * theta_leader + offset.
 
     Returns:
-        Its index, the factor and the offset; index, 1 and 0 of the frame if it is independent.
+        The index of the independent joint frame that moves the frame, the factor and the offset;
+        the index of the frame itself, 1 and 0 if it is independent.
     """
     factor, offset = 1.0, 0.0
     while frame.motion and frame.motion.depends:
@@ -175,7 +176,7 @@ def leader_of(cell: CellData, frame: CellFrame) -> tuple[int, float, float]:
 
 
 def local_pose(cell: CellData, index: int, values: Array) -> Array:
-    """(..., 4, 4) pose of a frame in its parent.
+    """Compute the pose of a frame in its parent, (..., 4, 4).
 
     Args:
         cell: the workcell.

@@ -147,15 +147,15 @@ class ConstrainedCellDynamics:
         return self._default.rows
 
     def get_q(self, state: State) -> Array:
-        """(..., nq) positions of the joints."""
+        """Return the positions of the joints, (..., nq)."""
         return self.device.get_q(state)
 
     def set_q(self, state: State, q: ArrayLike) -> State:
-        """The state with other positions of the joints; batch axes are broadcast."""
+        """Return the state with other positions of the joints; batch axes are broadcast."""
         return self.device.set_q(state, q)
 
     def kindyn(self, state: State) -> ConstrainedKinDyn:
-        """The robot that all devices form in a state, whose functions take `parameters(state)`.
+        """Return the robot that all devices form; its functions take `parameters(state)`.
 
         Its q and nu are those of the joints. Those of a movable frame differ: the quaternion is
         conjugate, and the angular velocity negative.
@@ -166,7 +166,7 @@ class ConstrainedCellDynamics:
         return self._systems.one(state)[0]
 
     def parameters(self, state: State) -> Array:
-        """(..., n) the argument `parameters` of the functions of `kindyn(state)`.
+        """Return the argument `parameters` (..., n) of the functions of `kindyn(state)`.
 
         They depend on attachments and poses of attached frames, not on the positions of the joints.
         """
@@ -185,31 +185,31 @@ class ConstrainedCellDynamics:
     # Constraints.
 
     def error(self, state: State, *, out: Array | None = None, threads: int | None = None) -> Array:
-        """(..., m) error of the constraints, as `ConstrainedKinDyn.error`."""
+        """Compute the errors of the constraints (..., m), as `ConstrainedKinDyn.error`."""
         return self._systems.evaluate("error", state, out=out, threads=threads)
 
     def jacobian(
         self, state: State, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., m, nv) constraint Jacobian J: the constraints allow velocities with J nu = 0."""
+        """Compute the constraint Jacobian J, (..., m, nv): J nu = 0 for allowed velocities."""
         return self._systems.evaluate("jacobian", state, out=out, threads=threads)
 
     def bias(
         self, state: State, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., m) Jdot nu: the constraints allow accelerations with J nu_dot = -Jdot nu."""
+        """Compute Jdot nu, (..., m): J nu_dot = -Jdot nu for allowed accelerations."""
         return self._systems.evaluate("bias", state, nu, out=out, threads=threads)
 
     def delassus(
         self, state: State, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., m, m) Delassus matrix J M^-1 J^T: constraint accelerations per unit of force."""
+        """Compute the Delassus matrix J M^-1 J^T, (..., m, m): accelerations per unit of force."""
         return self._systems.evaluate("delassus", state, out=out, threads=threads)
 
     def independent_velocities(
         self, state: State, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., nv, n) basis G of the velocities that the constraints allow: nu = G nu_i.
+        """Compute a basis G, (..., nv, n), of the allowed velocities: nu = G nu_i.
 
         nu_i are n coordinates of nu that determine the others, n the degrees of freedom. They are
         chosen in the first state for which this function or `mass_matrix` is called.
@@ -219,19 +219,19 @@ class ConstrainedCellDynamics:
     def mass_matrix(
         self, state: State, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., n, n) mass matrix of the independent velocities, G^T M G."""
+        """Compute the mass matrix of the independent velocities, G^T M G, (..., n, n)."""
         return self._systems.evaluate("mass_matrix", state, out=out, threads=threads)
 
     def project_velocity(
         self, state: State, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., nv) the nearest velocity with J nu = 0, in the metric of the kinetic energy."""
+        """Compute the nearest velocity (..., nv) with J nu = 0, by kinetic energy."""
         return self._systems.evaluate("project_velocity", state, nu, out=out, threads=threads)
 
     def project_configuration(
         self, state: State, *, fixed: Iterable[str] = (), tolerance: float | None = None
     ) -> State:
-        """A state nearby that satisfies the constraints; only joints of the devices move.
+        """Return a state nearby that satisfies the constraints; only joints of the devices move.
 
         Args:
             state: a state or a batch of states to start from.
@@ -251,7 +251,7 @@ class ConstrainedCellDynamics:
     # Dynamics.
 
     def kinetic_energy(self, state: State, nu: ArrayLike) -> Array:
-        """(...) kinetic energy of the devices and what they carry [J]."""
+        """Compute the kinetic energy of the devices and what they carry [J], (...)."""
         return self._systems.evaluate("kinetic_energy", state, nu)
 
     def forward_dynamics(
@@ -264,7 +264,7 @@ class ConstrainedCellDynamics:
         out: Any = None,
         threads: int | None = None,
     ) -> ConstrainedForwardDynamics:
-        """Accelerations and constraint forces: M nu_dot + h = tau + J^T forces + sum J_f^T f.
+        """Solve M nu_dot + h = tau + J^T forces + sum J_f^T f for accelerations and forces.
 
         Args:
             state: a state or a batch of states.
@@ -290,7 +290,7 @@ class ConstrainedCellDynamics:
         out: Any = None,
         threads: int | None = None,
     ) -> ConstrainedForwardDynamicsDerivatives:
-        """Derivatives of accelerations and forces with respect to q (tangent), nu and tau."""
+        """Differentiate `forward_dynamics` with respect to q (tangent), nu and tau."""
         options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}
         return self._systems.evaluate("forward_dynamics_derivatives", state, nu, tau, **options)
 
@@ -304,7 +304,7 @@ class ConstrainedCellDynamics:
         out: Any = None,
         threads: int | None = None,
     ) -> ConstrainedInverseDynamics:
-        """Torques of the actuated joints and constraint forces that cause a motion.
+        """Compute torques of the actuated joints and constraint forces that cause a motion.
 
         Returns:
             torques (..., n) of the frames `actuated`; forces (..., m), of least norm where several
@@ -328,7 +328,7 @@ class ConstrainedCellDynamics:
         out: Any = None,
         threads: int | None = None,
     ) -> ConstrainedInverseDynamicsDerivatives:
-        """Derivatives of torques and forces with respect to q (tangent), nu and nu_dot.
+        """Differentiate `inverse_dynamics` with respect to q (tangent), nu and nu_dot.
 
         Raises:
             ArgumentError: the actuated joints are not known.
@@ -346,7 +346,7 @@ class ConstrainedCellDynamics:
         out: Any = None,
         threads: int | None = None,
     ) -> Impact:
-        """Velocity after the constraints have come into effect at once, and the impulses."""
+        """Compute the velocity after the constraints have come into effect, and the impulses."""
         number = checked_restitution(restitution)
         return self._systems.evaluate("impact", state, nu, number=number, out=out, threads=threads)
 
@@ -359,7 +359,7 @@ class ConstrainedCellDynamics:
         out: Any = None,
         threads: int | None = None,
     ) -> ImpactDerivatives:
-        """Derivatives of `impact` with respect to q (tangent) and nu."""
+        """Differentiate `impact` with respect to q (tangent) and nu."""
         number = checked_restitution(restitution)
         options: dict[str, Any] = {"number": number, "out": out, "threads": threads}
         return self._systems.evaluate("impact_derivatives", state, nu, **options)
@@ -373,7 +373,7 @@ class ConstrainedCellDynamics:
         *,
         threads: int | None = None,
     ) -> CellStep:
-        """State and velocity after a semi-implicit step of a time dt (...) [s].
+        """Compute the state and velocity after a semi-implicit step of a time dt (...) [s].
 
         Velocities after the step satisfy the constraints, J nu = 0, or approach them at the rate
         of the stabilization.
@@ -382,7 +382,7 @@ class ConstrainedCellDynamics:
         return CellStep(self.set_q(state, after.q), after.nu)
 
     def forces_of(self, name: str, state: State, forces: ArrayLike) -> Array:
-        """(..., 6) force and torque of one loop or contact, as a wrench on its frame.
+        """Compute the wrench (..., 6) of one loop or contact on its frame.
 
         It is written as `wrenches={frame: ...}` takes it: [force; torque] at the origin of the
         frame, in the axes of the world. The opposite wrench acts on the reference of the contact.
@@ -408,7 +408,7 @@ class ConstrainedCellDynamics:
     # Names.
 
     def _joint_frames(self, names: Iterable[str], what: str) -> tuple[str, ...]:
-        """Joint frames from names of joint frames and devices, in the order of nu."""
+        """Convert names of joint frames and devices to joint frames, in the order of nu."""
         frames: set[str] = set()
         for name in joint_names(names, what, "joint frames or devices"):
             if name in self.joint_names:
@@ -421,7 +421,7 @@ class ConstrainedCellDynamics:
         return tuple(name for name in self.joint_names if name in frames)
 
     def _actuated(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The same, without the floating bases of devices."""
+        """Return the frames with actuators, without the floating bases of devices."""
         listed_names = joint_names(names, "actuated", "joint frames or devices")
         return tuple(
             frame
@@ -434,7 +434,7 @@ class ConstrainedCellDynamics:
 
 
 def _devices(cell: CellData, names: Iterable[str] | None) -> tuple[str, ...]:
-    """The devices that move: by default all but carts and movable frames."""
+    """Return the devices that move: by default all but carts and movable frames."""
     carts = [device for device in cell.devices if isinstance(device, MobileDevice)]
     wheels = {wheel for cart in carts for wheel in (cart.left, cart.right)}
 

@@ -95,7 +95,7 @@ class CellDynamics:
     # Loads as parameters.
 
     def parameters(self, state: State) -> Array:
-        """(..., n) the argument `parameters` of the functions of `dyn.kd` in a state.
+        """Return the argument `parameters` (..., n) of the functions of `dyn.kd` in a state.
 
         They depend on the attachments and the poses of attached frames, not on the joint positions
         of the device, so a loop in which only q and nu change can reuse them.
@@ -120,7 +120,7 @@ class CellDynamics:
     def mass_matrix(
         self, state: State, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., nv, nv) mass matrix, symmetric."""
+        """Compute the mass matrix (..., nv, nv)."""
         kd, q, p = self._at(state)
         if out is None and threads is None:
             return kd.mass_matrix(q, p)
@@ -129,7 +129,7 @@ class CellDynamics:
     def bias_force(
         self, state: State, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., nv) Coriolis and gravity forces: the forces at nu_dot = 0."""
+        """Compute Coriolis and gravity forces (..., nv): the forces at nu_dot = 0."""
         kd, q, p = self._at(state)
         if out is None and threads is None:
             return kd.bias_force(q, nu, p)
@@ -138,7 +138,7 @@ class CellDynamics:
     def gravity_force(
         self, state: State, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., nv) gravity compensation: the forces that keep the device at rest."""
+        """Compute the gravity compensation, (..., nv): the forces that keep the device at rest."""
         kd, q, p = self._at(state)
         if out is None and threads is None:
             return kd.gravity_force(q, p)
@@ -153,7 +153,7 @@ class CellDynamics:
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv) forces of a motion: M nu_dot + h.
+        """Compute the forces of a motion, M nu_dot + h, (..., nv).
 
         Raises:
             ArgumentError: the device has closed loops, so the forces depend on its actuators.
@@ -176,42 +176,42 @@ class CellDynamics:
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv) accelerations due to forces: M^-1 (tau - h)."""
+        """Compute the accelerations due to forces, M^-1 (tau - h), (..., nv)."""
         kd, q, p = self._at(state)
         if out is None and threads is None:
             return kd.forward_dynamics(q, nu, tau, p)
         return kd.forward_dynamics(q, nu, tau, p, out=out, threads=threads)
 
     def kinetic_energy(self, state: State, nu: ArrayLike) -> Array:
-        """(...) kinetic energy of the device and its loads [J]."""
+        """Compute the kinetic energy of the device and its loads [J], (...)."""
         kd, q, p = self._at(state)
         return kd.kinetic_energy(q, nu, p)
 
     def potential_energy(self, state: State) -> Array:
-        """(...) potential energy of gravity [J]; zero if the CoM is at the origin of the world."""
+        """Compute the potential energy of gravity [J], (...), relative to the world origin."""
         return -self.total_mass(state) * (self.com(state) @ self._gravity)
 
     def total_mass(self, state: State) -> Array:
-        """(...) mass of the device and the loads of its moving links [kg]."""
+        """Compute the mass of the device and the loads of its moving links [kg], (...)."""
         kd, _, p = self._at(state)
         names = [name for name in kd.parameters if name.startswith("payload.")]
         first = [kd.parameters[name].start for name in names]
         return self._robot.model.total_mass + p[..., first].sum(axis=-1)
 
     def com(self, state: State) -> Array:
-        """(..., 3) center of mass of the device and the loads of its moving links, in the world."""
+        """Compute the center of mass (..., 3) of the device and its loads in the world."""
         kd, q, p = self._at(state)
         H = self.device.world_H_model(state)
         return (H[..., :3, :3] @ kd.com(q, p)[..., None])[..., 0] + H[..., :3, 3]
 
     def centroidal_momentum(self, state: State, nu: ArrayLike) -> Array:
-        """(..., 6) momentum about the center of mass, [linear; angular], in the world's axes."""
+        """Compute the momentum [linear; angular] about the center of mass, in the world's axes."""
         kd, q, p = self._at(state)
         momentum = kd.centroidal_momentum(q, nu, p)[..., None]
         return self._in_world(self.device.world_H_model, state, momentum)[..., 0]
 
     def jacobian(self, frame: str, state: State) -> Array:
-        """(..., 6, nv) Jacobian of any frame of the cell, such as a gripped object.
+        """Compute the Jacobian (..., 6, nv) of any frame of the cell, such as a gripped object.
 
         Its velocity is `J @ nu`: [linear velocity of its origin; angular velocity], in the axes of
         the world.
@@ -229,7 +229,7 @@ class CellDynamics:
     # Implementation.
 
     def _at(self, state: State) -> tuple[Any, Array, Array]:
-        """The robot with payloads, its q, and its parameters in a state, cached for the last state.
+        """Return the robot with payloads, its q and its parameters in a state.
 
         The robot is a `KinDyn`; the parameters are the last argument of its functions.
         """
@@ -250,7 +250,7 @@ class CellDynamics:
     def _in_world(
         self, world_H_axes: Callable[[State], Array], state: State, stacked: Array
     ) -> Array:
-        """(..., 6, n) rotate vectors from some axes to those of the world."""
+        """Rotate vectors (..., 6, n) from some axes to those of the world."""
         if self._rotation is not None and np.array_equal(self._rotation, np.eye(3)):
             return stacked
         R = world_H_axes(state)[..., :3, :3]
@@ -258,7 +258,7 @@ class CellDynamics:
 
 
 def _constant_rotation(device: DeviceJoints) -> Array | None:
-    """The rotation of `world_H_model` if it is the same in all states, else None."""
+    """Return the rotation of `world_H_model` if it is the same in all states, else None."""
     cell = device.cell
     rotation, current = np.eye(3), cell.frame(device.base)
     if device.has_attachable_root:

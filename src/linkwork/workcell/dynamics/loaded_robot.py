@@ -155,7 +155,7 @@ class LoadedRobot(Generic[Robot]):
         return slots or {last: links[last][0]}
 
     def _locked_pose(self, name: str, values: Array) -> Array:
-        """(..., 7) position and quaternion of a locked frame, for state values (..., n_values)."""
+        """Compute position and quaternion (..., 7) of a locked frame from state values."""
         index = self._cell.frame_index(name)
         if self._cell.frames[index].movable:
             return values[..., self._cell.layout.span(index)]

@@ -110,7 +110,7 @@ class Loads:
         return [(row, order[starts[k] : starts[k + 1]]) for k, row in enumerate(distinct)]
 
     def _are_carried(self, parents: Array) -> Array:
-        """(rows, n_attachable) whether a body carries each attachable frame."""
+        """Return whether a body carries each attachable frame, (rows, n_attachable)."""
         is_carried, parent_columns = self._is_carried[parents], self._column[parents]
         rows = np.arange(len(parents))[:, None]
         pending = ~is_carried & (parent_columns >= 0)
@@ -133,7 +133,7 @@ class Loads:
         return totals
 
     def _transform(self, step: Step, parameters: Array, values: Array) -> Array:
-        """(..., 10) inertial parameters after one step."""
+        """Compute inertial parameters after one step, (..., 10)."""
         if step.frame < 0:
             return inertia.transform(step.pose, parameters)
         if self._cell.frames[step.frame].movable:

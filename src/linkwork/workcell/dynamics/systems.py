@@ -68,7 +68,7 @@ class System:
     )
 
     def with_independent(self, kd: ConstrainedKinDyn, q: Array, p: Array) -> ConstrainedKinDyn:
-        """The robot with independent coordinates: those chosen before, or chosen at (nq,) q."""
+        """Return the robot with independent coordinates, which are chosen at the first q."""
         earlier = next(iter(self.independent.values()), None)
         if earlier is None:
             J = np.asarray(kd.jacobian(q, parameters=p))
@@ -127,7 +127,7 @@ class Systems:
         self.default = self._system(self._cell.default_state.parents, ())
 
     def one(self, state: State) -> tuple[ConstrainedKinDyn, Array, Array]:
-        """The robot for a state, its q, and its parameters.
+        """Return the robot for a state, its q, and its parameters.
 
         Raises:
             ArgumentError: the rows of a batch need different robots.
@@ -147,7 +147,7 @@ class Systems:
         out: Any = None,
         **options: Any,
     ) -> Any:
-        """The result of a function of `ConstrainedKinDyn` in a state.
+        """Return the result of a function of `ConstrainedKinDyn` in a state.
 
         Args:
             name: of the function.
@@ -195,7 +195,7 @@ class Systems:
         return result
 
     def _at(self, system: System, state: State) -> tuple[ConstrainedKinDyn, Array, Array]:
-        """The robot with payloads, its q, and its parameters; cached for the last state."""
+        """Return the robot with payloads, its q, and its parameters; cached for the last state."""
         last = self._last
         if last is not None and last[0] is state and last[1] is system:
             return last[2]
@@ -208,7 +208,7 @@ class Systems:
         return result
 
     def _first_row(self, system: System, state: State) -> tuple[Array, Array]:
-        """q and the parameters of the first row of a batch; of the default state if it is empty."""
+        """Return q and the parameters of the first row; of the default state for an empty batch."""
         if 0 in state.batch_shape:
             state = self._cell.default_state
         elif state.batch_shape:
@@ -218,7 +218,7 @@ class Systems:
     # Systems.
 
     def _groups(self, state: State, more: tuple[str, ...]) -> list[tuple[System, Array]]:
-        """The systems of a state with wrenches on more frames, and the rows of each."""
+        """Return the systems of a state with wrenches on more frames, and the rows of each."""
         if not state.batch_shape:
             return [(self._system(state.parents, more), np.arange(1))]
         rows = flat_rows(state.parents)
@@ -234,7 +234,7 @@ class Systems:
         ]
 
     def _system(self, parents: Array, more: tuple[str, ...]) -> System:
-        """The system for one row of attachments."""
+        """Return the system for one row of attachments."""
         layout = self._cell.layout
         ends = (*self._frames, *sorted(set(more).difference(self._frames)))
         roots = self._roots
@@ -271,7 +271,7 @@ class Systems:
     # Signs: a movable frame has conjugate coordinates in the model.
 
     def _signed(self, vector: ArrayLike) -> Any:
-        """A vector as nu, for the model."""
+        """Change the signs of a vector as nu to those of the model."""
         if not self._has_signs:
             return vector
         array = as_array(vector, "nu")
@@ -296,7 +296,7 @@ class Systems:
 
 
 def _signs(device: DeviceJoints) -> tuple[Array, Array]:
-    """(nq,) and (nv,) factors from q and nu of a device to those of its `frames_model`."""
+    """Return factors (nq,) and (nv,) from q and nu of a device to those of its `frames_model`."""
     q, nu = [np.ones(0)], [np.ones(0)]
     for name in device.joint_names:
         frame = device.cell.frame(name)
@@ -310,7 +310,7 @@ def _signs(device: DeviceJoints) -> tuple[Array, Array]:
 def _flattened(
     state: State, vectors: Sequence[Any], number: Any, wrenches: Mapping[str, Any]
 ) -> tuple[tuple[int, ...], State, list[Array], dict[str, Array]]:
-    """The batch of all arguments, and each with one row for every element of it."""
+    """Broadcast all arguments, and flatten the batch to one row for every element."""
     arrays = {f"argument {k + 2}": as_array(one, "nu") for k, one in enumerate(vectors)}
     arrays |= {f"wrench of {name}": as_array(one, name) for name, one in wrenches.items()}
     batch = state.batch_shape
@@ -330,7 +330,7 @@ def _flattened(
 
 
 def _gathered(parts: Sequence[tuple[Array, Any]], batch: tuple[int, ...], out: Any) -> Any:
-    """The results of groups of rows as one result, in the arrays `out` if there are any."""
+    """Merge the results of groups of rows, in the arrays `out` if there are any."""
     first = parts[0][1]
     is_tuple = isinstance(first, tuple)
     results: list[Array] = []

@@ -70,7 +70,7 @@ def load_workcell(
 
 
 def cell_in(reading: CellReading, *, strict: bool = False) -> WorkCell:
-    """The cell that was read; raises an error or issues a warning that lists all findings."""
+    """Return the cell that was read; raise an error or warn about all findings."""
     warnings = [finding for finding in reading.findings if finding.severity == "warning"]
     if reading.cell is None or (strict and warnings):
         errors = [finding for finding in reading.findings if finding.severity != "note"]
@@ -115,7 +115,7 @@ def dump_workcell(
 
 
 def checked_output(cell: WorkCell) -> WorkcellOutput:
-    """A workcell as XML that reads back as an equal cell, and what RobWork cannot read of it.
+    """Write a workcell as XML that reads back as an equal cell; report what RobWork cannot read.
 
     Raises:
         ModelError: the format cannot express the cell.

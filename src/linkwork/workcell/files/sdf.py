@@ -61,7 +61,7 @@ def read_sdf_cell(
 
 
 def _with_model(cell: WorkCell, placed: PlacedModel) -> WorkCell:
-    """The cell with one more model."""
+    """Return the cell with one more model."""
     model = placed.model
     floating = model.default_base != WORLD_LINK
     if not placed.is_static:

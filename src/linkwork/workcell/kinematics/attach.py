@@ -19,7 +19,7 @@ from linkwork.workcell.state.state import State, flat_rows, normalize
 
 
 def with_values(cell: CellData, state: State, frame: str, values: ArrayLike) -> State:
-    """The state with other values of a frame."""
+    """Return the state with other values of a frame."""
     layout = cell.check_state(state).layout
     index = layout.frame(frame)
     slot = layout.slots[index]
@@ -40,7 +40,7 @@ def replaced(
     new_values: ArrayLike,
     name: str,
 ) -> State:
-    """The state with other values in some columns.
+    """Return the state with other values in some columns.
 
     Args:
         state: a state or a batch of states.
@@ -71,7 +71,7 @@ def replaced(
 def with_pose(
     cell: CellData, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None
 ) -> State:
-    """The state with another pose of a movable frame."""
+    """Return the state with another pose of a movable frame."""
     _check_movable(cell, state, frame)
     matrix = as_matrix(pose)
     if reference is not None:
@@ -91,7 +91,7 @@ def with_pose(
 
 
 def attached(cell: CellData, state: State, frame: str, parent: str | Sequence[str]) -> State:
-    """The state with a frame attached to another one."""
+    """Return the state with a frame attached to another one."""
     layout = cell.check_state(state).layout
     index = layout.frame(frame)
     if not layout.slots[index].attachable:
@@ -105,7 +105,7 @@ def attached(cell: CellData, state: State, frame: str, parent: str | Sequence[st
 
 
 def gripped(cell: CellData, state: State, frame: str, gripper: str | Sequence[str]) -> State:
-    """The state with a frame attached to another one, with the same pose in the world."""
+    """Return the state with a frame attached to another one, with the same pose in the world."""
     _check_movable(cell, state, frame)
     after = attached(cell, state, frame, gripper)
     span = cell.layout.span(cell.layout.frame(frame))
@@ -126,7 +126,7 @@ def gripped(cell: CellData, state: State, frame: str, gripper: str | Sequence[st
 
 
 def _chosen(poses: Array, frames: Array) -> Array:
-    """(..., 4, 4) select one frame per row from poses (..., frames, 4, 4)."""
+    """Select one pose (..., 4, 4) per row from poses (..., frames, 4, 4)."""
     return np.take_along_axis(poses, frames[..., None, None, None], axis=-3)[..., 0, :, :]
 
 
@@ -140,7 +140,7 @@ def joint_batch(batch: tuple[int, ...], other: tuple[int, ...], name: str) -> tu
 
 
 def _targets(cell: CellData, state: State, parent: str | Sequence[str]) -> Array:
-    """Indices of the new parents: one, or one for each row."""
+    """Return indices of the new parents: one, or one for each row."""
     if isinstance(parent, str):
         return np.array(cell.layout.frame(parent), dtype=np.int32)
     try:
@@ -186,7 +186,7 @@ def _cycle_error(layout: StateLayout, frame: int, target: int) -> StateError:
 
 
 def _carriers(cell: CellData, state: State, frame: str) -> set[str]:
-    """All frames that carry a frame in any row."""
+    """Return all frames that carry a frame in any row."""
     from linkwork.workcell.cell.structure import carriers
 
     rows = np.unique(flat_rows(state.parents), axis=0)
@@ -202,7 +202,7 @@ def _check_movable(cell: CellData, state: State, frame: str) -> None:
 
 
 def _parent_H_frame(cell: CellData, state: State, frame: str, world_H_frame: Array) -> Array:
-    """parent_H_frame of a frame with this pose in the world."""
+    """Return parent_H_frame of a frame with this pose in the world."""
     layout, index = cell.layout, cell.layout.frame(frame)
     if not layout.slots[index].attachable:
         parent = cell.frames[layout.slots[index].parent].name
@@ -231,7 +231,7 @@ def as_matrix(pose: Pose | ArrayLike, name: str = "pose") -> Array:
 
 
 def poses_to_xyz_wxyz(matrix: Array) -> Array:
-    """(..., 7) position and quaternion wxyz of poses."""
+    """Compute the position and quaternion wxyz of poses, (..., 7)."""
     if matrix.ndim == 2:  # faster than NumPy for a single pose
         return np.array(pose_to_xyz_wxyz(matrix))
     return np.concatenate([matrix[..., :3, 3], quat.from_rotation(matrix[..., :3, :3])], axis=-1)

@@ -63,7 +63,7 @@ class CellCollisions:
         self.names: tuple[Pair, ...] = tuple((names[a], names[b]) for a, b in self.pairs)
 
     def distances(self, state: State) -> Array:
-        """(..., n) signed distances of the pairs; infinite where a pair is not checked."""
+        """Compute signed distances of the pairs, (..., n); infinite where a pair is not checked."""
         poses, checked = self._poses(state), self._checked(state)
         distances = np.full(checked.shape, inf)
         for k, (a, b) in enumerate(self.pairs):
@@ -74,7 +74,7 @@ class CellCollisions:
         return distances.reshape(*state.batch_shape, len(self.pairs))
 
     def colliding(self, state: State) -> Array:
-        """(..., n) whether the frames of each pair overlap."""
+        """Return whether the frames of each pair overlap, (..., n)."""
         poses, colliding = self._poses(state), self._checked(state)
         for k, (a, b) in enumerate(self.pairs):
             colliding[:, k] &= self._may_touch(a, b, poses)
@@ -85,13 +85,13 @@ class CellCollisions:
         return colliding.reshape(*state.batch_shape, len(self.pairs))
 
     def _poses(self, state: State) -> Array:
-        """(rows, frames with shapes, 4, 4) poses in the world."""
+        """Compute poses in the world, (rows, frames with shapes, 4, 4)."""
         names = tuple(self.cell.frame_names[k] for k in self.frames)
         rows = len(flat_rows(state.parents))  # not -1, which numpy rejects without frames
         return world_H_frames(self.cell, names, state).reshape(rows, len(names), 4, 4)
 
     def _checked(self, state: State) -> Array:
-        """(rows, n) whether each pair is checked in each state."""
+        """Return whether each pair is checked in each state, (rows, n)."""
         parents = flat_rows(state.parents)
         checked = np.zeros((len(parents), len(self.pairs)), dtype=bool)
         trees, group = np.unique(parents, axis=0, return_inverse=True)
@@ -102,14 +102,14 @@ class CellCollisions:
         return checked
 
     def _may_touch(self, a: int, b: int, poses: Array) -> Array:
-        """(rows,) whether the bounding spheres of two frames touch."""
+        """Return whether the bounding spheres of two frames touch, (rows,)."""
         (c_a, r_a), (c_b, r_b) = self._spheres[a], self._spheres[b]
         H_a, H_b = poses[:, self._column[a]], poses[:, self._column[b]]
         between = (H_b @ c_b - H_a @ c_a)[:, :3]
         return ~(np.linalg.norm(between, axis=-1) > r_a + r_b)
 
     def _distance(self, a: int, b: int, poses: Array) -> Array:
-        """(rows,) the smallest distance of the shapes of two frames."""
+        """Compute the smallest distance of the shapes of two frames, (rows,)."""
         least = np.full(len(poses), inf)
         for pair in self._shape_pairs(a, b, poses):
             d = self._shapes.nearest(*pair)[:, 0]
@@ -117,12 +117,12 @@ class CellCollisions:
         return least
 
     def _overlap(self, a: int, b: int, poses: Array) -> Array:
-        """(rows,) whether the shapes of two frames overlap."""
+        """Return whether the shapes of two frames overlap, (rows,)."""
         overlaps = [self._shapes.overlap(*pair) for pair in self._shape_pairs(a, b, poses)]
         return np.logical_or.reduce(overlaps)
 
     def _shape_pairs(self, a: int, b: int, poses: Array) -> list[tuple[Placed, Placed]]:
-        """Pairs of shapes of two frames."""
+        """Return pairs of shapes of two frames."""
         first, second = (
             [
                 Placed(shape, poses[:, self._column[k]], f"frame {self.cell.frame_names[k]!r}")
@@ -135,7 +135,7 @@ class CellCollisions:
     def _always_overlapping(
         self, pairs: Sequence[tuple[int, int]], structure: _Structure
     ) -> set[tuple[int, int]]:
-        """Pairs of links of one robot that overlap in all of many random states."""
+        """Return pairs of links of one robot that overlap in all of many random states."""
         names, devices = self.cell.frame_names, set(self.cell.device_names)
 
         def robot(frame: int) -> str | None:
@@ -198,14 +198,14 @@ class _Structure:
         return parent_index(self._cell.layout, frame, self._parents)
 
     def _mount(self, joint: int) -> int:
-        """The nearest frame with shapes that carries a joint; WORLD if there is none."""
+        """Return the nearest frame with shapes that carries a joint; WORLD if there is none."""
         frame = self._parent(joint)
         while frame and not self._cell.frames[frame].collisions:
             frame = self._parent(frame)
         return frame
 
     def _body(self, frame: int) -> int:
-        """The frame that stands for a body: the lowest one that moves on its parent, or WORLD."""
+        """Return the frame that represents the body of a frame: where it moves on its parent."""
         if frame not in self._bodies:
             cell_frame = self._cell.frames[frame]
             parent = self._parent(frame)
@@ -220,7 +220,7 @@ class _Structure:
 
 
 def _random_state(cell: CellData, rng: np.random.Generator) -> State:
-    """The default state with random positions of all joints with one coordinate."""
+    """Return the default state with random positions of all joints with one coordinate."""
     state = cell.default_state
     values = state.values.copy()
     for k, frame in enumerate(cell.frames):
@@ -234,7 +234,7 @@ def _random_state(cell: CellData, rng: np.random.Generator) -> State:
 
 
 def _bounding_sphere(frame: CellFrame) -> tuple[Array, float]:
-    """Center (4,), with a 1 at its end, and radius of a sphere that contains all shapes."""
+    """Return the center (4,), ending with 1, and the radius of a sphere around all shapes."""
     balls = [(shape.link_H_shape.matrix(), *_ball(shape.geometry)) for shape in frame.collisions]
     centers = np.array([(H @ [*center, 1.0])[:3] for H, center, _ in balls])
     middle = 0.5 * (centers.min(axis=0) + centers.max(axis=0))
@@ -243,7 +243,7 @@ def _bounding_sphere(frame: CellFrame) -> tuple[Array, float]:
 
 
 def _ball(geometry: Geometry) -> tuple[Sequence[float], float]:
-    """Center and radius of a sphere that contains a shape, in its axes."""
+    """Return the center and radius of a sphere that contains a shape, in its axes."""
     origin = (0.0, 0.0, 0.0)
     if isinstance(geometry, Primitive):
         return origin, geometry.support().radius

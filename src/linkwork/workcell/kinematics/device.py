@@ -57,31 +57,31 @@ class Device(DeviceJoints):
         return cell_ik(self.cell, state, by_frame, device=self.name, **options)
 
     def base_H_end(self, state: State) -> Array:
-        """(..., 4, 4) pose of its end in its base."""
+        """Compute the pose of its end in its base, (..., 4, 4)."""
         return fk.frame_H_frame(self.cell, self.base, self.end, state)
 
     def base_H_frame(self, frame: str, state: State) -> Array:
-        """(..., 4, 4) pose of any frame in its base."""
+        """Compute the pose of any frame in its base, (..., 4, 4)."""
         return fk.frame_H_frame(self.cell, self.base, frame, state)
 
     def world_H_base(self, state: State) -> Array:
-        """(..., 4, 4) pose of its base in the world."""
+        """Compute the pose of its base in the world, (..., 4, 4)."""
         return fk.world_H_frames(self.cell, (self.base,), state)[..., 0, :, :]
 
     def base_J_end(self, state: State) -> Array:
-        """(..., 6, nv) Jacobian of its end."""
+        """Compute the Jacobian of its end, (..., 6, nv)."""
         return self.base_J_frame(self.end, state)
 
     def base_J_ends(self, state: State) -> Array:
-        """(..., 6 n, nv) stacked Jacobians of all its ends."""
+        """Compute stacked Jacobians of all its ends, (..., 6 n, nv)."""
         return self.base_J_frames(self.ends, state)
 
     def base_J_frame(self, frame: str, state: State) -> Array:
-        """(..., 6, nv) Jacobian of any frame; zero if the device does not move it."""
+        """Compute the Jacobian of any frame, (..., 6, nv); zero if the device does not move it."""
         return jacobians.base_J_frames(self, (frame,), state)[..., 0, :, :]
 
     def base_J_frames(self, frames: Sequence[str], state: State) -> Array:
-        """(..., 6 n, nv) stacked Jacobians of several frames."""
+        """Compute stacked Jacobians of several frames, (..., 6 n, nv)."""
         J = jacobians.base_J_frames(self, tuple(frames), state)
         return J.reshape(*J.shape[:-3], 6 * J.shape[-3], self.nv)
 
@@ -95,11 +95,11 @@ class Cart(Device):
     spec: MobileDevice
 
     def set_pose(self, state: State, pose: Pose | ArrayLike, reference: str | None = None) -> State:
-        """The state with another pose of the cart; the angles of its wheels do not change."""
+        """Return the state with another pose of the cart, and the same angles of its wheels."""
         return attach.with_pose(self.cell, state, self.base, pose, reference)
 
     def roll(self, state: State, angles: ArrayLike) -> State:
-        """The state after the wheels have rotated by angles (..., 2) [rad] at constant speeds.
+        """Return the state after the wheels have rotated by angles (..., 2) [rad].
 
         The cart moves along a circular arc in its x-y plane.
         """
@@ -113,7 +113,7 @@ class Cart(Device):
         return attach.with_pose(self.cell, after, self.base, parent_H_base @ se3.exp(twist), None)
 
     def base_J_frame(self, frame: str, state: State) -> Array:
-        """(..., 6, 2) Jacobian of the velocity of a frame relative to the ground."""
+        """Compute the Jacobian of the velocity of a frame relative to the ground, (..., 6, 2)."""
         relative = super().base_J_frame(frame, state)
         rolling = self._rolling()
         base_H_frame = self.base_H_frame(frame, state)
@@ -125,11 +125,11 @@ class Cart(Device):
         return relative + ground * carried
 
     def base_J_frames(self, frames: tuple[str, ...] | list[str], state: State) -> Array:  # type: ignore[override]
-        """(..., 6 n, 2) stacked Jacobians of several frames."""
+        """Compute stacked Jacobians of several frames, (..., 6 n, 2)."""
         return np.concatenate([self.base_J_frame(frame, state) for frame in frames], axis=-2)
 
     def _carries(self, frame: str, state: State) -> Array:
-        """(...) whether the cart carries a frame."""
+        """Return whether the cart carries a frame, (...)."""
         layout = self.cell.layout
         cart, index = layout.frame(self.base), layout.frame(frame)
         trees, which = np.unique(flat_rows(state.parents), axis=0, return_inverse=True)
@@ -137,7 +137,7 @@ class Cart(Device):
         return np.array(carried, dtype=bool)[which].reshape(state.batch_shape)
 
     def _rolling(self) -> Array:
-        """(6, 2) Jacobian of the velocity of the cart with respect to the wheel speeds."""
+        """Return the Jacobian (6, 2) of the velocity of the cart to the wheel speeds."""
         r, track = self.spec.radius, self.spec.track
         return np.array([[r / 2, r / 2], *[[0.0, 0.0]] * 4, [-r / track, r / track]])
 

@@ -53,16 +53,16 @@ class DeviceJoints:
     # Coordinates in a state.
 
     def get_q(self, state: State) -> Array:
-        """(..., nq) positions of its joints."""
+        """Return the positions of its joints, (..., nq)."""
         return self.cell.check_state(state).values[..., self._columns]
 
     def set_q(self, state: State, q: ArrayLike) -> State:
-        """The state with other positions of its joints; batch axes are broadcast."""
+        """Return the state with other positions of its joints; batch axes are broadcast."""
         self.cell.check_state(state)
         return replaced(state, self._columns, self._norms, q, f"q of {self.name!r}")
 
     def path(self, state: State, q: ArrayLike) -> State:
-        """A batch of states, one for each row of a path (N, nq)."""
+        """Return a batch of states, one for each row of a path (N, nq)."""
         array = as_array(q, f"path of {self.name!r}")
         if array.ndim < 2:
             message = f"path of {self.name!r}: expected (N, {self.nq})"
@@ -97,7 +97,7 @@ class DeviceJoints:
         return self._magnitude_limits(lambda motion: motion.limits.effort)
 
     def in_bounds(self, q: ArrayLike | State, tolerance: float = 0.0) -> Array:
-        """(...) whether q, or the device's q in a state, is within the bounds."""
+        """Return whether q, or the device's q in a state, is within the bounds, (...)."""
         if isinstance(q, State):
             positions = self.get_q(q)
         else:
@@ -127,7 +127,7 @@ class DeviceJoints:
     # The robot model of the device.
 
     def world_H_model(self, state: State) -> Array:
-        """(..., 4, 4) pose of the frame in which its robot model has its coordinates.
+        """Compute the pose of the frame in which its robot model has its coordinates, (..., 4, 4).
 
         This is its base; for an attachable floating base, the parent of that in the state.
         """

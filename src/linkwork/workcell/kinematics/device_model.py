@@ -45,11 +45,11 @@ class DeviceModel:
     cut: tuple[str, ...] = ()  # joints of the model that close loops, as in `KinDyn`
 
     def kindyn(self, **options: Any) -> KinDyn:
-        """The robot as compiled functions, with options of `KinDyn`."""
+        """Return the robot as compiled functions, with options of `KinDyn`."""
         return KinDyn(self.model, self.base, floating=self.floating, cut=self.cut, **options)
 
     def bodies(self, cell: CellData, kd: KinDynCore) -> dict[int, tuple[int, Array]]:
-        """By frame of the cell: its body, and its pose in the first link of the body."""
+        """Return the body of each frame of the cell, and its pose in the first link of the body."""
         tree, model = kd.tree, self.model
         first = {
             body: tree.body_H_frame[model.frame_index(links[0])]
@@ -64,7 +64,7 @@ class DeviceModel:
         return bodies
 
     def beyond_locked(self) -> set[str]:
-        """Frames whose pose in their body depends on the poses of locked frames."""
+        """Return the frames whose pose in their body depends on the poses of locked frames."""
         frames: set[str] = set(self.locked)
         for joint in self.model.joints:  # parents come first
             if joint.is_fixed and joint.first in frames and joint.second in self.names:
@@ -72,7 +72,7 @@ class DeviceModel:
         return frames
 
     def joints_outside(self, device: DeviceJoints) -> list[str]:
-        """Joint frames that depend on joints of the device, but are not part of the model."""
+        """Return dependent joint frames of the device that are not part of the model."""
         cell, inside = device.cell, set(self.names.values())
         dependent = [frame for frame in cell.frames if frame.motion and frame.motion.depends]
         leaders = [cell.frames[leader_of(cell, frame)[0]].name for frame in dependent]
@@ -92,7 +92,7 @@ class DeviceModel:
 
 
 def device_model(device: DeviceJoints, state: State | None = None) -> DeviceModel:
-    """The robot of a device: the Model that was placed, or one built from its frames.
+    """Return the robot of a device: the Model that was placed, or one built from its frames.
 
     Args:
         device: a device of a cell.
@@ -128,7 +128,7 @@ def device_model(device: DeviceJoints, state: State | None = None) -> DeviceMode
 
 
 def with_shapes(cell: CellData, robot: DeviceModel) -> Model:
-    """The model of a device, with the shapes of its frames and the inertia of its base.
+    """Return the model of a device, with the shapes of its frames and the inertia of its base.
 
     Dynamics needs neither: the base of a device that is not a robot does not move.
     """
@@ -146,7 +146,7 @@ def with_shapes(cell: CellData, robot: DeviceModel) -> Model:
 
 
 def _with_inertias(cell: CellData, robot: RobotDevice) -> Model:
-    """The model of a robot, with the inertias of its frames where they were changed."""
+    """Return the model of a robot, with the inertias of its frames where they were changed."""
     model = robot.model
     for link in model.links:
         inertia = cell.frame(robot.frame(link.name)).inertia
@@ -160,7 +160,7 @@ def _with_inertias(cell: CellData, robot: RobotDevice) -> Model:
 
 
 def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> DeviceModel:
-    """A robot whose links and joints are frames of a cell, with the closed loops of its robots.
+    """Build a robot of the frames of a cell, with the closed loops of its robots.
 
     A movable frame that the device drives moves by three prismatic joints and a ball joint. The
     ball joint is read from the frame to its parent, so that its velocity is in the axes of the
@@ -216,7 +216,7 @@ def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> Dev
 
 
 def model_joints(cell: CellData, frame: str) -> tuple[str, ...]:
-    """The joints of a `frames_model` that have the coordinates of a frame."""
+    """Return the joints of a `frames_model` that have the coordinates of a frame."""
     return _free_names(frame) if cell.frame(frame).movable else (frame,)
 
 
@@ -225,7 +225,7 @@ def _parent(cell: CellData, frame: str, parents: Array) -> str:
 
 
 def _locked(device: DeviceJoints, parents: Array, ends: Sequence[str]) -> tuple[str, ...]:
-    """Frames between the base and the joints or ends that move, but not by the device."""
+    """Return the frames between base and joints or ends that the device does not move."""
     cell, driven = device.cell, set(device.joint_names)
     base = cell.frame_index(device.base)
     locked: dict[str, None] = {}
@@ -248,7 +248,7 @@ def _locked(device: DeviceJoints, parents: Array, ends: Sequence[str]) -> tuple[
 def _below(
     cell: CellData, device: DeviceJoints, parents: Array, locked: tuple[str, ...]
 ) -> Iterator[tuple[CellFrame, str]]:
-    """Frames that the base of a device carries, and their parents, parents before children.
+    """Return the frames that the base of a device carries with their parents, parents first.
 
     Attachable frames are excluded, except those that are locked or driven.
     """
@@ -274,7 +274,7 @@ def _belongs_to(cell: CellData, frame: CellFrame, driven: set[str]) -> bool:
 
 
 def _locked_joint(cell: CellData, frame: CellFrame, parent: str, state: State) -> Joint:
-    """A fixed joint at the pose of a frame in a state."""
+    """Return a fixed joint at the pose of a frame in a state."""
     pose = frame.parent_H_frame
     if frame.movable or frame.motion:
         pose = as_pose(local_pose(cell, cell.frame_index(frame.name), state.values), frame.name)
@@ -282,12 +282,12 @@ def _locked_joint(cell: CellData, frame: CellFrame, parent: str, state: State) -
 
 
 def _free_names(frame: str) -> tuple[str, ...]:
-    """The joints of a movable frame, and the links between them."""
+    """Return the joints of a movable frame, and the links between them."""
     return f"{frame} x", f"{frame} y", f"{frame} z", frame
 
 
 def _free_joints(frame: str, parent: str) -> list[Joint]:
-    """The joints by which a movable frame moves on its parent."""
+    """Return the joints by which a movable frame moves on its parent."""
     *slides, _ = _free_names(frame)
     axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     firsts = (parent, *slides[:2])
@@ -317,7 +317,7 @@ def _joint(cell: CellData, frame: CellFrame, parent: str, source: Joint | None) 
 
 
 def _moves(cell: CellData, robot: RobotDevice) -> dict[str, Joint]:
-    """By frame of a robot: the joint of its model that moves it."""
+    """Return the joint of the model that moves each frame of a robot, by frame."""
     motions = {name: cell.frame(robot.frame(name)).motion for name in robot.model.link_names}
     return {
         robot.frame(link): robot.model.joint(motion.joint)
@@ -327,7 +327,7 @@ def _moves(cell: CellData, robot: RobotDevice) -> dict[str, Joint]:
 
 
 def _loops(device: DeviceJoints, robot: RobotDevice) -> tuple[list[Joint], list[Constraint]]:
-    """The joints that close loops of a robot, and its constraints, between frames of the cell."""
+    """Return the closing joints and constraints of a robot, between frames of the cell."""
     closing, constraints = robot.closing_joints(), robot.model.constraints
     missing = [name for name in robot.joints if name not in device.joint_names]
     if missing and (closing or constraints):
@@ -351,7 +351,7 @@ def _loops(device: DeviceJoints, robot: RobotDevice) -> tuple[list[Joint], list[
 def _in_cell(
     cell: CellData, robot: RobotDevice, constraint: Constraint, frames: Mapping[str, str]
 ) -> Constraint:
-    """A constraint of a robot between frames of the cell; `frames` has those of its joints."""
+    """Convert a constraint of a robot to frames of the cell; `frames` is by joint."""
     name = _loop_name(cell, robot, constraint.name)
     if constraint.kind == "coupling":
         second = constraint.second and frames[constraint.second]

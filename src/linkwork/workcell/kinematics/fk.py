@@ -74,29 +74,29 @@ class FKTable:
             self.world_H_frames.flags.writeable = False
 
     def __getitem__(self, frame: str) -> Array:
-        """(..., 4, 4) pose of a frame in the world."""
+        """Compute the pose of a frame in the world, (..., 4, 4)."""
         return self.world_H_frames[..., self.cell.layout.frame(frame), :, :]
 
     def __repr__(self) -> str:
         return f"<FKTable of {self.cell.name!r}: {self.world_H_frames.shape[:-2]} poses>"
 
     def frame_H_frame(self, a: str, b: str) -> Array:
-        """(..., 4, 4) pose a_H_b of frame b in frame a."""
+        """Compute the pose a_H_b of frame b in frame a, (..., 4, 4)."""
         return se3.inverse(self[a]) @ self[b]
 
 
 def world_H_frames(cell: CellData, frames: Sequence[str], state: State) -> Array:
-    """(..., n, 4, 4) poses of some frames in the world."""
+    """Compute poses of some frames in the world, (..., n, 4, 4)."""
     return _some_poses(cell, frames, state, _IN_WORLD)
 
 
 def frame_H_frame(cell: CellData, a: str, b: str, state: State) -> Array:
-    """(..., 4, 4) pose a_H_b."""
+    """Compute the pose a_H_b, (..., 4, 4)."""
     return _some_poses(cell, (b,), state, cell.layout.frame(a))[..., 0, :, :]
 
 
 def parent_H_frame(cell: CellData, frame: str, state: State) -> Array:
-    """(..., 4, 4) pose of a frame in its parent."""
+    """Compute the pose of a frame in its parent, (..., 4, 4)."""
     index = cell.layout.frame(frame)
     return local_pose(cell, index, cell.check_state(state).values)
 
@@ -120,7 +120,7 @@ def poses_of(
     out: Array | None = None,
     threads: int | None = None,
 ) -> Array:
-    """(..., n, 4, 4) poses of frames by unique indices; None for all frames in the world."""
+    """Compute poses (..., n, 4, 4) of frames by unique indices; None for all in the world."""
     steps = steps_of(cell)
     if threads is not None:
         threads = thread_number(threads)
@@ -197,7 +197,7 @@ def _by_numpy(
 
 
 def all_poses(cell: CellData, state: State) -> Array:
-    """(..., frames, 4, 4) world poses, computed by NumPy."""
+    """Compute the world poses (..., frames, 4, 4) of all frames with NumPy."""
     layout = cell.layout
     n, values = len(layout.slots), flat_rows(state.values)
     local = np.empty((len(values), n, 4, 4))
@@ -243,7 +243,7 @@ class FKRange:
         )
 
     def __call__(self, state: State) -> Array:
-        """(..., 4, 4) pose a_H_b in a state whose attachments on the path are the same."""
+        """Compute the pose a_H_b (..., 4, 4) in a state with the same attachments on the path."""
         self.cell.check_state(state)
         parents = state.parents[..., self._columns]
         if self._columns and (parents != self._parents).any():
@@ -260,7 +260,7 @@ class FKRange:
 
 
 def tree_text(cell: CellData, state: State, root: str) -> str:
-    """One line per frame, indented by its depth, with its position in the world."""
+    """Return one line per frame, indented by its depth, with its position in the world."""
     if cell.check_state(state).batch_shape:
         raise ArgumentError("state: expected a single state, such as state[0], got a batch")
     table = FKTable(cell, state).world_H_frames

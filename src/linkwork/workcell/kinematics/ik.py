@@ -142,7 +142,7 @@ class _Solver:
         self.loop_errors: dict[str, Array] = {}  # (rows,) of the last solution
 
     def solve(self, states: State, goals: Mapping[str, Array]) -> tuple[State, Array]:
-        """States (rows) for targets in the world, and whether the targets are reached."""
+        """Solve for targets in the world; return states, and whether they reach the targets."""
         q = self.device.get_q(states).copy()
         reached = np.zeros(len(q), dtype=bool)
         self.loop_errors = {}
@@ -156,7 +156,7 @@ class _Solver:
         return self.device.set_q(states, q), reached
 
     def _groups(self, states: State, goals: Mapping[str, Array]) -> Iterator[Array]:
-        """Rows with equal attachments, locked frames, and positions of frames in their links."""
+        """Group rows by attachments, locked frames, and positions of frames in their links."""
         positions = [name for name, goal in goals.items() if _is_position(goal)]
         for rows in _equal_rows(states.parents):
             parents = states.parents[rows[0]]
@@ -201,18 +201,18 @@ class _Solver:
         return ik(kd, targets, self.device.get_q(states), hold=self.hold, **options)
 
     def _robot(self, state: State) -> KinDyn:
-        """The robot with locked frames at their poses in the first row of a state."""
+        """Return the robot with locked frames at their poses in the first row of a state."""
         key = self.device, *(state.values[0, span].tobytes() for span in self.locked)
         robot, kd = self.cell.cache.get("robots", key, lambda: _robot(self.device, state[0]))
         robot.check_attachments(self.cell, state)
         return kd
 
     def _columns(self, frame: int) -> slice:
-        """The columns of a state that define the pose of a frame in its parent."""
+        """Return the columns of a state that define the pose of a frame in its parent."""
         return self.cell.layout.span(leader_of(self.cell, self.cell.frames[frame])[0])
 
     def _path(self, frame: str, parents: Array) -> tuple[str, list[int]]:
-        """The nearest frame of the robot that carries a frame, and the frames from there to it.
+        """Return the frame of the robot that carries a frame, and the frames between them.
 
         If the frame is part of the robot, it is the carrier, and there are no other frames.
         """
@@ -231,7 +231,7 @@ class _Solver:
 
 
 def _link_tolerance(tolerance: Any, max_distance: float) -> Any:
-    """Tolerances of a link that ensure those of a frame at some distance [m] from its origin."""
+    """Return tolerances of a link that suffice for a frame at some distance [m] from its origin."""
     if not max_distance:
         return tolerance
     position, rotation = np.broadcast_to(as_array(tolerance, "tolerance"), (2,)).tolist()
@@ -261,7 +261,7 @@ def _is_position(goal: Array) -> bool:
 def _in_world(
     cell: CellData, states: State, goal: Array, reference: str, batch: tuple[int, ...]
 ) -> Array:
-    """(rows, 4, 4) or (rows, 3) targets in the world."""
+    """Return targets (rows, 4, 4) or (rows, 3) in the world."""
     shape = goal.shape[-1:] if _is_position(goal) else (4, 4)
     rows = np.broadcast_to(goal, (*batch, *shape)).reshape(-1, *shape).astype(np.float64)
     if reference == WORLD:
@@ -273,7 +273,7 @@ def _in_world(
 
 
 def _moving_devices(cell: CellData, states: State, frame: str) -> dict[str, set[int]]:
-    """Devices with joints that move a frame in all rows, and all their joints."""
+    """Return devices with joints that move a frame in all rows, and all their joints."""
     layout, index = cell.layout, cell.layout.frame(frame)
     devices: dict[str, set[int]] = {}
     trees = np.unique(states.parents, axis=0)
@@ -289,7 +289,7 @@ def _moving_devices(cell: CellData, states: State, frame: str) -> dict[str, set[
 def _owners(
     cell: CellData, states: State, frames: tuple[str, ...], device: str | None
 ) -> dict[str, list[str]]:
-    """By device: the frames that it moves to their targets."""
+    """Return the frames that each device moves to their targets, by device."""
     owners: dict[str, list[str]] = {}
     if not len(states.values):
         return owners
@@ -334,7 +334,7 @@ def _reject_moving_reference(
 
 
 def _held(device: DeviceJoints, hold: Sequence[str]) -> list[str]:
-    """Names of held joints in the robot of a device, from names of frames of the cell."""
+    """Convert names of held joint frames to names of joints of the robot of a device."""
     if isinstance(hold, str) or not isinstance(hold, Sequence):
         raise ArgumentError(f"hold: expected a list of joint frames, got {shown(hold)}")
     return [_model_joint(device, name) for name in hold if name in device.joint_names]
@@ -372,7 +372,7 @@ def _errors(
 
 
 def _equal_rows(table: Array) -> Iterator[Array]:
-    """Indices of the rows of each group of equal rows."""
+    """Return indices of the rows of each group of equal rows."""
     _, group_of = np.unique(table, axis=0, return_inverse=True)
     group_of = group_of.reshape(-1)
     for group in range(group_of.max() + 1 if len(group_of) else 0):

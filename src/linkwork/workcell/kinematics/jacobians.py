@@ -65,7 +65,7 @@ class DeviceColumns:
 
 
 def twists_of(device: DeviceJoints) -> dict[int, tuple[Twist, ...]]:
-    """The twists of all frames that a device moves relative to their parents, by index."""
+    """Return the twists of all frames that a device moves relative to their parents, by index."""
     cell = device.cell
     first_columns: dict[int, int] = {}
     column = 0
@@ -87,7 +87,7 @@ def twists_of(device: DeviceJoints) -> dict[int, tuple[Twist, ...]]:
 
 
 def _joint_twists(device: DeviceJoints, index: int, column: int, factor: float) -> Iterator[Twist]:
-    """The twists of a joint frame, from the formulas of its kind."""
+    """Return the twists of a joint frame, from the formulas of its kind."""
     frame = device.cell.frames[index]
     motion_ = frame.motion
     assert motion_
@@ -107,7 +107,7 @@ def _joint_twists(device: DeviceJoints, index: int, column: int, factor: float) 
 
 
 def _twist_function(device: DeviceJoints, index: int, k: int, X: Array) -> TwistFunction:
-    """The k-th twist of a joint frame as a function of state values."""
+    """Return the k-th twist of a joint frame as a function of state values."""
     cell, motion_ = device.cell, device.cell.frames[index].motion
     assert motion_
     leader, factor, offset = leader_of(cell, cell.frames[index])
@@ -121,7 +121,7 @@ def _twist_function(device: DeviceJoints, index: int, k: int, X: Array) -> Twist
 
 
 def _subspace(motion_: Motion, theta: Array) -> Array:
-    """(..., nv, 6) the columns of S at positions (..., nq)."""
+    """Compute the columns of S at positions (..., nq), (..., nv, 6)."""
     columns = motion_.motion_kind.subspace(motion_.constants, scalars(theta))
     S = np.empty((*theta.shape[:-1], len(columns), 6))
     for k, (v, w) in enumerate(columns):
@@ -136,7 +136,7 @@ def _warn_slow(frame: str, kind: str) -> None:
 
 
 def columns_of(device: DeviceJoints, targets: tuple[int, ...], row: Array) -> DeviceColumns:
-    """The contributions to the Jacobians of some frames.
+    """Return the contributions to the Jacobians of some frames.
 
     Args:
         device: the device whose coordinates are the columns.
@@ -173,7 +173,7 @@ def _times(sign: float, twist: TwistFunction) -> TwistFunction:
 
 
 def base_J_frames(device: DeviceJoints, frames: tuple[str, ...], state: State) -> Array:
-    """(..., n, 6, nv) Jacobians of some frames."""
+    """Compute the Jacobians of some frames, (..., n, 6, nv)."""
     cell = device.cell
     targets = tuple(cell.layout.frame(name) for name in frames)
     batch, parents = cell.check_state(state).batch_shape, state.parents
@@ -198,7 +198,7 @@ def base_J_frames(device: DeviceJoints, frames: tuple[str, ...], state: State) -
 def _jacobians_of_tree(
     device: DeviceJoints, targets: tuple[int, ...], values: Array, row: Array
 ) -> Array:
-    """(..., n, 6, nv) for states with equal attachments between the base and the frames."""
+    """Compute Jacobians of states with equal attachments between the base and the frames."""
     cell = device.cell
     base = cell.layout.frame(device.base)
     row = np.ascontiguousarray(row)
@@ -231,7 +231,7 @@ def _by_numpy(  # noqa: PLR0917 - as the C extension
     twists: Sequence[Array],
     nv: int,
 ) -> Array:
-    """(..., n, 6, nv) the same as the C extension computes."""
+    """Compute the same Jacobians (..., n, 6, nv) as the C extension, with NumPy."""
     J = np.zeros((*table.shape[:-3], len(targets), 6, nv))
     R_t = table[..., base, :3, :3].swapaxes(-1, -2)
     for (target, axes, origin, column), twist in zip(indices.tolist(), twists, strict=True):

@@ -76,7 +76,7 @@ class StepBuilder:
         self.starts.append(len(self.steps))
 
     def _parents_first(self, root: int, frames: Sequence[int]) -> list[int]:
-        """The frames of a part, parents before children."""
+        """Return the frames of a part, parents before children."""
         slots = self._cell.layout.slots
         below: dict[int, list[int]] = {k: [] for k in frames}
         for k in frames:
@@ -116,7 +116,7 @@ class StepBuilder:
         self.steps.append((factor.op, parent, slot, start, argument, terms))
 
     def _factors(self, frame: CellFrame, k: int) -> list[Factor]:
-        """The factors of the pose of a frame in its parent."""
+        """Return the factors of the pose of a frame in its parent."""
         value_index = self._cell.layout.offsets[k]
         if frame.movable:
             return [Factor(_FREE, value_index)]
@@ -129,7 +129,7 @@ class StepBuilder:
         return [mount, *moved, Factor(_LINEAR, poses=[frame.motion.joint_H_frame.matrix()])]
 
     def _motion(self, frame: CellFrame) -> list[Factor]:
-        """The factors of M(theta) of a joint, each of which has a simple inverse."""
+        """Return the factors of M(theta) of a joint, each of which has a simple inverse."""
         motion = frame.motion
         assert motion
         leader, factor, offset = leader_of(self._cell, frame)
@@ -140,7 +140,7 @@ class StepBuilder:
         return [self._factor(part, value_index + part.start, factor, offset) for part in parts]
 
     def _factor(self, part: KindFactor, value_index: int, factor: float, offset: float) -> Factor:
-        """A factor of a joint kind, with theta = factor * value + offset for dependent joints."""
+        """Convert a factor of a joint kind, with theta = factor * value + offset."""
         axes = [np.array(axis, dtype=np.float64) for axis in part.axes]
         match part.motion:
             case "rotation":
@@ -155,7 +155,7 @@ class StepBuilder:
                 return Factor(_QUATERNION, value_index)
 
     def arrays(self) -> tuple[Any, ...]:
-        """The arguments of the constructor of the C type."""
+        """Return the arguments of the constructor of the C type."""
         layout = self._cell.layout
         padded = -(-len(self.angles) // 4) * 4
         angle_at = np.zeros(padded, dtype=np.int32)
@@ -176,7 +176,7 @@ class StepBuilder:
 
 
 def _about(axis: Array) -> list[Array]:
-    """C0, C1, C2 of a rotation C0 + cos C1 + sin C2 about an axis."""
+    """Return C0, C1, C2 of a rotation C0 + cos C1 + sin C2 about an axis."""
     direction = (float(axis[0]), float(axis[1]), float(axis[2]))
     zero, cosine, sine = (
         np.array(rotation_about(direction, c, s), dtype=np.float64)
@@ -189,7 +189,7 @@ def _about(axis: Array) -> list[Array]:
 
 
 def _slide(value_index: int, axes: Sequence[Array], offset: Array | float = 0.0) -> Factor:
-    """A translation along axes by values of the state."""
+    """Return a translation along axes by values of the state."""
     poses = [np.eye(4), *(np.zeros((4, 4)) for _ in axes)]
     poses[0][:3, 3] = offset
     for pose, axis in zip(poses[1:], axes, strict=True):
@@ -198,7 +198,7 @@ def _slide(value_index: int, axes: Sequence[Array], offset: Array | float = 0.0)
 
 
 def _inverse(factor: Factor) -> Factor:
-    """The inverse of a factor before constants are multiplied into it."""
+    """Return the inverse of a factor before constants are multiplied into it."""
     if factor.op == _QUATERNION:
         return Factor(_QUATERNION, factor.argument, inverse=True)
     poses = [pose.copy() for pose in factor.poses]
@@ -212,7 +212,7 @@ def _inverse(factor: Factor) -> Factor:
 
 
 def _merged(factors: Sequence[Factor]) -> list[Factor]:
-    """The same product with constants multiplied into their neighbors, without identities."""
+    """Multiply constants into their neighbors, and drop identities."""
     result: list[Factor] = []
     for factor in factors:
         if _is_constant(factor) and result and result[-1].poses:

@@ -130,11 +130,11 @@ class StateLayout:
         raise name_not_found("frame", name, self.index)
 
     def norms_in(self, columns: Array) -> tuple[tuple[int, int, str], ...]:
-        """The entries of `unit_norms` that are in some columns of the values."""
+        """Return the entries of `unit_norms` that are in some columns of the values."""
         chosen = set(columns.tolist())
         return tuple(unit for unit in self.unit_norms if unit[0] in chosen)
 
     def span(self, frame: int) -> slice:
-        """Slice of a frame in the values of a state."""
+        """Return the slice of a frame in the values of a state."""
         offset = self.offsets[frame]
         return slice(offset, offset + self.slots[frame].size)

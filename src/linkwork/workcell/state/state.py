@@ -137,7 +137,7 @@ class State:
         return self.batch_shape[0]
 
     def __getitem__(self, rows: Any) -> State:
-        """Rows of a batch, by an integer, a slice, an index array or a mask."""
+        """Select rows of a batch by an integer, a slice, an index array or a mask."""
         if not self.batch_shape:
             raise ArgumentError("a single state has no rows; only a batch of states has them")
         batch = self.values[..., 0:0]  # detects an index that also selects along the last axis
@@ -207,7 +207,7 @@ class State:
 
 
 def checked_values(layout: StateLayout, values: ArrayLike) -> Array:
-    """A copy of the values of a state with normalized quaternions; raise an error if invalid."""
+    """Copy the values of a state, with normalized quaternions; raise an error if invalid."""
     copy = np.array(as_array(values, "values", (layout.n_values,)), dtype=np.float64, order="C")
     if not np.isfinite(copy).all():
         name = _frame_at(layout, int(np.argwhere(~np.isfinite(copy))[0][-1]))

@@ -55,7 +55,7 @@ class DeferredChange:
     apply: Callable[[CellFrame], CellFrame]
 
     def applied(self, frame: CellFrame) -> CellFrame:
-        """The changed frame; the original frame after an error, which is reported."""
+        """Return the changed frame; the original frame after an error, which is reported."""
         try:
             return self.apply(frame)
         except ModelError as error:
@@ -204,7 +204,7 @@ class Collected:
         self.deferred.append(DeferredChange(part, scope, ref, apply))
 
     def _owner(self, part: CellPart, scope: Scope, around: str | None) -> str | None:
-        """The frame that an element belongs to: the enclosing one, or the one it refers to."""
+        """Return the frame of an element: the enclosing frame, or the frame it refers to."""
         ref = part.attribute("refframe") or None
         if around is not None and ref not in (None, around, full_name(around, scope)):
             part.warning(f"refframe {shown(ref)} is ignored: <{part.tag}> is inside {around!r}")
@@ -225,11 +225,11 @@ class Collected:
         self.deferred.append(DeferredChange(limit.part, scope, limit.joint, apply))
 
     def parent_of(self, pending: Pending) -> str | None:
-        """Full name of the parent of a frame; None if there is no such frame so far."""
+        """Return the full name of the parent of a frame; None if there is no such frame so far."""
         return self.lookup(pending.ref, pending.scope) if pending.ref else pending.parent
 
     def lookup(self, ref: str, scope: Scope) -> str | None:
-        """Full name of the frame that a name refers to in a scope."""
+        """Return the full name of the frame that a name refers to in a scope."""
         for depth in range(len(scope), -1, -1):
             name = full_name(ref, scope[:depth])
             if name in self.pending or name == WORLD:
@@ -302,7 +302,7 @@ def _drop_helpers(cell: Collected) -> None:
 
 
 def robot_frames(cell: Collected) -> dict[str, str]:
-    """The frames of `<Robot>` elements, and the robot of each."""
+    """Return the frames of `<Robot>` elements, and the robot of each."""
     return {
         pending.content.placement.frame(name): key
         for key, pending in cell.pending.items()

@@ -97,7 +97,7 @@ def _add_parallel(device: _Device, name: str, frames: tuple[str, ...]) -> None:
 
 
 def _ends_of_legs(device: _Device, frames: Sequence[str]) -> dict[str, str]:
-    """The last frame of the leg of each chain, as in RobWork.
+    """Return the last frame of the leg of each chain, as in RobWork.
 
     The frames after a chain continue its leg, up to a frame whose parent is not the frame before it
     or has more children, and up to the frame that carries the next chain.
@@ -211,7 +211,7 @@ def _read_mobile(device: _Device, name: str) -> None:
 
 
 def mobile_frames(base: str, left: str, right: str, width: float) -> list[CellFrame]:
-    """The frames of a cart: itself, on WORLD, and its wheels, which rotate about its y axis."""
+    """Return the frames of a cart: itself on WORLD, and wheels that rotate about its y axis."""
     cart = CellFrame(name=base, parent=WORLD, movable=True, attachable=True)
     wheels = [
         CellFrame(

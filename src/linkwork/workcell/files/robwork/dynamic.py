@@ -56,7 +56,7 @@ def with_workcell(source: Source) -> Source:
 
 
 def _root_position(text: str) -> int:
-    """Position of the root element, after comments and declarations."""
+    """Return the position of the root element, after comments and declarations."""
     position = 0
     while True:
         while text[position : position + 1].isspace():
@@ -69,7 +69,7 @@ def _root_position(text: str) -> int:
 
 
 def workcell_of(top: CellPart) -> CellPart:
-    """The workcell or device of a dynamic workcell; after an error, the element itself."""
+    """Return the workcell or device of a dynamic workcell; after an error, the element itself."""
     top.required_attribute("workcell")
     for part in top.parts():
         if part.tag == "WorkCell" or part.tag in DEVICES:
@@ -135,7 +135,7 @@ def _add_body(cell: Collected, part: CellPart, attribute: str, prefix: str) -> N
 
 
 def _read_inertia(part: CellPart) -> Callable[[CellFrame], Inertia | None]:
-    """The inertia of a body as a function of its frame, whose shapes may define it."""
+    """Return the inertia of a body as a function of its frame, whose shapes may define it."""
     mass_part, cog_part, tensor_part = (part.one(tag) for tag in ("Mass", "COG", "Inertia"))
     estimate = part.one("EstimateInertia")
     if mass_part is None:
@@ -176,7 +176,7 @@ def _read_tensor(part: CellPart) -> tuple[float, float, float, float, float, flo
 def _estimated(
     part: CellPart, frame: CellFrame, mass: float, com: tuple[float, float, float] | None
 ) -> Inertia:
-    """The inertia of a homogeneous solid of a frame's collision shapes; else of a point mass."""
+    """Estimate the inertia of a frame by solids of its collision shapes; else by a point mass."""
     shapes = frame.collisions or frame.visuals
     solids = [
         (shape.geometry, shape.link_H_shape)

@@ -52,7 +52,7 @@ class CellReport(Report):
             self._locations[new] = self.location(old)
 
     def location(self, element: Element) -> SourceLocation:
-        """The file and line where an element starts."""
+        """Return the file and line where an element starts."""
         location = self._locations.get(element)
         return (
             location if location is not None else SourceLocation(self.file, element.sourceline or 1)
@@ -79,21 +79,21 @@ class CellPart(Part):
         self.report = report
 
     def parts(self) -> Iterator[CellPart]:
-        """All direct children, in order."""
+        """Return all direct children, in order."""
         for element in self.element:
             yield CellPart(element, self.owner, self.report)
 
     def one(self, tag: str) -> CellPart | None:
-        """The direct child with this name, or None; more than one is an error."""
+        """Return the direct child with this name, or None; more than one is an error."""
         part = self.child(tag)
         return CellPart(part.element, self.owner, self.report) if part else None
 
     def owned_by(self, owner: str) -> CellPart:
-        """The same element with another owner of its findings."""
+        """Return the same element with another owner of its findings."""
         return CellPart(self.element, owner, self.report)
 
     def name(self, kind: str) -> CellPart:
-        """The same element as the owner of its findings, such as `frame 'box'`."""
+        """Return the same element as the owner of its findings, such as `frame 'box'`."""
         return self.owned_by(
             f"{kind} {self.attribute('name')!r}" if self.attribute("name") else self.owner
         )
@@ -110,7 +110,7 @@ class CellPart(Part):
                 part.ignore()
 
     def content(self, *attributes: str) -> str:
-        """The text of an element without children."""
+        """Return the text of an element without children."""
         self.warn_unknown_attributes(*attributes)
         for inner in self.element:
             text = f"unknown element <{tag_of(inner)}> in <{self.tag}> is ignored"
@@ -125,11 +125,11 @@ class CellPart(Part):
                 self.warning(f"<{self.tag}> has an unknown attribute {name!r}; {hint}")
 
     def content_numbers(self, count: int, *, largest: float = LARGEST) -> tuple[float, ...] | None:
-        """The `count` numbers in the text of an element; None after an error."""
+        """Return the `count` numbers in the text of an element; None after an error."""
         return self.numbers_in(self.content(), "", count, largest=largest)
 
     def angle(self, attribute: str, default: float | None = None) -> float:
-        """An attribute with an angle in degrees, converted to radians."""
+        """Return an attribute with an angle in degrees, converted to radians."""
         degrees = self.numbers(
             attribute, 1, None if default is None else (default,), largest=LARGEST_DEGREES
         )[0]
@@ -138,7 +138,7 @@ class CellPart(Part):
         return radians_from_degrees(text) if is_valid else radians_from_degrees(degrees)
 
     def choice(self, attribute: str, allowed: Collection[str], default: str) -> str:
-        """An attribute with one of several allowed values."""
+        """Return an attribute with one of several allowed values."""
         value = self.attribute(attribute)
         if value is None:
             return default

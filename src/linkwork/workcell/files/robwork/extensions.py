@@ -272,7 +272,7 @@ def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
 
 
 def _inline(part: CellPart) -> Source:
-    """A `<robot>` element as a separate document, with the same line numbers."""
+    """Return a `<robot>` element as a separate document, with the same line numbers."""
     from lxml import etree
 
     element: Element = part.element

@@ -140,7 +140,7 @@ def _define(expansion: _Expansion, element: Element, scope: _Scope) -> None:
 
 
 def _used(expansion: _Expansion, element: Element, scope: _Scope) -> tuple[Element, _Scope] | None:
-    """A copy of a definition, in a holder."""
+    """Return a copy of a definition, in a holder."""
     part = CellPart(element, "", expansion.report)
     part.warn_unknown((), ("id",), strict=True)
     name = part.required_attribute("id")
@@ -163,7 +163,7 @@ def _used(expansion: _Expansion, element: Element, scope: _Scope) -> tuple[Eleme
 def _included(
     expansion: _Expansion, element: Element, scope: _Scope
 ) -> tuple[Element, _Scope] | None:
-    """The elements of another file, in a holder."""
+    """Return the elements of another file, in a holder."""
     part = CellPart(element, "", expansion.report)
     part.warn_unknown((), ("file",), strict=True)
     name = part.required_attribute("file")
@@ -206,7 +206,7 @@ def _fragment(part: CellPart, path: Path) -> Document | None:
 def allowed_file(
     part: CellPart, name: str, allowed: AllowedFolders, folder: Path | None
 ) -> Path | None:
-    """The path of a file relative to a folder, if it is in an allowed folder; else an error."""
+    """Return the path of a file relative to a folder; report an error if it is not allowed."""
     if folder is None and not allowed:
         part.error(
             f"cannot resolve the relative path {shown(name)}: the input is a string, not a file; "

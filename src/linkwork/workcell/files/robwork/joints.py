@@ -58,7 +58,7 @@ class Limit:
     joint: str | None  # its name in the scope of the limit; None for the enclosing joint
 
     def applied(self, joint: Motion) -> Motion:
-        """The joint with this limit."""
+        """Return the joint with this limit."""
         part = self.part
         if joint.kind not in ("revolute", "prismatic"):
             part.report.ignore(part.element, f"<{part.tag}> of a {joint.kind} joint")
@@ -209,7 +209,7 @@ def _coordinates(frame: CellFrame) -> int:
 
 
 def _read_dh(part: CellPart) -> tuple[Pose, str]:
-    """The pose of a Denavit-Hartenberg joint at q = 0, and its type."""
+    """Return the pose of a Denavit-Hartenberg joint at q = 0, and its type."""
     parameters = ("alpha", "a", "d", "theta", "b", "beta", "offset")
     attributes = ("name", "refframe", "state", "type", *parameters)
     part.check((*LIMITS, "Depend", *MODELS), attributes)
@@ -237,22 +237,22 @@ def _read_dh(part: CellPart) -> tuple[Pose, str]:
 
 
 def craig_dh(alpha: float, a: float, d: float, theta: float) -> Array:
-    """Pose Rx(alpha) Tx(a) Rz(theta) Tz(d) as a (4, 4) matrix [rad, m]."""
+    """Return the pose Rx(alpha) Tx(a) Rz(theta) Tz(d) as a (4, 4) matrix [rad, m]."""
     return _rotation(0, alpha) @ _translation(a, 0, 0) @ _rotation(2, theta) @ _translation(0, 0, d)
 
 
 def schilling_dh(alpha: float, a: float, d: float, theta: float) -> Array:
-    """Pose Rz(theta) Tz(d) Tx(a) Rx(alpha) as a (4, 4) matrix [rad, m]."""
+    """Return the pose Rz(theta) Tz(d) Tx(a) Rx(alpha) as a (4, 4) matrix [rad, m]."""
     return _rotation(2, theta) @ _translation(0, 0, d) @ _translation(a, 0, 0) @ _rotation(0, alpha)
 
 
 def hgp_dh(alpha: float, a: float, beta: float, b: float) -> Array:
-    """Pose Ty(b) Ry(beta) Tx(a) Rx(alpha) as a (4, 4) matrix [rad, m]."""
+    """Return the pose Ty(b) Ry(beta) Tx(a) Rx(alpha) as a (4, 4) matrix [rad, m]."""
     return _translation(0, b, 0) @ _rotation(1, beta) @ _translation(a, 0, 0) @ _rotation(0, alpha)
 
 
 def _rotation(axis: int, angle: float) -> Array:
-    """Rotation about x, y or z."""
+    """Return the rotation about x, y or z."""
     matrix = np.eye(4)
     i, j = [(1, 2), (2, 0), (0, 1)][axis]
     c, s = cos(angle), sin(angle)

@@ -36,7 +36,7 @@ class ParallelDevice:
 
 
 def read_junctions(part: CellPart, chains: Mapping[str, str]) -> tuple[Junction, ...]:
-    """The pairs of frames that the junctions of a device join.
+    """Return the pairs of frames that the junctions of a device join.
 
     Args:
         part: the device.
@@ -65,7 +65,7 @@ def _pairs(ends: Sequence[str], location: SourceLocation) -> Iterable[Junction]:
 
 
 def _end(part: CellPart, chains: Mapping[str, str]) -> str | None:
-    """The last frame of the leg of the last chain of a list."""
+    """Return the last frame of the leg of the last chain of a list."""
     names = part.content().split()
     for name in names:
         if name not in chains:
@@ -80,7 +80,7 @@ def _end(part: CellPart, chains: Mapping[str, str]) -> str | None:
 def place_parallel(
     device: ParallelDevice, frames: Mapping[str, CellFrame]
 ) -> tuple[list[CellFrame], RobotDevice]:
-    """The frames of a parallel device, each joint with its name in the robot, and the robot.
+    """Return the frames of a parallel device, each joint with its name in the robot, and the robot.
 
     Raises:
         ModelError: they do not form a robot.
@@ -135,7 +135,7 @@ def _model(device: ParallelDevice, frames: Sequence[CellFrame]) -> Model:
 
 
 def _joint(device: ParallelDevice, frame: CellFrame) -> Joint:
-    """The joint between a frame and its parent.
+    """Return the joint between a frame and its parent.
 
     Raises:
         ModelError: the frame is movable, or not on a frame of the device.
@@ -158,5 +158,5 @@ def _joint(device: ParallelDevice, frame: CellFrame) -> Joint:
 
 
 def _link(device: ParallelDevice, frame: str) -> str:
-    """The name of a frame of the device as a link: without the name of the device."""
+    """Return the name of a frame of the device as a link: without the name of the device."""
     return frame.removeprefix(f"{device.name}.")

@@ -209,7 +209,7 @@ def _build(cell: Collected, name: str) -> WorkCell | None:
 
 
 def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
-    """The cell with the home positions of devices from the file as default state."""
+    """Return the cell with the home positions of devices from the file as default state."""
     frames = {frame.name: frame for frame in workcell.frames}
     for name, of_file in cell.homes.items():
         device = workcell.device(name)
@@ -231,7 +231,7 @@ def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
 def _with_passive(
     cell: Collected, name: str, home: tuple[float, ...], joints: Sequence[CellFrame]
 ) -> tuple[float, ...]:
-    """The home position of a parallel device, with zeros for passive joints if it has none."""
+    """Add zeros for passive joints to the home position of a parallel device, if needed."""
     part = next((one.part for one in cell.parallels if one.name == name), None)
     active = [frame for frame in joints if frame.motion and frame.motion.active]
     if part is None or len(active) == len(joints) or len(home) != sum(f.size for f in active):

@@ -42,7 +42,7 @@ class Setup:
 
 
 def read_setup(part: CellPart, scope: tuple[str, ...], meshes: CellMeshes) -> Setup | None:
-    """The contents of a setup, from its file if it has one; None if that is not there."""
+    """Return the contents of a setup, from its file if it has one; None without that file."""
     name = part.attribute("file")
     if name is None:
         return Setup(part, scope)
@@ -70,7 +70,7 @@ def read_setup(part: CellPart, scope: tuple[str, ...], meshes: CellMeshes) -> Se
 
 
 def excluded_pairs(setups: Sequence[Setup], frames: Sequence[CellFrame]) -> list[tuple[str, str]]:
-    """The pairs of frames that setups exclude."""
+    """Return the pairs of frames that setups exclude."""
     names = {frame.name for frame in frames}
     pairs: dict[tuple[str, str], None] = {}
     for setup in setups:
@@ -80,7 +80,7 @@ def excluded_pairs(setups: Sequence[Setup], frames: Sequence[CellFrame]) -> list
 
 
 def _full_name(name: str, scope: Sequence[str], names: Collection[str]) -> str | None:
-    """The frame with a name in the innermost scope that has it."""
+    """Return the frame with a name in the innermost scope that has it."""
     for depth in range(len(scope), -1, -1):
         full = ".".join([*scope[:depth], name])
         if full in names:
@@ -132,7 +132,7 @@ def _by_rules(
 
 
 def _compiled(pattern: str, prefix: str) -> re.Pattern[str]:
-    """The regular expression for the names of frames, which start with the name of the device."""
+    """Convert a pattern to a regular expression for names that start with the device."""
     regex = pattern.removeprefix(_REGEX)
     if regex not in ("", pattern):
         re.compile(regex)  # so that an error has the position in the pattern

@@ -42,7 +42,7 @@ class CellMeshes:
         self._finders: dict[str, MeshFinder] = {}
 
     def finder(self, part: CellPart) -> MeshFinder:
-        """The finder for files relative to the file of an element."""
+        """Return the finder for files relative to the file of an element."""
         file = part.location.file
         if file not in self._finders:
             path = Path(file) if self._first is not None else None
@@ -50,11 +50,11 @@ class CellMeshes:
         return self._finders[file]
 
     def folder(self, part: CellPart) -> Path | None:
-        """The folder of the file of an element; None for a string."""
+        """Return the folder of the file of an element; None for a string."""
         return Path(part.location.file).resolve().parent if self._first is not None else None
 
     def mesh(self, part: CellPart, filename: str) -> Mesh:
-        """The mesh with a name relative to the file of the element."""
+        """Return the mesh with a name relative to the file of the element."""
         finder = self.finder(part)
         searched: list[str] = []
         path: str | None = None
@@ -71,7 +71,7 @@ class CellMeshes:
         )
 
     def _relative_to_first(self, file: str, filename: str) -> str:
-        """The name relative to the first file."""
+        """Return the name relative to the first file."""
         if self._first is None or "://" in filename or Path(filename).is_absolute():
             return filename
         folder = os.path.relpath(Path(file).resolve().parent, self._first.resolve().parent)

@@ -170,7 +170,7 @@ class _Writer:
         self.unsupported_elements.append(Finding("error", element, f"RobWork cannot read {text}"))
 
     def _block(self, device: DeviceSpec, index: int) -> tuple[CellFrame, ...]:
-        """The frames of RobWork's element for a device, from its base on; empty if impossible."""
+        """Return the frames of RobWork's element for a device; empty if impossible."""
         block: dict[str, CellFrame] = {}
         for node in self.nodes[index:]:
             if not isinstance(node, CellFrame) or not node.name.startswith(f"{device.name}."):
@@ -277,7 +277,7 @@ class _Writer:
 
 
 def _nodes(cell: WorkCell) -> tuple[CellFrame | RobotDevice, ...]:
-    """The frames of a cell in their order; a robot replaces its frames, at the first of them."""
+    """Return the frames of a cell in their order; a robot replaces its frames."""
     robots = [device for device in cell.devices if isinstance(device, RobotDevice)]
     owner = {robot.frame(name): robot for robot in robots for name in robot.model.frame_names}
     nodes: list[CellFrame | RobotDevice] = []
@@ -304,7 +304,7 @@ def _fits_mobile(device: MobileDevice, frames: Sequence[CellFrame]) -> bool:
 
 
 def _unique_name(name: str, used: set[str]) -> str:
-    """A name that is not in use; it is added to those in use."""
+    """Return a name that is not in use; it is added to those in use."""
     while name in used:
         name += "_"
     used.add(name)

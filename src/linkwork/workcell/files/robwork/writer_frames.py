@@ -36,7 +36,7 @@ _LARGEST = 1e6  # limits beyond this [rad] are not written in degrees
 
 
 def with_local_leader(frame: CellFrame, prefix: str) -> CellFrame:
-    """The frame with the name of its leader relative to the device."""
+    """Return the frame with the name of its leader relative to the device."""
     if frame.motion is None or frame.motion.depends is None:
         return frame
     depends = frame.motion.depends
@@ -45,7 +45,7 @@ def with_local_leader(frame: CellFrame, prefix: str) -> CellFrame:
 
 
 def explicit_home(frame: CellFrame) -> tuple[float, ...]:
-    """The values of a frame in the default state; empty if they need not be written."""
+    """Return the values of a frame in the default state; empty if they need not be written."""
     return () if replace(frame, home=()).home == frame.home else frame.home
 
 
@@ -104,7 +104,7 @@ def write_frame(
 
 
 def robwork_type(joint: Motion) -> str | None:
-    """The type of a joint in RobWork with the same motion; None if there is none."""
+    """Return the type of a joint in RobWork with the same motion; None if there is none."""
     if joint.joint_H_frame != IDENTITY or joint.backwards:
         return None
     for name, motions in JOINT_TYPES.items():
