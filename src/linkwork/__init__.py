@@ -61,7 +61,6 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.kindyn.assembly import assemble as assemble
     from linkwork.kindyn.constrained import ConstrainedKinDyn as ConstrainedKinDyn
     from linkwork.kindyn.contacts import Contact as Contact
-    from linkwork.model.actuators import Actuator as Actuator
     from linkwork.model.builder import ModelBuilder as ModelBuilder
     from linkwork.model.check import check as check
     from linkwork.model.configurations import Configuration as Configuration
@@ -80,6 +79,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.model.inertia import solid_cylinder as solid_cylinder
     from linkwork.model.inertia import solid_sphere as solid_sphere
     from linkwork.model.model import Model as Model
+    from linkwork.model.parts import Actuator as Actuator
     from linkwork.model.parts import Frame as Frame
     from linkwork.model.parts import Joint as Joint
     from linkwork.model.parts import Limits as Limits
@@ -135,7 +135,6 @@ _NAMES = {
     "linkwork.inverse_kinematics": ("IkResult", "ik"),
     "linkwork.model.builder": ("ModelBuilder",),
     "linkwork.model.check": ("check",),
-    "linkwork.model.actuators": ("Actuator",),
     "linkwork.model.configurations": ("Configuration",),
     "linkwork.model.constraints": ("Constraint",),
     "linkwork.model.description.describe": ("describe",),
@@ -146,7 +145,7 @@ _NAMES = {
         *("Inertia", "point_mass", "solid_box", "solid_cylinder", "solid_sphere"),
     ),
     "linkwork.model.model": ("Model",),
-    "linkwork.model.parts": ("Frame", "Joint", "Limits", "Link", "Mimic"),
+    "linkwork.model.parts": ("Actuator", "Frame", "Joint", "Limits", "Link", "Mimic"),
     "linkwork.model.pose": ("Pose",),
     "linkwork.viewer": ("view",),
     "linkwork.workcell.workcell": ("WorkCell",),

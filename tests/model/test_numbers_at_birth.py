@@ -88,7 +88,9 @@ def test_the_table_above_has_every_part_and_every_number():
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == module.__name__ and not isabstract(value)
     }
-    assert made == NUMBERS.keys()
+    lists = {parts.Actuator}  # its gear has as many numbers as the joint has coordinates
+    computed = {parts.Follower}
+    assert made - lists - computed == NUMBERS.keys()
     for one, (_, sizes) in NUMBERS.items():
         numeric = {
             field.name

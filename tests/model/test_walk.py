@@ -7,7 +7,8 @@ import pytest
 from tests.support.models import random_model
 
 from linkwork import Joint, Link, Model, NameNotFoundError
-from linkwork.model.tree import Visit, tree_from, walk
+from linkwork.model.spanning import Visit, walk
+from linkwork.model.tree import tree_from
 
 
 def y() -> Model:

@@ -11,7 +11,7 @@ import numpy as np
 from linkwork import Model, Pose
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.pose import as_pose
-from linkwork.model.tree import walk
+from linkwork.model.spanning import walk
 
 GOOD = """\
 <sdf version="1.9">

@@ -183,7 +183,7 @@ def summary_data(model: Model) -> dict[str, Any]:
 
 def branch_data(model: Model, base: str) -> dict[str, Any]:
     """The tree from a base: each link with its joints, and the links that these lead to."""
-    from linkwork.model.tree import walk
+    from linkwork.model.spanning import walk
 
     nodes: dict[str, dict[str, Any]] = {}
     for link, parent, joint in walk(model, base):

@@ -20,7 +20,7 @@ from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import inverted
-from linkwork.model.tree import walk
+from linkwork.model.spanning import walk
 from linkwork.spatial.source import se3
 
 WORLD = "world"

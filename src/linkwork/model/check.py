@@ -15,9 +15,8 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding
 from linkwork.model.geometry import Mesh
 from linkwork.model.joints.motion import motion_subspace
-from linkwork.model.layout import resolved_followers
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint, Link
+from linkwork.model.parts import Joint, Link, resolved_followers
 from linkwork.model.pose import IDENTITY, Pose
 from linkwork.model.tree import Tree, tree_from
 from linkwork.spatial.source import inertia

@@ -21,23 +21,14 @@ from linkwork.errors import LinkworkError, name_not_found
 from linkwork.model.configurations import Configuration
 from linkwork.model.joints.motion import child_H_parent, normalized
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint
+from linkwork.model.parts import Follower, Joint, resolved_followers
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.model.tree import walk
+from linkwork.model.spanning import walk
 from linkwork.spatial.blocks import Mat, Scalar, quaternion_rotation
 from linkwork.spatial.source import quat, se3
 
 BASE_NQ, BASE_NV = 7, 6
 BASE_NEUTRAL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """How a dependent joint moves: theta = multiplier * theta_leader + offset."""
-
-    leader: str  # an independent joint
-    multiplier: float
-    offset: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,25 +195,6 @@ class _Slices(dict[str, slice]):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (dict(self), self._model)
-
-
-def resolved_followers(joints: Sequence[Joint]) -> dict[str, Follower]:
-    """Follow chains of mimicking joints to their independent end, each joint once."""
-    by_name = {joint.name: joint for joint in joints}
-    followers: dict[str, Follower] = {}
-    for joint in joints:
-        chain: list[Joint] = []
-        while joint.mimic and joint.name not in followers:
-            chain.append(joint)
-            joint = by_name[joint.mimic.joint]  # noqa: PLW2901 - walks up the chain
-        for dependent in reversed(chain):
-            mimic = dependent.mimic
-            assert mimic
-            above = followers.get(mimic.joint, Follower(mimic.joint, 1.0, 0.0))
-            k, c = mimic.multiplier, mimic.offset
-            offset = k * above.offset + c
-            followers[dependent.name] = Follower(above.leader, k * above.multiplier, offset)
-    return {joint.name: followers[joint.name] for joint in joints if joint.name in followers}
 
 
 def _no_coordinate(model: Model, name: str, known: Mapping[str, slice]) -> LinkworkError:

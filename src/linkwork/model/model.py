@@ -1,40 +1,27 @@
-"""A robot as data: an undirected graph of links and joints. No state, no arrays, no base."""
+"""A robot as data, and edited copies of it. No state, no arrays, no base."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from math import fsum
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import (
-    Finding,
-    ModelError,
-    NameNotFoundError,
-    concerning,
-    counted,
-    model_error,
-    name_not_found,
-    shown,
-)
-from linkwork.model.actuators import Actuator, actuator_findings
-from linkwork.model.configurations import Configuration, configuration_findings
+from linkwork.errors import Finding, ModelError, concerning, model_error, name_not_found, shown
+from linkwork.model.configurations import Configuration
 from linkwork.model.configurations import combined as combined_configurations
 from linkwork.model.constraints import Constraint, ConstraintKind
+from linkwork.model.graph import Graph
 from linkwork.model.inertia import Inertia, combined, moved
 from linkwork.model.numbers import as_floats
-from linkwork.model.parts import Frame, Joint, Link, check_name
+from linkwork.model.parts import Frame, Joint
 from linkwork.model.pose import IDENTITY, Pose, as_pose, composed
-from linkwork.model.structure import structure_findings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Model:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Model(Graph):
     """Links, joints between them, additional frames, constraints, configurations, actuators.
 
     Links and joints form a connected graph, in which any link can be the base. Where the graph has
@@ -43,124 +30,12 @@ class Model:
     Order is the order of the file or of adding.
     """
 
-    name: str
-    links: tuple[Link, ...]
-    joints: tuple[Joint, ...] = ()
-    frames: tuple[Frame, ...] = ()
-    constraints: tuple[Constraint, ...] = ()  # that are not joints
-    configurations: tuple[Configuration, ...] = ()  # such as "home"; kd.q("home") returns one
-    actuators: tuple[Actuator, ...] = ()  # kd.actuation is the matrix of their gears
-    source: Path | None = field(default=None, compare=False)
-    """The file that it was loaded from, also of changed copies; None if there is none."""
-    srdf: Path | None = field(default=None, compare=False)
-    """The SRDF file of the robot, also of changed copies; None if there is none."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", check_name("model", self.name))
-        for name in ("links", "joints", "frames", "constraints", "configurations", "actuators"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        findings = structure_findings(self.links, self.joints, self.frames, self.constraints)
-        findings += configuration_findings(self.configurations, self.links, self.joints)
-        findings += actuator_findings(self.actuators, self.joints)
-        if findings:
-            raise ModelError(findings)
-
-    def __repr__(self) -> str:
-        sizes = {"link": len(self.links), "joint": len(self.joints), "frame": len(self.frames)}
-        optional = {
-            "constraint": len(self.constraints),
-            "closed loop": self.n_loops,
-            "configuration": len(self.configurations),
-            "actuator": len(self.actuators),
-        }
-        sizes |= {noun: size for noun, size in optional.items() if size}
-        counts = ", ".join(counted(size, noun) for noun, size in sizes.items())
-        return f"<Model {self.name!r}: {counts}, {self.total_mass:.6g} kg>"
-
     def _repr_html_(self) -> str:
-        """In a notebook: a summary, and tables of joints, links and frames."""
+        """Return a summary and tables of joints, links and frames, for notebooks."""
         from linkwork.model.description.describe import summary, tables
         from linkwork.model.description.table import as_html
 
         return as_html(summary(self), tables(self))
-
-    @cached_property
-    def link_names(self) -> tuple[str, ...]:
-        """Names of the links; their order is that of the indices."""
-        return tuple(link.name for link in self.links)
-
-    @cached_property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of all joints, fixed and dependent ones too; in the order of the indices."""
-        return tuple(joint.name for joint in self.joints)
-
-    @cached_property
-    def actuated(self) -> tuple[str, ...] | None:
-        """Names of the joints that have motors; None if that is not known of every joint."""
-        moving = [joint for joint in self.joints if joint.nv]
-        if any(joint.actuated is None for joint in moving):
-            return None
-        return tuple(joint.name for joint in moving if joint.actuated)
-
-    @cached_property
-    def frame_names(self) -> tuple[str, ...]:
-        """Names of all frames: those of the links in their order, then the additional ones."""
-        return (*self.link_names, *(frame.name for frame in self.frames))
-
-    @cached_property
-    def total_mass(self) -> float:
-        """Sum of the masses of the links [kg]."""
-        return fsum(link.inertia.mass for link in self.links)
-
-    @property
-    def n_loops(self) -> int:
-        """How many joints close a loop: those beyond the joints of a spanning tree."""
-        return len(self.joints) - len(self.links) + 1
-
-    @cached_property
-    def default_base(self) -> str:
-        """The one link that is `second` of no joint (a file's root), or else the first link."""
-        seconds = {joint.second for joint in self.joints}
-        roots = [name for name in self.link_names if name not in seconds]
-        return roots[0] if len(roots) == 1 else self.link_names[0]
-
-    def link(self, name: str) -> Link:
-        """The link of this name."""
-        return self.links[self.link_index(name)]
-
-    def joint(self, name: str) -> Joint:
-        """The joint of this name."""
-        return self.joints[self.joint_index(name)]
-
-    def frame(self, name: str) -> Frame:
-        """The frame of this name; the frame of a link lies on the link itself."""
-        index = self.frame_index(name) - len(self.links)
-        return self.frames[index] if index >= 0 else Frame(name=name, link=name)
-
-    def configuration(self, name: str) -> Configuration:
-        """The named configuration of this name."""
-        names = {one.name: index for index, one in enumerate(self.configurations)}
-        return self.configurations[_look_up("configuration", name, names)]
-
-    def link_index(self, name: str) -> int:
-        """Index of a link in `links`."""
-        return _look_up("link", name, self._link_indices)
-
-    def joint_index(self, name: str) -> int:
-        """Index of a joint in `joints`."""
-        return _look_up("joint", name, self._joint_indices)
-
-    def frame_index(self, name: str) -> int:
-        """Index of a frame in `frame_names`."""
-        try:
-            return self._frame_indices[name]
-        except (KeyError, TypeError):
-            raise self._no_frame(name) from None
-
-    def neighbors(self, link: str) -> tuple[tuple[str, str], ...]:
-        """(other link, joint) for each joint of a link, in the order of the joints."""
-        self.link_index(link)
-        return self._adjacency[link]
 
     # Changed copies; the model itself stays what it is.
 
@@ -431,46 +306,6 @@ class Model:
             actuators=tuple(one.renamed(joint, prefix) for one in self.actuators),
             source=self.source,
         )
-
-    @cached_property
-    def _link_indices(self) -> Mapping[str, int]:
-        return _indices(self.link_names)
-
-    @cached_property
-    def _joint_indices(self) -> Mapping[str, int]:
-        return _indices(self.joint_names)
-
-    @cached_property
-    def _frame_indices(self) -> Mapping[str, int]:
-        return _indices(self.frame_names)
-
-    @cached_property
-    def _adjacency(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        others: dict[str, list[tuple[str, str]]] = {name: [] for name in self.link_names}
-        for joint in self.joints:
-            others[joint.first].append((joint.second, joint.name))
-            others[joint.second].append((joint.first, joint.name))
-        return {name: tuple(pairs) for name, pairs in others.items()}
-
-    def _no_frame(self, name: object) -> NameNotFoundError:
-        if not isinstance(name, str):
-            return name_not_found("frame", name, self._frame_indices)
-        joint = next((joint for joint in self.joints if joint.name == name), None)
-        if joint is None:
-            return name_not_found("frame", name, self._frame_indices)
-        between = f"it joins the links {shown(joint.first)} and {shown(joint.second)}"
-        return NameNotFoundError(f"no frame named {shown(name)}, but a joint; {between}")
-
-
-def _indices(names: Iterable[str]) -> dict[str, int]:
-    return {name: index for index, name in enumerate(names)}
-
-
-def _look_up(what: str, name: str, indices: Mapping[str, int]) -> int:
-    try:
-        return indices[name]
-    except (KeyError, TypeError):  # TypeError: not hashable, so no name either
-        raise name_not_found(what, name, indices) from None
 
 
 def refuse_shared_names(frames: Collection[str], joints: Collection[str], other: Model) -> None:

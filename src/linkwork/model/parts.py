@@ -1,4 +1,4 @@
-"""The parts of a robot: links, joints between them, frames on them. Frozen data.
+"""The parts of a robot: links, joints between them, frames on them, actuators. Frozen data.
 
 A joint has two mounts and no direction:
 
@@ -11,14 +11,15 @@ robot from some base, never here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from linkwork.errors import (
     Finding,
     ModelError,
     SourceLocation,
+    Suggestions,
     concerning,
     model_error,
     nearest,
@@ -27,7 +28,7 @@ from linkwork.errors import (
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints import KINDS, JointKind
-from linkwork.model.numbers import Triple, finite, instance, number, settle, text, triple
+from linkwork.model.numbers import Triple, as_floats, finite, instance, number, settle, text, triple
 from linkwork.model.pose import IDENTITY, Pose
 
 # A `Joint` rejects an axis whose norm differs from 1 by more than this; `unit_vector` scales one.
@@ -174,6 +175,57 @@ class Joint:
         return 0 if self.mimic else self.motion_kind.nv
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actuator:
+    """A motor. Its force or torque u exerts `gear * u` on a joint."""
+
+    name: str
+    joint: str  # may depend on another joint
+    gear: tuple[float, ...] = (1.0,)  # for each velocity coordinate of the joint's kind
+    location: SourceLocation | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        settle(self, name=check_name("actuator", self.name, self.location))
+        with concerning(f"actuator {self.name!r}", self.location):
+            settle(self, joint=text(self.joint, "joint"))
+            numbers = as_floats(self.gear, "gear").reshape(-1)
+            settle(self, gear=tuple(numbers.tolist()))
+            if not all(abs(number) < float("inf") for number in self.gear):
+                raise model_error(f"gear {list(self.gear)} is not finite")
+
+    def renamed(self, joint: Mapping[str, str], prefix: str) -> Actuator:
+        """The actuator with the new name of its joint, and a prefix to its own name."""
+        return replace(self, name=prefix + self.name, joint=joint[self.joint])
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """How a dependent joint moves: theta = multiplier * theta_leader + offset."""
+
+    leader: str  # an independent joint
+    multiplier: float
+    offset: float
+
+
+def resolved_followers(joints: Sequence[Joint]) -> dict[str, Follower]:
+    """Follow chains of mimicking joints to their independent end, each joint once."""
+    by_name = {joint.name: joint for joint in joints}
+    followers: dict[str, Follower] = {}
+    for joint in joints:
+        chain: list[Joint] = []
+        while joint.mimic and joint.name not in followers:
+            chain.append(joint)
+            joint = by_name[joint.mimic.joint]  # noqa: PLW2901 - walks up the chain
+        for dependent in reversed(chain):
+            mimic = dependent.mimic
+            assert mimic
+            above = followers.get(mimic.joint, Follower(mimic.joint, 1.0, 0.0))
+            k, c = mimic.multiplier, mimic.offset
+            offset = k * above.offset + c
+            followers[dependent.name] = Follower(above.leader, k * above.multiplier, offset)
+    return {joint.name: followers[joint.name] for joint in joints if joint.name in followers}
+
+
 def unit_vector(axis: Iterable[float]) -> Triple:
     """An axis scaled to norm 1; one that has norm 1 already stays the same bit for bit."""
     numbers = triple(axis, "axis")
@@ -228,3 +280,33 @@ def _problems(joint: Joint) -> Iterable[str]:
         yield "mimics itself"
     if joint.motion_kind.nv != 1 and joint.limits != NO_LIMITS:
         yield f"a {joint.kind} joint has no limits, got {joint.limits}"
+
+
+def on_joints(actuators: Iterable[Actuator], joints: Iterable[Joint]) -> tuple[Actuator, ...]:
+    """The actuators whose joints are among these and can move."""
+    moving = {joint.name for joint in joints if not joint.is_fixed}
+    return tuple(one for one in actuators if one.joint in moving)
+
+
+def actuator_findings(actuators: Sequence[Actuator], joints: Sequence[Joint]) -> Iterator[Finding]:
+    """Names used twice, unknown joints, and gears that do not fit to the joint."""
+    by_name = {joint.name: joint for joint in joints}
+    suggest = Suggestions(by_name)
+    seen: set[str] = set()
+    for one in actuators:
+        for problem in _gear_problems(one, by_name.get(one.joint), suggest):
+            yield Finding("error", f"actuator {one.name!r}", problem, one.location)
+        if one.name in seen:
+            text = "another actuator has this name"
+            yield Finding("error", f"actuator {one.name!r}", text, one.location)
+        seen.add(one.name)
+
+
+def _gear_problems(actuator: Actuator, joint: Joint | None, suggest: Suggestions) -> Iterator[str]:
+    if joint is None:
+        yield f"no joint named {shown(actuator.joint)}{suggest(actuator.joint)}"
+    elif joint.is_fixed:
+        yield f"joint {joint.name!r} is fixed"
+    elif len(actuator.gear) != joint.motion_kind.nv:
+        expected = f"joint {joint.name!r} has {joint.motion_kind.nv} velocity coordinates"
+        yield f"{expected}, got a gear of {len(actuator.gear)} numbers"

@@ -14,21 +14,18 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, model_error, name_not_found
-from linkwork.model.actuators import on_joints
-from linkwork.model.constraints import Constraint, closing_joints
+from linkwork.model.constraints import Constraint
 from linkwork.model.geometry import Shape
+from linkwork.model.graph import Graph
 from linkwork.model.inertia import combined, moved
 from linkwork.model.joints.motion import motion_pose, normalized, position
-from linkwork.model.layout import Follower, resolved_followers
-from linkwork.model.model import Model
-from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.parts import Follower, Frame, Joint, Link, on_joints, resolved_followers
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose, composed, inverted
-from linkwork.model.tree import tree_from, walk
+from linkwork.model.spanning import M, closing_joints, walk
+from linkwork.spatial.source import se3
 
 
-def reduced(
-    model: Model, joints: Iterable[str], positions: Mapping[str, ArrayLike] | None = None
-) -> Model:
+def reduced(model: M, joints: Iterable[str], positions: Mapping[str, ArrayLike] | None = None) -> M:
     """`Model.reduced`."""
     if isinstance(joints, str):
         raise ArgumentError(f"joints: expected a list of names, got the text {joints!r}")
@@ -55,25 +52,23 @@ def reduced(
     )
 
 
-def lumped(model: Model) -> Model:
+def lumped(model: M) -> M:
     """`Model.lumped`."""
     closing = closing_joints(model)
-    tree = tree_from(model)
-    pose_in_body = {
-        name: as_pose(pose)
-        for name, pose in zip(model.link_names, tree.body_H_frame, strict=False)  # links come first
-    }
+    matrices, leader = _rigid_groups(model)
+    pose_in_body = {link: as_pose(matrix) for link, matrix in matrices.items()}
     pose_in_body |= {
         frame.name: composed(pose_in_body[frame.link], frame.link_H_frame) for frame in model.frames
     }
-    leader = {link: links[0] for links in tree.links for link in links}
-    bodies = {links[0]: body for body, links in enumerate(tree.links)}
-    return Model(
-        name=model.name,
+    members: dict[str, list[str]] = {}
+    for link, first in leader.items():
+        members.setdefault(first, []).append(link)
+    return replace(
+        model,
         links=tuple(
-            lumped_link(model, tree.links[bodies[name]], pose_in_body)
+            lumped_link(model, members[name], pose_in_body)
             for name in model.link_names
-            if name in bodies
+            if name in members
         ),
         joints=tuple(
             remounted(joint, leader, pose_in_body)
@@ -83,19 +78,31 @@ def lumped(model: Model) -> Model:
         frames=tuple(
             Frame(name=name, link=leader[model.frame(name).link], link_H_frame=pose_in_body[name])
             for name in model.frame_names
-            if name not in bodies
+            if name not in members
         ),
-        constraints=model.constraints,
         configurations=tuple(
             one.on_link(leader[one.link], inverted(pose_in_body[one.link])) if one.link else one
             for one in model.configurations
         ),
-        actuators=model.actuators,
-        source=model.source,
     )
 
 
-def rerooted(model: Model, base: str | None = None) -> Model:
+def _rigid_groups(model: Graph) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return body_H_link of each link, and the link nearest to the base of its rigid group."""
+    poses: dict[str, Array] = {}
+    leader: dict[str, str] = {}
+    for link, parent, joint in walk(model, model.default_base):
+        poses[link], leader[link] = np.eye(4), link
+        if joint and parent and joint.is_fixed:
+            mounts = (joint.first_H_joint.matrix(), joint.joint_H_second.matrix())
+            if joint.first == link:
+                mounts = (se3.inverse(mounts[1]), se3.inverse(mounts[0]))
+            poses[link] = poses[parent] @ mounts[0] @ mounts[1]
+            leader[link] = leader[parent]
+    return poses, leader
+
+
+def rerooted(model: M, base: str | None = None) -> M:
     """`Model.rerooted`."""
     base = model.default_base if base is None else base
     holders = {visit.link: visit.joint for visit in walk(model, base) if visit.joint}
@@ -106,8 +113,8 @@ def rerooted(model: Model, base: str | None = None) -> Model:
     }
     back = {link: inverted(pose) for link, pose in moves.items()}
     outer = {joint.name: link for link, joint in holders.items()}
-    return Model(
-        name=model.name,
+    return replace(
+        model,
         links=tuple(_moved_link(link, back[link.name]) for link in model.links),
         joints=tuple(_pointed(joint, outer.get(joint.name), back) for joint in model.joints),
         frames=tuple(
@@ -119,8 +126,6 @@ def rerooted(model: Model, base: str | None = None) -> Model:
             one.on_link(one.link, moves[one.link]) if one.link else one
             for one in model.configurations
         ),
-        actuators=model.actuators,
-        source=model.source,
     )
 
 
@@ -137,7 +142,7 @@ def _moved_constraint(constraint: Constraint, back: Mapping[str, Pose]) -> Const
     )
 
 
-def _check_kept(model: Model, names: Sequence[str], positions: Mapping[str, ArrayLike]) -> None:
+def _check_kept(model: Graph, names: Sequence[str], positions: Mapping[str, ArrayLike]) -> None:
     moving = {joint.name for joint in model.joints if joint.nq}
     for name in (*names, *positions):
         if name not in moving:
@@ -151,7 +156,7 @@ def _check_kept(model: Model, names: Sequence[str], positions: Mapping[str, Arra
         seen.add(name)
 
 
-def _not_movable(model: Model, name: str, moving: set[str]) -> LinkworkError:
+def _not_movable(model: Graph, name: str, moving: set[str]) -> LinkworkError:
     if name not in model.joint_names:
         return name_not_found("moving joint", name, moving)
     mimic = model.joint(name).mimic
@@ -195,7 +200,7 @@ def _locked(joint: Joint, theta: Array) -> Joint:
     )
 
 
-def lumped_link(model: Model, members: Sequence[str], pose_in_body: Mapping[str, Pose]) -> Link:
+def lumped_link(model: Graph, members: Sequence[str], pose_in_body: Mapping[str, Pose]) -> Link:
     """One link with the inertia and shapes of all members, in the axes of the first."""
     if len(members) == 1:
         return model.link(members[0])

@@ -11,17 +11,16 @@ with M the motion of the joint's kind, or its inverse where the joint is read fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.model.constraints import closing_joints
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import pose_matrices
+from linkwork.model.spanning import walk
 from linkwork.spatial.source import inertia, se3
 
 
@@ -165,42 +164,3 @@ def _body_inertias(model: Model, bodies: _Bodies) -> Array:
     total = np.zeros((len(bodies.links), 10))
     np.add.at(total, [body for body, _ in carriers], moved)
     return total
-
-
-class Visit(NamedTuple):
-    """A link, and how a walk reaches it; the base has no parent and no joint."""
-
-    link: str
-    parent: str | None
-    joint: Joint | None
-
-
-Arrange: TypeAlias = Callable[[Sequence[Visit]], Sequence[Visit]]
-
-
-def walk(model: Model, base: str, arranged: Arrange | None = None) -> Iterator[Visit]:
-    """Visit every link depth first, each parent before its children; iterative, so of any depth.
-
-    Joints that close loops (`closing_joints`) are not crossed.
-
-    Args:
-        model: the robot.
-        base: the link to start from.
-        arranged: puts the visits that lead on from one link in order; if not given, they come in
-            the order of the joints.
-
-    Raises:
-        NameNotFoundError: the model has no such link.
-    """
-    closing = {joint.name for joint in closing_joints(model, base)}
-    waiting = [Visit(base, None, None)]
-    while waiting:
-        here = waiting.pop()
-        yield here
-        came_by = here.joint and here.joint.name
-        onward: Sequence[Visit] = [
-            Visit(other, here.link, model.joint(joint))
-            for other, joint in model.neighbors(here.link)
-            if joint != came_by and joint not in closing
-        ]
-        waiting.extend(reversed(arranged(onward) if arranged else onward))

@@ -21,7 +21,8 @@ from linkwork.mechanics.skeleton import Body, BodyFrames, Mount, Skeleton, body_
 from linkwork.model.joints import Axis
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
-from linkwork.model.tree import Tree, walk
+from linkwork.model.spanning import walk
+from linkwork.model.tree import Tree
 from linkwork.parameters.variation import (
     Placement,
     Variation,

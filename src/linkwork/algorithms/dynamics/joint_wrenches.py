@@ -21,7 +21,7 @@ from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.model import Model
-from linkwork.model.tree import walk
+from linkwork.model.spanning import walk
 from linkwork.spatial.blocks import (
     Sym,
     Twist,

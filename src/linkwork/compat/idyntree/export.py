@@ -36,7 +36,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link, unit_vector
 from linkwork.model.pose import IDENTITY, Pose, composed, inverted
 from linkwork.model.reduce import rerooted
-from linkwork.model.tree import walk
+from linkwork.model.spanning import walk
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

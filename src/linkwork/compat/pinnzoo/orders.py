@@ -33,7 +33,7 @@ from linkwork.export.pinnzoo.state_order import (
 )
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model as RobotModel
-from linkwork.model.tree import walk
+from linkwork.model.spanning import walk
 
 if TYPE_CHECKING:
     from linkwork.compat.pinnzoo.model import Model

@@ -24,8 +24,7 @@ from linkwork.io.mjcf.equalities import (
 from linkwork.io.mjcf.names import Names
 from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of, name_in_enum, name_in_file
 from linkwork.io.units import left_out_gravity
-from linkwork.model.actuators import Actuator
-from linkwork.model.parts import Mimic
+from linkwork.model.parts import Actuator, Mimic
 
 
 def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], set[int]]:

@@ -39,12 +39,11 @@ from linkwork.io.writing import WORLD, finish, is_world, listed_findings, parent
 from linkwork.io.xml.source import source_parse_error
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.check import unphysical_links
-from linkwork.model.constraints import opened
 from linkwork.model.inertia import NO_INERTIA, Inertia
-from linkwork.model.layout import Layout, resolved_followers
+from linkwork.model.layout import Layout
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint
-from linkwork.model.tree import Visit, walk
+from linkwork.model.parts import Joint, resolved_followers
+from linkwork.model.spanning import Visit, opened, walk
 from linkwork.spatial.source import quat
 
 if TYPE_CHECKING:

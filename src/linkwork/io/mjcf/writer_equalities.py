@@ -23,10 +23,11 @@ from linkwork.errors import Finding, model_error
 from linkwork.io.mjcf.writer_parts import pose_attributes
 from linkwork.io.writing import GroupedWarnings, reject, unique_name
 from linkwork.io.xml.write import add, format_numbers
-from linkwork.model.constraints import Constraint, closing_edges, closing_joints
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose, composed, inverted
+from linkwork.model.spanning import closing_edges, closing_joints
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

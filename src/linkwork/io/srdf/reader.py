@@ -45,8 +45,8 @@ from linkwork.model.geometry import Shape, Sphere
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose
+from linkwork.model.spanning import Visit, walk
 from linkwork.model.structure import cycles
-from linkwork.model.tree import Visit, walk
 
 ROOT_JOINT = "root_joint"
 ELEMENTS = (

@@ -35,12 +35,12 @@ from linkwork.io.writing import (
 )
 from linkwork.io.xml.source import read_source
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
-from linkwork.model.constraints import require_tree
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
+from linkwork.model.spanning import require_tree
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

@@ -37,7 +37,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
-from linkwork.model.tree import walk
+from linkwork.model.spanning import walk
 from linkwork.spatial.source import quat, se3
 
 JOINT_TYPES = {

@@ -11,13 +11,12 @@ from math import isfinite
 from typing import NamedTuple
 
 from linkwork.errors import counted, escaped
-from linkwork.model.constraints import WORLD, closing_joints, opened
+from linkwork.model.constraints import WORLD
 from linkwork.model.description.table import Table, as_text
-from linkwork.model.layout import Layout
-from linkwork.model.model import Model
+from linkwork.model.graph import Graph
 from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.model.tree import walk
+from linkwork.model.spanning import closing_joints, opened, walk
 
 _AXES = {(1.0, 0.0, 0.0): "x", (0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}
 
@@ -34,7 +33,7 @@ class Branch(NamedTuple):
         return f"{self.lead}{self.corner}{self.joint}{' ─ ' if self.joint else ''}{self.link}"
 
 
-def describe(model: Model, base: str | None = None) -> str:
+def describe(model: Graph, base: str | None = None) -> str:
     """Describe a robot: a summary, its tree from a base, its joints, links and frames.
 
     Args:
@@ -46,12 +45,13 @@ def describe(model: Model, base: str | None = None) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def summary(model: Model) -> str:
+def summary(model: Graph) -> str:
     """One line: how many parts, how many degrees of freedom, how heavy."""
     closing = closing_joints(model)
-    layout = Layout(opened(model, closing), floating=False)
-    moving = len(layout.joint_names)
-    dependent = len(layout.followers)
+    joints = opened(model, closing).joints
+    moving = sum(joint.nq > 0 for joint in joints)
+    dependent = sum(joint.mimic is not None for joint in joints)
+    degrees = counted(sum(joint.nv for joint in joints), "degree")
     unconstrained = " without loops and constraints" if closing or model.constraints else ""
     counts = [
         counted(len(model.links), "link"),
@@ -61,18 +61,18 @@ def summary(model: Model) -> str:
         *([counted(len(model.frames), "additional frame")] if model.frames else []),
         *([counted(len(closing), "closed loop")] if closing else []),
         *([counted(len(model.constraints), "constraint")] if model.constraints else []),
-        f"{counted(layout.nv, 'degree')} of freedom{unconstrained}, 6 more if the base floats",
+        f"{degrees} of freedom{unconstrained}, 6 more if the base floats",
         f"{model.total_mass:.6g} kg",
     ]
     return f"{escaped(model.name)}: {', '.join(counts)}"
 
 
-def tree_lines(model: Model, base: str | None = None) -> Iterator[str]:
+def tree_lines(model: Graph, base: str | None = None) -> Iterator[str]:
     """Draw the tree from a base, one line to a link."""
     return map(str, branches(model, base))
 
 
-def branches(model: Model, base: str | None = None) -> Iterator[Branch]:
+def branches(model: Graph, base: str | None = None) -> Iterator[Branch]:
     """The tree from a base, one branch to a link."""
     visits = list(walk(model, model.default_base if base is None else base))
     last = {visit.parent: visit.link for visit in visits}  # the last child of each link
@@ -87,17 +87,20 @@ def branches(model: Model, base: str | None = None) -> Iterator[Branch]:
         yield Branch(lead, "└─ " if is_last else "├─ ", joint_text, _link_text(model, link))
 
 
-def tables(model: Model) -> list[Table]:
+def tables(model: Graph) -> list[Table]:
     """The joints, links, additional frames, constraints, and configurations of a robot."""
     of_parts = [joint_table(model), link_table(model), frame_table(model)]
     return [*of_parts, constraint_table(model), configuration_table(model)]
 
 
-def joint_table(model: Model) -> Table:
+def joint_table(model: Graph) -> Table:
     """The joints that move: where they stand in s, how they move, how far."""
-    tree_model = opened(model, closing_joints(model))
-    layout = Layout(tree_model, floating=False)
-    rows = [_joint_row(joint, layout) for joint in tree_model.joints if not joint.is_fixed]
+    rows: list[tuple[str, ...]] = []
+    start = 0  # index in s
+    for joint in opened(model, closing_joints(model)).joints:
+        if not joint.is_fixed:
+            rows.append(_joint_row(joint, start))
+        start += joint.nq
     columns = (
         "s",
         "joint",
@@ -117,7 +120,7 @@ def joint_table(model: Model) -> Table:
     return Table("moving joints", columns, tuple(rows), numeric, n_naming=2)
 
 
-def link_table(model: Model) -> Table:
+def link_table(model: Graph) -> Table:
     """The links: how heavy they are, and where."""
     rows = [
         (
@@ -133,7 +136,7 @@ def link_table(model: Model) -> Table:
     return Table("links", columns, tuple(rows), frozenset({"#", "mass [kg]"}), n_naming=2)
 
 
-def frame_table(model: Model) -> Table:
+def frame_table(model: Graph) -> Table:
     """The additional frames: what they are fixed to, and where."""
     rows = [
         (escaped(frame.name), escaped(frame.link), _pose_text(frame.link_H_frame))
@@ -142,7 +145,7 @@ def frame_table(model: Model) -> Table:
     return Table("additional frames", ("frame", "link", "pose in the link"), tuple(rows))
 
 
-def constraint_table(model: Model) -> Table:
+def constraint_table(model: Graph) -> Table:
     """The joints that close loops, and the constraints that are not joints."""
     closing = [
         (escaped(joint.name), f"{joint.kind} joint", escaped(joint.first), escaped(joint.second))
@@ -156,7 +159,7 @@ def constraint_table(model: Model) -> Table:
     return Table("closed loops and constraints", columns, (*closing, *others))
 
 
-def configuration_table(model: Model) -> Table:
+def configuration_table(model: Graph) -> Table:
     """The named configurations, and the positions of their joints."""
     rows = [
         (escaped(one.name), ", ".join(f"{escaped(name)} {_vector(q)}" for name, q in one.positions))
@@ -165,7 +168,7 @@ def configuration_table(model: Model) -> Table:
     return Table("named configurations", ("configuration", "positions"), tuple(rows))
 
 
-def _link_text(model: Model, link: str) -> str:
+def _link_text(model: Graph, link: str) -> str:
     mass = model.link(link).inertia.mass
     return escaped(link) + (f"  {mass:.4g} kg" if mass else "")
 
@@ -186,10 +189,10 @@ def _axis_text(joint: Joint) -> str:
     return f"-{_AXES[opposite]}" if opposite in _AXES else _vector(joint.axis)
 
 
-def _joint_row(joint: Joint, layout: Layout) -> tuple[str, ...]:
+def _joint_row(joint: Joint, start: int) -> tuple[str, ...]:
     limits = joint.limits
     return (
-        _indices_text(layout.q[joint.name]) if joint.nq else "-",
+        _indices_text(start, start + joint.nq - 1),
         escaped(joint.name),
         joint.kind,
         _axis_text(joint) if joint.motion_kind.has_axis else "-",
@@ -210,8 +213,9 @@ def _mimic_text(mimic: Mimic) -> str:
     return f"{mimic.multiplier:g} {escaped(mimic.joint)}{shift}"
 
 
-def _indices_text(span: slice) -> str:
-    first, last = span.start, span.stop - 1
+def _indices_text(first: int, last: int) -> str:
+    if last < first:
+        return "-"
     return str(first) if first == last else f"{first}-{last}"
 
 

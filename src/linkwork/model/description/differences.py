@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.model.actuators import Actuator
 from linkwork.model.configurations import Configuration
 from linkwork.model.constraints import WORLD, Constraint
 from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.model import Model
-from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.parts import Actuator, Frame, Joint, Link
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import so3
 
