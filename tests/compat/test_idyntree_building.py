@@ -8,7 +8,7 @@ from tests.support.idyntree import MODULES, compat, idyn, loader_of, without_com
 
 import linkwork as lw
 import linkwork.compat.idyntree.state
-from linkwork.compat.idyntree.conversion import as_in_idyntree
+from linkwork.compat.idyntree.robot.conversion import as_in_idyntree
 
 BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
 NUMBERS = np.random.default_rng(5).normal(size=40)

@@ -10,7 +10,7 @@ from tests.support.idyntree import MODULES, compat, idyn, loader_of, path_of
 from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
-from linkwork.compat.idyntree.conversion import table_order
+from linkwork.compat.idyntree.robot.conversion import table_order
 
 REDUCED = {
     "iCubGenova04/model": 12,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.adam import core
+import linkwork.compat.adam.core as adam_core
 from linkwork.compat.adam.core import (
     NAMES,
     NumpyLike,
@@ -571,4 +571,4 @@ class RBDAlgorithms:
 
 
 # Also a name of adam.core and adam.core.rbd_algorithms.
-core.__dict__["RBDAlgorithms"] = RBDAlgorithms
+adam_core.__dict__["RBDAlgorithms"] = RBDAlgorithms

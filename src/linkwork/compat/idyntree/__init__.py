@@ -25,9 +25,6 @@ from linkwork.compat.idyntree.containers import JOINT_INVALID_INDEX as JOINT_INV
 from linkwork.compat.idyntree.containers import LINK_INVALID_INDEX as LINK_INVALID_INDEX
 from linkwork.compat.idyntree.containers import TRAVERSAL_INVALID_INDEX as TRAVERSAL_INVALID_INDEX
 from linkwork.compat.idyntree.containers import (
-    ForwardPositionKinematics as ForwardPositionKinematics,
-)
-from linkwork.compat.idyntree.containers import (
     FreeFloatingGeneralizedTorques as FreeFloatingGeneralizedTorques,
 )
 from linkwork.compat.idyntree.containers import IndexVector as IndexVector
@@ -37,8 +34,6 @@ from linkwork.compat.idyntree.containers import LinkPositions as LinkPositions
 from linkwork.compat.idyntree.containers import LinkWrenches as LinkWrenches
 from linkwork.compat.idyntree.containers import StringVector as StringVector
 from linkwork.compat.idyntree.containers import cvar as cvar
-from linkwork.compat.idyntree.export import ModelExporter as ModelExporter
-from linkwork.compat.idyntree.export import ModelExporterOptions as ModelExporterOptions
 from linkwork.compat.idyntree.geometry import Axis as Axis
 from linkwork.compat.idyntree.geometry import ClassicalAcc as ClassicalAcc
 from linkwork.compat.idyntree.geometry import Direction as Direction
@@ -73,30 +68,35 @@ from linkwork.compat.idyntree.inverse_kinematics import (
 from linkwork.compat.idyntree.inverse_kinematics import (
     InverseKinematicsTreatTargetAsConstraintRotationOnly as InverseKinematicsTreatTargetAsConstraintRotationOnly,  # noqa: E501 - the name is long
 )
-from linkwork.compat.idyntree.joints import FixedJoint as FixedJoint
-from linkwork.compat.idyntree.joints import IJoint as IJoint
-from linkwork.compat.idyntree.joints import NoJointDynamics as NoJointDynamics
-from linkwork.compat.idyntree.joints import PrismaticJoint as PrismaticJoint
-from linkwork.compat.idyntree.joints import RevoluteJoint as RevoluteJoint
-from linkwork.compat.idyntree.joints import RevoluteSO2Joint as RevoluteSO2Joint
-from linkwork.compat.idyntree.joints import SphericalJoint as SphericalJoint
-from linkwork.compat.idyntree.joints import URDFJointDynamics as URDFJointDynamics
 from linkwork.compat.idyntree.kindyn import KinDynComputations as KinDynComputations
-from linkwork.compat.idyntree.model import Model as Model
-from linkwork.compat.idyntree.model_io import ModelLoader as ModelLoader
-from linkwork.compat.idyntree.model_io import ModelParserOptions as ModelParserOptions
-from linkwork.compat.idyntree.model_io import createReducedModel as createReducedModel
-from linkwork.compat.idyntree.model_io import dofsListFromURDF as dofsListFromURDF
-from linkwork.compat.idyntree.model_io import dofsListFromURDFString as dofsListFromURDFString
-from linkwork.compat.idyntree.parts import Link as Link
-from linkwork.compat.idyntree.parts import Neighbor as Neighbor
-from linkwork.compat.idyntree.parts import Traversal as Traversal
-from linkwork.compat.idyntree.shapes import Box as Box
-from linkwork.compat.idyntree.shapes import Cylinder as Cylinder
-from linkwork.compat.idyntree.shapes import ExternalMesh as ExternalMesh
-from linkwork.compat.idyntree.shapes import Material as Material
-from linkwork.compat.idyntree.shapes import SolidShape as SolidShape
-from linkwork.compat.idyntree.shapes import Sphere as Sphere
+from linkwork.compat.idyntree.robot.exporter import ModelExporter as ModelExporter
+from linkwork.compat.idyntree.robot.exporter import ModelExporterOptions as ModelExporterOptions
+from linkwork.compat.idyntree.robot.joints import FixedJoint as FixedJoint
+from linkwork.compat.idyntree.robot.joints import IJoint as IJoint
+from linkwork.compat.idyntree.robot.joints import PrismaticJoint as PrismaticJoint
+from linkwork.compat.idyntree.robot.joints import RevoluteJoint as RevoluteJoint
+from linkwork.compat.idyntree.robot.joints import RevoluteSO2Joint as RevoluteSO2Joint
+from linkwork.compat.idyntree.robot.joints import SphericalJoint as SphericalJoint
+from linkwork.compat.idyntree.robot.links import (
+    ForwardPositionKinematics as ForwardPositionKinematics,
+)
+from linkwork.compat.idyntree.robot.links import Link as Link
+from linkwork.compat.idyntree.robot.links import Neighbor as Neighbor
+from linkwork.compat.idyntree.robot.links import Traversal as Traversal
+from linkwork.compat.idyntree.robot.loader import ModelLoader as ModelLoader
+from linkwork.compat.idyntree.robot.loader import ModelParserOptions as ModelParserOptions
+from linkwork.compat.idyntree.robot.loader import createReducedModel as createReducedModel
+from linkwork.compat.idyntree.robot.loader import dofsListFromURDF as dofsListFromURDF
+from linkwork.compat.idyntree.robot.loader import dofsListFromURDFString as dofsListFromURDFString
+from linkwork.compat.idyntree.robot.model import Model as Model
+from linkwork.compat.idyntree.robot.records import NoJointDynamics as NoJointDynamics
+from linkwork.compat.idyntree.robot.records import URDFJointDynamics as URDFJointDynamics
+from linkwork.compat.idyntree.robot.shapes import Box as Box
+from linkwork.compat.idyntree.robot.shapes import Cylinder as Cylinder
+from linkwork.compat.idyntree.robot.shapes import ExternalMesh as ExternalMesh
+from linkwork.compat.idyntree.robot.shapes import Material as Material
+from linkwork.compat.idyntree.robot.shapes import SolidShape as SolidShape
+from linkwork.compat.idyntree.robot.shapes import Sphere as Sphere
 from linkwork.compat.idyntree.state import BODY_FIXED_REPRESENTATION as BODY_FIXED_REPRESENTATION
 from linkwork.compat.idyntree.state import (
     INERTIAL_FIXED_REPRESENTATION as INERTIAL_FIXED_REPRESENTATION,

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import BaseArray, VectorDynSize, array_of
 from linkwork.compat.idyntree.geometry import Transform, Wrench
+from linkwork.compat.idyntree.robot.records import ModelRecords
 from linkwork.errors import ValueRangeError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from linkwork.compat.idyntree.model import Model
-    from linkwork.compat.idyntree.parts import Traversal
 
 LINK_INVALID_INDEX = JOINT_INVALID_INDEX = FRAME_INVALID_INDEX = TRAVERSAL_INVALID_INDEX = -1
 
@@ -94,7 +93,7 @@ class LinkArray(BaseArray):
 
     ELEMENT: ClassVar[type[BaseArray]] = BaseArray
 
-    def __new__(cls, model: Model | int = 0) -> Self:
+    def __new__(cls, model: ModelRecords | int = 0) -> Self:
         """Create an array for a robot, or for a number of links."""
         links = model if isinstance(model, int) else model.getNrOfLinks()
         element = cls.ELEMENT()
@@ -117,7 +116,7 @@ class LinkArray(BaseArray):
         """The number of links."""
         return self.shape[0]
 
-    def toString(self, model: Model | None = None) -> str:
+    def toString(self, model: ModelRecords | None = None) -> str:
         """Format the elements, with the names of the links if their robot is passed."""
         names = [f"{model.getLinkName(k)}: " if model else "" for k in range(len(self))]
         return "\n".join(f"{name}{self[k].toString()}" for k, name in enumerate(names))
@@ -138,11 +137,11 @@ class LinkPositions(LinkArray):
 class JointPosDoubleArray(VectorDynSize):
     """Joint positions of a robot, zeros of a length, or a copy of an array."""
 
-    def __new__(cls, values: Model | ArrayLike = 0) -> Self:
+    def __new__(cls, values: ModelRecords | ArrayLike = 0) -> Self:
         """Create joint positions."""
         return super().__new__(cls, cls._size(values))
 
-    def resize(self, newSize: Model | int) -> None:
+    def resize(self, newSize: ModelRecords | int) -> None:
         """Change the length to that of a robot, or to a number."""
         super().resize(self._size(newSize))
 
@@ -164,7 +163,7 @@ class JointDOFsDoubleArray(JointPosDoubleArray):
 class FreeFloatingGeneralizedTorques(BaseArray):
     """(6 + n,) the wrench on the base, then the joint torques; initially 0."""
 
-    def __new__(cls, model: Model | None = None) -> Self:
+    def __new__(cls, model: ModelRecords | None = None) -> Self:
         """Create forces that are 0."""
         return array_of(cls, np.zeros(6 + (model.getNrOfDOFs() if model else 0)))
 
@@ -180,27 +179,7 @@ class FreeFloatingGeneralizedTorques(BaseArray):
         """The number of joint torques."""
         return self.shape[0] - 6
 
-    def resize(self, model: Model) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+    def resize(self, model: ModelRecords) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
         """Change the size to that of a robot, and set all elements to 0."""
         super().resize((6 + model.getNrOfDOFs(),), refcheck=False)
         self.zero()
-
-
-def ForwardPositionKinematics(
-    model: Model,
-    traversal: Traversal,
-    worldHbase: ArrayLike,
-    jointPositions: ArrayLike,
-    linkPositions: LinkPositions,
-) -> bool:
-    """Write the pose of each link in the world, along a traversal from its base."""
-    for index in range(traversal.getNrOfVisitedLinks()):
-        link, parent = traversal.getLink(index).getIndex(), traversal.getParentLink(index)
-        joint = traversal.getParentJoint(index)
-        if parent is None or joint is None:
-            linkPositions(link)[...] = Transform(worldHbase)
-        else:
-            above = parent.getIndex()
-            parent_H_link = joint.getTransform(jointPositions, above, link)
-            linkPositions(link)[...] = linkPositions(above) * parent_H_link
-    return True

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import write
 from linkwork.compat.idyntree.geometry import Transform
-from linkwork.compat.idyntree.model import Model
-from linkwork.compat.idyntree.model_io import ModelLoader, createReducedModel
+from linkwork.compat.idyntree.robot.loader import ModelLoader, createReducedModel
+from linkwork.compat.idyntree.robot.model import Model
 from linkwork.compat.idyntree.statuses import status, success
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Matrix4x4, Vector3, Vector6, array_of, result, write
 from linkwork.compat.idyntree.containers import FreeFloatingGeneralizedTorques, LinkWrenches
-from linkwork.compat.idyntree.conversion import traversal
 from linkwork.compat.idyntree.geometry import (
     Position,
     SpatialInertia,
@@ -28,6 +27,7 @@ from linkwork.compat.idyntree.geometry import (
     Transform,
     Twist,
 )
+from linkwork.compat.idyntree.robot.conversion import traversal
 from linkwork.compat.idyntree.state import StateMethods
 from linkwork.compat.idyntree.statuses import status
 from linkwork.engine.symbolic.arrays import Array

@@ -23,7 +23,8 @@ from linkwork.compat.idyntree.arrays import (
     write,
 )
 from linkwork.compat.idyntree.geometry import Transform, Twist
-from linkwork.compat.idyntree.model import Model, name_at
+from linkwork.compat.idyntree.robot.model import Model
+from linkwork.compat.idyntree.robot.records import name_at
 from linkwork.compat.idyntree.statuses import status, success
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (

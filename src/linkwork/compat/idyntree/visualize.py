@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Vector4
 from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
-from linkwork.compat.idyntree.model import Model, name_at
-from linkwork.compat.idyntree.model_io import ModelLoader
+from linkwork.compat.idyntree.robot.loader import ModelLoader
+from linkwork.compat.idyntree.robot.model import Model
+from linkwork.compat.idyntree.robot.records import name_at
 from linkwork.compat.page import Arrow, Page
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import KinDyn

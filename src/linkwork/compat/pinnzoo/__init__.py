@@ -21,6 +21,8 @@ from linkwork.compat.pinnzoo.functions import B_func as B_func
 from linkwork.compat.pinnzoo.functions import C_func as C_func
 from linkwork.compat.pinnzoo.functions import M_func as M_func
 from linkwork.compat.pinnzoo.functions import apply_delta_x as apply_delta_x
+from linkwork.compat.pinnzoo.functions import change_order as change_order
+from linkwork.compat.pinnzoo.functions import change_orders as change_orders
 from linkwork.compat.pinnzoo.functions import dynamics as dynamics
 from linkwork.compat.pinnzoo.functions import dynamics_deriv as dynamics_deriv
 from linkwork.compat.pinnzoo.functions import error_jacobian as error_jacobian
@@ -62,8 +64,6 @@ from linkwork.compat.pinnzoo.legs import nearest_ik as nearest_ik
 from linkwork.compat.pinnzoo.model import Model as Model
 from linkwork.compat.pinnzoo.orders import ConversionIndices as ConversionIndices
 from linkwork.compat.pinnzoo.orders import StateOrder as StateOrder
-from linkwork.compat.pinnzoo.orders import change_order as change_order
-from linkwork.compat.pinnzoo.orders import change_orders as change_orders
 from linkwork.compat.pinnzoo.orders import create_conversion as create_conversion
 from linkwork.compat.pinnzoo.orders import generate_conversions as generate_conversions
 from linkwork.compat.pinnzoo.quaternions import L_mult as L_mult

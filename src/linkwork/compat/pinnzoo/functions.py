@@ -1,4 +1,4 @@
-"""PinnZoo's functions of a state x: dynamics, kinematics, errors between states, initial states.
+"""PinnZoo's functions of a state x: dynamics, kinematics, errors, initial states, orders.
 
 Dynamics     M(x) v_dot + C(x) = tau
 Kinematics   positions and velocities of the bodies of a model, and E with q_dot = E(q) v
@@ -7,29 +7,29 @@ Errors       vectors with 2 nv elements, three of them for a rotation
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.engine.symbolic.arrays import Array
+from linkwork.compat.pinnzoo.orders import ConversionIndices
+from linkwork.compat.pinnzoo.robot import Robot
+from linkwork.engine.symbolic.arrays import Array, as_array
+from linkwork.errors import ArgumentError, ShapeError, name_not_found
 from linkwork.export.pinnzoo.state_order import velocity_names
 
-if TYPE_CHECKING:
-    from linkwork.compat.pinnzoo.model import Model
 
-
-def M_func(model: Model, x: ArrayLike) -> Array:
+def M_func(model: Robot, x: ArrayLike) -> Array:
     """(..., nv, nv) mass matrix at a state x (..., nx)."""
     return model.kernel("M_func")(x)
 
 
-def C_func(model: Model, x: ArrayLike) -> Array:
+def C_func(model: Robot, x: ArrayLike) -> Array:
     """(..., nv) bias forces: Coriolis, centrifugal and gravity forces; a vector, not a matrix."""
     return model.kernel("C_func")(x)
 
 
-def forward_dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
+def forward_dynamics(model: Robot, x: ArrayLike, tau: ArrayLike) -> Array:
     """(..., nv) acceleration v_dot = M^-1 (tau - C).
 
     Args:
@@ -40,7 +40,7 @@ def forward_dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
     return model.kernel("forward_dynamics")(x, tau)
 
 
-def forward_dynamics_deriv(model: Model, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+def forward_dynamics_deriv(model: Robot, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
     """Derivatives of `forward_dynamics` with respect to x (..., nv, nx) and tau (..., nv, nv).
 
     The columns of x include four for the quaternion; `error_jacobian` projects them.
@@ -48,7 +48,7 @@ def forward_dynamics_deriv(model: Model, x: ArrayLike, tau: ArrayLike) -> tuple[
     return model.kernel("forward_dynamics_deriv")(x, tau)
 
 
-def inverse_dynamics(model: Model, x: ArrayLike, v_dot: ArrayLike) -> Array:
+def inverse_dynamics(model: Robot, x: ArrayLike, v_dot: ArrayLike) -> Array:
     """(..., nv) forces tau = M v_dot + C.
 
     Args:
@@ -59,7 +59,7 @@ def inverse_dynamics(model: Model, x: ArrayLike, v_dot: ArrayLike) -> Array:
     return model.kernel("inverse_dynamics")(x, v_dot)
 
 
-def inverse_dynamics_deriv(model: Model, x: ArrayLike, v_dot: ArrayLike) -> tuple[Array, Array]:
+def inverse_dynamics_deriv(model: Robot, x: ArrayLike, v_dot: ArrayLike) -> tuple[Array, Array]:
     """Derivatives of `inverse_dynamics` with respect to x (..., nv, nx) and v_dot (..., nv, nv).
 
     The latter is M. The columns of x include four for the quaternion; `error_jacobian` projects
@@ -68,7 +68,7 @@ def inverse_dynamics_deriv(model: Model, x: ArrayLike, v_dot: ArrayLike) -> tupl
     return model.kernel("inverse_dynamics_deriv")(x, v_dot)
 
 
-def dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
+def dynamics(model: Robot, x: ArrayLike, tau: ArrayLike) -> Array:
     """(..., 2 nv) [v; v_dot]: the derivative of the error state, not of x.
 
     The derivative of x is [E v; v_dot], `error_jacobian` times this.
@@ -76,12 +76,12 @@ def dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
     return model.kernel("dynamics")(x, tau)
 
 
-def dynamics_deriv(model: Model, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+def dynamics_deriv(model: Robot, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
     """Derivatives of `dynamics` with respect to x (..., 2 nv, nx) and tau (..., 2 nv, nv)."""
     return model.kernel("dynamics_deriv")(x, tau)
 
 
-def B_func(model: Model, *, kf: float = 1.0, km: float = 0.0245, L: float = 0.175) -> Array:
+def B_func(model: Robot, *, kf: float = 1.0, km: float = 0.0245, L: float = 0.175) -> Array:
     """(nv, number of inputs) B with tau = B u.
 
     Args:
@@ -100,7 +100,7 @@ def B_func(model: Model, *, kf: float = 1.0, km: float = 0.0245, L: float = 0.17
     return np.eye(model.nv)[:, actuated]
 
 
-def kinematics(model: Model, x: ArrayLike) -> Array:
+def kinematics(model: Robot, x: ArrayLike) -> Array:
     """(..., size) position of each body in the world, followed by its orientation if requested.
 
     A quaternion is w x y z with w >= 0, an axis-angle vector no longer than pi.
@@ -108,17 +108,17 @@ def kinematics(model: Model, x: ArrayLike) -> Array:
     return model.kernel("kinematics")(x)
 
 
-def kinematics_size(model: Model) -> int:
+def kinematics_size(model: Robot) -> int:
     """Length of the result of `kinematics`: 3, 6 (axis-angle) or 7 (quaternion) for each body."""
     return model.space.kinematics_size
 
 
-def kinematics_jacobian(model: Model, x: ArrayLike) -> Array:
+def kinematics_jacobian(model: Robot, x: ArrayLike) -> Array:
     """(..., size, nx) derivative of `kinematics` with respect to x; zero in the columns of v."""
     return model.kernel("kinematics_jacobian")(x)
 
 
-def kinematics_velocity(model: Model, x: ArrayLike) -> Array:
+def kinematics_velocity(model: Robot, x: ArrayLike) -> Array:
     """(..., size) time derivative of `kinematics`, J_q E v.
 
     The derivative of a position is the linear velocity in the world. That of an orientation is the
@@ -127,7 +127,7 @@ def kinematics_velocity(model: Model, x: ArrayLike) -> Array:
     return model.kernel("kinematics_velocity")(x)
 
 
-def kinematics_velocity_jacobian(model: Model, x: ArrayLike) -> Array:
+def kinematics_velocity_jacobian(model: Robot, x: ArrayLike) -> Array:
     """(..., size, nx) derivative of `kinematics_velocity` with respect to x.
 
     The last nv columns are J_q E.
@@ -135,7 +135,7 @@ def kinematics_velocity_jacobian(model: Model, x: ArrayLike) -> Array:
     return model.kernel("kinematics_velocity_jacobian")(x)
 
 
-def kinematics_force_jacobian(model: Model, x: ArrayLike, force: ArrayLike) -> Array:
+def kinematics_force_jacobian(model: Robot, x: ArrayLike, force: ArrayLike) -> Array:
     """(..., nv, nx) derivative with respect to x of the generalized forces E^T J_q^T force.
 
     Args:
@@ -146,12 +146,12 @@ def kinematics_force_jacobian(model: Model, x: ArrayLike, force: ArrayLike) -> A
     return model.kernel("kinematics_force_jacobian")(x, force)
 
 
-def velocity_kinematics(model: Model, x: ArrayLike) -> Array:
+def velocity_kinematics(model: Robot, x: ArrayLike) -> Array:
     """(..., nq, nv) E with q_dot = E v."""
     return model.kernel("velocity_kinematics")(x)
 
 
-def velocity_kinematics_T(model: Model, x: ArrayLike) -> Array:
+def velocity_kinematics_T(model: Robot, x: ArrayLike) -> Array:
     """(..., nv, nq) E_T with v = E_T q_dot: a left inverse of E, not its transpose.
 
     E_T E = 1 where the quaternion has norm 1.
@@ -159,17 +159,17 @@ def velocity_kinematics_T(model: Model, x: ArrayLike) -> Array:
     return model.kernel("velocity_kinematics_T")(x)
 
 
-def velocity_kinematics_jvp_deriv(model: Model, x: ArrayLike, v: ArrayLike) -> Array:
+def velocity_kinematics_jvp_deriv(model: Robot, x: ArrayLike, v: ArrayLike) -> Array:
     """(..., nq, nx) derivative of E v with respect to x, for a constant v (..., nv)."""
     return model.kernel("velocity_kinematics_jvp_deriv")(x, v)
 
 
-def velocity_kinematics_T_jvp_deriv(model: Model, x: ArrayLike, q: ArrayLike) -> Array:
+def velocity_kinematics_T_jvp_deriv(model: Robot, x: ArrayLike, q: ArrayLike) -> Array:
     """(..., nv, nx) derivative of E_T q with respect to x, for a constant q (..., nq)."""
     return model.kernel("velocity_kinematics_T_jvp_deriv")(x, q)
 
 
-def state_error(model: Model, x: ArrayLike, x0: ArrayLike) -> Array:
+def state_error(model: Robot, x: ArrayLike, x0: ArrayLike) -> Array:
     """(..., 2 nv) error of x relative to x0, so that `apply_delta_x(model, x0, error)` is x.
 
     [R0^T (p - p0); axis-angle of q0^-1 q; differences of joints and velocities]; with a fixed base
@@ -179,7 +179,7 @@ def state_error(model: Model, x: ArrayLike, x0: ArrayLike) -> Array:
     return model.kernel("state_error")(x, x0)
 
 
-def apply_delta_x(model: Model, x: ArrayLike, delta_x: ArrayLike) -> Array:
+def apply_delta_x(model: Robot, x: ArrayLike, delta_x: ArrayLike) -> Array:
     """(..., nx) state with error delta_x (..., 2 nv) from x: the inverse of `state_error`.
 
     [p + R dp; q times the quaternion of dtheta; sums]; dtheta is a full angle, not half of it.
@@ -187,32 +187,32 @@ def apply_delta_x(model: Model, x: ArrayLike, delta_x: ArrayLike) -> Array:
     return model.kernel("apply_delta_x")(x, delta_x)
 
 
-def error_jacobian(model: Model, x: ArrayLike) -> Array:
+def error_jacobian(model: Robot, x: ArrayLike) -> Array:
     """(..., nx, 2 nv) derivative of `apply_delta_x` with respect to delta_x at 0: blkdiag(E, 1)."""
     return model.kernel("error_jacobian")(x)
 
 
-def error_jacobian_T(model: Model, x: ArrayLike) -> Array:
+def error_jacobian_T(model: Robot, x: ArrayLike) -> Array:
     """(..., 2 nv, nx) derivative of `state_error` with respect to x at x0 = x: blkdiag(E_T, 1)."""
     return model.kernel("error_jacobian_T")(x)
 
 
-def error_jacobian_jvp_deriv(model: Model, x: ArrayLike, delta_x: ArrayLike) -> Array:
+def error_jacobian_jvp_deriv(model: Robot, x: ArrayLike, delta_x: ArrayLike) -> Array:
     """(..., nx, nx) derivative with respect to x of `error_jacobian` times delta_x (..., 2 nv)."""
     return model.kernel("error_jacobian_jvp_deriv")(x, delta_x)
 
 
-def error_jacobian_T_jvp_deriv(model: Model, x: ArrayLike, x2: ArrayLike) -> Array:
+def error_jacobian_T_jvp_deriv(model: Robot, x: ArrayLike, x2: ArrayLike) -> Array:
     """(..., 2 nv, nx) derivative with respect to x of `error_jacobian_T` times x2 (..., nx)."""
     return model.kernel("error_jacobian_T_jvp_deriv")(x, x2)
 
 
-def is_floating(model: Model) -> bool:
+def is_floating(model: Robot) -> bool:
     """Whether the base moves freely."""
     return model.space.floating
 
 
-def zero_state(model: Model) -> Array:
+def zero_state(model: Robot) -> Array:
     """(nx,) neutral state: zeros, and the identity quaternion."""
     x = np.zeros(model.nx)
     if is_floating(model):
@@ -221,7 +221,7 @@ def zero_state(model: Model) -> Array:
 
 
 def randn_state(
-    model: Model, seed: int | np.random.Generator | None = None, *, batch: tuple[int, ...] = ()
+    model: Robot, seed: int | np.random.Generator | None = None, *, batch: tuple[int, ...] = ()
 ) -> Array:
     """(*batch, nx) normally distributed states, with a quaternion of norm 1.
 
@@ -236,10 +236,83 @@ def randn_state(
     return x
 
 
-def init_state(model: Model) -> Array:
+def init_state(model: Robot) -> Array:
     """(nx,) initial state of a robot of the zoo in PinnZoo; `zero_state` for other robots."""
     x = zero_state(model)
     start = model.starting_pose
     if start is not None and is_floating(model) and len(start) == model.nq:
         x[: model.nq] = start
     return x
+
+
+def change_order(
+    model: Robot,
+    input: ArrayLike,
+    from_: str,
+    to: str,
+    *,
+    dims: int | Sequence[int] | None = None,
+) -> Array:
+    """Convert a vector or matrix to another order; the length of an axis determines its kind.
+
+    Args:
+        model: the robot, with `orders` by name.
+        input: (n,) vector, (m, n) matrix, or a batch of either.
+        from_, to: names of orders, such as "nominal" and "mujoco".
+        dims: the axes to reorder; if not given, the only one of a vector, else the last two. For a
+            batch of vectors, use dims=-1.
+
+    Raises:
+        NameNotFoundError: there is no such order.
+        ShapeError: no kind of vector has the length of an axis.
+    """
+    array = as_array(input, "input")
+    if array.ndim == 0:
+        raise ShapeError(f"input: expected a vector or matrix, got {array.shape}")
+    if dims is None:
+        dims = (-1,) if array.ndim == 1 else (-2, -1)
+    axes = (dims,) if isinstance(dims, int) else tuple(dims)
+    if from_ == to and from_ in model.orders:
+        return np.array(array)
+    conversion = _conversion(model, from_, to)
+    for axis in axes:
+        if not -array.ndim <= axis < array.ndim:
+            raise ArgumentError(f"dims: {axis} is not an axis of an array of shape {array.shape}")
+        array = np.take(array, conversion.of_length(array.shape[axis]), axis=axis)
+    return array
+
+
+def change_orders(
+    model: Robot,
+    inputs: Sequence[ArrayLike],
+    from_: str,
+    to: str,
+    *,
+    dims: Sequence[int | Sequence[int] | None] | None = None,
+) -> list[Array]:
+    """Convert several vectors and matrices to another order.
+
+    Args:
+        model: the robot.
+        inputs: vectors and matrices, as in `change_order`.
+        from_, to: names of orders.
+        dims: for each input, as in `change_order`.
+    """
+    all_dims = [None] * len(inputs) if dims is None else list(dims)
+    if len(all_dims) != len(inputs):
+        raise ArgumentError(
+            f"dims: expected one for all_dims of {len(inputs)} inputs, got {len(all_dims)}"
+        )
+    pairs = zip(inputs, all_dims, strict=True)
+    return [change_order(model, one, from_, to, dims=axes) for one, axes in pairs]
+
+
+def _conversion(model: Robot, from_: str, to: str) -> ConversionIndices:
+    for name in (from_, to):
+        if name not in model.orders:
+            raise name_not_found("order", name, model.orders)
+    if (from_, to) not in model.conversions:
+        message = f"there is no conversion from {from_!r} to {to!r} yet"
+        hint = "create it with generate_conversions(model.orders, model.conversions)"
+        raise ArgumentError(f"{message}; {hint}")
+    return model.conversions[from_, to]

@@ -17,13 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from linkwork.engine.symbolic.arrays import Array, as_array
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, name_not_found, shown
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ShapeError, ValueRangeError, shown
 from linkwork.export.pinnzoo.state_order import (
     BASE_CONFIG,
     BASE_VELOCITY,
@@ -34,9 +32,6 @@ from linkwork.export.pinnzoo.state_order import (
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model as RobotModel
 from linkwork.model.spanning import walk
-
-if TYPE_CHECKING:
-    from linkwork.compat.pinnzoo.model import Model
 
 
 @dataclass(frozen=True)
@@ -111,79 +106,6 @@ def generate_conversions(
             if orig != new and (from_scratch or (orig, new) not in all_conversions):
                 all_conversions[orig, new] = create_conversion(orders[orig], orders[new])
     return all_conversions
-
-
-def change_order(
-    model: Model,
-    input: ArrayLike,
-    from_: str,
-    to: str,
-    *,
-    dims: int | Sequence[int] | None = None,
-) -> Array:
-    """Convert a vector or matrix to another order; the length of an axis determines its kind.
-
-    Args:
-        model: the robot, with `orders` by name.
-        input: (n,) vector, (m, n) matrix, or a batch of either.
-        from_, to: names of orders, such as "nominal" and "mujoco".
-        dims: the axes to reorder; if not given, the only one of a vector, else the last two. For a
-            batch of vectors, use dims=-1.
-
-    Raises:
-        NameNotFoundError: there is no such order.
-        ShapeError: no kind of vector has the length of an axis.
-    """
-    array = as_array(input, "input")
-    if array.ndim == 0:
-        raise ShapeError(f"input: expected a vector or matrix, got {array.shape}")
-    if dims is None:
-        dims = (-1,) if array.ndim == 1 else (-2, -1)
-    axes = (dims,) if isinstance(dims, int) else tuple(dims)
-    if from_ == to and from_ in model.orders:
-        return np.array(array)
-    conversion = _conversion(model, from_, to)
-    for axis in axes:
-        if not -array.ndim <= axis < array.ndim:
-            raise ArgumentError(f"dims: {axis} is not an axis of an array of shape {array.shape}")
-        array = np.take(array, conversion.of_length(array.shape[axis]), axis=axis)
-    return array
-
-
-def change_orders(
-    model: Model,
-    inputs: Sequence[ArrayLike],
-    from_: str,
-    to: str,
-    *,
-    dims: Sequence[int | Sequence[int] | None] | None = None,
-) -> list[Array]:
-    """Convert several vectors and matrices to another order.
-
-    Args:
-        model: the robot.
-        inputs: vectors and matrices, as in `change_order`.
-        from_, to: names of orders.
-        dims: for each input, as in `change_order`.
-    """
-    all_dims = [None] * len(inputs) if dims is None else list(dims)
-    if len(all_dims) != len(inputs):
-        raise ArgumentError(
-            f"dims: expected one for all_dims of {len(inputs)} inputs, got {len(all_dims)}"
-        )
-    pairs = zip(inputs, all_dims, strict=True)
-    return [change_order(model, one, from_, to, dims=axes) for one, axes in pairs]
-
-
-def _conversion(model: Model, from_: str, to: str) -> ConversionIndices:
-    for name in (from_, to):
-        if name not in model.orders:
-            raise name_not_found("order", name, model.orders)
-    if (from_, to) not in model.conversions:
-        message = f"there is no conversion from {from_!r} to {to!r} yet"
-        hint = "create it with generate_conversions(model.orders, model.conversions)"
-        raise ArgumentError(f"{message}; {hint}")
-    return model.conversions[from_, to]
 
 
 def _indices(old: Sequence[str], new: Sequence[str], kind: str) -> Array:

@@ -42,6 +42,8 @@ from linkwork.compat.robwork.devices import TreeDevice as TreeDevice
 from linkwork.compat.robwork.frames import FixedFrame as FixedFrame
 from linkwork.compat.robwork.frames import Frame as Frame
 from linkwork.compat.robwork.frames import MovableFrame as MovableFrame
+from linkwork.compat.robwork.frames import State as State
+from linkwork.compat.robwork.frames import StateStructure as StateStructure
 from linkwork.compat.robwork.joints import DependentJoint as DependentJoint
 from linkwork.compat.robwork.joints import DependentPrismaticJoint as DependentPrismaticJoint
 from linkwork.compat.robwork.joints import DependentRevoluteJoint as DependentRevoluteJoint
@@ -107,11 +109,11 @@ from linkwork.compat.robwork.rotations import InertiaMatrix as InertiaMatrix
 from linkwork.compat.robwork.rotations import Quaternion as Quaternion
 from linkwork.compat.robwork.rotations import Rotation2D as Rotation2D
 from linkwork.compat.robwork.rotations import Rotation3D as Rotation3D
-from linkwork.compat.robwork.structure import State as State
-from linkwork.compat.robwork.structure import StateStructure as StateStructure
 from linkwork.compat.robwork.transforms import Jacobian as Jacobian
 from linkwork.compat.robwork.transforms import Pose6D as Pose6D
 from linkwork.compat.robwork.transforms import Transform3D as Transform3D
+from linkwork.compat.robwork.transforms import VelocityScrew6D as VelocityScrew6D
+from linkwork.compat.robwork.transforms import Wrench6D as Wrench6D
 from linkwork.compat.robwork.transforms import inverse as inverse
 from linkwork.compat.robwork.utilities import LinearAlgebra as LinearAlgebra
 from linkwork.compat.robwork.utilities import Math as Math
@@ -123,8 +125,6 @@ from linkwork.compat.robwork.vectors import Q as Q
 from linkwork.compat.robwork.vectors import Rad2Deg as Rad2Deg
 from linkwork.compat.robwork.vectors import Vector2D as Vector2D
 from linkwork.compat.robwork.vectors import Vector3D as Vector3D
-from linkwork.compat.robwork.vectors import VelocityScrew6D as VelocityScrew6D
-from linkwork.compat.robwork.vectors import Wrench6D as Wrench6D
 from linkwork.compat.robwork.vectors import castToFloat as castToFloat
 from linkwork.compat.robwork.vectors import concat as concat
 from linkwork.compat.robwork.vectors import cross as cross

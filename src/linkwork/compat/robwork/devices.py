@@ -9,21 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.compat.robwork.frames import Frame, as_matrix
+from linkwork.compat.robwork.frames import (
+    Frame,
+    PointerMethods,
+    State,
+    StateStructure,
+    as_matrix,
+    structure_of,
+)
 from linkwork.compat.robwork.joints import Joint, QBox
 from linkwork.compat.robwork.properties import PropertyMap
-from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
 from linkwork.compat.robwork.transforms import Jacobian, Transform3D
 from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ShapeError, model_error, shown
+from linkwork.errors import ShapeError, model_error
 from linkwork.workcell.cell import devices as specs
 from linkwork.workcell.kinematics.device import Cart
 from linkwork.workcell.kinematics.device import Device as BoundDevice
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class JacobianCalculator:
@@ -61,6 +70,13 @@ class Device(PointerMethods, Stateless):
         self._properties = PropertyMap()
         self._cached: tuple[Any, BoundDevice] | None = None  # and the cell it was bound to
         self.bound()  # raises if it is not a valid device of the cell
+
+    @classmethod
+    def of(cls, *parts: Any) -> Self:
+        """Return the device object of a device of a linkwork cell; arguments as of `Device`."""
+        self = cls.__new__(cls)
+        Device.__init__(self, *parts)
+        return self
 
     def bound(self) -> BoundDevice:
         """Return linkwork's device, for the current version of the cell."""
@@ -219,21 +235,18 @@ class Device(PointerMethods, Stateless):
 class JointDevice(Device):
     """A device with any joints, in the order of a list."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(
+        self, name: str, base: Frame, end: Frame, joints: Sequence[Joint], state: State
+    ) -> None:
         """Create a device from name, base, end, joints and a state."""
-        if _is_spec(args):
-            super().__init__(*args)
-            return
-        name, base, end, joints, state = args
-        structure = _structure(state)
+        structure = structure_of(state)
         first, last = structure.names_of([base, end])
         structure.names_of(joints)
         parts = (
             part for joint in joints for part in joint.parts if part.size or part is joint.part
         )
         names = tuple(part.name for part in parts)
-        spec = specs.JointDevice(name, first, last, names)
-        super().__init__(structure, spec)
+        super().__init__(structure, specs.JointDevice(name, first, last, names))
 
 
 class ParallelLeg(PointerMethods):
@@ -316,12 +329,9 @@ class SerialDevice(JointDevice):
 
     def __init__(self, *args: Any) -> None:
         """Create a device from first and last frame, or a list of frames, a name and a state."""
-        if _is_spec(args):
-            Device.__init__(self, *args)
-            return
         *frames, name, state = args
         chain = frames[0] if len(frames) == 1 else frames
-        structure = _structure(state)
+        structure = structure_of(state)
         first, last = structure.name_of(chain[0]), structure.name_of(chain[-1])
         Device.__init__(self, structure, specs.SerialDevice(name, first, last))
 
@@ -343,13 +353,9 @@ def _path(device: Device, end: str) -> list[str]:
 class TreeDevice(JointDevice):
     """A device with the active joints on the paths from a base to several ends."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, base: Frame, ends: Sequence[Frame], name: str, state: State) -> None:
         """Create a device from base, ends, name and a state."""
-        if _is_spec(args):
-            Device.__init__(self, *args)
-            return
-        base, ends, name, state = args
-        structure = _structure(state)
+        structure = structure_of(state)
         spec = specs.TreeDevice(name, structure.name_of(base), structure.names_of(ends))
         Device.__init__(self, structure, spec)
 
@@ -362,13 +368,11 @@ class TreeDevice(JointDevice):
 class CompositeDevice(Device):
     """Several devices as one: q is the concatenation of theirs."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(
+        self, base: Frame, devices: Sequence[Device], ends: Any, name: str, state: State
+    ) -> None:
         """Create a device from base, devices, end or ends, name and a state."""
-        if len(args) == 3:
-            super().__init__(*args)
-            return
-        base, devices, ends, name, state = args
-        structure = _structure(state)
+        structure = structure_of(state)
         last = structure.names_of([ends] if isinstance(ends, Frame) else ends)
         parts = tuple(device.getName() for device in devices)
         spec = specs.CompositeDevice(name, structure.name_of(base), last[0], parts, tuple(last[1:]))
@@ -382,13 +386,9 @@ class MobileDevice(Device):
     In RobWork it moves backwards, and rotates in the wrong direction, if the wheels differ.
     """
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, base: Frame, left: Joint, right: Joint, state: State, name: str) -> None:
         """Create a device from base, left wheel, right wheel, a state and a name."""
-        if _is_spec(args):
-            super().__init__(*args)
-            return
-        base, left, right, state, name = args
-        structure = _structure(state)
+        structure = structure_of(state)
         cart, *wheels = structure.names_of([base, left, right])
         sides = [structure.cell.frame(wheel).parent_H_frame.xyz[1] for wheel in wheels]
         track = abs(sides[0] - sides[1])
@@ -412,27 +412,13 @@ class MobileDevice(Device):
 class SE3Device(Device):
     """A movable frame: q is its position and quaternion w x y z. In RobWork q has six elements."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, name: str, base: Frame, moved: Frame, *_: Any) -> None:
         """Create a device from name, base and the movable frame."""
-        if _is_spec(args):
-            super().__init__(*args)
-            return
-        name, base, moved = args[:3]
         structure = moved.structure
         if structure is None:
             raise model_error("the frame is not in a workcell", f"frame {moved.getName()!r}")
         names = structure.names_of([base, moved])
         super().__init__(structure, specs.FreeDevice(name, *names))
-
-
-def _is_spec(args: tuple[Any, ...]) -> bool:
-    return len(args) == 2 and isinstance(args[1], specs.DeviceSpec)
-
-
-def _structure(state: object) -> StateStructure:
-    if not isinstance(state, State):
-        raise ArgumentError(f"state: expected a State as the last argument, got {shown(state)}")
-    return state.getStateStructure()
 
 
 def device_of(structure: StateStructure, spec: specs.DeviceSpec) -> Device:
@@ -446,10 +432,10 @@ def device_of(structure: StateStructure, spec: specs.DeviceSpec) -> Device:
     }
     if isinstance(spec, specs.CompositeDevice):
         before = structure.cell.device_names.index(spec.name)
-        return CompositeDevice(structure, spec, structure.cell.devices[:before])
+        return CompositeDevice.of(structure, spec, structure.cell.devices[:before])
     if isinstance(spec, specs.RobotDevice):
         return _robot(structure, spec)
-    return kinds[type(spec)](structure, spec)
+    return kinds[type(spec)].of(structure, spec)
 
 
 def _robot(structure: StateStructure, spec: specs.RobotDevice) -> Device:
@@ -458,4 +444,4 @@ def _robot(structure: StateStructure, spec: specs.RobotDevice) -> Device:
     if not spec.floating:
         frames = {frame.name: frame for frame in structure.cell.frames}
         path = specs.path_joints(frames, spec.base, (spec.end,))
-    return (SerialDevice if path == spec.joints else TreeDevice)(structure, spec)
+    return (SerialDevice if path == spec.joints else TreeDevice).of(structure, spec)

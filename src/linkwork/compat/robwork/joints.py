@@ -9,10 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, as_matrix, write_result
-from linkwork.compat.robwork.structure import State, StateStructure
+from linkwork.compat.robwork.frames import (
+    FixedFrame,
+    Frame,
+    MovableFrame,
+    State,
+    StateStructure,
+    as_matrix,
+    write_result,
+)
 from linkwork.compat.robwork.transforms import Jacobian, Transform3D
 from linkwork.compat.robwork.vectors import Q, as_floats
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, model_error
 from linkwork.model.joints import motion as joint_motion
@@ -41,12 +49,13 @@ class Joint(Frame):
 
     TYPE = ""  # its name in files
 
-    def __init__(self, name: Any, transform: Any = None, structure: Any = None) -> None:
+    @cached_property
+    def _limits(self) -> dict[str, Array]:
+        """Limits of coordinates for which the cell stores none."""
+        return {}
+
+    def __init__(self, name: str, transform: Any = None) -> None:
         """Create a joint from its name and its pose at zero."""
-        self._limits: dict[str, Array] = {}  # of coordinates for which the cell stores no limits
-        if isinstance(name, CellFrame):
-            super().__init__(name, structure)
-            return
         *before, last = self._create_parts(name)
         super().__init__(last, before=tuple(before))
         self.setFixedTransform(Transform3D() if transform is None else transform)
@@ -103,7 +112,7 @@ class Joint(Frame):
     def _set_limits(self, index: int, arrays: dict[str, Array]) -> None:
         motion = _motion(self.parts[index])
         if motion.motion_kind.nv != 1:
-            self._limits |= arrays
+            self._limits.update(arrays)
             return
         limits = {field: float(array[0]) for field, array in arrays.items()}
         if "acceleration" in limits:
@@ -207,14 +216,12 @@ class Joint(Frame):
 
     def getData(self, state: State) -> list[float]:
         """Return its coordinates in a state."""
-        structure = self._in_cell()
-        value = structure.checked(state)
+        structure, value = self._in_state(state)
         return [x for name in self.cell_names for x in structure.cell.values(name, value).tolist()]
 
     def setData(self, state: State, vals: float | Sequence[float]) -> None:
         """Set its coordinates in a state; surplus values are ignored, as in RobWork."""
-        structure = self._in_cell()
-        value = structure.checked(state)
+        structure, value = self._in_state(state)
         values = as_floats(vals, "vals").reshape(-1)[: self.getDOF()]
         for part, theta in zip(*self._coordinates(values), strict=True):
             if part.size:
@@ -307,7 +314,7 @@ class VirtualJoint(Joint):
     distance.
     """
 
-    def __init__(self, name: Any, transform: Any = None, dof: int = 1) -> None:
+    def __init__(self, name: str, transform: Any = None, dof: int = 1) -> None:
         """Create a joint from its name, its pose, and the number of its coordinates."""
         self._dof = int(dof)
         super().__init__(name, transform)
@@ -339,16 +346,13 @@ class DependentJoint(Joint):
 
     def __init__(
         self,
-        name: Any,
+        name: str,
         transform: Any = None,
         owner: Any = None,
         scale: float = 1.0,
         offset: float = 0.0,
     ) -> None:
         """Create a joint from its name, its pose at zero, and the joint that it depends on."""
-        if isinstance(name, CellFrame):
-            super().__init__(name, None, transform)
-            return
         super().__init__(name, transform)
         if not isinstance(owner, Joint):
             raise model_error(
@@ -414,11 +418,13 @@ _KINDS = {
 _DEPENDENT = {"revolute": DependentRevoluteJoint, "prismatic": DependentPrismaticJoint}
 
 
-def frame_of(structure: StateStructure, part: CellFrame) -> Frame:
-    """Return the frame object of a frame of a linkwork cell."""
+def frame_class(part: CellFrame) -> type[Frame]:
+    """Return the class of the object for a frame of a linkwork cell."""
     if part.motion is None:
-        kind: Any = MovableFrame if part.movable else FixedFrame
-        return kind(part, structure=structure)
+        return MovableFrame if part.movable else FixedFrame
     if part.motion.depends:
-        return _DEPENDENT.get(part.motion.kind, DependentJoint)(part, structure)
-    return _KINDS.get(part.motion.kind, Joint)(part, None, structure)
+        return _DEPENDENT.get(part.motion.kind, DependentJoint)
+    return _KINDS.get(part.motion.kind, Joint)
+
+
+StateStructure.frame_class = staticmethod(frame_class)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame
-from linkwork.compat.robwork.structure import State, structure_of
+from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, State, structure_of
 from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.errors import ArgumentError, StateError, model_error, shown
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from linkwork.compat.robwork.frames import PointerMethods
 from linkwork.compat.robwork.rotations import EAA, Rotation3D
-from linkwork.compat.robwork.structure import PointerMethods
 from linkwork.compat.robwork.transforms import Transform3D, inverse
 from linkwork.compat.robwork.vectors import Q, Vector, as_floats, norm1, norm2, normInf
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from linkwork.compat.robwork.frames import State
 from linkwork.compat.robwork.kinematics import Kinematics
 from linkwork.compat.robwork.metrics import METRICS
 from linkwork.compat.robwork.rotations import (
@@ -15,9 +16,8 @@ from linkwork.compat.robwork.rotations import (
     Rotation2D,
     Rotation3D,
 )
-from linkwork.compat.robwork.structure import State
-from linkwork.compat.robwork.transforms import Pose6D, Transform3D
-from linkwork.compat.robwork.vectors import Vector2D, Vector3D, VelocityScrew6D, Wrench6D
+from linkwork.compat.robwork.transforms import Pose6D, Transform3D, VelocityScrew6D, Wrench6D
+from linkwork.compat.robwork.vectors import Vector2D, Vector3D
 from linkwork.compat.robwork.workcell import Models, WorkCellLoaderFactory
 
 Vector2Dd, Vector2Df = Vector2D, Vector2D.FLOAT

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.compat.robwork.rotations import EAA, RPY, Quaternion, Rotation2D, Rotation3D
-from linkwork.compat.robwork.transforms import Transform3D
-from linkwork.compat.robwork.vectors import Q, Vector2D, Vector3D, VelocityScrew6D
+from linkwork.compat.robwork.transforms import Transform3D, VelocityScrew6D
+from linkwork.compat.robwork.vectors import Q, Vector2D, Vector3D
 from linkwork.errors import ArgumentError, name_not_found, shown
 
 

@@ -16,8 +16,6 @@ from linkwork.compat.robwork.vectors import (
     Vector,
     Vector2D,
     Vector3D,
-    VelocityScrew6D,
-    Wrench6D,
     as_floats,
     cross,
     with_single_precision,
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 class Rotation2D(MathValue):
     """A rotation in the plane, as a matrix."""
 
-    __slots__ = ()
     BRACKETS = "()"
 
     def __init__(self, *entries: Any) -> None:
@@ -67,7 +64,6 @@ class Rotation2D(MathValue):
 class Rotation3D(MathValue):
     """A rotation matrix. Columns are the axes of the rotated frame."""
 
-    __slots__ = ()
     BRACKETS = "()"
 
     def __init__(self, *entries: Any) -> None:
@@ -114,15 +110,10 @@ class Rotation3D(MathValue):
         return float(np.trace(self._a))
 
     def __mul__(self, other: Any) -> Any:
-        from linkwork.compat.robwork.transforms import Jacobian
-
         if isinstance(other, (Rotation3D, InertiaMatrix)):
             return other.around(self._a @ np.asarray(other))
-        if isinstance(other, (VelocityScrew6D, Wrench6D)):  # to other axes, at the same point
-            return other.around((self._a @ np.asarray(other).reshape(2, 3, 1)).reshape(6))
-        if isinstance(other, Jacobian):
-            blocks = np.asarray(other).reshape(-1, 3, other.size2())
-            return Jacobian((self._a @ blocks).reshape(-1, other.size2()))
+        if hasattr(other, "rotated"):  # a velocity, a wrench or a Jacobian
+            return other.rotated(self._a)
         product = self._a @ as_floats(other, "product with a rotation", (3,))
         return self.alike(EAA if isinstance(other, EAA) else Vector3D).around(product)
 
@@ -139,8 +130,6 @@ def _entries(entries: tuple[Any, ...], name: str) -> Array:
 @with_single_precision
 class InertiaMatrix(MathValue):
     """A (3, 3) matrix of moments of inertia [kg m^2]."""
-
-    __slots__ = ()
 
     def __init__(self, *entries: Any) -> None:
         """Accept nine elements row by row, three columns, a diagonal or a matrix; else zero."""
@@ -181,8 +170,6 @@ class InertiaMatrix(MathValue):
 class RPY(MathValue):
     """Three angles [rad]: RPY(a, b, c) = Rz(a) Ry(b) Rx(c)."""
 
-    __slots__ = ()
-
     def __init__(self, *angles: Any) -> None:
         """Accept three angles, or a rotation."""
         if len(angles) == 1 and _is_rotation(angles[0], RPY):
@@ -199,8 +186,6 @@ class RPY(MathValue):
 @with_single_precision
 class EAA(Vector3D):
     """An equivalent angle axis: the axis of a rotation times its angle [rad]."""
-
-    __slots__ = ()
 
     def __init__(self, *values: Any) -> None:
         """Accept three elements, a rotation, an axis and an angle, or two vectors to align."""
@@ -261,8 +246,6 @@ def _between(v1: Array, v2: Array) -> Array:
 @with_single_precision
 class Quaternion(Vector):
     """A quaternion qx, qy, qz, qw."""
-
-    __slots__ = ()
 
     def __init__(self, *values: Any) -> None:
         """Accept qx, qy, qz, qw, or a rotation; else the identity."""

@@ -18,13 +18,13 @@ from linkwork.compat.robwork.rotations import (
 from linkwork.compat.robwork.vectors import (
     MathValue,
     Q,
+    Vector,
     Vector3D,
-    VelocityScrew6D,
-    Wrench6D,
     as_floats,
-    six_elements,
+    coordinates,
     with_single_precision,
 )
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.spatial.source import motion, se3, so3
 from linkwork.workcell.files.robwork.joints import craig_dh, hgp_dh, schilling_dh
@@ -36,11 +36,74 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=MathValue)
 
 
+def six_elements(values: tuple[Any, ...], name: str) -> Array:
+    """Convert six elements, two vectors of three, or a pose to position and angle times axis."""
+    if len(values) == 2:
+        return np.concatenate([as_floats(half, name, (3,)) for half in values])
+    if len(values) == 1 and np.shape(values[0]) == (4, 4):
+        pose = as_floats(values[0], name)
+        return np.concatenate([se3.position_of(pose), so3.log(se3.rotation_of(pose))])
+    return coordinates(values, name, 6)
+
+
+class Screw(Vector):
+    """Two vectors at a point: linear (3), angular (3)."""
+
+    def rotated(self, R: Array) -> Self:
+        """Return it in other axes, at the same point."""
+        return self.around((R @ self._a.reshape(2, 3, 1)).reshape(6))
+
+
+@with_single_precision
+class VelocityScrew6D(Screw):
+    """A velocity: linear (3), angular (3)."""
+
+    def __init__(self, *values: Any) -> None:
+        """Accept six elements, linear and angular velocity, or a pose; zero without arguments.
+
+        The screw of a pose is its position and its angle times axis.
+        """
+        super().__init__(six_elements(values, "VelocityScrew6D"))
+
+    def linear(self) -> Vector3D:
+        """Return the linear velocity."""
+        return self.alike(Vector3D).around(self._a[:3])
+
+    def angular(self) -> EAA:
+        """Return the angular velocity."""
+        return self.alike(EAA).around(self._a[3:])
+
+
+@with_single_precision
+class Wrench6D(Screw):
+    """A force (3) and a torque (3)."""
+
+    def __init__(self, *values: Any) -> None:
+        """Accept six elements, or a force and a torque; zero without arguments."""
+        if len(values) == 1:
+            values = (as_floats(values[0], "Wrench6D", (6,)),)
+        super().__init__(six_elements(values, "Wrench6D"))
+
+    def force(self) -> Vector3D:
+        """Return the force."""
+        return self.alike(Vector3D)(self._a[:3])
+
+    def torque(self) -> Vector3D:
+        """Return the torque."""
+        return self.alike(Vector3D)(self._a[3:])
+
+    def setForce(self, force: Vector3D) -> None:
+        """Set the force."""
+        self._a[:3] = as_floats(force, "force", (3,))
+
+    def setTorque(self, torque: Vector3D) -> None:
+        """Set the torque."""
+        self._a[3:] = as_floats(torque, "torque", (3,))
+
+
 @with_single_precision
 class Transform3D(MathValue):
     """A pose: position P and rotation R, together a (4, 4) matrix."""
-
-    __slots__ = ()
 
     def __init__(self, *parts: Any) -> None:
         """Accept a position and a rotation, one of them, or a (4, 4) matrix; else the identity."""
@@ -112,8 +175,6 @@ class Transform3D(MathValue):
 class Pose6D(MathValue):
     """A pose as six elements: position (3), angle times axis (3)."""
 
-    __slots__ = ()
-
     def __init__(self, *values: Any) -> None:
         """Accept six elements, a position and an EAA, or a Transform3D; else the identity."""
         super().__init__(six_elements(values, "Pose6D"))
@@ -148,8 +209,6 @@ def inverse(value: T) -> T:
 
 class Jacobian(MathValue):
     """A matrix from joint velocities to velocities; `J[i, j]`, `J(i, j)` and `J.elem(i, j)`."""
-
-    __slots__ = ()
 
     def __init__(self, *args: Any) -> None:
         """Accept a matrix, its size, or a pose, rotation or position that transforms velocities."""
@@ -195,6 +254,11 @@ class Jacobian(MathValue):
     def addRotation(self, part: Vector3D, row: int, col: int) -> None:
         """Add an angular velocity to a column, in a block of six rows."""
         self._a[6 * row + 3 : 6 * row + 6, col] += as_floats(part, "addRotation", (3,))
+
+    def rotated(self, R: Array) -> Jacobian:
+        """Return it in other axes, for velocities of the same points."""
+        blocks = self._a.reshape(-1, 3, self.size2())
+        return Jacobian((R @ blocks).reshape(-1, self.size2()))
 
     def __mul__(self, other: Any) -> Any:
         right = as_floats(other, "product with a Jacobian")

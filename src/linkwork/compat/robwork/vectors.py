@@ -15,12 +15,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, shown
-from linkwork.spatial.source import se3, so3
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from linkwork.compat.robwork.rotations import EAA
 
 Pi = float(np.pi)
 Deg2Rad = Pi / 180
@@ -67,7 +64,6 @@ class EigenArray(np.ndarray):
 class MathValue:
     """Base class of RobWork's mathematical types."""
 
-    __slots__ = ("_a",)
     __hash__ = None  # type: ignore[assignment]  # they are mutable
     DTYPE: ClassVar[type[np.floating[Any]]] = np.float64
     FLOAT: ClassVar[Any]  # the variant in single precision
@@ -153,7 +149,6 @@ def _restored(kind: type[T], array: Array) -> T:
 def with_single_precision(kind: type[T]) -> type[T]:
     """Add the variant in single precision to a type, whose name ends in f."""
     fields = {
-        "__slots__": (),
         "__doc__": f"{kind.__doc__} In single precision.",
         "__module__": "linkwork.compat.robwork",
         "DTYPE": np.float32,
@@ -171,8 +166,6 @@ def castToFloat(value: MathValue) -> Any:
 
 class Vector(MathValue):
     """A vector that can be added and scaled."""
-
-    __slots__ = ()
 
     def norm1(self) -> float:
         """Sum of the absolute values."""
@@ -237,19 +230,21 @@ def _factor(value: object) -> float:
     return float(value)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-@with_single_precision
-class Vector2D(Vector):
-    """A vector in the plane."""
-
-    __slots__ = ()
-
-    def __init__(self, *xy: Any) -> None:
-        """Accept two elements, or a sequence of two; zero without arguments."""
-        super().__init__(_coordinates(xy, "Vector2D", 2))
+class Point(Vector):
+    """A vector of the plane or of space, which has a direction."""
 
     def normalize(self) -> Self:
         """Return the vector of length 1 in its direction; the zero vector is unchanged."""
         return normalize(self)
+
+
+@with_single_precision
+class Vector2D(Point):
+    """A vector in the plane."""
+
+    def __init__(self, *xy: Any) -> None:
+        """Accept two elements, or a sequence of two; zero without arguments."""
+        super().__init__(coordinates(xy, "Vector2D", 2))
 
     def angle(self) -> float:
         """Angle from the x axis [rad]."""
@@ -257,15 +252,14 @@ class Vector2D(Vector):
 
 
 @with_single_precision
-class Vector3D(Vector):
+class Vector3D(Point):
     """A vector in space."""
 
-    __slots__ = ()
     BRACKETS = "()"
 
     def __init__(self, *xyz: Any) -> None:
         """Accept three elements, or a sequence of three; zero without arguments."""
-        super().__init__(_coordinates(xyz, "Vector3D", 3))
+        super().__init__(coordinates(xyz, "Vector3D", 3))
 
     @classmethod
     def zero(cls) -> Self:
@@ -291,12 +285,8 @@ class Vector3D(Vector):
         """Cross product."""
         return cross(self, other)
 
-    def normalize(self) -> Self:
-        """Return the vector of length 1 in its direction; the zero vector is unchanged."""
-        return normalize(self)
 
-
-def _coordinates(values: tuple[Any, ...], name: str, count: int) -> Array:
+def coordinates(values: tuple[Any, ...], name: str, count: int) -> Array:
     """Convert elements, or a sequence of them, to an array; zeros if there are none."""
     elements = values[0] if len(values) == 1 else (values or np.zeros(count))
     return as_floats(elements, name, (count,))
@@ -304,8 +294,6 @@ def _coordinates(values: tuple[Any, ...], name: str, count: int) -> Array:
 
 class Q(Vector):
     """A configuration: `Q(6, 0.0)`, `Q([1, 2])`, `Q(1.0, 2.0)` or `Q(2, 1.0, 2.0)`."""
-
-    __slots__ = ()
 
     def __init__(self, *values: Any) -> None:
         """Accept the forms of RobWork: a list, n and a value, n and n values, or values."""
@@ -370,69 +358,6 @@ def _configuration(arguments: tuple[Any, ...]) -> Array:
     return as_floats(arguments, "Q")
 
 
-def six_elements(values: tuple[Any, ...], name: str) -> Array:
-    """Convert six elements, two vectors of three, or a pose to position and angle times axis."""
-    if len(values) == 2:
-        return np.concatenate([as_floats(half, name, (3,)) for half in values])
-    if len(values) == 1 and np.shape(values[0]) == (4, 4):
-        pose = as_floats(values[0], name)
-        return np.concatenate([se3.position_of(pose), so3.log(se3.rotation_of(pose))])
-    return _coordinates(values, name, 6)
-
-
-@with_single_precision
-class VelocityScrew6D(Vector):
-    """A velocity: linear (3), angular (3)."""
-
-    __slots__ = ()
-
-    def __init__(self, *values: Any) -> None:
-        """Accept six elements, linear and angular velocity, or a pose; zero without arguments.
-
-        The screw of a pose is its position and its angle times axis.
-        """
-        super().__init__(six_elements(values, "VelocityScrew6D"))
-
-    def linear(self) -> Vector3D:
-        """Return the linear velocity."""
-        return self.alike(Vector3D).around(self._a[:3])
-
-    def angular(self) -> EAA:
-        """Return the angular velocity."""
-        from linkwork.compat.robwork.rotations import EAA
-
-        return self.alike(EAA).around(self._a[3:])
-
-
-@with_single_precision
-class Wrench6D(Vector):
-    """A force (3) and a torque (3)."""
-
-    __slots__ = ()
-
-    def __init__(self, *values: Any) -> None:
-        """Accept six elements, or a force and a torque; zero without arguments."""
-        if len(values) == 1:
-            values = (as_floats(values[0], "Wrench6D", (6,)),)
-        super().__init__(six_elements(values, "Wrench6D"))
-
-    def force(self) -> Vector3D:
-        """Return the force."""
-        return self.alike(Vector3D)(self._a[:3])
-
-    def torque(self) -> Vector3D:
-        """Return the torque."""
-        return self.alike(Vector3D)(self._a[3:])
-
-    def setForce(self, force: Vector3D) -> None:
-        """Set the force."""
-        self._a[:3] = as_floats(force, "force", (3,))
-
-    def setTorque(self, torque: Vector3D) -> None:
-        """Set the torque."""
-        self._a[3:] = as_floats(torque, "torque", (3,))
-
-
 def dot(a: Vector, b: Vector) -> float:
     """Scalar product."""
     left = as_floats(a, "dot")
@@ -453,23 +378,11 @@ def cross(a: Any, b: Any) -> Any:
 
 
 def normalize(v: V) -> V:
-    """Return the vector of length 1; the zero vector is unchanged."""
+    """Return the vector of length 1 in its direction; the zero vector is unchanged."""
     return v / (v.norm2() or 1.0)
 
 
-def norm1(v: Vector) -> float:
-    """Sum of the absolute values."""
-    return v.norm1()
-
-
-def norm2(v: Vector) -> float:
-    """Length."""
-    return v.norm2()
-
-
-def normInf(v: Vector) -> float:
-    """Largest absolute value."""
-    return v.normInf()
+norm1, norm2, normInf = Vector.norm1, Vector.norm2, Vector.normInf
 
 
 def concat(q1: Q, q2: Q) -> Q:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from linkwork.compat.robwork import joints
 from linkwork.compat.robwork.devices import (
     CompositeDevice,
     Device,
@@ -21,10 +20,21 @@ from linkwork.compat.robwork.devices import (
     TreeDevice,
     device_of,
 )
-from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame
-from linkwork.compat.robwork.joints import Joint
+from linkwork.compat.robwork.frames import (
+    FixedFrame,
+    Frame,
+    MovableFrame,
+    PointerMethods,
+    State,
+    StateStructure,
+)
+from linkwork.compat.robwork.joints import (
+    DependentJoint,
+    Joint,
+    PrismaticJoint,
+    RevoluteJoint,
+)
 from linkwork.compat.robwork.properties import PropertyMap
-from linkwork.compat.robwork.structure import PointerMethods, State, StateStructure
 from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.workcell.cell import devices as specs
@@ -136,21 +146,21 @@ class WorkCell(PointerMethods):
         """Return the movable frame with a name, or None."""
         return self._frame(name, MovableFrame)
 
-    def findJoint(self, name: str) -> joints.Joint | None:
+    def findJoint(self, name: str) -> Joint | None:
         """Return the joint with a name, or None."""
-        return self._frame(name, joints.Joint)
+        return self._frame(name, Joint)
 
-    def findRevoluteJoint(self, name: str) -> joints.RevoluteJoint | None:
+    def findRevoluteJoint(self, name: str) -> RevoluteJoint | None:
         """Return the revolute joint with a name, or None."""
-        return self._frame(name, joints.RevoluteJoint)
+        return self._frame(name, RevoluteJoint)
 
-    def findPrismaticJoint(self, name: str) -> joints.PrismaticJoint | None:
+    def findPrismaticJoint(self, name: str) -> PrismaticJoint | None:
         """Return the prismatic joint with a name, or None."""
-        return self._frame(name, joints.PrismaticJoint)
+        return self._frame(name, PrismaticJoint)
 
-    def findDependentJoint(self, name: str) -> joints.DependentJoint | None:
+    def findDependentJoint(self, name: str) -> DependentJoint | None:
         """Return the dependent joint with a name, or None."""
-        return self._frame(name, joints.DependentJoint)
+        return self._frame(name, DependentJoint)
 
     def findFixedFrames(self) -> list[FixedFrame]:
         """All fixed frames."""
@@ -344,7 +354,8 @@ class Models:
             _check_fixed(device, frame, reference, state)
         joints = device.bound().joint_names
         a, b = device.structure.names_of([start, last])
-        return JointDevice(device.structure, specs.JointDevice(device.getName(), a, b, joints))
+        spec = specs.JointDevice(device.getName(), a, b, joints)
+        return JointDevice.of(device.structure, spec)
 
 
 def _within(q: Any, box: Any, tolerance: float) -> bool:

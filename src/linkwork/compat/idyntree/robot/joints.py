@@ -11,10 +11,10 @@ Errors    a link or a coordinate that the joint does not have raises
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import inf, isfinite
+from dataclasses import replace
+from math import isfinite
 from sys import float_info
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import array_of, result
 from linkwork.compat.idyntree.geometry import Axis, Position, SpatialMotionVector, Transform
+from linkwork.compat.idyntree.robot.records import JointRecord, Limit, ModelRecords, name_at
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.model.joints.motion import (
@@ -30,51 +31,15 @@ from linkwork.model.joints.motion import (
     neutral_transform,
     position_jacobian,
 )
-from linkwork.model.parts import NO_LIMITS, Joint, Limits, unit_vector
+from linkwork.model.parts import Joint, unit_vector
 from linkwork.model.pose import Pose, as_floats, as_pose
 from linkwork.spatial import se3
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from linkwork.compat.idyntree.model import Model
 
-Limit: TypeAlias = Literal["position", "velocity", "effort"]
-NoJointDynamics, URDFJointDynamics = 0, 1
 UNKNOWN_LINK = -1
-DISABLED: dict[Limit, dict[str, float]] = {
-    "position": {"lower": -inf, "upper": inf},
-    "velocity": {"velocity": inf},
-    "effort": {"effort": inf},
-}
-
-
-@dataclass(frozen=True)
-class JointRecord:
-    """A `linkwork.Joint` without limits, the limits, and which of them are enabled."""
-
-    joint: Joint  # with NO_LIMITS
-    limits: Limits = NO_LIMITS
-    enabled: frozenset[Limit] = frozenset()
-    dynamics: int = NoJointDynamics
-
-    @classmethod
-    def of(cls, joint: Joint) -> JointRecord:
-        """Return the record of a joint, with finite limits enabled."""
-        enabled: set[Limit] = {
-            limit
-            for limit, names in DISABLED.items()
-            if any(isfinite(getattr(joint.limits, name)) for name in names)
-        }
-        dynamics = URDFJointDynamics if joint.damping or joint.friction else NoJointDynamics
-        return cls(replace(joint, limits=NO_LIMITS), joint.limits, frozenset(enabled), dynamics)
-
-    def with_limits(self) -> Joint:
-        """Return the joint with the enabled limits."""
-        changes: dict[str, float] = {}
-        for limit in DISABLED.keys() - self.enabled:
-            changes |= DISABLED[limit]
-        return replace(self.joint, limits=replace(self.limits, **changes))
 
 
 class IJoint(Partial):
@@ -99,7 +64,7 @@ class IJoint(Partial):
         )
         self._links = (UNKNOWN_LINK, UNKNOWN_LINK)
         self._index = -1
-        self._model: Model | None = None
+        self._model: ModelRecords | None = None
         self._construct(list(parts))
 
     def _construct(self, parts: list[Any]) -> None:
@@ -120,7 +85,7 @@ class IJoint(Partial):
             self.setAxis(parts[1])
 
     @classmethod
-    def of(cls, model: Model, index: int) -> Self:
+    def of(cls, model: ModelRecords, index: int) -> Self:
         """Return the joint of a robot at an index."""
         self = cls.__new__(cls)
         self._model, self._index = model, index
@@ -520,6 +485,7 @@ CLASSES: dict[str, type[IJoint]] = {
 }
 
 
-def joint_of(model: Model, index: int) -> IJoint:
+def joint_of(model: ModelRecords, index: int) -> IJoint:
     """Return the joint of a robot at an index, of the class of its kind."""
+    name_at("joint", [record.joint.name for record in model.joint_records], index)  # or raises
     return CLASSES.get(model.joint_records[index].joint.kind, OtherJoint).of(model, index)

@@ -10,8 +10,12 @@ from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
 from linkwork.compat.idyntree.absent import Partial
-from linkwork.compat.idyntree.conversion import as_in_idyntree, reduced_model, with_sensor_frames
-from linkwork.compat.idyntree.model import Model
+from linkwork.compat.idyntree.robot.conversion import (
+    as_in_idyntree,
+    reduced_model,
+    with_sensor_frames,
+)
+from linkwork.compat.idyntree.robot.model import Model
 from linkwork.compat.idyntree.statuses import status, success
 from linkwork.errors import ArgumentError, shown
 from linkwork.io.load import load

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import array_of
-from linkwork.compat.idyntree.conversion import traversal
-from linkwork.compat.idyntree.geometry import RotationalInertia, SpatialInertia
-from linkwork.compat.idyntree.joints import IJoint, joint_of
+from linkwork.compat.idyntree.containers import LinkPositions
+from linkwork.compat.idyntree.geometry import RotationalInertia, SpatialInertia, Transform
+from linkwork.compat.idyntree.robot.conversion import traversal
+from linkwork.compat.idyntree.robot.joints import IJoint, joint_of
+from linkwork.compat.idyntree.robot.records import ModelRecords
 from linkwork.compat.idyntree.statuses import status
 from linkwork.errors import ValueRangeError
 from linkwork.model.inertia import from_parameters
 from linkwork.spatial.source import inertia
-
-if TYPE_CHECKING:
-    from linkwork.compat.idyntree.model import Model
 
 
 @dataclass
@@ -54,12 +53,12 @@ class Link(Partial):
     """
 
     def __init__(self) -> None:
-        self._model: Model | None = None
+        self._model: ModelRecords | None = None
         self._index = -1
         self._inertia = SpatialInertia()
 
     @classmethod
-    def of(cls, model: Model, index: int) -> Link:
+    def of(cls, model: ModelRecords, index: int) -> Link:
         """Return the link of a robot at an index."""
         self = cls()
         self._model, self._index = model, index
@@ -95,10 +94,10 @@ class Traversal(Partial):
     """The links of a robot, starting at a base; filled by `Model.computeFullTreeTraversal`."""
 
     def __init__(self) -> None:
-        self._model: Model | None = None
+        self._model: ModelRecords | None = None
         self._visits: list[tuple[int, int, int]] = []  # indices of link, parent and joint, or -1
 
-    def fill(self, model: Model, base: str) -> None:
+    def fill(self, model: ModelRecords, base: str) -> None:
         """Visit the links of a robot, starting at a base."""
         robot = model.robot
         self._model = model
@@ -155,22 +154,22 @@ class Traversal(Partial):
         return (childCandidate, parentCandidate) in [visit[:2] for visit in self._visits]
 
     @status(-1)
-    def getParentLinkIndexFromJointIndex(self, model: Model, jntIdx: int) -> int:
+    def getParentLinkIndexFromJointIndex(self, model: ModelRecords, jntIdx: int) -> int:
         """Index of the link of a joint that is nearer to the base; -1 if there is no such joint."""
         return self._ends(model, jntIdx)[1]
 
     @status(-1)
-    def getChildLinkIndexFromJointIndex(self, model: Model, jntIdx: int) -> int:
+    def getChildLinkIndexFromJointIndex(self, model: ModelRecords, jntIdx: int) -> int:
         """Index of the link of a joint that is farther from the base."""
         return self._ends(model, jntIdx)[0]
 
-    def _ends(self, model: Model, joint: int) -> tuple[int, int]:
+    def _ends(self, model: ModelRecords, joint: int) -> tuple[int, int]:
         """Return the indices of child and parent of a joint of a model."""
-        ends = model.getJoint(joint)
+        ends = joint_of(model, joint)
         first, second = ends.getFirstAttachedLink(), ends.getSecondAttachedLink()
         return (second, first) if self.isParentOf(first, second) else (first, second)
 
-    def _visit(self, index: int) -> tuple[Model, tuple[int, int, int]]:
+    def _visit(self, index: int) -> tuple[ModelRecords, tuple[int, int, int]]:
         if self._model is None:
             message = "the traversal is empty; call model.computeFullTreeTraversal first"
             raise ValueRangeError(message)
@@ -178,3 +177,23 @@ class Traversal(Partial):
             message = f"traversal index {index}: expected 0 to {len(self._visits) - 1}"
             raise ValueRangeError(message)
         return self._model, self._visits[index]
+
+
+def ForwardPositionKinematics(
+    model: ModelRecords,
+    traversal: Traversal,
+    worldHbase: ArrayLike,
+    jointPositions: ArrayLike,
+    linkPositions: LinkPositions,
+) -> bool:
+    """Write the pose of each link in the world, along a traversal from its base."""
+    for index in range(traversal.getNrOfVisitedLinks()):
+        link, parent = traversal.getLink(index).getIndex(), traversal.getParentLink(index)
+        joint = traversal.getParentJoint(index)
+        if parent is None or joint is None:
+            linkPositions(link)[...] = Transform(worldHbase)
+        else:
+            above = parent.getIndex()
+            parent_H_link = joint.getTransform(jointPositions, above, link)
+            linkPositions(link)[...] = linkPositions(above) * parent_H_link
+    return True

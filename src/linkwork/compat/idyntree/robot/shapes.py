@@ -16,6 +16,7 @@ from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import Vector3, Vector4, array_of
 from linkwork.compat.idyntree.containers import StdVector
 from linkwork.compat.idyntree.geometry import Transform
+from linkwork.compat.idyntree.robot.records import ModelRecords
 from linkwork.errors import ArgumentError, shown
 from linkwork.model import geometry
 from linkwork.model.pose import as_pose
@@ -23,7 +24,6 @@ from linkwork.model.pose import as_pose
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from linkwork.compat.idyntree.model import Model
 
 Kind = Literal["visuals", "collisions"]
 NO_LOCATION: tuple[Kind, int, int] = ("visuals", -1, -1)
@@ -65,7 +65,7 @@ class SolidShape(Partial):
         if self.INITIAL is None:
             raise ArgumentError("SolidShape is abstract; use Sphere, Box, Cylinder, ExternalMesh")
         self._stored = geometry.Shape(self.INITIAL)
-        self._model: Model | None = None
+        self._model: ModelRecords | None = None
         self._location = NO_LOCATION  # kind, link and index of the shape in the model
 
     @staticmethod
@@ -77,7 +77,7 @@ class SolidShape(Partial):
         return self
 
     @staticmethod
-    def in_model(model: Model, kind: Kind, link: int, index: int) -> SolidShape:
+    def in_model(model: ModelRecords, kind: Kind, link: int, index: int) -> SolidShape:
         """Return a shape of a link of a model."""
         self = SolidShape.of(getattr(model.link_records[link], kind)[index])
         self._model, self._location = model, (kind, link, index)
@@ -280,7 +280,7 @@ CLASSES: dict[type, type[SolidShape]] = {
 class ModelSolidShapes(Partial):
     """The visual or the collision shapes of a model."""
 
-    def __init__(self, model: Model, kind: Kind) -> None:
+    def __init__(self, model: ModelRecords, kind: Kind) -> None:
         self._model = model
         self._kind: Kind = kind
 
@@ -308,6 +308,8 @@ class ModelSolidShapes(Partial):
         _set_shapes(self._model, self._kind, linkIndex, ())
 
 
-def _set_shapes(model: Model, kind: Kind, link: int, shapes: tuple[geometry.Shape, ...]) -> None:
+def _set_shapes(
+    model: ModelRecords, kind: Kind, link: int, shapes: tuple[geometry.Shape, ...]
+) -> None:
     changes: dict[str, Any] = {kind: shapes}
     model.set_link_record(link, replace(model.link_records[link], **changes))

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
-from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import VectorDynSize, array_of, result
 from linkwork.compat.idyntree.geometry import Transform
-from linkwork.compat.idyntree.joints import IJoint, JointRecord, joint_of
-from linkwork.compat.idyntree.parts import Link, Neighbor, Traversal
-from linkwork.compat.idyntree.shapes import ModelSolidShapes
+from linkwork.compat.idyntree.robot.joints import IJoint, joint_of
+from linkwork.compat.idyntree.robot.links import Link, Neighbor, Traversal
+from linkwork.compat.idyntree.robot.records import JointRecord, ModelRecords, index_of, name_at
+from linkwork.compat.idyntree.robot.shapes import ModelSolidShapes
 from linkwork.compat.idyntree.statuses import status, success
 from linkwork.errors import (
     ArgumentError,
@@ -30,17 +30,14 @@ from linkwork.errors import (
     ShapeError,
     ValueRangeError,
     model_error,
-    name_not_found,
     shown,
 )
 from linkwork.model import parts
 from linkwork.model.inertia import from_parameters
 from linkwork.model.pose import as_floats, as_pose
 
-NAME = "iDynTree model"  # name of robots built here; they have no name in iDynTree
 
-
-class Model(Partial):
+class Model(ModelRecords):
     """A robot, and the link that is its default base.
 
     Args:
@@ -53,12 +50,8 @@ class Model(Partial):
     def __init__(
         self, robot: described.Model | Model | None = None, base: str | None = None
     ) -> None:
-        self._name, self._base = NAME, ""
-        self._links: list[parts.Link] = []
-        self._joints: list[JointRecord] = []
-        self._frames: list[parts.Frame] = []
+        super().__init__()
         self._packages: tuple[str, ...] = ()
-        self._robot: described.Model | None = None  # None: not built from the lists yet
         if isinstance(robot, Model):
             self.copy_from(robot)
         elif isinstance(robot, described.Model):
@@ -67,40 +60,6 @@ class Model(Partial):
             raise ArgumentError(f"robot: expected a linkwork.Model, got {shown(robot)}")
         if base is not None:
             self._base = self.link_name(self.link_index(base))
-
-    @property
-    def robot(self) -> described.Model:
-        """The robot as a `linkwork.Model`.
-
-        Raises:
-            ModelError: there are no links yet, or they do not form a tree.
-        """
-        if self._robot is None:
-            self._robot = described.Model(
-                name=self._name,
-                links=tuple(self._links),
-                joints=tuple(record.with_limits() for record in self._joints),
-                frames=tuple(self._frames),
-            )
-        return self._robot
-
-    @property
-    def joint_records(self) -> Sequence[JointRecord]:
-        """The joints, as stored."""
-        return self._joints
-
-    def set_joint_record(self, index: int, record: JointRecord) -> None:
-        """Change a joint."""
-        self._joints[index], self._robot = record, None
-
-    @property
-    def link_records(self) -> Sequence[parts.Link]:
-        """The links, as stored."""
-        return self._links
-
-    def set_link_record(self, index: int, record: parts.Link) -> None:
-        """Change a link."""
-        self._links[index], self._robot = record, None
 
     def __repr__(self) -> str:
         counts = f"{self.getNrOfLinks()} links, {self.getNrOfJoints()} joints"
@@ -155,43 +114,6 @@ class Model(Partial):
         """Set the folders to search for meshes; linkwork uses them when it loads a file."""
         self._packages = tuple(packageDirs)
 
-    def link_name(self, index: int) -> str:
-        """Return the name of a link; raise if there is no such link."""
-        return name_at("link", self._link_names(), index)
-
-    def link_index(self, name: str) -> int:
-        """Return the index of a link; raise if there is no such link."""
-        return _index("link", name, self._link_names())
-
-    def frame_name(self, index: int) -> str:
-        """Return the name of a frame; raise if there is no such frame."""
-        return name_at("frame", self._frame_names(), index)
-
-    def getNrOfLinks(self) -> int:
-        """The number of links."""
-        return len(self._links)
-
-    def getNrOfJoints(self) -> int:
-        """The number of joints, including fixed ones."""
-        return len(self._joints)
-
-    def getNrOfFrames(self) -> int:
-        """The number of frames, including those of links."""
-        return len(self._links) + len(self._frames)
-
-    def getNrOfDOFs(self) -> int:
-        """Length of the joint velocities."""
-        return sum(record.joint.nv for record in self._joints)
-
-    def getNrOfPosCoords(self) -> int:
-        """Length of the joint positions."""
-        return sum(record.joint.nq for record in self._joints)
-
-    @status("")
-    def getLinkName(self, linkIndex: int) -> str:
-        """Name of a link."""
-        return self.link_name(linkIndex)
-
     @status("")
     def getJointName(self, index: int) -> str:
         """Name of a joint."""
@@ -203,19 +125,14 @@ class Model(Partial):
         return self.frame_name(frameIndex)
 
     @status(-1)
-    def getLinkIndex(self, linkName: str) -> int:
-        """Index of a link."""
-        return self.link_index(linkName)
-
-    @status(-1)
     def getJointIndex(self, jointName: str) -> int:
         """Index of a joint."""
-        return _index("joint", jointName, self._joint_names())
+        return index_of("joint", jointName, self._joint_names())
 
     @status(-1)
     def getFrameIndex(self, frameName: str) -> int:
         """Index of a frame."""
-        return _index("frame", frameName, self._frame_names())
+        return index_of("frame", frameName, self._frame_names())
 
     def isLinkNameUsed(self, linkName: str) -> bool:
         """Whether a link has this name."""
@@ -248,7 +165,6 @@ class Model(Partial):
 
     def getJoint(self, index: int) -> IJoint:
         """A joint of the robot."""
-        name_at("joint", self._joint_names(), index)  # raises if there is no such joint
         return joint_of(self, index)
 
     @status(-1)
@@ -419,15 +335,6 @@ class Model(Partial):
         self._robot = None
         return len(self._joints) - 1
 
-    def _link_names(self) -> list[str]:
-        return [link.name for link in self._links]
-
-    def _joint_names(self) -> list[str]:
-        return [record.joint.name for record in self._joints]
-
-    def _frame_names(self) -> list[str]:
-        return [*self._link_names(), *(frame.name for frame in self._frames)]
-
     def _check_new(self, kind: str, name: str, names: Sequence[str]) -> None:
         if name in names:
             raise model_error("the name is already in use", f"{kind} {name!r}")
@@ -444,24 +351,6 @@ class Model(Partial):
                 other = ends[1] if name == ends[0] else ends[0]
                 neighbors.append(Neighbor(self.link_index(other), index))
         return neighbors
-
-
-def name_at(kind: str, names: Sequence[str], index: int) -> str:
-    """Return the name at an index; raise if the index is out of range."""
-    try:
-        integer = as_index(index)
-    except TypeError:
-        raise ArgumentError(f"{kind}: expected an index, got {shown(index)}") from None
-    if not 0 <= integer < len(names):
-        message = f"{kind} index {integer}: out of range, there are {len(names)}"
-        raise ValueRangeError(message)
-    return names[integer]
-
-
-def _index(kind: str, name: str, names: Sequence[str]) -> int:
-    if name not in names:
-        raise name_not_found(kind, name, names)
-    return names.index(name)
 
 
 def _check_joint(joint: object) -> None:

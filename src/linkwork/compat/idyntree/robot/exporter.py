@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import linkwork.compat.idyntree.model as view
+import linkwork.compat.idyntree.robot.model as view
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.containers import StringVector
 from linkwork.compat.idyntree.statuses import success

@@ -1,0 +1,1 @@
+"""Robots with iDynTree's names: links, joints, shapes, models, reading and writing."""
