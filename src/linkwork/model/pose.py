@@ -94,26 +94,24 @@ def as_pose(value: Pose | ArrayLike, what: str = "pose") -> Pose:
     matrix = as_floats(value, what)
     if matrix.shape != (4, 4):
         raise model_error(f"{what}: expected a Pose or a (4, 4) matrix, got shape {matrix.shape}")
-    _check_homogeneous(matrix, what)
+    if problem := pose_problem(matrix):
+        raise model_error(f"{what}: the matrix {problem}")
     return Pose(
         xyz=tuple(se3.position_of(matrix).tolist()),
         rpy=tuple(so3.to_rpy(snapped(se3.rotation_of(matrix))).tolist()),
     )
 
 
-def _check_homogeneous(matrix: Array, what: str) -> None:
-    rotation = matrix[:3, :3]
+def pose_problem(matrix: Array) -> str:
+    """Return why an array (..., 4, 4) does not consist of poses; empty if it does."""
+    rotation = matrix[..., :3, :3]
     if not np.isfinite(matrix).all():
-        problem = "has an entry that is not finite"
-    elif not np.array_equal(matrix[3], [0, 0, 0, 1]):
-        problem = f"has the last row {matrix[3].tolist()}, not [0, 0, 0, 1]"
-    elif np.abs(rotation @ rotation.T - np.eye(3)).max() > NOT_A_ROTATION:
-        problem = "has axes that are not orthonormal"
-    elif np.linalg.det(rotation) < 0:
-        problem = "has left-handed axes"
-    else:
-        return
-    raise model_error(f"{what}: the matrix {problem}")
+        return "has an entry that is not finite"
+    if not (matrix[..., 3, :] == [0, 0, 0, 1]).all():
+        return f"has the last row {matrix.reshape(-1, 4, 4)[0, 3].tolist()}, not [0, 0, 0, 1]"
+    if (np.abs(rotation @ rotation.swapaxes(-1, -2) - np.eye(3)) > NOT_A_ROTATION).any():
+        return "has axes that are not orthonormal"
+    return "has left-handed axes" if (np.linalg.det(rotation) < 0).any() else ""
 
 
 def composed(a_H_b: Pose, b_H_c: Pose) -> Pose:

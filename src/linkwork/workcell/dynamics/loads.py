@@ -24,6 +24,7 @@ from linkwork.spatial.source import inertia as inertia_source
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell.cell.data import Cache, CellData
 from linkwork.workcell.cell.structure import leader_of, local_pose, parent_index
+from linkwork.workcell.state.state import equal_rows
 
 Totals = dict[int, Array]
 """By body: (rows, 10) inertial parameters of its total load, in the axes of the body."""
@@ -102,12 +103,7 @@ class Loads:
         if not parents.strides[0]:  # all rows are the same memory
             return [(parents[0], slice(None))]
         parents = np.where(self._are_carried(parents), parents, -1)
-        distinct, of_row = distinct_rows(parents)
-        if len(distinct) == 1:
-            return [(distinct[0], slice(None))]
-        order = np.argsort(of_row, kind="stable")
-        starts = np.searchsorted(of_row[order], np.arange(len(distinct) + 1))
-        return [(row, order[starts[k] : starts[k + 1]]) for k, row in enumerate(distinct)]
+        return [(parents[rows[0]], rows) for rows in equal_rows(parents)]
 
     def _are_carried(self, parents: Array) -> Array:
         """Return whether a body carries each attachable frame, (rows, n_attachable)."""
@@ -182,22 +178,6 @@ class Loads:
         leader, _, _ = leader_of(self._cell, self._cell.frames[step.frame])
         span = self._cell.layout.span(leader)
         return range(span.start, span.stop)
-
-
-def distinct_rows(rows: Array) -> tuple[Array, Array]:
-    """Return the distinct rows of integers, and the index of each row among them."""
-    if not rows.shape[1] or not len(rows):
-        return rows[:1], np.zeros(len(rows), dtype=np.intp)
-    size = int(rows.max()) + 2  # entries are -1 or more
-    if size ** rows.shape[1] < 2**62:  # a row fits into one integer
-        packed = rows[:, 0].astype(np.int64)
-        for column in rows.T[1:]:
-            packed = packed * size + column
-    else:
-        row_type = np.dtype((np.void, rows.itemsize * rows.shape[1]))
-        packed = np.ascontiguousarray(rows).view(row_type).ravel()
-    _, first, of_row = np.unique(packed, return_index=True, return_inverse=True)
-    return rows[first], of_row
 
 
 def columns_of(columns: list[int]) -> Any:

@@ -27,11 +27,10 @@ from linkwork.parameters import JointPose
 from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.cell.structure import attachments_of
 from linkwork.workcell.dynamics.loaded_robot import LoadedRobot
-from linkwork.workcell.dynamics.loads import distinct_rows
 from linkwork.workcell.kinematics.attach import joint_batch, poses_to_xyz_wxyz
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import frames_model
-from linkwork.workcell.state.state import State, flat_rows
+from linkwork.workcell.state.state import State, distinct_rows, flat_rows
 
 CACHE_SIZE = 64  # cached systems, for different attachments
 

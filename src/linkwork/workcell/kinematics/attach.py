@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, StateError, ValueRangeError, shown
-from linkwork.model.pose import NOT_A_ROTATION, Pose
+from linkwork.model.pose import Pose, pose_problem
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.frames import pose_to_xyz_wxyz
 from linkwork.workcell.kinematics import fk
 from linkwork.workcell.state.layout import StateLayout
-from linkwork.workcell.state.state import State, flat_rows, normalize
+from linkwork.workcell.state.state import State, distinct_rows, flat_rows, normalize
 
 
 def with_values(cell: CellData, state: State, frame: str, values: ArrayLike) -> State:
@@ -189,7 +189,7 @@ def _carriers(cell: CellData, state: State, frame: str) -> set[str]:
     """Return all frames that carry a frame in any row."""
     from linkwork.workcell.cell.structure import carriers
 
-    rows = np.unique(flat_rows(state.parents), axis=0)
+    rows, _ = distinct_rows(flat_rows(state.parents))
     index = cell.layout.frame(frame)
     names = cell.frame_names
     return {names[k] for row in rows for k in carriers(cell.layout, index, row)}
@@ -218,15 +218,8 @@ def as_matrix(pose: Pose | ArrayLike, name: str = "pose") -> Array:
     if isinstance(pose, Pose):
         return pose.matrix()
     matrix = np.asarray(as_array(pose, name, (4, 4)), dtype=np.float64)
-    R = matrix[..., :3, :3]
-    if not np.isfinite(matrix).all():
-        raise ValueRangeError(f"{name}: an entry is not finite")
-    if matrix.size and not (matrix[..., 3, :] == [0, 0, 0, 1]).all():
-        raise ValueRangeError(f"{name}: the last row of a pose must be [0, 0, 0, 1]")
-    if matrix.size and np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max() > NOT_A_ROTATION:
-        raise ValueRangeError(f"{name}: the axes are not orthonormal")
-    if matrix.size and np.linalg.det(R).min() < 0:
-        raise ValueRangeError(f"{name}: the axes are left-handed")
+    if problem := pose_problem(matrix):
+        raise ValueRangeError(f"{name}: the matrix {problem}")
     return matrix
 
 

@@ -30,7 +30,7 @@ from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.frames import CellFrame
 from linkwork.workcell.cell.structure import parent_index
 from linkwork.workcell.kinematics.fk import world_H_frames
-from linkwork.workcell.state.state import State, flat_rows
+from linkwork.workcell.state.state import State, equal_rows, flat_rows
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -94,11 +94,9 @@ class CellCollisions:
         """Return whether each pair is checked in each state, (rows, n)."""
         parents = flat_rows(state.parents)
         checked = np.zeros((len(parents), len(self.pairs)), dtype=bool)
-        trees, group = np.unique(parents, axis=0, return_inverse=True)
-        for index, tree in enumerate(trees):
-            structure = _Structure(self.cell, tree)
-            mask = [structure.is_checked(a, b) for a, b in self.pairs]
-            checked[group.reshape(-1) == index] = mask
+        for rows in equal_rows(parents):
+            structure = _Structure(self.cell, parents[rows[0]])
+            checked[rows] = [structure.is_checked(a, b) for a, b in self.pairs]
         return checked
 
     def _may_touch(self, a: int, b: int, poses: Array) -> Array:

@@ -29,7 +29,7 @@ from linkwork.workcell.cell.devices import DeviceSpec, MobileDevice
 from linkwork.workcell.cell.structure import carriers
 from linkwork.workcell.kinematics import attach, fk, jacobians
 from linkwork.workcell.kinematics.device_joints import DeviceJoints, device_spec
-from linkwork.workcell.state.state import State, flat_rows
+from linkwork.workcell.state.state import State, distinct_rows, flat_rows
 
 if TYPE_CHECKING:
     from linkwork.workcell.kinematics.ik import CellIkResult
@@ -132,9 +132,9 @@ class Cart(Device):
         """Return whether the cart carries a frame, (...)."""
         layout = self.cell.layout
         cart, index = layout.frame(self.base), layout.frame(frame)
-        trees, which = np.unique(flat_rows(state.parents), axis=0, return_inverse=True)
-        carried = [cart == index or cart in carriers(layout, index, row) for row in trees]
-        return np.array(carried, dtype=bool)[which].reshape(state.batch_shape)
+        trees, tree_of_row = distinct_rows(flat_rows(state.parents))
+        is_carried = [cart == index or cart in carriers(layout, index, row) for row in trees]
+        return np.array(is_carried, dtype=bool)[tree_of_row].reshape(state.batch_shape)
 
     def _rolling(self) -> Array:
         """Return the Jacobian (6, 2) of the velocity of the cart to the wheel speeds."""

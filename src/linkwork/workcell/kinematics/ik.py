@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ from linkwork.workcell.kinematics import fk
 from linkwork.workcell.kinematics.attach import as_matrix, joint_batch
 from linkwork.workcell.kinematics.device_joints import DeviceJoints, joints_of
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model, loop_name
-from linkwork.workcell.state.state import State, flat_rows
+from linkwork.workcell.state.state import State, distinct_rows, equal_rows, flat_rows
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,13 @@ class CellIkResult:
 
     def __repr__(self) -> str:
         return f"<CellIkResult: {summary(self.converged, self.position_errors, self.loop_errors)}>"
+
+
+class Goal(NamedTuple):
+    """The target of a frame: a pose (..., 4, 4), of which only the position may count."""
+
+    pose: Array
+    is_position: bool
 
 
 def cell_ik(
@@ -89,14 +96,20 @@ def cell_ik(
     goals = _goals(cell, targets)
     batch = state.batch_shape
     for name, goal in goals.items():
-        batch = joint_batch(batch, goal.shape[: -1 if _is_position(goal) else -2], name)
+        batch = joint_batch(batch, goal.pose.shape[:-2], name)
     start = state.broadcast(*batch) if batch != state.batch_shape else state
-    shape = (prod(batch),)
     flat = State.trusted(cell.layout, flat_rows(start.values), flat_rows(start.parents))
-    in_world = {name: _in_world(cell, flat, goal, reference, batch) for name, goal in goals.items()}
+    world_H_reference = fk.world_H_frames(cell, (reference,), flat)[:, 0]
+    in_world = {
+        name: Goal(
+            world_H_reference @ np.broadcast_to(goal.pose, (*batch, 4, 4)).reshape(-1, 4, 4),
+            goal.is_position,
+        )
+        for name, goal in goals.items()
+    }
     owners = _owners(cell, flat, tuple(goals), device)
     _reject_moving_reference(cell, flat, reference, owners)
-    solved, converged = flat, np.ones(shape, dtype=bool)
+    solved, converged = flat, np.ones(prod(batch), dtype=bool)
     loop_errors: dict[str, Array] = {}
     for name, frames in owners.items():
         solver = _Solver(joints_of(cell, name), hold, options)
@@ -141,13 +154,15 @@ class _Solver:
         self.locked = [self._columns(self.cell.frame_index(name)) for name in model.locked]
         self.loop_errors: dict[str, Array] = {}  # (rows,) of the last solution
 
-    def solve(self, states: State, goals: Mapping[str, Array]) -> tuple[State, Array]:
+    def solve(self, states: State, goals: Mapping[str, Goal]) -> tuple[State, Array]:
         """Solve for targets in the world; return states, and whether they reach the targets."""
         q = self.device.get_q(states).copy()
         reached = np.zeros(len(q), dtype=bool)
         self.loop_errors = {}
         for rows in self._groups(states, goals):
-            selected = {name: goal[rows] for name, goal in goals.items()}
+            selected = {
+                name: Goal(goal.pose[rows], goal.is_position) for name, goal in goals.items()
+            }
             solution = self._solve_group(states[rows], selected)
             q[rows], reached[rows] = solution.q, solution.converged
             for name, error in solution.loop_errors.items():
@@ -155,19 +170,19 @@ class _Solver:
                 self.loop_errors.setdefault(in_cell, np.zeros(len(q)))[rows] = error
         return self.device.set_q(states, q), reached
 
-    def _groups(self, states: State, goals: Mapping[str, Array]) -> Iterator[Array]:
+    def _groups(self, states: State, goals: Mapping[str, Goal]) -> Iterator[Array]:
         """Group rows by attachments, locked frames, and positions of frames in their links."""
-        positions = [name for name, goal in goals.items() if _is_position(goal)]
-        for rows in _equal_rows(states.parents):
+        positions = [name for name, goal in goals.items() if goal.is_position]
+        for rows in equal_rows(states.parents):
             parents = states.parents[rows[0]]
             columns = list(self.locked)
             for name in positions:
                 columns += [self._columns(k) for k in self._path(name, parents)[1]]
             values = [states.values[rows, span] for span in columns]
-            for part in _equal_rows(np.concatenate([np.zeros((len(rows), 0)), *values], axis=-1)):
+            for part in equal_rows(np.concatenate([np.zeros((len(rows), 0)), *values], axis=-1)):
                 yield rows[part]
 
-    def _solve_group(self, states: State, goals: Mapping[str, Array]) -> IkResult:
+    def _solve_group(self, states: State, goals: Mapping[str, Goal]) -> IkResult:
         kd = self._robot(states)
         base_H_world = se3.inverse(self.device.world_H_model(states))
         targets: dict[str, Array] = {}
@@ -178,12 +193,13 @@ class _Solver:
             carrier_H_frame = np.tile(np.eye(4), (len(states), 1, 1))
             for k in path:
                 carrier_H_frame = carrier_H_frame @ local_pose(self.cell, k, states.values)
-            if not _is_position(goal):
-                target = base_H_world @ goal @ se3.inverse(carrier_H_frame)
+            target = base_H_world @ goal.pose
+            if not goal.is_position:
+                target = target @ se3.inverse(carrier_H_frame)
                 arms = np.linalg.norm(carrier_H_frame[:, :3, 3], axis=-1)
                 max_distance = max(max_distance, float(arms.max()))
             else:
-                target = (base_H_world[:, :3] @ np.insert(goal, 3, 1.0, axis=-1)[..., None])[..., 0]
+                target = target[:, :3, 3]
                 if carrier_H_frame[0, :3, 3].any():
                     unused = name
                     while unused in kd.model.frame_names:
@@ -238,45 +254,28 @@ def _link_tolerance(tolerance: Any, max_distance: float) -> Any:
     return 0.5 * position, min(rotation, 0.5 * position / max_distance)
 
 
-def _goals(cell: CellData, targets: object) -> dict[str, Array]:
+def _goals(cell: CellData, targets: object) -> dict[str, Goal]:
+    """Check targets, and convert positions to poses whose rotation has no meaning."""
     if not isinstance(targets, Mapping) or not targets:
         expected = "poses or positions by frame, as in {'arm.tool': pose}"
         raise ArgumentError(f"targets: expected {expected}, got {shown(targets)}")
-    goals: dict[str, Array] = {}
+    goals: dict[str, Goal] = {}
     for name, target in targets.items():
         cell.frame_index(name)
-        if isinstance(target, Pose):
-            goals[name] = target.matrix()
-            continue
-        array = as_array(target, name)
-        is_position = _is_position(array)
-        goals[name] = checked_positions(name, array) if is_position else as_matrix(array, name)
+        array = target.matrix() if isinstance(target, Pose) else as_array(target, name)
+        is_position = array.shape[-2:] != (4, 4)
+        if is_position:
+            positions = checked_positions(name, array)
+            array = se3.pose(np.broadcast_to(np.eye(3), (*positions.shape, 3)), positions)
+        goals[name] = Goal(as_matrix(array, name), is_position)
     return goals
-
-
-def _is_position(goal: Array) -> bool:
-    return goal.shape[-2:] != (4, 4)
-
-
-def _in_world(
-    cell: CellData, states: State, goal: Array, reference: str, batch: tuple[int, ...]
-) -> Array:
-    """Return targets (rows, 4, 4) or (rows, 3) in the world."""
-    shape = goal.shape[-1:] if _is_position(goal) else (4, 4)
-    rows = np.broadcast_to(goal, (*batch, *shape)).reshape(-1, *shape).astype(np.float64)
-    if reference == WORLD:
-        return rows
-    H = fk.world_H_frames(cell, (reference,), states)[:, 0]
-    if _is_position(goal):
-        return (H[:, :3, :3] @ rows[..., None])[..., 0] + H[:, :3, 3]
-    return H @ rows
 
 
 def _moving_devices(cell: CellData, states: State, frame: str) -> dict[str, set[int]]:
     """Return devices with joints that move a frame in all rows, and all their joints."""
     layout, index = cell.layout, cell.layout.frame(frame)
     devices: dict[str, set[int]] = {}
-    trees = np.unique(states.parents, axis=0)
+    trees, _ = distinct_rows(states.parents)
     paths = [{index, *carriers(layout, index, row)} for row in trees]
     leaders = [{leader_of(cell, cell.frames[k])[0] for k in path} for path in paths]
     for name in cell.device_names:
@@ -356,24 +355,15 @@ def _reject_unknown_joints(hold: Sequence[str], devices: Sequence[DeviceJoints])
 
 
 def _errors(
-    cell: CellData, states: State, goals: Mapping[str, Array]
+    cell: CellData, states: State, goals: Mapping[str, Goal]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     position: dict[str, Array] = {}
     rotation: dict[str, Array] = {}
     poses = fk.world_H_frames(cell, tuple(goals), states)
     for k, (name, goal) in enumerate(goals.items()):
         H = poses[:, k]
-        target = goal if _is_position(goal) else goal[:, :3, 3]
-        position[name] = np.linalg.norm(H[:, :3, 3] - target, axis=-1)
-        if not _is_position(goal):
-            R = H[:, :3, :3].swapaxes(-1, -2) @ goal[:, :3, :3]
+        position[name] = np.linalg.norm(H[:, :3, 3] - goal.pose[:, :3, 3], axis=-1)
+        if not goal.is_position:
+            R = H[:, :3, :3].swapaxes(-1, -2) @ goal.pose[:, :3, :3]
             rotation[name] = np.linalg.norm(quat.log(quat.from_rotation(R)), axis=-1)
     return position, rotation
-
-
-def _equal_rows(table: Array) -> Iterator[Array]:
-    """Return indices of the rows of each group of equal rows."""
-    _, group_of = np.unique(table, axis=0, return_inverse=True)
-    group_of = group_of.reshape(-1)
-    for group in range(group_of.max() + 1 if len(group_of) else 0):
-        yield np.flatnonzero(group_of == group)

@@ -38,7 +38,7 @@ from linkwork.workcell.cell.structure import (
 )
 from linkwork.workcell.kinematics import fk
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
-from linkwork.workcell.state.state import State, flat_rows
+from linkwork.workcell.state.state import State, equal_rows, flat_rows
 
 TwistFunction: TypeAlias = Callable[[Array], Array]
 """The twist (..., 6) of a coordinate as a function of state values (..., n_values)."""
@@ -184,14 +184,12 @@ def base_J_frames(device: DeviceJoints, frames: tuple[str, ...], state: State) -
     ends = cell.layout.frame(device.base), *targets
     attachments = [attachments_above(cell.layout, frame, trees) for frame in ends]
     paths = np.concatenate(attachments, axis=-1)
-    if not paths.shape[-1] or (paths == paths[:1]).all():
-        if len(trees):
-            J = _jacobians_of_tree(device, targets, values, trees[0])
+    groups = equal_rows(paths)
+    if len(groups) == 1:
+        J = _jacobians_of_tree(device, targets, values, trees[0])
     else:
-        _, first, group_of = np.unique(paths, axis=0, return_index=True, return_inverse=True)
-        for group, row in enumerate(trees[first]):
-            rows = np.flatnonzero(group_of.reshape(-1) == group)
-            J[rows] = _jacobians_of_tree(device, targets, values[rows], row)
+        for rows in groups:
+            J[rows] = _jacobians_of_tree(device, targets, values[rows], trees[rows[0]])
     return fk.in_batch(J, batch)
 
 

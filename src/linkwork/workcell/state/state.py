@@ -10,7 +10,7 @@ from JSON and bytes. They refer only to the layout of a cell, not to the cell.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -240,7 +240,7 @@ def _checked_parents(layout: StateLayout, parents: ArrayLike) -> Array:
     if array.size and not 0 <= array.min() <= array.max() < len(layout.slots):
         raise StateError(f"parents: indices must be from 0 to {len(layout.slots) - 1}")
     indices = np.array(array, dtype=np.int32, order="C")
-    for row in np.unique(flat_rows(indices), axis=0):
+    for row in distinct_rows(flat_rows(indices))[0]:
         cycle = cycle_of(layout, row)
         if cycle:
             raise StateError(f"parents: attachment cycle: {listed(cycle)}")
@@ -342,6 +342,32 @@ def _reject_changed_kinds(theirs: StateLayout, ours: StateLayout) -> None:
 def flat_rows(array: Array) -> Array:
     """Reshape an array (..., n) to (rows, n)."""
     return array.reshape(prod(array.shape[:-1]), array.shape[-1])
+
+
+def distinct_rows(rows: Array) -> tuple[Array, Array]:
+    """Return the distinct rows of a table, and the index of each row among them."""
+    if not rows.shape[1] or not len(rows):
+        return rows[:1], np.zeros(len(rows), dtype=np.intp)
+    size = int(rows.max()) + 2 if rows.dtype.kind == "i" else inf  # integers are -1 or more
+    if size ** rows.shape[1] < 2**62:  # a row fits into one integer
+        packed = rows[:, 0].astype(np.int64)
+        for column in rows.T[1:]:
+            packed = packed * size + column
+    else:
+        row_type = np.dtype((np.void, rows.itemsize * rows.shape[1]))
+        packed = np.ascontiguousarray(rows).view(row_type).ravel()
+    _, first, of_row = np.unique(packed, return_index=True, return_inverse=True)
+    return rows[first], of_row
+
+
+def equal_rows(table: Array) -> list[Array]:
+    """Return the indices of the rows of each group of equal rows of a table (rows, n)."""
+    distinct, of_row = distinct_rows(table)
+    if len(distinct) <= 1:
+        return [np.arange(len(table))] * len(distinct)
+    order = np.argsort(of_row, kind="stable")
+    starts = np.searchsorted(of_row[order], np.arange(len(distinct) + 1))
+    return [order[starts[k] : starts[k + 1]] for k in range(len(distinct))]
 
 
 def _compact(array: Any) -> Array:
