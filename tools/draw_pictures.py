@@ -14,6 +14,7 @@ import numpy as np
 from pictures_solids import faces_of, paint, projected
 from pictures_sources import record
 from pictures_theme import Theme, draw_both
+from pictures_theory import closest, contact, frames, loop, spheres
 
 import linkwork as lw
 
@@ -305,6 +306,11 @@ PICTURES = {
     "energy": (energy, {}),
     "workspace": (workspace, {"suffix": "png", "dpi": 140}),
     "pipeline": (pipeline, {}),
+    "frames": (frames, {}),
+    "loop": (loop, {}),
+    "contact": (contact, {}),
+    "closest": (closest, {}),
+    "spheres": (spheres, {"suffix": "png", "dpi": 140}),
 }
 
 

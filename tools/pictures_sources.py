@@ -18,6 +18,7 @@ PAGE = (
     *("src/linkwork/viewer/panel.py", "src/linkwork/viewer/charts.py"),
 )
 DRAWN = ("tools/draw_pictures.py", "tools/pictures_theme.py", "tools/pictures_solids.py")
+THEORY = ("tools/pictures_theory.py", "tools/pictures_theme.py", "tools/pictures_solids.py")
 SOURCES = {
     "viewer": (*PAGE, f"{ROBOTS}/arm.urdf"),
     "viewer_dark": (*PAGE, f"{ROBOTS}/humanoid.urdf"),
@@ -32,6 +33,8 @@ SOURCES = {
     "energy": (*DRAWN, f"{ROBOTS}/double_pendulum.urdf"),
     "workspace": (*DRAWN, f"{ROBOTS}/arm.urdf"),
     "pipeline": (*DRAWN, f"{ROBOTS}/pendulum.urdf"),
+    **dict.fromkeys(("frames", "loop", "contact", "closest"), THEORY),
+    "spheres": (*THEORY, f"{ROBOTS}/arm.urdf"),
 }
 
 
