@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-import linkwork.compat.adam.core as adam_core
 from linkwork.compat.adam.core import (
     NAMES,
     NumpyLike,
@@ -571,4 +571,4 @@ class RBDAlgorithms:
 
 
 # Also a name of adam.core and adam.core.rbd_algorithms.
-adam_core.__dict__["RBDAlgorithms"] = RBDAlgorithms
+vars(sys.modules[SpatialMath.__module__])["RBDAlgorithms"] = RBDAlgorithms
