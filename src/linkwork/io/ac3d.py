@@ -33,11 +33,11 @@ class _Lines:
     colors: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
 
     def words(self) -> list[str]:
-        """The words of the next line that is not empty; none at the end."""
+        """Return the words of the next line that is not empty; none at the end."""
         return next((words for line in self.lines if (words := line.split())), [])
 
     def table(self, count: int, n_columns: int) -> Array:
-        """(count, n_columns) numbers of the next lines; `count` may be larger than the file."""
+        """Return the numbers (count, n_columns) of the next lines."""
         rows: list[list[float]] = []
         while len(rows) < count:
             words = self.words()
@@ -48,7 +48,7 @@ class _Lines:
 
 
 def read_ac3d(data: bytes) -> list[tuple[Array, Array, tuple[int, int, int] | None]]:
-    """The surfaces of a file: vertices (n, 3), triangles (m, 3), and the color.
+    """Return the surfaces of a file: vertices (n, 3), triangles (m, 3), and the color.
 
     Raises:
         ValueError: the file is not valid.
@@ -63,7 +63,7 @@ def read_ac3d(data: bytes) -> list[tuple[Array, Array, tuple[int, int, int] | No
 def _objects(
     lines: _Lines, count: int, outer: Array, depth: int
 ) -> Iterator[tuple[Array, Array, tuple[int, int, int] | None]]:
-    """The surfaces of some objects with a pose `outer` (4, 4) around them."""
+    """Yield the surfaces of some objects with a pose `outer` (4, 4) around them."""
     if depth > MAX_DEPTH:
         raise ValueError(f"more than {MAX_DEPTH} objects are nested")
     pose, vertices = outer, np.zeros((0, 3))
@@ -101,7 +101,7 @@ def _objects(
 
 
 def _surfaces(lines: _Lines, count: int, vertices: Array) -> dict[int, list[list[int]]]:
-    """The triangles of the surfaces of an object by material."""
+    """Return the triangles of the surfaces of an object by material."""
     triangles: dict[int, list[list[int]]] = {}
     kind, material = 0, 0
     while count > 0 and (words := lines.words()):
@@ -145,7 +145,7 @@ def _triangles(corners: Array) -> Array:
 
 
 def _is_ear(corners: Array, k: int, normal: Array) -> bool:
-    """Whether a corner is convex, and its triangle contains no other corner."""
+    """Return whether a corner is convex, and its triangle contains no other corner."""
     a, b, c = corners[k - 1], corners[k], corners[(k + 1) % len(corners)]
     if np.cross(b - a, c - b) @ normal <= 0:
         return False

@@ -47,7 +47,7 @@ class AllowedFolders:
     def of(
         cls, document: str | PathLike[str] | None, folders: Iterable[str] = ()
     ) -> AllowedFolders:
-        """The folders of a document: its package, that of its target if it is a link, and others.
+        """Return the folders of a document: its package, the package of its target, and others.
 
         Args:
             document: path of the document; None for a string.
@@ -78,7 +78,7 @@ class AllowedFolders:
 
 
 def _targets(folder: str) -> Iterator[str]:
-    """The folder without symbolic links, and the folders of the targets of its manifests."""
+    """Yield the folder without symbolic links, and the folders of the targets of its manifests."""
     yield realpath(folder)
     for name in MANIFESTS:
         manifest = join(folder, name)
@@ -92,12 +92,12 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def has_manifest(folder: str) -> bool:
-    """Whether a folder is a package."""
+    """Return whether a folder is a package."""
     return any(isfile(join(folder, name)) for name in MANIFESTS)
 
 
 def with_parents(folder: str) -> list[str]:
-    """A folder and its parents, nearest first, without the root of the file system."""
+    """Return a folder and its parents, nearest first, without the root of the file system."""
     folders: list[str] = []
     while dirname(folder) != folder:
         folders.append(folder)
@@ -106,7 +106,7 @@ def with_parents(folder: str) -> list[str]:
 
 
 def packages_around(folder: str) -> list[str]:
-    """The packages that contain a folder, the nearest first; the table above has the rules."""
+    """Return the packages that contain a folder, nearest first, by the rules above."""
     parents = with_parents(folder)
     packages = [parent for parent in parents if has_manifest(parent)]
     for depth in (1, 2):  # the parent of `urdf`, or of `robots` in `robots/NAME`
@@ -122,7 +122,7 @@ def _is_home(folder: str) -> bool:
 
 
 def as_folders(folders: Folders, argument: str = "package_dirs") -> list[str]:
-    """The absolute paths of an argument: none, one or several."""
+    """Return the absolute paths of an argument: none, one or several."""
     if folders is None or isinstance(folders, (str, PathLike)):
         folders = () if folders is None else (folders,)
     paths: list[str] = []

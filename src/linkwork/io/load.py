@@ -58,10 +58,10 @@ def load(
         xacro_args: arguments of a xacro file, by name; also of the SRDF file, if it uses xacro.
         srdf: path of an SRDF file of the robot, or its content. Its group states become named
             configurations of the model; `load_srdf` returns everything else. Robots of the package
-            example-robot-data have that of the package by default.
+            example-robot-data have the file of the package by default.
         inertia_from_meshes: a density [kg/m^3]. Links with shapes but without an inertia obtain
-            that of their collision shapes, or else of their visual shapes. Meshes need the package
-            `trimesh`.
+            the inertia of their collision shapes, or else of their visual shapes. Meshes need the
+            package `trimesh`.
 
     Returns:
         The robot, with links and joints in the order of the file.
@@ -104,7 +104,7 @@ def _with_srdf(
 ) -> Reading:
     """Add the named configurations of an SRDF file, and its findings.
 
-    The arguments are those of the robot's file, so the SRDF file need not declare all of them.
+    The arguments belong to the robot's file, so the SRDF file need not declare all of them.
     """
     from linkwork.io.srdf.reader import read_srdf
 

@@ -89,7 +89,7 @@ def with_loops(model: Model, loops: Loops, urdf: Path | None) -> tuple[Model, li
 
 
 def _tables(loops: Loops, urdf: Path | None) -> Mapping[str, Any]:
-    """The lists by key; their words are `Text`."""
+    """Return the lists by key; their words are `Text`."""
     if isinstance(loops, Mapping):
         return {str(key): _in_python(value) for key, value in loops.items()}
     if loops is True:
@@ -159,7 +159,7 @@ class _Reader:
                 self._add("warning", key, f"unknown key; {nearest(key, KEYS)}")
 
     def model_with_loops(self) -> Model | None:
-        """The robot with its loops; None if there are errors."""
+        """Return the robot with its loops; None if there are errors."""
         try:
             joints = self._joints_with_types()
             motors = self._motors(joints)
@@ -210,7 +210,7 @@ class _Reader:
         )
 
     def _frame(self, name: Text) -> Text | None:
-        """The frame of this name, or the child link of the joint of this name."""
+        """Return the frame of this name, or the child link of the joint of this name."""
         if name.value in self.model.frame_names:
             return name
         if name.value in self.model.joint_names:
@@ -222,7 +222,7 @@ class _Reader:
         return None
 
     def _motors(self, joints: Sequence[Joint]) -> set[str]:
-        """The joints of these names, or else all with a part of a name in theirs."""
+        """Return the joints with these names, or whose names contain one of them."""
         moving = [joint.name for joint in joints if joint.nv]
         motors: set[str] = set()
         for name in self._words("name_mot"):
@@ -235,7 +235,7 @@ class _Reader:
         return motors
 
     def _joints_with_types(self) -> list[Joint]:
-        """The joints; those in `joint_name` have another type."""
+        """Return the joints, with the types that the lists replace."""
         names, types = self._words("joint_name"), self._words("joint_type")
         if len(names) != len(types):
             text = f"expected {counted(len(names), 'type')}, one for each joint, got {len(types)}"
@@ -254,7 +254,7 @@ class _Reader:
         return list(joints.values())
 
     def _words(self, key: str) -> list[Text]:
-        """A list of words; a single word is a list of one."""
+        """Return a list of words; a single word is a list of one."""
         value = self._tables.get(key, [])
         words = value if isinstance(value, list) else [value]
         for word in words:
@@ -270,7 +270,7 @@ class _Reader:
 
 
 def _word(value: Any) -> str:
-    """The word, or an empty one if the value is something else."""
+    """Return the word; empty if the value is something else."""
     return value.value if isinstance(value, Text) and isinstance(value.value, str) else ""
 
 
@@ -281,7 +281,7 @@ def _location(value: Any) -> SourceLocation | None:
 
 
 def _with_type(joint: Joint, kind: str) -> Joint:
-    """A joint of another type with the same mounts, without limits and friction."""
+    """Return a joint of another type with the same mounts, without limits and friction."""
     retyped = Joint(
         name=joint.name,
         kind="fixed" if kind == "FIXED" else "spherical",
@@ -305,7 +305,7 @@ def _with_type(joint: Joint, kind: str) -> Joint:
 
 
 def _universal_frame(first: tuple[float, ...], second: tuple[float, ...]) -> Pose:
-    """The rotation about the first axis that makes `second` the second axis of a universal joint.
+    """Return the rotation about `first` that makes `second` the second axis of a joint.
 
     By default, the second axis follows from the first one: it is that of `plane_basis`.
     """

@@ -129,7 +129,7 @@ def read_mesh_file(path: str) -> list[MeshPiece]:
 
 
 def _read(path: str, limit: int) -> bytes:
-    """The content of a regular file of limited size."""
+    """Return the content of a regular file of limited size."""
     file = Path(path)
     if not file.is_file():  # a pipe or a device may be endless
         raise ValueError("it is not a regular file")
@@ -150,7 +150,7 @@ class _References:
         self._left = MAX_BYTES
 
     def get(self, name: str) -> bytes:
-        """The content of a file.
+        """Return the content of a file.
 
         Raises:
             FileNotFoundError: it does not exist in the allowed folders, or is not needed.
@@ -203,7 +203,7 @@ def _check_dae(data: bytes) -> None:
     sizes: dict[str, int] = {}
 
     def size(node: Any, around: tuple[str, ...]) -> int:
-        """The number of nodes and geometries in a node, with those of its instances."""
+        """Return the number of nodes and geometries in a node and its instances."""
         total = 1 + sum(1 for _ in node.iter("{*}instance_geometry", "{*}node"))
         for instance in node.iter("{*}instance_node"):
             name = str(instance.get("url")).removeprefix("#")
@@ -257,7 +257,7 @@ def _checked(pieces: list[MeshPiece]) -> list[MeshPiece]:
 
 
 def _color(mesh: Any) -> Rgb | None:
-    """The color of a surface in its file, or None."""
+    """Return the color of a surface in its file, or None."""
     visual = mesh.visual
     if not getattr(visual, "defined", False):
         return None

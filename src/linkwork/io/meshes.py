@@ -84,7 +84,7 @@ class MeshFinder:
         return self._cache[filename]
 
     def package(self, name: str) -> str | None:
-        """The folder of a package by its name, searched as for `package://NAME`."""
+        """Return the folder of a package by its name, searched as for `package://NAME`."""
         packages = self._packages(name)
         return next((one for allowed, one in packages if isdir(one) and one in allowed), None)
 
@@ -102,7 +102,7 @@ class MeshFinder:
         return MeshLookup(None, tuple(searched) or ("(there is no folder to search)",))
 
     def _candidates(self, filename: str) -> list[tuple[AllowedFolders, str]]:
-        """(allowed folders, path) of each possible location of a mesh."""
+        """Return (allowed folders, path) of each possible location of a mesh."""
         scheme, separator, name = filename.partition("://")
         if not separator:
             folders = [*([self._folder] if self._folder else []), *self._package_dirs]
@@ -116,7 +116,7 @@ class MeshFinder:
         return [(allowed, join(folder, inside)) for allowed, folder in self._packages(package)]
 
     def _packages(self, package: str) -> list[tuple[AllowedFolders, str]]:
-        """(allowed folders, folder) of each possible location of a package, existing or not."""
+        """Return (allowed folders, folder) of each possible location of a package."""
         if package not in self._known_packages:
             self._known_packages[package] = self._search_package(package)
         return self._known_packages[package]
@@ -163,7 +163,7 @@ def _subfolders(folder: str) -> list[str]:
 
 
 def _package_name(folder: str) -> str | None:
-    """The name in the package.xml of a folder; None if there is no such file."""
+    """Return the name in the package.xml of a folder; None if there is no such file."""
     manifest = join(folder, "package.xml")
     if not isfile(manifest):  # a pipe may be endless
         return None

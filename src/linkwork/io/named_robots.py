@@ -48,12 +48,12 @@ REAL_ROBOTS_HINT = "files of real robots: pip install robot_descriptions, or exa
 
 
 def bundled_names() -> tuple[str, ...]:
-    """Names of the bundled robots."""
+    """Return the names of the bundled robots."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.urdf")))
 
 
 def bundled_cells() -> tuple[str, ...]:
-    """Names of the bundled workcells."""
+    """Return the names of the bundled workcells."""
     return tuple(sorted(path.stem for path in CELL_FOLDER.glob("*.xml")))
 
 
@@ -93,18 +93,18 @@ COMPLETE_ROBOTS = {"talos": "talos_full", "talos_box": "talos_full_box"}
 
 
 def robots_folder() -> Path | None:
-    """The folder with the robots of example-robot-data, if it is installed."""
+    """Return the folder with the robots of example-robot-data, if it is installed."""
     return next((path for path in _folders() if path.is_dir()), None)
 
 
 def example_robots() -> dict[str, Path]:
-    """The files of example-robot-data by name, sorted; empty if it is not installed."""
+    """Return the files of example-robot-data by name, sorted; empty if it is not installed."""
     folder = robots_folder()
     return {} if folder is None else dict(_files(folder))
 
 
 def example_robot(name: str) -> NamedFile:
-    """The file of a robot of example-robot-data, with a note if it is a reduced robot."""
+    """Return the file of a robot of example-robot-data, with a note if it is a reduced robot."""
     path = example_robots()[name]
     srdf = _srdf_of(path)
     complete = COMPLETE_ROBOTS.get(name)
@@ -115,7 +115,7 @@ def example_robot(name: str) -> NamedFile:
 
 
 def _srdf_of(path: Path) -> Path | None:
-    """The SRDF file of a robot of example-robot-data: `talos.srdf` for `talos_reduced.urdf`."""
+    """Return the SRDF file of a robot, such as `talos.srdf` for `talos_reduced.urdf`."""
     files = path.parents[1].glob("srdf/*.srdf")
     matches = [file for file in files if path.stem.startswith(file.stem)]
     return max(matches, key=lambda file: len(file.stem), default=None)
@@ -148,7 +148,7 @@ DESCRIPTIONS = "robot_descriptions"
 
 
 def described_robots() -> tuple[str, ...]:
-    """Names of all robots of robot_descriptions, downloaded or not; empty if not installed."""
+    """Return the names of all robots of robot_descriptions, downloaded or not."""
     if find_spec(DESCRIPTIONS) is None:
         return ()
     return tuple(
@@ -157,12 +157,12 @@ def described_robots() -> tuple[str, ...]:
 
 
 def downloaded_robots() -> tuple[str, ...]:
-    """Names of the downloaded robots of robot_descriptions."""
+    """Return the names of the downloaded robots of robot_descriptions."""
     return tuple(name for name in described_robots() if _folder_of(name).is_dir())
 
 
 def described_robot(name: str) -> NamedFile:
-    """The file of a robot of robot_descriptions.
+    """Return the file of a robot of robot_descriptions.
 
     Raises:
         SourceError: it is not downloaded, or the package has no file for it.
@@ -181,7 +181,7 @@ def described_robot(name: str) -> NamedFile:
 
 
 def _file_of(module: Any, name: str) -> NamedFile:
-    """The first file that a module names, and the folders of its packages."""
+    """Return the first file that a module names, and the folders of its packages."""
     names = ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")
     file = next((getattr(module, path) for path in names if hasattr(module, path)), None)
     if file is None or not Path(file).is_file():
@@ -204,7 +204,7 @@ def _descriptions() -> Any:
 
 
 def _folder_of(name: str) -> Path:
-    """The folder into which the package downloads the files of a robot."""
+    """Return the folder into which the package downloads the files of a robot."""
     repositories = import_module(f"{DESCRIPTIONS}._repositories").REPOSITORIES
     root = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
     return Path(root).expanduser() / repositories[_descriptions()[name].repository].cache_path
@@ -231,7 +231,7 @@ COLLECTIONS: Mapping[str, Collection] = {
 
 
 def named_robot(name: str) -> NamedFile | None:
-    """The file of a robot by name; None if there is no such robot, or if a file has this name.
+    """Return the file of a robot by name; None if there is none, or if a file has this name.
 
     Raises:
         MissingFileError: the name includes a package, and that has no such robot.
@@ -252,7 +252,7 @@ def named_robot(name: str) -> NamedFile | None:
 
 
 def name_hint(missing: str) -> str:
-    """The hint, with its separator, for a file that does not exist.
+    """Return the hint, with its separator, for a file that does not exist.
 
     A name without folder and ending probably means a robot.
     """

@@ -47,7 +47,7 @@ def degrees_text(radians: float) -> str:
 
 
 def left_out_gravity(gravity: Sequence[float]) -> list[Finding]:
-    """A warning about a gravity that differs from the default of `KinDyn`."""
+    """Return a warning about a gravity that differs from the default of `KinDyn`."""
     if all(abs(x - y) <= EARTH_ROUNDING for x, y in zip(gravity, EARTH, strict=True)):
         return []
     vector = ", ".join(f"{x:g}" for x in gravity)

@@ -48,7 +48,7 @@ class XacroError(Exception):
 
 
 def is_xacro(source: Source) -> bool:
-    """Whether a document uses xacro; declaring its namespace alone does not count."""
+    """Return whether a document uses xacro; declaring its namespace alone does not count."""
     if "xacro" not in source.text and not source.name.endswith(".xacro"):
         return False
     text = _COMMENT.sub("", source.text)
@@ -238,7 +238,7 @@ class _Arguments(dict[str, str]):
         return super().__getitem__(name)
 
     def unused(self) -> list[str]:
-        """Names of the arguments that the file does not read."""
+        """Return the names of the arguments that the file does not read."""
         return [name for name in self._passed if name not in self._read]
 
 
@@ -253,14 +253,14 @@ def _check_arguments(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def _reason(error: Exception) -> str:
-    """The message of an error; of the inner error where xacro only wraps it."""
+    """Return the message of an error; of the inner error where xacro only wraps it."""
     while str(error).startswith("<class") and isinstance(getattr(error, "exc", None), Exception):
         error = getattr(error, "exc")  # noqa: B009 - only xacro's errors have it
     return _one_line(error)
 
 
 def _hint(reason: str, source: Source, included: str | None) -> str:
-    """The probable cause of an error of xacro, after a semicolon; empty if there is none."""
+    """Return the probable cause of an error of xacro, after a semicolon; empty if there is none."""
     if "unbound prefix" in reason:
         return '; declare it as in <robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
     if "is not defined" not in reason:
@@ -273,7 +273,7 @@ def _hint(reason: str, source: Source, included: str | None) -> str:
 
 
 def _position(xacro: Any) -> str:
-    """The macro and the included file in which an error occurred."""
+    """Return the macro and the included file in which an error occurred."""
     files, macros = xacro.filestack or (), xacro.macrostack
     parts = [f"in macro {shown(macros[-1].body.getAttribute('name'))}"] if macros else []
     parts += [f"in {_one_line(files[-1])}"] if len(files) > 1 else []
@@ -281,7 +281,7 @@ def _position(xacro: Any) -> str:
 
 
 def _messages(output: str) -> list[str]:
-    """The messages that xacro printed, each as one line."""
+    """Return the messages that xacro printed, each as one line."""
     messages: list[str] = []
     for line in output.splitlines():
         if messages and _CONTINUATION.match(line):
@@ -292,6 +292,6 @@ def _messages(output: str) -> list[str]:
 
 
 def _one_line(message: object) -> str:
-    """A message of xacro without terminal colors and line breaks."""
+    """Return a message of xacro without terminal colors and line breaks."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(message)) or type(message).__name__
     return " ".join(plain.split())

@@ -174,7 +174,7 @@ class ModelBuilder:
         return constraint
 
     def build(self) -> Model:
-        """The model of what was added so far. The builder can go on afterwards.
+        """Return the model of what was added so far. The builder can go on afterwards.
 
         Raises:
             ModelError: there are no links, or some are not joined to the rest, or a joint mimics

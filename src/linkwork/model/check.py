@@ -56,7 +56,7 @@ def check(model: Model) -> list[Finding]:
 
 
 def sign_of_fixed_base(model: Model, base: str) -> str:
-    """The reason to assume that the base of a robot is fixed to the world; empty if there is none.
+    """Return the reason to assume that a base is fixed to the world; empty if there is none.
 
     Args:
         model: the robot.
@@ -82,7 +82,7 @@ def sign_of_fixed_base(model: Model, base: str) -> str:
 def _rigid_group(
     model: Model, link: str, came_by: str
 ) -> tuple[list[str], list[tuple[Joint, str]]]:
-    """The links that fixed joints hold to a link, and the joints that move others on them.
+    """Return the links that fixed joints hold to a link, and the joints that move others on them.
 
     Args:
         model: the robot.
@@ -112,7 +112,7 @@ def doubtful_parts(links: Sequence[Link], joints: Sequence[Joint]) -> list[Findi
 
 
 def unphysical_links(links: Sequence[Link]) -> list[Link]:
-    """The links whose inertia no body can have, by the triangle inequality."""
+    """Return the links whose inertia no body can have, by the triangle inequality."""
     if not links:
         return []
     tensors = np.array([link.inertia.matrix() for link in links])
@@ -133,7 +133,7 @@ def _inertia_findings(links: Sequence[Link]) -> Iterator[Finding]:
 
 
 def _unit_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Numbers that are probably in other units: grams, or degrees."""
+    """Yield warnings about numbers that are probably grams or degrees."""
     for link in links:
         if link.inertia.mass > HEAVIEST_LINK:
             text = f"mass {link.inertia.mass:g} kg is very large for a link; masses are in kg"
@@ -161,7 +161,7 @@ def _why_unphysical(link: Link) -> str:
 
 
 def _singular_joint_findings(tree: Tree) -> Iterator[Finding]:
-    """Joints that move no inertia, so that forces along them have no finite acceleration."""
+    """Yield warnings about joints that move no inertia, so that accelerations are infinite."""
     carries: set[int] = set()  # bodies that carry a body with inertia
     reasons: dict[str, str] = {}  # by name of the joint
     leaves: list[tuple[int, Joint]] = []
@@ -188,7 +188,7 @@ def _singular_joint_findings(tree: Tree) -> Iterator[Finding]:
 def _free_of_inertia(
     tree: Tree, leaves: Sequence[tuple[int, Joint]]
 ) -> Iterator[tuple[int, Joint]]:
-    """Outermost bodies that some motion of their joint moves without any energy."""
+    """Yield outermost bodies that some motion of their joint moves without any energy."""
     if not leaves:
         return
     bodies = [body for body, _ in leaves]
@@ -203,7 +203,7 @@ def _free_of_inertia(
 
 
 def _subspace(joint: Joint, *, backwards: bool) -> Array:
-    """(6, nv) S where the joint is, at a position at which no two of its axes coincide."""
+    """Return S (6, nv) at the joint, at a position at which no two of its axes coincide."""
     bare = replace(joint, first_H_joint=IDENTITY, joint_H_second=IDENTITY)
     kind = joint.motion_kind
     theta = kind.moved(kind.neutral, (1.0,) * kind.nv)

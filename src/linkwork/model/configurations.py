@@ -42,7 +42,7 @@ class Configuration:
             instance(self.world_H_link, Pose, "world_H_link")
 
     def with_joints(self, joints: Iterable[Joint]) -> Configuration:
-        """The configuration of the joints that have coordinates, without the other positions."""
+        """Return the configuration without positions of joints that have no coordinates."""
         moving = {joint.name for joint in joints if joint.nq}
         kept = tuple(pair for pair in self.positions if pair[0] in moving)
         return self if len(kept) == len(self.positions) else replace(self, positions=kept)
@@ -50,7 +50,7 @@ class Configuration:
     def renamed(
         self, link: Mapping[str, str], joint: Mapping[str, str], prefix: str
     ) -> Configuration:
-        """The configuration with new names of joints and links, and a prefix to its own name."""
+        """Return the configuration with new names of joints and links, and a prefix."""
         return replace(
             self,
             name=prefix + self.name,
@@ -59,12 +59,12 @@ class Configuration:
         )
 
     def on_link(self, link: str, old_H_new: Pose) -> Configuration:
-        """The configuration with the pose of another link, or frame, fixed to the old one."""
+        """Return the configuration with the pose of another frame on the same body."""
         return replace(self, link=link, world_H_link=composed(self.world_H_link, old_H_new))
 
 
 def _position(joint: str, theta: Any) -> tuple[str, tuple[float, ...]]:
-    """A joint and its coordinates; a number is one coordinate."""
+    """Return a joint and its coordinates; a number is one coordinate."""
     numbers = as_floats(theta, f"joint {shown(joint)}")
     if numbers.ndim > 1:
         raise model_error(f"joint {shown(joint)}: expected coordinates, got {shown(theta)}")
@@ -77,7 +77,7 @@ INITIAL = "initial"
 def initial_poses(
     poses: Mapping[str, Sequence[float]], others: Sequence[Configuration] = ()
 ) -> tuple[Configuration, ...]:
-    """The poses of free bodies in a file as the configuration `initial`, before other ones.
+    """Return the poses of free bodies as the configuration `initial`, and other configurations.
 
     Args:
         poses: coordinates of floating joints by name.
@@ -95,7 +95,7 @@ def initial_poses(
 def combined(
     configurations: Sequence[Configuration], others: Sequence[Configuration]
 ) -> tuple[Configuration, ...]:
-    """The configurations of a robot and of one attached to it; those of one name become one.
+    """Return the configurations of a robot and an attached one, merged by their names.
 
     The attached robot moves with the link that carries it, so its poses in the world do not count.
     """
@@ -113,7 +113,7 @@ def combined(
 def configuration_findings(
     configurations: Sequence[Configuration], links: Sequence[Link], joints: Sequence[Joint]
 ) -> Iterator[Finding]:
-    """Names used twice, and positions that the joints of the robot cannot have."""
+    """Yield errors: names used twice, and positions that the joints cannot have."""
     by_name = {joint.name: joint for joint in joints}
     link_names = {link.name for link in links}
     suggest_joint, suggest_link = Suggestions(by_name), Suggestions(link_names)
@@ -147,7 +147,7 @@ def _problems(
 
 
 def position_problem(joint: Joint, theta: Sequence[float]) -> str:
-    """Why a joint cannot have a position; empty if it can."""
+    """Return why a joint cannot have a position; empty if it can."""
     if not joint.nq:
         why = f"mimics {joint.mimic.joint!r}" if joint.mimic else "is fixed"
         return f"it {why}, so it has no position of its own"

@@ -92,7 +92,7 @@ class Constraint:
 def constraint_findings(
     constraints: Sequence[Constraint], frames: Collection[str], joints: Sequence[Joint]
 ) -> Iterator[Finding]:
-    """Names used twice, and constraints of frames or joints that do not exist."""
+    """Yield errors: names used twice, and frames or joints that do not exist."""
     by_name = {joint.name: joint for joint in joints}
     seen: set[str] = set()
     for one in constraints:

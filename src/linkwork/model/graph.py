@@ -58,7 +58,7 @@ class Graph:
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
-        """Names of the links; their order is that of the indices."""
+        """Names of the links, in the order of their indices."""
         return tuple(link.name for link in self.links)
 
     @cached_property
@@ -76,7 +76,7 @@ class Graph:
 
     @cached_property
     def frame_names(self) -> tuple[str, ...]:
-        """Names of all frames: those of the links in their order, then the additional ones."""
+        """Names of all frames: first of the links, then of the additional frames."""
         return (*self.link_names, *(frame.name for frame in self.frames))
 
     @cached_property
@@ -97,40 +97,40 @@ class Graph:
         return roots[0] if len(roots) == 1 else self.link_names[0]
 
     def link(self, name: str) -> Link:
-        """The link of this name."""
+        """Return the link of this name."""
         return self.links[self.link_index(name)]
 
     def joint(self, name: str) -> Joint:
-        """The joint of this name."""
+        """Return the joint of this name."""
         return self.joints[self.joint_index(name)]
 
     def frame(self, name: str) -> Frame:
-        """The frame of this name; the frame of a link lies on the link itself."""
+        """Return the frame of this name; the frame of a link lies on the link itself."""
         index = self.frame_index(name) - len(self.links)
         return self.frames[index] if index >= 0 else Frame(name=name, link=name)
 
     def configuration(self, name: str) -> Configuration:
-        """The named configuration of this name."""
+        """Return the named configuration of this name."""
         names = {one.name: index for index, one in enumerate(self.configurations)}
         return self.configurations[_look_up("configuration", name, names)]
 
     def link_index(self, name: str) -> int:
-        """Index of a link in `links`."""
+        """Return the index of a link in `links`."""
         return _look_up("link", name, self._link_indices)
 
     def joint_index(self, name: str) -> int:
-        """Index of a joint in `joints`."""
+        """Return the index of a joint in `joints`."""
         return _look_up("joint", name, self._joint_indices)
 
     def frame_index(self, name: str) -> int:
-        """Index of a frame in `frame_names`."""
+        """Return the index of a frame in `frame_names`."""
         try:
             return self._frame_indices[name]
         except (KeyError, TypeError):
             raise self._no_frame(name) from None
 
     def neighbors(self, link: str) -> tuple[tuple[str, str], ...]:
-        """(other link, joint) for each joint of a link, in the order of the joints."""
+        """Return (other link, joint) for each joint of a link, in the order of the joints."""
         self.link_index(link)
         return self._adjacency[link]
 

@@ -38,12 +38,12 @@ class Inertia:
         settle(self, mass=mass, com=triple(self.com, "com"), tensor=tensor)
 
     def matrix(self) -> Array:
-        """Tensor about the center of mass as a (3, 3) matrix."""
+        """Return the tensor about the center of mass as a (3, 3) matrix."""
         xx, xy, xz, yy, yz, zz = self.tensor
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     def parameters(self) -> Array:
-        """(10,) m, m c, and ixx, ixy, ixz, iyy, iyz, izz about the link's origin."""
+        """Return (10,) m, m c, and ixx, ixy, ixz, iyy, iyz, izz about the link's origin."""
         return spatial_inertia.from_com(self.mass, self.com, self.matrix())
 
 
@@ -51,19 +51,19 @@ NO_INERTIA = Inertia()
 
 
 def from_parameters(parameters: Array) -> Inertia:
-    """Inertia from its ten parameters about the origin; undoes `Inertia.parameters`."""
+    """Return the inertia from its ten parameters about the origin; undoes `Inertia.parameters`."""
     mass, com, tensor = spatial_inertia.to_com(parameters)
     return Inertia(float(mass), tuple(com.tolist()), six(tensor))
 
 
 def six(tensor: Array) -> Six:
-    """The six entries of a symmetric (3, 3) matrix, in the order xx, xy, xz, yy, yz, zz."""
+    """Return the six entries of a symmetric (3, 3) matrix, in the order xx, xy, xz, yy, yz, zz."""
     xx, xy, xz, _, yy, yz, _, _, zz = tensor.ravel().tolist()
     return (xx, xy, xz, yy, yz, zz)
 
 
 def moved(inertia: Inertia, a_H_b: Pose) -> Inertia:
-    """Inertia given in frame b, expressed in frame a."""
+    """Return the inertia given in frame b, expressed in frame a."""
     pose = a_H_b.matrix()
     rotation = pose[:3, :3]
     com = rotation @ np.array(inertia.com) + pose[:3, 3]
@@ -72,7 +72,7 @@ def moved(inertia: Inertia, a_H_b: Pose) -> Inertia:
 
 
 def combined(first: Inertia, second: Inertia) -> Inertia:
-    """Inertia of two bodies that move as one, both given in one frame.
+    """Return the inertia of two bodies that move as one, both given in one frame.
 
     Added about the common center of mass, so that no digits are lost far from the origin.
     """
@@ -90,7 +90,7 @@ def combined(first: Inertia, second: Inertia) -> Inertia:
 
 
 def solid_box(mass: float, size: Triple, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
-    """Inertia of a homogeneous box with edges `size` along the axes [m]."""
+    """Return the inertia of a homogeneous box with edges `size` along the axes [m]."""
     mass = number(mass, "mass")
     x, y, z = (_square(length, "size") for length in triple(size, "size"))
     return Inertia(
@@ -101,7 +101,7 @@ def solid_box(mass: float, size: Triple, com: Triple = (0.0, 0.0, 0.0)) -> Inert
 def solid_cylinder(
     mass: float, radius: float, length: float, com: Triple = (0.0, 0.0, 0.0)
 ) -> Inertia:
-    """Inertia of a homogeneous cylinder along z [m]."""
+    """Return the inertia of a homogeneous cylinder along z [m]."""
     mass = number(mass, "mass")
     r, h = _square(radius, "radius"), _square(length, "length")
     across = mass * (3 * r + h) / 12
@@ -109,14 +109,14 @@ def solid_cylinder(
 
 
 def solid_sphere(mass: float, radius: float, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
-    """Inertia of a homogeneous ball [m]."""
+    """Return the inertia of a homogeneous ball [m]."""
     mass = number(mass, "mass")
     moment = 0.4 * mass * _square(radius, "radius")
     return Inertia(mass, com, (moment, 0.0, 0.0, moment, 0.0, moment))
 
 
 def point_mass(mass: float, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
-    """Inertia of a mass concentrated in one point."""
+    """Return the inertia of a mass concentrated in one point."""
     return Inertia(mass, com)
 
 

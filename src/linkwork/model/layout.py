@@ -77,7 +77,7 @@ class Layout:
         return slice(3, 7) if self.floating else slice(0, 0)
 
     def base_rotation(self, q: Sequence[Scalar]) -> Mat:
-        """Rotation of a floating base in the world."""
+        """Return the rotation of a floating base in the world."""
         return quaternion_rotation(q[self.base_wxyz])
 
     @property
@@ -101,11 +101,11 @@ class Layout:
         return resolved_followers(self.model.joints)
 
     def neutral(self) -> Array:
-        """(nq,) as `zero`, but joints whose limits exclude zero are at the nearest limit."""
+        """Return (nq,) as `zero`, but joints whose limits exclude zero are at the nearest limit."""
         return self._neutral.copy()
 
     def zero(self) -> Array:
-        """(nq,) every joint at zero, or without rotation, the base at the origin of the world."""
+        """Return (nq,) with every joint at zero, and the base at the origin of the world."""
         moving = [joint.motion_kind for joint in self.model.joints if joint.nq]
         of_joints = [number for kind in moving for number in kind.neutral]
         return np.array([*(BASE_NEUTRAL if self.floating else ()), *of_joints])
@@ -131,7 +131,7 @@ class Layout:
         )
 
     def theta(self, q: Array, joint: str) -> Array:
-        """(..., nq of the joint) position of any joint, fixed and dependent ones too."""
+        """Return (..., nq of the joint) position of any joint, fixed and dependent ones too."""
         follower = self.followers.get(joint)
         if follower:
             return follower.multiplier * q[..., self.q[follower.leader]] + follower.offset
@@ -139,7 +139,7 @@ class Layout:
         return q[..., self.q[joint]] if kind.nq else q[..., :0]
 
     def configured(self, configuration: Configuration, base: str) -> Array:
-        """(nq,) a named configuration of the model.
+        """Return a named configuration (nq,) of the model.
 
         Args:
             configuration: one of the model; positions of joints without coordinates are ignored.
@@ -173,7 +173,7 @@ class Layout:
 
 
 def _each(joints: Sequence[Joint]) -> list[tuple[Joint, int]]:
-    """The joint of each entry of s, and how many it has."""
+    """Return the joint of each entry of s, and how many it has."""
     return [(joint, joint.nq) for joint in joints for _ in range(joint.nq)]
 
 

@@ -42,7 +42,7 @@ class Model(Graph):
     def reduced(
         self, joints: Iterable[str], positions: Mapping[str, ArrayLike] | None = None
     ) -> Model:
-        """A robot of which some joints move and the others are locked.
+        """Return a copy in which some joints move and the others are locked.
 
         Locked joints become fixed ones; all links stay, with their names and inertias.
 
@@ -63,7 +63,7 @@ class Model(Graph):
         return reduced(self, joints, positions)
 
     def lumped(self) -> Model:
-        """One link for each group of links that fixed joints hold together.
+        """Return a copy with one link for each group that fixed joints hold together.
 
         Each group becomes its link nearest to the default base, with the inertias and shapes of
         all; the others stay as frames of their old names.
@@ -73,7 +73,7 @@ class Model(Graph):
         return lumped(self)
 
     def rerooted(self, base: str | None = None) -> Model:
-        """The same robot with all joints pointing away from a base, link origins on the joints.
+        """Return a copy whose joints point away from a base, with link origins on the joints.
 
         This is the form that URDF can express. Names, motion and physics stay, and so does the
         meaning of every coordinate; the frames of links whose origin was elsewhere move onto the
@@ -90,7 +90,7 @@ class Model(Graph):
         return rerooted(self, base)
 
     def with_frame(self, name: str, link: str, link_H_frame: Pose | Array = IDENTITY) -> Model:
-        """A further frame on a link, or on another frame.
+        """Return a copy with a further frame on a link, or on another frame.
 
         Args:
             name: of the new frame.
@@ -115,7 +115,7 @@ class Model(Graph):
         second_rpy: Iterable[float] = (0.0, 0.0, 0.0),
         coefficients: Iterable[float] = (),
     ) -> Model:
-        """A constraint that is not a joint: a copy of the model with one more.
+        """Return a copy with one more constraint that is not a joint.
 
         Args:
             kind: "point" (two points coincide), "pose" (two frames coincide), or "coupling" (the
@@ -149,7 +149,7 @@ class Model(Graph):
         link: str | None = None,
         world_H_link: Pose | Array = IDENTITY,
     ) -> Model:
-        """A named configuration, which `kd.q(name)` returns; it replaces one of the same name.
+        """Return a copy with a named configuration, for `kd.q(name)`.
 
         Args:
             name: such as "home".
@@ -208,13 +208,13 @@ class Model(Graph):
         return replace(self, joints=tuple(joints))
 
     def with_inertia(self, link: str, inertia: Inertia) -> Model:
-        """Another inertia for a link, in the link's own axes."""
+        """Return a copy with another inertia of a link, in the axes of the link."""
         changed = replace(self.link(link), inertia=inertia)
         links = tuple(changed if other.name == link else other for other in self.links)
         return replace(self, links=links)
 
     def with_payload(self, frame: str, payload: Inertia) -> Model:
-        """A load fixed to a link: adds its inertia to the link's.
+        """Return a copy with a load fixed to a link, whose inertia is added to that link's.
 
         Args:
             frame: the link, or a frame on it, that carries the load.
@@ -235,7 +235,7 @@ class Model(Graph):
         link: str | None = None,
         prefix: str = "",
     ) -> Model:
-        """Another robot mounted on this one.
+        """Return a copy with another robot mounted on this one.
 
         Args:
             other: the robot to mount, such as a gripper on an arm.
@@ -282,7 +282,7 @@ class Model(Graph):
         frames: Mapping[str, str] | None = None,
         prefix: str = "",
     ) -> Model:
-        """Other names for the robot or its parts.
+        """Return a copy with other names of the robot or its parts.
 
         Args:
             name: of the robot.
@@ -323,13 +323,13 @@ def refuse_shared_names(frames: Collection[str], joints: Collection[str], other:
 
 
 def renaming(
-    what: str, wanted: Mapping[str, str] | None, names: Iterable[str], prefix: str
+    what: str, changes: Mapping[str, str] | None, names: Iterable[str], prefix: str
 ) -> dict[str, str]:
-    """The new name of each part, by its old one.
+    """Return the new name of each part, by its old name.
 
     Args:
         what: "link", "joint" or "frame".
-        wanted: new names by old ones; what is not listed keeps its name.
+        changes: new names by old ones; what is not listed keeps its name.
         names: of all parts.
         prefix: put before every new name.
 
@@ -337,9 +337,9 @@ def renaming(
         NameNotFoundError: there is no part of an old name.
         ModelError: two parts would have one name.
     """
-    wanted = dict(wanted or {})
-    new_names = {name: prefix + wanted.get(name, name) for name in names}
-    for name in wanted:
+    changes = dict(changes or {})
+    new_names = {name: prefix + changes.get(name, name) for name in names}
+    for name in changes:
         if name not in new_names:
             raise name_not_found(what, name, new_names)
     seen: set[str] = set()
@@ -351,7 +351,7 @@ def renaming(
 
 
 def renamed_joint(joint: Joint, link: Mapping[str, str], names: Mapping[str, str]) -> Joint:
-    """A joint with the new names of its links, of itself, and of the joint it mimics."""
+    """Return a joint with the new names of its links, of itself, and of the joint it mimics."""
     mimic = joint.mimic and replace(joint.mimic, joint=names[joint.mimic.joint])
     return replace(
         joint,
@@ -365,7 +365,7 @@ def renamed_joint(joint: Joint, link: Mapping[str, str], names: Mapping[str, str
 def _renamed_constraint(
     constraint: Constraint, frames: Mapping[str, str], joints: Mapping[str, str], prefix: str
 ) -> Constraint:
-    """A constraint with the new names of its frames or joints."""
+    """Return a constraint with the new names of its frames or joints."""
     names = joints if constraint.kind == "coupling" else frames
     second = constraint.second and names[constraint.second]
     first = names[constraint.first]

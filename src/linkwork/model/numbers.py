@@ -75,13 +75,13 @@ def finite_numbers(values: object, count: int, what: str) -> tuple[float, ...]:
 
 
 def triple(values: object, what: str) -> Triple:
-    """Take three finite real numbers as floats, or say what is wrong with them."""
+    """Return three finite real numbers as floats, or raise."""
     x, y, z = finite_numbers(values, 3, what)
     return (x, y, z)
 
 
 def as_floats(values: ArrayLike, what: str) -> Array:
-    """Take numbers as an array of floats, or say that they are none."""
+    """Convert numbers to an array of floats; raise if they are not numeric."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):  # rows of several lengths
@@ -99,7 +99,7 @@ def as_floats(values: ArrayLike, what: str) -> Array:
 
 
 def instance(value: Any, kind: type[T], what: str) -> T:
-    """Take an object of a type, or say that it is of another."""
+    """Return an object of a type; raise if it has another type."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise model_error(f"{what}: expected {article} {kind.__name__}, got {shown(value)}")
@@ -107,7 +107,7 @@ def instance(value: Any, kind: type[T], what: str) -> T:
 
 
 def text(value: object, what: str) -> str:
-    """Take a text as a Python str, which a NumPy text is not quite, or say that it is none."""
+    """Return a string as a Python str, which `numpy.str_` is not; raise for others."""
     return str.__str__(instance(value, str, what))
 
 

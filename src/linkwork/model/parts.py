@@ -114,8 +114,8 @@ class Mimic:
 class Joint:
     """An edge of the link graph. It joins two links and has no direction of its own.
 
-    Position and velocity are those of `second` relative to `first`. A joint that mimics another has
-    no coordinate of its own.
+    Position and velocity describe the motion of `second` relative to `first`. A joint that
+    mimics another has no coordinate of its own.
     """
 
     name: str
@@ -194,7 +194,7 @@ class Actuator:
                 raise model_error(f"gear {list(self.gear)} is not finite")
 
     def renamed(self, joint: Mapping[str, str], prefix: str) -> Actuator:
-        """The actuator with the new name of its joint, and a prefix to its own name."""
+        """Return the actuator with the new name of its joint, and a prefix to its own name."""
         return replace(self, name=prefix + self.name, joint=joint[self.joint])
 
 
@@ -227,7 +227,7 @@ def resolved_followers(joints: Sequence[Joint]) -> dict[str, Follower]:
 
 
 def unit_vector(axis: Iterable[float]) -> Triple:
-    """An axis scaled to norm 1; one that has norm 1 already stays the same bit for bit."""
+    """Return an axis scaled to norm 1; one that has norm 1 already stays the same bit for bit."""
     numbers = triple(axis, "axis")
     largest = max(map(abs, numbers))
     if largest == 0:
@@ -258,7 +258,7 @@ def checked_shapes(shapes: Iterable[Shape], what: str) -> tuple[Shape, ...]:
 
 
 def _problems(joint: Joint) -> Iterable[str]:
-    """All that is wrong with a joint by itself."""
+    """Yield all errors of a joint by itself."""
     if joint.kind not in KINDS:
         yield f"unknown kind {joint.kind!r}; {nearest(joint.kind, KINDS)}"
         return
@@ -283,13 +283,13 @@ def _problems(joint: Joint) -> Iterable[str]:
 
 
 def on_joints(actuators: Iterable[Actuator], joints: Iterable[Joint]) -> tuple[Actuator, ...]:
-    """The actuators whose joints are among these and can move."""
+    """Return the actuators whose joints are among these and can move."""
     moving = {joint.name for joint in joints if not joint.is_fixed}
     return tuple(one for one in actuators if one.joint in moving)
 
 
 def actuator_findings(actuators: Sequence[Actuator], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Names used twice, unknown joints, and gears that do not fit to the joint."""
+    """Yield errors: names used twice, unknown joints, and gears of another size."""
     by_name = {joint.name: joint for joint in joints}
     suggest = Suggestions(by_name)
     seen: set[str] = set()

@@ -39,12 +39,12 @@ class Pose:
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Pose:
-        """Pose of a (4, 4) matrix a_H_b."""
+        """Return the pose of a (4, 4) matrix a_H_b."""
         return as_pose(np.asarray(matrix), "matrix")
 
     @classmethod
     def from_wxyz(cls, wxyz: ArrayLike, xyz: ArrayLike = (0.0, 0.0, 0.0)) -> Pose:
-        """Pose of a unit quaternion and a position.
+        """Return the pose of a unit quaternion and a position.
 
         Args:
             wxyz: (4,) the quaternion, its real part first; its norm may differ from 1 as much as
@@ -61,7 +61,7 @@ class Pose:
         return cls(xyz=triple(xyz, "xyz"), rpy=tuple(so3.to_rpy(rotation).tolist()))
 
     def matrix(self) -> Array:
-        """Pose a_H_b as a (4, 4) matrix."""
+        """Return the pose a_H_b as a (4, 4) matrix."""
         return pose_matrices([self])[0]
 
 
@@ -69,7 +69,7 @@ IDENTITY = Pose()
 
 
 def pose_matrices(poses: Iterable[Pose]) -> Array:
-    """Poses as an (n, 4, 4) array, made all at once."""
+    """Return poses as an array (n, 4, 4)."""
     numbers = np.array([(*pose.xyz, *pose.rpy) for pose in poses]).reshape(-1, 6)
     return se3.pose(snapped(so3.from_rpy(numbers[:, 3:])), numbers[:, :3])
 
@@ -81,14 +81,14 @@ def snapped(rotation: Array) -> Array:
 
 
 def rotation_and_position(pose: Pose) -> tuple[Mat, Vec]:
-    """Rotation and position of a pose, as tuples of numbers without negative zeros."""
+    """Return the rotation and position of a pose, as tuples of numbers without negative zeros."""
     rows = snapped(pose.matrix()[:3, :3]).tolist()
     x, y, z = (tuple(float(v) + 0.0 for v in row) for row in rows)
     return (x, y, z), pose.xyz  # pyright: ignore[reportReturnType]
 
 
 def as_pose(value: Pose | ArrayLike, what: str = "pose") -> Pose:
-    """Take a `Pose` or a (4, 4) matrix as a `Pose`."""
+    """Convert a (4, 4) matrix to a `Pose`; a `Pose` is returned unchanged."""
     if isinstance(value, Pose):
         return value
     matrix = as_floats(value, what)
@@ -115,7 +115,7 @@ def pose_problem(matrix: Array) -> str:
 
 
 def composed(a_H_b: Pose, b_H_c: Pose) -> Pose:
-    """Pose a_H_c; exact where one of the two is the identity."""
+    """Return the pose a_H_c; exact where one of the two is the identity."""
     if b_H_c == IDENTITY:
         return a_H_b
     if a_H_b == IDENTITY:
@@ -124,5 +124,5 @@ def composed(a_H_b: Pose, b_H_c: Pose) -> Pose:
 
 
 def inverted(a_H_b: Pose) -> Pose:
-    """Pose b_H_a; exact for the identity."""
+    """Return the pose b_H_a; exact for the identity."""
     return a_H_b if a_H_b == IDENTITY else as_pose(se3.inverse(a_H_b.matrix()))

@@ -130,7 +130,7 @@ def rerooted(model: M, base: str | None = None) -> M:
 
 
 def _moved_constraint(constraint: Constraint, back: Mapping[str, Pose]) -> Constraint:
-    """A constraint whose anchors stay where they are while frames of links move."""
+    """Return a constraint whose anchors stay where they are while frames of links move."""
     if constraint.kind == "coupling":
         return constraint
     ends = (constraint.first, constraint.second)
@@ -188,7 +188,7 @@ def _lock_position(
 
 
 def _locked(joint: Joint, theta: Array) -> Joint:
-    """The joint as a fixed one, standing where it stood at `theta`."""
+    """Return a fixed joint with the pose that the joint has at `theta`."""
     return Joint(
         name=joint.name,
         kind="fixed",
@@ -201,7 +201,7 @@ def _locked(joint: Joint, theta: Array) -> Joint:
 
 
 def lumped_link(model: Graph, members: Sequence[str], pose_in_body: Mapping[str, Pose]) -> Link:
-    """One link with the inertia and shapes of all members, in the axes of the first."""
+    """Return one link with the inertia and shapes of all members, in the first frame."""
     if len(members) == 1:
         return model.link(members[0])
     links = [_moved_link(model.link(name), pose_in_body[name]) for name in members]
@@ -214,7 +214,7 @@ def lumped_link(model: Graph, members: Sequence[str], pose_in_body: Mapping[str,
 
 
 def remounted(joint: Joint, leader: Mapping[str, str], pose_in_body: Mapping[str, Pose]) -> Joint:
-    """The joint, mounted on the links that stand for the ones it was mounted on."""
+    """Return the joint on the links that represent the bodies of its links."""
     return replace(
         joint,
         first=leader[joint.first],
@@ -225,7 +225,7 @@ def remounted(joint: Joint, leader: Mapping[str, str], pose_in_body: Mapping[str
 
 
 def _moved_link(link: Link, new_H_old: Pose) -> Link:
-    """The link with everything on it expressed in another frame."""
+    """Return the link with everything on it expressed in another frame."""
     if new_H_old == IDENTITY:
         return link
 
@@ -243,7 +243,7 @@ def _moved_link(link: Link, new_H_old: Pose) -> Link:
 
 
 def _pointed(joint: Joint, outer: str | None, back: Mapping[str, Pose]) -> Joint:
-    """The joint from its inner to its outer link, on whose new frame it sits.
+    """Return the joint from its inner to its outer link, on whose new frame it sits.
 
     A joint without outer link closes a loop: it stays where it is on both links.
     """

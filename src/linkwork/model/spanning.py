@@ -16,7 +16,7 @@ M = TypeVar("M", bound=Graph)
 def closing_joints(
     model: Graph, base: str | None = None, cut: Iterable[str] = ()
 ) -> tuple[Joint, ...]:
-    """The joints that are not in the spanning tree, in the order of the model.
+    """Return the joints that are not in the spanning tree, in the order of the model.
 
     Joints are added to the tree one after the other, unless they close a loop: first all that are
     not in `cut`, fixed, actuated and coupled ones before others, joints with fewer degrees of
@@ -83,7 +83,7 @@ def require_tree(model: Graph, what: str) -> None:
 
 
 def opened(model: M, closing: Sequence[Joint]) -> M:
-    """The spanning tree of a model: a copy without the joints that close its loops."""
+    """Return the spanning tree of a model: a copy without the joints that close its loops."""
     if not closing:
         return model
     names = {joint.name for joint in closing}
@@ -98,7 +98,7 @@ def opened(model: M, closing: Sequence[Joint]) -> M:
 
 
 def closing_edges(links: Sequence[Link], joints: Iterable[Joint]) -> list[Joint]:
-    """The joints between links that the joints before them connect already (union-find)."""
+    """Return the joints between links that the joints before them connect already (union-find)."""
     piece = {link.name: link.name for link in links}  # by link: another of its piece, or itself
 
     def representative(link: str) -> str:
@@ -116,7 +116,7 @@ def closing_edges(links: Sequence[Link], joints: Iterable[Joint]) -> list[Joint]
 
 
 def _distances(model: Graph, base: str) -> dict[str, int]:
-    """How many joints are between the base and each link, at least."""
+    """Return how many joints are between the base and each link, at least."""
     distance, layer = {base: 0}, [base]
     while layer:
         following: list[str] = []

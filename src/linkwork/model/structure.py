@@ -22,7 +22,7 @@ def structure_findings(
     frames: Sequence[Frame],
     constraints: Sequence[Constraint] = (),
 ) -> list[Finding]:
-    """All reasons why these parts are not a robot; empty if they are."""
+    """Return all reasons why these parts are not a robot; empty if they are."""
     frame_names = {part.name for part in (*links, *frames)}
     return [
         *part_findings(links, joints, frames),
@@ -36,7 +36,7 @@ def part_findings(
     frames: Sequence[Frame],
     unread_joints: Sequence[NamedPlace] = (),
 ) -> list[Finding]:
-    """Names used twice, names of no part, and joints that cannot mimic what they name.
+    """Return errors: names used twice, unknown names, and joints that cannot mimic others.
 
     Args:
         links, joints, frames: the parts.
@@ -54,7 +54,7 @@ def part_findings(
 
 
 def cycles(next_of: Mapping[str, str]) -> Iterator[list[str]]:
-    """Each cycle among names of which each leads to at most one other, once, in linear time."""
+    """Yield each cycle among names that lead to at most one other name, once."""
     settled: set[str] = set()
     for start in next_of:
         path: dict[str, None] = {}  # an ordered set
@@ -69,7 +69,7 @@ def cycles(next_of: Mapping[str, str]) -> Iterator[list[str]]:
 
 
 def joined(names: Sequence[str], arrow: str) -> str:
-    """Names with an arrow between them; the middle of a long list is left out."""
+    """Return names with an arrow between them; the middle of a long list is left out."""
     if len(names) > 2 * MOST_LISTED:
         names = [*names[:MOST_LISTED], "...", *names[-MOST_LISTED:]]
     return arrow.join(names)
@@ -114,7 +114,7 @@ def _end_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Fi
 
 
 def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> Iterator[Finding]:
-    """Joints that mimic what does not exist, what cannot be mimicked, or each other in a cycle."""
+    """Yield errors of joints that mimic unknown joints, joints of other kinds, or a cycle."""
     by_name = {joint.name: joint for joint in joints}
     suggest = Suggestions(joint.name for joint in joints if joint.motion_kind.nq == 1)
     for joint in joints:
@@ -137,14 +137,14 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
 
 
 def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Links that no joint connects to the others."""
+    """Yield an error about links that no joint connects to the others."""
     pieces = connected_pieces([link.name for link in links], joints)
     if len(pieces) > 1:
         yield _pieces_finding(pieces)
 
 
 def connected_pieces(links: Sequence[str], joints: Sequence[Joint]) -> list[list[str]]:
-    """The links in groups that joints connect; each group starts with its first link."""
+    """Return the links in groups that joints connect; each group starts with its first link."""
     neighbors: dict[str, list[str]] = {link: [] for link in links}
     for joint in joints:
         neighbors[joint.first].append(joint.second)

@@ -1,6 +1,6 @@
 """A model seen from one base: what hangs on what, in an order that algorithms can follow.
 
-Links that fixed joints hold together are one *body*; its frame is that of its link nearest to the
+Links that fixed joints hold together are one *body*; its frame is on its link nearest to the
 base. Body 0 holds the base. Every other body hangs on its parent by one moving joint:
 
     parent_H_body(theta) = parent_H_joint @ M(theta) @ joint_H_body
@@ -45,17 +45,17 @@ class Tree:
             array.flags.writeable = False
 
     def outward(self) -> Iterator[tuple[int, int, Joint]]:
-        """(body, parent, joint) for every body but the base's, each parent before its children."""
+        """Yield (body, parent, joint) of every body except the base, parents before children."""
         for body, (parent, joint) in enumerate(zip(self.parents, self.joints, strict=True)):
             if joint is not None:
                 yield body, parent, joint
 
     def inward(self) -> Iterator[tuple[int, int, Joint]]:
-        """(body, parent, joint) for every body but the base's, each child before its parent."""
+        """Return (body, parent, joint) of every body except the base, children before parents."""
         return reversed(list(self.outward()))
 
     def path(self, frame: str) -> tuple[int, ...]:
-        """Bodies from the base to the one that carries a frame, both included."""
+        """Return the bodies from the base to the one that carries a frame, both included."""
         body = self.frame_bodies[self.model.frame_index(frame)]
         path = [body]
         while (body := self.parents[body]) >= 0:
@@ -145,7 +145,7 @@ class _Bodies:
 
 
 def _mounts(joints: Sequence[Joint]) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
-    """(link_H_joint, joint_H_beyond) of every joint, read forwards and read backwards."""
+    """Return (link_H_joint, joint_H_beyond) of every joint, read forwards and read backwards."""
     first_H_joint = pose_matrices([joint.first_H_joint for joint in joints])
     joint_H_second = pose_matrices([joint.joint_H_second for joint in joints])
     forwards = list(zip(first_H_joint, joint_H_second, strict=True))
@@ -154,7 +154,7 @@ def _mounts(joints: Sequence[Joint]) -> tuple[list[tuple[Array, Array]], list[tu
 
 
 def _body_inertias(model: Model, bodies: _Bodies) -> Array:
-    """(bodies, 10) the inertias of the links of each body, added up in the body's frame."""
+    """Return (bodies, 10): the sum of the inertias of the links of each body, in its frame."""
     tensors = np.array([link.inertia.matrix() for link in model.links])
     coms = np.array([link.inertia.com for link in model.links])
     masses = np.array([link.inertia.mass for link in model.links])

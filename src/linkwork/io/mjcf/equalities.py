@@ -5,7 +5,7 @@ weld      two frames coincide; with torquescale="0", only their origins
 joint     a polynomial of the position of another joint, both measured from qpos0, as in linkwork
 
 Linear joint equalities become joints that mimic others instead (`unsupported.equality_mimics`).
-MuJoCo's constraints are soft; those of linkwork are exact, so `solref` and `solimp` are ignored.
+MuJoCo's constraints are soft; in linkwork they are exact, so `solref` and `solimp` are ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SUPPORTED = ("connect", "weld", "joint")
 def equality_constraints(
     mj: MjModel, names: Names, base: int | None, mimicking: Collection[int]
 ) -> Iterator[Constraint]:
-    """The constraints of a model.
+    """Yield the constraints of a model.
 
     Args:
         mj: a `mujoco.MjModel`.
@@ -44,17 +44,17 @@ def equality_constraints(
 
 
 def active_equalities(mj: MjModel) -> list[int]:
-    """The ids of the equalities that are active at the start of a simulation."""
+    """Return the ids of the equalities that are active at the start of a simulation."""
     return [equality for equality in range(mj.neq) if mj.eq_active0[equality]]
 
 
 def equality_kind(mj: MjModel, equality: int) -> str:
-    """The element of MJCF: `connect`, `weld`, `joint`, `tendon` or a kind of flex."""
+    """Return the element of MJCF: `connect`, `weld`, `joint`, `tendon` or a kind of flex."""
     return name_in_enum("mjtEq", mj.eq_type[equality]).removeprefix("mjEQ_").lower()
 
 
 def is_ineffective(mj: MjModel, equality: int) -> bool:
-    """Whether a connect or weld is between parts that cannot move relative to each other."""
+    """Return whether a connect or weld is between parts that cannot move relative to each other."""
     if equality_kind(mj, equality) not in ("connect", "weld"):
         return False
     first, second = (mj.body_weldid[_body(mj, equality, side)] for side in (0, 1))
@@ -72,7 +72,7 @@ def _id(mj: MjModel, equality: int, side: int) -> int:
 
 
 def _body(mj: MjModel, equality: int, side: int) -> int:
-    """The body of one side."""
+    """Return the body of one side."""
     part = _id(mj, equality, side)
     return int(mj.site_bodyid[part]) if _is_of_sites(mj, equality) else part
 
@@ -115,7 +115,7 @@ def _constraint_kind(mj: MjModel, equality: int) -> ConstraintKind:
 def _side(
     mj: MjModel, names: Names, base: int | None, equality: int, side: int
 ) -> tuple[str | None, Pose]:
-    """The frame of one side, or None for the world; and the pose of the anchor in it."""
+    """Return the frame of one side, or None for the world; and the pose of the anchor in it."""
     part = _id(mj, equality, side)
     in_world = base is not None and _body(mj, equality, side) == 0
     if _is_of_sites(mj, equality):

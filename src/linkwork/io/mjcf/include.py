@@ -67,7 +67,7 @@ class _FileReferences:
                     (self.models if element.tag in _MODEL_ELEMENTS else self.others)[text] = None
 
     def paths(self, source: Source, names: Collection[str]) -> Iterator[Path]:
-        """Existing files of these names in all folders; MuJoCo may strip the folder of a name."""
+        """Yield existing files of these names, also without their folders, in all folders."""
         if len(self.folders) * len(self.prefixes) * len(names) > MAX_PATHS:
             message = "the model refers to too many files and folders"
             raise source_parse_error(source.name, message)
@@ -162,7 +162,7 @@ def _check_sizes(source: Source, root: Element) -> None:
 
 
 def _count(element: Element, name: str = "count") -> int:
-    """The product of the values of an attribute; 1 if it is invalid, which MuJoCo reports."""
+    """Return the product of the values of an attribute; 1 if it is invalid."""
     try:
         return prod(max(int(float(word)), 1) for word in str(element.get(name, "1")).split())
     except (ValueError, OverflowError):
@@ -177,7 +177,7 @@ def _check_allowed(source: Source, path: Path) -> None:
 
 
 def included_by(path: Path | None) -> str:
-    """Files in the same folder or its parent that include a file, as `: a.xml or b.xml`."""
+    """Return files in the same folder or its parent that include a file, as `: a.xml or b.xml`."""
     if path is None:
         return ""
     folders = (path.parent, path.parent.parent)
@@ -190,7 +190,7 @@ def included_by(path: Path | None) -> str:
 
 
 def _start_of(file: Path) -> str:
-    """The first part of a file; empty if it cannot be read."""
+    """Return the first part of a file; empty if it cannot be read."""
     try:
         if not file.is_file():  # a pipe may be endless
             return ""

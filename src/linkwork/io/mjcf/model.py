@@ -9,13 +9,13 @@ Joints     MuJoCo moves a body by each of its joints, one after the other, about
            Each M becomes one joint, with a massless link after each but the last
 Actuated   hinges and slides that actuators drive, if all drive such joints; if one
            drives a dependent joint, the leader
-Actuators  those of hinges, slides and balls, with their gears; see `actuators_of`
+Actuators  of hinges, slides and balls, with their gears; see `actuators_of`
 Position   theta = qpos - qpos0 for hinges and slides, so limits are shifted by qpos0 too
 Initial    the poses of several free bodies in the file are the configuration `initial`
 Visual     geoms that MuJoCo's viewer draws by default: the groups 0, 1 and 2
 Collision  geoms with contacts: contype or conaffinity is not 0
 Meshes     MuJoCo transforms the points p of a mesh to scale * refquat^-1 (p - refpos), then to
-           their center and principal axes; the pose of the shape is that of the points in the file
+           their center and principal axes; the shape has the pose of the points in the file
 Ignored    planes, height fields, ellipsoids and signed distance fields, for which there is no
            shape, and meshes without a file
 """
@@ -85,10 +85,10 @@ def read_mjmodel(
         mimic: whether linear joint equalities make joints depend on others; if not, these joints
             move independently.
         constraints: whether other equalities become constraints of the robot.
-        name: name of the robot; default that of the model.
+        name: name of the robot; default the name of the model.
         references: poses (4, 4) of `refpos` and `refquat` of the meshes by name, which the compiled
             model lacks; others are assumed to be the identity.
-        names: names of all parts; default those of `names_of`.
+        names: names of all parts; default the result of `names_of`.
 
     Raises:
         ModelError: there is no body except the world.
@@ -136,7 +136,7 @@ def read_mjmodel(
 def _keyframes(
     mj: MjModel, names: Names, model: Model, base: int | None
 ) -> tuple[Configuration, ...]:
-    """The keyframes as named configurations; `key_0` and so on if they have no name.
+    """Return the keyframes as named configurations; `key_0` and so on if they have no name.
 
     Quaternions have the same order of entries in MuJoCo. Dependent joints have no position.
     """
@@ -163,14 +163,14 @@ def _keyframes(
 
 
 def _free_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[tuple[str, int]]:
-    """Names of the joints of free bodies other than the base, and their indices in qpos."""
+    """Yield names of the joints of free bodies other than the base, and their indices in qpos."""
     for joint, start in enumerate(mj.jnt_qposadr.tolist()):
         if kind_of(mj, joint) == "floating" and mj.jnt_bodyid[joint] != base:
             yield names.joints[joint], start
 
 
 def floating_body(mj: MjModel) -> int | None:
-    """The only top-level body if it has a free joint, else None."""
+    """Return the only top-level body if it has a free joint, else None."""
     top = np.flatnonzero(mj.body_parentid[1:] == 0) + 1
     if len(top) != 1 or mj.body_jntnum[top[0]] == 0:
         return None
@@ -179,7 +179,7 @@ def floating_body(mj: MjModel) -> int | None:
 
 
 def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
-    """The massless links between the joints of a body, then the body itself."""
+    """Return the massless links between the joints of a body, then the body itself."""
     name = names.bodies[body]
     with concerning(f"link {name!r}"):
         body_link = Link(
@@ -195,7 +195,7 @@ def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
 
 
 def _inertia(mj: MjModel, body: int) -> Inertia:
-    """The inertia of a body; MuJoCo's center of mass is arbitrary if it has no mass."""
+    """Return the inertia of a body; MuJoCo's center of mass is arbitrary if it has no mass."""
     mass, moments = float(mj.body_mass[body]), mj.body_inertia[body]
     if not mass and not moments.any():
         return NO_INERTIA
@@ -211,7 +211,7 @@ def _joints(
     followers: dict[int, Mimic],
     motors: Collection[int] | None,
 ) -> list[Joint]:
-    """The joints of a body in order, or a fixed joint if it has none."""
+    """Return the joints of a body in order, or a fixed joint if it has none."""
     previous = names.bodies[int(mj.body_parentid[body])]
     mount = pose_of(mj.body_pos[body], mj.body_quat[body])
     count = int(mj.body_jntnum[body])
@@ -266,7 +266,7 @@ def _joint(
 
 
 def _mounts(mj: MjModel, joint: int, kind: str, mount: Pose) -> tuple[Pose, Pose]:
-    """first_H_joint and joint_H_second.
+    """Return first_H_joint and joint_H_second.
 
     The anchor is ignored for two kinds: the pose of a free body is that in the world, and a slide
     moves all points equally.
@@ -368,7 +368,7 @@ def _primitive(mj: MjModel, geom: int) -> Geometry | None:
 
 
 def _placed_mesh(mj: MjModel, mesh: int, reference: Array) -> tuple[Mesh, Array] | None:
-    """A mesh, and the pose of its scaled points in a geom; None if their sum is not a rotation.
+    """Return a mesh, and the pose of its scaled points in a geom; None if there is no such pose.
 
     MuJoCo scales after it rotates: S R^T (p - refpos). With the scale S' = R S R^T of the points in
     the file, this is R^T S' p - S R^T refpos; S' must be diagonal.

@@ -59,7 +59,7 @@ def names_of(mj: MjModel) -> Names:
 
 
 def fixed_joint_name(body: str) -> str:
-    """The name of the fixed joint of a body without joints."""
+    """Return the name of the fixed joint of a body without joints."""
     return f"{body}_fixed"
 
 

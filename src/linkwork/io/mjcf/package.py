@@ -79,17 +79,17 @@ def need_utf8_names(mj: MjModel) -> None:
 
 
 def name_in_enum(enum: str, value: int) -> str:
-    """The name of a value of a MuJoCo enumeration, such as `mjJNT_HINGE` of `mjtJoint`."""
+    """Return the name of a value of a MuJoCo enumeration, such as `mjJNT_HINGE` of `mjtJoint`."""
     return getattr(import_mujoco(), enum)(int(value)).name
 
 
 def kind_of(mj: MjModel, joint: int) -> str:
-    """The joint kind in linkwork of a MuJoCo joint."""
+    """Return the joint kind in linkwork of a MuJoCo joint."""
     return KIND_OF[name_in_enum("mjtJoint", mj.jnt_type[joint])]
 
 
 def name_in_file(mj: MjModel, kind: str, index: int) -> str:
-    """The name in the file of a part, such as a `body` or `joint`; empty if it has none."""
+    """Return the name in the file of a part, such as a `body` or `joint`; empty if it has none."""
     mujoco = import_mujoco()
     name = mujoco.mj_id2name(mj, mujoco.mju_str2Type(kind), index)
     return name if name and name.strip() else ""
@@ -113,7 +113,7 @@ _WIDER_FLAGS = {
 
 
 def is_disabled(mj: MjModel, flag: str) -> bool:
-    """Whether `<option><flag>` disables a flag such as `damper`, directly or by a wider flag."""
+    """Return whether a flag such as `damper` is disabled, directly or by a wider flag."""
     bits = import_mujoco().mjtDisableBit
     names = [name for name in (flag, _WIDER_FLAGS.get(flag)) if name]
     mask = sum(int(getattr(bits, f"mjDSBL_{name.upper()}", 0)) for name in names)

@@ -81,7 +81,7 @@ def read_mjcf(
 def _compile(mujoco: Any, source: Source) -> tuple[MjModel, dict[str, Array]]:
     """Compile a document, and read the reference poses of its meshes.
 
-    The paths of meshes are absolute if that of the document is.
+    The paths of meshes are absolute if the path of the document is.
     """
     try:
         if source.path is not None:
@@ -100,7 +100,7 @@ def _compile(mujoco: Any, source: Source) -> tuple[MjModel, dict[str, Array]]:
 
 
 def _mesh_references(mujoco: Any, source: Source) -> dict[str, Array]:
-    """The reference poses of meshes by name, which a compiled model lacks.
+    """Return the reference poses of meshes by name, which a compiled model lacks.
 
     The class MjSpec recognizes MJCF by the ending .xml, so files have that name here.
     """

@@ -2,7 +2,8 @@
 
 A joint equality with the polynomial a0 + a1 x makes the first joint depend on the second; MuJoCo
 measures both from qpos0, as linkwork does. Other equalities become constraints (`equalities`), but
-not those of tendons and flexes. Everything else that affects the motion is left out with a warning.
+not equalities of tendons and flexes. Everything else that affects the motion is left out, with a
+warning.
 Contacts, sensors and the properties of actuators are left out without a warning, because they are
 not part of a robot model; which joints have actuators is (`driven_joints`).
 """
@@ -28,7 +29,7 @@ from linkwork.model.parts import Actuator, Mimic
 
 
 def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], set[int]]:
-    """The dependent joints by id, and the ids of the equalities that they come from.
+    """Return the dependent joints by id, and the ids of the equalities that they come from.
 
     The polynomial is linear, no joint depends on two others, and none on itself in a cycle.
     """
@@ -49,7 +50,7 @@ def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], set[in
 
 
 def driven_joints(mj: MjModel, mimicking: Collection[int]) -> set[int] | None:
-    """The ids of the joints with actuators; None if some actuator drives something else.
+    """Return the ids of the joints with actuators; None if some actuator drives something else.
 
     None also if there are no actuators.
 
@@ -73,21 +74,21 @@ def driven_joints(mj: MjModel, mimicking: Collection[int]) -> set[int] | None:
 
 
 def actuators_of(mj: MjModel, names: Names) -> tuple[tuple[Actuator, ...], list[Finding]]:
-    """The actuators with constant gears, and a note about the others.
+    """Return the actuators with constant gears, and a note about the others.
 
     The moment arms of tendons, sites, cranks and bodies depend on the configuration, and so do
     those of free joints, and of ball joints in the axes of their parents.
     """
     count = len(mj.actuator_trntype)
-    given = [name_in_file(mj, "actuator", index) for index in range(count)]
+    names_in_file = [name_in_file(mj, "actuator", index) for index in range(count)]
     actuators: list[Actuator] = []
     others: list[str] = []
     for index, kind in enumerate(mj.actuator_trntype):
         transmission, joint = name_in_enum("mjtTrn", kind), int(mj.actuator_trnid[index, 0])
         on_joint = transmission in ("mjTRN_JOINT", "mjTRN_JOINTINPARENT")
         moved = kind_of(mj, joint) if on_joint else ""
-        name = given[index] or f"actuator_{index}"
-        while not given[index] and name in given:
+        name = names_in_file[index] or f"actuator_{index}"
+        while not names_in_file[index] and name in names_in_file:
             name += "_"
         if moved in ("revolute", "prismatic"):
             size = 1
@@ -98,13 +99,13 @@ def actuators_of(mj: MjModel, names: Names) -> tuple[tuple[Actuator, ...], list[
             continue
         gear = tuple(mj.actuator_gear[index, :size].tolist())
         actuators.append(Actuator(name=name, joint=names.joints[joint], gear=gear))
-    text = "actuators without a constant gear are left out: those of tendons, sites, cranks, bodies"
+    text = "actuators without a constant gear are left out: of tendons, sites, cranks, bodies"
     text += f" and free joints: {listed(others)}"
     return tuple(actuators), [Finding("note", "", text, topic="left out")] if others else []
 
 
 def unsupported_findings(mj: MjModel, names: Names, base: int | None) -> list[Finding]:
-    """Findings about everything that affects the motion but is not supported."""
+    """Return findings about everything that affects the motion but is not supported."""
     messages = [
         *_unsupported_equalities(mj),
         *_unsupported_joints(mj, names, base),
@@ -118,7 +119,7 @@ def unsupported_findings(mj: MjModel, names: Names, base: int | None) -> list[Fi
 
 
 def gravity_findings(mj: MjModel) -> list[Finding]:
-    """A warning if the gravity of the file differs from the default of `KinDyn`.
+    """Return a warning if the gravity of the file differs from the default of `KinDyn`.
 
     A `Model` has no gravity, so it must be passed to `KinDyn`.
     """
@@ -126,7 +127,7 @@ def gravity_findings(mj: MjModel) -> list[Finding]:
 
 
 def gravity_of(mj: MjModel) -> tuple[float, ...]:
-    """The acceleration of free fall; zero if the file disables gravity."""
+    """Return the acceleration of free fall; zero if the file disables gravity."""
     return (0.0, 0.0, 0.0) if is_disabled(mj, "gravity") else tuple(mj.opt.gravity.tolist())
 
 
@@ -148,7 +149,7 @@ def _equality_name(mj: MjModel, equality: int) -> str:
 
 
 def _unsupported_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
-    """Springs, nonlinear damping, values that differ by axis, and properties of the free joint."""
+    """Yield messages about springs, nonlinear damping, and values that differ by axis."""
     springs = _nonzero(mj, "jnt_stiffness", "jnt_stiffnesspoly", count=mj.njnt)
     if springs.any() and not is_disabled(mj, "spring"):
         yield f"stiffness of joints: {_listed(names.joints, springs)}"
@@ -166,7 +167,7 @@ def _unsupported_joints(mj: MjModel, names: Names, base: int | None) -> Iterator
 
 
 def _enabled_fields(mj: MjModel) -> list[str]:
-    """The passive properties of joints and tendons whose flags are not disabled."""
+    """Return the passive properties of joints and tendons whose flags are not disabled."""
     flags = {"damping": "damper", "frictionloss": "frictionloss"}
     return [field for field, flag in flags.items() if not is_disabled(mj, flag)] + ["armature"]
 
@@ -195,7 +196,7 @@ def _unsupported_parts(mj: MjModel, names: Names) -> Iterator[str]:
 
 
 def _different_meaning(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
-    """Properties that are read, but have a different meaning in linkwork.
+    """Yield messages about properties that are read, but have a different meaning in linkwork.
 
     Armature a of a free body exerts -a d/dt(R v) in MuJoCo, where linear velocities are those in
     the world, and -a v_dot in linkwork, where v is in the axes of the body: R^T d/dt(R v) = v_dot +
@@ -233,13 +234,13 @@ def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
 
 
 def _shifted(mj: MjModel) -> Array:
-    """(njnt,) whether the position of a hinge or slide in the initial configuration is not zero."""
+    """Return (njnt,) whether the initial position of a hinge or slide is not zero."""
     single = [kind_of(mj, joint) in ("revolute", "prismatic") for joint in range(mj.njnt)]
     return np.array(single, dtype=bool) & (mj.qpos0[mj.jnt_qposadr] != 0)
 
 
 def _other_elements(mj: MjModel) -> dict[str, int]:
-    """How many elements of each kind are neither part of the robot nor affect its motion."""
+    """Return how many elements of each kind are neither part of the robot nor affect its motion."""
     kinds = ("PLANE", "HFIELD", "ELLIPSOID", "SDF")
     shapes = [name_in_enum("mjtGeom", kind).removeprefix("mjGEOM_") for kind in mj.geom_type]
     without_file = [
@@ -276,14 +277,14 @@ def _leads_to(leader: Mapping[int, int], start: int, end: int) -> bool:
 
 
 def _nonzero(mj: MjModel, *fields: str, count: int) -> Array:
-    """(count,) whether any of these fields is not zero; older versions of MuJoCo lack some."""
+    """Return (count,) whether any of these fields that exist is not zero."""
     values = [np.asarray(getattr(mj, field)) for field in fields if hasattr(mj, field)]
     flat = [value.reshape(count, value.size // max(count, 1)) for value in values]
     return np.asarray(np.concatenate([np.zeros((count, 1)), *flat], axis=1).any(axis=1))
 
 
 def _joints_of(mj: MjModel, dofs: Array) -> Array:
-    """(njnt,) whether a joint has any of these degrees of freedom."""
+    """Return (njnt,) whether a joint has any of these degrees of freedom."""
     chosen = np.zeros(mj.njnt, dtype=bool)
     chosen[mj.dof_jntid[dofs]] = True
     return chosen

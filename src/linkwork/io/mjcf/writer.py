@@ -224,7 +224,7 @@ class _Writer:
                 raise model_error(f"{message}; {hint}", "link 'world'")
 
     def _order_finding(self, closing: Collection[Joint]) -> list[Finding]:
-        """A warning if MuJoCo's order of the joints, depth first, differs from the model."""
+        """Return a warning if MuJoCo's order of the joints, depth first, differs from the model."""
         moving = [joint for joint in self.model.joints if joint.motion_kind.nv]
         ours = [joint.name for joint in moving if joint not in closing]
         theirs = self.joints.order
@@ -252,7 +252,7 @@ ROUNDING = 1e-14
 def inertials(
     model: Model, visits: Sequence[Visit], moving: Collection[str]
 ) -> tuple[dict[str, dict[str, str | None]], list[Finding]]:
-    """The attributes of `<inertial>` by link, and findings about changes.
+    """Return the attributes of `<inertial>` by link, and findings about changes.
 
     Args:
         model: the robot.
@@ -288,7 +288,7 @@ def inertials(
 
 
 def _principal(inertia: Inertia) -> tuple[Array, Array | None, bool]:
-    """Principal moments, their axes (None: those of the link), and whether they were corrected."""
+    """Return principal moments, their axes or None, and whether they were corrected."""
     tensor = inertia.matrix()
     rotation = None
     moments = np.diag(tensor).copy()
@@ -308,7 +308,7 @@ def _principal(inertia: Inertia) -> tuple[Array, Array | None, bool]:
 def _links_without_inertia(
     model: Model, visits: Sequence[Visit], moving: Collection[str]
 ) -> list[str]:
-    """Moving links that MuJoCo would reject: neither they nor links fixed to them have inertia."""
+    """Return moving links without inertia, also of links fixed to them, which MuJoCo rejects."""
     heavy: set[str] = set()  # links with inertia, or with such a link fixed to them
     for visit in reversed(visits):
         inertia = model.link(visit.link).inertia

@@ -38,10 +38,10 @@ LEVER = 0.1  # [m] between the two points on the axis of a revolute joint
 
 
 def closing_in_mujoco(model: Model) -> tuple[Joint, ...]:
-    """The joints that equality constraints replace.
+    """Return the joints that equality constraints replace.
 
-    They are those of `closing_joints`, except where MuJoCo has no constraint for such a joint and
-    has one for another joint of the loop.
+    They are the joints of `closing_joints`, except where MuJoCo has no constraint for such a
+    joint and has one for another joint of the loop.
 
     Raises:
         ModelError: there is no such joint.
@@ -196,7 +196,7 @@ class EqualityWriter:
         add(self._section(), tag, name=name, site1=sites[0], site2=sites[1])
 
     def _site(self, frame: str | None, pose: Pose, name: str) -> str:
-        """The name of the site at a pose in a frame; it is added unless the frame is one."""
+        """Return the name of the site at a pose in a frame; it is added unless the frame is one."""
         link = None
         if frame is not None:
             described = self.model.frame(frame)

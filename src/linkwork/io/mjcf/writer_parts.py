@@ -77,7 +77,7 @@ class JointWriter:
         self.warnings = GroupedWarnings()
 
     def base_name(self) -> str:
-        """A unique name for the free joint of the floating base."""
+        """Return a unique name for the free joint of the floating base."""
         return unique_name("floating_base", self._used_names)
 
     def write(self, body: Element, joint: Joint, child: str) -> None:
@@ -127,7 +127,7 @@ class JointWriter:
             )
 
     def _child_H_joint(self, joint: Joint, child: str) -> tuple[Array, float]:
-        """Pose of the joint in the link that it moves, and the sign of its axis there."""
+        """Return the pose of the joint in the link that it moves, and the sign of its axis."""
         if joint.second == child:
             return np.asarray(se3.inverse(joint.joint_H_second.matrix())), 1.0
         if not joint.motion_kind.inverse_is_opposite:
@@ -176,7 +176,7 @@ class JointWriter:
             )
 
     def gear(self, joint: Joint, gear: tuple[float, ...]) -> tuple[float, ...] | None:
-        """A gear as MuJoCo has it; None if one motor cannot drive the joint.
+        """Return a gear as MuJoCo has it; None if one motor cannot drive the joint.
 
         The torque on a ball joint is along the axes of its body.
         """
@@ -190,7 +190,7 @@ class JointWriter:
 
 
 def _mujoco_joints(joint: Joint) -> list[_MujocoJoint]:
-    """The chain of MuJoCo joints that replaces a joint."""
+    """Return the chain of MuJoCo joints that replaces a joint."""
     axis = np.array(joint.axis)
     across = plane_basis(axis).T
     match joint.kind:
@@ -211,7 +211,7 @@ def _mujoco_joints(joint: Joint) -> list[_MujocoJoint]:
 
 
 def mujoco_position(joint: Joint, theta: Array) -> list[float]:
-    """The position of a joint as MuJoCo has it."""
+    """Return the position of a joint as MuJoCo has it."""
     match joint.kind:
         case "revolute_cos_sin":
             return [atan2(theta[1], theta[0])]
@@ -328,7 +328,7 @@ class ShapeWriter:
         return {"material": material.name, "rgba": rgba if differs else None}
 
     def _name(self, name: str, link: Link) -> str | None:
-        """A unique name of a geom, as MuJoCo requires."""
+        """Return a unique name of a geom, as MuJoCo requires."""
         if not name:
             return None
         unique, number = name, 2
@@ -348,7 +348,7 @@ def _mesh_attributes(mesh: Mesh) -> dict[str, str | None]:
 
 
 def _mesh_problem(mesh: Mesh, *, has_contacts: bool) -> str:
-    """Why MuJoCo rejects a mesh; empty if it does not, or if it is not installed.
+    """Return why MuJoCo rejects a mesh; empty if it does not, or if it is not installed.
 
     Meshes with contacts need a convex hull, which flat ones do not have.
     """
@@ -362,14 +362,14 @@ def _mesh_problem(mesh: Mesh, *, has_contacts: bool) -> str:
 
 
 def pose_attributes(pose: Pose) -> dict[str, str | None]:
-    """`pos` and `quat` of a pose; identities are omitted."""
+    """Return `pos` and `quat` of a pose; identities are omitted."""
     if pose == IDENTITY:
         return {}
     return matrix_attributes(pose.matrix())
 
 
 def matrix_attributes(pose: Array) -> dict[str, str | None]:
-    """`pos` and `quat` of a (4, 4) pose; identities are omitted."""
+    """Return `pos` and `quat` of a (4, 4) pose; identities are omitted."""
     rotation = pose[:3, :3]
     is_rotated = not np.array_equal(rotation, np.eye(3))
     return {

@@ -76,7 +76,7 @@ class SdfReport(Report):
         self.extend(document.findings)
 
     def location(self, element: Element) -> SourceLocation:
-        """The file and the line on which an element starts."""
+        """Return the file and the line on which an element starts."""
         file, lines = self._files[element.getroottree().getroot()]
         return SourceLocation(file, lines.get(element, element.sourceline or 1))
 
@@ -93,23 +93,23 @@ class SdfPart(Part):
         self.report = report
 
     def parts(self, *tags: str) -> Iterator[SdfPart]:
-        """The direct children with these names, in the order of the file."""
+        """Yield the direct children with these names, in the order of the file."""
         for element in self.element:
             if tag_of(element) in tags:
                 yield SdfPart(element, self.owner, self.report)
 
     def one(self, tag: str) -> SdfPart | None:
-        """The direct child with this name, or None; more than one is an error."""
+        """Return the direct child with this name, or None; more than one is an error."""
         part = self.child(tag)
         return part and SdfPart(part.element, self.owner, self.report)
 
     def required(self, tag: str) -> SdfPart | None:
-        """The direct child with this name; it is an error if there is none."""
+        """Return the direct child with this name; it is an error if there is none."""
         part = self.required_child(tag)
         return part and SdfPart(part.element, self.owner, self.report)
 
     def owned_by(self, owner: str) -> SdfPart:
-        """The same element with another owner of its findings."""
+        """Return the same element with another owner of its findings."""
         return SdfPart(self.element, owner, self.report)
 
     def check(
@@ -130,11 +130,11 @@ class SdfPart(Part):
             super()._warn_stray_text()
 
     def text(self) -> str:
-        """The text of an element, without white space around it."""
+        """Return the text of an element, without white space around it."""
         return (self.element.text or "").strip()
 
     def required_text(self, tag: str) -> str:
-        """The text of a child, which must exist and not be empty."""
+        """Return the text of a child, which must exist and not be empty."""
         part = self.required(tag)
         if part is None:
             return ""
@@ -148,7 +148,7 @@ class SdfPart(Part):
     def values(
         self, tag: str, count: int, default: Sequence[float], *, largest: float = LARGEST
     ) -> tuple[float, ...]:
-        """The numbers in a child; the default if there is none."""
+        """Return the numbers in a child; the default if there is none."""
         part = self.one(tag)
         if part is None:
             return tuple(default)
@@ -156,11 +156,11 @@ class SdfPart(Part):
         return tuple(default) if valid is None else valid
 
     def value(self, tag: str, default: float) -> float:
-        """The number in a child; the default if there is none."""
+        """Return the number in a child; the default if there is none."""
         return self.values(tag, 1, (default,))[0]
 
     def bound(self, tag: str, default: float, unlimited: float) -> float:
-        """A limit: a number that is infinite from the magnitude `unlimited` on."""
+        """Return a limit: a number that is infinite from the magnitude `unlimited` on."""
         part = self.one(tag)
         if part is None:
             return default
@@ -173,12 +173,12 @@ class SdfPart(Part):
         return math.copysign(inf, valid[0]) if abs(valid[0]) >= unlimited else valid[0]
 
     def flag(self, tag: str, *, default: bool = False) -> bool:
-        """The boolean in a child; the default if there is none."""
+        """Return the boolean in a child; the default if there is none."""
         part = self.one(tag)
         return default if part is None else part.boolean(part.text(), default=default)
 
     def boolean(self, value: str | None, *, default: bool = False) -> bool:
-        """The value of an attribute or a text as a boolean."""
+        """Return the value of an attribute or a text as a boolean."""
         if value is None:
             return default
         if value.strip().lower() in (*_TRUE, *_FALSE):
@@ -187,7 +187,7 @@ class SdfPart(Part):
         return default
 
     def relative_pose(self, file: SdfFile) -> RelativePose:
-        """The `<pose>` of an element; the identity if it has none."""
+        """Return the `<pose>` of an element; the identity if it has none."""
         part = self.one("pose")
         if part is None:
             return RelativePose()
@@ -200,7 +200,7 @@ class SdfPart(Part):
         return RelativePose(part.pose(), relative_to or frame)
 
     def pose(self) -> Pose:
-        """The text of a `<pose>` element as a pose."""
+        """Return the text of a `<pose>` element as a pose."""
         text = self.text()
         if not text:
             return IDENTITY

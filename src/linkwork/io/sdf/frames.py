@@ -31,27 +31,27 @@ NO_LINK = "the frame {!r} is not attached to a link"
 
 
 def is_reserved(name: str) -> bool:
-    """Whether SDF reserves a name: `world`, and names like `__model__`."""
+    """Return whether SDF reserves a name: `world`, and names like `__model__`."""
     return name == WORLD or (name.startswith("__") and name.endswith("__"))
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """The frames of a model by their names in it, including those of nested models."""
+    """The frames of a model by their names in it, including frames of nested models."""
 
     poses: Mapping[str, Array]  # model_H_frame
     links: Mapping[str, str]  # the complete name of the link that the frame is attached to
     link_poses: Mapping[str, Array]  # model_H_link, by the complete name of the link
 
     def pose(self, part: SdfPart, name: str) -> Array:
-        """The pose of a frame; it is an error of the element if there is no such frame."""
+        """Return the pose of a frame; it is an error of the element if there is no such frame."""
         if name in self.poses:
             return self.poses[name]
         report_unknown(part, name, self.poses)
         return np.eye(4)
 
     def link(self, part: SdfPart, name: str) -> str:
-        """The link that a frame is attached to; empty after an error."""
+        """Return the link that a frame is attached to; empty after an error."""
         if name in self.links:
             return self.links[name]
         if name in self.poses:
@@ -133,7 +133,7 @@ class FrameGraph:
     def _chain(
         self, start: str, done: Mapping[str, object], next_of: Callable[[str], str], what: str
     ) -> Iterable[str]:
-        """The frames that must be resolved before `start`, and itself, in this order."""
+        """Return the frames that must be resolved before `start`, and itself, in this order."""
         path: dict[str, None] = {}  # an ordered set
         here = start
         while here not in done and here in self.nodes and here not in self._cyclic:
@@ -148,7 +148,7 @@ class FrameGraph:
         return reversed(path)
 
     def _reference(self, name: str) -> str:
-        """The frame of this model that must be resolved before the pose of another."""
+        """Return the frame of this model that must be resolved before the pose of another."""
         target = self._target(name)
         return target if target in self.nodes else target.partition(SEPARATOR)[0]
 

@@ -89,7 +89,7 @@ def _read_include(part: SdfPart, file: SdfFile) -> Included | None:
 
 
 def read_version(root: SdfPart) -> Version:
-    """The version of an `<sdf>` element; the newest known one if it is newer or invalid."""
+    """Return the version of an `<sdf>` element; `NEWEST` if it is newer or invalid."""
     text = root.required_attribute("version").strip()
     version = _as_version(text)
     if version is None:
@@ -106,7 +106,7 @@ def read_version(root: SdfPart) -> Version:
 
 
 def _as_version(text: str) -> Version | None:
-    """A version as two numbers, of at most nine digits each; None if it is invalid."""
+    """Return a version as two numbers, of at most nine digits each; None if it is invalid."""
     major, _, minor = text.strip().partition(".")
     if not (major.isdecimal() and minor.isdecimal() and text.isascii()):
         return None
@@ -114,7 +114,7 @@ def _as_version(text: str) -> Version | None:
 
 
 def _find(part: SdfPart, uri: str, file: SdfFile) -> Path | None:
-    """The file that a URI refers to, if it exists in an allowed folder; else an error."""
+    """Return the file that a URI refers to, if it exists in an allowed folder; else an error."""
     uri = uri.rstrip("/")
     lookup = file.meshes.find(uri)
     searched = lookup.searched
@@ -140,7 +140,7 @@ def _find(part: SdfPart, uri: str, file: SdfFile) -> Path | None:
 
 
 def _configured_file(part: SdfPart, config: Path) -> str | None:
-    """The newest readable SDF file that a `model.config` names; None after an error."""
+    """Return the newest readable SDF file that a `model.config` names; None after an error."""
     try:
         root = parse_xml(read_source(config)).root
     except (SourceError, ParseError) as error:
@@ -158,7 +158,7 @@ def _configured_file(part: SdfPart, config: Path) -> str | None:
 
 
 def _parse(part: SdfPart, path: Path) -> SdfPart | None:
-    """The `<sdf>` element of a file; None after an error."""
+    """Return the `<sdf>` element of a file; None after an error."""
     document = part.report.documents.get(path)
     if document is None:
         try:

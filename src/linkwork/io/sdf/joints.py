@@ -182,7 +182,7 @@ def _with_values(part: SdfPart, kind: str, joint: Joint, axes: list[_AxisValues]
 
 
 def _universal(part: SdfPart, joint: Joint, second_axis: Triple) -> Joint:
-    """The joint with its first axis along z and its second axis along x of its frame."""
+    """Return the joint with its first axis along z and its second axis along x of its frame."""
     e1, e2 = np.array(joint.axis), np.array(second_axis)
     if abs(e1 @ e2) > PERPENDICULAR:
         angle = math.degrees(math.acos(min(1.0, abs(float(e1 @ e2)))))
@@ -237,7 +237,7 @@ def _read_axis(
 
 
 def _read_direction(axis: SdfPart, model_H_joint: Array, scope: Scope) -> Triple:
-    """The axis as a unit vector in the joint frame."""
+    """Return the axis as a unit vector in the joint frame."""
     xyz = axis.one("xyz")
     if xyz is None:
         axis.warning(f"<{axis.tag}> has no <xyz>; 0 0 1 is the default of SDF")
@@ -260,7 +260,7 @@ def _read_direction(axis: SdfPart, model_H_joint: Array, scope: Scope) -> Triple
 
 
 def _axis_frame(axis: SdfPart, xyz: SdfPart | None, file: SdfFile) -> str:
-    """The frame whose axes an axis is expressed in; empty for the joint frame."""
+    """Return the frame whose axes an axis is expressed in; empty for the joint frame."""
     expressed_in = (xyz.attribute("expressed_in") or "").strip() if xyz else ""
     in_model = axis.flag("use_parent_model_frame", default=file.version < (1, 5))
     if in_model and file.version >= RELATIVE_TO_VERSION:
@@ -287,7 +287,7 @@ def _read_limits(axis: SdfPart, *, bounded: bool) -> Limits:
 
 
 def _read_dynamics(axis: SdfPart) -> tuple[float, float]:
-    """Damping and friction."""
+    """Return damping and friction."""
     dynamics = axis.one("dynamics")
     if dynamics is None:
         return 0.0, 0.0
@@ -299,7 +299,7 @@ def _read_dynamics(axis: SdfPart) -> tuple[float, float]:
 
 
 def _read_mimic(axis: SdfPart, prefix: str) -> Mimic | None:
-    """Dependence on another joint: multiplier * (position - reference) + offset."""
+    """Return the dependence on another joint: multiplier * (position - reference) + offset."""
     mimic = axis.one("mimic")
     if mimic is None:
         return None
@@ -313,7 +313,7 @@ def _read_mimic(axis: SdfPart, prefix: str) -> Mimic | None:
 
 
 def _read_pitch(part: SdfPart) -> float:
-    """The advance of a screw joint per radian [m/rad].
+    """Return the advance of a screw joint per radian [m/rad].
 
     `screw_thread_pitch` is in meters per revolution of a right-handed thread, `thread_pitch` in
     radians per meter of a left-handed thread.

@@ -125,7 +125,7 @@ def read_inertial(part: SdfPart) -> Inertia:
 
 
 def _local_pose(part: SdfPart) -> Pose:
-    """The `<pose>` of an `<inertial>`, which is always relative to the link."""
+    """Return the `<pose>` of an `<inertial>`, which is always relative to the link."""
     pose = part.one("pose")
     if pose is None:
         return IDENTITY
@@ -136,7 +136,7 @@ def _local_pose(part: SdfPart) -> Pose:
 
 
 def _automatic_inertia(part: SdfPart, inertial: SdfPart, collisions: list[Shape | None]) -> Inertia:
-    """The inertia of the collisions with their densities, scaled to the mass if it is stated."""
+    """Return the inertia of the collisions, scaled to the mass if it is stated."""
     total, errors = NO_INERTIA, part.report.n_errors
     default = inertial.value("density", DEFAULT_DENSITY)
     try:
@@ -214,7 +214,7 @@ def read_material(part: SdfPart) -> Material | None:
 
 
 def _length(part: SdfPart, tag: str) -> float:
-    """A required child with a length."""
+    """Return a required child with a length."""
     child = part.required(tag)
     value = part.value(tag, 0.0) if child else 0.0
     if child and value < 0:
@@ -235,7 +235,7 @@ def _box(part: SdfPart, file: SdfFile) -> Box:
 def _round(
     shape: Callable[..., Cylinder | Capsule | Sphere], *lengths: str
 ) -> Callable[[SdfPart, SdfFile], Geometry]:
-    """The reader of a shape with these lengths as children."""
+    """Return the reader of a shape with these lengths as children."""
 
     def read(part: SdfPart, file: SdfFile) -> Geometry:
         del file

@@ -70,7 +70,7 @@ class ModelParts:
 
 
 def named(part: SdfPart, file: SdfFile) -> SdfPart | None:
-    """A part as the owner of its findings; None if it has no valid name."""
+    """Return a part as the owner of its findings; None if it has no valid name."""
     name = part.required_attribute("name").strip()
     if not name:
         return None
@@ -79,7 +79,7 @@ def named(part: SdfPart, file: SdfFile) -> SdfPart | None:
 
 
 def _is_valid_name(part: SdfPart, name: str, file: SdfFile) -> bool:
-    """Whether a name may be used; if not, it is an error of the element."""
+    """Return whether a name may be used; if not, it is an error of the element."""
     if is_reserved(name):
         part.error("this name is reserved in SDF")
         return False
@@ -181,7 +181,7 @@ def _read_model(
 
 
 def _override(model: ModelParts, included: Included) -> None:
-    """Replace the values of a model by those of the `<include>` that refers to it."""
+    """Replace the values of a model by the values of its `<include>`."""
     include = included.include
     model.is_merged = included.merged
     model.is_static = include.flag("static", default=model.is_static)
@@ -240,7 +240,7 @@ def _add_nested(elements: _Elements, nested: ModelParts, file: SdfFile) -> None:
 
 
 def _canonical(owner: SdfPart, elements: _Elements) -> str | None:
-    """The frame that the frame of a model is attached to: its first link by default."""
+    """Return the frame that the frame of a model is attached to: its first link by default."""
     name = (owner.attribute("canonical_link") or "").strip()
     graph, outer = elements.graph, name.partition(SEPARATOR)[0]
     if name and not (name in graph.nodes and graph.nodes[name].link) and outer not in graph.nested:

@@ -136,7 +136,7 @@ def _check_world(root: SdfPart, world: SdfPart) -> None:
 
 
 def _poses(world: SdfPart, models: Sequence[ModelParts], file: SdfFile) -> list[Array]:
-    """world_H_model of all models."""
+    """Return world_H_model of all models."""
     graph = FrameGraph(root=WORLD)
     for child in world.parts("frame"):
         part = named(child, file)

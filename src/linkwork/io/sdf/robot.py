@@ -32,7 +32,7 @@ class PlacedModel:
 
 
 def assemble_robot(parts: ModelParts, world_H_model: Array, *, mimic: bool) -> PlacedModel | None:
-    """The robot of a model; None after an error.
+    """Return the robot of a model; None after an error.
 
     Args:
         parts: the parts of the model.
@@ -74,14 +74,14 @@ def assemble_robot(parts: ModelParts, world_H_model: Array, *, mimic: bool) -> P
 
 
 def _with_world(parts: ModelParts, joints: Sequence[Joint]) -> tuple[Link, ...]:
-    """The links, after the link `world` if a joint is attached to it."""
+    """Return the links, after the link `world` if a joint is attached to it."""
     world = Link(name=WORLD, location=parts.part.location)
     uses_world = any(joint.first == WORLD for joint in joints)
     return (world, *parts.links) if uses_world else tuple(parts.links)
 
 
 def _kept_joints(parts: ModelParts) -> list[Joint]:
-    """The joints that are not between links that are fixed to the world."""
+    """Return the joints that are not between links that are fixed to the world."""
     fixed = {WORLD, *parts.static}
     moving = [j for j in parts.joints if not parts.static or not {j.first, j.second} <= fixed]
     if len(moving) < len(parts.joints):
@@ -92,7 +92,7 @@ def _kept_joints(parts: ModelParts) -> list[Joint]:
 
 
 def _in_world(joint: Joint, world_H_link: Mapping[str, Array]) -> Joint:
-    """A joint with the world, whose mount is relative to its child link, with its final mount."""
+    """Return the joint; a mount in the world was relative to the child link until now."""
     if joint.first != WORLD or joint.second not in world_H_link:
         return joint
     pose = world_H_link[joint.second] @ joint.first_H_joint.matrix()
@@ -102,7 +102,7 @@ def _in_world(joint: Joint, world_H_link: Mapping[str, Array]) -> Joint:
 def _fixed_joints(
     parts: ModelParts, joints: Sequence[Joint], world_H_link: Mapping[str, Array]
 ) -> list[Joint]:
-    """The joints that fix the links of static models to the world."""
+    """Return the joints that fix the links of static models to the world."""
     return [
         Joint(
             name=name,
@@ -117,7 +117,7 @@ def _fixed_joints(
 
 
 def _free_joints(parts: ModelParts, joints: Sequence[Joint]) -> list[Joint]:
-    """Floating joints between the world and groups of links that are not connected to it.
+    """Return floating joints between the world and groups of links that are not connected to it.
 
     A robot that is a single group without a joint to the world needs none: it has a floating base.
     The poses in the file are the configuration `initial`.
@@ -140,7 +140,7 @@ def _free_joints(parts: ModelParts, joints: Sequence[Joint]) -> list[Joint]:
 
 
 def _coordinates(world_H_link: Array) -> tuple[float, ...]:
-    """The coordinates of a floating joint."""
+    """Return the coordinates of a floating joint."""
     wxyz = quat.from_rotation(se3.rotation_of(world_H_link))
     return (*se3.position_of(world_H_link).tolist(), *wxyz.tolist())
 
@@ -148,7 +148,7 @@ def _coordinates(world_H_link: Array) -> tuple[float, ...]:
 def _new_names(
     links: Iterable[str], joints: Sequence[Joint], suffix: str
 ) -> Iterator[tuple[str, str]]:
-    """Links with unique names for new joints, such as `arm_fixed`."""
+    """Yield links with unique names for new joints, such as `arm_fixed`."""
     used = {joint.name for joint in joints}
     for link in links:
         name = f"{link}_{suffix}"
@@ -161,7 +161,7 @@ def _new_names(
 def _couplings(
     parts: ModelParts, joints: Sequence[Joint], world_H_link: Mapping[str, Array]
 ) -> Iterator[Constraint]:
-    """Gearboxes as couplings of two revolute joints."""
+    """Yield gearboxes as couplings of two revolute joints."""
     for gearbox in parts.gearboxes:
         if gearbox.child not in world_H_link:
             continue  # another model has the same name, which is reported
@@ -195,7 +195,7 @@ def _gear_joint(
     joints: Sequence[Joint],
     world_H_link: Mapping[str, Array],
 ) -> tuple[str, float] | None:
-    """The revolute joint between a link and the reference link of a gearbox, and its direction."""
+    """Return the revolute joint of a link and the reference of a gearbox, and its sign."""
     ends, reachable = {gearbox.reference, link}, {WORLD, *world_H_link}
     for joint in joints:
         if joint.kind == "revolute" and {joint.first, joint.second} == ends <= reachable:

@@ -104,7 +104,7 @@ def convert_sdf(model: Model) -> Conversion:
 
 
 def sdf_text(model: Model) -> tuple[str, list[Finding]]:
-    """The content of an SDF file, and warnings about what it does not contain."""
+    """Return the content of an SDF file, and warnings about what it does not contain."""
     model, findings = in_sdf_terms(model)
     poses = poses_at_zero(model)
     _reject_inexpressible(model, poses)
@@ -123,7 +123,7 @@ def sdf_text(model: Model) -> tuple[str, list[Finding]]:
 
 
 def in_sdf_terms(model: Model) -> tuple[Model, list[Finding]]:
-    """The robot without what SDF expresses differently or not at all, and warnings about it."""
+    """Return the robot without properties that SDF does not have, and warnings about them."""
     model, findings = expressible(model)
     findings += configuration_findings(model, "SDF")
     model, of_world = _without_parts_of_world(model)
@@ -191,7 +191,7 @@ def _has_same_motion(joint: Joint, other: Joint) -> bool:
 
 
 def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
-    """The robot without shapes and frames of the world, which SDF models do not contain."""
+    """Return the robot without shapes and frames of the world, which SDF models do not contain."""
     if not any(is_world(model, name) for name in model.link_names):
         return model, []
     world = model.link(WORLD)
@@ -209,7 +209,7 @@ def _without_parts_of_world(model: Model) -> tuple[Model, list[Finding]]:
 
 
 def _joint_in_sdf_terms(joint: Joint) -> Joint:
-    """A joint without armature; without damping, friction and limits if it is fixed."""
+    """Return a joint without armature; without damping, friction and limits if it is fixed."""
     if joint.is_fixed:
         joint = replace(joint, damping=0.0, friction=0.0)
     limits = Limits() if joint.is_fixed else joint.limits
@@ -251,7 +251,7 @@ def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
 
 
 def _is_valid(name: str) -> bool:
-    """Whether a part of an SDF file may have a name; white space around names is not read."""
+    """Return whether a part of an SDF file may have a name."""
     return not is_reserved(name) and SEPARATOR not in name and name == name.strip()
 
 
@@ -275,7 +275,7 @@ def _left_out(model: Model) -> list[Finding]:
 
 
 def _left_out_names(model: Model) -> list[Finding]:
-    """Notes about names and materials of shapes, which affect neither motion nor collisions."""
+    """Return notes about names and materials of shapes."""
     texts = {
         "left out: names of materials, on links": [
             link.name

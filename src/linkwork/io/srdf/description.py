@@ -90,14 +90,14 @@ class SRDF:
         return frozenset(frozenset((one.first, one.second)) for one in self.disabled_collisions)
 
     def group(self, name: str) -> Group:
-        """The group of this name."""
+        """Return the group of this name."""
         by_name = {group.name: group for group in self.groups}
         if name not in by_name:
             raise name_not_found("group", name, by_name)
         return by_name[name]
 
     def added_to(self, model: Model) -> Model:
-        """The model with the named configurations of the file, for `kd.q(name)`.
+        """Return the model with the named configurations of the file, for `kd.q(name)`.
 
         They replace configurations of the same names.
         """

@@ -183,7 +183,7 @@ class _Reader:
         )
 
     def _parts(self, tag: str, what: str, attributes: Sequence[str]) -> Iterator[Part]:
-        """Top-level elements; `what` and the first attribute name the owner of their findings."""
+        """Yield top-level elements, named by `what` and their first attribute."""
         for part in self.robot.children(tag):
             name = part.attribute(attributes[0]) or ""
             owner = f"{what} {shown(name)}" if name else what
@@ -217,7 +217,7 @@ class _Reader:
                     part.error("this name is taken by another virtual joint")
 
     def _has(self, what: str, name: str, part: Part) -> bool:
-        """Whether the model has a link or joint; if not, warn about it the first time."""
+        """Return whether the model has a link or joint; if not, warn about it the first time."""
         names = self.model.link_names if what == "link" else self.model.joint_names
         if not name or name in names:
             return bool(name)
@@ -230,7 +230,7 @@ class _Reader:
         return False
 
     def _virtual_joint(self, name: str) -> VirtualJoint | None:
-        """A virtual joint; `root_joint` stands for the floating base even if it is not declared."""
+        """Return a virtual joint; `root_joint` need not be declared."""
         if name == ROOT_JOINT and name not in self.model.joint_names and name not in self.virtual:
             base = self.model.default_base
             return VirtualJoint(name=name, kind="floating", parent_frame="world", child_link=base)
@@ -284,7 +284,7 @@ class _Reader:
         return group
 
     def _chain(self, base: str, tip: str) -> tuple[set[str], set[str]]:
-        """The links between two links, with these, and the joints between them."""
+        """Return the links between two links, with these, and the joints between them."""
         paths = [self._path_to_root(link) for link in (base, tip)]
         up, down = [{visit.link: visit for visit in path} for path in paths]
         top = next(visit.link for visit in paths[0] if visit.link in down)  # nearest shared link
@@ -403,7 +403,7 @@ class _Reader:
                 yield DisabledCollision(first=first, second=second, reason=reason)
 
     def _disabled_collisions(self) -> Iterable[DisabledCollision]:
-        """Disabled pairs, each once; they count more than enabled ones, as in MoveIt."""
+        """Return disabled pairs, each once; they count more than enabled ones, as in MoveIt."""
         pairs = {frozenset((one.first, one.second)): one for one in self._default_pairs()}
         for one in self._pairs("enable_collisions"):
             pairs.pop(frozenset((one.first, one.second)), None)
@@ -434,7 +434,7 @@ class _Reader:
 
 
 def _group_cycles(groups: dict[str, _GroupParts]) -> Iterator[list[str]]:
-    """A cycle of nested groups, if there is one: groups that only lead to other such groups."""
+    """Yield a cycle of nested groups, if there is one."""
     left = {name: set(group.groups) for name, group in groups.items()}
     while True:
         leaves = {name for name, nested in left.items() if not nested}
@@ -445,7 +445,7 @@ def _group_cycles(groups: dict[str, _GroupParts]) -> Iterator[list[str]]:
 
 
 def _has_valid_radius(part: Part) -> bool:
-    """Whether a sphere has a radius above zero; MoveIt writes one of zero for "no sphere"."""
+    """Return whether a radius is above zero; MoveIt writes zero for "no sphere"."""
     radius = part.number("radius")
     if radius < 0:
         part.error(f"sphere radius: {radius:g} is negative")
@@ -457,7 +457,7 @@ def _words(part: Part) -> int:
 
 
 def _theta(part: Part, joint: Joint) -> tuple[float, ...]:
-    """The coordinates of a joint; neutral after an error."""
+    """Return the coordinates of a joint; neutral after an error."""
     kind = joint.motion_kind
     if joint.kind == "revolute_cos_sin":
         angle = part.number("value")
@@ -480,7 +480,7 @@ def _theta(part: Part, joint: Joint) -> tuple[float, ...]:
 
 
 def _virtual_pose(part: Part, joint: VirtualJoint) -> Pose:
-    """The pose of the child link of a virtual joint in the world."""
+    """Return the pose of the child link of a virtual joint in the world."""
     if joint.kind == "fixed":
         part.warning(f"virtual joint {joint.name!r} is fixed, so its position is ignored")
         return IDENTITY

@@ -102,7 +102,7 @@ def _read_end(part: Part, tag: str) -> str:
 
 
 def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
-    """The axis, and the pitch of a helical joint; defaults for a joint kind without an axis."""
+    """Return the axis and the pitch; defaults for a joint kind without an axis."""
     axis = part.child("axis")
     xyz = DEFAULT_AXIS
     pitch = 0.0
@@ -175,7 +175,7 @@ def _limit(part: Part, attribute: str, default: float) -> float:
 
 
 def _read_dynamics(part: Part) -> tuple[float, ...]:
-    """Damping, friction and armature."""
+    """Return damping, friction and armature."""
     dynamics = part.child("dynamics")
     if dynamics is None:
         return 0.0, 0.0, 0.0

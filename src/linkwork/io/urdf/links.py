@@ -163,7 +163,7 @@ def _box(part: Part, meshes: MeshFinder) -> Box:
 def _round(
     shape: Callable[..., Cylinder | Capsule | Sphere], *lengths: str
 ) -> Callable[[Part, MeshFinder], Geometry]:
-    """The reader of a shape with these lengths as attributes."""
+    """Return the reader of a shape with these lengths as attributes."""
 
     def read(part: Part, meshes: MeshFinder) -> Geometry:
         del meshes

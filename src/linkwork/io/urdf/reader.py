@@ -92,7 +92,7 @@ class _Parts:
 
 
 def _is_urdf(robot: Part, source: Source) -> bool:
-    """Whether the document is URDF; if not, record the reason."""
+    """Return whether the document is URDF; if not, record the reason."""
     if robot.tag != "robot":
         hint = f"; this is {OTHER_FORMATS[robot.tag]}" if robot.tag in OTHER_FORMATS else ""
         namespace = namespace_of(robot.element)
@@ -165,7 +165,7 @@ def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
 
 
 def _read_materials(robot: Part) -> dict[str, Material]:
-    """Materials by name: those of the robot, then those that visuals define."""
+    """Return the materials of the robot and of its visuals by name."""
     materials: dict[str, Material] = {}
     for part in robot.children("material"):
         material = read_material(part, {})
@@ -182,7 +182,7 @@ def _read_materials(robot: Part) -> dict[str, Material]:
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
-    """The links or joints, each as the owner of its findings; a missing name is an error."""
+    """Yield the links or joints, each as the owner of its findings; a missing name is an error."""
     for part in robot.children(tag):
         name = part.required_attribute("name")
         if name.strip():
@@ -211,7 +211,7 @@ def _with_resolved_leaders(joints: Sequence[Joint], report: Report) -> list[Join
 
 
 def _prefixes(name: str) -> list[str]:
-    """The prefixes of a name that end with a separator."""
+    """Return the prefixes of a name that end with a separator."""
     if len(name) > LONGEST_NAME:
         return []
     return [name[: index + 1] for index, letter in enumerate(name) if letter in "_-./:"]
@@ -224,7 +224,7 @@ LOOP_HINT = (
 
 
 def _tree_findings(joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Errors of the tree of parents and children: several parents, and cycles.
+    """Yield errors of the tree of parents and children: several parents, and cycles.
 
     A `Model` is less strict: its joints may point in either direction.
     """
@@ -246,7 +246,7 @@ def _tree_findings(joints: Sequence[Joint]) -> Iterator[Finding]:
 
 
 def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """An error if a complete robot has several roots."""
+    """Yield an error if a complete robot has several roots."""
     link_names = {link.name for link in links}
     children = {joint.second for joint in joints}
     roots = [link for link in links if link.name not in children]

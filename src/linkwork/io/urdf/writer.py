@@ -110,12 +110,12 @@ def in_workcell_form(model: Model) -> tuple[Model, tuple[Finding, ...]]:
 
 
 def urdf_text(model: Model) -> str:
-    """The content of a URDF file, as `dump_urdf` without warnings."""
+    """Return the content of a URDF file, as `dump_urdf` without warnings."""
     return document_text(robot_element(model))
 
 
 def robot_element(model: Model) -> Element:
-    """The `<robot>` element of a robot."""
+    """Return the `<robot>` element of a robot."""
     _reject_other_forms(model)
     version = "1.1" if _has_capsules(model) else None
     robot = top_element("robot", name=model.name, version=version)
@@ -132,7 +132,7 @@ def robot_element(model: Model) -> Element:
 
 
 def extension_findings(model: Model) -> list[Finding]:
-    """Warnings about joints that are not part of URDF, and about what URDF cannot express."""
+    """Return warnings about joints that are not part of URDF, and about configurations."""
     findings = configuration_findings(model, "URDF")
     extensions = {joint.name: joint.kind for joint in model.joints if joint.kind not in URDF_TYPES}
     if extensions:
@@ -167,7 +167,7 @@ def _reject_other_forms(model: Model) -> None:
 
 
 def _limits(joint: Joint, kind: str) -> dict[str, str]:
-    """The attributes of `<limit>`; empty if the joint needs no such element."""
+    """Return the attributes of `<limit>`; empty if the joint needs no such element."""
     values = {name: getattr(joint.limits, name) for name in ("effort", "velocity")}
     if kind in BOUNDED_TYPES:
         values = {"lower": joint.limits.lower, "upper": joint.limits.upper, **values}

@@ -1,6 +1,6 @@
 """Rigid bodies of a USD stage as links: inertias, collision shapes, visuals.
 
-Frame     that of the prim, without its scale
+Frame     the frame of the prim, without its scale
 Inertia   from `PhysicsMassAPI`. What it leaves open comes from the collision shapes, with their
           densities: of the shape, else of the body, else of the material, else 1000 kg/m^3
 Shapes    Cube, Sphere, Cylinder and Capsule. USD contains the points of meshes, and the meshes of a
@@ -50,7 +50,7 @@ class Body:
 
 
 def read_body(prim: Prim, name: str, file: UsdFile) -> Body:
-    """The frame of a rigid body."""
+    """Return the frame of a rigid body."""
     matrix = file.matrix(prim)
     split = rotation_and_scale(matrix)
     if split is None or split[1][0] < 0:
@@ -60,7 +60,7 @@ def read_body(prim: Prim, name: str, file: UsdFile) -> Body:
 
 
 def read_link(body: Body, parts: list[Prim], file: UsdFile) -> Link:
-    """A body as a link; `parts` are its prims."""
+    """Return a body as a link; `parts` are its prims."""
     UsdPhysics, UsdGeom = file.pxr.UsdPhysics, file.pxr.UsdGeom
     visuals: list[Shape] = []
     collisions: list[Shape] = []
@@ -94,7 +94,7 @@ def read_link(body: Body, parts: list[Prim], file: UsdFile) -> Link:
 
 
 def _is_collider(prim: Prim, body: Prim, UsdPhysics: Any) -> bool:
-    """Whether a prim, or a prim above it in the body, is an enabled collision shape."""
+    """Return whether a prim, or a prim above it in the body, is an enabled collision shape."""
     while True:
         if prim.HasAPI(UsdPhysics.CollisionAPI):
             return bool(UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get())
@@ -124,12 +124,12 @@ def _warn_left_out(prim: Prim, file: UsdFile) -> None:
 
 
 def body_H_part(prim: Prim, body: Body, file: UsdFile) -> Array:
-    """(4, 4) transform of a prim in its body, with its scale, in units of the stage."""
+    """Return the transform (4, 4) of a prim in its body, with its scale, in units of the stage."""
     return np.asarray(se3.inverse(body.stage_H_body) @ file.matrix(prim))
 
 
 def read_shape(prim: Prim, body: Body, file: UsdFile) -> Shape | None:
-    """The shape of a geometric prim; None if linkwork has no such shape."""
+    """Return the shape of a geometric prim; None if linkwork has no such shape."""
     transform = body_H_part(prim, body, file)
     split = rotation_and_scale(transform)
     UsdGeom = file.pxr.UsdGeom
@@ -198,7 +198,7 @@ class _Inertias:
         self.file = file
 
     def total(self) -> Inertia:
-        """The inertia of the body; zero after an error."""
+        """Return the inertia of the body; zero after an error."""
         try:
             return self._total()
         except _NoSolidError as error:
@@ -248,7 +248,7 @@ class _Inertias:
         return Inertia(mass or solid.mass, (x, y, z), six((tensor + tensor.T) / 2))
 
     def _solids(self, mass: float) -> Inertia:
-        """The inertia of all collision shapes, scaled to a mass unless it is zero."""
+        """Return the inertia of all collision shapes, scaled to a mass unless it is zero."""
         total = NO_INERTIA
         for prim in self.colliders:
             total = combined(total, self._solid(prim))
@@ -267,7 +267,7 @@ class _Inertias:
         return _scaled(solid, shape_mass) if shape_mass and solid.mass else solid
 
     def _density(self, prim: Prim) -> tuple[float, float]:
-        """Density [kg/m^3] of a collision shape, and its mass [kg] or 0."""
+        """Return the density [kg/m^3] of a collision shape, and its mass [kg] or 0."""
         UsdPhysics, file = self.file.pxr.UsdPhysics, self.file
         material, _ = file.pxr.UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
         attributes = [
@@ -282,7 +282,7 @@ class _Inertias:
         return density, mass * file.kilograms
 
     def _mesh_solid(self, prim: Prim, density: float) -> Inertia:
-        """The inertia of a mesh, in the frame of the body."""
+        """Return the inertia of a mesh, in the frame of the body."""
         UsdGeom, path = self.file.pxr.UsdGeom, str(prim.GetPath())
         if not prim.IsA(UsdGeom.Mesh):
             raise _NoSolidError(f"{prim.GetTypeName()} {path} with its scale is not supported")
@@ -309,7 +309,7 @@ class _Inertias:
 
 
 def _triangles(counts: Array, corners: Array) -> Iterator[tuple[int, int, int]]:
-    """Polygons as fans of triangles."""
+    """Yield polygons as fans of triangles."""
     start = 0
     for count in counts.tolist():
         face = corners[start : start + count].tolist()
@@ -319,12 +319,12 @@ def _triangles(counts: Array, corners: Array) -> Iterator[tuple[int, int, int]]:
 
 
 def _scaled(inertia: Inertia, mass: float) -> Inertia:
-    """The inertia of the same body with another density."""
+    """Return the inertia of the same body with another density."""
     factor = mass / inertia.mass
     return Inertia(mass, inertia.com, six(inertia.matrix() * factor))
 
 
 def _positive(attribute: Any) -> float:
-    """A number of an attribute; 0 if it has none, because 0 stands for no value in USD."""
+    """Return a number of an attribute; 0 if it has none, because 0 stands for no value in USD."""
     value = attribute.Get() if attribute else None
     return float(value) if value is not None and isfinite(value) and value > 0 else 0.0

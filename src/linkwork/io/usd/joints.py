@@ -132,7 +132,7 @@ def read_joint(
 def _chain(
     name: str, ends: tuple[str, str], motions: Sequence[_Motion], file: UsdFile
 ) -> tuple[list[Joint], list[Link]]:
-    """Joints with these motions one after the other, and the massless links between them."""
+    """Return joints with these motions one after the other, and the massless links between them."""
     names = [f"{name}_{one.suffix}" if len(motions) > 1 else name for one in motions]
     links = [ends[0], *(f"{ends[1]}_after_{one}" for one in names[:-1]), ends[1]]
     joints = [
@@ -153,7 +153,7 @@ def _chain(
 def _read_side(
     prim: Prim, number: int, owner: Callable[[Prim], Body | None], file: UsdFile
 ) -> tuple[str, Pose] | None:
-    """The link on one side of a joint, and the frame of the joint on it; None after an error."""
+    """Return the link on one side of a joint, and the joint frame on it; None after an error."""
     schema = file.pxr.UsdPhysics.Joint(prim)
     position = schema.GetLocalPos1Attr() if number else schema.GetLocalPos0Attr()
     rotation = schema.GetLocalRot1Attr() if number else schema.GetLocalRot0Attr()
@@ -180,7 +180,7 @@ def _side(
     owner: Callable[[Prim], Body | None],
     file: UsdFile,
 ) -> tuple[str, Pose] | None:
-    """The link that contains a prim, or the world, and a frame on it from its pose in the prim."""
+    """Return the link that contains a prim, or the world, and the joint frame on it."""
     if target is None:
         return WORLD, as_pose(file.in_world(homogeneous(R, xyz)))
     body = owner(target)
@@ -197,7 +197,7 @@ def _side(
 
 
 def _in_stage(target: Prim, R: Array, xyz: Array, file: UsdFile) -> Array | None:
-    """The frame of a joint in the stage, from its pose in a scaled prim."""
+    """Return the frame of a joint in the stage, from its pose in a scaled prim."""
     matrix = file.matrix(target)
     split = rotation_and_scale(matrix)
     if split is None or split[1][0] < 0:
@@ -210,7 +210,7 @@ def _in_stage(target: Prim, R: Array, xyz: Array, file: UsdFile) -> Array | None
 
 
 def _read_motions(prim: Prim, file: UsdFile) -> list[_Motion]:
-    """The motions of a joint one after the other; empty after an error."""
+    """Return the motions of a joint one after the other; empty after an error."""
     type_name = str(prim.GetTypeName())
     if type_name == "PhysicsJoint":
         return _general_motions(prim, file)
@@ -258,7 +258,7 @@ def _with_limits(
 
 
 def _general_motions(prim: Prim, file: UsdFile) -> list[_Motion]:
-    """The motions of a `PhysicsJoint`, whose limits lock some of its axes."""
+    """Return the motions of a `PhysicsJoint`, whose limits lock some of its axes."""
     LimitAPI = file.pxr.UsdPhysics.LimitAPI
     limits: dict[str, tuple[float, float]] = {}
     for name in (*TRANSLATIONS, *ROTATIONS, "distance"):
@@ -298,7 +298,7 @@ def _general_motions(prim: Prim, file: UsdFile) -> list[_Motion]:
 
 
 def _armature(prim: Prim, kind: str, file: UsdFile) -> float:
-    """Rotor inertia, which PhysX adds to the schema."""
+    """Return the rotor inertia, which PhysX adds to the schema."""
     value = _number(prim, "physxJoint:armature", 0.0)
     return value * file.kilograms * (file.meters**2 if kind == "revolute" else 1.0)
 
@@ -320,13 +320,13 @@ def _report_ignored(prim: Prim, file: UsdFile) -> None:
 
 
 def _number(prim: Prim, name: str, default: float) -> float:
-    """The number of an attribute of an extension; the default if it is not authored."""
+    """Return the number of an attribute of an extension; the default if it is not authored."""
     attribute = prim.GetAttribute(name)
     value = attribute.Get() if attribute and attribute.HasAuthoredValue() else None
     return float(value) if isinstance(value, (int, float)) else default
 
 
 def _is_nonzero(prim: Prim, name: str) -> bool:
-    """Whether an attribute has a value other than zero."""
+    """Return whether an attribute has a value other than zero."""
     attribute = prim.GetAttribute(name)
     return bool(np.any(attribute.Get())) if attribute else False

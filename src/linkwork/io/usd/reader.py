@@ -2,7 +2,7 @@
 
 Robot     the bodies that joints connect to the only `PhysicsArticulationRootAPI`; without one, all
           bodies of the stage
-Names     those of the prims; the complete path if several prims have one name
+Names     the names of the prims; the complete path if several prims have one name
 World     the link `world` exists if a joint is attached to it
 Frames    Xforms in a body that contain no shapes, joints or bodies, such as those of sensors
 Order     links and joints as in the stage, joints that articulations exclude last: these close
@@ -57,7 +57,7 @@ def load_usd(
         source: path or content of a USD file, or a `pxr.Usd.Stage`.
         articulation: path of the robot's prim, which has PhysicsArticulationRootAPI; None if there
             is only one robot.
-        meters: per unit of length, if the file does not state it; by default that of USD, 0.01.
+        meters: per unit of length, if the file does not state it; by default 0.01, as in USD.
         package_dirs: further folders of files that the file may refer to.
 
     Raises:
@@ -174,7 +174,7 @@ def _read_model(file: UsdFile, source: Source, articulation: str | None) -> Mode
 
 
 def _selected(roots: list[Prim], articulation: str | None, file: UsdFile) -> list[Prim]:
-    """The articulations with a path; all of them if it is None."""
+    """Return the articulations with a path; all of them if it is None."""
     paths = [str(prim.GetPath()) for prim in roots]
     if articulation is None or articulation in paths:
         return [one for one, path in zip(roots, paths, strict=True) if articulation in (None, path)]
@@ -184,7 +184,7 @@ def _selected(roots: list[Prim], articulation: str | None, file: UsdFile) -> lis
 
 
 def _names(prims: Sequence[Prim], reserved: Iterable[str] = ()) -> list[str]:
-    """Unique names: those of the prims, or their paths."""
+    """Return unique names of prims: their names, or else their paths."""
     names = [str(prim.GetName()) for prim in prims]
     counts = Counter(names)
     repeated = {name for name in names if counts[name] > 1} | {*reserved}
@@ -206,7 +206,7 @@ def _robot_name(roots: Sequence[Prim], file: UsdFile, source: Source) -> str:
 def _chosen_bodies(
     bodies: Sequence[Body], joints: Sequence[UsdJoint], roots: Sequence[Prim], file: UsdFile
 ) -> set[str]:
-    """The names of the links of the robot: its bodies, and the world if it is connected to it."""
+    """Return the names of the links: bodies, and the world if they are connected to it."""
     if len(roots) > 1:
         paths = listed([str(root.GetPath()) for root in roots])
         text = "linkwork reads one robot; deactivate the others, or save them as files"
@@ -233,7 +233,7 @@ def _of_articulation(
     joints: Sequence[UsdJoint],
     file: UsdFile,
 ) -> set[str]:
-    """The bodies of an articulation and those that joints connect to them; others are left out."""
+    """Return the bodies of an articulation, and the bodies that joints connect to them."""
     start = {body.name for body in bodies if body.prim.GetPath().HasPrefix(root.GetPath())}
     for one in joints:
         if one.prim == root:  # Isaac applies the schema to the joint with the world
@@ -281,7 +281,7 @@ def _read_links(
 
 
 def _read_frames(bodies: Mapping[Any, Body], names: Iterable[str], file: UsdFile) -> list[Frame]:
-    """Xforms in bodies that contain nothing but other Xforms; `names` are those of links."""
+    """Return the Xforms in bodies that contain only Xforms; `names` are reserved for links."""
     UsdGeom = file.pxr.UsdGeom
     prims: dict[Any, Prim] = {}
     occupied: set[Any] = set()  # paths of prims with something else inside
@@ -339,7 +339,7 @@ def _check_parallel(joints: Sequence[UsdJoint], file: UsdFile) -> None:
 
 
 def _check_gravity(prim: Prim, file: UsdFile) -> None:
-    """Warn about a gravity that is not that of the Earth."""
+    """Warn about a gravity that differs from the default of `KinDyn`."""
     scene = file.pxr.UsdPhysics.Scene(prim)
     magnitude = float(scene.GetGravityMagnitudeAttr().Get())
     direction: Array = np.array(scene.GetGravityDirectionAttr().Get(), dtype=float)

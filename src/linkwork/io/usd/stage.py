@@ -106,17 +106,17 @@ class UsdFile:
     transforms: Any  # a cache of transforms
 
     def prims(self) -> Iterator[Prim]:
-        """All active prims, also those of instances."""
+        """Return all active prims, also inside of instances."""
         Usd = self.pxr.Usd
         predicate = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
         return iter(Usd.PrimRange(self.stage.GetPseudoRoot(), predicate))
 
     def matrix(self, prim: Prim) -> Array:
-        """(4, 4) transform of a prim in the stage, with its scale, in units of the stage."""
+        """Return the transform (4, 4) of a prim in the stage, with its scale and in its units."""
         return np.array(self.transforms.GetLocalToWorldTransform(prim)).T
 
     def in_world(self, stage_H_frame: Array) -> Array:
-        """world_H_frame in meters, with z up."""
+        """Return world_H_frame in meters, with z up."""
         pose = np.eye(4)
         pose[:3, :3] = self.world_R_stage @ stage_H_frame[:3, :3]
         pose[:3, 3] = self.world_R_stage @ stage_H_frame[:3, 3] * self.meters
@@ -139,7 +139,7 @@ def open_stage(source: Source, package_dirs: Folders = (), meters: float | None 
         source: the document. The files that it refers to must be in its `allowed` folders, if it
             has any.
         package_dirs: further folders of files that it may refer to.
-        meters: per unit of length, if the document does not state it; by default that of USD, 0.01.
+        meters: per unit of length, if the document does not state it; by default 0.01, as in USD.
 
     Raises:
         ParseError: it is not USD, or refers to files outside of the allowed folders.
@@ -190,7 +190,7 @@ def _root_layer(pxr: Any, source: Source) -> Any:
 
 
 def _units(pxr: Any, stage: Any, report: UsdReport, default: float | None) -> tuple[float, float]:
-    """Meters and kilograms per unit."""
+    """Return meters and kilograms per unit."""
     meters = float(pxr.UsdGeom.GetStageMetersPerUnit(stage))
     kilograms = float(pxr.UsdPhysics.GetStageKilogramsPerUnit(stage))
     is_authored = pxr.UsdGeom.StageHasAuthoredMetersPerUnit(stage)
@@ -243,14 +243,14 @@ class _PrimCount:
         self._sizes: dict[tuple[str, str], int] = {}  # by layer and path
 
     def is_too_large(self, root: Any) -> bool:
-        """Whether a stage may have more prims than allowed, or is nested too deeply."""
+        """Return whether a stage may have more prims than allowed, or is nested too deeply."""
         try:
             return self._size(root, self._pxr.Sdf.Path.absoluteRootPath) > MAX_PRIMS
         except RecursionError:
             return True
 
     def _size(self, layer: Any, path: Any) -> int:
-        """The number of prims at a path of a layer and its sublayers, with all that it refers to.
+        """Return the number of prims at a path of a layer, with everything that it refers to.
 
         Where a path exists only in the composed stage, those of the prim around it.
         """
@@ -283,18 +283,18 @@ class _PrimCount:
         return total
 
     def _opened(self, layer: Any, asset: str) -> Any:
-        """A layer that `_check_layers` has opened; None if it does not exist."""
+        """Return a layer that `_check_layers` has opened; None if it does not exist."""
         Sdf = self._pxr.Sdf
         return Sdf.Layer.Find(Sdf.ComputeAssetPathRelativeToLayer(layer, asset))
 
 
 def _items(edits: Any) -> list[Any]:
-    """The items that a list of edits may add."""
+    """Return the items that a list of edits may add."""
     return [*edits.explicitItems, *edits.prependedItems, *edits.appendedItems, *edits.addedItems]
 
 
 def usd_reason(error: Exception) -> str:
-    """The messages of an exception of USD, without its positions in the source code of USD."""
+    """Return the messages of an exception of USD, without positions in its source code."""
     lines = [line.strip() for line in str(error).splitlines()]
     parts = [line.split(" : ", 1)[-1].strip("'") for line in lines if line.startswith("Error in")]
     return clipped("; ".join(parts) or " ".join(str(error).split()), 400)
@@ -304,7 +304,7 @@ def usd_reason(error: Exception) -> str:
 
 
 def schema_types(pxr: Any) -> dict[str, Any]:
-    """The types of the attributes that the reader uses, by name."""
+    """Return the types of the attributes that the reader uses, by name."""
     registry = pxr.Usd.SchemaRegistry()
     definitions = [
         *(registry.FindAppliedAPIPrimDefinition(name) for name in APPLIED_SCHEMAS),
@@ -331,14 +331,14 @@ def check_types(prim: Prim, types: dict[str, Any], report: UsdReport) -> None:
 
 
 def _has_type(value: Any, expected: Any) -> bool:
-    """Whether a value can be used as one of this type; the precision may differ."""
+    """Return whether a value can be used as one of this type; the precision may differ."""
     is_array = expected.isArray and hasattr(value, "__len__") and not isinstance(value, str)
     form = _form(expected.scalarType.defaultValue)
     return all(_form(one) == form for one in (value[:1] if is_array else [value]))
 
 
 def _form(value: Any) -> object:
-    """What a value is: a number, a vector, a quaternion or a text."""
+    """Return what a value is: a number, a vector, a quaternion or a text."""
     if hasattr(value, "GetReal"):
         return "quaternion"
     is_number = isinstance(value, (bool, int, float))
@@ -365,13 +365,13 @@ def rotation_and_scale(matrix: Array) -> tuple[Array, Array] | None:
 
 
 def quaternion_rotation(value: Any) -> Array:
-    """(3, 3) rotation of a quaternion; the identity for (0, 0, 0, 0), which stands for none."""
+    """Return the rotation (3, 3) of a quaternion; the identity for (0, 0, 0, 0)."""
     wxyz = np.array([value.GetReal(), *value.GetImaginary()], dtype=float)
     return np.asarray(quat.to_rotation(quat.normalize(wxyz))) if wxyz.any() else np.eye(3)
 
 
 def homogeneous(rotation: Array, position: Array) -> Array:
-    """(4, 4) pose."""
+    """Return a pose (4, 4)."""
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = rotation, position
     return pose

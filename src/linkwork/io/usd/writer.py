@@ -115,7 +115,7 @@ def convert_usd(model: Model) -> Conversion:
 
 
 def usd_text(model: Model, prim_path: str | None = None) -> tuple[str, list[Finding]]:
-    """The content of a USD file, and warnings about what it does not contain."""
+    """Return the content of a USD file, and warnings about what it does not contain."""
     _reject_inexpressible(model)
     pxr = import_usd()
     stage = pxr.Usd.Stage.CreateInMemory(".usda")
@@ -154,7 +154,7 @@ class _Writer:
             self._write_joint(scope, away_from_world(joint), joint.name in in_tree)
 
     def findings(self) -> list[Finding]:
-        """Warnings about what was written differently."""
+        """Return warnings about what was written differently."""
         texts = {
             "names that USD does not allow are changed": self.renamed,
             "left out: meshes of links": list(self.meshes),
@@ -164,7 +164,7 @@ class _Writer:
         return listed_findings(texts)
 
     def _path(self, parent: str, name: str, *, is_shape: bool = False) -> str:
-        """An unused path for a part with a name; other names of shapes are not reported."""
+        """Return an unused path for a part with a name; other names of shapes are not reported."""
         valid = self.pxr.Tf.MakeValidIdentifier(name)
         while self.stage.GetPrimAtPath(f"{parent}/{valid}"):
             valid += "_"

@@ -87,7 +87,7 @@ class Report:
             self.extend([Finding("note", "", text, location, "left out")])
 
     def location(self, element: Element) -> SourceLocation:
-        """The line on which an element starts."""
+        """Return the line on which an element starts."""
         return SourceLocation(self.file, self._lines.get(element, element.sourceline or 1))
 
 
@@ -129,12 +129,12 @@ class Part:
         self.report.add("note", self.element, self.owner, text, topic)
 
     def children(self, tag: str) -> Iterator[Part]:
-        """All direct children with this name."""
+        """Yield all direct children with this name."""
         for element in self._elements.get(tag, ()):
             yield Part(element, self.owner, self.report)
 
     def child(self, tag: str, *, several: Severity = "error") -> Part | None:
-        """The direct child with this name, or None.
+        """Return the direct child with this name, or None.
 
         Args:
             tag: the name.
@@ -157,7 +157,7 @@ class Part:
         return parts[0] if parts else None
 
     def required_child(self, tag: str) -> Part | None:
-        """The direct child with this name; it is an error if there is none."""
+        """Return the direct child with this name; it is an error if there is none."""
         part = self.child(tag)
         if part is None:
             near = get_close_matches(tag, self._elements, n=1, cutoff=0.7)
@@ -166,11 +166,11 @@ class Part:
         return part
 
     def attribute(self, name: str) -> str | None:
-        """An attribute as a string, or None."""
+        """Return an attribute as a string, or None."""
         return self.element.get(name)
 
     def required_attribute(self, name: str) -> str:
-        """An attribute that must exist and not be empty."""
+        """Return an attribute that must exist and not be empty."""
         value = self.attribute(name)
         if value is None:
             self._report_missing(name)
@@ -181,13 +181,13 @@ class Part:
         return value or ""
 
     def number(self, attribute: str, default: float | None = None) -> float:
-        """An attribute with one number; it is an error if it is missing without a default."""
+        """Return an attribute with one number; without a default, it must exist."""
         return self.numbers(attribute, 1, None if default is None else (default,))[0]
 
     def triple(
         self, attribute: str, default: Triple | None = None, *, largest: float = LARGEST
     ) -> Triple:
-        """An attribute with three numbers."""
+        """Return an attribute with three numbers."""
         x, y, z = self.numbers(attribute, 3, default, largest=largest)
         return (x, y, z)
 
@@ -199,7 +199,7 @@ class Part:
         *,
         largest: float = LARGEST,
     ) -> tuple[float, ...]:
-        """An attribute with `count` numbers, separated by white space."""
+        """Return an attribute with `count` numbers, separated by white space."""
         value = self.attribute(attribute)
         if value is None:
             if default is None:
@@ -211,7 +211,7 @@ class Part:
     def numbers_in(
         self, value: str, label: str, count: int, *, largest: float = LARGEST
     ) -> tuple[float, ...] | None:
-        """The numbers in a string, or None after an error, which names the label."""
+        """Return the numbers in a string, or None after an error, which names the label."""
         words = value.split() if value.isascii() else [w for w in _XML_SPACE.split(value) if w]
         subject = f"{self.tag} {label}".strip()
         if has_xacro(value):
@@ -313,7 +313,7 @@ def _looks_misspelled(name: str, known: Collection[str]) -> bool:
 
 
 def misplaced_part(element: Element) -> Element | None:
-    """A link or joint inside an element that is not read, so that it would be lost silently."""
+    """Return a link or joint inside of an element that is not read."""
     if tag_of(element) in ("link", "joint", ":link", ":joint"):
         return element
     for inner in element.iterdescendants():
@@ -342,11 +342,11 @@ def report_xacro(robot: Part, text: str) -> bool:
 
 
 def has_xacro(value: str) -> bool:
-    """Whether a value contains an expression that xacro should have replaced."""
+    """Return whether a value contains an expression that xacro should have replaced."""
     return "${" in value or "$(" in value
 
 
 def xacro_message(subject: str) -> str:
-    """The message for an expression that xacro should have replaced."""
+    """Return the message for an expression that xacro should have replaced."""
     hint = "expand the file first, as in `xacro robot.xacro > robot.urdf`"
     return f"{subject} looks like xacro; {hint}"

@@ -67,12 +67,12 @@ def tag_of(element: Element) -> str:
 
 
 def namespace_of(element: Element) -> str:
-    """The namespace of an element; empty if it has none."""
+    """Return the namespace of an element; empty if it has none."""
     return element.tag[1:].partition("}")[0] if element.tag[0] == "{" else ""
 
 
 def _lines(root: Element, text: str) -> dict[Element, int]:
-    """The line on which the tag of each element starts; lxml has the line where it ends."""
+    """Return the line on which the tag of each element starts; lxml has the line where it ends."""
     elements = iter(root.iter())
     lines: dict[Element, int] = {}
     line = 1

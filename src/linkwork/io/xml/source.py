@@ -107,7 +107,7 @@ def _document(text: str, name: str) -> Source:
 
 
 def first_tag(source: Source) -> str:
-    """The name of the root element of a document, without parsing it; empty if there is none."""
+    """Return the name of the root element without parsing; empty if there is none."""
     prolog = _PROLOG.match(source.text)
     tag = _TAG.match(source.text, prolog.end() if prolog else 0)
     return tag.group(1) if tag else ""
@@ -178,7 +178,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def shown_path(path: Path) -> str:
-    """A path in quotes; a long path is shortened."""
+    """Return a path in quotes; a long path is shortened."""
     return repr(clipped(str(path), 400))
 
 

@@ -40,7 +40,7 @@ def format_numbers(*numbers: float) -> str:
 
 
 def document_text(top: Element) -> str:
-    """The content of an XML file with this root element, indented."""
+    """Return the content of an XML file with this root element, indented."""
     from lxml import etree
 
     etree.indent(top, space="  ")

@@ -46,7 +46,7 @@ def describe(model: Graph, base: str | None = None) -> str:
 
 
 def summary(model: Graph) -> str:
-    """One line: how many parts, how many degrees of freedom, how heavy."""
+    """Return one line: the numbers of parts and degrees of freedom, and the mass."""
     closing = closing_joints(model)
     joints = opened(model, closing).joints
     moving = sum(joint.nq > 0 for joint in joints)
@@ -73,7 +73,7 @@ def tree_lines(model: Graph, base: str | None = None) -> Iterator[str]:
 
 
 def branches(model: Graph, base: str | None = None) -> Iterator[Branch]:
-    """The tree from a base, one branch to a link."""
+    """Yield the tree from a base, one branch to a link."""
     visits = list(walk(model, model.default_base if base is None else base))
     last = {visit.parent: visit.link for visit in visits}  # the last child of each link
     leads = {visits[0].link: ""}  # what stands before the children of a link
@@ -88,13 +88,13 @@ def branches(model: Graph, base: str | None = None) -> Iterator[Branch]:
 
 
 def tables(model: Graph) -> list[Table]:
-    """The joints, links, additional frames, constraints, and configurations of a robot."""
+    """Return the joints, links, additional frames, constraints, and configurations of a robot."""
     of_parts = [joint_table(model), link_table(model), frame_table(model)]
     return [*of_parts, constraint_table(model), configuration_table(model)]
 
 
 def joint_table(model: Graph) -> Table:
-    """The joints that move: where they stand in s, how they move, how far."""
+    """Return index, kind, axis and limits of the joints that move."""
     rows: list[tuple[str, ...]] = []
     start = 0  # index in s
     for joint in opened(model, closing_joints(model)).joints:
@@ -121,7 +121,7 @@ def joint_table(model: Graph) -> Table:
 
 
 def link_table(model: Graph) -> Table:
-    """The links: how heavy they are, and where."""
+    """Return the mass, center of mass and moments of the links."""
     rows = [
         (
             str(index),
@@ -137,7 +137,7 @@ def link_table(model: Graph) -> Table:
 
 
 def frame_table(model: Graph) -> Table:
-    """The additional frames: what they are fixed to, and where."""
+    """Return the links and poses of the additional frames."""
     rows = [
         (escaped(frame.name), escaped(frame.link), _pose_text(frame.link_H_frame))
         for frame in model.frames
@@ -146,7 +146,7 @@ def frame_table(model: Graph) -> Table:
 
 
 def constraint_table(model: Graph) -> Table:
-    """The joints that close loops, and the constraints that are not joints."""
+    """Return the joints that close loops, and the constraints that are not joints."""
     closing = [
         (escaped(joint.name), f"{joint.kind} joint", escaped(joint.first), escaped(joint.second))
         for joint in closing_joints(model)
@@ -160,7 +160,7 @@ def constraint_table(model: Graph) -> Table:
 
 
 def configuration_table(model: Graph) -> Table:
-    """The named configurations, and the positions of their joints."""
+    """Return the named configurations, and the positions of their joints."""
     rows = [
         (escaped(one.name), ", ".join(f"{escaped(name)} {_vector(q)}" for name, q in one.positions))
         for one in model.configurations

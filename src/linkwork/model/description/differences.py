@@ -38,7 +38,7 @@ class Difference:
 
 
 def differences(first: Model, second: Model, tolerance: float = SAME) -> list[Difference]:
-    """All that differs between two robots, by the names of their parts; not where they were read.
+    """Return all differences between two robots, by the names of their parts.
 
     Args:
         first, second: the robots.
@@ -88,7 +88,7 @@ def _links(one: Link, other: Link) -> Iterator[tuple[str, Any, Any]]:
 def _shapes(
     what: str, first: Sequence[Shape], second: Sequence[Shape]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Shapes in their order: geometry and pose, but not names and colors."""
+    """Yield shapes in their order: geometry and pose, but not names and colors."""
     yield f"{what}s", len(first), len(second)
     if len(first) != len(second):
         return
@@ -101,7 +101,7 @@ def _shapes(
 
 
 def _geometry(shape: Shape) -> tuple[str, tuple[float, ...]]:
-    """The kind of a shape, for a mesh with the name of its file, and its size."""
+    """Return the kind of a shape, for a mesh with the name of its file, and its size."""
     kind, sizes = shape.geometry.kind, shape.geometry.sizes
     if isinstance(shape.geometry, Mesh):
         kind += f" {PureWindowsPath(shape.geometry.filename).name}"  # splits at / and at \

@@ -31,7 +31,7 @@ class Table:
 
 
 def as_text(table: Table, width: int | None = None) -> str:
-    """A table as lines of text, columns aligned.
+    """Return a table as lines of text, columns aligned.
 
     Args:
         table: what to write.
@@ -42,7 +42,7 @@ def as_text(table: Table, width: int | None = None) -> str:
 
 
 def as_html(heading: str, tables: Iterable[Table]) -> str:
-    """A heading, and tables without rows left out, each to be opened by a click."""
+    """Return a heading, and tables without rows left out, each to be opened by a click."""
     parts = [f"<b>{escape(heading)}</b>"]
     for table in tables:
         if table.rows:
@@ -57,7 +57,7 @@ def _html_row(tag: str, cells: Sequence[str]) -> str:
 
 
 def width_of(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
     return sum(
@@ -66,7 +66,7 @@ def width_of(text: str) -> int:
 
 
 def _blocks(table: Table, width: int | None) -> Iterator[tuple[list[int], list[int]]]:
-    """Which columns stand side by side, and how wide each of them is."""
+    """Yield the columns of each block, and their widths."""
     grid = [table.columns, *table.rows]
     widths = [max(map(width_of, column)) for column in zip(*grid, strict=True)]
     if width is None or sum(widths) + len(GAP) * (len(widths) - 1) <= width:
@@ -88,7 +88,7 @@ def _blocks(table: Table, width: int | None) -> Iterator[tuple[list[int], list[i
 
 
 def _lines(table: Table, columns: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-    """A block of columns: names, a rule, rows."""
+    """Yield a block of columns: names, a rule, rows."""
     names = [table.columns[column] for column in columns]
     chosen = [widths[column] for column in columns]
     for row in (names, None, *([row[column] for column in columns] for row in table.rows)):
@@ -110,7 +110,7 @@ def _padded(text: str, width: int, *, right: bool) -> str:
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """A text in pieces that fit, cut after a separator where there is one."""
+    """Return a text in pieces that fit, cut after a separator where there is one."""
     pieces: list[str] = []
     while width_of(text) > width:
         end = 0

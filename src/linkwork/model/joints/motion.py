@@ -93,7 +93,7 @@ def normalized(joint: Joint, theta: ArrayLike) -> Array:
 
 
 def position(joint: Joint, theta: ArrayLike) -> Array:
-    """Take a position of a joint as an array, or say what shape is wanted."""
+    """Convert the position of a joint to an array; raise if its shape is wrong."""
     array = as_array(theta)
     if array.ndim == 0 or array.shape[-1] != joint.motion_kind.nq:
         expected = f"(..., {joint.motion_kind.nq})"
