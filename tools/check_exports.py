@@ -7,9 +7,8 @@ twice, with a base that moves freely and with one that is fixed to the world. A 
 that is printed has the number of functions; in double precision the largest difference relative to
 the largest number of a result, how many functions exceed 1e-13, and for these the largest error of
 the kernel itself, against the same operations with more digits; in single precision the largest
-difference, how many functions exceed 1e-5, in how many some roundings are corrected, and the
-largest difference if none were. Functions of more than OPERATIONS operations are left out and
-named.
+difference, how many functions exceed 1e-5, and the largest error of rounding. Functions of more
+than OPERATIONS operations are left out and named.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ import numpy as np
 import linkwork as lw
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT, Real
 from linkwork.export import check
+from linkwork.export.check import Row
 from linkwork.export.names import Names
-from linkwork.export.report import Row
 from linkwork.export.requests import exported_functions
 from linkwork.export.samples import DIFFERENCE, rounding_errors, sample_of
 from linkwork.kindyn.quantities import QUANTITIES
@@ -46,7 +45,7 @@ REAL = (
 ARMS = ("arm", "cartpole", "pendulum", "double_pendulum", "ur5_robot", "panda", "kinova")
 HEAD = (
     *("robot", "base", "functions", "double", "beyond 1e-13", "kernel's own error"),
-    *("float", "beyond 1e-5", "corrected", "uncorrected float"),
+    *("float", "beyond 1e-5", "rounding in float"),
 )
 
 
@@ -81,7 +80,6 @@ def compare(name: str, model: lw.Model, *, floating: bool, most: int) -> None:
         if real is DOUBLE:
             cells.append(f"{_error(kd, [one for _, one in beyond], real):.1e}" if beyond else "")
         else:
-            cells.append(str(sum(row.corrected > 0 for row in report.rows)))
             cells.append(f"{_error(kd, functions, real):.1e}")
     print(f"| {' | '.join(cells)} |", flush=True)
     left = [str(one[0]) for one in every if one not in functions]
@@ -95,7 +93,7 @@ def _apart(row: Row) -> float:
 
 
 def _error(kd: lw.KinDyn, requests: Sequence[Any], real: Real) -> float:
-    """The largest error of rounding if nothing is corrected, at the states of the check."""
+    """Return the largest error of rounding at the states of the check."""
     listed = exported_functions(kd, requests, derivatives=False, prefix="robot", names=Names())
     samples = [(one, sample_of(kd, one, real, rows=10)) for one in listed]
     errors = [rounding_errors(one, of.inputs, of.outputs, real).max() for one, of in samples]

@@ -33,7 +33,6 @@ def test_export_as_json_for_a_floating_base(tmp_path):
         *("--lanes", "4", "--representation", "inertial", "--joint-dynamics"),
     )
     facts = json.loads(done.stdout)
-    assert [row["corrected"] for row in facts["functions"]] == [0, 0]
 
     assert facts["compiler"] is None
     assert "disabled" in facts["note"]
@@ -83,16 +82,6 @@ def test_bad_use_is_one_line(tmp_path):
     (line,) = done.stderr.splitlines()
     assert_facts(line, "linkwork: error: .*frame.*'rodd'.*'rod'")
     assert not (tmp_path / "x").exists()
-
-
-def test_roundings_of_floats_are_corrected_by_default(tmp_path):
-    words = ["export", "pendulum", "-o", tmp_path, "--functions", "forward_dynamics", "--float"]
-    corrected = []
-    for option in ([], ["--no-compensation"]):
-        done = run(*words, "--no-check", "--json", *option)
-        corrected.append(json.loads(done.stdout)["functions"][0]["corrected"])
-    assert corrected[0] > 0
-    assert corrected[1] == 0
 
 
 def test_contacts_select_functions_of_the_constrained_robot(tmp_path):

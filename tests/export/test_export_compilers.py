@@ -69,7 +69,7 @@ def test_the_makefile_builds_and_tests_it(exported, tmp_path):
 
     assert "passed  dp_inverse_dynamics_batch" in printed
     assert "0 failures" in printed
-    assert "velocity after 2000 ticks" in run(["./example"], folder)
+    assert "dp_integrate out: norm 1" in run(["./example"], folder)
 
 
 def test_the_self_test_fails_where_a_result_is_wrong(exported, tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import linkwork as lw
 from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.check import c_results, driver_text
-from linkwork.export.function import Argument, Function
+from linkwork.export.code import Argument, Function
 from linkwork.export.header import header_text
 from linkwork.export.names import Names
 from linkwork.export.package import package_of

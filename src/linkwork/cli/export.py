@@ -15,7 +15,7 @@ from linkwork.model.description.table import Table
 
 if TYPE_CHECKING:
     from linkwork.compat import pinnzoo
-    from linkwork.export.report import Report
+    from linkwork.export.check import Report
     from linkwork.kindyn import KinDyn
     from linkwork.kindyn.constrained import ConstrainedKinDyn
 
@@ -101,10 +101,6 @@ Orientation = Annotated[
         "--orientation", metavar="NAME", help="with --pinnzoo: none, quaternion or axis_angle"
     ),
 ]
-NoCompensation = Annotated[
-    bool,
-    typer.Option("--no-compensation", help="with --float: shorter and less accurate code"),
-]
 Force = Annotated[bool, typer.Option("--force", help="overwrite files that were edited")]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="do not compile and compare")]
 
@@ -125,7 +121,6 @@ def export(
     actuated: Actuated = None,
     lanes: Lanes = 0,
     one_file: OneFile = False,
-    no_compensation: NoCompensation = False,
     no_check: NoCheck = False,
     force: Force = False,
     pinnzoo: PinnZoo = False,
@@ -149,7 +144,6 @@ def export(
         "prefix": prefix,
         "lanes": lanes,
         "one_file": one_file,
-        "compensate": not no_compensation,
         "check": not no_check,
         "force": force,
     }
@@ -222,7 +216,6 @@ def _report_data(report: Report) -> dict[str, Any]:
             {
                 "name": row.name,
                 "operations": row.operations,
-                "corrected": row.corrected,
                 "work_bytes": row.work_bytes,
                 "stack_bytes": row.stack_bytes,
                 "object_bytes": row.object_bytes,

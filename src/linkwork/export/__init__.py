@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from linkwork.export.report import Report as Report
+from linkwork.export.check import Report as Report
 from linkwork.export.write import export as export
 
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,9 +26,7 @@ from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, WriteError, escaped, shown
-from linkwork.export.code import checks_norms
-from linkwork.export.function import Function
-from linkwork.export.report import Report, Row
+from linkwork.export.code import Function, checks_norms
 from linkwork.export.samples import Sample, difference
 
 OPTIONS = ("-std=c99", "-O2")
@@ -36,6 +35,58 @@ RUN_LIMIT = 120.0  # [s] for all other programs, which take about a second
 MOST_VALUES = 2048  # on the stack of a function with any compiler: 16 KB in double precision
 _SUMS = "SHA256SUMS"  # lists the digests of the files, so that edited ones are recognized
 _DEFINITION = re.compile(r"^[\w ]*?\b(\w+)\([^;]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One C function. Values that need a compiler are None if there is none."""
+
+    name: str
+    operations: int
+    work_bytes: int  # size of the workspace that the caller passes
+    stack_bytes: int | None = None  # of the function and its deepest part, without libm
+    object_bytes: int | None = None  # of the object file
+    difference: float | None = None  # largest difference from the kernel, relative to the result
+    allowed: float | None = None  # 1e-13 or 1e-5, more where the result is sensitive to rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All functions of an export, and how they were compiled."""
+
+    folder: Path
+    files: tuple[str, ...]
+    rows: tuple[Row, ...]
+    compiler: str | None  # its name, version and options; None if there is none
+    note: str = ""  # why the code was not checked
+
+    columns: ClassVar[tuple[str, ...]] = (
+        *("function", "operations", "work [B]", "stack [B]", "object [B]"),
+        *("difference", "allowed"),
+    )
+    """Headings of the table."""
+
+    def cells(self) -> Iterator[tuple[str, ...]]:
+        """Format the rows of the table."""
+        for row in self.rows:
+            counts = (row.operations, row.work_bytes, row.stack_bytes, row.object_bytes)
+            formatted = ("-" if count is None else f"{count:,}" for count in counts)
+            errors = (row.difference, row.allowed)
+            yield row.name, *formatted, *("-" if e is None else f"{e:.0e}" for e in errors)
+
+    def summary(self) -> str:
+        """Return a sentence that states how the code was checked."""
+        if self.compiler is None:
+            return f"Not compiled and not checked: {self.note}."
+        meaning = "differences from linkwork's results are relative to the largest element of each"
+        return f"Compiled by {self.compiler}; {meaning}."
+
+    def markdown(self) -> str:
+        """Return a table for the README."""
+        lines = [self.summary(), "", f"| {' | '.join(self.columns)} |"]
+        lines.append("|---" + "|---:" * (len(self.columns) - 1) + "|")
+        lines += [f"| `{cells[0]}` | {' | '.join(cells[1:])} |" for cells in self.cells()]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The C code of a function: its signature, the check of unit norms, and its program.
+"""C functions: their programs and arguments, and their code with the check of unit norms.
 
 Normalized quaternions are stored in the workspace, or on the stack if there is none.
 """
@@ -18,9 +18,37 @@ from linkwork.engine.codegen.c.functions import (
     restricted,
 )
 from linkwork.engine.codegen.c.statements import Form, Real, Scalars, Vectors
-from linkwork.engine.symbolic.program import per_port
-from linkwork.export.function import BATCH_ENDING, Argument, Function
+from linkwork.engine.kernel.arguments import UnitNorm
+from linkwork.engine.symbolic.program import Port, Program, per_port
 from linkwork.export.names import Names
+
+BATCH_ENDING = "_batch"  # ends the name of a function of many rows
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of a C function: an array in C order."""
+
+    name: str  # in C
+    port: Port
+    description: str = ""  # for the header
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A C function."""
+
+    name: str  # in C
+    title: str  # description of what it computes, for the header
+    program: Program
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+    unit_norms: tuple[UnitNorm, ...] = ()
+
+    @property
+    def n_unit(self) -> int:
+        """Number of input elements that belong to a quaternion or a (cos, sin) pair."""
+        return sum(unit.count for unit in self.unit_norms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwork.export.check import Report
 from linkwork.export.header import conventions, header_text
 from linkwork.export.names import comment_text
 from linkwork.export.package import MARK, Package
 from linkwork.export.programs import example_text, selftest_text
 from linkwork.export.python_module import module_text
-from linkwork.export.report import Report
 from linkwork.export.samples import Sample
 from linkwork.version import __version__
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from linkwork.engine.kernel.norms import TOLERANCE
-from linkwork.export.code import checks_norms, prototype
-from linkwork.export.function import Argument
+from linkwork.export.code import Argument, checks_norms, prototype
 from linkwork.export.names import comment_text
 from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.kindyn import KinDyn

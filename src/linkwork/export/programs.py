@@ -12,15 +12,13 @@ import numpy as np
 
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.export.code import checks_norms
-from linkwork.export.function import BATCH_ENDING, Argument, Function
+from linkwork.export.code import BATCH_ENDING, Argument, Function, checks_norms
 from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.export.samples import SMALL, Sample
 from linkwork.version import __version__
 
 MOST_ELEMENTS = 6000  # recorded for a function, inputs and outputs together; at least one state
 _FOR_OTHER_MACHINES = 4.0  # times the difference allowed here, as another libm rounds differently
-_CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")
 _TICK = 1e-3  # [s]
 _LISTED = 40  # arrays of equal elements up to this length are written out
 
@@ -170,76 +168,17 @@ def _table(name: str, rows: Array, real: Real) -> Iterator[str]:
 
 
 def example_text(package: Package) -> str:
-    """Return the contents of main.c."""
-    by_quantity = {one.exported.quantity: one for one in package.functions}
-    if package.kd.nv and all(name in by_quantity for name in _CLOSED_LOOP):
-        lines = _closed_loop(package, *(by_quantity[name] for name in _CLOSED_LOOP))
-    else:
-        lines = _open_loop(package)
-    return "\n".join(lines) + "\n"
+    """Return the contents of main.c, which calls every function once per tick."""
+    return "\n".join(_example(package)) + "\n"
 
 
-def _closed_loop(
-    package: Package,
-    inverse: GeneratedFunction,
-    forward: GeneratedFunction,
-    integrate: GeneratedFunction,
-) -> Iterator[str]:
-    """Computed-torque control that holds the robot at rest, from an initial velocity."""
-    p, t, literal = package.prefix.upper(), package.real.name, package.real.literal
-    kd = package.kd
-    yield f"/* An example; {MARK} {__version__}."
-    yield " *"
-    yield " * Computed-torque control: the torques are the inverse dynamics of the desired motion."
-    yield " * Here the robot is simulated by its forward dynamics; on a real one, q and nu are"
-    yield " * measured instead, and tau is sent to the drives."
-    if kd.floating:
-        yield " * The wrench on the base is applied as well, as if the robot were held by a crane."
-    yield " */"
-    yield from _includes(package)
-    yield f"#define TICKS {2000}"
-    yield ""
-    yield "int main(void)"
-    yield "{"
-    yield f"  const {t} dt = {literal(_TICK)}, damping = {literal(20.0)};"
-    yield from _array(package, "q", kd.neutral().tolist())
-    yield from _array(package, "nu", [0.5] * kd.nv)
-    yield f"  {t} q_next[{p}_NQ], nu_dot[{p}_NV], tau[{p}_NV];"
-    works = [one.code.work for one in (inverse, forward, integrate)]
-    if any(works):
-        yield f"  static {t} work[{p}_WORK];"
-    yield ""
-    yield "  for (int tick = 0; tick < TICKS; ++tick) {"
-    yield "    /* controller: bring all velocities to zero */"
-    yield f"    for (int k = 0; k < {p}_NV; ++k) {{"
-    yield "      nu_dot[k] = -damping * nu[k];"
-    yield "    }"
-    yield from _call(inverse, ["q", "nu", "nu_dot"], ["tau"], "    ")
-    yield ""
-    yield "    /* simulation, in place of a real robot */"
-    yield from _call(forward, ["q", "nu", "tau"], ["nu_dot"], "    ")
-    yield f"    for (int k = 0; k < {p}_NV; ++k) {{"
-    yield "      nu[k] += dt * nu_dot[k];"
-    yield "    }"
-    yield from _call(integrate, ["q", "nu", "&dt"], ["q_next"], "    ")
-    yield f"    for (int k = 0; k < {p}_NQ; ++k) {{"
-    yield "      q[k] = q_next[k];"
-    yield "    }"
-    yield "  }"
-    yield ""
-    yield from _print_norm(package, "nu", f"{p}_NV", "velocity after %d ticks: %.3e", ", TICKS")
-    yield "  return 0;"
-    yield "}"
-
-
-def _open_loop(package: Package) -> Iterator[str]:
-    """Call every function once per tick, with constant inputs."""
+def _example(package: Package) -> Iterator[str]:
     t = package.real.name
     yield f"/* An example; {MARK} {__version__}."
     yield " *"
     yield " * The skeleton of a control loop: measure, compute, act."
     yield " */"
-    yield from _includes(package)
+    yield from (f'#include "{package.prefix}.h"', "", "#include <math.h>", "#include <stdio.h>", "")
     yield "#define TICKS 100"
     yield ""
     yield "int main(void)"
@@ -272,7 +211,7 @@ def _open_loop(package: Package) -> Iterator[str]:
         function = one.function
         arguments = [_variable(a.name, a.port.size) for a in function.inputs]
         results = [_result(index, a) for a in function.outputs]
-        yield from _call(one, arguments, results, "    ")
+        yield from _call(one, arguments, results)
     yield "    /* act: the results would be used here */"
     yield "  }"
     yield ""
@@ -280,40 +219,30 @@ def _open_loop(package: Package) -> Iterator[str]:
         for argument in one.function.outputs:
             name, size = _result(index, argument), str(argument.port.size)
             label = f"{one.function.name} {argument.name}: norm %.6g"
-            yield from _print_norm(package, name, size, label, "")
+            yield from _print_norm(name, size, label)
     yield "  return 0;"
     yield "}"
 
 
-def _includes(package: Package) -> Iterator[str]:
-    yield f'#include "{package.prefix}.h"'
-    yield ""
-    yield "#include <math.h>"
-    yield "#include <stdio.h>"
-    yield ""
-
-
-def _call(
-    one: GeneratedFunction, arguments: list[str], results: list[str], indent: str
-) -> Iterator[str]:
+def _call(one: GeneratedFunction, arguments: list[str], results: list[str]) -> Iterator[str]:
     function = one.function
     all_arguments = ", ".join([*arguments, *results, *(["work"] if one.code.work else [])])
     if not checks_norms(function):
-        yield f"{indent}{function.name}({all_arguments});"
+        yield f"    {function.name}({all_arguments});"
         return
-    yield f"{indent}if ({function.name}({all_arguments}) != 0) {{"
-    yield f'{indent}  fputs("the norm of a quaternion is not 1\\n", stderr);'
-    yield f"{indent}  return 1;"
-    yield f"{indent}}}"
+    yield f"    if ({function.name}({all_arguments}) != 0) {{"
+    yield '      fputs("the norm of a quaternion is not 1\\n", stderr);'
+    yield "      return 1;"
+    yield "    }"
 
 
-def _print_norm(package: Package, name: str, size: str, label: str, more: str) -> Iterator[str]:
+def _print_norm(name: str, size: str, label: str) -> Iterator[str]:
     yield "  {"
     yield "    double squares = 0.0;"
     yield f"    for (int k = 0; k < {size}; ++k) {{"
     yield f"      squares += (double){name}[k] * (double){name}[k];"
     yield "    }"
-    yield f'    printf("{label}\\n"{more}, sqrt(squares));'
+    yield f'    printf("{label}\\n", sqrt(squares));'
     yield "  }"
 
 

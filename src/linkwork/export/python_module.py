@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwork.export.code import checks_norms
-from linkwork.export.function import Argument, Function
+from linkwork.export.code import Argument, Function, checks_norms
 from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.version import __version__
 

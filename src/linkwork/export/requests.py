@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
-from linkwork.export.function import BATCH_ENDING, Argument, Function
+from linkwork.export.code import BATCH_ENDING, Argument, Function
 from linkwork.export.names import MACRO_ENDINGS, Names, comment_text, identifier_part
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.constrained import ConstrainedKinDyn

@@ -14,7 +14,6 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 from linkwork.engine.symbolic.program import per_port
 from linkwork.errors import LinkworkError
-from linkwork.export.pairs import Fused, float_fma
 from linkwork.export.requests import Exported
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.constrained import ConstrainedKinDyn
@@ -115,8 +114,7 @@ def _in_numpy(one: Exported, inputs: Sequence[Array], dtype: Any) -> tuple[Array
     assert rows is not None
     with np.errstate(all="ignore"):
         columns_of_rows = (tuple(part.T.astype(dtype)) for part in rows)
-        functions: dict[Any, Any] = NUMPY_FUNCTIONS | {Fused.FMA: float_fma}
-        results = program.run(*columns_of_rows, functions=functions, constant=dtype)
+        results = program.run(*columns_of_rows, functions=NUMPY_FUNCTIONS, constant=dtype)
     n = len(inputs[0]) if inputs else 1
     columns = [np.broadcast_to(np.asarray(column, np.float64), n) for column in results]
     parts = per_port(program.outputs, columns)

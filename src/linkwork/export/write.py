@@ -12,14 +12,11 @@ import numpy as np
 
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.errors import ArgumentError, shown
-from linkwork.export.check import Build, CheckedFunction, write_checked
-from linkwork.export.compensated import compensate_rounding
+from linkwork.export.check import Build, CheckedFunction, Report, Row, write_checked
+from linkwork.export.code import BATCH_ENDING
 from linkwork.export.files import files_of, readme_text
-from linkwork.export.function import BATCH_ENDING
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Package, package_of
-from linkwork.export.pairs import operations_of
-from linkwork.export.report import Report, Row
 from linkwork.export.requests import (
     DEFAULT_CONSTRAINED_FUNCTIONS,
     DEFAULT_FUNCTIONS,
@@ -46,7 +43,6 @@ def export(
     prefix: str | None = None,
     lanes: int = 0,
     one_file: bool = False,
-    compensate: bool = True,
     check: bool = True,
     force: bool = False,
     pinnzoo: bool = False,
@@ -71,8 +67,6 @@ def export(
         lanes: 2, 4, 8 or 16 to add functions of many rows, computed this many at a time; 0 for
             none.
         one_file: whether all functions are in one C file, instead of one file each.
-        compensate: whether functions in single precision that lose digits to rounding get
-            additional steps that correct it. Without it they are shorter and less accurate.
         check: whether to compile and compare.
         force: whether to overwrite files that were edited or that no export has written.
         pinnzoo: whether to write PinnZoo's functions of a state x = [q; v] instead, with its C
@@ -106,7 +100,6 @@ def export(
             "derivatives": derivatives,
             "lanes": lanes,
             "one_file": one_file,
-            "compensate": not compensate,
         }
         reject_options(others, of_pinnzoo, dtype, pinnzoo=pinnzoo)
         return export_pinnzoo(
@@ -128,8 +121,6 @@ def export(
         kd, functions, derivatives=derivatives, prefix=prefix, names=names
     )
     robot = kd if isinstance(kd, KinDyn) else kd.kindyn
-    if real is FLOAT and compensate:
-        selected = [compensate_rounding(kd, one) for one in selected]
     package = package_of(
         robot, selected, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
     )
@@ -155,12 +146,7 @@ def build_of(package: Package) -> Build:
                 continue
             function = one.function
             name = f"{function.name}{BATCH_ENDING if lanes else ''}"
-            row = Row(
-                name,
-                operations_of(function.program),
-                code.work * package.real.bytes,
-                corrected=function.corrected,
-            )
+            row = Row(name, function.program.n_ops, code.work * package.real.bytes)
             file = package.source_name(one, batch=bool(lanes)).removesuffix(".c") + ".o"
             functions.append(CheckedFunction(row, function, name, file, code.work, lanes))
     return Build(

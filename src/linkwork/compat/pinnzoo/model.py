@@ -10,7 +10,7 @@ import linkwork.compat.pinnzoo.legs as leg
 from linkwork.compat.pinnzoo.robot import Robot
 
 if TYPE_CHECKING:
-    from linkwork.export.report import Report
+    from linkwork.export.check import Report
 
 
 class Model(Robot):

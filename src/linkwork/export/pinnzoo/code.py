@@ -13,8 +13,7 @@ from collections.abc import Iterator
 
 from linkwork.engine.codegen.c.functions import MACROS
 from linkwork.engine.codegen.c.statements import DOUBLE
-from linkwork.export.code import prototype
-from linkwork.export.function import Argument
+from linkwork.export.code import Argument, prototype
 from linkwork.export.package import MARK, GeneratedFunction
 from linkwork.version import __version__
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.errors import ArgumentError, shown
-from linkwork.export.check import Build, CheckedFunction, write_checked
+from linkwork.export.check import Build, CheckedFunction, Report, Row, write_checked
 from linkwork.export.code import scalar_code
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import GeneratedFunction
@@ -20,7 +20,6 @@ from linkwork.export.pinnzoo.files import PinnZooPackage, readme_text
 from linkwork.export.pinnzoo.functions import pinnzoo_functions, pinnzoo_sample
 from linkwork.export.pinnzoo.state_order import actuated_names, in_state_order
 from linkwork.export.pinnzoo.state_space import Orientation, StateSpace
-from linkwork.export.report import Report, Row
 from linkwork.kindyn import KinDyn
 
 _OPTIONS = ("bodies", "orientation", "actuated")

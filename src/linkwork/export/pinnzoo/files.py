@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linkwork.export.check import Report
 from linkwork.export.names import comment_text
 from linkwork.export.package import MARK, GeneratedFunction
 from linkwork.export.pinnzoo.code import header_text, name_of, source_text
 from linkwork.export.pinnzoo.functions import FUNCTIONS
 from linkwork.export.pinnzoo.state_order import config_names, velocity_names
 from linkwork.export.pinnzoo.state_space import StateSpace, input_names
-from linkwork.export.report import Report
 from linkwork.io.urdf.writer import dump_urdf
 from linkwork.version import __version__
 

@@ -9,7 +9,7 @@ import numpy as np
 from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port, Program, per_port
-from linkwork.export.function import Argument, Function
+from linkwork.export.code import Argument, Function
 from linkwork.export.pinnzoo.state_space import StateSpace
 from linkwork.export.requests import Exported
 from linkwork.export.samples import Sample, sample_of

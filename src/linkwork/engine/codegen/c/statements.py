@@ -10,18 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
 
 from linkwork.engine.symbolic.operations import ARITHMETIC, OPERATIONS, Op
-
-
-class Fused(IntEnum):
-    """Operations that occur only in exported programs."""
-
-    FMA = 64  # a b + c, rounded once
 
 
 def c_form(op: Op) -> str:
@@ -124,11 +117,10 @@ class Scalars:
         self.real = real
         self.type = real.name
         zero, one = real.literal(0.0), real.literal(1.0)
-        forms: dict[Op | Fused, str] = {**C_FORM, Fused.FMA: "fma({}, {}, {})"}
         self._forms = {
-            op: form.replace("1.0", one).replace("0.0", zero) for op, form in forms.items()
+            op: form.replace("1.0", one).replace("0.0", zero) for op, form in C_FORM.items()
         }
-        for op, form in forms.items():
+        for op, form in C_FORM.items():
             if form[0].isalpha():  # a function of libm
                 self._forms[op] = form.replace("(", f"{real.suffix}(", 1)
 

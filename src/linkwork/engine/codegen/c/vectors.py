@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.codegen.sincos import SINCOS_CONSTANTS, TWO_OVER_PI
-from linkwork.engine.symbolic.operations import ARGUMENTS, Op
+from linkwork.engine.symbolic.operations import OPERATIONS, Op
 
 # pi/2 in three parts. The first two have few enough bits that their products with n are exact, for
 # |n| below 2^20 in double and 2^13 in float. libm computes larger angles.
@@ -57,7 +57,7 @@ typedef {real.name} lw_loose __attribute__((vector_size({size}), aligned({real.b
 
 def _by_lane(name: str, real: Real, lanes: int) -> str:
     """Print a vector function that calls a function of libm for each lane."""
-    names = "abc"[: 3 if name == "fma" else ARGUMENTS[Op[name.upper()]]]
+    names = "abc"[: OPERATIONS[Op[name.upper()]].arity]
     listed = "".join(f"const lw_vec *{one}, " for one in names)
     arguments = ", ".join(f"(*{one})[k]" for one in names)
     return f"""\
