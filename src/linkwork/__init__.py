@@ -19,9 +19,9 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.collision.obstacles import Obstacles as Obstacles
     from linkwork.collision.plan import Plan as Plan
     from linkwork.collision.plan import plan as plan
-    from linkwork.collision.spheres import LinkCover as LinkCover
-    from linkwork.collision.spheres import Spherization as Spherization
-    from linkwork.collision.spheres import spherize as spherize
+    from linkwork.collision.spheres.spherize import LinkCover as LinkCover
+    from linkwork.collision.spheres.spherize import Spherization as Spherization
+    from linkwork.collision.spheres.spherize import spherize as spherize
     from linkwork.engine.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.engine.kernel.kernel import Kernel as Kernel
     from linkwork.engine.kernel.rollout import Rollout as Rollout
@@ -115,7 +115,7 @@ _NAMES = {
     "linkwork.collision.model": ("CollisionModel",),
     "linkwork.collision.obstacles": ("Obstacles",),
     "linkwork.collision.plan": ("Plan", "plan"),
-    "linkwork.collision.spheres": ("LinkCover", "Spherization", "spherize"),
+    "linkwork.collision.spheres.spherize": ("LinkCover", "Spherization", "spherize"),
     "linkwork.export": ("export",),
     "linkwork.io.srdf.description": ("SRDF",),
     "linkwork.io.srdf.reader": ("load_srdf",),

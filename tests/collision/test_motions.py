@@ -11,7 +11,8 @@ from tests.support.linkages import four_bar
 from tests.support.sphere_robots import arm, between, clearance
 
 import linkwork as lw
-from linkwork.collision.motions import Motions, link_spheres, obstruction
+from linkwork.collision import colliders
+from linkwork.collision.motions import Motions, link_spheres, obstruction_of
 
 TOUCHING = 1e-4  # [m] configurations closer to contact than this may be either
 
@@ -124,7 +125,7 @@ def test_other_robots_are_tested_with_compiled_distances(options):
     robot = lw.CollisionModel(
         arm(**options), "pedestal", floating=floating, pairs=[("link1", "link4")]
     )
-    assert obstruction(robot) is not None
+    assert obstruction_of(robot)
     obstacles = lw.Obstacles(spheres=[[0.3, 0.3, 0.5, 0.1], [-0.4, 0.2, 0.3, 0.2]])
     starts, ends = robot.kindyn.random((2, 40), seed=5)
     settings = {"obstacles": obstacles, "resolution": 0.05}
@@ -143,7 +144,7 @@ def test_other_robots_are_tested_with_compiled_distances(options):
 
 def test_spheres_around_links_contain_their_spheres(robot):
     for link in robot.links:
-        centers, radii = link_spheres(robot.layout, link)
+        centers, radii = link_spheres(robot.problem, link)
         n = len(robot.model.link(link).collisions)
         assert len(radii) == (1 if n == 1 else n + 1)
         assert (np.linalg.norm(centers - centers[0], axis=-1) + radii <= radii[0] + 1e-12).all()
@@ -219,7 +220,7 @@ def test_the_extension_rejects_inconsistent_robots_and_arrays(robot):
     for kinds in (np.array([99], np.int32), np.zeros(2, np.int32), np.zeros(1)):
         with pytest.raises(ValueError, match="unexpected"):
             _motions.World(kinds, rows, corner, corner)
-    code, q = robot._motions.code, np.zeros((3, 4))
+    code, q = robot._collider.motions.code, np.zeros((3, 4))
     for arguments in (
         (q, None, 0.0, np.zeros(2, bool), None),
         (q[:, :3].copy(), None, 0.0, np.zeros(3, bool), None),
@@ -268,19 +269,19 @@ def test_large_batches_are_exact(robot, monkeypatch):
         is_in = (robot.distances(middle).min(axis=-1) < -1e-9)[:, None]
         low, high = np.where(is_in, middle, low), np.where(is_in, high, middle)
     q = np.concatenate([q, low, high, np.full((2, robot.nq), np.nan), np.full((2, robot.nq), 1e30)])
-    exact, n_exact = robot._overlap, []
+    in_double, n_exact = colliders.collides, []
 
-    def counted(rows, threads=None):
+    def counted(robot, rows, *arguments):
         n_exact.append(len(rows))
-        return exact(rows, threads=threads)
+        return in_double(robot, rows, *arguments)
 
-    monkeypatch.setitem(robot.__dict__, "_overlap", counted)
+    monkeypatch.setattr(colliders, "collides", counted)
     actual = robot.in_collision(q)
     np.testing.assert_array_equal(actual[-4:-2], True)
     d = robot.distances(q[:-2]).min(axis=-1)
     is_clear = ~(np.abs(d + 1e-9) < 1e-15)  # of rounding
     np.testing.assert_array_equal(actual[:-2][is_clear], ~(d >= -1e-9)[is_clear])
-    np.testing.assert_array_equal(actual, exact(q) > 0.5)
+    np.testing.assert_array_equal(actual, in_double(robot, q, None, 0.0))
     np.testing.assert_array_equal(robot.in_collision(q[:-4].astype(np.float32)).dtype, bool)
     np.testing.assert_array_equal(robot.in_collision(q[:-4]), actual[:-4])
     assert n_exact[0] == len(q)  # angles of 1e30 are too large for single precision

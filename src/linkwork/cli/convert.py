@@ -160,7 +160,7 @@ def spherize(
     """
     from dataclasses import asdict
 
-    from linkwork.collision.spheres import spherize as cover
+    from linkwork.collision.spheres.spherize import spherize as cover
 
     if out is not None:
         _reject_existing(out, force=force)

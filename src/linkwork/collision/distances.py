@@ -31,6 +31,8 @@ from linkwork.collision.closest import (
     square_root,
 )
 from linkwork.collision.shapes import CollisionProblem, placed
+from linkwork.kindyn.inputs import INPUTS
+from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, with_context
 from linkwork.mechanics.base import base_of
 from linkwork.mechanics.joints import JointPose, joint_pose
 from linkwork.model.geometry import Shape, Sphere
@@ -343,3 +345,9 @@ def _local_balls(shapes: Sequence[Shape]) -> dict[float, list[tuple[int, Vec]]]:
             center = shape.link_H_shape.xyz
             balls.setdefault(shape.geometry.radius, []).append((index, center))
     return balls
+
+
+NEAREST_SPHERES = f"{COLLISION}nearest_spheres"  # a quantity of robots that consist of spheres
+TABLES[COLLISION][NEAREST_SPHERES] = Quantity(
+    (INPUTS["q"],), ((lambda problem: len(problem.pairs), 7),), with_context(nearest_spheres)
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -10,45 +9,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.collision import distances as algorithms
-from linkwork.collision.obstacles import Obstacles, as_obstacles, in_blocks
-from linkwork.collision.pair_queries import PairQueries, distances_to
-from linkwork.collision.pairs import (
-    LinkPairs,
-    check_spheres,
-    excluded_pairs,
-    link_pairs,
-    named_pairs,
-    pairs_by_shapes,
-    refined_spheres,
-    without_constant_overlap,
+from linkwork.collision.colliders import (
+    ClosedForms,
+    Collider,
+    EdgeSettings,
+    configurations_collide,
+    edges_are_free,
+    number,
 )
-from linkwork.collision.queries import Meshes, ShapeQueries
-from linkwork.collision.shapes import (
-    CLOSED_FORMS,
-    CollisionProblem,
-    links_with_shapes,
-    uncompiled,
-)
-from linkwork.collision.to_obstacles import DISTANCES_TO
+from linkwork.collision.core import CollisionCore
+from linkwork.collision.exact.pair_queries import PairQueries
+from linkwork.collision.exact.queries import Meshes, ShapeQueries
+from linkwork.collision.motions import Spheres, obstruction_of
+from linkwork.collision.obstacles import Obstacles, as_obstacles
+from linkwork.collision.pairs import select_pairs
+from linkwork.collision.shapes import CollisionProblem, uncompiled
+from linkwork.collision.spheres.spherize import Spherization
+from linkwork.collision.to_obstacles import JACOBIAN, distances_to
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
-from linkwork.io.srdf.reader import load_srdf
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore, options_of_call
-from linkwork.kindyn.inputs import INPUTS
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
-from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, quantity, with_context
+from linkwork.kindyn.quantities import COLLISION, quantity
 from linkwork.model.geometry import Shape
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from linkwork.collision.motions import Motions
-    from linkwork.collision.spheres import Spherization
-
-NEAREST_SPHERES = f"{COLLISION}nearest_spheres"  # a quantity of robots that consist of spheres
 MANY_ROWS = 1000  # for which robots made of spheres are tested in single precision first
 _TRUE, _FALSE = np.bool_(True), np.bool_(False)
 Pairs: TypeAlias = Literal["all", "srdf"] | Iterable[tuple[str, str]]
@@ -62,54 +52,19 @@ class WitnessPoints(NamedTuple):
     normal: Array  # (..., n, 3) unit vectors from the first to the second
 
 
-def _candidates(model: Model, pairs: Any, srdf: Any) -> LinkPairs:
-    """The pairs that the argument `pairs` names, and for "all" also those that always overlap."""
-    if not isinstance(pairs, str):
-        return named_pairs(pairs, model)
-    if pairs not in ("all", "srdf"):
-        text = "expected 'all', 'srdf' or a list of pairs of links"
-        raise ArgumentError(f"pairs: {text}, got {shown(pairs)}")
-    if pairs == "all" and srdf is not None:
-        raise ArgumentError("srdf: only with pairs='srdf'")
-    if pairs == "srdf":
-        srdf = model.srdf if srdf is None else srdf
-        if srdf is None:
-            raise ArgumentError("pairs='srdf': the model was loaded without one; pass srdf=path")
-    candidates = link_pairs(model, links_with_shapes(model))
-    if srdf is None:
-        return candidates
-    disabled = load_srdf(srdf, model).disabled_pairs
-    return tuple(pair for pair in candidates if frozenset(pair) not in disabled)
-
-
-def _prepared(
-    kd: KinDyn, shapes: Any, pairs: Any, srdf: Any, queries: ShapeQueries
-) -> tuple[Model, LinkPairs]:
-    """The robot with the shapes that are compared, and its pairs of links."""
-    candidates, is_selected = _candidates(kd.model, pairs, srdf), isinstance(pairs, str)
-    if isinstance(shapes, str) and shapes == "collision":
-        if is_selected and pairs == "all":
-            return kd.model, without_constant_overlap(kd, candidates, queries)
-        return kd.model, candidates
-    from linkwork.collision.spheres import Spherization
-
-    is_refined = isinstance(shapes, str) and shapes == "spheres"
-    if is_refined:
-        shapes = refined_spheres(kd, candidates)
-    elif not isinstance(shapes, Spherization):
-        text = "expected 'collision', 'spheres' or the result of lw.spherize"
-        raise ArgumentError(f"shapes: {text}, got {shown(shapes)}")
-    check_spheres(shapes, kd.model)
-    if is_selected and pairs == "all":
-        candidates = pairs_by_shapes(kd, shapes, candidates, is_refined=is_refined)
-    return shapes.model, candidates
-
-
 def _n_pairs(problem: CollisionProblem) -> int:
     return len(problem.pairs)
 
 
-class CollisionModel(KinDynCore):
+def _collider_of(robot: CollisionCore) -> Collider:
+    """Choose how the collisions of a robot are computed."""
+    obstruction = obstruction_of(robot)
+    if uncompiled(robot.model, robot.pairs):
+        return PairQueries(robot, obstruction)
+    return ClosedForms(robot, obstruction) if obstruction else Spheres(robot)
+
+
+class CollisionModel(CollisionCore):
     """The collision shapes of a robot, as compiled functions of q.
 
     Calling rules, arguments and representations are those of `KinDyn`. Distances are signed: where
@@ -139,13 +94,7 @@ class CollisionModel(KinDynCore):
         options: as of `KinDyn`.
     """
 
-    pairs: tuple[tuple[str, str], ...]
-    meshes: Meshes
-    shape_queries: ShapeQueries  # distances of shapes that have no closed form
-    _pair_queries: PairQueries | None  # of pairs that have none; chosen when the model is created
-
-    _PREFIX = COLLISION
-    _OPTIONS = (*KinDynCore._OPTIONS, "pairs", "meshes")
+    _collider: Collider
 
     def __init__(
         self,
@@ -166,39 +115,12 @@ class CollisionModel(KinDynCore):
             model = model.model
         queries = ShapeQueries(meshes)
         kd = KinDyn(model, base, **options)
-        model, selected = _prepared(kd, shapes, pairs, srdf, queries)
-        left_out = excluded_pairs(exclude, model)
-        selected = tuple(pair for pair in selected if frozenset(pair) not in left_out)
-        super().__init__(model, **kd.options)
-        self.__dict__.update(pairs=selected, meshes=meshes, shape_queries=queries)
-        is_compiled = not uncompiled(model, selected)
-        self.__dict__["_pair_queries"] = None if is_compiled else PairQueries(self, queries)
+        model, selected = select_pairs(kd, shapes, pairs, exclude, srdf, queries)
+        super().__init__(model, pairs=selected, shape_queries=queries, **kd.options)
+        self.__dict__["_collider"] = _collider_of(self)
 
     def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
-        if self._pair_queries is not None and self._pair_queries.covers(request):
-            return self._pair_queries.kernel(request)
-        return super()._new_kernel(request)
-
-    @cached_property
-    def kindyn(self) -> KinDyn:
-        """The same robot as a `KinDyn`."""
-        return self._as_kindyn()
-
-    @cached_property
-    def problem(self) -> CollisionProblem:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The tree of the robot and the pairs of links, as algorithms take them."""
-        return CollisionProblem(self.tree, self.layout, pairs=self.pairs)
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The links with collision shapes: columns of `distances_to`."""
-        return self.problem.links
-
-    @cached_property
-    def _digest(self) -> str:
-        shapes = [(link.name, link.collisions) for link in self.model.links]
-        text = repr((self._robot_digest(), shapes, self.problem.pairs))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return self._collider.kernel(request)
 
     @quantity(
         algorithms.distances, shape=(_n_pairs,), prefix=COLLISION, derivatives="distance_jacobian"
@@ -298,26 +220,22 @@ class CollisionModel(KinDynCore):
             obstacles: what links must not overlap either.
             parameters, threads: as of every function.
         """
-        if obstacles is not None:
+        if obstacles is not None or (parameters is None and self._has_many_rows(q)):
             if parameters is not None:
                 raise ArgumentError("in_collision: parameters cannot be combined with obstacles")
-            from linkwork.collision.edges import configurations_collide
-
-            return configurations_collide(self, q, as_obstacles(obstacles), threads)
-        if parameters is None and isinstance(q, np.ndarray) and q.ndim == 2 and self._is_large(q):
-            from linkwork.collision.edges import configurations_collide
-
-            return configurations_collide(self, q, None, threads)
+            world = None if obstacles is None else as_obstacles(obstacles)
+            return configurations_collide(self, self._collider, q, world, threads)
         if parameters is None and threads is None:
             overlap = self._overlap(q)
-            if type(overlap) is np.ndarray and not overlap.ndim:  # a comparison takes longer
-                return _TRUE if overlap else _FALSE  # pyright: ignore[reportReturnType]
-            return overlap > 0.5
-        options = options_of_call(parameters=parameters, threads=threads)
-        return np.asarray(self._overlap(q, **options)) > 0.5
+        else:
+            overlap = self._overlap(q, **options_of_call(parameters=parameters, threads=threads))
+        if type(overlap) is np.ndarray and not overlap.ndim:  # a comparison takes longer
+            return _TRUE if overlap else _FALSE  # pyright: ignore[reportReturnType]
+        return overlap > 0.5
 
-    def _is_large(self, q: Array) -> bool:
-        return len(q) >= MANY_ROWS and q.shape[1] == self.nq and q.dtype.kind == "f"
+    def _has_many_rows(self, q: Any) -> bool:
+        is_batch = isinstance(q, np.ndarray) and q.ndim == 2 and len(q) >= MANY_ROWS
+        return is_batch and q.shape[1] == self.nq and q.dtype.kind == "f"
 
     @cached_property
     def _overlap(self) -> Any:
@@ -337,13 +255,13 @@ class CollisionModel(KinDynCore):
             obstacles: `Obstacles`, or shapes whose poses are those in the world.
             threads: as of every function.
         """
-        return self._to_obstacles("", q, obstacles, threads)
+        return distances_to(self, q, obstacles, threads)
 
     def distances_to_jacobian(
         self, q: ArrayLike, obstacles: Obstacles | Iterable[Shape], *, threads: int | None = None
     ) -> Array:
         """(..., n_obstacles, n_links, nv) derivatives of `distances_to`: their rate is J nu."""
-        return self._to_obstacles("_jacobian", q, obstacles, threads)
+        return distances_to(self, q, obstacles, threads, JACOBIAN)
 
     def check_edges(
         self,
@@ -369,88 +287,10 @@ class CollisionModel(KinDynCore):
             margin: smallest distance [m] of links to obstacles, and of the links of each pair.
             threads: as of every function.
         """
-        from linkwork.collision.edges import EdgeSettings, edges_are_free, number
-
         settings = EdgeSettings(
             None if obstacles is None else as_obstacles(obstacles),
             number("resolution", resolution),
             number("margin", margin, least=0.0),
             threads,
         )
-        return edges_are_free(self, q_start, q_end, settings)
-
-    @cached_property
-    def _motions(self) -> Motions | str:
-        """The spheres of the robot, compiled for motions; or why that is not possible."""
-        from linkwork.collision.motions import Motions, obstruction
-
-        reason = obstruction(self)
-        if reason is not None:
-            return reason
-        motions = Motions(self)
-        return motions if motions.prepare() else f"no machine code is available ({motions.failure})"
-
-    def _to_obstacles(self, suffix: str, q: Any, obstacles: Any, threads: int | None) -> Array:
-        """Distances or their derivatives: all kinds of obstacles, one after the other."""
-        obstacles = as_obstacles(obstacles)
-        if isinstance(q, ObjectArray):
-            return self._traced_to_obstacles(suffix, q, obstacles)
-        q = q if isinstance(q, np.ndarray) else as_array(q, "q", (self.nq,))
-        width = self.nv if suffix else 1  # derivatives of a distance, or the distance itself
-        parts = [np.empty((*q.shape[:-1], 0, len(self.links), width), self.dtype)]
-        for kind in DISTANCES_TO:
-            rows = obstacles.rows(kind)
-            if rows.shape[-2]:
-                parts.append(self._to_kind(kind, suffix, q, rows, threads))
-        batch = np.broadcast_shapes(*(part.shape[:-3] for part in parts))
-        parts = [np.broadcast_to(part, (*batch, *part.shape[-3:])) for part in parts]
-        values = parts[1] if len(parts) == 2 else np.concatenate(parts, axis=-3)
-        return values if suffix else values[..., 0]
-
-    def _to_kind(self, kind: str, suffix: str, q: Array, rows: Array, threads: int | None) -> Array:
-        """(..., n, n_links, width) distances to all obstacles of a kind, or their derivatives."""
-        n, links = rows.shape[-2], self.links
-        batch = np.broadcast_shapes(q.shape[:-1], rows.shape[:-2])
-        width = self.nv if suffix else 1
-        compiled = self.problem.compiled_links[kind]
-        values = np.empty((*batch, n, len(links), width), self.dtype)
-        if compiled:
-            blocks = in_blocks(rows)
-            kernel = self._of(DISTANCES_TO[kind] + suffix)
-            results = kernel(q[..., None, :], blocks.astype(self.dtype), threads=threads)
-            n_filled = blocks.shape[-3] * blocks.shape[-2]
-            results = np.asarray(results).reshape(*batch, n_filled, len(compiled), width)
-            if len(compiled) == len(links):
-                return results[..., :n, :, :]
-            columns = [links.index(link) for link in compiled]
-            values[..., columns, :] = results[..., :n, :, :]
-        for column, link in enumerate(links):
-            if link not in compiled:
-                exact = distances_to(self, link, q, kind, rows, jacobian=bool(suffix))
-                values[..., column, :] = exact.reshape(*batch, n, width)
-        return values
-
-    def _traced_to_obstacles(self, suffix: str, q: Any, obstacles: Obstacles) -> Any:
-        """The same inside a function that is being compiled; the obstacles are constants."""
-        parts: list[Any] = []
-        for kind in DISTANCES_TO:
-            rows = obstacles.rows(kind)
-            n = rows.shape[-2]
-            if not n:
-                continue
-            if rows.ndim > 2:
-                text = f"expected (n, {rows.shape[-1]}) inside a compiled function"
-                raise ShapeError(f"{kind}: {text}, got batch axes {rows.shape[:-2]}")
-            if self.problem.compiled_links[kind] != self.links:
-                text = f"distances of these links to {kind.replace('_', '-')} have no closed form"
-                raise ArgumentError(f"{text}, and cannot be compiled; {CLOSED_FORMS}")
-            kernel: Any = self._of(DISTANCES_TO[kind] + suffix)
-            parts.append(np.concatenate([kernel(q, block) for block in in_blocks(rows)])[:n])
-        if not parts:
-            return np.empty((0, len(self.links), *((self.nv,) if suffix else ())))
-        return np.concatenate(parts)
-
-
-TABLES[COLLISION][NEAREST_SPHERES] = Quantity(
-    (INPUTS["q"],), ((_n_pairs, 7),), with_context(algorithms.nearest_spheres)
-)
+        return edges_are_free(self, self._collider, q_start, q_end, settings)

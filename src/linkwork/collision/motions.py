@@ -1,4 +1,4 @@
-"""Robots made of spheres for the C extension, which tests straight motions and plans.
+"""Robots made of spheres and obstacles for the C extension, which tests motions and plans.
 
 The centers of the spheres are computed by code for as many configurations as a vector register has
 lanes, in single precision. The other tests are in `csrc`.
@@ -8,30 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
+from linkwork.collision.closest import TOUCHING
+from linkwork.collision.colliders import ClosedForms, EdgeSettings, check_resolution
+from linkwork.collision.core import CollisionCore, kernel_of
 from linkwork.collision.distances import Robot
-from linkwork.collision.obstacles import Obstacles
+from linkwork.collision.obstacles import ROUNDINGS, WIDTHS, Obstacles
 from linkwork.collision.shapes import CLOSED_FORMS, CollisionProblem
+from linkwork.collision.to_obstacles import distances_to
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.kernel.arguments import thread_number
 from linkwork.engine.runtime.compiled_program import FAST, CompiledProgram
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ValueRangeError
+from linkwork.errors import ShapeError, ValueRangeError
 from linkwork.kindyn.inputs import INPUTS
 from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, with_context
 from linkwork.mechanics.base import base_of
 from linkwork.model.geometry import Sphere
 from linkwork.spatial.blocks import add, apply
+from linkwork.spatial.source import quat
 
-if TYPE_CHECKING:
-    from linkwork.collision.model import CollisionModel
-
-CENTERS = COLLISION + "sphere_centers"
+CENTERS = "sphere_centers"
+MOST_PAD = 1e-3  # bound of the rounding errors of single precision in `motions.h` [m]
+ALIGNED = 1e-12  # boxes whose axes differ less from those of the world are aligned with it
 ENCLOSING_STEPS = 200  # toward the farthest sphere, to find a small sphere around all of a link
 
-
+_worlds: WeakKeyDictionary[Obstacles, Any] = WeakKeyDictionary()
 _REASONS = {
     "START_COLLIDES": "start in collision",
     "GOAL_COLLIDES": "goal in collision",
@@ -79,7 +86,7 @@ def _n_points(problem: CollisionProblem) -> int:
     return sum(len(link_spheres(problem, link).radii) for link in problem.links)
 
 
-TABLES[COLLISION][CENTERS] = Quantity(
+TABLES[COLLISION][COLLISION + CENTERS] = Quantity(
     (INPUTS["q"],), ((_n_points, 3),), with_context(_sphere_centers), of_coordinates=True
 )
 
@@ -87,7 +94,7 @@ TABLES[COLLISION][CENTERS] = Quantity(
 class Motions:
     """The spheres of a robot, and the code that computes their centers."""
 
-    def __init__(self, model: CollisionModel) -> None:
+    def __init__(self, model: CollisionCore) -> None:
         """Compile a robot for which `obstruction` is None."""
         extension, problem = _extension(), model.problem
         self.reasons = {getattr(extension, name): text for name, text in _REASONS.items()}
@@ -112,7 +119,7 @@ class Motions:
             pairs,
             np.nextafter(radii.astype(np.float32), np.float32(np.inf)),
         )
-        kernel = model._of(CENTERS)  # pyright: ignore[reportPrivateUsage]
+        kernel = kernel_of(model, CENTERS)
         self._program = CompiledProgram(
             "the centers of the spheres",
             kernel.code.make_program,
@@ -122,23 +129,22 @@ class Motions:
             columns=True,
         )
 
-    def prepare(self) -> bool:
-        """Compile the code, and wait for it; return False if there is no machine code."""
+    def prepare(self) -> None:
+        """Compile the code, and wait for it."""
         self._program.prepare(FAST)
-        return self._program.column_function is None
 
     @property
-    def failure(self) -> str:
-        """The reason why there is no machine code."""
-        return self._program.failure
+    def obstruction(self) -> str:
+        """Why there is no machine code; empty if there is."""
+        if self._program.column_function is None:
+            return ""
+        return f"no machine code is available ({self._program.failure})"
 
     def world(self, obstacles: Obstacles | None) -> Any:
-        """The obstacles, prepared for the C extension; None if there are none."""
+        """Prepare obstacles for the C extension; None if there are none."""
         if obstacles is None or not obstacles.n:
             return None
-        from linkwork.collision.world import world_of  # which needs the extension
-
-        return world_of(obstacles)
+        return _world_of(obstacles)
 
     def run(self, method: str, *arguments: Any) -> Any:
         """Call a method of the C extension."""
@@ -150,6 +156,83 @@ class Motions:
             raise ValueRangeError(f"q: {text}, which would be off by up to {error}") from None
 
 
+class Spheres(ClosedForms):
+    """A collider of robots that consist of spheres, which the C extension tests first.
+
+    It computes in single precision, and finds what is free, and what collides with certainty. Only
+    the other configurations are tested in double precision.
+    """
+
+    def __init__(self, robot: CollisionCore) -> None:
+        """Compile nothing before it is needed.
+
+        Args:
+            robot: a robot for which `obstruction_of` returns "".
+        """
+        super().__init__(robot, "")
+
+    @cached_property
+    def motions(self) -> Motions:
+        """The spheres, compiled for motions."""
+        motions = Motions(self.robot)
+        motions.prepare()
+        return motions
+
+    @property
+    def obstruction(self) -> str:
+        """Why motions cannot be tested in C: there may be no machine code."""
+        return self.motions.obstruction
+
+    def in_collision(self, q: Array, obstacles: Obstacles | None, threads: int | None) -> Array:
+        """(rows,) whether configurations (rows, nq) collide; True where q is not finite."""
+        if self.obstruction:
+            return super().in_collision(q, obstacles, threads)
+        out, workers = np.ones(len(q), dtype=bool), thread_number(threads)
+        doubtful = out.copy()
+        try:
+            world = self.motions.world(obstacles)
+            self.motions.run("test", q, world, 0.0, out, workers)
+            flagged, certain = np.flatnonzero(out), np.empty(int(out.sum()), dtype=bool)
+            band = 2.0 * MOST_PAD + 2.0 * (obstacles.rounding if obstacles is not None else 0.0)
+            self.motions.run("test", q[flagged], world, -band, certain, workers)
+            doubtful[:] = False
+            doubtful[flagged[~certain]] = True
+        except ValueRangeError:  # too large for single precision
+            doubtful[:] = True
+        if doubtful.any():
+            out[doubtful] = super().in_collision(q[doubtful], obstacles, threads)
+        return out
+
+    def are_free(self, starts: Array, ends: Array, settings: EdgeSettings) -> Array:
+        """(rows,) whether motions are free."""
+        if self.obstruction:
+            return super().are_free(starts, ends, settings)
+        obstacles, resolution, margin, threads = settings
+        out, workers = np.ones(len(starts), dtype=bool), thread_number(threads)
+        check_resolution(resolution, float(np.linalg.norm(ends - starts, axis=-1).max()))
+        world, run = self.motions.world(obstacles), self.motions.run
+        run("free", starts, ends, world, resolution, margin, out, workers, False)
+        left = np.flatnonzero(~out)
+        if left.size and obstacles is not None and self.fixed_links_are_free(obstacles, margin):
+            some = np.empty(len(left), dtype=bool)
+            ends, starts = ends[left], starts[left]
+            run("free", starts, ends, world, resolution, margin, some, workers, True)
+            out[left] = some
+        return out
+
+    def fixed_links_are_free(self, obstacles: Obstacles, margin: float) -> bool:
+        """Whether no link that is fixed to the world collides with obstacles, in double precision.
+
+        Such a link may stand on an obstacle, which is nearer than single precision can decide.
+        """
+        robot = self.robot
+        fixed = [k for k, link in enumerate(robot.links) if len(robot.tree.path(link)) == 1]
+        if not obstacles.n or not fixed:
+            return True
+        distances = distances_to(robot, robot.kindyn.neutral(), obstacles)[:, fixed]
+        return bool((distances >= margin - TOUCHING).all())
+
+
 class _Bounds(NamedTuple):
     """Upper bounds of what the rounding errors of the centers depend on."""
 
@@ -159,7 +242,7 @@ class _Bounds(NamedTuple):
     lengths: Array  # (nq,) length that it adds per unit
 
 
-def _bounds(model: CollisionModel, spheres: dict[str, LinkSpheres]) -> _Bounds:
+def _bounds(model: CollisionCore, spheres: dict[str, LinkSpheres]) -> _Bounds:
     tree, followers = model.tree, model.layout.followers
     places = (tree.parent_H_joint, tree.joint_H_body, tree.body_H_frame)
     to_joint, to_body, to_frame = (np.linalg.norm(H[:, :3, 3], axis=-1) for H in places)
@@ -185,12 +268,12 @@ def _bounds(model: CollisionModel, spheres: dict[str, LinkSpheres]) -> _Bounds:
     return _Bounds(max(depth.values()), max(reaches), angles, lengths)
 
 
-def obstruction(model: CollisionModel) -> str | None:
-    """Why the C extension cannot test the motions of a robot; None if it can."""
-    return next(_obstructions(model), None)
+def obstruction_of(model: CollisionCore) -> str:
+    """Return why the C extension cannot test the motions of a robot; "" if it can."""
+    return next(_obstructions(model), "")
 
 
-def _obstructions(model: CollisionModel) -> Iterator[str]:
+def _obstructions(model: CollisionCore) -> Iterator[str]:
     if model.floating:
         yield "the base floats; a CollisionModel with floating=False has a fixed base"
     for joint in model.model.joints:
@@ -216,3 +299,95 @@ def _extension() -> Any:
         return import_module("linkwork.collision._motions")
     except ImportError:
         return None
+
+
+# Obstacles, in single precision and enlarged by its rounding errors.
+
+
+def _world_of(obstacles: Obstacles) -> Any:
+    """Return the obstacles for the C extension, prepared once."""
+    world = _worlds.get(obstacles)
+    if world is None:
+        world = _worlds[obstacles] = _prepared(obstacles)
+    return world
+
+
+def _prepared(obstacles: Obstacles) -> Any:
+    for name in WIDTHS:
+        rows = getattr(obstacles, name)
+        if rows.ndim != 2:
+            text = "motions are tested against one set of obstacles"
+            raise ShapeError(f"obstacles.{name}: {text}, expected (n, ...), got {rows.shape}")
+    radius = np.full((len(obstacles.points), 1), obstacles.point_radius)
+    by_name = {
+        "spheres": _spheres(obstacles.spheres),
+        "points": _spheres(np.concatenate([obstacles.points, radius], axis=-1)),
+        "capsules": _capsules(obstacles.capsules),
+        "boxes": _boxes(obstacles.boxes),
+        "half_spaces": _half_spaces(obstacles.half_spaces),
+    }
+    parts = [by_name[name] for name in WIDTHS]  # in the order of `Obstacles.name_of`
+    kinds, rows, lower, upper = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    with np.errstate(over="ignore"):  # infinitely far away
+        single = [np.ascontiguousarray(array, np.float32) for array in (rows, lower, upper)]
+    return _extension().World(np.ascontiguousarray(kinds, np.int32), *single)
+
+
+Parts = tuple[Array, Array, Array, Array]  # kinds, rows as in `motions.h`, corners of the bounds
+
+
+def _rounding(x: Array) -> Array:
+    """(n, 1) a bound of the rounding errors of obstacles."""
+    eps = float(np.finfo(np.float32).eps)
+    return ROUNDINGS * eps * np.abs(x).max(axis=-1, keepdims=True, initial=0.0)
+
+
+def _parts(kind: int | Array, rows: Array, lower: Array, upper: Array) -> Parts:
+    padded = np.zeros((len(rows), 15))
+    padded[:, : rows.shape[-1]] = rows
+    return np.broadcast_to(kind, len(rows)), padded, lower, upper
+
+
+def _spheres(x: Array) -> Parts:
+    center, radius = x[:, :3], x[:, 3:] + _rounding(x)
+    rows = np.concatenate([center, radius], axis=-1)
+    radius = radius + _rounding(x)
+    return _parts(_extension().SPHERE, rows, center - radius, center + radius)
+
+
+def _capsules(x: Array) -> Parts:
+    a, b, radius = x[:, :3], x[:, 3:6], x[:, 6:] + _rounding(x)
+    square = ((b - a) ** 2).sum(axis=-1, keepdims=True)
+    inverse = np.divide(1.0, square, out=np.zeros_like(square), where=square > np.finfo(float).tiny)
+    inverse = np.minimum(inverse, np.finfo(np.float32).max)
+    rows = np.concatenate([a, b - a, inverse, radius], axis=-1)
+    radius = radius + _rounding(x)
+    return _parts(_extension().CAPSULE, rows, np.minimum(a, b) - radius, np.maximum(a, b) + radius)
+
+
+def _boxes(x: Array) -> Parts:
+    center, half = x[:, :3], 0.5 * x[:, 7:]
+    rounding = _rounding(np.concatenate([x[:, :3], x[:, 7:]], axis=-1))
+    R = np.array([quat.to_rotation(q) for q in x[:, 3:7]]).reshape(-1, 3, 3)
+    extent = (np.abs(R) @ half[..., None])[..., 0]  # along the axes of the world
+    distance = np.abs(np.abs(R) - np.round(np.abs(R))).max(axis=(1, 2), initial=0.0)
+    is_aligned = distance < ALIGNED
+    axes = np.swapaxes(R, 1, 2)
+    local = (axes @ center[..., None])[..., 0]
+    rows = np.concatenate([axes.reshape(-1, 9), local, half + rounding], axis=-1)
+    corners = [center - extent - rounding, center + extent + rounding]
+    rows[is_aligned, :6] = np.concatenate(corners, axis=-1)[is_aligned]
+    rows[is_aligned, 6:] = 0.0
+    kinds = np.where(is_aligned, _extension().ALIGNED_BOX, _extension().BOX)
+    return _parts(kinds, rows, corners[0] - rounding, corners[1] + rounding)
+
+
+def _half_spaces(x: Array) -> Parts:
+    rows = x.copy()
+    rows[:, 3:] += _rounding(x)
+    lower, upper = np.full((len(x), 3), -np.inf), np.full((len(x), 3), np.inf)
+    bound = rows[:, 3] + _rounding(x)[:, 0]
+    for axis in range(3):  # the normal is an axis of the world: the half-space ends there
+        upper[x[:, axis] == 1.0, axis] = bound[x[:, axis] == 1.0]
+        lower[x[:, axis] == -1.0, axis] = -bound[x[:, axis] == -1.0]
+    return _parts(_extension().HALF_SPACE, rows, lower, upper)

@@ -14,28 +14,82 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.collision.closest import TOUCHING
-from linkwork.collision.pair_queries import links_overlap
-from linkwork.collision.queries import ShapeQueries
-from linkwork.collision.shapes import uncompiled
+from linkwork.collision.core import CollisionCore, kernel_of
+from linkwork.collision.exact.pair_queries import links_overlap
+from linkwork.collision.exact.queries import ShapeQueries
+from linkwork.collision.shapes import LinkPairs, links_with_shapes, uncompiled
+from linkwork.collision.spheres.spherize import TOLERANCE, Spherization, refined, spherize
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found, shown, warn
+from linkwork.io.srdf.reader import load_srdf
+from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Sphere
 from linkwork.model.model import Model
-
-if TYPE_CHECKING:
-    from linkwork.collision.spheres import Spherization
-    from linkwork.kindyn import KinDyn
-
-LinkPairs: TypeAlias = tuple[tuple[str, str], ...]
 
 SAMPLES = 500  # random configurations in which links that always overlap are found
 MOST_UNDECIDED = 0.25  # fraction of these in which only the spheres of a pair overlap
 REFINEMENTS = 3  # times that the protrusion of spheres is halved
+
+
+def _candidates(model: Model, pairs: Any, srdf: Any) -> LinkPairs:
+    """The pairs that the argument `pairs` names, and for "all" also those that always overlap."""
+    if not isinstance(pairs, str):
+        return named_pairs(pairs, model)
+    if pairs not in ("all", "srdf"):
+        text = "expected 'all', 'srdf' or a list of pairs of links"
+        raise ArgumentError(f"pairs: {text}, got {shown(pairs)}")
+    if pairs == "all" and srdf is not None:
+        raise ArgumentError("srdf: only with pairs='srdf'")
+    if pairs == "srdf":
+        srdf = model.srdf if srdf is None else srdf
+        if srdf is None:
+            raise ArgumentError("pairs='srdf': the model was loaded without one; pass srdf=path")
+    candidates = link_pairs(model, links_with_shapes(model))
+    if srdf is None:
+        return candidates
+    disabled = load_srdf(srdf, model).disabled_pairs
+    return tuple(pair for pair in candidates if frozenset(pair) not in disabled)
+
+
+def select_pairs(  # noqa: PLR0917
+    kd: KinDyn, shapes: Any, pairs: Any, exclude: Any, srdf: Any, queries: ShapeQueries
+) -> tuple[Model, LinkPairs]:
+    """Return the robot with the shapes that are compared, and its pairs of links.
+
+    Args:
+        kd: the robot.
+        shapes, pairs, exclude, srdf: as of `CollisionModel`.
+        queries: compares shapes without closed form.
+    """
+    model, selected = _compared(kd, shapes, pairs, srdf, queries)
+    left_out = excluded_pairs(exclude, model)
+    return model, tuple(pair for pair in selected if frozenset(pair) not in left_out)
+
+
+def _compared(
+    kd: KinDyn, shapes: Any, pairs: Any, srdf: Any, queries: ShapeQueries
+) -> tuple[Model, LinkPairs]:
+    """Return the robot with the shapes that are compared, and its pairs without `exclude`."""
+    candidates, is_selected = _candidates(kd.model, pairs, srdf), isinstance(pairs, str)
+    if isinstance(shapes, str) and shapes == "collision":
+        if is_selected and pairs == "all":
+            return kd.model, without_constant_overlap(kd, candidates, queries)
+        return kd.model, candidates
+    is_refined = isinstance(shapes, str) and shapes == "spheres"
+    if is_refined:
+        shapes = refined_spheres(kd, candidates)
+    elif not isinstance(shapes, Spherization):
+        text = "expected 'collision', 'spheres' or the result of lw.spherize"
+        raise ArgumentError(f"shapes: {text}, got {shown(shapes)}")
+    check_spheres(shapes, kd.model)
+    if is_selected and pairs == "all":
+        candidates = pairs_by_shapes(kd, shapes, candidates, is_refined=is_refined)
+    return shapes.model, candidates
 
 
 def link_pairs(model: Model, links: Sequence[str]) -> LinkPairs:
@@ -109,13 +163,12 @@ def without_constant_overlap(kd: KinDyn, pairs: LinkPairs, shapes: ShapeQueries)
         pairs: the pairs to select from.
         shapes: compares shapes without closed form.
     """
-    from linkwork.collision.model import CollisionModel
-
     q, queried = kd.random(SAMPLES, seed=0), uncompiled(kd.model, pairs)
     compiled = tuple(pair for pair in pairs if pair not in set(queried))
     overlapping: set[tuple[str, str]] = set()
     if compiled:
-        distances = np.asarray(CollisionModel(kd, pairs=compiled).distances(q))
+        robot = CollisionCore(kd.model, pairs=compiled, shape_queries=shapes, **kd.options)
+        distances = np.asarray(kernel_of(robot, "distances")(q))
         is_constant = (~(distances >= -TOUCHING)).all(axis=0)
         overlapping |= {compiled[k] for k in np.flatnonzero(is_constant)}
     links = sorted({link for pair in queried for link in pair})
@@ -171,8 +224,6 @@ def overlaps_of(kd: KinDyn, cover: Spherization, pairs: LinkPairs) -> Overlaps:
 
 def refined_spheres(kd: KinDyn, pairs: LinkPairs) -> Spherization:
     """Spheres that cover a robot, small where links would otherwise seem to overlap."""
-    from linkwork.collision.spheres import TOLERANCE, refined, spherize
-
     cover, tolerance = spherize(kd.model), TOLERANCE
     for _ in range(REFINEMENTS if pairs else 0):
         overlaps = overlaps_of(kd, cover, pairs)

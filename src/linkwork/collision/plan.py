@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.collision.edges import (
-    check_resolution,
-    collides,
-    configurations,
-    fixed_links_are_free,
-    motions_of,
-    number,
-)
+from linkwork.collision.colliders import check_resolution, collides, configurations, number
 from linkwork.collision.model import CollisionModel
+from linkwork.collision.motions import Spheres
 from linkwork.collision.obstacles import Obstacles, as_obstacles
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
@@ -95,7 +89,10 @@ def plan(
     if not isinstance(robot, CollisionModel):
         hint = "lw.CollisionModel(model, floating=False, shapes='spheres')"
         raise ArgumentError(f"robot: expected a CollisionModel, got {shown(robot)}; {hint}")
-    motions = motions_of(robot, "plan")
+    collider = robot._collider  # pyright: ignore[reportPrivateUsage]
+    if not isinstance(collider, Spheres) or collider.obstruction:
+        raise ArgumentError(f"plan: {collider.obstruction}")
+    motions = collider.motions
     settings = (
         number("resolution", resolution),
         number("margin", margin, least=0.0),
@@ -127,7 +124,7 @@ def plan(
     status, *where, iterations, nodes, path = search(skips_static=False)
     reason = motions.reasons.get(status, "")
     is_blocked = path is None and "start in collision" in reason and where[1] < 0
-    if is_blocked and fixed_links_are_free(robot, obstacles, margin):  # one stands on an obstacle
+    if is_blocked and collider.fixed_links_are_free(obstacles, margin):  # one stands on an obstacle
         status, *where, iterations, nodes, path = search(skips_static=True)
         reason = motions.reasons.get(status, "")
     if path is not None:

@@ -18,6 +18,7 @@ from linkwork.model.pose import rotation_and_position
 from linkwork.spatial.blocks import Mat, Vec, add, apply, matmul, scale, transpose
 
 Solid: TypeAlias = Ball | Rod | Block | Drum
+LinkPairs: TypeAlias = tuple[tuple[str, str], ...]
 
 # The kinds of obstacles, and the shape of one.
 OBSTACLES = {"spheres": Ball, "capsules": Rod, "boxes": Block, "half_spaces": HalfSpace}

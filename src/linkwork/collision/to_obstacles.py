@@ -1,4 +1,8 @@
-"""Distances of the links of a robot to obstacles that are inputs, in blocks of a fixed size."""
+"""Distances of the links of a robot to obstacles.
+
+Obstacles are inputs of compiled functions, in blocks of a fixed size. Links whose distances have no
+closed form are compared by queries of their shapes.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,19 @@ import numpy as np
 
 from linkwork.algorithms.kinematics.frames import Scalars, path_to
 from linkwork.collision.closest import Ball, Block, HalfSpace, Rod, Solid, selected
+from linkwork.collision.core import CollisionCore, kernel_of, rates
 from linkwork.collision.distances import Robot, add_rates, closest_to, distance_of, is_finite
-from linkwork.collision.obstacles import BLOCK, WIDTHS
-from linkwork.collision.shapes import CollisionProblem
+from linkwork.collision.exact.queries import Placed, ShapeQueries
+from linkwork.collision.obstacles import BLOCK, WIDTHS, Obstacles, as_obstacles, in_blocks
+from linkwork.collision.shapes import CLOSED_FORMS, CollisionProblem, axes_along
+from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
+from linkwork.errors import ArgumentError, ShapeError
 from linkwork.kindyn.inputs import INPUTS
 from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, Shape, with_context
 from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.model.geometry import Box, Capsule, Sphere
+from linkwork.model.geometry import Shape as LinkShape
+from linkwork.model.pose import as_pose
 from linkwork.spatial.blocks import (
     Scalar,
     as_vector,
@@ -113,15 +124,150 @@ def _count(kind: str) -> Callable[[Any], int]:
     return lambda problem: len(problem.compiled_links[kind])
 
 
-DISTANCES_TO = {kind: f"{COLLISION}distances_to_{kind}" for kind in _BUILDERS}
-"""By kind of obstacles, the name of the quantity; that of its derivatives ends with _jacobian."""
+DISTANCES_TO = {kind: f"distances_to_{kind}" for kind in _BUILDERS}
+"""By kind of obstacles, the name of the quantity; its derivatives end with `JACOBIAN`."""
+JACOBIAN = "_jacobian"
 
 for _kind, _name in DISTANCES_TO.items():
     _shape: Shape = (BLOCK, _count(_kind))
     _inputs = (INPUTS["q"], INPUTS[_kind])
-    TABLES[COLLISION][_name] = Quantity(
-        _inputs, (_shape,), with_context(_distances(_kind)), derivatives=f"{_name}_jacobian"
+    _full_name = COLLISION + _name
+    TABLES[COLLISION][_full_name] = Quantity(
+        _inputs, (_shape,), with_context(_distances(_kind)), derivatives=_full_name + JACOBIAN
     )
-    TABLES[COLLISION][f"{_name}_jacobian"] = Quantity(
+    TABLES[COLLISION][_full_name + JACOBIAN] = Quantity(
         _inputs, ((*_shape, "nv"),), with_context(_jacobian(_kind))
     )
+
+
+# Calls.
+
+
+def distances_to(
+    robot: CollisionCore, q: Any, obstacles: Any, threads: int | None = None, suffix: str = ""
+) -> Array:
+    """(..., obstacles, links) distances, or with the suffix `JACOBIAN` (..., nv) derivatives."""
+    obstacles = as_obstacles(obstacles)
+    if isinstance(q, ObjectArray):
+        return _traced(robot, suffix, q, obstacles)
+    q = q if isinstance(q, np.ndarray) else as_array(q, "q", (robot.nq,))
+    width = robot.nv if suffix else 1  # derivatives of a distance, or the distance itself
+    parts = [np.empty((*q.shape[:-1], 0, len(robot.links), width), robot.dtype)]
+    for kind in DISTANCES_TO:
+        rows = obstacles.rows(kind)
+        if rows.shape[-2]:
+            parts.append(_to_kind(robot, kind, suffix, q, rows, threads))
+    batch = np.broadcast_shapes(*(part.shape[:-3] for part in parts))
+    parts = [np.broadcast_to(part, (*batch, *part.shape[-3:])) for part in parts]
+    values = parts[1] if len(parts) == 2 else np.concatenate(parts, axis=-3)
+    return values if suffix else values[..., 0]
+
+
+def _to_kind(  # noqa: PLR0917
+    robot: CollisionCore, kind: str, suffix: str, q: Array, rows: Array, threads: int | None
+) -> Array:
+    """(..., n, n_links, width) distances to all obstacles of a kind, or their derivatives."""
+    n, links = rows.shape[-2], robot.links
+    batch = np.broadcast_shapes(q.shape[:-1], rows.shape[:-2])
+    width = robot.nv if suffix else 1
+    compiled = robot.problem.compiled_links[kind]
+    values = np.empty((*batch, n, len(links), width), robot.dtype)
+    if compiled:
+        blocks = in_blocks(rows)
+        kernel = kernel_of(robot, DISTANCES_TO[kind] + suffix)
+        results = kernel(q[..., None, :], blocks.astype(robot.dtype), threads=threads)
+        n_filled = blocks.shape[-3] * blocks.shape[-2]
+        results = np.asarray(results).reshape(*batch, n_filled, len(compiled), width)
+        if len(compiled) == len(links):
+            return results[..., :n, :, :]
+        columns = [links.index(link) for link in compiled]
+        values[..., columns, :] = results[..., :n, :, :]
+    for column, link in enumerate(links):
+        if link not in compiled:
+            exact = _by_queries(robot, link, q, kind, rows, jacobian=bool(suffix))
+            values[..., column, :] = exact.reshape(*batch, n, width)
+    return values
+
+
+def _traced(robot: CollisionCore, suffix: str, q: Any, obstacles: Obstacles) -> Any:
+    """The same inside a function that is being compiled; the obstacles are constants."""
+    parts: list[Any] = []
+    for kind, name in DISTANCES_TO.items():
+        rows = obstacles.rows(kind)
+        n = rows.shape[-2]
+        if not n:
+            continue
+        if rows.ndim > 2:
+            text = f"expected (n, {rows.shape[-1]}) inside a compiled function"
+            raise ShapeError(f"{kind}: {text}, got batch axes {rows.shape[:-2]}")
+        if robot.problem.compiled_links[kind] != robot.links:
+            text = f"distances of these links to {kind.replace('_', '-')} have no closed form"
+            raise ArgumentError(f"{text}, and cannot be compiled; {CLOSED_FORMS}")
+        kernel: Any = kernel_of(robot, name + suffix)
+        parts.append(np.concatenate([kernel(q, block) for block in in_blocks(rows)])[:n])
+    if not parts:
+        return np.empty((0, len(robot.links), *((robot.nv,) if suffix else ())))
+    return np.concatenate(parts)
+
+
+def _by_queries(
+    robot: CollisionCore, link: str, q: Array, kind: str, rows: Array, *, jacobian: bool
+) -> Array:
+    """(..., n) distances of a link to obstacles, or (..., n, nv) their derivatives.
+
+    Args:
+        robot: the robot.
+        link: a link for which there is no closed form.
+        q: (..., nq) configurations.
+        kind: of the obstacles.
+        rows: (..., n, width) the obstacles, with batch axes that broadcast with those of q.
+        jacobian: whether derivatives are computed.
+    """
+    kd, shapes = robot.kindyn.replace(dtype=np.float64), robot.shape_queries
+    batch, n = np.broadcast_shapes(q.shape[:-1], rows.shape[:-2]), rows.shape[-2]
+    flat = np.broadcast_to(q, (*batch, q.shape[-1])).reshape(-1, q.shape[-1])
+    rows = np.broadcast_to(rows, (*batch, *rows.shape[-2:])).reshape(-1, *rows.shape[-2:])
+    poses = np.asarray(kd.transform(link, flat), np.float64)
+    poses[~np.isfinite(flat).all(axis=-1)] = np.nan
+    results = np.full((len(flat), n, 10), np.inf)
+    for k in range(n):
+        for shape in robot.model.link(link).collisions:
+            placed = Placed(shape, poses, f"link {link!r}")
+            points = _to_obstacle(shapes, placed, kind, rows[:, k])
+            is_nearer = ~(points[:, 0] >= results[:, k, 0]) & ~np.isnan(results[:, k, 0])
+            results[is_nearer, k] = points[is_nearer]
+    if not jacobian:
+        return results[..., 0].reshape(*batch, n)
+    p, normal = results[..., 1:4], results[..., 7:]
+    J = [-rates(kd, link, flat, (p[:, k], normal[:, k]), {}) for k in range(n)]
+    return np.stack(J, axis=-2).reshape(*batch, n, kd.nv)
+
+
+def _to_obstacle(shapes: ShapeQueries, placed: Placed, kind: str, rows: Array) -> Array:
+    """(rows, 10) distances of a shape to an obstacle of each row, and closest points."""
+    if kind == "half_spaces":
+        return shapes.to_half_spaces(placed, rows)
+    results = np.empty((len(rows), 10))
+    distinct, index = np.unique(rows, axis=0, return_inverse=True)
+    for k, row in enumerate(distinct):
+        at = (index.reshape(-1) == k).nonzero()[0]
+        world = np.tile(np.eye(4), (len(at), 1, 1))
+        obstacle = Placed(_obstacle_shape(kind, row), world, "an obstacle")
+        results[at] = shapes.nearest(placed._replace(poses=placed.poses[at]), obstacle)
+    return results
+
+
+def _obstacle_shape(kind: str, row: Array) -> LinkShape:
+    """A row of spheres, capsules or boxes as a shape in the world."""
+    H = np.eye(4)
+    if kind == "spheres":
+        geometry, H[:3, 3] = Sphere(row[3]), row[:3]
+    elif kind == "capsules":
+        axis = row[3:6] - row[:3]
+        length = float(np.linalg.norm(axis))
+        H[:3, :3] = axes_along(axis / length) if length > 0.0 else np.eye(3)
+        geometry, H[:3, 3] = Capsule(row[6], length), 0.5 * (row[:3] + row[3:6])
+    else:
+        geometry = Box(tuple(row[7:10].tolist()))
+        H[:3, :3], H[:3, 3] = quat.to_rotation(row[3:7]), row[:3]
+    return LinkShape(geometry, as_pose(H))

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwork.collision.closest import TINY, TOUCHING
-from linkwork.collision.model import NEAREST_SPHERES, CollisionModel
+from linkwork.collision.distances import NEAREST_SPHERES
+from linkwork.collision.model import CollisionModel
 from linkwork.collision.obstacles import BLOCK, WIDTHS, Obstacles, as_obstacles
 from linkwork.collision.shapes import CLOSED_FORMS, uncompiled
 from linkwork.collision.to_obstacles import DISTANCES_TO

@@ -31,7 +31,7 @@ from linkwork.workcell.kinematics.device import Device, device_of
 from linkwork.workcell.state.state import State, upgraded_state
 
 if TYPE_CHECKING:
-    from linkwork.collision.queries import Meshes
+    from linkwork.collision.exact.queries import Meshes
     from linkwork.kindyn.contacts import Contact, ContactKind
     from linkwork.workcell.dynamics.constrained import ConstrainedCellDynamics
     from linkwork.workcell.dynamics.device_dynamics import CellDynamics
@@ -332,7 +332,7 @@ class WorkCell(Editing):
 
     def _collisions_of(self, meshes: Meshes) -> CellCollisions:
         """Return the pairs of frames that are compared, by what meshes stand for."""
-        from linkwork.collision.queries import check_meshes
+        from linkwork.collision.exact.queries import check_meshes
         from linkwork.workcell.kinematics.collisions import CellCollisions
 
         check_meshes(meshes)

@@ -11,7 +11,7 @@ from linkwork.compat.robwork.workcell import WorkCell
 from linkwork.errors import ArgumentError, shown
 
 if TYPE_CHECKING:
-    from linkwork.collision.queries import Meshes
+    from linkwork.collision.exact.queries import Meshes
 
 
 class CollisionDetectorQueryType:

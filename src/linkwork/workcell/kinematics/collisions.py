@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from linkwork.collision.queries import Meshes, Placed, ShapeQueries
+from linkwork.collision.exact.queries import Meshes, Placed, ShapeQueries
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.io.mesh_files import read_surface
 from linkwork.model.geometry import Geometry, Mesh, Primitive

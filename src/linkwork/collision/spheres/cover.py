@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from linkwork.collision.cells import Target
+from linkwork.collision.spheres.cells import Target
 from linkwork.engine.symbolic.arrays import Array
 
 PART_CELLS = 6000  # cells and points that are searched at once

@@ -19,8 +19,17 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from linkwork.collision.closest import TOUCHING, closest
-from linkwork.collision.convex import along_face, deepest, is_beaten, separations
-from linkwork.collision.hulls import Hull, areas, hull_of, triangles_of, vectors
+from linkwork.collision.exact.convex import (
+    Hull,
+    along_face,
+    areas,
+    deepest,
+    hull_of,
+    is_beaten,
+    separations,
+    triangles_of,
+    vectors,
+)
 from linkwork.collision.shapes import is_compiled, placed
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array

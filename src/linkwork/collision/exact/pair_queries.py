@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.collision.queries import Placed, ShapeQueries
-from linkwork.collision.shapes import CLOSED_FORMS, axes_along, uncompiled
+from linkwork.collision.colliders import ClosedForms
+from linkwork.collision.core import CollisionCore, kernel_of, rates
+from linkwork.collision.exact.queries import Placed, ShapeQueries
+from linkwork.collision.shapes import CLOSED_FORMS, uncompiled
 from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.derive import signature_of_derivative
@@ -23,39 +25,35 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel, build_kernel
 from linkwork.kindyn.quantities import COLLISION, short_name
-from linkwork.model.geometry import Box, Capsule, Shape, Sphere
 from linkwork.model.parts import Link
-from linkwork.model.pose import as_pose
-from linkwork.spatial.source import quat
 
 if TYPE_CHECKING:
-    from linkwork.collision.model import CollisionModel
     from linkwork.kindyn import KinDyn
 
 Partials = dict[str, Array]  # by input: (rows, size of the output, size of the input)
 
 
-class PairQueries:
-    """The pairs of a robot: those without closed form by queries, the others compiled."""
+class PairQueries(ClosedForms):
+    """A collider of pairs without closed form: by queries, and the other pairs compiled."""
 
-    def __init__(self, robot: CollisionModel, shapes: ShapeQueries) -> None:
+    def __init__(self, robot: CollisionCore, obstruction: str) -> None:
         """Convert the shapes of the links, so that all that is wrong is reported at once.
 
         Args:
             robot: the robot.
-            shapes: converts and compares shapes.
+            obstruction: why motions cannot be tested in C.
 
         Raises:
             MissingPackageError: `coal` is not installed, or a package that reads the meshes.
             MissingFileError: a mesh cannot be read.
             ValueRangeError: a shape is too large.
         """
-        self.robot = robot
+        super().__init__(robot, obstruction)
         self.pairs = uncompiled(robot.model, robot.pairs)
         compiled = tuple(pair for pair in robot.pairs if pair not in set(self.pairs))
-        self.compiled = robot.replace(pairs=compiled) if compiled else None
+        self.compiled = robot.with_pairs(compiled) if compiled else None
         self._order = np.argsort([robot.pairs.index(pair) for pair in (*compiled, *self.pairs)])
-        self.shapes = shapes
+        self.shapes = shapes = robot.shape_queries
         for link in {link: None for pair in self.pairs for link in pair}:
             for shape in robot.model.link(link).collisions:
                 shapes.solid(shape.geometry, f"link {link!r}")
@@ -72,13 +70,11 @@ class PairQueries:
             f"{COLLISION}in_collision": self._in_collision,
         }
 
-    def covers(self, request: KernelRequest) -> bool:
-        """Whether quantities depend on pairs without closed form."""
-        return any(spec.name in self._functions for spec in request.specs)
-
     def kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
-        """The kernel of quantities of the pairs."""
+        """Build the kernel of quantities, by queries if they depend on the pairs."""
         functions, robot = self._functions, self.robot
+        if not any(spec.name in functions for spec in request.specs):
+            return super().kernel(request)
         others = [spec.name for spec in request.specs if spec.name not in functions]
         if others:
             names = ", ".join(short_name(spec.name) for spec in request.specs)
@@ -127,7 +123,7 @@ class PairQueries:
         parts = [points[..., k : k + 3] for k in (1, 4, 7)]
         if self.compiled is None:
             return parts
-        others = self.compiled.witness_points(rows["q"], **_options(rows))
+        others = kernel_of(self.compiled, "witness_points")(rows["q"], **_options(rows))
         return [self._inserted(a, b) for a, b in zip(others, parts, strict=True)]
 
     def _minimum_distance(self, rows: dict[str, Array]) -> Sequence[Array]:
@@ -143,7 +139,8 @@ class PairQueries:
         q = rows["q"]
         collides: Array = np.logical_not(np.isfinite(q).all(axis=-1))
         if self.compiled is not None:
-            collides |= np.asarray(self.compiled.in_collision(q, **_options(rows)))
+            overlap = kernel_of(self.compiled, "in_collision")(q, **_options(rows))
+            collides |= np.asarray(overlap) > 0.5
         poses = self._poses(rows)
         for a, b in self.pairs:
             left = (~collides).nonzero()[0]
@@ -184,7 +181,7 @@ class PairQueries:
         """(rows, n, ...) values of all pairs."""
         if self.compiled is None:
             return queried
-        others = getattr(self.compiled, name)(rows["q"], **_options(rows))
+        others = kernel_of(self.compiled, name)(rows["q"], **_options(rows))
         return self._inserted(np.asarray(others), queried)
 
     def _inserted(self, compiled: Array, queried: Array) -> Array:
@@ -315,94 +312,6 @@ class QueryDerivative(Kernel):
 
 def _derivative(function: QueryKernel, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
     return function.derivative(kind, wrt)
-
-
-def rates(
-    kd: KinDyn, link: str, q: Array, line: tuple[Array, Array], options: dict[str, Any]
-) -> Array:
-    """(..., nv) velocity of a point of a link along a line, per unit of nu.
-
-    Args:
-        kd: the robot.
-        link: its name.
-        q: (..., nq) configurations.
-        line: (..., 3) the point and the direction of the line, in the world.
-        options: of calls.
-    """
-    p, n = line
-    J = np.asarray(kd.jacobian(link, q, **options))
-    H = np.asarray(kd.transform(link, q, **options))
-    arm, force = p - H[..., :3, 3], n
-    if kd.representation == "body":
-        back = np.swapaxes(H[..., :3, :3], -1, -2)
-        arm, force = ((back @ v[..., None])[..., 0] for v in (arm, force))
-    elif kd.representation == "inertial":
-        arm = p
-    wrench = np.concatenate([force, np.cross(arm, force)], axis=-1)
-    return (wrench[..., None, :] @ J)[..., 0, :]
-
-
-def distances_to(
-    robot: CollisionModel, link: str, q: Array, kind: str, rows: Array, *, jacobian: bool
-) -> Array:
-    """(..., n) distances of a link to obstacles, or (..., n, nv) their derivatives.
-
-    Args:
-        robot: the robot.
-        link: a link for which there is no closed form.
-        q: (..., nq) configurations.
-        kind: of the obstacles.
-        rows: (..., n, width) the obstacles, with batch axes that broadcast with those of q.
-        jacobian: whether derivatives are computed.
-    """
-    kd, shapes = robot.kindyn.replace(dtype=np.float64), robot.shape_queries
-    batch, n = np.broadcast_shapes(q.shape[:-1], rows.shape[:-2]), rows.shape[-2]
-    flat = np.broadcast_to(q, (*batch, q.shape[-1])).reshape(-1, q.shape[-1])
-    rows = np.broadcast_to(rows, (*batch, *rows.shape[-2:])).reshape(-1, *rows.shape[-2:])
-    poses = np.asarray(kd.transform(link, flat), np.float64)
-    poses[~np.isfinite(flat).all(axis=-1)] = np.nan
-    results = np.full((len(flat), n, 10), np.inf)
-    for k in range(n):
-        for shape in robot.model.link(link).collisions:
-            placed = Placed(shape, poses, f"link {link!r}")
-            points = _to_obstacle(shapes, placed, kind, rows[:, k])
-            is_nearer = ~(points[:, 0] >= results[:, k, 0]) & ~np.isnan(results[:, k, 0])
-            results[is_nearer, k] = points[is_nearer]
-    if not jacobian:
-        return results[..., 0].reshape(*batch, n)
-    p, normal = results[..., 1:4], results[..., 7:]
-    J = [-rates(kd, link, flat, (p[:, k], normal[:, k]), {}) for k in range(n)]
-    return np.stack(J, axis=-2).reshape(*batch, n, kd.nv)
-
-
-def _to_obstacle(shapes: ShapeQueries, placed: Placed, kind: str, rows: Array) -> Array:
-    """(rows, 10) distances of a shape to an obstacle of each row, and closest points."""
-    if kind == "half_spaces":
-        return shapes.to_half_spaces(placed, rows)
-    results = np.empty((len(rows), 10))
-    distinct, index = np.unique(rows, axis=0, return_inverse=True)
-    for k, row in enumerate(distinct):
-        at = (index.reshape(-1) == k).nonzero()[0]
-        world = np.tile(np.eye(4), (len(at), 1, 1))
-        obstacle = Placed(obstacle_shape(kind, row), world, "an obstacle")
-        results[at] = shapes.nearest(placed._replace(poses=placed.poses[at]), obstacle)
-    return results
-
-
-def obstacle_shape(kind: str, row: Array) -> Shape:
-    """A row of spheres, capsules or boxes as a shape in the world."""
-    H = np.eye(4)
-    if kind == "spheres":
-        geometry, H[:3, 3] = Sphere(row[3]), row[:3]
-    elif kind == "capsules":
-        axis = row[3:6] - row[:3]
-        length = float(np.linalg.norm(axis))
-        H[:3, :3] = axes_along(axis / length) if length > 0.0 else np.eye(3)
-        geometry, H[:3, 3] = Capsule(row[6], length), 0.5 * (row[:3] + row[3:6])
-    else:
-        geometry = Box(tuple(row[7:10].tolist()))
-        H[:3, :3], H[:3, 3] = quat.to_rotation(row[3:7]), row[:3]
-    return Shape(geometry, as_pose(H))
 
 
 def _rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> dict[str, Array]:

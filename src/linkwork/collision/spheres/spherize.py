@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from linkwork.collision.cells import Solid, Target, solid_of, target_of
-from linkwork.collision.cover import SLACK, Balls, cover_by_balls
 from linkwork.collision.shapes import axes_along
+from linkwork.collision.spheres.cells import Solid, Target, solid_of, target_of
+from linkwork.collision.spheres.cover import SLACK, Balls, cover_by_balls
 from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.sources import source_digest
 from linkwork.engine.symbolic.arrays import Array

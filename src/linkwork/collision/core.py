@@ -1,0 +1,92 @@
+"""A robot and its pairs of links: what functions of collisions are computed for."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from linkwork.collision.exact.queries import Meshes, ShapeQueries
+from linkwork.collision.shapes import CollisionProblem, LinkPairs
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.kindyn import KinDyn
+from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.quantities import COLLISION
+from linkwork.model.model import Model
+
+
+class CollisionCore(KinDynCore):
+    """The fields of a `CollisionModel`, and its kernels by name."""
+
+    pairs: tuple[tuple[str, str], ...]
+    meshes: Meshes
+    shape_queries: ShapeQueries  # distances of shapes that have no closed form
+
+    _PREFIX = COLLISION
+    _OPTIONS = (*KinDynCore._OPTIONS, "pairs", "meshes")
+
+    def __init__(
+        self, model: Model, *, pairs: LinkPairs, shape_queries: ShapeQueries, **options: Any
+    ) -> None:
+        super().__init__(model, **options)
+        meshes = shape_queries.meshes
+        self.__dict__.update(pairs=pairs, meshes=meshes, shape_queries=shape_queries)
+
+    @cached_property
+    def kindyn(self) -> KinDyn:
+        """The same robot as a `KinDyn`."""
+        return self._as_kindyn()
+
+    @cached_property
+    def problem(self) -> CollisionProblem:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The tree of the robot and the pairs of links, as algorithms take them."""
+        return CollisionProblem(self.tree, self.layout, pairs=self.pairs)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links with collision shapes: columns of `distances_to`."""
+        return self.problem.links
+
+    def with_pairs(self, pairs: LinkPairs) -> CollisionCore:
+        """Return a robot with other pairs, all of which have closed forms."""
+        options = {k: v for k, v in self.options.items() if k not in ("pairs", "meshes")}
+        return CollisionCore(self.model, pairs=pairs, shape_queries=self.shape_queries, **options)
+
+    @cached_property
+    def _digest(self) -> str:
+        shapes = [(link.name, link.collisions) for link in self.model.links]
+        text = repr((self._robot_digest(), shapes, self.problem.pairs))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def kernel_of(robot: CollisionCore, name: str) -> QuantityKernel[Any]:
+    """Return the kernel of a quantity of collisions."""
+    return robot._of(COLLISION + name)  # pyright: ignore[reportPrivateUsage]
+
+
+def rates(
+    kd: KinDyn, link: str, q: Array, line: tuple[Array, Array], options: dict[str, Any]
+) -> Array:
+    """(..., nv) velocity of a point of a link along a line, per unit of nu.
+
+    Args:
+        kd: the robot.
+        link: its name.
+        q: (..., nq) configurations.
+        line: (..., 3) the point and the direction of the line, in the world.
+        options: of calls.
+    """
+    p, n = line
+    J = np.asarray(kd.jacobian(link, q, **options))
+    H = np.asarray(kd.transform(link, q, **options))
+    arm, force = p - H[..., :3, 3], n
+    if kd.representation == "body":
+        back = np.swapaxes(H[..., :3, :3], -1, -2)
+        arm, force = ((back @ v[..., None])[..., 0] for v in (arm, force))
+    elif kd.representation == "inertial":
+        arm = p
+    wrench = np.concatenate([force, np.cross(arm, force)], axis=-1)
+    return (wrench[..., None, :] @ J)[..., 0, :]

@@ -1,0 +1,1 @@
+"""Distances of shapes that have no closed form, by the package `coal`."""

@@ -1,0 +1,1 @@
+"""Spheres and capsules that cover the shapes of links."""
