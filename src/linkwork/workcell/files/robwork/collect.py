@@ -14,7 +14,12 @@ from linkwork.model.pose import IDENTITY
 from linkwork.model.structure import cycles, joined
 from linkwork.workcell.cell.devices import DeviceSpec
 from linkwork.workcell.cell.frames import ROOT, WORLD, CellFrame
-from linkwork.workcell.files.robwork.elements import CellPart, CellReport, is_linkwork_property
+from linkwork.workcell.files.robwork.elements import (
+    IGNORED_ELEMENTS,
+    CellPart,
+    CellReport,
+    is_linkwork_property,
+)
 from linkwork.workcell.files.robwork.extensions import (
     HELPER_PROPERTY,
     PlacedRobot,
@@ -28,7 +33,7 @@ from linkwork.workcell.files.robwork.joints import (
     read_frame,
 )
 from linkwork.workcell.files.robwork.parallel import ParallelDevice
-from linkwork.workcell.files.robwork.setups import Setup, read_setup
+from linkwork.workcell.files.robwork.setups import SETUPS, Setup, read_setup
 from linkwork.workcell.files.robwork.shapes import CellMeshes, Shapes, read_shapes
 
 Scope = tuple[str, ...]  # names of the device and the chains that contain an element
@@ -109,11 +114,17 @@ class Collected:
         self._add_inner(part, scope, local_name)
         return name
 
-    def add_setup(self, part: CellPart, scope: Scope) -> None:
-        """Read a <CollisionSetup> or a <ProximitySetup>."""
-        setup = read_setup(part, scope, self.meshes)
-        if setup is not None:
-            self.setups.append(setup)
+    def add_other(self, part: CellPart, scope: Scope) -> None:
+        """Read an element of a workcell, device or chain that is neither frame nor device."""
+        if part.tag in MODELS:
+            self.add_model(part, scope, None)
+        elif part.tag == "Property":
+            self.add_property(part, scope, None)
+        elif part.tag in SETUPS:
+            setup = read_setup(part, scope, self.meshes)
+            self.setups += [setup] if setup else []
+        elif part.tag in IGNORED_ELEMENTS:
+            part.ignore()
 
     def note_first(self, part: CellPart) -> None:
         """Store the first <Frame> that is directly in the workcell."""

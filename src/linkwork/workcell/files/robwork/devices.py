@@ -20,7 +20,6 @@ from linkwork.workcell.files.robwork.elements import IGNORED_ELEMENTS, CellPart
 from linkwork.workcell.files.robwork.extensions import read_configuration
 from linkwork.workcell.files.robwork.joints import LIMITS, MODELS, read_limit
 from linkwork.workcell.files.robwork.parallel import ParallelDevice, read_junctions
-from linkwork.workcell.files.robwork.setups import SETUPS
 
 DEVICES = ("SerialDevice", "TreeDevice", "ParallelDevice", "MobileDevice")
 FRAMES = ("Frame", "Joint", "DHJoint")
@@ -143,18 +142,12 @@ def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
                 _read_body(device, chain, (*scope, name))
                 if len(device.frames) > before:
                     device.chains[name] = device.frames[-1]
-        elif child.tag in MODELS:
-            device.cell.add_model(child, scope, None)
         elif child.tag in LIMITS:
             device.cell.add_limit(read_limit(child), scope)
         elif child.tag == "Q":
             _read_home(device, child)
-        elif child.tag == "Property":
-            device.cell.add_property(child, scope, None)
-        elif child.tag in SETUPS:
-            device.cell.add_setup(child, scope)
-        elif child.tag in IGNORED_ELEMENTS:
-            child.ignore()
+        else:
+            device.cell.add_other(child, scope)
 
 
 def _read_frame(device: _Device, part: CellPart, scope: Scope) -> None:

@@ -94,8 +94,7 @@ def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
     return change
 
 
-def _read_effort(part: CellPart, meshes: CellMeshes) -> Change:
-    del meshes
+def _read_effort(part: CellPart, _meshes: CellMeshes) -> Change:
     numbers = part.numbers_in(part.element.text or "", "linkwork.effort", 1)
 
     def change(frame: CellFrame) -> CellFrame:
@@ -110,8 +109,7 @@ def _read_effort(part: CellPart, meshes: CellMeshes) -> Change:
     return change
 
 
-def _read_home(part: CellPart, meshes: CellMeshes) -> Change:
-    del meshes
+def _read_home(part: CellPart, _meshes: CellMeshes) -> Change:
     text = part.element.text or ""
 
     def change(frame: CellFrame) -> CellFrame:
@@ -122,14 +120,12 @@ def _read_home(part: CellPart, meshes: CellMeshes) -> Change:
     return change
 
 
-def _read_parent(part: CellPart, meshes: CellMeshes) -> Change:
-    del meshes
+def _read_parent(part: CellPart, _meshes: CellMeshes) -> Change:
     parent = (part.element.text or "").strip()
     return lambda frame: replace(frame, home_parent=parent or None)
 
 
-def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
-    del meshes
+def _read_motion(part: CellPart, _meshes: CellMeshes) -> Change:
     element = part.required_child("motion")
     motion = read_motion(element) if element else None
     mount = element.child("mount") if element else None
@@ -147,8 +143,7 @@ def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
     return change
 
 
-def _read_helper(part: CellPart, meshes: CellMeshes) -> Change:
-    del part, meshes
+def _read_helper(_part: CellPart, _meshes: CellMeshes) -> Change:
     return _unchanged  # `Collected` removes the frame
 
 

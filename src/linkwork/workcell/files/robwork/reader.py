@@ -142,20 +142,14 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
                 last = name
         elif part.tag in DEVICES:
             read_device(cell, part, last)
-        elif part.tag in MODELS:
-            cell.add_model(part, (), None)
         elif part.tag in LIMITS:
             part.error(f"<{part.tag}> is outside of a device")
         elif part.tag in _EXTENSIONS:
             _read_robot_or_device(cell, part, last)
         elif is_linkwork_property(part):
             part.error("a <Property> of linkwork is outside of a frame")
-        elif part.tag == "Property":
-            cell.add_property(part, (), None)
-        elif part.tag in SETUPS:
-            cell.add_setup(part, ())
-        elif part.tag in IGNORED_ELEMENTS:
-            part.ignore()
+        else:
+            cell.add_other(part, ())
 
 
 def _read_robot_or_device(cell: Collected, part: CellPart, last: str) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from linkwork.errors import Finding
 from linkwork.io.urdf.writer import robot_element
+from linkwork.io.writing import unique_name
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.workcell.cell.devices import (
     CompositeDevice,
@@ -83,9 +84,9 @@ class _Writer:
         self.unsupported_joints: list[Finding] = []
         self.has_first = False  # whether there is a <Frame> directly in the workcell
         names = {WORLD, *(node.name for node in self.nodes)}
-        self.first = _unique_name("linkwork.first", names)
+        self.first = unique_name("linkwork.first", names)
         self.helpers = {
-            node.name: _unique_name(f"{node.name}.joint", names)
+            node.name: unique_name(f"{node.name}.joint", names)
             for node in self.nodes
             if isinstance(node, CellFrame) and needs_helper(node)
         }
@@ -301,14 +302,6 @@ def _fits_mobile(device: MobileDevice, frames: Sequence[CellFrame]) -> bool:
     end = frames[-1].name if len(frames) > 3 else cart
     has_names = (device.left, device.right, device.end) == (left, right, end)
     return has_names and plain == expected and not explicit_home(frames[0])
-
-
-def _unique_name(name: str, used: set[str]) -> str:
-    """Return a name that is not in use; it is added to those in use."""
-    while name in used:
-        name += "_"
-    used.add(name)
-    return name
 
 
 def _is_end(device: TreeDevice, frame: CellFrame) -> bool:
