@@ -18,8 +18,7 @@ Elements, which RobWork rejects:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from math import inf
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwork.errors import ModelError, ParseError, SourceError, nearest, shown
@@ -27,6 +26,7 @@ from linkwork.io.load import read as read_robot
 from linkwork.io.urdf.links import read_link, read_origin
 from linkwork.io.xml.elements import Part
 from linkwork.io.xml.source import Source, read_source
+from linkwork.io.xml.write import format_numbers
 from linkwork.model.joints import KINDS
 from linkwork.model.model import Model
 from linkwork.model.parts import Limits, Mimic, unit_vector
@@ -147,9 +147,43 @@ def _read_helper(_part: CellPart, _meshes: CellMeshes) -> Change:
     return _unchanged  # `Collected` removes the frame
 
 
+# Fields of `Motion` and `Limits` that are attributes with the same names, and their defaults.
+_ATTRIBUTES = {
+    cls: {f.name: f.default for f in fields(cls) if isinstance(f.default, (float, bool, str))}
+    for cls in (Motion, Limits)
+}
+
+
+_TEXTS: dict[Any, str] = {True: "true", False: "false"}
+
+
+def read_attributes(part: Part, cls: type[Motion | Limits]) -> dict[str, Any]:
+    """Read the attributes of an element that are fields of a class."""
+    values: dict[str, Any] = dict(_ATTRIBUTES[cls])
+    for name, default in values.items():
+        text = part.attribute(name)
+        if isinstance(default, float):
+            values[name] = part.number(name, default)
+        elif text is not None:
+            values[name] = text == "true" if isinstance(default, bool) else text
+            if isinstance(default, bool) and text not in ("true", "false"):
+                part.error(f"{part.tag} {name}: expected true or false, got {shown(text)}")
+    return values
+
+
+def attributes_of(value: Motion | Limits) -> dict[str, str]:
+    """Return the fields that are attributes and differ from their default, as text."""
+    values = {name: getattr(value, name) for name in _ATTRIBUTES[type(value)]}
+    return {
+        name: format_numbers(one) if isinstance(one, float) else _TEXTS.get(one, one)
+        for name, one in values.items()
+        if one != _ATTRIBUTES[type(value)][name]
+    }
+
+
 def read_motion(part: Part) -> Motion | None:
     """Read a `<motion>`: the fields of `Motion`, in radians."""
-    names = ("kind", "axis", "pitch", "backwards", "active", "joint", "acceleration")
+    names = ("kind", "axis", *_ATTRIBUTES[Motion])
     part.warn_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
     errors = part.report.n_errors
     kind = part.required_attribute("kind")
@@ -161,43 +195,30 @@ def read_motion(part: Part) -> Motion | None:
     if not any(axis):
         part.error("axis is zero")
     limit, depends = part.child("limit"), part.child("depends")
-    bounds = {"lower": -inf, "upper": inf, "velocity": inf, "effort": inf}
+    bounds: dict[str, float] = {}
     if limit:
-        limit.warn_unknown((), tuple(bounds), strict=True)
-        bounds = {name: limit.number(name, value) for name, value in bounds.items()}
-        if bounds["lower"] > bounds["upper"]:
-            limit.error("limit lower is above upper")
-    follows = None
+        limit.warn_unknown((), tuple(_ATTRIBUTES[Limits]), strict=True)
+        bounds = read_attributes(limit, Limits)
+    mimic = None
     if depends:
         depends.warn_unknown((), ("on", "gain", "offset"), strict=True)
         on, gain = depends.required_attribute("on"), depends.number("gain")
-        follows = Mimic(joint=on, multiplier=gain, offset=depends.number("offset")) if on else None
-    origin = read_origin(part)
+        mimic = Mimic(joint=on, multiplier=gain, offset=depends.number("offset")) if on else None
+    origin, attributes = read_origin(part), read_attributes(part, Motion)
     if part.report.n_errors > errors:
         return None
     try:
         return Motion(
             kind=kind,
             axis=unit_vector(axis),
-            pitch=part.number("pitch", 0.0),
-            limits=Limits(**bounds),
-            acceleration=part.number("acceleration", inf),
-            depends=follows,
-            active=_is_true(part, "active", default=True),
             joint_H_frame=origin,
-            backwards=_is_true(part, "backwards", default=False),
-            joint=part.attribute("joint") or "",
+            limits=Limits(**bounds),
+            depends=mimic,
+            **attributes,
         )
     except ModelError as error:
         part.error(error.findings[0].text)
         return None
-
-
-def _is_true(part: Part, attribute: str, *, default: bool) -> bool:
-    value = part.attribute(attribute)
-    if value not in (None, "true", "false"):
-        part.error(f"{part.tag} {attribute}: expected true or false, got {shown(value)}")
-    return default if value is None else value == "true"
 
 
 class PlacedRobot(NamedTuple):

@@ -15,10 +15,10 @@ from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Mesh, Sha
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import KINDS
 from linkwork.model.joints.kind import axes_across
-from linkwork.model.parts import NO_LIMITS, Link
+from linkwork.model.parts import NO_LIMITS, Link, Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.workcell.cell.frames import CellFrame, Motion
-from linkwork.workcell.files.robwork.extensions import HELPER_PROPERTY
+from linkwork.workcell.files.robwork.extensions import HELPER_PROPERTY, attributes_of
 from linkwork.workcell.files.robwork.joints import JOINT_TYPES, LINKWORK_TYPE, MOTION_PROPERTY
 
 if TYPE_CHECKING:
@@ -196,44 +196,31 @@ def _write_limits(element: Element, joint: Motion, leader: str | None) -> None:
     if isfinite(joint.acceleration):
         add(element, "AccLimit", max=in_file_units(joint.acceleration))
     if joint.depends:
-        on, gain, offset = joint.depends.joint, joint.depends.multiplier, joint.depends.offset
-        add(
-            element,
-            "Depend",
-            on=leader or on,
-            gain=format_numbers(gain),
-            offset=format_numbers(offset),
-        )
+        _write_dependence(element, "Depend", leader or joint.depends.joint, joint.depends)
     if isfinite(limits.effort):
         add_property(element, "linkwork.effort", format_numbers(limits.effort))
 
 
 def _write_motion(parent: Element, joint: Motion, mount: Pose | None = None) -> None:
-    element = add(
-        parent,
-        "motion",
-        kind=joint.kind,
-        axis=format_numbers(*joint.axis),
-        pitch=format_numbers(joint.pitch) if joint.pitch else None,
-        backwards="true" if joint.backwards else None,
-        active=None if joint.active else "false",
-        joint=joint.joint or None,
-        acceleration=format_numbers(joint.acceleration) if isfinite(joint.acceleration) else None,
-    )
+    axis = format_numbers(*joint.axis)
+    element = add(parent, "motion", kind=joint.kind, axis=axis, **attributes_of(joint))
     if joint.joint_H_frame != IDENTITY:
-        pose = joint.joint_H_frame
-        add(element, "origin", xyz=format_numbers(*pose.xyz), rpy=format_numbers(*pose.rpy))
+        _write_origin(element, joint.joint_H_frame)
     if mount is not None:
-        origin = {"xyz": format_numbers(*mount.xyz), "rpy": format_numbers(*mount.rpy)}
-        add(add(element, "mount"), "origin", **origin)
-    names = ("lower", "upper", "velocity", "effort")
-    limits = {name: getattr(joint.limits, name) for name in names}
-    finite = {name: format_numbers(value) for name, value in limits.items() if isfinite(value)}
-    if finite:
-        add(element, "limit", **finite)
+        _write_origin(add(element, "mount"), mount)
+    if joint.limits != NO_LIMITS:
+        add(element, "limit", **attributes_of(joint.limits))
     if joint.depends:
-        on, gain, offset = joint.depends.joint, joint.depends.multiplier, joint.depends.offset
-        add(element, "depends", on=on, gain=format_numbers(gain), offset=format_numbers(offset))
+        _write_dependence(element, "depends", joint.depends.joint, joint.depends)
+
+
+def _write_origin(parent: Element, pose: Pose) -> None:
+    add(parent, "origin", xyz=format_numbers(*pose.xyz), rpy=format_numbers(*pose.rpy))
+
+
+def _write_dependence(parent: Element, tag: str, leader: str, depends: Mimic) -> None:
+    gain, offset = format_numbers(depends.multiplier), format_numbers(depends.offset)
+    add(parent, tag, on=leader, gain=gain, offset=offset)
 
 
 def write_extras(element: Element, frame: CellFrame, refframe: str | None = None) -> None:
