@@ -199,22 +199,22 @@ def test_file_that_only_defines_macros_is_rejected_with_a_hint():
         '<xacro:include filename="{file}"/><body name="a" mass="1"/>',
     ],
 )
-def test_macro_without_the_prefix_is_named_as_the_reason(file, inside):
+def test_macro_without_the_prefix_creates_no_links(file, inside):
     """Old versions of xacro expanded it, current versions do not."""
     included = file.parents[1] / "parts/inc/macros.xacro"
     message = error_message(f'<robot name="r" {SPACE}>{inside.format(file=included)}</robot>')
 
-    assert_facts(message, ".*no links.*<body> is a macro.*<xacro:body>")
+    assert_facts(message, "(?s).*no links")
 
 
-def test_unexpanded_elements_of_xacro_are_warnings_with_the_prefix():
+def test_unexpanded_elements_of_xacro_are_warnings():
     text = f"""<robot name="r" {SPACE}><include filename="${{'a'}}.xacro"/>
       <xacro:macro name="box"><inertia ixx="1"/></xacro:macro>
       <link name="a"><box/></link></robot>"""
 
     include, box = (finding.text for finding in read(text).findings)
-    assert_facts(include, "unknown element <include> in <robot>.* only as <xacro:include>")
-    assert_facts(box, "unknown element <box> in <link>.* only as <xacro:box>")
+    assert_facts(include, "unknown element <include> in <robot>")
+    assert_facts(box, "unknown element <box> in <link>")
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwork.errors import Finding, ParseError, Severity, shown, warn_of
 from linkwork.io.folders import Folders, as_folders
 from linkwork.io.formats import FORMATS, Reading
-from linkwork.io.named_robots import NamedFile, named_robot
+from linkwork.io.named_robots import named_robot
 from linkwork.io.xacro import expand_xacro, is_xacro
 from linkwork.io.xml.source import Source, format_of, read_source
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
@@ -140,17 +140,10 @@ def read(
         SourceError: the file cannot be read.
     """
     named = named_robot(source) if isinstance(source, str) else None
-    if named is not None:
-        return _read_named(
-            named,
-            package_dirs,
-            xacro_args,
-            loops=loops,
-            repair=repair,
-            mimic=mimic,
-            inertia_from_meshes=inertia_from_meshes,
-            expand=expand,
-        )
+    if named is not None:  # the folders and arguments of the caller take precedence
+        source = named.path
+        package_dirs = (*as_folders(package_dirs), *named.package_dirs)
+        xacro_args = {**named.xacro_args, **(xacro_args or {})} or None
     try:
         original = read_source(source)
         document, warnings = expand_xacro(original, xacro_args, package_dirs, expand=expand)
@@ -171,28 +164,14 @@ def read(
     with np.errstate(all="ignore"):
         model, repairs = repair_inertias(reading.model) if repair else (reading.model, [])
         settle(model, source=original.path)  # the model is not shared yet, so it may be modified
-        return Reading(model, _sorted([*warnings, *reading.findings, *repairs, *check(model)]))
-
-
-def _read_named(
-    named: NamedFile,
-    package_dirs: Folders,
-    xacro_args: Mapping[str, str] | None,
-    **options: Any,
-) -> Reading:
-    """Read the file of a named robot; the caller's folders and arguments take precedence."""
-    folders = (*as_folders(package_dirs), *named.package_dirs)
-    arguments = {**named.xacro_args, **(xacro_args or {})} or None
-    reading = read(named.path, package_dirs=folders, xacro_args=arguments, **options)
-    if reading.model is not None and named.srdf is not None:
-        # what it says about other versions of the robot is nothing that the caller could change
-        source = read_source(named.srdf)
-        model = _with_srdf(reading.model, (), source, folders, arguments).model
-        reading = replace(reading, model=model or reading.model)
-    if not named.note:
-        return reading
-    note = Finding("note", "", named.note, topic="robot name")
-    return replace(reading, findings=(*reading.findings, note))
+        findings = [*warnings, *reading.findings, *repairs, *check(model)]
+    if named is not None and named.srdf is not None:
+        # its findings concern other versions of the robot, so the caller cannot change them
+        srdf = read_source(named.srdf)
+        model = _with_srdf(model, (), srdf, package_dirs, xacro_args).model or model
+    if named is not None and named.note:
+        findings.append(Finding("note", "", named.note, topic="robot name"))
+    return Reading(model, _sorted(findings))
 
 
 def _with_shape_inertias(model: Model, findings: Sequence[Finding], density: float) -> Reading:

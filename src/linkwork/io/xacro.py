@@ -13,7 +13,7 @@ import io
 import re
 import sys
 import threading
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -23,7 +23,6 @@ from typing import Any
 from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
 from linkwork.io.folders import Folders
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.urdf.reader import OTHERS_ROBOT
 from linkwork.io.xml.parse import parse_xml, without_declaration
 from linkwork.io.xml.source import Source, source_parse_error
 
@@ -33,8 +32,6 @@ _NAMESPACE = re.compile(r"""xmlns:xacro\s*=\s*["'][^"']*xacro""")
 _EXPRESSION = re.compile(r"\$[{(]")
 _BANNER_LINES = 4  # length of the comment at the start of xacro's output
 TOPIC = "xacro argument"  # of warnings about arguments that the file does not declare
-# Elements of xacro that its old versions expanded without the prefix.
-_ELEMENTS = frozenset(("include", "insert_block", "macro", "property"))
 _WITHOUT_PREFIX = re.compile(r"<(include|macro|property)\s[^<>]*name\s*=")
 # Lines of a message of xacro that continue the line above.
 _CONTINUATION = re.compile(
@@ -107,7 +104,6 @@ def expand_xacro(
     with (
         _lock,
         _package_search(substitution, packages),
-        _macro_names(xacro) as macros,
         _redirected_stderr(output, xacro, color),
     ):
         try:
@@ -116,8 +112,10 @@ def expand_xacro(
             reason = f"xacro: {_reason(error)}{_position(xacro)}"
             hint = _hint(reason, source, (xacro.filestack or [None])[-1])
             raise source_parse_error(source.name, f"{reason}{hint}") from None
-    if "<robot" in text and not any(f"<{tag}" in text for tag in content):
-        _reject_unused_macros(source, text, macros, content)
+    is_empty = "<robot" in text and not any(f"<{tag}" in text for tag in content)
+    if is_empty and "xacro:macro" in source.text:
+        reason = f"xacro: the file defines macros, but no {content[0]}s"
+        raise source_parse_error(source.name, f"{reason}; load the file that uses the macros")
     location = SourceLocation(source.name, 1)
     findings = [
         Finding("warning", "", f"xacro: {warning}", location)
@@ -128,7 +126,7 @@ def expand_xacro(
         for name in mappings.unused()
     ]
     name = f"{source.name} (expanded)"
-    return replace(source, name=name, text=text, macros=_ELEMENTS | macros), findings
+    return replace(source, name=name, text=text), findings
 
 
 def _process(xacro: Any, source: Source, arguments: dict[str, str]) -> str:
@@ -151,38 +149,6 @@ def _package_search(substitution: Any, packages: MeshFinder) -> Generator[None, 
         yield
     finally:
         substitution._eval_find = expressions["find"] = original
-
-
-@contextmanager
-def _macro_names(xacro: Any) -> Generator[set[str], None, None]:
-    """Collect the names of the macros that a document and its included files define."""
-    names: set[str] = set()
-    original = xacro.grab_macro  # xacro does not return the macros
-
-    def grab_macro(element: Any, macros: Any) -> None:
-        names.add(element.getAttribute("name").removeprefix("xacro:"))
-        original(element, macros)
-
-    xacro.grab_macro = grab_macro
-    try:
-        yield names
-    finally:
-        xacro.grab_macro = original
-
-
-def _reject_unused_macros(
-    source: Source, text: str, macros: Collection[str], content: Sequence[str]
-) -> None:
-    """Raise if a document has no content because it does not use its macros."""
-    known = ("robot", "material", *content, *OTHERS_ROBOT)
-    for tag in re.findall(r"<([\w.-]+)", text):
-        if tag in macros and tag not in known:
-            text = f"<{tag}> is a macro, which xacro expands only as <xacro:{tag}>"
-            raise source_parse_error(source.name, f"xacro: no {content[0]}s: {text}")
-    if "xacro:macro" in source.text:
-        reason = f"the file defines macros, but no {content[0]}s"
-        hint = "load the file that uses the macros"
-        raise source_parse_error(source.name, f"xacro: {reason}; {hint}")
 
 
 class _SysWithStderr:

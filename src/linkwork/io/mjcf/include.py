@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwork.errors import MOST_LISTED, ParseError
+from linkwork.errors import ParseError
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import MAX_FILE_SIZE, Source, shown_path, source_parse_error
 
@@ -37,10 +37,6 @@ _GRIDS = {"hfield": ("nrow", "ncol"), "texture": ("width", "height")}
 _NEEDS_CHECK = re.compile(rf"<({'|'.join((*_MODEL_ELEMENTS, *_REPEATING, *_GRIDS, 'size'))})\b")
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.DOTALL)
-
-# Limits of the search for files that include a given file, which is only for a hint in a message.
-MAX_SEARCHED_FILES = 100  # per folder
-MAX_SEARCHED_CHARACTERS = 1 << 20  # per file
 
 
 @dataclass(slots=True)
@@ -174,27 +170,3 @@ def _check_allowed(source: Source, path: Path) -> None:
         return
     message = f"{shown_path(path)} is outside of the allowed folders"
     raise source_parse_error(source.name, f"{message}; pass include_dirs to allow others")
-
-
-def included_by(path: Path | None) -> str:
-    """Return files in the same folder or its parent that include a file, as `: a.xml or b.xml`."""
-    if path is None:
-        return ""
-    folders = (path.parent, path.parent.parent)
-    files = [
-        file for folder in folders for file in sorted(folder.glob("*.xml"))[:MAX_SEARCHED_FILES]
-    ]
-    include = re.compile(rf"<include\s[^>]*[\"'/\\]{re.escape(path.name)}[\"']")
-    names = [str(file) for file in files if include.search(_start_of(file))]
-    return f": {' or '.join(names[:MOST_LISTED])}" if names else ""
-
-
-def _start_of(file: Path) -> str:
-    """Return the first part of a file; empty if it cannot be read."""
-    try:
-        if not file.is_file():  # a pipe may be endless
-            return ""
-        with file.open(errors="replace") as text:
-            return text.read(MAX_SEARCHED_CHARACTERS)
-    except OSError:
-        return ""

@@ -14,7 +14,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, ParseError, SourceLocation
 from linkwork.io.folders import Folders
 from linkwork.io.formats import Reading
-from linkwork.io.mjcf.include import check_files, included_by
+from linkwork.io.mjcf.include import check_files
 from linkwork.io.mjcf.model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf.package import (
     MjModel,
@@ -52,7 +52,7 @@ def read_mjcf(
     del package_dirs, repair
     if first_tag(source) == INCLUDED:
         message = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
-        raise source_parse_error(source.name, message + included_by(source.path))
+        raise source_parse_error(source.name, message)
     check_files(source)
     mujoco = import_mujoco()
     with collected_warnings(mujoco) as messages:
@@ -62,9 +62,8 @@ def read_mjcf(
         for text in dict.fromkeys(messages)
     ]
     if mj.nbody <= 1:
-        files = included_by(source.path)
-        hint = f"; load the file that includes this one{files}" if files else ""
-        errors = source_parse_error(source.name, NO_BODIES + hint).findings
+        text = f"{NO_BODIES}; if another file includes this one, load that file"
+        errors = source_parse_error(source.name, text).findings
         return Reading(None, (*errors, *warnings))
     name = _name(mj, source)
     try:

@@ -8,7 +8,7 @@ Ignored    transmissions, sensors, plugins, calibration, and extensions of other
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, listed, shown
 from linkwork.io.folders import Folders
@@ -36,19 +36,13 @@ OTHERS_ROBOT = (
     *("frame", "actuator", "static", "self_collide"),
 )
 REFERRING = ("transmission", "ros2_control")  # may refer to joints that do not exist
+ROBWORK_ROOTS = (
+    *("WorkCell", "DynamicWorkcell", "DynamicWorkCell"),
+    *("SerialDevice", "TreeDevice", "MobileDevice"),
+)
 OTHER_FORMATS = {
     "COLLADA": "a COLLADA mesh, not a robot",
-    **dict.fromkeys(
-        (
-            "WorkCell",
-            "DynamicWorkcell",
-            "DynamicWorkCell",
-            "SerialDevice",
-            "TreeDevice",
-            "MobileDevice",
-        ),
-        "a RobWork workcell: load it with load_workcell",
-    ),
+    **dict.fromkeys(ROBWORK_ROOTS, "a RobWork workcell: load it with load_workcell"),
 }
 
 
@@ -67,28 +61,21 @@ def read_urdf(
         ParseError: the document is not XML.
     """
     document = parse_xml(source)
-    report = Report(source.name, document.lines, repair=repair, macros=source.macros)
+    report = Report(source.name, document.lines, repair=repair)
     report.extend(document.findings)
     robot = Part(document.root, "", report)
     if not _is_urdf(robot, source):
         return Reading(None, tuple(report.findings))
     name = _name(robot, source)
     _check_robot(robot)
-    parts = _read_parts(
-        robot, MeshFinder(source.path, package_dirs, allowed=source.allowed), mimic=mimic
-    )
+    meshes = MeshFinder(source.path, package_dirs, allowed=source.allowed)
+    links, joints = _read_parts(robot, meshes, mimic=mimic)
     report.note_ignored()
     if report.n_errors:
-        report.extend(doubtful_parts(parts.links, parts.joints))
+        report.extend(doubtful_parts(links, joints))
         return Reading(None, tuple(report.findings))
-    model = Model(name=name, links=parts.links, joints=parts.joints)
+    model = Model(name=name, links=links, joints=joints)
     return Reading(_with_marked_frames(model, robot), tuple(report.findings))
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    links: tuple[Link, ...]
-    joints: tuple[Joint, ...]
 
 
 def _is_urdf(robot: Part, source: Source) -> bool:
@@ -139,7 +126,9 @@ def _name(robot: Part, source: Source) -> str:
     return default
 
 
-def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
+def _read_parts(
+    robot: Part, meshes: MeshFinder, *, mimic: bool
+) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
     materials = _read_materials(robot)
     links = [read_link(part, materials, meshes) for part in _named(robot, "link")]
     joints: list[Joint] = []
@@ -155,13 +144,13 @@ def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
         is_srdf = any(tag in SRDF_ELEMENTS for tag in robot.child_tags)
         hint = "; this is an SRDF file: load the URDF that it belongs to" if is_srdf else ""
         robot.error(f"the robot has no links{hint}")
-        return _Parts((), ())
+        return (), ()
     joints = _with_resolved_leaders(joints, robot.report)
     robot.report.extend(part_findings(links, joints, (), unread))
     robot.report.extend(_tree_findings(joints))
     if n_links == len(links) and n_joints == len(joints):  # else the graph is incomplete
         robot.report.extend(_root_findings(links, joints))
-    return _Parts(tuple(links), tuple(joints))
+    return tuple(links), tuple(joints)
 
 
 def _read_materials(robot: Part) -> dict[str, Material]:
@@ -276,13 +265,11 @@ def _with_marked_frames(model: Model, robot: Part) -> Model:
         if joint.second in marked and joint.kind == "fixed" and _is_empty_leaf(model, joint.second)
     }
     frames = [
-        Frame(
-            name=name, link=mount.first, link_H_frame=mount.first_H_joint, location=mount.location
-        )
-        for name, mount in mounts.items()
+        Frame(name=name, link=one.first, link_H_frame=one.first_H_joint, location=one.location)
+        for name, one in mounts.items()
     ]
-    return Model(
-        name=model.name,
+    return replace(
+        model,
         links=tuple(link for link in model.links if link.name not in mounts),
         joints=tuple(joint for joint in model.joints if joint.second not in mounts),
         frames=tuple(frames),

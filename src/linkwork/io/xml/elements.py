@@ -42,7 +42,6 @@ class Report:
         lines: the line on which an element starts, if it differs from lxml's `sourceline`.
         repair: whether to use the first of several elements where the format allows only one; None
             if the reader has no such option.
-        macros: names of elements that xacro expands only with its prefix.
     """
 
     def __init__(
@@ -51,11 +50,9 @@ class Report:
         lines: Mapping[Element, int],
         *,
         repair: bool | None = None,
-        macros: Collection[str] = (),
     ) -> None:
         self.file = file
         self.repair = repair
-        self.macros = macros
         self._lines = lines
         self.n_errors = 0
         self.findings: list[Finding] = []
@@ -260,21 +257,19 @@ class Part:
         self._warn_stray_text()
 
     def _unknown_child(self, element: Element, tag: str, children: Collection[str]) -> None:
-        is_macro = tag in self.report.macros
-        unexpanded = f"; xacro expands <{tag}> only as <xacro:{tag}>" if is_macro else ""
         misplaced = misplaced_part(element)
         if misplaced is not None:
             around = tag if misplaced is not element else self.tag
             where = "in a namespace" if ":" in tag_of(misplaced) else f"inside <{around}>"
             name = tag_of(misplaced).lstrip(":")
             text = f"a <{name}> is {where}; it must be directly inside <{self.container}>"
-            self.report.add("error", misplaced, self.owner, text + unexpanded)
+            self.report.add("error", misplaced, self.owner, text)
             return
         if ":" in tag:
             return
         near = get_close_matches(tag.lower(), children, n=1, cutoff=0.7)
         hint = f"; did you mean <{near[0]}>?" if near else ""
-        text = f"unknown element <{tag}> in <{self.tag}> is ignored{unexpanded or hint}"
+        text = f"unknown element <{tag}> in <{self.tag}> is ignored{hint}"
         self.report.add("warning", element, self.owner, text)
 
     def _warn_stray_text(self) -> None:

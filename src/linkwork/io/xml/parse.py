@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _UNDEFINED_PREFIX = "NS_ERR_UNDEFINED_NAMESPACE"
 _DECLARATION = re.compile(r"((?:\s|<!--(?:(?!-->).)*-->)*)(<\?xml\s.*?\?>)", re.DOTALL)
 _START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.DOTALL)
+_BEFORE_DOCTYPE = re.compile(r"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
+_DECLARATIONS = re.compile(r"""<!DOCTYPE(?:[^\[>"']|"[^"]*"|'[^']*')*\[""", re.IGNORECASE)
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _COMMENT = re.compile(r"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _TAG = re.compile(
@@ -211,28 +213,11 @@ _DECLARATIONS_MESSAGE = "a DOCTYPE with declarations is not allowed; remove the 
 
 def _reject_declarations(source: Source) -> None:
     """Reject a DOCTYPE with declarations: entities can grow without bound or read files."""
-    text, position = source.text, 0
-    while True:
-        position = _skip_space(text, position)
-        if text.startswith("<!--", position):
-            position = _skip_past(text, "-->", position)
-        elif text.startswith("<?", position):
-            position = _skip_past(text, "?>", position)
-        else:
-            break
-    if text[position : position + 9].upper() != "<!DOCTYPE":
-        return
-    quote = ""
-    for letter in text[position:]:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter == "[":
-            line = text.count("\n", 0, position) + 1
-            raise source_parse_error(source.name, _DECLARATIONS_MESSAGE, line)
-        elif letter == ">":
-            return
+    before = _BEFORE_DOCTYPE.match(source.text)
+    start = before.end() if before else 0
+    if _DECLARATIONS.match(source.text, start):
+        line = source.text.count("\n", 0, start) + 1
+        raise source_parse_error(source.name, _DECLARATIONS_MESSAGE, line)
 
 
 def _has_declarations(root: Element) -> bool:
@@ -240,14 +225,3 @@ def _has_declarations(root: Element) -> bool:
     if dtd is None:
         return False
     return any(True for _ in dtd.iterentities()) or any(True for _ in dtd.iterelements())
-
-
-def _skip_space(text: str, start: int) -> int:
-    while start < len(text) and text[start].isspace():
-        start += 1
-    return start
-
-
-def _skip_past(text: str, mark: str, start: int) -> int:
-    end = text.find(mark, start)
-    return len(text) if end < 0 else end + len(mark)

@@ -68,7 +68,6 @@ class Source:
     path: Path | None  # None if it is not from a file
     allowed: AllowedFolders | None = None  # folders of the files it may refer to; None for default
     format: str | None = None  # if it is not XML; then the text of a file is empty
-    macros: frozenset[str] = frozenset()  # elements that xacro expands only with its prefix
 
 
 def read_source(source: str | bytes | PathLike[str] | Source) -> Source:
