@@ -246,3 +246,11 @@ def test_second_xml_declaration_is_rejected_in_linear_time():
     )
 
     assert_facts(message, r"<text>:20: .*XML.*column \d")
+
+
+@pytest.mark.parametrize("start", ["<!--", "<![CDATA[", "<?a ", "<!-- xacro: <xacro:a/> ${a} "])
+def test_documents_full_of_starts_without_an_end_are_rejected(start):
+    """The time to read a document must not grow with the square of its size."""
+    message = error_message("<robot>" + start * 300_000)
+
+    assert "not well-formed" in message or "xacro" in message

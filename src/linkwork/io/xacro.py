@@ -26,7 +26,7 @@ from linkwork.io.meshes import MeshFinder
 from linkwork.io.xml.parse import parse_xml, without_declaration
 from linkwork.io.xml.source import Source, source_parse_error
 
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ELEMENT = re.compile(r"<xacro:\w")
 _NAMESPACE = re.compile(r"""xmlns:xacro\s*=\s*["'][^"']*xacro""")
 _EXPRESSION = re.compile(r"\$[{(]")

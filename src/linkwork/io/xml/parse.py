@@ -20,9 +20,11 @@ _START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.D
 _BEFORE_DOCTYPE = re.compile(r"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
 _DECLARATIONS = re.compile(r"""<!DOCTYPE(?:[^\[>"']|"[^"]*"|'[^']*')*\[""", re.IGNORECASE)
 _NOT_NEWLINE = re.compile(r"[^\n]")
-_COMMENT = re.compile(r"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
+# In a document that is not well-formed, these may have no end: then they contain all that follows.
+_ENDLESS = r"<!--.*|<!\[CDATA\[.*|<\?.*"
+_COMMENT = re.compile(rf"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|{_ENDLESS}", re.DOTALL)
 _TAG = re.compile(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
+    rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|{_ENDLESS}"
     r"|<(?P<end>/?)(?P<name>[^\s/<>!?]+)(?P<rest>(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)>",
     re.DOTALL,
 )
