@@ -57,18 +57,20 @@ class DeviceSpec:
         """Return the frames that it refers to."""
         return (self.base, *self.all_ends())
 
-    def findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+    def findings(self, frames: Frames, devices: Devices) -> list[Finding]:
         """Return errors of the device in a cell."""
-        missing = False
-        for name in self.frame_names():
-            if name not in frames:
-                missing = True
-                message = f"frame {name!r} does not exist; {nearest(name, frames)}"
-                yield Finding("error", f"device {self.name!r}", message)
-        if not missing:
-            yield from self._more_findings(frames, devices)
+        problems = [
+            f"frame {name!r} does not exist; {nearest(name, frames)}"
+            for name in self.frame_names()
+            if name not in frames
+        ]
+        element = f"device {self.name!r}"
+        return [
+            Finding("error", element, text) for text in problems or self._problems(frames, devices)
+        ]
 
-    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+    def _problems(self, frames: Frames, devices: Devices) -> Iterator[str]:
+        """Describe errors of a device whose frames exist."""
         yield from ()
 
 
@@ -76,7 +78,7 @@ class DeviceSpec:
 class SerialDevice(DeviceSpec):
     """The active joints on the path from a base frame to an end frame below it."""
 
-    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+    def _problems(self, frames: Frames, devices: Devices) -> Iterator[str]:
         yield from _off_the_base(self, frames)
 
 
@@ -105,7 +107,7 @@ class TreeDevice(DeviceSpec):
         """Return the frames whose values are its q, in order."""
         return path_joints(frames, self.base, self.ends)
 
-    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+    def _problems(self, frames: Frames, devices: Devices) -> Iterator[str]:
         yield from _off_the_base(self, frames)
 
 
@@ -127,8 +129,8 @@ class JointDevice(DeviceSpec):
         """Return the frames that it refers to."""
         return (*super().frame_names(), *self.joints)
 
-    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
-        yield from _not_driven(self, self.joints, frames)
+    def _problems(self, frames: Frames, devices: Devices) -> Iterator[str]:
+        yield from _not_driven(self.joints, frames)
 
 
 @dataclass(frozen=True)
@@ -151,15 +153,13 @@ class CompositeDevice(DeviceSpec):
         """Return the frames whose values are its q, in order."""
         return tuple(j for name in self.parts for j in devices[name].driven(frames, devices))
 
-    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
-        element = f"device {self.name!r}"
+    def _problems(self, frames: Frames, devices: Devices) -> Iterator[str]:
         earlier = list(devices)[: list(devices).index(self.name)]
         missing = [name for name in self.parts if name not in earlier]
         for name in missing:
-            hint = nearest(name, earlier)
-            yield Finding("error", element, f"no device {name!r} was added before it; {hint}")
+            yield f"no device {name!r} was added before it; {nearest(name, earlier)}"
         if not missing:
-            yield from _duplicates(self, self.driven(frames, devices))
+            yield from _duplicates(self.driven(frames, devices))
 
 
 @dataclass(frozen=True)
@@ -194,15 +194,13 @@ class MobileDevice(DeviceSpec):
         """Return the frames that it refers to."""
         return (*super().frame_names(), self.left, self.right)
 
-    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
-        element = f"device {self.name!r}"
+    def _problems(self, frames: Frames, devices: Devices) -> Iterator[str]:
         if not frames[self.base].movable:
-            yield Finding("error", element, f"frame {self.base!r} is not movable")
+            yield f"frame {self.base!r} is not movable"
         for wheel in (self.left, self.right):
             if frames[wheel].size != 1:
-                message = f"wheel {wheel!r} is not a joint with one coordinate"
-                yield Finding("error", element, message)
-        yield from _duplicates(self, (self.left, self.right))
+                yield f"wheel {wheel!r} is not a joint with one coordinate"
+        yield from _duplicates((self.left, self.right))
 
 
 @dataclass(frozen=True)
@@ -213,10 +211,9 @@ class FreeDevice(DeviceSpec):
         """Return the frames whose values are its q, in order."""
         return (self.end,)
 
-    def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
+    def _problems(self, frames: Frames, devices: Devices) -> Iterator[str]:
         if not frames[self.end].movable:
-            message = f"frame {self.end!r} is not movable"
-            yield Finding("error", f"device {self.name!r}", message)
+            yield f"frame {self.end!r} is not movable"
 
 
 @dataclass(frozen=True)
@@ -266,25 +263,23 @@ def path_joints(frames: Frames, base: str, ends: Sequence[str]) -> tuple[str, ..
     return tuple(joints)
 
 
-def _off_the_base(device: DeviceSpec, frames: Frames) -> Iterator[Finding]:
+def _off_the_base(device: DeviceSpec, frames: Frames) -> Iterator[str]:
     for end in device.all_ends():
         current: str | None = end
         while current is not None and current != device.base:
             current = frames[current].parent
         if current is None:
-            message = f"its base {device.base!r} does not carry its end {end!r}"
-            yield Finding("error", f"device {device.name!r}", message)
+            yield f"its base {device.base!r} does not carry its end {end!r}"
 
 
-def _not_driven(device: DeviceSpec, names: Sequence[str], frames: Frames) -> Iterator[Finding]:
+def _not_driven(names: Sequence[str], frames: Frames) -> Iterator[str]:
     for name in names:
         if not frames[name].size:
             reason = "depends on another joint" if frames[name].motion else "is fixed"
-            message = f"frame {name!r} has no independent coordinates: it {reason}"
-            yield Finding("error", f"device {device.name!r}", message)
-    yield from _duplicates(device, names)
+            yield f"frame {name!r} has no independent coordinates: it {reason}"
+    yield from _duplicates(names)
 
 
-def _duplicates(device: DeviceSpec, names: Sequence[str]) -> Iterator[Finding]:
+def _duplicates(names: Sequence[str]) -> Iterator[str]:
     for name in dict.fromkeys(name for name in names if list(names).count(name) > 1):
-        yield Finding("error", f"device {device.name!r}", f"joint {name!r} appears twice")
+        yield f"joint {name!r} appears twice"
