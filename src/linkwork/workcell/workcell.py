@@ -336,7 +336,7 @@ class WorkCell(Editing):
         from linkwork.workcell.kinematics.collisions import CellCollisions
 
         check_meshes(meshes)
-        return self.cache.get("collisions", meshes, lambda: CellCollisions(self, meshes))
+        return self.cache.get("collisions", meshes, CellCollisions, self, meshes)
 
     # Dynamics.
 

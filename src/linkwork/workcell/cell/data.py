@@ -34,14 +34,14 @@ class Cache:
     def __init__(self) -> None:
         self._topics: dict[str, dict[Hashable, Any]] = {}
 
-    def get(self, topic: str, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value of a key; compute and store it if there is none."""
-        entries = self._topics.setdefault(topic, {})
+    def get(self, topic: str, key: Hashable, compute: Callable[..., T], *arguments: Any) -> T:
+        """Return the value of a key; if there is none, compute it from arguments and store it."""
         try:
-            return entries[key]
+            return self._topics[topic][key]
         except KeyError:
             pass
-        value = compute()
+        value = compute(*arguments)
+        entries = self._topics.setdefault(topic, {})
         if len(entries) >= CACHE_SIZE:
             entries.clear()
         return entries.setdefault(key, value)

@@ -103,14 +103,14 @@ class LoadedRobot(Generic[Robot]):
 
     def _of_one(self, parents: Array, values: Array) -> tuple[Robot, Array]:
         """Return the robot and its parameters (n,) for one state."""
+        plan = self._loads.plan(parents)
+        key = plan, values[plan.columns].tobytes()
+        return self._cache.get("payloads", key, self._compute_one, parents, values)
 
-        def compute() -> tuple[Robot, Array]:
-            kd, (parameters,) = self._of_rows([(parents, slice(None))], values[None])
-            parameters.flags.writeable = False
-            return kd, parameters
-
-        key = parents.tobytes(), values[self._loads.plan(parents).columns].tobytes()
-        return self._cache.get("payloads", key, compute)
+    def _compute_one(self, parents: Array, values: Array) -> tuple[Robot, Array]:
+        kd, (parameters,) = self._of_rows([(parents, slice(None))], values[None])
+        parameters.flags.writeable = False
+        return kd, parameters
 
     def _of_rows(self, groups: Sequence[tuple[Array, Any]], values: Array) -> tuple[Robot, Array]:
         """Return the robot and its parameters (rows, n) for groups of rows with equal plans."""

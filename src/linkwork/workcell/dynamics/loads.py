@@ -47,7 +47,7 @@ class CarriedFrame:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """All frames that the bodies carry, for some attachments."""
 
@@ -91,7 +91,7 @@ class Loads:
 
     def plan(self, parents: Array) -> Plan:
         """Return the plan for the attachments (n_attachable,) of one state."""
-        return self._cache.get("plans", parents.tobytes(), lambda: self._build_plan(parents))
+        return self._cache.get("plans", parents.tobytes(), self._build_plan, parents)
 
     def groups(self, parents: Array) -> list[tuple[Array, Any]]:
         """Group rows of attachments (rows, n_attachable) that have equal plans.

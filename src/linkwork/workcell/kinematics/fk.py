@@ -153,7 +153,7 @@ def in_batch(array: Array, batch: tuple[int, ...]) -> Array:
 
 def steps_of(cell: CellData) -> Steps:
     """Return the steps of a cell for the C extension; None if NumPy must compute the poses."""
-    return cell.cache.get("steps", None, lambda: _build_steps(cell))
+    return cell.cache.get("steps", None, _build_steps, cell)
 
 
 def _build_steps(cell: CellData) -> Steps:

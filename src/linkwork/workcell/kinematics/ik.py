@@ -219,7 +219,7 @@ class _Solver:
     def _robot(self, state: State) -> KinDyn:
         """Return the robot with locked frames at their poses in the first row of a state."""
         key = self.device, *(state.values[0, span].tobytes() for span in self.locked)
-        robot, kd = self.cell.cache.get("robots", key, lambda: _robot(self.device, state[0]))
+        robot, kd = self.cell.cache.get("robots", key, _robot, self.device, state[0])
         robot.check_attachments(self.cell, state)
         return kd
 

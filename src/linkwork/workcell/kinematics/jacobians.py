@@ -145,7 +145,7 @@ def columns_of(device: DeviceJoints, targets: tuple[int, ...], row: Array) -> De
     """
     layout = device.cell.layout
     base = layout.frame(device.base)
-    twists = device.cell.cache.get("twists", device, lambda: twists_of(device))
+    twists = device.cell.cache.get("twists", device, twists_of, device)
     indices: list[tuple[int, int, int, int]] = []
     vectors: list[Array] = []
     functions: dict[int, TwistFunction] = {}
@@ -201,7 +201,7 @@ def _jacobians_of_tree(
     base = cell.layout.frame(device.base)
     row = np.ascontiguousarray(row)
     key = device, targets, *(attachments_of(cell.layout, frame, row) for frame in (base, *targets))
-    columns = cell.cache.get("columns", key, lambda: columns_of(device, targets, row))
+    columns = cell.cache.get("columns", key, columns_of, device, targets, row)
     steps = fk.steps_of(cell)
     if steps is not None and not columns.functions:
         target_indices = np.array(targets, dtype=np.int32)
