@@ -387,8 +387,8 @@ class WorkCell(Editing):
                 Frames and references are frames of the cell.
             devices: names of the devices that move; default all robots. Other joints are locked.
             actuated: joint frames with actuators, or devices, for all their joints; required by
-                inverse dynamics. By default those of `model.actuated` of the robots, if that is
-                known of all of them.
+                inverse dynamics. By default `model.actuated` of the robots, if all of them
+                have it.
             stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
                 with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
             carriers: frames whose bodies may carry objects; default the ends of the devices. As in

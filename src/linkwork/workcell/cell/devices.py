@@ -218,7 +218,7 @@ class FreeDevice(DeviceSpec):
 
 @dataclass(frozen=True)
 class RobotDevice(DeviceSpec):
-    """A Model in the cell: its link `x` is the frame `<name>.x`, and q is that of its KinDyn."""
+    """A Model in the cell: its link `x` is the frame `<name>.x`, with the q of its KinDyn."""
 
     model: Model
     base_link: str  # link or frame of the model that is the base

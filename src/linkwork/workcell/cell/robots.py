@@ -4,8 +4,8 @@ Link `x` of a robot named `arm` becomes the frame `arm.x`. It is a joint frame, 
 the joint is fixed; its parent is the adjacent link nearer to the base. If that is the `second` link
 of the joint, the frame moves by the inverse motion.
 
-A robot may have closed loops. Its frames are those of its spanning tree, so every configuration of
-the tree is a state of the cell. The joints that close loops and the constraints of the model are
+A robot may have closed loops. Its frames form its spanning tree, so every configuration of the
+tree is a state of the cell. The joints that close loops and the constraints of the model are
 not frames: the `RobotDevice` keeps them, and `device_model` adds them to the dynamics.
 """
 

@@ -54,8 +54,8 @@ class ConstrainedCellDynamics:
 
     nu (..., nv) has the velocities of the joints of all devices, in the order of `joint_names`, as
     in their Jacobians; tau (..., nv) the forces. Batch axes of states and of other arguments are
-    broadcast, and the rows of a batch may differ in their attachments. The m equations are those of
-    the loops of the robots and of the contacts, in this order; `rows` has their slices by name.
+    broadcast, and the rows of a batch may differ in their attachments. The m equations come
+    from the loops of the robots, then from the contacts; `rows` has their slices by name.
 
     Joints that no device drives, and movable frames, are locked at their values in the state; a
     movable frame with a `FreeDevice` that is named in `devices` moves freely.
@@ -96,7 +96,7 @@ class ConstrainedCellDynamics:
         }
         self._systems = Systems(self.device, self.contacts, self.carriers, options)
         self._default = self._systems.default.loaded.kd
-        # without the option those of the models; then movable frames are not among them
+        # without the option, the actuated joints of the models; movable frames are not among them
         self.actuated = self._default.actuated if driven is None else driven
         self._systems.default.loaded.warn_of_missing_inertia(f"workcell {cell.name!r}")
         self._systems.default.loaded.warn_of_joints_outside(f"workcell {cell.name!r}", self.device)
@@ -157,8 +157,8 @@ class ConstrainedCellDynamics:
     def kindyn(self, state: State) -> ConstrainedKinDyn:
         """Return the robot that all devices form; its functions take `parameters(state)`.
 
-        Its q and nu are those of the joints. Those of a movable frame differ: the quaternion is
-        conjugate, and the angular velocity negative.
+        It has the q and nu of the joints, except for movable frames: their quaternion is conjugate,
+        and their angular velocity negative.
 
         Raises:
             ArgumentError: the attachments of the rows of a batch need different robots.
@@ -237,7 +237,7 @@ class ConstrainedCellDynamics:
             state: a state or a batch of states to start from.
             fixed: joint frames, or devices, that stay where they are.
             tolerance: largest error at which a constraint counts as satisfied [m] or [rad]; default
-                that of `lw.assemble`.
+                the tolerance of `lw.assemble`.
 
         Raises:
             ValueRangeError: some state cannot be closed.
@@ -416,8 +416,8 @@ class ConstrainedCellDynamics:
             elif name in self.devices:
                 frames.update(joints_of(self.cell, name).joint_names)
             else:
-                known = (*self.joint_names, *self.devices)
-                raise name_not_found("joint frame or device", name, known)
+                valid = (*self.joint_names, *self.devices)
+                raise name_not_found("joint frame or device", name, valid)
         return tuple(name for name in self.joint_names if name in frames)
 
     def _actuated(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -34,16 +34,16 @@ from linkwork.workcell.state.state import State
 class CellDynamics:
     """The dynamics of a device as functions of a state, including its loads.
 
-    q and nu are those of the device: nu (..., nv) as in its Jacobians, tau (..., nv) joint torques
-    and forces, after the wrench on a floating base. Batch axes of the state and of the other
+    q and nu belong to the device: nu (..., nv) as in its Jacobians, tau (..., nv) joint torques and
+    forces, after the wrench on a floating base. Batch axes of the state and of the other
     arguments are broadcast. The base of the device is assumed to be at rest.
 
     Frames with inertia that a link of the device carries, directly or through other frames, form
     one body with the link. Movable frames and joints that the device does not move are locked at
     their pose in the state.
 
-    Of a robot with closed loops, q and nu are those of its spanning tree. The mass matrix and the
-    bias force are those of the tree; forward dynamics respects the loops.
+    The q and nu, the mass matrix and the bias force of a robot with closed loops describe its
+    spanning tree; forward dynamics respects the loops.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class CellDynamics:
     def _in_world(
         self, world_H_axes: Callable[[State], Array], state: State, stacked: Array
     ) -> Array:
-        """Rotate vectors (..., 6, n) from some axes to those of the world."""
+        """Rotate vectors (..., 6, n) from some axes to the axes of the world."""
         if self._rotation is not None and np.array_equal(self._rotation, np.eye(3)):
             return stacked
         R = world_H_axes(state)[..., :3, :3]

@@ -179,7 +179,7 @@ class LoadedRobot(Generic[Robot]):
             warn(message)
 
     def warn_of_joints_outside(self, owner: str, device: DeviceJoints) -> None:
-        """Warn about joints that depend on those of a device without being part of the model."""
+        """Warn about joints that depend on joints of a device, but are not part of the model."""
         outside = self.robot.joints_outside(device)
         if outside:
             message = f"{owner}: these joints depend on its joints, but are not part of its robot,"

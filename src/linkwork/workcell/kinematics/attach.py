@@ -46,7 +46,7 @@ def replaced(
         state: a state or a batch of states.
         columns: (n,) columns of its values.
         norms: the layout's unit norms in these columns.
-        new_values: (..., n); batch axes are broadcast against those of the state.
+        new_values: (..., n); batch axes are broadcast with the state.
         name: name of the values in messages.
     """
     array = as_array(new_values, name)
@@ -131,7 +131,7 @@ def _chosen(poses: Array, frames: Array) -> Array:
 
 
 def joint_batch(batch: tuple[int, ...], other: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Broadcast the batch axes of a state with those of an argument."""
+    """Broadcast the batch axes of a state and of an argument."""
     try:
         return np.broadcast_shapes(batch, other)
     except ValueError:

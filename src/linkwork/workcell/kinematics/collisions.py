@@ -1,6 +1,6 @@
 """Collisions and distances between the frames of a workcell that have collision shapes.
 
-Poses are those of forward kinematics, for a batch of states at once. Distances with a closed form
+Forward kinematics computes all poses, for a batch of states at once. Distances with a closed form
 are computed by NumPy for all rows, the others by the package `coal`, one after another. Nothing is
 compiled, so new structures and attachments take no extra time.
 

@@ -89,7 +89,7 @@ class Device(DeviceJoints):
 class Cart(Device):
     """A cart on two wheels that roll without slipping.
 
-    Its Jacobians are those of the motion relative to the ground, in the axes of the cart.
+    Its Jacobians describe the motion relative to the ground, in the axes of the cart.
     """
 
     spec: MobileDevice

@@ -164,10 +164,10 @@ def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> Dev
 
     A movable frame that the device drives moves by three prismatic joints and a ball joint. The
     ball joint is read from the frame to its parent, so that its velocity is in the axes of the
-    parent, as that of the movable frame; its quaternion is conjugate and its velocity negative.
+    parent, as for the movable frame; its quaternion is conjugate and its velocity negative.
 
     Args:
-        device: its joints drive the robot, its base is that of the robot.
+        device: its joints drive the robot, which has the same base.
         state: a single state, which defines the attachments and the poses of locked frames.
         ends: frames that are part of the robot, also where locked frames carry them.
 
@@ -376,6 +376,6 @@ def loop_name(device: DeviceJoints, name: str) -> str:
 
 
 def _loop_name(cell: CellData, robot: RobotDevice, name: str) -> str:
-    """Name of a closing joint or a constraint, different from those of joints, which are frames."""
+    """Return the name of a closing joint or a constraint, which is not the name of a frame."""
     in_cell = robot.frame(name)
     return f"{in_cell} loop" if in_cell in cell.layout.index else in_cell

@@ -118,7 +118,7 @@ def cell_ik(
         loop_errors |= solver.loop_errors
     _reject_unknown_joints(hold, [joints_of(cell, name) for name in owners])
     position, rotation = _errors(cell, solved, in_world)
-    # Joints that depend on those of a device may move its base, which the solver does not know.
+    # Joints that depend on joints of a device may move its base, which the solver does not know.
     largest = 1.01 * np.broadcast_to(as_array(tolerance, "tolerance"), (2,)) + 1e-12
     for errors, limit in zip((position, rotation), largest, strict=True):
         for error in errors.values():

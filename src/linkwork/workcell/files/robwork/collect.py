@@ -175,7 +175,7 @@ class Collected:
             self.pending[name] = pending
 
     def add_device(self, name: str, device: DeviceSpec | None, part: CellPart) -> bool:
-        """Add a device, or None for that of a robot; it is an error if its name is in use."""
+        """Add a device, or None for a robot; it is an error if its name is in use."""
         if name in self.device_parts:
             where = self.device_parts[name].location
             part.error(f"the name {name!r} is already used by the device of {where.short}")
@@ -302,7 +302,7 @@ def report_missing_parents(
 
 
 def _drop_helpers(cell: Collected) -> None:
-    """Remove the helpers for RobWork; the parent of a helper becomes that of its children."""
+    """Remove the helpers for RobWork; the children of a helper get its parent."""
     helpers = cell.helpers & cell.pending.keys()
     parents = {name: cell.pending.pop(name).parent for name in helpers}
     for pending in cell.pending.values():

@@ -120,8 +120,8 @@ def read_frame(part: CellPart, name: str) -> list[CellFrame]:
     if part.tag == "Frame":
         return [_read_plain_frame(part, name)]
     if part.tag == "Joint":
-        known = ("name", "refframe", "type", "state", "daf")
-        part.check((*POSE_ELEMENTS, *LIMITS, "Depend", *MODELS), known)
+        attributes = ("name", "refframe", "type", "state", "daf")
+        part.check((*POSE_ELEMENTS, *LIMITS, "Depend", *MODELS), attributes)
         pose, kind = read_pose(part), _read_type(part)
     else:
         pose, kind = _read_dh(part)

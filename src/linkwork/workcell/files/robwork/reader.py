@@ -71,7 +71,7 @@ def read_workcell(
 
     Args:
         source: the document.
-        include_dirs: folders of included files, in addition to that of the file.
+        include_dirs: folders of included files, in addition to the folder of the file.
         package_dirs: folders that contain the packages of `package://` names.
 
     Raises:

@@ -6,7 +6,7 @@
                                         UseIncludeAll="false" starts with no pairs
 
 In a pattern, * stands for any letters and ? for one letter; a pattern that starts with REGEX is a
-regular expression. In a device, names and patterns are those of its frames. Both elements may also
+regular expression. In a device, names and patterns refer to its frames. Both elements may also
 contain what their file would: so linkwork writes them. Frames that are fixed to each other are
 never checked, whatever ExcludeStaticPairs states, and Volatile has no meaning here.
 """
