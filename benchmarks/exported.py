@@ -19,7 +19,6 @@ from report import Section
 from timing import QUICK, Patience, Task, best_of_variants
 
 import linkwork as lw
-from linkwork.kindyn.quantities import QUANTITIES
 from robots import TALOS, kindyn_of, random_states
 
 QUANTITY = {
@@ -226,4 +225,4 @@ def _c_loop(name: str, folder: Path, kd: lw.KinDyn, state: Any, patience: Patien
 
 
 def _input_names(name: str) -> tuple[str, ...]:
-    return tuple(one.name for one in QUANTITIES[QUANTITY[name]].inputs)
+    return tuple(one.name for one in lw.KinDyn.quantities[QUANTITY[name]].inputs)

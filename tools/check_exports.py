@@ -29,7 +29,6 @@ from linkwork.export.check import Row
 from linkwork.export.names import Names
 from linkwork.export.requests import exported_functions
 from linkwork.export.samples import DIFFERENCE, rounding_errors, sample_of
-from linkwork.kindyn.quantities import QUANTITIES
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
@@ -55,7 +54,7 @@ def wanted(kd: lw.KinDyn) -> list[Any]:
     frames: dict[str, object] = {"frame": frame, "frames": [frame, other], "reference": other}
     frames |= {"origin": frame, "axes": other}
     every: list[Any] = [
-        (name, *(frames[one] for one in row.frames)) for name, row in QUANTITIES.items()
+        (name, *(frames[one] for one in row.frames)) for name, row in lw.KinDyn.quantities.items()
     ]
     return [one for one in every if kd.function(one).program.results]
 

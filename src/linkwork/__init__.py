@@ -56,11 +56,12 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.io.srdf.reader import load_srdf as load_srdf
     from linkwork.io.urdf.writer import dump_urdf as dump_urdf
     from linkwork.io.usd.writer import dump_usd as dump_usd
+    from linkwork.kindyn import ConstrainedKinDyn as ConstrainedKinDyn
     from linkwork.kindyn import KinDyn as KinDyn
-    from linkwork.kindyn.assembly import AssemblyResult as AssemblyResult
-    from linkwork.kindyn.assembly import assemble as assemble
-    from linkwork.kindyn.constrained import ConstrainedKinDyn as ConstrainedKinDyn
-    from linkwork.kindyn.contacts import Contact as Contact
+    from linkwork.kindyn.constrained.assembly import AssemblyResult as AssemblyResult
+    from linkwork.kindyn.constrained.assembly import assemble as assemble
+    from linkwork.kindyn.constrained.contacts import Contact as Contact
+    from linkwork.model.actuators import Actuator as Actuator
     from linkwork.model.builder import ModelBuilder as ModelBuilder
     from linkwork.model.check import check as check
     from linkwork.model.configurations import Configuration as Configuration
@@ -128,10 +129,9 @@ _NAMES = {
     "linkwork.engine.kernel.kernel": ("Kernel",),
     "linkwork.engine.kernel.rollout": ("Rollout", "rollout"),
     "linkwork.engine.symbolic.repeat": ("repeat",),
-    "linkwork.kindyn": ("KinDyn",),
-    "linkwork.kindyn.assembly": ("AssemblyResult", "assemble"),
-    "linkwork.kindyn.constrained": ("ConstrainedKinDyn",),
-    "linkwork.kindyn.contacts": ("Contact",),
+    "linkwork.kindyn": ("ConstrainedKinDyn", "KinDyn"),
+    "linkwork.kindyn.constrained.assembly": ("AssemblyResult", "assemble"),
+    "linkwork.kindyn.constrained.contacts": ("Contact",),
     "linkwork.inverse_kinematics": ("IkResult", "ik"),
     "linkwork.model.builder": ("ModelBuilder",),
     "linkwork.model.check": ("check",),

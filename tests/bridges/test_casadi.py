@@ -16,7 +16,6 @@ from tests.support.models import random_model, random_q
 import linkwork as lw
 import linkwork.casadi as lwc
 from linkwork.bridges.casadi.machine_code import SLOTS
-from linkwork.kindyn.quantities import QUANTITIES
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -48,7 +47,7 @@ def arguments_of(robot, kernel, seed=0):
 
 def request_of(name, model):
     frames = model.frame_names[-2:] * 2
-    quantity = QUANTITIES[name]
+    quantity = lw.KinDyn.quantities[name]
     if quantity.of_many:
         return name, tuple(model.frame_names[:3])
     return (name, *frames[: len(quantity.frames)])
@@ -58,7 +57,7 @@ def as_matrix(array):
     return array.reshape(-1, array.shape[-1] if array.ndim > 1 else 1)
 
 
-@pytest.mark.parametrize("name", QUANTITIES)
+@pytest.mark.parametrize("name", lw.KinDyn.quantities)
 def test_every_quantity_agrees_with_numpy(name, robot):
     request = request_of(name, robot.model)
     kernel = robot.function(request)

@@ -21,7 +21,6 @@ from linkwork.export import check, write
 from linkwork.export.names import Names
 from linkwork.export.requests import exported_functions
 from linkwork.export.samples import sample_of
-from linkwork.kindyn.quantities import CONSTRAINED, QUANTITIES, TABLES
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +33,9 @@ def of_frames(kd):
     frame, other = kd.model.frame_names[-1], kd.model.frame_names[0]
     frames = {"frame": frame, "frames": [frame, other], "reference": other}
     frames |= {"origin": frame, "axes": other}
-    return [(name, *(frames[one] for one in row.frames)) for name, row in QUANTITIES.items()]
+    return [
+        (name, *(frames[one] for one in row.frames)) for name, row in lw.KinDyn.quantities.items()
+    ]
 
 
 def differences(report):
@@ -46,7 +47,7 @@ def test_every_quantity_of_a_robot(tmp_path):
     kd = lw.KinDyn(random_model(np.random.default_rng(4), 3, ("revolute_cos_sin", "spherical")))
     report = lw.export(kd, tmp_path, of_frames(kd), one_file=True)
 
-    assert len(report.rows) == len(QUANTITIES)
+    assert len(report.rows) == len(lw.KinDyn.quantities)
     assert max(differences(report).values()) < 1e-13
 
 
@@ -217,7 +218,7 @@ def test_every_output_is_described_and_every_line_is_short(tmp_path):
 
     assert max(map(len, lines)) <= 100
     outputs = [line for line in lines if line.startswith(" * out")]
-    assert len(outputs) > len(QUANTITIES)
+    assert len(outputs) > len(lw.KinDyn.quantities)
     assert all(": " in line for line in outputs)
 
 
@@ -253,7 +254,7 @@ def test_a_compiler_that_does_not_terminate_is_stopped(tmp_path, monkeypatch):
 def test_constrained_robots(tmp_path):
     """Redundant contacts, in both precisions; constrained and other functions in one library."""
     stance = stance_of(lw.KinDyn)
-    names = [name.removeprefix(CONSTRAINED) for name in TABLES[CONSTRAINED]]
+    names = list(lw.ConstrainedKinDyn.quantities)
     report = lw.export(stance, tmp_path / "double", names, one_file=True)
     assert [row.name for row in report.rows] == [f"leg_{name}" for name in names]
     # the pseudo-inverse of redundant constraints amplifies rounding errors

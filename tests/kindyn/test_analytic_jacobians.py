@@ -8,7 +8,6 @@ from tests.support.complex_steps import arguments_of, as_list
 from tests.support.models import MOVING_KINDS, assert_close, random_model
 
 import linkwork as lw
-from linkwork.kindyn.quantities import QUANTITIES
 
 
 @pytest.fixture(scope="module")
@@ -17,9 +16,11 @@ def kd():
     return lw.KinDyn(random_model(rng, 6, MOVING_KINDS))
 
 
-@pytest.mark.parametrize("name", [name for name, one in QUANTITIES.items() if one.derivatives])
+@pytest.mark.parametrize(
+    "name", [name for name, one in lw.KinDyn.quantities.items() if one.derivatives]
+)
 def test_analytic_and_differentiated_jacobians_agree(kd, name, rng):
-    function = kd.function((name, *["frame0" for _ in QUANTITIES[name].frames]))
+    function = kd.function((name, *["frame0" for _ in lw.KinDyn.quantities[name].frames]))
     arguments = arguments_of(function, kd, rng)
     inputs = [port.name for port in function.signature.inputs]
     analytic = as_list(function.jacobian()(*arguments))

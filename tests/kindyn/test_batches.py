@@ -13,13 +13,12 @@ from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
 from linkwork.errors import ValueRangeError
-from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.mechanics.base import REPRESENTATIONS
 
 BATCHES = [(), (1,), (7,), (3, 5), (0,), (2, 0, 3), (4097,)]
 METHODS = {
     name: [one.name for one in quantity.inputs]
-    for name, quantity in QUANTITIES.items()
+    for name, quantity in lw.KinDyn.quantities.items()
     if name != "transforms"
 }
 FRAMES = ("frame1", "link2", "frame0", "link5")
@@ -51,7 +50,7 @@ def arguments(kd, name, batch=(), seed=0):
 
 
 def method(kd, name, all_frames=FRAMES):
-    frames = all_frames[: len(QUANTITIES[name].frames)]
+    frames = all_frames[: len(lw.KinDyn.quantities[name].frames)]
     if name == "relative_jacobian_at" and not isinstance(kd, Interpreted):
         options = dict(zip(("origin", "axes"), frames[2:], strict=True))
         return partial(kd.relative_jacobian, *frames[:2], **options)
@@ -79,7 +78,7 @@ def test_compiled_code_gives_what_the_program_says(name, kd):
     expected = each(method(Interpreted(kd), name)(*rows))
 
     quick = each(method(kd, name)(*rows))
-    kd.function((name, *FRAMES[: len(QUANTITIES[name].frames)])).warmup()
+    kd.function((name, *FRAMES[: len(lw.KinDyn.quantities[name].frames)])).warmup()
     fast = each(method(kd, name)(*rows))
     singles = [each(method(kd, name)(*row)) for row in zip(*rows, strict=True)]
     single = [np.array(parts) for parts in zip(*singles, strict=True)]

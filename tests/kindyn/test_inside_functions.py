@@ -14,7 +14,6 @@ import linkwork as lw
 from linkwork.compat.adam import KinDynComputations
 from linkwork.errors import LinkworkError
 from linkwork.kindyn.kernels import MOST_UNROLLED
-from linkwork.kindyn.quantities import QUANTITIES
 
 
 @functools.cache
@@ -24,7 +23,7 @@ def case(floating):
 
 def request(name, frames):
     """A quantity with some frames, as `KinDyn.function` takes it."""
-    row = QUANTITIES[name]
+    row = lw.KinDyn.quantities[name]
     if row.of_many:
         return (name, tuple(frames))
     return (name, *(frames[k % len(frames)] for k, _ in enumerate(row.frames)))
@@ -62,7 +61,7 @@ def outputs(program, *arguments):
 
 
 @pytest.mark.parametrize("floating", [True, False])
-@pytest.mark.parametrize("name", QUANTITIES)
+@pytest.mark.parametrize("name", lw.KinDyn.quantities)
 def test_every_quantity_is_the_same_inside_and_outside(name, floating):
     """The values at a q whose norms have drifted, and the derivatives, which have no component
     along a quaternion."""
@@ -97,6 +96,7 @@ def test_every_quantity_is_the_same_inside_and_outside(name, floating):
 NO_ARRAYS = {
     *("function", "warmup", "replace", "neutral", "random", "inertial_parameters"),
     *("jacobian_sparsity", "relative_jacobian_sparsity", "options", "layout", "tree", "problem"),
+    "quantities",
     *("constrained", "closing_joints", "actuation"),
     *("nq", "nv", "joint_names", "limits", "total_mass", "parameters", "parameter_values"),
 }
@@ -105,7 +105,7 @@ OTHERS = {"q": "test_a_configuration_from_traced_positions"}
 
 def test_every_public_method_is_covered_here():
     public = {name for name in dir(lw.KinDyn) if not name.startswith("_")}
-    assert public - set(QUANTITIES) == NO_ARRAYS | set(OTHERS)
+    assert public - set(lw.KinDyn.quantities) == NO_ARRAYS | set(OTHERS)
     assert all(name in globals() for name in OTHERS.values())
 
 

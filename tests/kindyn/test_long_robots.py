@@ -11,7 +11,6 @@ from tests.support.models import assert_close, random_model, random_q
 
 import linkwork as lw
 from linkwork.kindyn import kernels as functions
-from linkwork.kindyn.quantities import QUANTITIES
 
 METHODS = ("mass_matrix", "coriolis_matrix", "inverse_dynamics", "forward_dynamics", "regressor")
 
@@ -60,7 +59,7 @@ def test_numpy_gives_what_compiled_code_gives(name, batch, monkeypatch):
     rng = np.random.default_rng(5)
     q = random_q(compiled.layout, rng, batch)
     rows = [q, *rng.normal(size=(2, *batch, compiled.nv))]
-    rows = rows[: len(QUANTITIES[name].inputs)]
+    rows = rows[: len(lw.KinDyn.quantities[name].inputs)]
     expected = getattr(compiled, name)(*rows)
     monkeypatch.setattr(functions, "MOST_UNROLLED", 1)
     plain = compiled.replace()

@@ -5,19 +5,25 @@ from __future__ import annotations
 import inspect
 import pickle
 from functools import partial
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from tests.support.models import assert_close, random_model
 
 import linkwork as lw
 from linkwork.algorithms.kinematics.frames import frame_pose
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import requests
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.quantities import QUANTITIES, quantity
+from linkwork.kindyn.options import GravityOptions
+from linkwork.kindyn.quantities import quantity
 from linkwork.kindyn.requests import request_of_text
 from linkwork.spatial.blocks import times
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 ARM = lw.robots.load("arm")
 WRENCH = np.array([1.0, -2.0, 3.0, 0.5, 0.2, -0.1])
@@ -42,7 +48,7 @@ def kernels_of(kd):
 
 
 def test_every_quantity_has_a_method_and_every_method_declares_the_inputs_of_its_quantity(kd):
-    for name, row in QUANTITIES.items():
+    for name, row in lw.KinDyn.quantities.items():
         if row.method is None:  # relative_jacobian(..., origin=, axes=)
             continue
         parameters = inspect.signature(getattr(lw.KinDyn, name)).parameters
@@ -59,7 +65,7 @@ def test_every_quantity_has_a_method_and_every_method_declares_the_inputs_of_its
 def test_a_declaration_with_an_argument_that_is_nothing_known_is_refused():
     for method in (lambda self, speed: None, lambda self, q, frame: None):
         with pytest.raises(AssertionError, match="neither frames"):
-            quantity(weight_height, shape=())(method)
+            quantity(weight_height, ())(method)
 
 
 def weight_height(skeleton, q, frame, *, gravity):
@@ -67,36 +73,27 @@ def weight_height(skeleton, q, frame, *, gravity):
     return times(frame_pose(skeleton, q, frame)[2][3], gravity[2])
 
 
-@pytest.fixture
-def new_quantity():
-    """A class with one quantity more, which is declared as those of `KinDyn` are."""
-    known = dict(QUANTITIES)
+class Extended(lw.KinDyn):
+    """A class with one more quantity."""
 
-    class Extended(lw.KinDyn):
-        @quantity(weight_height, shape=())
-        def weight_height(
-            self, frame: str, q, *, gravity=None, parameters=None, out=None, threads=None
-        ):
-            """(...) height of a frame times the acceleration of free fall [m^2/s^2]."""
-            ...
-
-    yield Extended
-    QUANTITIES.clear()
-    QUANTITIES.update(known)
+    @quantity(weight_height, (), "[m^2/s^2]")
+    def weight_height(self, frame: str, q: ArrayLike, **options: Unpack[GravityOptions]) -> Array:
+        """(...) height of a frame times the acceleration of free fall [m^2/s^2]."""
+        ...
 
 
-def test_a_function_and_a_declaration_make_a_quantity(new_quantity):
-    own = new_quantity(ARM)
+def test_a_function_and_a_declaration_make_a_quantity():
+    own = Extended(ARM)
     q = own.random(5, seed=0)
     expected = own.transform("tool", q)[:, 2, 3] * own.gravity[2]
-    for found in (
+    for height in (
         own.weight_height("tool", q),
-        own.function(request_of_text("weight_height:tool"))(q),
-        lw.KinDyn(ARM).function(("weight_height", "tool"))(q),
+        own.function(request_of_text("weight_height:tool", own.quantities))(q),
     ):
-        assert_close(found, expected, 1e-13)
+        assert_close(height, expected, 1e-13)
     assert_close(own.weight_height("tool", q, gravity=GRAVITY), expected * -8 / own.gravity[2])
-    row = QUANTITIES["weight_height"]
+    row = Extended.quantities["weight_height"]
+    assert Extended.quantities.keys() - lw.KinDyn.quantities.keys() == {"weight_height"}
     assert (row.frames, row.forces, row.of_coordinates) == (("frame",), ("gravity",), False)
     assert [one.name for one in row.inputs] == ["q"]
     by_q = own.function(("weight_height", "tool")).jacobian("q")(q)
@@ -105,11 +102,26 @@ def test_a_function_and_a_declaration_make_a_quantity(new_quantity):
         own.weight_height(q)
 
 
-def test_code_of_a_users_quantity_is_not_kept_under_the_name_of_the_robot(new_quantity):
-    kd = lw.KinDyn(ARM)
-    del new_quantity
+def test_code_of_a_users_quantity_is_not_kept_under_the_name_of_the_robot():
+    kd, own = lw.KinDyn(ARM), Extended(ARM)
     assert kd._is_known(kd.function(("transform", "tool")).request)
-    assert not kd._is_known(kd.function(("weight_height", "tool")).request)
+    assert not own._is_known(own.function(("weight_height", "tool")).request)
+
+
+def test_options_are_listed_one_by_one_and_a_wrong_one_is_answered_with_a_suggestion(kd):
+    q, nu, _ = state(kd)
+    for function in (kd.mass_matrix, kd.jacobian, kd.transforms, lw.KinDyn.mass_matrix):
+        names = [*inspect.signature(function).parameters]
+        assert names[-3:] == ["parameters", "out", "threads"]
+    assert "gravity" in inspect.signature(kd.inverse_dynamics).parameters
+    for call in (
+        lambda: kd.mass_matrix(q, thread=1),
+        lambda: kd.transform("tool", q, thread=1),
+        lambda: kd.transforms(q, thread=1),
+        lambda: kd.integrate(q, nu, thread=1),
+    ):
+        with pytest.raises(lw.ArgumentError, match=r"'thread'.*did you mean 'threads'"):
+            call()
 
 
 def test_the_types_know_every_quantity_and_no_other():
@@ -117,13 +129,13 @@ def test_the_types_know_every_quantity_and_no_other():
     of_frame = get_args(requests.QuantityOfFrame)
     of_pair = get_args(requests.QuantityOfPair)
     others = ("transforms", "relative_jacobian_at")
-    assert sorted((*of_robot, *of_frame, *of_pair, *others)) == sorted(QUANTITIES)
+    assert sorted((*of_robot, *of_frame, *of_pair, *others)) == sorted(lw.KinDyn.quantities)
     for names, frames in (
         (of_robot, ()),
         (of_frame, ("frame",)),
         (of_pair, ("reference", "frame")),
     ):
-        assert all(QUANTITIES[name].frames == frames for name in names)
+        assert all(lw.KinDyn.quantities[name].frames == frames for name in names)
 
 
 def test_a_method_called_on_the_class_is_the_method(kd):
@@ -167,7 +179,7 @@ def test_a_function_takes_gravity_and_wrenches_as_the_method_does(kd, name):
     arguments = state(kd)
     function = kd.function(name)
     options = {"gravity": GRAVITY, "wrenches": {"tool": WRENCH}}
-    ports = [one.name for one in QUANTITIES[name].inputs]
+    ports = [one.name for one in lw.KinDyn.quantities[name].inputs]
     expected = kd.function(name, wrenches=["tool"], gravity=True)(*arguments, GRAVITY, WRENCH)
     by_name = dict(zip(ports, arguments, strict=True))
     for found in (
@@ -317,7 +329,7 @@ def test_every_kind_of_robot_has_the_same_by_method_and_by_function():
     rows |= {"q_start": q, "q_end": kd.random(seed=9)}
     frames = ("frame0", "link1")
     for name in ("integrate", "difference", "relative_transform", "acceleration"):
-        quantity = QUANTITIES[name]
+        quantity = lw.KinDyn.quantities[name]
         given = [rows[one.name] for one in quantity.inputs]
         own = frames[: len(quantity.frames)]
         found = kd.function((name, *own))(*given)

@@ -10,15 +10,16 @@ from tests.support.parameters import edited, varied
 
 import linkwork as lw
 from linkwork import parameters as lp
-from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.mechanics.base import REPRESENTATIONS
 
 STATES = [(floating, velocity) for floating in (True, False) for velocity in REPRESENTATIONS]
 ON_ROBOTS = pytest.mark.parametrize(
     ("seed", "floating", "velocity"), [(k % 3, *state) for k, state in enumerate(STATES)]
 )
-OF_ROBOT = [name for name, one in QUANTITIES.items() if not one.of_coordinates and not one.frames]
-OF_FRAME = [name for name, one in QUANTITIES.items() if one.frames == ("frame",)]
+OF_ROBOT = [
+    name for name, one in lw.KinDyn.quantities.items() if not one.of_coordinates and not one.frames
+]
+OF_FRAME = [name for name, one in lw.KinDyn.quantities.items() if one.frames == ("frame",)]
 
 
 def parts(result):
@@ -36,7 +37,7 @@ def test_each_row_equals_the_model_with_its_values(seed, floating, velocity):
     others = [edited(case.kd, p) for p in case.p]
     start = STATES.index((floating, velocity)) % 2  # every second one, each in three states
     for name in OF_ROBOT[start::2]:
-        inputs = QUANTITIES[name].inputs
+        inputs = lw.KinDyn.quantities[name].inputs
         arguments = case.arguments(inputs)
         options = {"wrenches": {case.frames[0]: case.q[:, :6]}} if name == "external_force" else {}
         result = parts(getattr(case.kd, name)(*arguments, parameters=case.p, **options))
@@ -53,7 +54,7 @@ def test_frames_move_with_the_parameters(seed, floating, velocity):
     case = varied(seed, floating=floating, representation=velocity)
     other = edited(case.kd, case.p[1])
     for name in OF_FRAME:
-        arguments = [argument[1] for argument in case.arguments(QUANTITIES[name].inputs)]
+        arguments = [argument[1] for argument in case.arguments(lw.KinDyn.quantities[name].inputs)]
         for frame in case.frames:
             method = getattr(case.kd, name)
             agree(
@@ -75,7 +76,7 @@ def test_frames_move_with_the_parameters(seed, floating, velocity):
 def test_defaults_are_the_values_of_the_model(seed):
     case = varied(seed)
     for name in ("mass_matrix", "inverse_dynamics", "com", "joint_wrenches"):
-        arguments = case.arguments(QUANTITIES[name].inputs)
+        arguments = case.arguments(lw.KinDyn.quantities[name].inputs)
         agree(getattr(case.kd, name)(*arguments), getattr(case.plain, name)(*arguments))
 
 
@@ -84,7 +85,7 @@ def test_programs_agree_with_numpy(seed):
     case = varied(seed)
     traced = Interpreted(lw.KinDyn(case.kd.model, **case.kd.options))
     for name in ("mass_matrix", "inverse_dynamics", "forward_dynamics", "centroidal_momentum"):
-        arguments = case.arguments(QUANTITIES[name].inputs)
+        arguments = case.arguments(lw.KinDyn.quantities[name].inputs)
         kernel = traced.kd.function(name)
         (result,) = run_program(kernel.program, *arguments, case.p)
         agree(result, getattr(case.kd, name)(*arguments, parameters=case.p))

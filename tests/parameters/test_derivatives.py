@@ -10,7 +10,6 @@ from tests.support.parameters import varied
 
 import linkwork as lw
 from linkwork import parameters as lp
-from linkwork.kindyn.quantities import QUANTITIES
 
 
 def traced(case):
@@ -19,7 +18,7 @@ def traced(case):
 
 
 def arguments(case, name):
-    inputs = case.arguments(QUANTITIES[name].inputs)
+    inputs = case.arguments(lw.KinDyn.quantities[name].inputs)
     return [argument[0] for argument in inputs] + [case.p[0]]
 
 

@@ -10,7 +10,6 @@ from tests.support.kernels import BODY
 
 import linkwork as lw
 import linkwork.jax
-from linkwork.kindyn.quantities import QUANTITIES
 
 # In jax 0.7 and earlier, it is experimental.
 enable_x64 = (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64
@@ -46,9 +45,9 @@ def arguments(kd: linkwork.jax.KinDyn, names: object, batch: tuple[int, ...] = (
 def request(kd: linkwork.jax.KinDyn, name: str) -> tuple:
     """A quantity with frames, as `function` takes it."""
     first, *_, last = kd.numpy.model.frame_names
-    count = len(QUANTITIES[name].frames)
+    count = len(lw.KinDyn.quantities[name].frames)
     frames = {0: (), 1: (last,), 2: (first, last), 4: (first, last, first, last)}[count]
-    return (name, (first, last)) if QUANTITIES[name].of_many else (name, *frames)
+    return (name, (first, last)) if lw.KinDyn.quantities[name].of_many else (name, *frames)
 
 
 def flattened(function: object) -> object:

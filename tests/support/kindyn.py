@@ -16,7 +16,6 @@ from tests.support.models import random_model, random_q
 import linkwork as lw
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
 from linkwork.kindyn import kernels
-from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.model.joints.motion import position_jacobian
 
@@ -64,11 +63,11 @@ class Interpreted:
         self.kd = shared(kd)
 
     def __getattr__(self, name):
-        if name not in QUANTITIES:
+        if name not in lw.KinDyn.quantities:
             return getattr(self.kd, name)
 
         def quantity(*arguments, wrenches=None, gravity=None):
-            count = len(QUANTITIES[name].frames)
+            count = len(lw.KinDyn.quantities[name].frames)
             frames, arguments = arguments[:count], list(arguments[count:])
             given = wrenches or {}
             kernel = self.kd.function(
@@ -78,7 +77,7 @@ class Interpreted:
             if name.startswith("integrate") and len(arguments) == 2:
                 arguments.append(1.0)
             actual = run_program(kernel.program, *arguments, *more, *given.values())
-            result = QUANTITIES[name].result
+            result = lw.KinDyn.quantities[name].result
             return result(*actual) if result else actual[0]
 
         return quantity

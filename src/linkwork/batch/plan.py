@@ -44,7 +44,7 @@ class Function:
     @cached_property
     def kernel(self) -> Kernel:
         """The kernel that computes the quantity."""
-        request: Any = request_of_text(self.text)
+        request: Any = request_of_text(self.text, self.kd.quantities)
         return self.kd.function(request)
 
     @property

@@ -30,12 +30,13 @@ import numpy as np
 from linkwork.engine.kernel.arguments import in_order
 from linkwork.engine.kernel.kernel import OPTIONS, Kernel
 from linkwork.errors import ArgumentError, FrozenError
+from linkwork.kindyn import ConstrainedKinDyn as NumpyConstrainedKinDyn
 from linkwork.kindyn import KinDyn as NumpyKinDyn
-from linkwork.kindyn.constrained import ConstrainedKinDyn as NumpyConstrainedKinDyn
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.quantities import CONSTRAINED, QUANTITIES, TABLES, Quantity
-from linkwork.kindyn.requests import missing_argument
+from linkwork.kindyn.options import full_signature
+from linkwork.kindyn.quantities import Quantity
+from linkwork.kindyn.requests import usage
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,11 +56,12 @@ class Method:
     forces: tuple[str, ...]  # which of `gravity` and `wrenches` it accepts as keywords
     fields: tuple[str, ...]  # field names of the named tuple that it returns; empty for one array
     signature: inspect.Signature  # without `self`, `out` and `threads`
+    usage: str  # for messages, such as `jacobian(frame, q)`
     doc: str
 
 
 def _method(name: str, quantity: Quantity, declared: Callable[..., Any]) -> Method:
-    signature = inspect.signature(declared)
+    signature = full_signature(declared)
     parameters = [p for p in signature.parameters.values() if p.name not in ("self", *OPTIONS)]
     inputs = tuple(argument.name for argument in quantity.inputs)
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
@@ -74,22 +76,23 @@ def _method(name: str, quantity: Quantity, declared: Callable[..., Any]) -> Meth
             parameters=[p.replace(annotation=p.empty) for p in parameters],
             return_annotation=signature.empty,
         ),
+        usage(quantity),
         (inspect.getdoc(declared) or "").partition("\n\nExamples:")[0],  # they use NumPy arrays
     )
 
 
 def _methods(quantities: Mapping[str, Quantity]) -> dict[str, Method]:
     return {
-        quantity.method.__name__: _method(quantity.method.__name__, quantity, quantity.method)
-        for quantity in quantities.values()
+        name: _method(name, quantity, quantity.method)
+        for name, quantity in quantities.items()
         if quantity.method
     }
 
 
-METHODS = _methods(QUANTITIES)
+METHODS = _methods(NumpyKinDyn.quantities)
 """The methods of `KinDyn` that compute quantities, by name."""
-CONSTRAINED_METHODS = _methods(TABLES[CONSTRAINED])
-"""Those of `ConstrainedKinDyn`."""
+CONSTRAINED_METHODS = _methods(NumpyConstrainedKinDyn.quantities)
+"""The methods of `ConstrainedKinDyn` that compute quantities, by name."""
 
 
 def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Kernel, list[Any]]:
@@ -362,18 +365,17 @@ def _frame_method(method: Method) -> Callable[..., Any]:
         frames, inputs = args[:count], args[count:]
         for name in method.frames[len(frames) :]:
             if name not in named:
-                raise missing_argument(method.name, name)
+                raise ArgumentError(f"{method.usage}: {name} is missing")
             frames = (*frames, named.pop(name))
         function = self._of(method.name, *frames)
         for name in method.inputs[len(inputs) :]:
             if name in named:
                 break
             if name not in method.defaults:
-                raise missing_argument(method.name, name)
+                raise ArgumentError(f"{method.usage}: {name} is missing")
             inputs = (*inputs, method.defaults[name])
         return function(*inputs, **named)
 
-    call_function.__qualname__ = f"KinDyn.{method.name}"
     return call_function
 
 

@@ -89,7 +89,8 @@ def _requests(kd: KinDyn, functions: str | None) -> list[tuple[Any, ...]]:
     from linkwork.kindyn.requests import request_of_text
 
     if functions is not None:
-        return [request_of_text(one) for one in map(str.strip, functions.split(",")) if one]
+        texts = map(str.strip, functions.split(","))
+        return [request_of_text(text, kd.quantities) for text in texts if text]
     frame = kd.model.link_names[-1]
     of_robot = ("inverse_dynamics", "mass_matrix", "forward_dynamics", "bias_force", "com")
     names = unambiguous(kd, of_robot)

@@ -36,10 +36,10 @@ def robot_and_cell_names(incomplete: str) -> list[str]:
 
 def function_names(incomplete: str) -> list[str]:
     """Quantities, in a list with commas: completes the last one of `mass_matrix,jac`."""
-    from linkwork.kindyn.quantities import QUANTITIES
+    from linkwork.kindyn import KinDyn
 
     before, comma, name = incomplete.rpartition(",")
-    return [f"{before}{comma}{one}" for one in QUANTITIES if one.startswith(name)]
+    return [f"{before}{comma}{one}" for one in KinDyn.quantities if one.startswith(name)]
 
 
 def card_names(incomplete: str) -> list[str]:

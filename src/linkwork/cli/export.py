@@ -16,8 +16,7 @@ from linkwork.model.description.table import Table
 if TYPE_CHECKING:
     from linkwork.compat import pinnzoo
     from linkwork.export.check import Report
-    from linkwork.kindyn import KinDyn
-    from linkwork.kindyn.constrained import ConstrainedKinDyn
+    from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 
 Folder = Annotated[
     Path | None,

@@ -11,10 +11,9 @@ from linkwork.collision.exact.queries import Meshes, ShapeQueries
 from linkwork.collision.shapes import CollisionProblem, LinkPairs
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.kindyn import KinDyn
+from linkwork.kindyn import KinDyn, as_kindyn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.quantities import COLLISION
 from linkwork.model.model import Model
 
 
@@ -25,7 +24,6 @@ class CollisionCore(KinDynCore):
     meshes: Meshes
     shape_queries: ShapeQueries  # distances of shapes that have no closed form
 
-    _PREFIX = COLLISION
     _OPTIONS = (*KinDynCore._OPTIONS, "pairs", "meshes")
 
     def __init__(
@@ -38,7 +36,7 @@ class CollisionCore(KinDynCore):
     @cached_property
     def kindyn(self) -> KinDyn:
         """The same robot as a `KinDyn`."""
-        return self._as_kindyn()
+        return as_kindyn(self)
 
     @cached_property
     def problem(self) -> CollisionProblem:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -53,7 +51,9 @@ class CollisionCore(KinDynCore):
     def with_pairs(self, pairs: LinkPairs) -> CollisionCore:
         """Return a robot with other pairs, all of which have closed forms."""
         options = {k: v for k, v in self.options.items() if k not in ("pairs", "meshes")}
-        return CollisionCore(self.model, pairs=pairs, shape_queries=self.shape_queries, **options)
+        robot = CollisionCore(self.model, pairs=pairs, shape_queries=self.shape_queries, **options)
+        robot.__dict__["quantities"] = self.quantities  # which `CollisionModel` declares
+        return robot
 
     @cached_property
     def _digest(self) -> str:
@@ -64,7 +64,7 @@ class CollisionCore(KinDynCore):
 
 def kernel_of(robot: CollisionCore, name: str) -> QuantityKernel[Any]:
     """Return the kernel of a quantity of collisions."""
-    return robot._of(COLLISION + name)  # pyright: ignore[reportPrivateUsage]
+    return robot._of(name)  # pyright: ignore[reportPrivateUsage]
 
 
 def rates(

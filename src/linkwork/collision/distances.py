@@ -32,7 +32,7 @@ from linkwork.collision.closest import (
 )
 from linkwork.collision.shapes import CollisionProblem, placed
 from linkwork.kindyn.inputs import INPUTS
-from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, with_context
+from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.base import base_of
 from linkwork.mechanics.joints import JointPose, joint_pose
 from linkwork.model.geometry import Shape, Sphere
@@ -347,7 +347,10 @@ def _local_balls(shapes: Sequence[Shape]) -> dict[float, list[tuple[int, Vec]]]:
     return balls
 
 
-NEAREST_SPHERES = f"{COLLISION}nearest_spheres"  # a quantity of robots that consist of spheres
-TABLES[COLLISION][NEAREST_SPHERES] = Quantity(
-    (INPUTS["q"],), ((lambda problem: len(problem.pairs), 7),), with_context(nearest_spheres)
+# A quantity of robots that consist of spheres.
+NEAREST_SPHERES = Quantity(
+    "nearest_spheres",
+    (INPUTS["q"],),
+    ((lambda problem: len(problem.pairs), 7),),
+    with_context(nearest_spheres),
 )

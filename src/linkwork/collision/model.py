@@ -20,24 +20,27 @@ from linkwork.collision.colliders import (
 from linkwork.collision.core import CollisionCore
 from linkwork.collision.exact.pair_queries import PairQueries
 from linkwork.collision.exact.queries import Meshes, ShapeQueries
-from linkwork.collision.motions import Spheres, obstruction_of
+from linkwork.collision.motions import CENTERS, Spheres, obstruction_of
 from linkwork.collision.obstacles import Obstacles, as_obstacles
 from linkwork.collision.pairs import select_pairs
 from linkwork.collision.shapes import CollisionProblem, uncompiled
 from linkwork.collision.spheres.spherize import Spherization
-from linkwork.collision.to_obstacles import JACOBIAN, distances_to
+from linkwork.collision.to_obstacles import JACOBIAN, TO_OBSTACLES, distances_to
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore, options_of_call
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
-from linkwork.kindyn.quantities import COLLISION, quantity
+from linkwork.kindyn.options import CallOptions
+from linkwork.kindyn.quantities import quantity
 from linkwork.model.geometry import Shape
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from typing_extensions import Unpack
 
 MANY_ROWS = 1000  # for which robots made of spheres are tested in single precision first
 _TRUE, _FALSE = np.bool_(True), np.bool_(False)
@@ -96,6 +99,8 @@ class CollisionModel(CollisionCore):
 
     _collider: Collider
 
+    _FURTHER_QUANTITIES = (algorithms.NEAREST_SPHERES, CENTERS, *TO_OBSTACLES)
+
     def __init__(
         self,
         model: Model | KinDynCore,
@@ -122,41 +127,18 @@ class CollisionModel(CollisionCore):
     def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
         return self._collider.kernel(request)
 
-    @quantity(
-        algorithms.distances, shape=(_n_pairs,), prefix=COLLISION, derivatives="distance_jacobian"
-    )
-    def distances(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(algorithms.distances, (_n_pairs,), "[m]", derivatives="distance_jacobian")
+    def distances(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., n) signed distances [m] of the links of each pair."""
         ...
 
-    @quantity(algorithms.distance_jacobian, shape=(_n_pairs, "nv"), prefix=COLLISION)
-    def distance_jacobian(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(algorithms.distance_jacobian, (_n_pairs, "nv"), "columns as in nu [m/m, m/rad]")
+    def distance_jacobian(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., n, nv) derivatives of the distances: their rate is J nu."""
         ...
 
-    @quantity(algorithms.closest_points, shape=[(_n_pairs, 3)] * 3, prefix=COLLISION)
-    def witness_points(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> WitnessPoints:
+    @quantity(algorithms.closest_points, [(_n_pairs, 3)] * 3, ("[m]", "[m]", "unit vectors"))
+    def witness_points(self, q: ArrayLike, **options: Unpack[CallOptions]) -> WitnessPoints:
         """The closest points of each pair, the deepest ones where links overlap.
 
         Returns:
@@ -165,27 +147,14 @@ class CollisionModel(CollisionCore):
         """
         ...
 
-    @quantity(algorithms.minimum_distance, shape=(), prefix=COLLISION)
-    def minimum_distance(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(algorithms.minimum_distance, (), "[m]")
+    def minimum_distance(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(...) the smallest distance of all pairs [m]; infinite without pairs."""
         ...
 
-    @quantity(algorithms.smooth_minimum_distance, shape=(), prefix=COLLISION, has_body=True)
+    @quantity(algorithms.smooth_minimum_distance, (), "[m]", has_body=True)
     def smooth_minimum_distance(
-        self,
-        q: ArrayLike,
-        width: ArrayLike = 0.01,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, width: ArrayLike = 0.01, **options: Unpack[CallOptions]
     ) -> Array:
         """(...) a smooth lower bound of the smallest distance [m].
 
@@ -194,15 +163,13 @@ class CollisionModel(CollisionCore):
         Args:
             q: (..., nq) configurations.
             width: (...) over which distances are blended [m].
-            parameters, out, threads: as of every function.
+            options: as of every function.
         """
         if isinstance(width, (int, float)) and not width > 0:
             raise ValueRangeError(f"width: expected a length above 0 [m], got {width}")
-        options = options_of_call(parameters=parameters, out=out, threads=threads)
-        kernel = self._of(COLLISION + "smooth_minimum_distance")
-        return kernel(q, self._number(width), **options)
+        return self._of("smooth_minimum_distance")(q, self._number(width), **options)
 
-    @quantity(algorithms.in_collision, shape=(), prefix=COLLISION, has_body=True)
+    @quantity(algorithms.in_collision, (), "1.0 for True", has_body=True)
     def in_collision(
         self,
         q: ArrayLike,
@@ -240,7 +207,7 @@ class CollisionModel(CollisionCore):
     @cached_property
     def _overlap(self) -> Any:
         """The compiled function of `in_collision`, which returns 1.0 for True."""
-        return self._of(COLLISION + "in_collision")
+        return self._of("in_collision")
 
     def distances_to(
         self, q: ArrayLike, obstacles: Obstacles | Iterable[Shape], *, threads: int | None = None

@@ -27,13 +27,12 @@ from linkwork.engine.runtime.compiled_program import FAST, CompiledProgram
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, ValueRangeError
 from linkwork.kindyn.inputs import INPUTS
-from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, with_context
+from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.base import base_of
 from linkwork.model.geometry import Sphere
 from linkwork.spatial.blocks import add, apply
 from linkwork.spatial.source import quat
 
-CENTERS = "sphere_centers"
 MOST_PAD = 1e-3  # bound of the rounding errors of single precision in `motions.h` [m]
 ALIGNED = 1e-12  # boxes whose axes differ less from those of the world are aligned with it
 ENCLOSING_STEPS = 200  # toward the farthest sphere, to find a small sphere around all of a link
@@ -86,8 +85,12 @@ def _n_points(problem: CollisionProblem) -> int:
     return sum(len(link_spheres(problem, link).radii) for link in problem.links)
 
 
-TABLES[COLLISION][COLLISION + CENTERS] = Quantity(
-    (INPUTS["q"],), ((_n_points, 3),), with_context(_sphere_centers), of_coordinates=True
+CENTERS = Quantity(
+    "sphere_centers",
+    (INPUTS["q"],),
+    ((_n_points, 3),),
+    with_context(_sphere_centers),
+    of_coordinates=True,
 )
 
 
@@ -119,7 +122,7 @@ class Motions:
             pairs,
             np.nextafter(radii.astype(np.float32), np.float32(np.inf)),
         )
-        kernel = kernel_of(model, CENTERS)
+        kernel = kernel_of(model, CENTERS.name)
         self._program = CompiledProgram(
             "the centers of the spheres",
             kernel.code.make_program,

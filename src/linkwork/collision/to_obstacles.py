@@ -21,7 +21,7 @@ from linkwork.collision.shapes import CLOSED_FORMS, CollisionProblem, axes_along
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.kindyn.inputs import INPUTS
-from linkwork.kindyn.quantities import COLLISION, TABLES, Quantity, Shape, with_context
+from linkwork.kindyn.quantities import Quantity, Shape, with_context
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.model.geometry import Box, Capsule, Sphere
 from linkwork.model.geometry import Shape as LinkShape
@@ -128,16 +128,19 @@ DISTANCES_TO = {kind: f"distances_to_{kind}" for kind in _BUILDERS}
 """By kind of obstacles, the name of the quantity; its derivatives end with `JACOBIAN`."""
 JACOBIAN = "_jacobian"
 
-for _kind, _name in DISTANCES_TO.items():
-    _shape: Shape = (BLOCK, _count(_kind))
-    _inputs = (INPUTS["q"], INPUTS[_kind])
-    _full_name = COLLISION + _name
-    TABLES[COLLISION][_full_name] = Quantity(
-        _inputs, (_shape,), with_context(_distances(_kind)), derivatives=_full_name + JACOBIAN
+
+def _quantities(kind: str, name: str) -> tuple[Quantity, Quantity]:
+    """Return the distances of the links to obstacles of a kind, and their derivatives."""
+    shape: Shape = (BLOCK, _count(kind))
+    inputs, jacobian = (INPUTS["q"], INPUTS[kind]), name + JACOBIAN
+    return (
+        Quantity(name, inputs, (shape,), with_context(_distances(kind)), derivatives=jacobian),
+        Quantity(jacobian, inputs, ((*shape, "nv"),), with_context(_jacobian(kind))),
     )
-    TABLES[COLLISION][_full_name + JACOBIAN] = Quantity(
-        _inputs, ((*_shape, "nv"),), with_context(_jacobian(_kind))
-    )
+
+
+TO_OBSTACLES = tuple(one for pair in DISTANCES_TO.items() for one in _quantities(*pair))
+"""The quantities of all kinds of obstacles."""
 
 
 # Calls.

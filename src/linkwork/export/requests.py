@@ -18,9 +18,8 @@ from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.code import BATCH_ENDING, Argument, Function
 from linkwork.export.names import MACRO_ENDINGS, Names, comment_text, identifier_part
-from linkwork.kindyn import KinDyn
-from linkwork.kindyn.constrained import ConstrainedKinDyn
-from linkwork.kindyn.quantities import CONSTRAINED, QUANTITIES, TABLES
+from linkwork.kindyn import ConstrainedKinDyn, KinDyn
+from linkwork.kindyn.inputs import DESCRIPTIONS
 from linkwork.kindyn.requests import Spec, request_of_text, spec_of
 
 Request: TypeAlias = "str | Sequence[Any] | Kernel"
@@ -40,100 +39,6 @@ _DERIVATIVE_ENDINGS = ("derivatives", "derivative")  # endings of names of quant
 _COTANGENT_PREFIX = "ct_"  # begins the names of inputs that multiply Jacobians from the left
 
 
-# Descriptions of inputs, with the conventions of `KinDyn` that the header lists.
-_INPUTS = {
-    "q": "configuration",
-    "q_start": "configuration at the start",
-    "q_end": "configuration at the end",
-    "nu": "velocity [m/s, rad/s]",
-    "nu_dot": "derivative of nu [m/s^2, rad/s^2]",
-    "tau": "forces [N, N m]: wrench on a floating base, joint torques and forces",
-    "dt": "time [s]",
-    "gravity": "acceleration of free fall in the world [m/s^2]",
-    "parameters": "parameters of the robot, in the order of KinDyn.parameters",
-    "forces": "constraint forces, one for each equation [N, N m]",
-    "restitution": "fraction of the constraint velocity that is reversed",
-    "damping": "relative to the diagonal of J J^T",
-}
-_POSE = "rotation matrix, position [m] in the last column"
-_VELOCITY = "linear [m/s], angular [rad/s]"
-_ACCELERATION = "linear [m/s^2], angular [rad/s^2]"
-_FORCES = "wrench on a floating base, joint torques and forces [N, N m]"
-_JACOBIAN = "linear, then angular rows; columns as in nu"
-_INERTIA = "[kg, kg m, kg m^2]"
-_MOMENTUM = "linear [kg m/s], angular [kg m^2/s]"
-# Descriptions of the outputs of quantities.
-_OUTPUTS = {
-    "transform": _POSE,
-    "transforms": f"for each frame: {_POSE}",
-    "relative_transform": _POSE,
-    "velocity": _VELOCITY,
-    "acceleration": _ACCELERATION,
-    "bias_acceleration": _ACCELERATION,
-    "jacobian": _JACOBIAN,
-    "jacobian_dot": _JACOBIAN,
-    "relative_jacobian": "linear, then angular rows; columns as the joints in nu",
-    "relative_jacobian_at": "linear, then angular rows; columns as the joints in nu",
-    "mass_matrix": f"rows and columns as in nu {_INERTIA}",
-    "inverse_mass_matrix": "rows and columns as in nu [1/kg, 1/(kg m), 1/(kg m^2)]",
-    "mass_matrix_dot": "rows and columns as in nu [kg/s, kg m/s, kg m^2/s]",
-    "coriolis_matrix": "rows and columns as in nu [kg/s, kg m/s, kg m^2/s]",
-    "inverse_dynamics": _FORCES,
-    "bias_force": _FORCES,
-    "coriolis_force": _FORCES,
-    "gravity_force": _FORCES,
-    "gravity_force_derivative": "rows and columns as in nu [N, N m per m or rad]",
-    "external_force": _FORCES,
-    "forward_dynamics": "nu_dot [m/s^2, rad/s^2]",
-    "joint_wrenches": "for each joint: force (3) [N], moment (3) [N m]",
-    "regressor": "rows as in nu; 10 inertial parameters of each link",
-    "com": "position [m]",
-    "com_velocity": "[m/s]",
-    "com_acceleration": "[m/s^2]",
-    "com_bias_acceleration": "[m/s^2]",
-    "com_jacobian": "columns as in nu",
-    "momentum": _MOMENTUM,
-    "momentum_jacobian": f"linear, then angular rows; columns as in nu {_INERTIA}",
-    "centroidal_momentum": _MOMENTUM,
-    "centroidal_momentum_matrix": f"linear, then angular rows; columns as in nu {_INERTIA}",
-    "centroidal_momentum_bias": "force [N], moment [N m]",
-    "centroidal_momentum_rate": "force [N], moment [N m]",
-    "average_velocity": _VELOCITY,
-    "average_velocity_jacobian": _JACOBIAN,
-    "centroidal_average_velocity": _VELOCITY,
-    "centroidal_average_velocity_jacobian": _JACOBIAN,
-    "locked_inertia": _INERTIA,
-    "centroidal_locked_inertia": _INERTIA,
-    "kinetic_energy": "[J]",
-    "potential_energy": "[J]",
-    "integrate": "configuration",
-    "difference": "[m, rad]",
-    "normalize": "configuration",
-    "velocity_kinematics": "rows as in q, columns as in nu",
-    "velocity_kinematics_inverse": "rows as in nu, columns as in q",
-    # of constrained robots; fields of several outputs after a dot
-    "constrained.error": "[m, rad]",
-    "constrained.jacobian": "columns as in nu",
-    "constrained.bias": "[m/s^2, rad/s^2]",
-    "constrained.forward_dynamics.nu_dot": "[m/s^2, rad/s^2]",
-    "constrained.forward_dynamics.forces": "constraint forces [N, N m]",
-    "constrained.forward_dynamics.residual": "constraint accelerations less their target",
-    "constrained.inverse_dynamics.torques": "of the actuated joints, in the order of nu [N, N m]",
-    "constrained.inverse_dynamics.forces": "constraint forces [N, N m]",
-    "constrained.inverse_dynamics.residual": "forces that neither can provide, as in nu",
-    "constrained.impact.nu": "velocity after the impact [m/s, rad/s]",
-    "constrained.impact.impulses": "constraint impulses [N s, N m s]",
-    "constrained.project_velocity": "velocity [m/s, rad/s]",
-    "constrained.closing_step.q": "configuration after the step",
-    "constrained.closing_step.error": "error before the step [m, rad]",
-    "constrained.delassus": "rows and columns as the equations",
-    "constrained.independent_velocities": "rows as in nu, columns as the independent velocities",
-    "constrained.mass_matrix": f"of the independent velocities {_INERTIA}",
-    "constrained.kinetic_energy": "[J]",
-    "constrained.constraint_wrenches": "force (3) [N] and torque (3) [N m] on each frame",
-    "constrained.step.q": "configuration after the step",
-    "constrained.step.nu": "velocity after the step [m/s, rad/s]",
-}
 # Outputs with one entry, or one row, for each constraint equation.
 _PER_EQUATION = ("error", "jacobian", "bias", "forces", "impulses")
 _TANGENT = "the tangent vector of {}, which is nu dt in integrate"
@@ -203,13 +108,13 @@ def _derivative(kd: KinDyn | ConstrainedKinDyn, kernel: Kernel) -> tuple[str, Ke
     if spec is not None:
         if spec.name.endswith(_DERIVATIVE_ENDINGS):
             return None
-        is_constrained = spec.name.startswith(CONSTRAINED)
+        request: Any = getattr(kernel, "request", None)
+        owner: Any = getattr(kernel, "robot", kd)
+        robot: Any = owner if isinstance(owner, ConstrainedKinDyn) else kd
         for ending in _DERIVATIVE_ENDINGS:
-            if f"{spec.name}_{ending}" in (TABLES[CONSTRAINED] if is_constrained else QUANTITIES):
-                kernel_request: Any = getattr(kernel, "request", None)
-                derivative: Any = (f"{spec.name}_{ending}", *spec.request[1:])
-                options = {"wrenches": kernel_request.wrenches, "gravity": kernel_request.gravity}
-                robot: Any = getattr(kernel, "robot", kd) if is_constrained else kd
+            if f"{spec.name}_{ending}" in robot.quantities:
+                derivative = (f"{spec.name}_{ending}", *spec.request[1:])
+                options = {"wrenches": request.wrenches, "gravity": request.gravity}
                 return ending, robot.function(derivative, **options)
     product = getattr(kernel, "vjp", None)
     if product is None:
@@ -220,10 +125,9 @@ def _derivative(kd: KinDyn | ConstrainedKinDyn, kernel: Kernel) -> tuple[str, Ke
 def _kernel(kd: KinDyn | ConstrainedKinDyn, request: Any) -> Kernel:
     if isinstance(request, Kernel):
         return request
-    prefix = CONSTRAINED if isinstance(kd, ConstrainedKinDyn) else ""
     if isinstance(request, str):
-        request = request_of_text(request, prefix)
-    spec = spec_of(request, kd.model, prefix)
+        request = request_of_text(request, kd.quantities)
+    spec = spec_of(request, kd.model, kd.quantities)
     return kd.function(spec.request)  # pyright: ignore[reportArgumentType]
 
 
@@ -272,14 +176,13 @@ def _title(kernel: Kernel, spec: Spec | None) -> str:
     paragraph = " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
     title = re.sub(r"\(\.\.\.[^)]*\)\s*", "", paragraph).replace("`", "")  # shapes of batches
     frames = f" [{', '.join(spec.frames)}]" if spec.frames else ""
-    return comment_text(spec.name.removeprefix(CONSTRAINED) + frames + ": " + title.rstrip("."))
+    return comment_text(spec.name + frames + ": " + title.rstrip("."))
 
 
 def _inputs(signature: Signature) -> tuple[Argument, ...]:
     names, arguments = Names(), list[Argument]()
     for port in signature.inputs:
-        is_documented = port.name in _INPUTS
-        name = port.name if is_documented else f"in_{identifier_part(port.name)}"
+        name = port.name if port.name in DESCRIPTIONS else f"in_{identifier_part(port.name)}"
         if port.name.startswith("wrench_"):
             name, frame = identifier_part(port.name), port.name.removeprefix("wrench_")
             description = f"wrench on frame {comment_text(frame)} [N, N m]: force (3), moment (3)"
@@ -287,7 +190,7 @@ def _inputs(signature: Signature) -> tuple[Argument, ...]:
             output = comment_text(port.name.removeprefix(_COTANGENT_PREFIX))
             description = f"cotangent that multiplies the Jacobian of {output} from the left"
         else:
-            description = _INPUTS.get(port.name) or comment_text(port.name)
+            description = DESCRIPTIONS.get(port.name) or comment_text(port.name)
         arguments.append(Argument(names.new(name), port, description))
     return tuple(arguments)
 
@@ -308,12 +211,10 @@ def _outputs(kernel: Kernel, spec: Spec | None) -> tuple[Argument, ...]:
 
 def _output_description(spec: Spec, field: str, robot: Any) -> str:
     """Return the description of an output of a quantity; `field` names it if there are several."""
-    name = spec.name
-    if not field or f"{name}.{field}" in _OUTPUTS:
-        text = _OUTPUTS.get(f"{name}.{field}" if field else name, "")
-        last = (field or name).removeprefix(CONSTRAINED)
-        is_listed = isinstance(robot, ConstrainedKinDyn) and last in _PER_EQUATION
-        is_listed = is_listed and name.startswith(CONSTRAINED)
+    quantity = spec.quantity
+    if quantity.entries:
+        text = quantity.entries[quantity.fields.index(field) if field else 0]
+        is_listed = isinstance(robot, ConstrainedKinDyn) and (field or spec.name) in _PER_EQUATION
         return f"{text}; equations: {_equations(robot)}" if is_listed else text
     of = ""  # else it is a derivative, whose name ends with the input of the differentiation
     for output in ("forces", "impulses"):

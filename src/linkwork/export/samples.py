@@ -15,8 +15,7 @@ from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 from linkwork.engine.symbolic.program import per_port
 from linkwork.errors import LinkworkError
 from linkwork.export.requests import Exported
-from linkwork.kindyn import KinDyn
-from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 
 DIFFERENCE = {"double": 1e-13, "float": 1e-5}
 """Allowed difference between C and the kernels, relative to the largest element of an output."""

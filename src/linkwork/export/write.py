@@ -24,8 +24,7 @@ from linkwork.export.requests import (
     exported_functions,
 )
 from linkwork.export.samples import sample_of
-from linkwork.kindyn import KinDyn
-from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.core import unambiguous
 
 LANES = (2, 4, 8, 16)

@@ -34,7 +34,6 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError, counted, shown
 from linkwork.inverse_kinematics.tasks import as_floats
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.quantities import COLLISION
 from linkwork.model.geometry import Shape, Sphere
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ class Avoidance(NamedTuple):
         elif robot.pairs:
             parts.append(robot.distance_jacobian(q) if suffix else robot.distances(q))
         for kind, n in self.counts:
-            kernel = robot.function(f"{COLLISION}distances_to_{kind}{suffix}")  # pyright: ignore[reportArgumentType]
+            kernel = robot.function(f"distances_to_{kind}{suffix}")  # pyright: ignore[reportArgumentType]
             width = BLOCK * WIDTHS[kind]
             for _ in range(n // BLOCK):
                 block = values[start : start + width].reshape(BLOCK, WIDTHS[kind])
@@ -194,7 +193,7 @@ class Surroundings:
         """(size,) or (rows, size) the values of a step at configurations (rows, nq)."""
         parts = [np.array([self.margin])]
         if self.avoidance.n_spheres:
-            kernel = self.avoidance.robot.function(NEAREST_SPHERES)  # pyright: ignore[reportArgumentType]
+            kernel = self.avoidance.robot.function(NEAREST_SPHERES.name)  # pyright: ignore[reportArgumentType]
             parts.append(np.asarray(kernel(q)).reshape(len(q), self.avoidance.n_spheres))
         for kind, n in self.avoidance.counts:
             rows = self.obstacles[kind]

@@ -20,9 +20,8 @@ from linkwork.inverse_kinematics.avoidance import surroundings_of
 from linkwork.inverse_kinematics.search import Effort, Problems, Solutions, solve
 from linkwork.inverse_kinematics.settings import CACHE_SIZE, settings_of
 from linkwork.inverse_kinematics.tasks import Task, as_floats, check_mapping, goal_of
-from linkwork.kindyn import KinDyn
-from linkwork.kindyn.assembly import TOLERANCE, assembler_of
-from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn import ConstrainedKinDyn, KinDyn
+from linkwork.kindyn.constrained.assembly import TOLERANCE, assembler_of
 from linkwork.kindyn.gauss_newton import Bounds, bounds_of, free_coordinates
 from linkwork.model.geometry import Shape
 

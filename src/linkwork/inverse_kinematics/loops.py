@@ -30,7 +30,7 @@ from linkwork.algorithms.dynamics.factor import sparse_dot
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.elimination import SparseRow
 from linkwork.inverse_kinematics.step import FLOOR, Targets, largest_of, solved
-from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn import ConstrainedKinDyn
 from linkwork.kindyn.gauss_newton import Proposal, clamped, unstopped
 from linkwork.mechanics.problem import Problem
 from linkwork.spatial.blocks import is_zero

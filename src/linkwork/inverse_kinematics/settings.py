@@ -17,9 +17,8 @@ from linkwork.inverse_kinematics.avoidance import Avoidance
 from linkwork.inverse_kinematics.loops import ClosedTargets
 from linkwork.inverse_kinematics.step import Targets
 from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
-from linkwork.kindyn import KinDyn
-from linkwork.kindyn.assembly import Assembler, assembler_of, draw_closed
-from linkwork.kindyn.constrained import ConstrainedKinDyn
+from linkwork.kindyn import ConstrainedKinDyn, KinDyn
+from linkwork.kindyn.constrained.assembly import Assembler, assembler_of, draw_closed
 from linkwork.kindyn.gauss_newton import Bounds, bounds_of, free_coordinates, step_kernel
 
 # Functions and settings of this many kinds of problems are cached, with their robots.

@@ -1,20 +1,128 @@
 """Kinematics and dynamics of one robot, compiled for that robot.
 
-`KinDyn` is one class in several files: `core` has the options and the kernels, `frames`,
-`dynamics`, `centroidal`, `configurations` and `kinematic_derivatives` declare its methods.
+The methods of `KinDyn` are declared in several files: `core` has the options and the kernels,
+`frames`, `dynamics`, `centroidal`, `configurations` and `kinematic_derivatives` the quantities.
+`constrained` has those of `ConstrainedKinDyn`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.runtime.compiler import LOCK
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.traced import is_traced
+from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.kindyn.centroidal import CentroidalMethods
-from linkwork.kindyn.configurations import ConfigurationMethods
+from linkwork.kindyn.configurations import (
+    ConfigurationMethods,
+    batch_shape,
+    random_configurations,
+)
+from linkwork.kindyn.constrained.assembly import assemble, closed_sample, random_closed
+from linkwork.kindyn.constrained.contacts import (
+    Contact,
+    ContactKind,
+    check_relative_motion,
+    contacts_of,
+)
+from linkwork.kindyn.constrained.methods import (
+    ConstrainedMethods,
+    actuated_joints,
+    gains_of,
+    independent_coordinates,
+)
+from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.dynamics import DynamicsMethods
 from linkwork.kindyn.frames import FrameMethods
+from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 from linkwork.kindyn.kinematic_derivatives import KinematicDerivativeMethods
-from linkwork.kindyn.quantities import owned
+
+MOST_CONSTRAINED = 64  # results of `constrained` that a robot keeps
 
 
-@owned
+class ConstrainedKinDyn(ConstrainedMethods):
+    """A robot with closed loops and contacts, as compiled functions.
+
+    `KinDyn.constrained` creates it.
+
+    Calling rules, arguments and representations are those of `KinDyn`. The m constraint equations
+    are those of the joints that close loops, of `model.constraints`, and of the contacts, in this
+    order; `rows` has their slices by name. An entry of `forces` belongs to one equation; it acts on
+    the constrained frame in the axes of the reference, which for a contact with the world are the
+    axes of the world.
+
+    Redundant constraints are allowed: accelerations are unique, forces are those of least norm.
+    Where constraints contradict each other, `residual` is not zero.
+
+    Args:
+        model, options: as in `KinDyn`.
+        contacts: frames or `Contact`s; a mapping from frames to "pose", "point" or "rolling".
+        actuated: names of the joints that have actuators; needed by inverse dynamics. By default
+            `model.actuated`.
+        stabilization: rate w [1/s] at which errors decay: constraint accelerations become
+            -w^2 error - 2 w rate; or a pair of gains (error, rate). 0 leaves errors as they are.
+        independent: indices in nu of the coordinates that determine all velocities; chosen when
+            `independent_velocities` or `mass_matrix` needs them, if not given.
+    """
+
+    @cached_property
+    def kindyn(self) -> KinDyn:
+        """The same robot without contacts."""
+        return as_kindyn(self)
+
+    def project_configuration(
+        self,
+        q: ArrayLike,
+        *,
+        fixed: Iterable[str] = (),
+        tolerance: float | None = None,
+        parameters: ArrayLike | None = None,
+    ) -> Array:
+        """(..., nq) a configuration nearby that satisfies the constraints.
+
+        Args:
+            q: (..., nq) configurations to start from.
+            fixed: names of joints that stay where they are.
+            tolerance: largest error at which a constraint counts as satisfied [m] or [rad]; default
+                that of `lw.assemble`.
+            parameters: as in all functions.
+
+        Raises:
+            ValueRangeError: some cannot be closed; `lw.assemble` reports which instead of raising.
+            ArgumentError: the call is part of a function that is compiled.
+        """
+        if is_traced(q):
+            text = "project_configuration: a search, which cannot be part of a compiled function"
+            raise ArgumentError(f"{text}; closing_step is one step of it")
+        result = assemble(self, q, fixed=fixed, tolerance=tolerance, parameters=parameters)
+        if not np.all(result.converged):
+            bad = int(np.size(result.converged) - np.count_nonzero(result.converged))
+            where = f" ({bad} of {result.converged.size} rows)" if result.converged.size > 1 else ""
+            names = ", ".join(map(repr, result.failed))
+            raise ValueRangeError(f"q: no configuration nearby closes {names}{where}")
+        return result.q
+
+    def _kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
+        if any(spec.quantity.needs == "independent" for spec in request.specs):
+            return super(ConstrainedKinDyn, self._with_independent)._kernel(request)
+        return super()._kernel(request)
+
+    @cached_property
+    def _with_independent(self) -> ConstrainedKinDyn:
+        """The same, with independent coordinates chosen at a configuration that is closed."""
+        if self.independent is not None:
+            return self
+        J = np.asarray(self.jacobian(closed_sample(self)))
+        return self.replace(independent=independent_coordinates(J, self.problem.actuated or ()))
+
+
 class KinDyn(
     FrameMethods,
     DynamicsMethods,
@@ -61,5 +169,85 @@ class KinDyn(
             values of the model.
     """
 
+    def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
+        """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
 
-__all__ = ["KinDyn"]
+        Args:
+            n: number of them, or a batch shape.
+            seed: for the same ones again.
+
+        Returns:
+            (*n, nq); the base within one meter of the world's origin, with a random rotation. The
+            loops of the model are closed.
+
+        Raises:
+            ValueRangeError: no configuration was found that closes the loops.
+        """
+        rng = np.random.default_rng(seed)
+        batch = batch_shape(n)
+        if self._equations:
+            return random_closed(self, prod(batch), rng).reshape(*batch, self.nq)
+        return random_configurations(self.layout, batch, rng).astype(self.dtype)
+
+    def constrained(
+        self,
+        contacts: Iterable[str | Contact] | Mapping[str, ContactKind | Contact] = (),
+        *,
+        actuated: Iterable[str] | None = None,
+        stabilization: float | tuple[float, float] = 0.0,
+    ) -> ConstrainedKinDyn:
+        """The robot with equality constraints: contacts, and the closed loops of its model.
+
+        Args:
+            contacts: names of frames that keep their pose, or `Contact` objects; or a mapping from
+                names of frames to "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
+            actuated: names of the actuated joints, which inverse dynamics needs; by default
+                `model.actuated`.
+            stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
+                with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
+
+        Returns:
+            Functions of the constrained robot, as a `ConstrainedKinDyn`. Calls with equal arguments
+            return the same object, so that a control loop may contain the call.
+
+        Raises:
+            NameNotFoundError: there is no such frame or joint.
+            ArgumentError: a frame has two contacts, or is rigidly connected to its reference.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("quadruped"))
+            >>> feet = [name for name in kd.model.frame_names if name.endswith("foot")]
+            >>> stance = kd.constrained(dict.fromkeys(feet, "point"))
+            >>> nu_dot, forces, residual = stance.forward_dynamics(
+            ...     kd.neutral(), np.zeros(kd.nv), np.zeros(kd.nv)
+            ... )
+            >>> forces.shape
+            (12,)
+        """
+        key = contacts_of(contacts), actuated_joints(actuated), gains_of(stabilization)
+        robot = self._constrained_robots.get(key)
+        if robot is None:
+            listed, names, gains = key
+            robot = ConstrainedKinDyn(
+                self.model, **self.options, contacts=listed, actuated=names, stabilization=gains
+            )
+            check_relative_motion(robot.contacts, robot.tree, floating=self.floating)
+            with LOCK:
+                robot = self._constrained_robots.setdefault(key, robot)
+                if len(self._constrained_robots) > MOST_CONSTRAINED:
+                    del self._constrained_robots[next(iter(self._constrained_robots))]
+        return robot
+
+    @cached_property
+    def _constrained_robots(self) -> dict[Any, ConstrainedKinDyn]:
+        """The results of `constrained`, by its arguments."""
+        return {}
+
+
+def as_kindyn(robot: KinDynCore) -> KinDyn:
+    """Return the same robot with the same options, as a `KinDyn`."""
+    names = (*KinDyn._OPTIONS, "parameters")  # pyright: ignore[reportPrivateUsage]
+    return KinDyn(robot.model, **{name: robot.options[name] for name in names})
+
+
+__all__ = ["ConstrainedKinDyn", "KinDyn"]

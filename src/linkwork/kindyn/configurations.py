@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import pi, prod, radians
+from math import pi, radians
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,12 +17,16 @@ from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown, warn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import UNNORMALIZED_Q
+from linkwork.kindyn.options import CoordinateOptions
 from linkwork.kindyn.quantities import quantity
 from linkwork.model.joints import KINDS, JointKind
 from linkwork.model.layout import BASE_NQ, Layout
 from linkwork.model.parts import NO_LIMITS, Limits
 from linkwork.model.pose import Pose, as_floats, as_pose
 from linkwork.spatial.source import quat
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class ConfigurationMethods(KinDynCore):
@@ -105,37 +109,9 @@ class ConfigurationMethods(KinDynCore):
             text = f"joint {name!r}: {value:g} is outside its limits"
             warn(f"{text} {limits.lower:g} to {limits.upper:g}{hint if is_angle else ''}")
 
-    def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
-        """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
-
-        Args:
-            n: number of them, or a batch shape.
-            seed: for the same ones again.
-
-        Returns:
-            (*n, nq); the base within one meter of the world's origin, with a random rotation. The
-            loops of the model are closed.
-
-        Raises:
-            ValueRangeError: no configuration was found that closes the loops.
-        """
-        rng = np.random.default_rng(seed)
-        batch = _batch(n)
-        if self._equations:
-            from linkwork.kindyn.assembly import random_closed
-
-            return random_closed(self, prod(batch), rng).reshape(*batch, self.nq)
-        return random_configurations(self.layout, batch, rng).astype(self.dtype)
-
-    @quantity(manifold.integrate, shape=("nq",), has_body=True)
+    @quantity(manifold.integrate, ("nq",), "configuration", has_body=True)
     def integrate(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        dt: ArrayLike = 1.0,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, dt: ArrayLike = 1.0, **options: Unpack[CoordinateOptions]
     ) -> Array:
         """(..., nq) configuration after moving from q at constant nu for a time dt (...) [s].
 
@@ -149,19 +125,11 @@ class ConfigurationMethods(KinDynCore):
         """
         if type(dt) is float:  # a number becomes an array here faster than in the kernel
             dt = np.array(dt, self.dtype)
-        kernel = self._of("integrate")
-        if threads is None:
-            return kernel(q, nu, dt, out=out)
-        return kernel(q, nu, dt, out=out, threads=threads)
+        return self._of("integrate")(q, nu, dt, **options)
 
-    @quantity(manifold.difference, shape=("nv",))
+    @quantity(manifold.difference, ("nv",), "[m, rad]")
     def difference(
-        self,
-        q_start: ArrayLike,
-        q_end: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q_start: ArrayLike, q_end: ArrayLike, **options: Unpack[CoordinateOptions]
     ) -> Array:
         """(..., nv) the constant nu that leads from one configuration to another in one second.
 
@@ -170,10 +138,8 @@ class ConfigurationMethods(KinDynCore):
         """
         ...
 
-    @quantity(manifold.normalize, shape=("nq",), inputs=(UNNORMALIZED_Q,))
-    def normalize(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    @quantity(manifold.normalize, ("nq",), "configuration", inputs=(UNNORMALIZED_Q,))
+    def normalize(self, q: ArrayLike, **options: Unpack[CoordinateOptions]) -> Array:
         """(..., nq) configuration with quaternions and (cos, sin) scaled to norm 1."""
         ...
 
@@ -201,8 +167,8 @@ def _matrix(base_pose: Any) -> Array:
     return H
 
 
-def _batch(n: int | tuple[int, ...]) -> tuple[int, ...]:
-    """A number or a shape as a batch shape."""
+def batch_shape(n: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Convert a number or a shape to a batch shape."""
     try:
         batch = tuple(map(index, n)) if isinstance(n, (tuple, list)) else (index(n),)
     except TypeError:

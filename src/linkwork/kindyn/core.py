@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,7 @@ from linkwork.errors import (
 )
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
-from linkwork.kindyn.quantities import Context, quantity_named
+from linkwork.kindyn.quantities import Context, Quantity, declared_quantities
 from linkwork.kindyn.requests import Request, Spec, spec_of, wrench_frames
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
 from linkwork.mechanics.constraints import (
@@ -52,7 +52,6 @@ from linkwork.model.tree import Tree, tree_from
 if TYPE_CHECKING:
     from typing_extensions import Never, Self
 
-    from linkwork.kindyn import KinDyn
     from linkwork.parameters.descriptions import Parameter
     from linkwork.parameters.skeleton import ParametricSkeleton
     from linkwork.parameters.table import ParameterTable
@@ -64,27 +63,12 @@ LONGEST_OPTION = 100  # characters of an option in a repr
 
 _Name = TypeVar("_Name", bound=str)
 
-AMBIGUOUS_WITH_LOOPS = {
-    "inverse_dynamics": "kd.constrained(actuated=[...]).inverse_dynamics separates the torques of"
-    " actuators from the forces of the constraints",
-    "inverse_dynamics_derivatives": "use those of kd.constrained(actuated=[...])",
-    "inverse_mass_matrix": "kd.constrained().forward_dynamics_derivatives has the accelerations per"
-    " unit of force as `tau`",
-    "joint_wrenches": "the joints of a loop share the load in a way that depends on the forces of"
-    " the constraints, see kd.constrained(...)",
-}
-"""Quantities that closed loops make ambiguous, and what to use instead."""
-
-SOLVES_CONSTRAINTS = frozenset(
-    f"{name}{ending}"
-    for name in ("forward_dynamics", "inverse_dynamics", "impact", "project_velocity", "step")
-    for ending in ("", "_derivatives")
-)
-"""Quantities whose values depend on whether constraints are redundant."""
-
 
 class KinDynCore:
-    """One robot and how it is seen. The options are those of `KinDyn`, which documents them."""
+    """A robot and its options, which `KinDyn` documents."""
+
+    quantities: ClassVar[Mapping[str, Quantity]] = {}
+    """The quantities of the class by name: inputs, shapes, units."""
 
     model: Model
     base: str
@@ -96,13 +80,16 @@ class KinDynCore:
     check: bool
     joint_dynamics: bool
     cut: tuple[str, ...]
-    _descriptions: tuple[Parameter, ...]  # of the numbers that are inputs
-    # All that were made, by the name of the (first) quantity, then by `KernelRequest.detail`.
+    _descriptions: tuple[Parameter, ...]  # the option `parameters`
+    # Kernels by the name of the (first) quantity, then by `KernelRequest.detail`.
     _kernels: dict[str, dict[Any, QuantityKernel[Any]]]
 
-    _PREFIX = ""  # of the names of the quantities in their table
+    _FURTHER_QUANTITIES: ClassVar[tuple[Quantity, ...]] = ()  # without a method of their own
     # What `warmup()` compiles if no quantity was requested yet.
     _WARMED_FIRST = ("mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics")
+
+    def __init_subclass__(cls) -> None:
+        cls.quantities = declared_quantities(cls)
 
     def __init__(
         self,
@@ -188,7 +175,7 @@ class KinDynCore:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `KinDyn(model, **options)` takes to make this one again."""
+        """The options with which `KinDyn(model, **options)` creates an equal object."""
         options = {name: getattr(self, name) for name in self._OPTIONS}
         return {**options, "parameters": self._descriptions}
 
@@ -232,16 +219,9 @@ class KinDynCore:
         return partial(type(self), **self.options), (self.model,)
 
     def replace(self, **changes: Any) -> Self:
-        """Another one, with some options changed."""
+        """Return a copy with changed options."""
         options: dict[str, Any] = {"model": self.model, **self.options, **changes}
         return type(self)(**options)
-
-    def _as_kindyn(self) -> KinDyn:
-        """The same robot with the same options, as a `KinDyn`."""
-        from linkwork.kindyn import KinDyn
-
-        options = {name: getattr(self, name) for name in KinDynCore._OPTIONS}
-        return KinDyn(self.model, **options, parameters=self._descriptions)
 
     def _number(self, value: ArrayLike) -> Any:
         """A number for each row; a float becomes an array here faster than in the kernel."""
@@ -300,9 +280,9 @@ class KinDynCore:
     def _check_loops(self, specs: Sequence[Spec]) -> None:
         """Raise for quantities that the loops of the model make ambiguous."""
         for spec in specs if self._equations else ():
-            if spec.name in AMBIGUOUS_WITH_LOOPS:
+            if spec.quantity.instead:
                 text = f"{spec.name}: the model has closed loops or constraints"
-                raise ArgumentError(f"{text}; {AMBIGUOUS_WITH_LOOPS[spec.name]}")
+                raise ArgumentError(f"{text}; {spec.quantity.instead}")
 
     def _warn_of_near_redundancy(self) -> None:
         """Warn once of constraints that are redundant but for small numbers."""
@@ -402,9 +382,9 @@ class KinDynCore:
         """
         if not requests:
             raise ArgumentError("name at least one quantity")
-        specs = tuple(spec_of(request, self.model, self._PREFIX) for request in requests)
+        specs = tuple(spec_of(request, self.model, self.quantities) for request in requests)
         self._check_loops(specs)
-        if any(spec.name.rpartition(".")[2] in SOLVES_CONSTRAINTS for spec in specs):
+        if any(spec.quantity.solves_constraints for spec in specs):
             self._warn_of_near_redundancy()
         table = self.parameters if self._descriptions else None
         return self._kernel(
@@ -430,17 +410,17 @@ class KinDynCore:
         """The kernel of one quantity, from a dictionary first: `function` takes microseconds.
 
         Args:
-            name: of the quantity.
+            name: name of the quantity.
             frames: a name if it takes one frame, a tuple if it takes none, several, or any number.
         """
         try:
             return self._kernels[name][frames]
         except (KeyError, TypeError):  # not compiled yet, or not names, which `function` reports
-            is_one = len(quantity_named(name).frames) == 1
+            is_one = len(self.quantities[name].frames) == 1
             return self.function((name, frames) if is_one else (name, *frames))  # pyright: ignore[reportArgumentType]
 
     def _kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
-        """The kernel of a request, made if it is not there yet."""
+        """The kernel of a request, which is created by the first call."""
         kernels, detail = self._kernels[request.specs[0].name], request.detail
         kernel = kernels.get(detail)
         if kernel is not None:
@@ -525,10 +505,8 @@ class KinDynCore:
 
 
 def unambiguous(kd: KinDynCore, names: Iterable[_Name]) -> tuple[_Name, ...]:
-    """The quantities of a robot among `names`, without those that closed loops make ambiguous."""
-    if not kd._equations:  # pyright: ignore[reportPrivateUsage]
-        return tuple(names)
-    return tuple(name for name in names if name not in AMBIGUOUS_WITH_LOOPS)
+    """Select the quantities that the closed loops of a robot do not make ambiguous."""
+    return tuple(x for x in names if not (kd.problem.equations and kd.quantities[x].instead))
 
 
 def options_of_call(**options: Any) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,21 +18,19 @@ from linkwork.algorithms.dynamics import aba, coriolis, crba, rnea
 from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.dynamics.joint_wrenches import joint_wrenches
 from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
-from linkwork.engine.cached_property import cached_property
-from linkwork.engine.runtime.compiler import LOCK
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_joint
-from linkwork.kindyn.constrained import ConstrainedKinDyn, actuated_joints, gains_of
-from linkwork.kindyn.contacts import Contact, ContactKind, check_relative_motion, contacts_of
 from linkwork.kindyn.core import KinDynCore
-from linkwork.kindyn.quantities import Numbers, quantity
+from linkwork.kindyn.options import CallOptions, ForceOptions, GravityOptions
+from linkwork.kindyn.quantities import GENERALIZED_FORCES, INERTIA, Numbers, quantity
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import ZERO
 
-MOST_CONSTRAINED = 64  # results of `constrained` that a robot keeps
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def _coriolis_force(
@@ -70,69 +68,8 @@ def _respecting_loops(tree: Callable[..., Any], loops: Callable[..., Any]) -> Ca
 class DynamicsMethods(KinDynCore):
     """Forces and accelerations, and the matrices between them."""
 
-    def constrained(
-        self,
-        contacts: Iterable[str | Contact] | Mapping[str, ContactKind | Contact] = (),
-        *,
-        actuated: Iterable[str] | None = None,
-        stabilization: float | tuple[float, float] = 0.0,
-    ) -> ConstrainedKinDyn:
-        """The robot with equality constraints: contacts, and the closed loops of its model.
-
-        Args:
-            contacts: names of frames that keep their pose, or `Contact` objects; or a mapping from
-                names of frames to "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
-            actuated: names of the actuated joints, which inverse dynamics needs; by default
-                `model.actuated`.
-            stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
-                with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
-
-        Returns:
-            Functions of the constrained robot, as a `ConstrainedKinDyn`. Calls with equal arguments
-            return the same object, so that a control loop may contain the call.
-
-        Raises:
-            NameNotFoundError: there is no such frame or joint.
-            ArgumentError: a frame has two contacts, or is rigidly connected to its reference.
-
-        Examples:
-            >>> kd = lw.KinDyn(lw.load("quadruped"))
-            >>> feet = [name for name in kd.model.frame_names if name.endswith("foot")]
-            >>> stance = kd.constrained(dict.fromkeys(feet, "point"))
-            >>> nu_dot, forces, residual = stance.forward_dynamics(
-            ...     kd.neutral(), np.zeros(kd.nv), np.zeros(kd.nv)
-            ... )
-            >>> forces.shape
-            (12,)
-        """
-        key = contacts_of(contacts), actuated_joints(actuated), gains_of(stabilization)
-        robot = self._constrained_robots.get(key)
-        if robot is None:
-            listed, names, gains = key
-            robot = ConstrainedKinDyn(
-                self.model, **self.options, contacts=listed, actuated=names, stabilization=gains
-            )
-            check_relative_motion(robot.contacts, robot.tree, floating=self.floating)
-            with LOCK:
-                robot = self._constrained_robots.setdefault(key, robot)
-                if len(self._constrained_robots) > MOST_CONSTRAINED:
-                    del self._constrained_robots[next(iter(self._constrained_robots))]
-        return robot
-
-    @cached_property
-    def _constrained_robots(self) -> dict[Any, ConstrainedKinDyn]:
-        """The results of `constrained`, by its arguments."""
-        return {}
-
-    @quantity(crba.mass_matrix, shape=("nv", "nv"), per_pair=21)
-    def mass_matrix(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(crba.mass_matrix, ("nv", "nv"), f"rows and columns as in nu {INERTIA}", per_pair=21)
+    def mass_matrix(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv, nv) mass matrix M, symmetric: the kinetic energy is `nu @ M @ nu / 2`.
 
         Examples:
@@ -142,56 +79,53 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity(inverse_mass_matrix, shape=("nv", "nv"), per_pair=50, singular=singular_joint)
-    def inverse_mass_matrix(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(
+        inverse_mass_matrix,
+        ("nv", "nv"),
+        "rows and columns as in nu [1/kg, 1/(kg m), 1/(kg m^2)]",
+        per_pair=50,
+        singular=singular_joint,
+        instead=(
+            "kd.constrained().forward_dynamics_derivatives has the accelerations per unit of force"
+            " as `tau`"
+        ),
+    )
+    def inverse_mass_matrix(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv, nv) inverse of the mass matrix, symmetric: nu_dot per unit of tau."""
         ...
 
-    @quantity(coriolis.mass_matrix_dot, shape=("nv", "nv"), per_pair=60)
-    def mass_matrix_dot(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(
+        coriolis.mass_matrix_dot,
+        ("nv", "nv"),
+        "rows and columns as in nu [kg/s, kg m/s, kg m^2/s]",
+        per_pair=60,
+    )
+    def mass_matrix_dot(self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv, nv) time derivative of the mass matrix, symmetric."""
         ...
 
-    @quantity(coriolis.coriolis_matrix, shape=("nv", "nv"), per_pair=60)
-    def coriolis_matrix(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(
+        coriolis.coriolis_matrix,
+        ("nv", "nv"),
+        "rows and columns as in nu [kg/s, kg m/s, kg m^2/s]",
+        per_pair=60,
+    )
+    def coriolis_matrix(self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv, nv) Coriolis matrix C: `C @ nu` is the Coriolis force, Mdot = C + C^T."""
         ...
 
-    @quantity(rnea.inverse_dynamics, shape=("nv",), derivatives="inverse_dynamics_derivatives")
+    @quantity(
+        rnea.inverse_dynamics,
+        ("nv",),
+        GENERALIZED_FORCES,
+        derivatives="inverse_dynamics_derivatives",
+        instead=(
+            "kd.constrained(actuated=[...]).inverse_dynamics separates the torques of actuators"
+            " from the forces of the constraints"
+        ),
+    )
     def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[ForceOptions]
     ) -> Array:
         """(..., nv) generalized forces of a motion: tau = M nu_dot + h - sum J^T f.
 
@@ -207,18 +141,14 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity(inverse_dynamics_derivatives, shape=[("nv", "nv")] * 3, per_pair=95)
+    @quantity(
+        inverse_dynamics_derivatives,
+        [("nv", "nv")] * 3,
+        per_pair=95,
+        instead=("use those of kd.constrained(actuated=[...])"),
+    )
     def inverse_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[ForceOptions]
     ) -> InverseDynamicsDerivatives:
         """Derivatives of `inverse_dynamics`: row i is that of tau_i.
 
@@ -230,21 +160,14 @@ class DynamicsMethods(KinDynCore):
 
     @quantity(
         _respecting_loops(aba.forward_dynamics, _constrained_acceleration),
-        shape=("nv",),
+        ("nv",),
+        "nu_dot [m/s^2, rad/s^2]",
         derivatives="forward_dynamics_derivatives",
         singular=singular_joint,
+        solves_constraints=True,
     )
     def forward_dynamics(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        tau: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, **options: Unpack[ForceOptions]
     ) -> Array:
         """(..., nv) accelerations that forces cause: nu_dot = M^-1 (tau + sum J^T f - h).
 
@@ -258,21 +181,13 @@ class DynamicsMethods(KinDynCore):
 
     @quantity(
         _respecting_loops(forward_dynamics_derivatives, acceleration_derivatives),
-        shape=[*[("nv", "nv")] * 3, ("wrenches", "nv", 6)],
+        [*[("nv", "nv")] * 3, ("wrenches", "nv", 6)],
         per_pair=280,
         singular=singular_joint,
+        solves_constraints=True,
     )
     def forward_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        tau: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, **options: Unpack[ForceOptions]
     ) -> ForwardDynamicsDerivatives:
         """Derivatives of `forward_dynamics`.
 
@@ -284,17 +199,8 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity(rnea.inverse_dynamics, shape=("nv",))
-    def bias_force(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(rnea.inverse_dynamics, ("nv",), GENERALIZED_FORCES)
+    def bias_force(self, q: ArrayLike, nu: ArrayLike, **options: Unpack[GravityOptions]) -> Array:
         """(..., nv) bias forces h = C nu + g: the forces at nu_dot = 0.
 
         Examples:
@@ -306,29 +212,15 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity(_coriolis_force, shape=("nv",))
-    def coriolis_force(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(_coriolis_force, ("nv",), GENERALIZED_FORCES)
+    def coriolis_force(self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv) Coriolis forces C nu: the forces at nu_dot = 0 without gravity."""
         ...
 
-    @quantity(rnea.inverse_dynamics, shape=("nv",), derivatives="gravity_force_derivative")
-    def gravity_force(
-        self,
-        q: ArrayLike,
-        *,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(
+        rnea.inverse_dynamics, ("nv",), GENERALIZED_FORCES, derivatives="gravity_force_derivative"
+    )
+    def gravity_force(self, q: ArrayLike, **options: Unpack[GravityOptions]) -> Array:
         """(..., nv) gravity forces g: with them, gravity compensation holds the robot still.
 
         Examples:
@@ -339,47 +231,37 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity(gravity_force_derivative, shape=("nv", "nv"), per_pair=10)
-    def gravity_force_derivative(
-        self,
-        q: ArrayLike,
-        *,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(
+        gravity_force_derivative,
+        ("nv", "nv"),
+        "rows and columns as in nu [N, N m per m or rad]",
+        per_pair=10,
+    )
+    def gravity_force_derivative(self, q: ArrayLike, **options: Unpack[GravityOptions]) -> Array:
         """(..., nv, nv) derivative of `gravity_force` with respect to q.
 
         It is taken in the tangent space of `integrate`.
         """
         ...
 
-    @quantity(rnea.external_force, shape=("nv",))
+    @quantity(rnea.external_force, ("nv",), GENERALIZED_FORCES)
     def external_force(
-        self,
-        q: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike],
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, *, wrenches: Mapping[str, ArrayLike], **options: Unpack[CallOptions]
     ) -> Array:
         """(..., nv) generalized forces of wrenches on frames: sum J^T f."""
         ...
 
-    @quantity(joint_wrenches, shape=(_n_joints, 6))
+    @quantity(
+        joint_wrenches,
+        (_n_joints, 6),
+        "for each joint: force (3) [N], moment (3) [N m]",
+        instead=(
+            "the joints of a loop share the load in a way that depends on the forces of the"
+            " constraints, see kd.constrained(...)"
+        ),
+    )
     def joint_wrenches(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[ForceOptions]
     ) -> Array:
         """(..., joints, 6) wrench through each joint of `model.joints`, fixed ones too.
 
@@ -388,17 +270,15 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity(regressor, shape=("nv", _n_inertial_parameters), per_pair=90, of_links=True)
+    @quantity(
+        regressor,
+        ("nv", _n_inertial_parameters),
+        "rows as in nu; 10 inertial parameters of each link",
+        per_pair=90,
+        of_links=True,
+    )
     def regressor(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[GravityOptions]
     ) -> Array:
         """(..., nv, 10 links) regressor Y: inverse dynamics is tau = Y phi, linear in phi.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +12,25 @@ from linkwork.algorithms.kinematics import frames, jacobians, relative
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import Q
-from linkwork.kindyn.quantities import QUANTITIES, Numbers, Quantity, quantity, with_context
+from linkwork.kindyn.options import CallOptions
+from linkwork.kindyn.quantities import (
+    ACCELERATION,
+    JACOBIAN,
+    POSE,
+    VELOCITY,
+    Numbers,
+    Quantity,
+    quantity,
+    with_context,
+)
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+RELATIVE_COLUMNS = "linear, then angular rows; columns as the joints in nu"
 
 
 def _bias_acceleration(
@@ -28,28 +43,22 @@ def _n_joint_velocities(problem: Problem) -> int:
     return sum(joint.nv for joint in problem.layout.model.joints)
 
 
-# `relative_jacobian(..., origin=, axes=)`, which has no method of its own.
-QUANTITIES["relative_jacobian_at"] = Quantity(
-    (Q,),
-    ((6, _n_joint_velocities),),
-    with_context(relative.relative_jacobian_at),
-    frames=("reference", "frame", "origin", "axes"),
-)
-
-
 class FrameMethods(KinDynCore):
     """Quantities of frames, in the representation of the `KinDyn`."""
 
-    @quantity(frames.frame_pose, shape=(4, 4))
-    def transform(
-        self,
-        frame: str,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    _FURTHER_QUANTITIES = (
+        Quantity(  # relative_jacobian(..., origin=, axes=)
+            "relative_jacobian_at",
+            (Q,),
+            ((6, _n_joint_velocities),),
+            with_context(relative.relative_jacobian_at),
+            (RELATIVE_COLUMNS,),
+            frames=("reference", "frame", "origin", "axes"),
+        ),
+    )
+
+    @quantity(frames.frame_pose, (4, 4), POSE)
+    def transform(self, frame: str, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., 4, 4) pose of a frame in the world, world_H_frame.
 
         Examples:
@@ -60,21 +69,18 @@ class FrameMethods(KinDynCore):
         """
         ...
 
-    @quantity(frames.frame_poses, shape=("frames", 4, 4), of_many=True, has_body=True)
+    @quantity(
+        frames.frame_poses, ("frames", 4, 4), f"for each frame: {POSE}", of_many=True, has_body=True
+    )
     def transforms(
-        self,
-        q: ArrayLike,
-        *,
-        frames: Sequence[str] | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, *, frames: Sequence[str] | None = None, **options: Unpack[CallOptions]
     ) -> Array:
         """(..., frames, 4, 4) poses of several frames in the world, world_H_frame.
 
         Args:
-            q, parameters, out, threads: as for all methods.
-            frames: their names; all of `model.frame_names` if not given.
+            q: (..., nq) configuration.
+            frames: names of frames; default: `model.frame_names`.
+            options: as for all methods.
         """
         names: Any = tuple(frames) if isinstance(frames, list) else frames
         kernels = self._kernels["transforms"]
@@ -83,34 +89,18 @@ class FrameMethods(KinDynCore):
         except (KeyError, TypeError):  # not compiled yet, or not names, which `function` reports
             known: Any = self.model.frame_names if names is None else names
             kernel = kernels[names] = self.function(("transforms", known))
-        if parameters is not None:
-            return kernel(q, parameters=parameters, out=out, threads=threads)
-        return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
+        return kernel(q, **options)
 
-    @quantity(relative.relative_pose, shape=(4, 4))
+    @quantity(relative.relative_pose, (4, 4), POSE)
     def relative_transform(
-        self,
-        reference: str,
-        frame: str,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, reference: str, frame: str, q: ArrayLike, **options: Unpack[CallOptions]
     ) -> Array:
         """(..., 4, 4) pose of a frame in another one, reference_H_frame."""
         ...
 
-    @quantity(frames.frame_velocity, shape=(6,), derivatives="velocity_derivatives")
+    @quantity(frames.frame_velocity, (6,), VELOCITY, derivatives="velocity_derivatives")
     def velocity(
-        self,
-        frame: str,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, frame: str, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]
     ) -> Array:
         """(..., 6) velocity of a frame, [linear; angular].
 
@@ -122,45 +112,27 @@ class FrameMethods(KinDynCore):
         """
         ...
 
-    @quantity(frames.frame_acceleration, shape=(6,), derivatives="acceleration_derivatives")
+    @quantity(frames.frame_acceleration, (6,), ACCELERATION, derivatives="acceleration_derivatives")
     def acceleration(
         self,
         frame: str,
         q: ArrayLike,
         nu: ArrayLike,
         nu_dot: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **options: Unpack[CallOptions],
     ) -> Array:
         """(..., 6) time derivative of the velocity of a frame, in the same representation."""
         ...
 
-    @quantity(_bias_acceleration, shape=(6,))
+    @quantity(_bias_acceleration, (6,), ACCELERATION)
     def bias_acceleration(
-        self,
-        frame: str,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, frame: str, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]
     ) -> Array:
         """(..., 6) acceleration of a frame at nu_dot = 0: Jdot nu."""
         ...
 
-    @quantity(jacobians.jacobian, shape=(6, "nv"))
-    def jacobian(
-        self,
-        frame: str,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(jacobians.jacobian, (6, "nv"), JACOBIAN)
+    def jacobian(self, frame: str, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., 6, nv) Jacobian J of a frame: its velocity is `J @ nu`.
 
         Examples:
@@ -170,21 +142,19 @@ class FrameMethods(KinDynCore):
         """
         ...
 
-    @quantity(jacobians.jacobian_dot, shape=(6, "nv"))
+    @quantity(jacobians.jacobian_dot, (6, "nv"), JACOBIAN)
     def jacobian_dot(
-        self,
-        frame: str,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, frame: str, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]
     ) -> Array:
         """(..., 6, nv) time derivative of the Jacobian of a frame."""
         ...
 
-    @quantity(relative.relative_jacobian, shape=(6, _n_joint_velocities), has_body=True)
+    @quantity(
+        relative.relative_jacobian,
+        (6, _n_joint_velocities),
+        "linear, then angular rows; columns as the joints in nu",
+        has_body=True,
+    )
     def relative_jacobian(
         self,
         reference: str,
@@ -193,20 +163,19 @@ class FrameMethods(KinDynCore):
         *,
         origin: str | None = None,
         axes: str | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **options: Unpack[CallOptions],
     ) -> Array:
         """(..., 6, n) Jacobian of a frame relative to another: its velocity there is `J @ s_dot`.
 
         Args:
             reference: the frame from which the motion is seen.
             frame: the frame that moves.
-            q, parameters, out, threads: as for all methods.
+            q: (..., nq) configuration.
             origin: frame at whose origin the velocity is taken. If not given, `reference` in the
                 inertial representation, else `frame`.
             axes: frame in whose axes it is written. If not given, `frame` in the body
                 representation, else `reference`.
+            options: as for all methods.
         """
         if origin is None and axes is None:
             kernel = self._of("relative_jacobian", (reference, frame))
@@ -215,9 +184,7 @@ class FrameMethods(KinDynCore):
             origin = origin or (reference if inertial else frame)
             axes = axes or (frame if body else reference)
             kernel = self._of("relative_jacobian_at", (reference, frame, origin, axes))
-        if parameters is not None:
-            return kernel(q, parameters=parameters, out=out, threads=threads)
-        return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
+        return kernel(q, **options)
 
     def jacobian_sparsity(self, frame: str) -> Array:
         """(6, nv) of bool: False where the Jacobian of a frame is zero at every configuration."""

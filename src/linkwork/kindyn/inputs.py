@@ -19,6 +19,7 @@ class Input:
     shape: Callable[[Problem], tuple[int, ...]]  # of one row
     slices: Callable[[Problem], Mapping[str, slice]]  # by the joints whose entries they are
     meaning: Callable[[Problem], str]  # of the entries, for messages
+    description: str = ""  # what it is, with units
     has_unit_norms: bool = False  # whether quaternions and (cos, sin) in it must have norm 1
 
     def owner(self, problem: Problem, index: int) -> str:
@@ -90,79 +91,56 @@ def _no_slices(problem: Problem) -> Mapping[str, slice]:
     return {}
 
 
-def _meaning(
-    name: str, of_base: str, of_joints: str, layout: Layout, slices: Mapping[str, slice]
-) -> str:
+def _meaning(name: str, base: str, joints: str, layout: Layout, slices: Mapping[str, slice]) -> str:
     count = sum(span.stop - span.start for span in slices.values())
-    joints = f"{of_joints} ({count}) of {len(layout.joint_names)} joints"
+    text = f"{joints} ({count}) of {len(layout.joint_names)} joints"
     if not layout.floating:
-        return f"{name} is {joints}; with floating=True, {of_base} first"
-    return f"{name} is {of_base}, {joints}; with floating=False {of_joints} alone"
+        return f"{name} is {text}; with floating=True, {base} first"
+    return f"{name} is {base}, {text}; with floating=False {joints} alone"
 
 
-def _like_q(name: str) -> Input:
+def _like_q(name: str, description: str) -> Input:
     base, joints = "base position (3), base quaternion wxyz (4)", "positions s"
     return Input(
         name,
         lambda problem: (problem.layout.nq,),
         lambda problem: problem.layout.q,
         lambda problem: _meaning(name, base, joints, problem.layout, problem.layout.q),
+        description,
         has_unit_norms=True,
     )
 
 
-def _like_nu(name: str, of_base: str, of_joints: str) -> Input:
+def _like_nu(name: str, base: str, joints: str, description: str) -> Input:
     return Input(
         name,
         lambda problem: (problem.layout.nv,),
         lambda problem: problem.layout.nu,
-        lambda problem: _meaning(
-            name, f"{of_base} (6)", of_joints, problem.layout, problem.layout.nu
-        ),
+        lambda problem: _meaning(name, f"{base} (6)", joints, problem.layout, problem.layout.nu),
+        description,
     )
 
 
-Q, Q_START, Q_END = map(_like_q, ("q", "q_start", "q_end"))
-UNNORMALIZED_Q = replace(Q, has_unit_norms=False)
-NU = _like_nu("nu", "base velocity", "velocities s_dot")
-NU_DOT = _like_nu("nu_dot", "base acceleration", "accelerations s_ddot")
-TAU = _like_nu("tau", "wrench on the base", "joint torques and forces")
-DT = Input("dt", lambda problem: (), _no_slices, lambda problem: "dt is one time [s] for each row")
-GRAVITY = Input(
-    "gravity", lambda problem: (3,), _no_slices, lambda problem: "gravity is a vector in the world"
-)
-
-FORCES = Input(
-    "forces",
-    lambda problem: (problem.n_equations,),
-    _no_slices,
-    lambda problem: "forces has one entry for each constraint equation",
-)
-RESTITUTION = Input(
-    "restitution", lambda problem: (), _no_slices, lambda problem: "restitution is one number a row"
-)
-FREE = Input(
-    "free",
-    lambda problem: (problem.layout.nv,),
-    lambda problem: problem.layout.nu,
-    lambda problem: "free is 1 for coordinates of nu that may move, 0 for others",
-)
-DAMPING = Input(
-    "damping", lambda problem: (), _no_slices, lambda problem: "damping is one number a row"
-)
-
-WIDTH = Input("width", lambda problem: (), _no_slices, lambda problem: "width is one length a row")
+def _other(name: str, shape: tuple[int, ...], meaning: str, description: str = "") -> Input:
+    """Return an input whose entries do not belong to joints."""
+    text = f"{name} {meaning}"
+    return Input(name, lambda problem: shape, _no_slices, lambda problem: text, description)
 
 
-def _obstacles(name: str, width: int, of_one: str) -> Input:
+def _obstacles(name: str, width: int, entries: str) -> Input:
     return Input(
         name,
         lambda problem: (OBSTACLE_BLOCK, width),
         _no_slices,
-        lambda problem: f"a row of {name} is {of_one}",
+        lambda problem: f"a row of {name} is {entries}",
     )
 
 
+Q = _like_q("q", "configuration")
+UNNORMALIZED_Q = replace(Q, has_unit_norms=False)
+GRAVITY = _other(
+    "gravity", (3,), "is a vector in the world", "acceleration of free fall in the world [m/s^2]"
+)
 OBSTACLE_BLOCK = 4  # obstacles of one kind that a function takes at once
 OBSTACLES = (
     _obstacles("spheres", 4, "center (3), radius"),
@@ -173,19 +151,51 @@ OBSTACLES = (
 
 _ALL = (
     Q,
-    Q_START,
-    Q_END,
-    NU,
-    DT,
-    NU_DOT,
-    TAU,
-    FORCES,
-    RESTITUTION,
-    FREE,
-    DAMPING,
+    _like_q("q_start", "configuration at the start"),
+    _like_q("q_end", "configuration at the end"),
+    _like_nu("nu", "base velocity", "velocities s_dot", "velocity [m/s, rad/s]"),
+    _other("dt", (), "is one time [s] for each row", "time [s]"),
+    _like_nu(
+        "nu_dot",
+        "base acceleration",
+        "accelerations s_ddot",
+        "derivative of nu [m/s^2, rad/s^2]",
+    ),
+    _like_nu(
+        "tau",
+        "wrench on the base",
+        "joint torques and forces",
+        "forces [N, N m]: wrench on a floating base, joint torques and forces",
+    ),
+    Input(
+        "forces",
+        lambda problem: (problem.n_equations,),
+        _no_slices,
+        lambda problem: "forces has one entry for each constraint equation",
+        "constraint forces, one for each equation [N, N m]",
+    ),
+    _other(
+        "restitution",
+        (),
+        "is one number a row",
+        "fraction of the constraint velocity that is reversed",
+    ),
+    Input(
+        "free",
+        lambda problem: (problem.layout.nv,),
+        lambda problem: problem.layout.nu,
+        lambda problem: "free is 1 for coordinates of nu that may move, 0 for others",
+    ),
+    _other("damping", (), "is one number a row", "relative to the diagonal of J J^T"),
     GRAVITY,
-    WIDTH,
+    _other("width", (), "is one length a row"),
     *OBSTACLES,
 )
-# All that quantities take, in the order in which a function of several takes them.
 INPUTS = {one.name: one for one in _ALL}
+"""All inputs of quantities by name, in the order in which a function of several takes them."""
+
+DESCRIPTIONS = {
+    **{one.name: one.description for one in _ALL if one.description},
+    PARAMETERS: "parameters of the robot, in the order of KinDyn.parameters",
+}
+"""What inputs are, with units, by name."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.engine.autodiff.ports import Kind
+from linkwork.algorithms.kinematics.manifold import velocity_kinematics_inverse
+from linkwork.engine.autodiff.ports import Kind, derived_ports
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.arguments import Signature, UnitNorm
 from linkwork.engine.kernel.kernel import Kernel
@@ -21,22 +22,23 @@ from linkwork.engine.symbolic.arrays import Array, as_array, stack
 from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import ArgumentError, SingularJointError, shown, warn
-from linkwork.kindyn.analytic import derivative_specs, jacobian_program
 from linkwork.kindyn.checks import finite_check, result_check
 from linkwork.kindyn.inputs import (
     GRAVITY,
     PARAMETERS,
     UNNORMALIZED_Q,
     Input,
+    Q,
     Wrench,
     merged,
     parameters_of,
     wrench_on,
 )
-from linkwork.kindyn.quantities import Context
+from linkwork.kindyn.quantities import Context, Quantity, with_context
 from linkwork.kindyn.requests import Spec
 from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import BASE_NV, Layout
+from linkwork.spatial.blocks import Scalar, is_zero, plus, times
 from linkwork.spatial.source._shapes import largest_is_one
 
 # Robots with more moving joints than this, and quantities with more operations, are computed with
@@ -65,13 +67,13 @@ class KernelRequest:
 
     @cached_property
     def detail(self) -> Any:
-        """What follows the name of the first quantity in `key`: one thing, or a tuple of others."""
+        """The key without its first name: its second entry if there are two, else a tuple."""
         _, *others = self.key
         return others[0] if len(others) == 1 else tuple(others)
 
     @property
     def inputs(self) -> list[Input]:
-        """What a quantity needs, or the union for several; then gravity and the wrenches."""
+        """The inputs of a quantity, or the union for several; then gravity and the wrenches."""
         needed = [one for spec in self.specs for one in spec.quantity.inputs]
         inputs = needed if len(self.specs) == 1 else merged(needed)
         inputs = [*inputs, *[GRAVITY] * self.gravity, *map(wrench_on, self.wrenches)]
@@ -118,7 +120,9 @@ class QuantityKernel(Kernel, Generic[Result]):
         return (*super().options, *forces)
 
     def __reduce__(self) -> Any:
-        return _unpickle, (self.robot, self.request)
+        request = self.request
+        quantities = tuple(spec.request for spec in request.specs)
+        return _unpickle, (self.robot, quantities, request.wrenches, request.gravity)
 
     def named(self, *args: ArrayLike, **named: Any) -> dict[str, Array]:
         """The results by name, such as "mass_matrix" and "jacobian_l_sole"."""
@@ -215,12 +219,12 @@ class QuantityKernel(Kernel, Generic[Result]):
 def _no_parameters(kernel: QuantityKernel[Any]) -> str:
     text = f"{kernel.signature.name}: argument {PARAMETERS!r}"
     if kernel.request.table is not None:
-        return f"{text}: no number of the robot enters"
+        return f"{text}: the function does not depend on model parameters"
     return f"{text}: this KinDyn has none; make it as KinDyn(model, parameters=[...])"
 
 
-def _unpickle(robot: Any, request: KernelRequest) -> QuantityKernel[Any]:
-    return robot._kernel(request)
+def _unpickle(robot: Any, requests: Any, wrenches: Any, gravity: bool) -> QuantityKernel[Any]:
+    return robot.function(*requests, wrenches=wrenches, gravity=gravity)
 
 
 def build_kernel(
@@ -259,7 +263,7 @@ def build_kernel(
         )
 
     def analytic(kind: Kind, wrt: tuple[str, ...]) -> Program | None:
-        needed = derivative_specs(specs, kind, wrt)
+        needed = derivative_specs(specs, kind, wrt, robot.quantities)
         if needed is None:
             return None
         of_numbers = computation(context, problem, replace(request, specs=needed))
@@ -300,7 +304,7 @@ def build_kernel(
 
 def _key(robot: str, request: KernelRequest) -> str:
     """What names a program: the robot, the quantities, and what computes its constants."""
-    parts = (robot, repr(request), source_digest(), np.__version__)
+    parts = (robot, repr(request.key), source_digest(), np.__version__)
     return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
@@ -418,3 +422,79 @@ def _unit_norms_of_poses(request: KernelRequest, index: int) -> tuple[UnitNorm, 
         for entry in request.table.entries
         if entry.is_pose
     )
+
+
+# A derivative in the tangent space of the configuration, times E_T with nu = E_T q_dot, is the
+# derivative with respect to the entries of q. It has no component along a quaternion.
+_E_T = Spec(
+    Quantity(
+        "velocity_kinematics_inverse",
+        (Q,),
+        (("nv", "nq"),),
+        with_context(velocity_kinematics_inverse),
+        of_coordinates=True,
+    )
+)
+
+
+def derivative_specs(
+    specs: Sequence[Spec], kind: Kind, wrt: Sequence[str], quantities: Mapping[str, Quantity]
+) -> tuple[Spec, ...] | None:
+    """Find the quantity of a derivative, and E_T; None if the program has to be differentiated.
+
+    Differentiating the program of a long quantity results in many more operations.
+
+    Args:
+        specs: the quantities of the function.
+        kind: kind of the derivative.
+        wrt: names of the inputs to differentiate with respect to.
+        quantities: the table of the class.
+    """
+    name = specs[0].quantity.derivatives if len(specs) == 1 else None
+    if name is None or kind != "jacobian" or not set(wrt) <= set(_fields(quantities[name])):
+        return None
+    return Spec(quantities[name], specs[0].frames), _E_T
+
+
+def jacobian_program(
+    compute: Callable[..., Sequence[Array]],
+    specs: Sequence[Spec],
+    ports: tuple[tuple[Port, ...], tuple[Port, ...]],
+    wrt: Sequence[str],
+) -> Program:
+    """The program of a Jacobian.
+
+    Args:
+        compute: computes the derivatives and E_T from the arrays of the inputs.
+        specs: as `derivative_specs` returns them.
+        ports: inputs and outputs of the function.
+        wrt: names of the inputs to differentiate with respect to.
+    """
+    fields = _fields(specs[0].quantity)
+
+    def run(*arrays: Array) -> tuple[Array, ...]:
+        *partials, E_T = compute(*arrays)
+        by = dict(zip(fields, partials, strict=True))
+        return tuple(_product(by[name], E_T) if name == "q" else by[name] for name in wrt)
+
+    outputs = derived_ports("jacobian", *ports, wrt)[1]
+    return trace(run, ports[0], [port.name for port in outputs])
+
+
+def _fields(derivatives: Quantity) -> tuple[str, ...]:
+    return derivatives.fields or ("q",)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Multiply a matrix by one that is sparse."""
+    columns: list[list[tuple[int, Scalar]]] = [
+        [(k, x) for k, x in enumerate(column) if not is_zero(x)] for column in b.T
+    ]
+
+    def entry(row: Any, column: list[tuple[int, Scalar]]) -> Scalar:
+        value: Scalar = 0.0
+        for k, factor in column:
+            value = plus(value, times(row[k], factor))
+        return value
+
+    return np.array([[entry(row, column) for column in columns] for row in a], dtype=object)

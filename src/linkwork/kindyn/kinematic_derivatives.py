@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from linkwork.algorithms.derivatives import centroidal, frames
 from linkwork.algorithms.kinematics import manifold
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.options import CallOptions, CoordinateOptions
 from linkwork.kindyn.quantities import quantity
 from linkwork.kindyn.results import (
     AccelerationDerivatives,
@@ -23,20 +24,16 @@ from linkwork.kindyn.results import (
     VelocityDerivatives,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 class KinematicDerivativeMethods(KinDynCore):
     """Derivatives with respect to q are in the tangent space of `integrate`: column k along e_k."""
 
-    @quantity(frames.velocity_derivatives, shape=[(6, "nv")] * 2)
+    @quantity(frames.velocity_derivatives, [(6, "nv")] * 2)
     def velocity_derivatives(
-        self,
-        frame: str,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        self, frame: str, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]
     ) -> VelocityDerivatives:
         """Derivatives of `velocity` of a frame.
 
@@ -46,17 +43,14 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity(frames.acceleration_derivatives, shape=[(6, "nv")] * 3)
+    @quantity(frames.acceleration_derivatives, [(6, "nv")] * 3)
     def acceleration_derivatives(
         self,
         frame: str,
         q: ArrayLike,
         nu: ArrayLike,
         nu_dot: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        **options: Unpack[CallOptions],
     ) -> AccelerationDerivatives:
         """Derivatives of `acceleration` of a frame.
 
@@ -66,15 +60,9 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity(centroidal.com_velocity_derivatives, shape=[(3, "nv")] * 2)
+    @quantity(centroidal.com_velocity_derivatives, [(3, "nv")] * 2)
     def com_velocity_derivatives(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]
     ) -> ComVelocityDerivatives:
         """Derivatives of `com_velocity`, in the axes of the world.
 
@@ -85,18 +73,12 @@ class KinematicDerivativeMethods(KinDynCore):
 
     @quantity(
         momentum.centroidal_momentum_rate,
-        shape=(6,),
+        (6,),
+        "force [N], moment [N m]",
         derivatives="centroidal_momentum_rate_derivatives",
     )
     def centroidal_momentum_rate(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[CallOptions]
     ) -> Array:
         """(..., 6) derivative of the centroidal momentum: A nu_dot + A_dot nu.
 
@@ -105,15 +87,9 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity(centroidal.centroidal_momentum_derivatives, shape=[(6, "nv")] * 2)
+    @quantity(centroidal.centroidal_momentum_derivatives, [(6, "nv")] * 2)
     def centroidal_momentum_derivatives(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]
     ) -> CentroidalMomentumDerivatives:
         """Derivatives of `centroidal_momentum`.
 
@@ -123,16 +99,9 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity(centroidal.centroidal_momentum_rate_derivatives, shape=[(6, "nv")] * 3)
+    @quantity(centroidal.centroidal_momentum_rate_derivatives, [(6, "nv")] * 3)
     def centroidal_momentum_rate_derivatives(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[CallOptions]
     ) -> CentroidalMomentumRateDerivatives:
         """Derivatives of `centroidal_momentum_rate`.
 
@@ -142,10 +111,10 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity(manifold.velocity_kinematics, shape=("nq", "nv"), per_pair=21)
-    def velocity_kinematics(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    @quantity(
+        manifold.velocity_kinematics, ("nq", "nv"), "rows as in q, columns as in nu", per_pair=21
+    )
+    def velocity_kinematics(self, q: ArrayLike, **options: Unpack[CoordinateOptions]) -> Array:
         """(..., nq, nv) E: the derivative of q is `E @ nu`.
 
         With F the derivative of a function with respect to the nq entries of q, `F @ E` is its
@@ -153,9 +122,14 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity(manifold.velocity_kinematics_inverse, shape=("nv", "nq"), per_pair=21)
+    @quantity(
+        manifold.velocity_kinematics_inverse,
+        ("nv", "nq"),
+        "rows as in nu, columns as in q",
+        per_pair=21,
+    )
     def velocity_kinematics_inverse(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self, q: ArrayLike, **options: Unpack[CoordinateOptions]
     ) -> Array:
         """(..., nv, nq) E_T: nu is `E_T @ q_dot`.
 
@@ -165,15 +139,9 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity(manifold.integrate_derivatives, shape=[("nv", "nv")] * 2, per_pair=42, has_body=True)
+    @quantity(manifold.integrate_derivatives, [("nv", "nv")] * 2, per_pair=42, has_body=True)
     def integrate_derivatives(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        dt: ArrayLike = 1.0,
-        *,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, dt: ArrayLike = 1.0, **options: Unpack[CoordinateOptions]
     ) -> IntegrateDerivatives:
         """Derivatives of `integrate`: of the tangent at the configuration that is reached.
 
@@ -183,18 +151,11 @@ class KinematicDerivativeMethods(KinDynCore):
         if type(dt) is float:  # a number becomes an array here faster than in the kernel
             dt = np.array(dt, self.dtype)
         kernel: Any = self._of("integrate_derivatives")
-        if threads is None:
-            return kernel(q, nu, dt, out=out)
-        return kernel(q, nu, dt, out=out, threads=threads)
+        return kernel(q, nu, dt, **options)
 
-    @quantity(manifold.difference_derivatives, shape=[("nv", "nv")] * 2, per_pair=42)
+    @quantity(manifold.difference_derivatives, [("nv", "nv")] * 2, per_pair=42)
     def difference_derivatives(
-        self,
-        q_start: ArrayLike,
-        q_end: ArrayLike,
-        *,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        self, q_start: ArrayLike, q_end: ArrayLike, **options: Unpack[CoordinateOptions]
     ) -> DifferenceDerivatives:
         """Derivatives of `difference`.
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, name_not_found, shown
-from linkwork.kindyn.quantities import (
-    TABLES,
-    Quantity,
-    quantity_named,
-    short_name,
-)
+from linkwork.kindyn.quantities import Quantity
 from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
 
@@ -54,13 +49,13 @@ Request: TypeAlias = (
 class Spec:
     """A quantity, and the frames it is of."""
 
-    name: str
+    quantity: Quantity
     frames: tuple[str, ...] = ()
 
     @property
-    def quantity(self) -> Quantity:
-        """What is to be computed."""
-        return quantity_named(self.name)
+    def name(self) -> str:
+        """The name of the quantity."""
+        return self.quantity.name
 
     def outputs(self, problem: Problem, n_wrenches: int = 0) -> tuple[Port, ...]:
         """Name and shape of one row of each array that it gives."""
@@ -70,38 +65,35 @@ class Spec:
 
     @property
     def request(self) -> tuple[Any, ...]:
-        """What `KinDyn.function` takes for it."""
+        """The arguments of `KinDyn.function` for it."""
         return (self.name, self.frames) if self.quantity.of_many else (self.name, *self.frames)
 
     @property
     def label(self) -> str:
-        """A name for its result, which a keyword can be if the names of the frames can."""
-        name = short_name(self.name)
-        return "_".join((name, *self.frames)) if not self.quantity.of_many else name
+        """The name of its result: an identifier if all frame names are identifiers."""
+        return self.name if self.quantity.of_many else "_".join((self.name, *self.frames))
 
     def __str__(self) -> str:
-        """Such as `jacobian(l_sole)`."""
-        listed, name = ", ".join(self.frames), short_name(self.name)
+        """Return a text such as `jacobian(l_sole)`."""
+        listed, name = ", ".join(self.frames), self.name
         if self.quantity.of_many and len(self.frames) > 3:
             listed = f"{len(self.frames)} frames"
         return f"{name}({listed})" if self.frames else name
 
 
-def spec_of(request: object, model: Model, prefix: str = "") -> Spec:
-    """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or raise.
+def spec_of(request: object, model: Model, quantities: Mapping[str, Quantity]) -> Spec:
+    """Convert `"mass_matrix"` or `("jacobian", "l_sole")` to a spec, or raise.
 
     Args:
         request: as `KinDyn.function` takes it.
         model: the robot, for the names of its frames.
-        prefix: of the quantities of the class, a key of `TABLES`.
+        quantities: the table of the class.
     """
     parts: list[Any] = list(request) if isinstance(request, (tuple, list)) else [request]
     name = parts[0] if parts else None
-    table = TABLES[prefix]
-    if not isinstance(name, str) or prefix + name.removeprefix(prefix) not in table:
-        raise name_not_found("quantity", name, [one.removeprefix(prefix) for one in table])
-    name = prefix + name.removeprefix(prefix)
-    quantity = table[name]
+    if not isinstance(name, str) or name not in quantities:
+        raise name_not_found("quantity", name, quantities)
+    quantity = quantities[name]
     if len(parts) != 1 + len(quantity.frames):
         expected = (
             f"({', '.join([repr(name), *quantity.frames])})" if quantity.frames else repr(name)
@@ -110,44 +102,35 @@ def spec_of(request: object, model: Model, prefix: str = "") -> Spec:
     if quantity.of_many and not isinstance(parts[1], (list, tuple)):
         raise ArgumentError(f"frames: expected a list of names, got {parts[1]!r}")
     frames: list[Any] = list(parts[1]) if quantity.of_many else parts[1:]
-    for expected in frames:
-        _check_name(name, expected)
-        model.frame_index(expected)
-    return Spec(name, tuple(frames))
+    for frame in frames:
+        if not isinstance(frame, str):
+            shape = getattr(frame, "shape", None)
+            actual = shown(frame) if shape is None else f"an array of shape {tuple(shape)}"
+            raise ArgumentError(f"{usage(quantity)}: expected the name of a frame, got {actual}")
+        model.frame_index(frame)
+    return Spec(quantity, tuple(frames))
 
 
-def missing_argument(name: str, argument: str) -> ArgumentError:
-    """The error for a call of a method without a frame or an input."""
-    return ArgumentError(f"{_usage(name)}: {argument} is missing")
+def usage(quantity: Quantity) -> str:
+    """Show how a method is called, such as `jacobian(frame, q)`."""
+    arguments = [*quantity.frames, *(one.name for one in quantity.inputs)]
+    return f"{quantity.name}({', '.join(arguments)})"
 
 
-def _check_name(name: str, frame: object) -> None:
-    if not isinstance(frame, str):
-        shape = getattr(frame, "shape", None)
-        got = shown(frame) if shape is None else f"an array of shape {tuple(shape)}"
-        raise ArgumentError(f"{_usage(name)}: expected the name of a frame, got {got}")
-
-
-def _usage(name: str) -> str:
-    """How a method is called, such as `jacobian(frame, q)`."""
-    quantity = quantity_named(name)
-    return f"{name}({', '.join([*quantity.frames, *(one.name for one in quantity.inputs)])})"
-
-
-def request_of_text(text: str, prefix: str = "") -> tuple[Any, ...]:
-    """The request that "jacobian:l_sole" is.
+def request_of_text(text: str, quantities: Mapping[str, Quantity]) -> tuple[Any, ...]:
+    """Convert a text such as "jacobian:l_sole" to a request.
 
     A name of a frame may hold colons if it is the only one.
 
     Args:
         text: name of the quantity, and of its frames.
-        prefix: as of `spec_of`.
+        quantities: the table of the class.
 
     Raises:
         ArgumentError: the quantity takes another number of frames.
     """
     name, *frames = text.split(":")
-    quantity = TABLES[prefix].get(prefix + name)
+    quantity = quantities.get(name)
     if quantity is None:  # `spec_of` names the nearest quantities
         return (name, *frames)
     if quantity.of_many and frames:
@@ -161,7 +144,7 @@ def request_of_text(text: str, prefix: str = "") -> tuple[Any, ...]:
 
 
 def wrench_frames(given: object, model: Model) -> tuple[str, ...]:
-    """The frames on which wrenches act, in the order given, each once."""
+    """Check the frames on which wrenches act, and return them as a tuple."""
     if not isinstance(given, (tuple, list)):  # a set has no order, a text is a list of letters
         raise ArgumentError(f"wrenches: expected a list of frames, got {given!r}")
     names: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.assembly import PERTURBATIONS, assembler_of
+from linkwork.kindyn.constrained.assembly import PERTURBATIONS, assembler_of
 from linkwork.mechanics.constraints import Anchor
 from linkwork.model.layout import BASE_NV
 from linkwork.viewer.sliders import Path

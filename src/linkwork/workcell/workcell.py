@@ -32,7 +32,7 @@ from linkwork.workcell.state.state import State, upgraded_state
 
 if TYPE_CHECKING:
     from linkwork.collision.exact.queries import Meshes
-    from linkwork.kindyn.contacts import Contact, ContactKind
+    from linkwork.kindyn.constrained.contacts import Contact, ContactKind
     from linkwork.workcell.dynamics.constrained import ConstrainedCellDynamics
     from linkwork.workcell.dynamics.device_dynamics import CellDynamics
     from linkwork.workcell.kinematics.collisions import CellCollisions

@@ -12,13 +12,14 @@ from tests.support.kernels import joint_kinds
 
 import linkwork as lw
 import linkwork.jax
-from linkwork.kindyn.quantities import QUANTITIES
 
-GROUPS = sorted({tuple(one.name for one in quantity.inputs) for quantity in QUANTITIES.values()})
+GROUPS = sorted(
+    {tuple(one.name for one in quantity.inputs) for quantity in lw.KinDyn.quantities.values()}
+)
 
 
 def of_group(inputs):
-    rows = QUANTITIES.items()
+    rows = lw.KinDyn.quantities.items()
     return [name for name, row in rows if tuple(one.name for one in row.inputs) == inputs]
 
 

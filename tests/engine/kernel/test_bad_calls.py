@@ -8,7 +8,6 @@ from tests.support.kernels import floater, motion, one_link, pendulum, with_fram
 
 import linkwork as lw
 from linkwork.engine.kernel.arguments import environment_threads
-from linkwork.kindyn.quantities import QUANTITIES
 
 
 def mentions(caught, *facts):
@@ -381,7 +380,7 @@ def test_a_robot_without_joints_has_every_quantity(floating, batch):
     q, nu, tau = motion(kd, batch)
     by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau, "dt": np.ones(batch)}
     by_name |= {"q_start": q, "q_end": q}
-    for name, quantity in QUANTITIES.items():
+    for name, quantity in lw.KinDyn.quantities.items():
         frames = ["body" for _ in quantity.frames]
         kernel = kd.function((name, frames) if quantity.of_many else (name, *frames))
         actual = kernel(*(by_name[port.name] for port in kernel.signature.inputs))

@@ -29,7 +29,6 @@ from linkwork.engine.kernel import kernel as kernel_module
 from linkwork.engine.runtime import backends, background, compiled_program
 from linkwork.engine.runtime.background import Background
 from linkwork.engine.runtime.compiler import FAST, QUICK
-from linkwork.kindyn.quantities import QUANTITIES
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
 
@@ -52,7 +51,7 @@ def test_quick_code_gives_the_same_results(only_quick, dtype, n):
     q, nu, tau = motion(kd, n)
     by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau}
     for name in ("mass_matrix", "bias_force", "inverse_dynamics", "com_jacobian", "jacobian_dot"):
-        request = (name, "tip") if QUANTITIES[name].frames else name
+        request = (name, "tip") if lw.KinDyn.quantities[name].frames else name
         kernel = kd.function(request)
         inputs = [by_name[port.name] for port in kernel.signature.inputs]
         first = kernel(*inputs)

@@ -231,10 +231,10 @@ USERS = {
         kernel = lw.KinDyn(replace(rod, joints=joints), floating=False).com
     """,
     "quantity": """
-        com = QUANTITIES["com"]
+        com = lw.KinDyn.quantities["com"]
         def computed(*args):
             return [FACTOR * number for number in com.compute(*args)]
-        QUANTITIES["com"] = replace(com, compute=computed)
+        lw.KinDyn.quantities["com"] = replace(com, compute=computed)
         kernel = lw.KinDyn(rod, floating=False).com
     """,
     "closure": """
@@ -258,7 +258,6 @@ USERS = {
 }
 PREPARED = """
 from dataclasses import replace
-from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.model import joints as kinds
 from linkwork.parameters import DensityMultiplier
 from linkwork.spatial.blocks import IDENTITY, ZERO, scale

@@ -22,7 +22,6 @@ from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Port
 from linkwork.engine.symbolic.tracing import trace
-from linkwork.kindyn.quantities import QUANTITIES
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="a setting of Linux")
 
@@ -43,7 +42,7 @@ def no_code(monkeypatch):
 
 
 def request_for(name: str) -> object:
-    quantity = QUANTITIES[name]
+    quantity = lw.KinDyn.quantities[name]
     if quantity.of_many:
         return name, FRAMES
     return (name, *FRAMES[: len(quantity.frames)]) if quantity.frames else name
@@ -73,7 +72,9 @@ def results(kernel: lw.Kernel, inputs: list[np.ndarray]) -> list[np.ndarray]:
 
 
 SINGLE = ("mass_matrix", "forward_dynamics", "difference")  # in float32, too
-CASES = [(name, np.float64) for name in QUANTITIES] + [(name, np.float32) for name in SINGLE]
+CASES = [(name, np.float64) for name in lw.KinDyn.quantities] + [
+    (name, np.float32) for name in SINGLE
+]
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)

@@ -24,7 +24,6 @@ from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel, build_kernel
-from linkwork.kindyn.quantities import COLLISION, short_name
 from linkwork.model.parts import Link
 
 if TYPE_CHECKING:
@@ -62,12 +61,12 @@ class PairQueries(ClosedForms):
     @property
     def _functions(self) -> dict[str, Callable[..., Sequence[Array]]]:
         return {
-            f"{COLLISION}distances": self._distances,
-            f"{COLLISION}distance_jacobian": self._distance_jacobian,
-            f"{COLLISION}witness_points": self._witness_points,
-            f"{COLLISION}minimum_distance": self._minimum_distance,
-            f"{COLLISION}smooth_minimum_distance": self._smooth_minimum_distance,
-            f"{COLLISION}in_collision": self._in_collision,
+            "distances": self._distances,
+            "distance_jacobian": self._distance_jacobian,
+            "witness_points": self._witness_points,
+            "minimum_distance": self._minimum_distance,
+            "smooth_minimum_distance": self._smooth_minimum_distance,
+            "in_collision": self._in_collision,
         }
 
     def kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
@@ -77,9 +76,9 @@ class PairQueries(ClosedForms):
             return super().kernel(request)
         others = [spec.name for spec in request.specs if spec.name not in functions]
         if others:
-            names = ", ".join(short_name(spec.name) for spec in request.specs)
+            names = ", ".join(spec.name for spec in request.specs)
             text = f"{names}: distances of {robot.model.name} that have no closed form cannot be"
-            raise ArgumentError(f"{text} one function with {short_name(others[0])!r}")
+            raise ArgumentError(f"{text} one function with {others[0]!r}")
         names = [one.name for one in request.inputs]
 
         def compute(*columns: Sequence[Any]) -> list[Any]:
@@ -256,7 +255,7 @@ class QueryKernel(QuantityKernel[Any]):
 
     def _make_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
         specs = self.request.specs
-        name = short_name(specs[0].name) if len(specs) == 1 else ""
+        name = specs[0].name if len(specs) == 1 else ""
         smooth = ("distances", "minimum_distance", "smooth_minimum_distance")
         inputs = [port.name for port in self.signature.inputs]
         unknown = [one for one in wrt if one not in inputs]
@@ -281,7 +280,7 @@ class QueryDerivative(Kernel):
         """
         signature = signature_of_derivative(function.signature, kind, wrt)
         names = [port.name for port in signature.inputs]
-        name = short_name(function.request.specs[0].name)
+        name = function.request.specs[0].name
 
         def compute(*columns: Sequence[Any]) -> list[Any]:
             rows = _rows(names, columns)

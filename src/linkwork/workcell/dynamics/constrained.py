@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found
-from linkwork.kindyn.constrained import ConstrainedKinDyn, checked_restitution
-from linkwork.kindyn.contacts import Contact, ContactKind, contacts_of
+from linkwork.kindyn import ConstrainedKinDyn
+from linkwork.kindyn.constrained.contacts import Contact, ContactKind, contacts_of
+from linkwork.kindyn.constrained.methods import checked_restitution
 from linkwork.kindyn.core import STANDARD_GRAVITY, joint_names
 from linkwork.kindyn.results import (
     ConstrainedForwardDynamics,

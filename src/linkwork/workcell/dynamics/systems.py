@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, shown
-from linkwork.kindyn.constrained import ConstrainedKinDyn, independent_coordinates
-from linkwork.kindyn.contacts import Contact
+from linkwork.kindyn import ConstrainedKinDyn
+from linkwork.kindyn.constrained.contacts import Contact
+from linkwork.kindyn.constrained.methods import independent_coordinates
 from linkwork.kindyn.core import options_of_call
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY

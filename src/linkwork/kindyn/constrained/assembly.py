@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, listed, shown, warn_once
 from linkwork.kindyn.configurations import random_configurations
+from linkwork.kindyn.constrained.methods import ConstrainedMethods
 from linkwork.kindyn.core import KinDynCore, joint_names
 from linkwork.kindyn.gauss_newton import (
     Bounds,
@@ -27,9 +28,6 @@ from linkwork.kindyn.gauss_newton import (
     free_coordinates,
     step_kernel,
 )
-
-if TYPE_CHECKING:
-    from linkwork.kindyn.constrained import ConstrainedKinDyn
 
 TOLERANCE = 1e-10  # largest entry of the error of a closed configuration [m] or [rad]
 # The same for robots whose equations contradict each other, because numbers of their file are
@@ -125,7 +123,7 @@ def assemble(
 class Assembler:
     """Closes the loops of one robot with compiled steps of `gauss_newton`."""
 
-    def __init__(self, constrained: ConstrainedKinDyn, limits: bool) -> None:
+    def __init__(self, constrained: ConstrainedMethods, limits: bool) -> None:
         if constrained.dtype != np.float64:
             constrained = constrained.replace(dtype=np.float64)
         self._robot: Any = constrained
@@ -231,7 +229,7 @@ class Closing:
     The inputs of a step are the tolerance of the norm, and model parameters if there are any.
     """
 
-    robot: ConstrainedKinDyn
+    robot: ConstrainedMethods
     bounds: Bounds
 
     damping: ClassVar[Damping] = Damping(
@@ -273,12 +271,12 @@ class Closing:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def assembler_of(constrained: ConstrainedKinDyn, limits: bool = True) -> Assembler:
+def assembler_of(constrained: ConstrainedMethods, limits: bool = True) -> Assembler:
     """The compiled assembly of a robot, within the joint limits or not; equal robots share it."""
     return Assembler(constrained, limits)
 
 
-def closed_sample(constrained: ConstrainedKinDyn) -> Array:
+def closed_sample(constrained: ConstrainedMethods) -> Array:
     """(nq,) a configuration that satisfies the constraints, away from symmetric ones.
 
     Joints at zero satisfy them in files that place the links there, even if no configuration within
@@ -317,7 +315,7 @@ class Draws(NamedTuple):
 
     @property
     def closed(self) -> Array:
-        """(..., nq) those that are closed."""
+        """(..., nq) configurations whose loops are closed."""
         return self.q[self.is_closed]
 
 
@@ -349,10 +347,8 @@ def _joint_batch(batch: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, .
         raise ShapeError(text) from None
 
 
-def _constrained(kd: Any) -> ConstrainedKinDyn:
-    from linkwork.kindyn.constrained import ConstrainedKinDyn
-
-    if isinstance(kd, ConstrainedKinDyn):
+def _constrained(kd: Any) -> ConstrainedMethods:
+    if isinstance(kd, ConstrainedMethods):
         return kd
     if not isinstance(kd, KinDynCore):
         raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")

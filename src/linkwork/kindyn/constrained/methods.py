@@ -17,13 +17,12 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
-from linkwork.kindyn.assembly import assemble, closed_sample
 from linkwork.kindyn.checks import singular_joint
-from linkwork.kindyn.contacts import Contact, ContactKind, contacts_of
+from linkwork.kindyn.constrained.contacts import Contact, ContactKind, contacts_of
 from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
 from linkwork.kindyn.gauss_newton import no_coordinate
-from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
-from linkwork.kindyn.quantities import CONSTRAINED, owned, quantity
+from linkwork.kindyn.options import CallOptions, ForceOptions, GravityOptions
+from linkwork.kindyn.quantities import INERTIA, quantity
 from linkwork.kindyn.requests import Spec
 from linkwork.kindyn.results import (
     ClosingStep,
@@ -40,12 +39,7 @@ from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
-    from linkwork.kindyn import KinDyn
-
-NEEDS_ACTUATED = tuple(
-    CONSTRAINED + name for name in ("inverse_dynamics", "inverse_dynamics_derivatives")
-)
-NEEDS_INDEPENDENT = tuple(CONSTRAINED + name for name in ("independent_velocities", "mass_matrix"))
+    from typing_extensions import Unpack
 
 
 def _n_equations(problem: Problem) -> int:
@@ -68,38 +62,14 @@ def _n_independent(problem: Problem) -> int:
     return len(problem.independent_indices)
 
 
-@owned
-class ConstrainedKinDyn(KinDynCore):
-    """A robot with closed loops and contacts, as compiled functions.
-
-    `KinDyn.constrained` creates it.
-
-    Calling rules, arguments and representations are those of `KinDyn`. The m constraint equations
-    are those of the joints that close loops, of `model.constraints`, and of the contacts, in this
-    order; `rows` has their slices by name. An entry of `forces` belongs to one equation; it acts on
-    the constrained frame in the axes of the reference, which for a contact with the world are the
-    axes of the world.
-
-    Redundant constraints are allowed: accelerations are unique, forces are those of least norm.
-    Where constraints contradict each other, `residual` is not zero.
-
-    Args:
-        model, options: as in `KinDyn`.
-        contacts: frames or `Contact`s; a mapping from frames to "pose", "point" or "rolling".
-        actuated: names of the joints that have actuators; needed by inverse dynamics. By default
-            `model.actuated`.
-        stabilization: rate w [1/s] at which errors decay: constraint accelerations become
-            -w^2 error - 2 w rate; or a pair of gains (error, rate). 0 leaves errors as they are.
-        independent: indices in nu of the coordinates that determine all velocities; chosen when
-            `independent_velocities` or `mass_matrix` needs them, if not given.
-    """
+class ConstrainedMethods(KinDynCore):
+    """Quantities of robots with constraints; `ConstrainedKinDyn` has the arguments."""
 
     contacts: tuple[Contact, ...]
     actuated: tuple[str, ...] | None
     stabilization: tuple[float, float]
     independent: tuple[int, ...] | None
 
-    _PREFIX = CONSTRAINED
     _WARMED_FIRST = ("jacobian", "forward_dynamics")
     _OPTIONS = (*KinDynCore._OPTIONS, "contacts", "actuated", "stabilization", "independent")
 
@@ -143,11 +113,6 @@ class ConstrainedKinDyn(KinDynCore):
         return motors if motors is not None and cut.isdisjoint(motors) else None
 
     @cached_property
-    def kindyn(self) -> KinDyn:
-        """The same robot without contacts."""
-        return self._as_kindyn()
-
-    @cached_property
     def _equations(self) -> tuple[Equations, ...]:
         """The equations of the loops and of the contacts."""
         of_contacts = [contact.equations(self.model) for contact in self.contacts]
@@ -186,15 +151,8 @@ class ConstrainedKinDyn(KinDynCore):
         parts += (self.independent,)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
-    @quantity(kinematics.constraint_error, shape=(_n_equations,), prefix=CONSTRAINED)
-    def error(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(kinematics.constraint_error, (_n_equations,), "[m, rad]")
+    def error(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., m) error of the constraints, zero where they are satisfied.
 
         Positions are in [m]. Of rotations it is twice the tangent of half the angle, which is the
@@ -202,52 +160,33 @@ class ConstrainedKinDyn(KinDynCore):
         """
         ...
 
-    @quantity(kinematics.constraint_jacobian, shape=(_n_equations, "nv"), prefix=CONSTRAINED)
-    def jacobian(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(kinematics.constraint_jacobian, (_n_equations, "nv"), "columns as in nu")
+    def jacobian(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., m, nv) constraint Jacobian J: the constraints allow velocities with J nu = 0.
 
         Where the error is zero, J is its derivative.
         """
         ...
 
-    @quantity(kinematics.constraint_bias, shape=(_n_equations,), prefix=CONSTRAINED)
-    def bias(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(kinematics.constraint_bias, (_n_equations,), "[m/s^2, rad/s^2]")
+    def bias(self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., m) Jdot nu: the constraints allow accelerations with J nu_dot = -Jdot nu."""
         ...
 
     @quantity(
         dynamics.forward_dynamics,
-        shape=[("nv",), (_n_equations,), (_n_equations,)],
-        prefix=CONSTRAINED,
+        [("nv",), (_n_equations,), (_n_equations,)],
+        (
+            "[m/s^2, rad/s^2]",
+            "constraint forces [N, N m]",
+            "constraint accelerations less their target",
+        ),
         per_pair=60,
         singular=singular_joint,
+        solves_constraints=True,
     )
     def forward_dynamics(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        tau: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, **options: Unpack[ForceOptions]
     ) -> ConstrainedForwardDynamics:
         """Accelerations and constraint forces: M nu_dot + h = tau + J^T forces + sum J_f^T f.
 
@@ -259,22 +198,13 @@ class ConstrainedKinDyn(KinDynCore):
 
     @quantity(
         derivatives.forward_dynamics_derivatives,
-        shape=[("nv", "nv")] * 3 + [(_n_equations, "nv")] * 3,
-        prefix=CONSTRAINED,
+        [("nv", "nv")] * 3 + [(_n_equations, "nv")] * 3,
         per_pair=300,
         singular=singular_joint,
+        solves_constraints=True,
     )
     def forward_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        tau: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, **options: Unpack[ForceOptions]
     ) -> ConstrainedForwardDynamicsDerivatives:
         """Derivatives of accelerations and forces with respect to q (tangent), nu and tau.
 
@@ -286,21 +216,18 @@ class ConstrainedKinDyn(KinDynCore):
 
     @quantity(
         dynamics.inverse_dynamics,
-        shape=[(_n_actuated,), (_n_equations,), (_n_unactuated,)],
-        prefix=CONSTRAINED,
+        [(_n_actuated,), (_n_equations,), (_n_unactuated,)],
+        (
+            "of the actuated joints, in the order of nu [N, N m]",
+            "constraint forces [N, N m]",
+            "forces that neither can provide, as in nu",
+        ),
         per_pair=20,
+        needs="actuated",
+        solves_constraints=True,
     )
     def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[ForceOptions]
     ) -> ConstrainedInverseDynamics:
         """Torques of the actuated joints and constraint forces that cause a motion.
 
@@ -319,21 +246,13 @@ class ConstrainedKinDyn(KinDynCore):
 
     @quantity(
         derivatives.inverse_dynamics_derivatives,
-        shape=[(_n_actuated, "nv")] * 3 + [(_n_equations, "nv")] * 3,
-        prefix=CONSTRAINED,
+        [(_n_actuated, "nv")] * 3 + [(_n_equations, "nv")] * 3,
         per_pair=120,
+        needs="actuated",
+        solves_constraints=True,
     )
     def inverse_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[ForceOptions]
     ) -> ConstrainedInverseDynamicsDerivatives:
         """Derivatives of torques and forces with respect to q (tangent), nu and nu_dot.
 
@@ -346,87 +265,72 @@ class ConstrainedKinDyn(KinDynCore):
 
     @quantity(
         dynamics.impact,
-        shape=[("nv",), (_n_equations,)],
-        prefix=CONSTRAINED,
+        [("nv",), (_n_equations,)],
+        ("velocity after the impact [m/s, rad/s]", "constraint impulses [N s, N m s]"),
         has_body=True,
         per_pair=60,
+        solves_constraints=True,
     )
     def impact(
         self,
         q: ArrayLike,
         nu: ArrayLike,
         restitution: ArrayLike = 0.0,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **options: Unpack[CallOptions],
     ) -> Impact:
         """Velocity after the constraints have come into effect at once, and the impulses.
 
         Args:
             q, nu: state before the impact.
             restitution: (...) fraction of the constraint velocity J nu that is reversed, 0 to 1.
-            parameters, out, threads: as in all functions.
+            options: as in all functions.
 
         Raises:
             ValueRangeError: restitution is not between 0 and 1.
         """
-        options = options_of_call(parameters=parameters, out=out, threads=threads)
-        return self._compiled("impact")(
-            q, nu, self._number(checked_restitution(restitution)), **options
-        )
+        return self._impact("impact", q, nu, restitution, options)
 
     @quantity(
         derivatives.impact_derivatives,
-        shape=[("nv", "nv")] * 2 + [(_n_equations, "nv")] * 2,
-        prefix=CONSTRAINED,
+        [("nv", "nv")] * 2 + [(_n_equations, "nv")] * 2,
         has_body=True,
         per_pair=200,
+        solves_constraints=True,
     )
     def impact_derivatives(
         self,
         q: ArrayLike,
         nu: ArrayLike,
         restitution: ArrayLike = 0.0,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **options: Unpack[CallOptions],
     ) -> ImpactDerivatives:
         """Derivatives of `impact` with respect to q (tangent) and nu.
 
         For redundant constraints, those of the impulses are as in `forward_dynamics_derivatives`.
         """
-        options = options_of_call(parameters=parameters, out=out, threads=threads)
-        return self._compiled("impact_derivatives")(
-            q, nu, self._number(checked_restitution(restitution)), **options
-        )
+        return self._impact("impact_derivatives", q, nu, restitution, options)
 
-    @quantity(dynamics.project_velocity, shape=("nv",), prefix=CONSTRAINED, per_pair=60)
+    @quantity(
+        dynamics.project_velocity,
+        ("nv",),
+        "velocity [m/s, rad/s]",
+        per_pair=60,
+        solves_constraints=True,
+    )
     def project_velocity(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]
     ) -> Array:
         """(..., nv) the nearest velocity with J nu = 0, in the metric of the kinetic energy."""
         ...
 
     @quantity(
-        kinematics.closing_step, shape=[("nq",), (_n_equations,)], prefix=CONSTRAINED, per_pair=20
+        kinematics.closing_step,
+        [("nq",), (_n_equations,)],
+        ("configuration after the step", "error before the step [m, rad]"),
+        per_pair=20,
     )
     def closing_step(
-        self,
-        q: ArrayLike,
-        free: ArrayLike,
-        damping: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, free: ArrayLike, damping: ArrayLike, **options: Unpack[CallOptions]
     ) -> ClosingStep:
         """One damped Gauss-Newton step toward a configuration that satisfies the constraints.
 
@@ -434,38 +338,25 @@ class ConstrainedKinDyn(KinDynCore):
             q: configuration to start from.
             free: (..., nv) 1 for coordinates that may move, 0 for those that stay.
             damping: (...) relative to the mean of the diagonal of J J^T.
-            parameters, out, threads: as in all functions.
+            options: as in all functions.
 
         Returns:
             q (..., nq) after the step, error (..., m) before it.
         """
         ...
 
-    @quantity(kinematics.delassus_matrix, shape=(_n_equations,) * 2, prefix=CONSTRAINED)
-    def delassus(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(kinematics.delassus_matrix, (_n_equations,) * 2, "rows and columns as the equations")
+    def delassus(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., m, m) Delassus matrix J M^-1 J^T: constraint accelerations per unit of force."""
         ...
 
     @quantity(
         kinematics.independent_velocities,
-        shape=("nv", _n_independent),
-        prefix=CONSTRAINED,
+        ("nv", _n_independent),
+        "rows as in nu, columns as the independent velocities",
+        needs="independent",
     )
-    def independent_velocities(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def independent_velocities(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv, n) basis G of the velocities that the constraints allow: nu = G nu_i.
 
         nu_i are the n coordinates of nu listed in `independent`, n the degrees of freedom.
@@ -474,42 +365,24 @@ class ConstrainedKinDyn(KinDynCore):
 
     @quantity(
         kinematics.independent_mass_matrix,
-        shape=(_n_independent, _n_independent),
-        prefix=CONSTRAINED,
+        (_n_independent, _n_independent),
+        f"of the independent velocities {INERTIA}",
+        needs="independent",
     )
-    def mass_matrix(
-        self,
-        q: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def mass_matrix(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., n, n) mass matrix of the independent velocities, G^T M G."""
         ...
 
-    @quantity(kinetic_energy, shape=(), prefix=CONSTRAINED)
-    def kinetic_energy(
-        self,
-        q: ArrayLike,
-        nu: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    @quantity(kinetic_energy, (), "[J]")
+    def kinetic_energy(self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(...) kinetic energy [J]."""
         ...
 
-    @quantity(constraint_wrenches, shape=(_n_wrenches, 6), prefix=CONSTRAINED)
+    @quantity(
+        constraint_wrenches, (_n_wrenches, 6), "force (3) [N] and torque (3) [N m] on each frame"
+    )
     def constraint_wrenches(
-        self,
-        q: ArrayLike,
-        forces: ArrayLike,
-        *,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, forces: ArrayLike, **options: Unpack[CallOptions]
     ) -> Array:
         """(..., n, 6) force and torque of each loop and contact on its frame; see `forces_of`.
 
@@ -519,9 +392,10 @@ class ConstrainedKinDyn(KinDynCore):
 
     @quantity(
         dynamics.step,
-        shape=[("nq",), ("nv",)],
-        prefix=CONSTRAINED,
+        [("nq",), ("nv",)],
+        ("configuration after the step", "velocity after the step [m/s, rad/s]"),
         per_pair=60,
+        solves_constraints=True,
     )
     def step(
         self,
@@ -529,11 +403,7 @@ class ConstrainedKinDyn(KinDynCore):
         nu: ArrayLike,
         tau: ArrayLike,
         dt: ArrayLike,
-        *,
-        gravity: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **options: Unpack[GravityOptions],
     ) -> ConstrainedState:
         """State after a semi-implicit step of a time dt (...) [s].
 
@@ -542,38 +412,6 @@ class ConstrainedKinDyn(KinDynCore):
         `lw.rollout(stance.step, (q, nu), tau, params={"dt": dt})` computes many steps.
         """
         ...
-
-    def project_configuration(
-        self,
-        q: ArrayLike,
-        *,
-        fixed: Iterable[str] = (),
-        tolerance: float | None = None,
-        parameters: ArrayLike | None = None,
-    ) -> Array:
-        """(..., nq) a configuration nearby that satisfies the constraints.
-
-        Args:
-            q: (..., nq) configurations to start from.
-            fixed: names of joints that stay where they are.
-            tolerance: largest error at which a constraint counts as satisfied [m] or [rad]; default
-                that of `lw.assemble`.
-            parameters: as in all functions.
-
-        Raises:
-            ValueRangeError: some cannot be closed; `lw.assemble` reports which instead of raising.
-            ArgumentError: the call is part of a function that is compiled.
-        """
-        if is_traced(q):
-            text = "project_configuration: a search, which cannot be part of a compiled function"
-            raise ArgumentError(f"{text}; closing_step is one step of it")
-        result = assemble(self, q, fixed=fixed, tolerance=tolerance, parameters=parameters)
-        if not np.all(result.converged):
-            bad = int(np.size(result.converged) - np.count_nonzero(result.converged))
-            where = f" ({bad} of {result.converged.size} rows)" if result.converged.size > 1 else ""
-            names = ", ".join(map(repr, result.failed))
-            raise ValueRangeError(f"q: no configuration nearby closes {names}{where}")
-        return result.q
 
     def forces_of(
         self,
@@ -616,26 +454,13 @@ class ConstrainedKinDyn(KinDynCore):
 
     def _check_loops(self, specs: Sequence[Spec]) -> None:
         for spec in specs if self.actuated is None else ():
-            if spec.name in NEEDS_ACTUATED:
+            if spec.quantity.needs == "actuated":
                 text = f"{spec}: name the joints with actuators"
                 raise ArgumentError(f"{text}: kd.constrained(actuated=[...])")
 
-    def _kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
-        if any(spec.name in NEEDS_INDEPENDENT for spec in request.specs):
-            return super(ConstrainedKinDyn, self._with_independent)._kernel(request)
-        return super()._kernel(request)
-
-    def _compiled(self, name: str) -> Any:
-        """The kernel of a quantity whose method is written out."""
-        return self._of(CONSTRAINED + name)
-
-    @cached_property
-    def _with_independent(self) -> ConstrainedKinDyn:
-        """The same, with independent coordinates chosen at a configuration that is closed."""
-        if self.independent is not None:
-            return self
-        J = np.asarray(self.jacobian(closed_sample(self)))
-        return self.replace(independent=independent_coordinates(J, self.problem.actuated or ()))
+    def _impact(self, name: str, q: Any, nu: Any, restitution: Any, options: CallOptions) -> Any:
+        """Call a function of an impact with a coefficient of restitution that is checked."""
+        return self._of(name)(q, nu, self._number(checked_restitution(restitution)), **options)
 
 
 # A pivot below this fraction of the largest entry of a Jacobian is taken for zero: so small are

@@ -1,0 +1,1 @@
+"""Robots with constraints: closed loops and contacts."""

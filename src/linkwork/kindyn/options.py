@@ -1,0 +1,63 @@
+"""Options of calls: the keyword arguments that functions of robots have in common.
+
+    def mass_matrix(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array: ...
+
+Type checkers and editors read them from the annotation. `full_signature` lists them for `inspect`
+and `help`. Python 3.10 has no `Unpack`, so it is imported where `TYPE_CHECKING` is true.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
+
+from numpy.typing import ArrayLike
+
+from linkwork.engine.symbolic.arrays import Array
+
+
+class CoordinateOptions(TypedDict, total=False):
+    """Options of functions that do not depend on model parameters."""
+
+    threads: int | None  # largest number of threads for a large batch; default: the cores
+    out: Array | tuple[Array, ...] | None  # where the result is written; default: new arrays
+
+
+class CallOptions(CoordinateOptions, total=False):
+    """Options of most functions."""
+
+    parameters: ArrayLike | None  # (..., n) model parameters; default: the values of the model
+
+
+class GravityOptions(CallOptions, total=False):
+    """Options of functions that depend on gravity."""
+
+    gravity: ArrayLike | None  # (..., 3) in the world; default: the option of the robot
+
+
+class ForceOptions(GravityOptions, total=False):
+    """Options of functions that depend on gravity and external wrenches."""
+
+    wrenches: Mapping[str, ArrayLike] | None  # frame -> (..., 6) external [force; torque]
+
+
+_TYPES = {
+    one.__name__: one for one in (CoordinateOptions, CallOptions, GravityOptions, ForceOptions)
+}
+
+
+def full_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function with its options one by one."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    name = str(parameters[-1].annotation).removeprefix("Unpack[").removesuffix("]")
+    if parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD or name not in _TYPES:
+        return signature
+    options = [
+        inspect.Parameter(
+            option, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__
+        )
+        for option, kind in reversed(_TYPES[name].__annotations__.items())
+    ]
+    return signature.replace(parameters=[*parameters[:-1], *options])
