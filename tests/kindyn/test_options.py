@@ -42,9 +42,9 @@ def test_the_representation_of_velocities(name):
             lambda: lw.KinDyn("robot.urdf"),
             r"model: .*Model.*'robot\.urdf'.*lw\.load",
         ),
-        (lambda: lw.KinDyn(ARM, None, False), r"KinDyn\.__init__\(\)"),
+        (lambda: lw.KinDyn(ARM, None, False), r"KinDyn\w*\.__init__\(\)"),
         (lambda: lw.KinDyn(ARM).random(1, 2), r"KinDyn\.random\(\)"),
-        (lambda: lw.KinDyn(ARM).transforms(1, fram=2), r"KinDyn\.transforms\(\).*'fram'"),
+        (lambda: lw.KinDyn(ARM).transforms(1, fram=2), "transforms: .*'fram'.*'frames'"),
         (
             lambda: lw.KinDyn(ARM, base_pose=PLACED),
             "base_pose: ",

@@ -12,7 +12,7 @@ from linkwork.algorithms.kinematics import frames, jacobians, relative
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import Q
-from linkwork.kindyn.options import CallOptions
+from linkwork.kindyn.options import CallOptions, check_options
 from linkwork.kindyn.quantities import (
     ACCELERATION,
     JACOBIAN,
@@ -82,6 +82,8 @@ class FrameMethods(KinDynCore):
             frames: names of frames; default: `model.frame_names`.
             options: as for all methods.
         """
+        if options:
+            check_options(self.transforms, options)
         names: Any = tuple(frames) if isinstance(frames, list) else frames
         kernels = self._kernels["transforms"]
         try:
@@ -177,6 +179,8 @@ class FrameMethods(KinDynCore):
                 representation, else `reference`.
             options: as for all methods.
         """
+        if options:
+            check_options(self.relative_jacobian, options)
         if origin is None and axes is None:
             kernel = self._of("relative_jacobian", (reference, frame))
         else:

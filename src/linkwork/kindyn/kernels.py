@@ -102,14 +102,7 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     if TYPE_CHECKING:
 
-        def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
-            self,
-            *args: ArrayLike,
-            out: Any = None,
-            threads: int | None = None,
-            wrenches: Mapping[str, ArrayLike] | None = None,
-            **named: ArrayLike,
-        ) -> Result:
+        def __call__(self, *args: ArrayLike, **named: Any) -> Result:
             """Call the compiled function."""
             ...
 

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, nearest
 
 
 class CoordinateOptions(TypedDict, total=False):
@@ -61,3 +62,15 @@ def full_signature(function: Callable[..., Any]) -> inspect.Signature:
         for option, kind in reversed(_TYPES[name].__annotations__.items())
     ]
     return signature.replace(parameters=[*parameters[:-1], *options])
+
+
+def check_options(method: Any, options: Mapping[str, Any]) -> None:
+    """Raise, with a suggestion, for an option that a declared method does not have.
+
+    Kernels check the options that they know; a method with options of its own calls this.
+    """
+    known = method.__signature__.parameters
+    for name in options:
+        if name not in known:
+            hint = nearest(name, [*known][1:])
+            raise ArgumentError(f"{method.__name__}: argument {name!r} is unknown; {hint}")
