@@ -61,7 +61,6 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.kindyn.constrained.assembly import AssemblyResult as AssemblyResult
     from linkwork.kindyn.constrained.assembly import assemble as assemble
     from linkwork.kindyn.constrained.contacts import Contact as Contact
-    from linkwork.model.actuators import Actuator as Actuator
     from linkwork.model.builder import ModelBuilder as ModelBuilder
     from linkwork.model.check import check as check
     from linkwork.model.configurations import Configuration as Configuration
