@@ -3,28 +3,51 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from linkwork.collision import distances as algorithms
 from linkwork.collision.exact.queries import Meshes, ShapeQueries
 from linkwork.collision.shapes import CollisionProblem, LinkPairs
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import KinDyn, as_kindyn
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.inputs import Q
 from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.options import CallOptions
+from linkwork.kindyn.quantities import Quantity, quantity, with_context
 from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class WitnessPoints(NamedTuple):
+    """Closest points of pairs of links, in the world."""
+
+    first: Array  # (..., n, 3) on the first link
+    second: Array  # (..., n, 3) on the second link
+    normal: Array  # (..., n, 3) unit vectors from the first to the second
+
+
+def _n_pairs(problem: CollisionProblem) -> int:
+    return len(problem.pairs)
 
 
 class CollisionCore(KinDynCore):
-    """The fields of a `CollisionModel`, and its kernels by name."""
+    """The fields of a `CollisionModel`, and the quantities of its pairs."""
 
     pairs: tuple[tuple[str, str], ...]
     meshes: Meshes
     shape_queries: ShapeQueries  # distances of shapes that have no closed form
 
     _OPTIONS = (*KinDynCore._OPTIONS, "pairs", "meshes")
+    _FURTHER_QUANTITIES = (
+        Quantity("in_collision", (Q,), ((),), with_context(algorithms.in_collision)),
+    )
 
     def __init__(
         self, model: Model, *, pairs: LinkPairs, shape_queries: ShapeQueries, **options: Any
@@ -51,15 +74,38 @@ class CollisionCore(KinDynCore):
     def with_pairs(self, pairs: LinkPairs) -> CollisionCore:
         """Return a robot with other pairs, all of which have closed forms."""
         options = {k: v for k, v in self.options.items() if k not in ("pairs", "meshes")}
-        robot = CollisionCore(self.model, pairs=pairs, shape_queries=self.shape_queries, **options)
-        robot.__dict__["quantities"] = self.quantities  # which `CollisionModel` declares
-        return robot
+        return CollisionCore(self.model, pairs=pairs, shape_queries=self.shape_queries, **options)
 
     @cached_property
     def _digest(self) -> str:
         shapes = [(link.name, link.collisions) for link in self.model.links]
         text = repr((self._robot_digest(), shapes, self.problem.pairs))
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @quantity(algorithms.distances, (_n_pairs,), "[m]", derivatives="distance_jacobian")
+    def distances(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
+        """(..., n) signed distances [m] of the links of each pair."""
+        ...
+
+    @quantity(algorithms.distance_jacobian, (_n_pairs, "nv"), "columns as in nu [m/m, m/rad]")
+    def distance_jacobian(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
+        """(..., n, nv) derivatives of the distances: their rate is J nu."""
+        ...
+
+    @quantity(algorithms.closest_points, [(_n_pairs, 3)] * 3, ("[m]", "[m]", "unit vectors"))
+    def witness_points(self, q: ArrayLike, **options: Unpack[CallOptions]) -> WitnessPoints:
+        """The closest points of each pair, the deepest ones where links overlap.
+
+        Returns:
+            first, second (..., n, 3), points on the two links in the world; normal (..., n, 3),
+            from the first to the second: second - first = distance normal.
+        """
+        ...
+
+    @quantity(algorithms.minimum_distance, (), "[m]")
+    def minimum_distance(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
+        """(...) the smallest distance of all pairs [m]; infinite without pairs."""
+        ...
 
 
 def kernel_of(robot: CollisionCore, name: str) -> QuantityKernel[Any]:

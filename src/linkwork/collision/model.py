@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from linkwork.collision.exact.queries import Meshes, ShapeQueries
 from linkwork.collision.motions import CENTERS, Spheres, obstruction_of
 from linkwork.collision.obstacles import Obstacles, as_obstacles
 from linkwork.collision.pairs import select_pairs
-from linkwork.collision.shapes import CollisionProblem, uncompiled
+from linkwork.collision.shapes import uncompiled
 from linkwork.collision.spheres.spherize import Spherization
 from linkwork.collision.to_obstacles import JACOBIAN, TO_OBSTACLES, distances_to
 from linkwork.engine.cached_property import cached_property
@@ -45,18 +45,6 @@ if TYPE_CHECKING:
 MANY_ROWS = 1000  # for which robots made of spheres are tested in single precision first
 _TRUE, _FALSE = np.bool_(True), np.bool_(False)
 Pairs: TypeAlias = Literal["all", "srdf"] | Iterable[tuple[str, str]]
-
-
-class WitnessPoints(NamedTuple):
-    """Closest points of pairs of links, in the world."""
-
-    first: Array  # (..., n, 3) on the first link
-    second: Array  # (..., n, 3) on the second link
-    normal: Array  # (..., n, 3) unit vectors from the first to the second
-
-
-def _n_pairs(problem: CollisionProblem) -> int:
-    return len(problem.pairs)
 
 
 def _collider_of(robot: CollisionCore) -> Collider:
@@ -99,7 +87,12 @@ class CollisionModel(CollisionCore):
 
     _collider: Collider
 
-    _FURTHER_QUANTITIES = (algorithms.NEAREST_SPHERES, CENTERS, *TO_OBSTACLES)
+    _FURTHER_QUANTITIES = (
+        *CollisionCore._FURTHER_QUANTITIES,
+        algorithms.NEAREST_SPHERES,
+        CENTERS,
+        *TO_OBSTACLES,
+    )
 
     def __init__(
         self,
@@ -127,31 +120,6 @@ class CollisionModel(CollisionCore):
     def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
         return self._collider.kernel(request)
 
-    @quantity(algorithms.distances, (_n_pairs,), "[m]", derivatives="distance_jacobian")
-    def distances(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
-        """(..., n) signed distances [m] of the links of each pair."""
-        ...
-
-    @quantity(algorithms.distance_jacobian, (_n_pairs, "nv"), "columns as in nu [m/m, m/rad]")
-    def distance_jacobian(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
-        """(..., n, nv) derivatives of the distances: their rate is J nu."""
-        ...
-
-    @quantity(algorithms.closest_points, [(_n_pairs, 3)] * 3, ("[m]", "[m]", "unit vectors"))
-    def witness_points(self, q: ArrayLike, **options: Unpack[CallOptions]) -> WitnessPoints:
-        """The closest points of each pair, the deepest ones where links overlap.
-
-        Returns:
-            first, second (..., n, 3), points on the two links in the world; normal (..., n, 3),
-            from the first to the second: second - first = distance normal.
-        """
-        ...
-
-    @quantity(algorithms.minimum_distance, (), "[m]")
-    def minimum_distance(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
-        """(...) the smallest distance of all pairs [m]; infinite without pairs."""
-        ...
-
     @quantity(algorithms.smooth_minimum_distance, (), "[m]", has_body=True)
     def smooth_minimum_distance(
         self, q: ArrayLike, width: ArrayLike = 0.01, **options: Unpack[CallOptions]
@@ -169,7 +137,6 @@ class CollisionModel(CollisionCore):
             raise ValueRangeError(f"width: expected a length above 0 [m], got {width}")
         return self._of("smooth_minimum_distance")(q, self._number(width), **options)
 
-    @quantity(algorithms.in_collision, (), "1.0 for True", has_body=True)
     def in_collision(
         self,
         q: ArrayLike,
