@@ -12,7 +12,12 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.algorithms.constraints import dynamics
-from linkwork.algorithms.constraints.pseudo_inverse import EXACT
+from linkwork.algorithms.constraints.pseudo_inverse import (
+    INDEPENDENT,
+    REDUNDANT,
+    REDUNDANT_LARGE,
+    ROUNDED,
+)
 from linkwork.algorithms.constraints.sizes import regularization_of
 from linkwork.algorithms.dynamics.crba import mass_matrix
 from linkwork.algorithms.dynamics.rnea import inverse_dynamics
@@ -23,8 +28,13 @@ N_STATES = 3
 # rounding error has a target, which nothing can satisfy.
 ERROR, ERROR_OF_IMPOSSIBLE = 1e-8, 3e-6
 # Sizes of rows relative to the robot, and singular values of J M^-1/2 with rows of norm 1, between
-# which either result is right: of exact robots, and of robots with rounded numbers.
-BETWEEN = {True: ((3e-9, 3e-5), (1e-7, 2e-5)), False: ((3e-9, 3e-3), (1e-8, 1e-3))}
+# which either result is right.
+BETWEEN = {
+    INDEPENDENT: ((3e-9, 2e-6), (1e-8, 2e-6)),
+    REDUNDANT: ((3e-9, 2e-6), (1e-8, 2e-6)),
+    REDUNDANT_LARGE: ((3e-9, 2e-6), (1e-7, 2e-5)),
+    ROUNDED: ((3e-9, 3e-3), (1e-8, 1e-3)),
+}
 
 
 @dataclass(frozen=True)
@@ -168,7 +178,6 @@ def outcome(case):
     J = _rows([[row.jacobian.get(k, 0.0) for k in range(robot.nv)] for row in rows], n)
     target = -_rows([dynamics.stabilized(row, robot.stabilization) for row in rows], n)
     regularization = regularization_of(problem)
-    is_exact = regularization is EXACT
     system = dynamics.system_of(problem, q, rows, velocity="mixed", joint_dynamics={})
     weights = np.sqrt(_rows(system.pseudo_inverse().U, n) / regularization.mu)
     errors, allowed, honest, largest = [], [], 0.0, 0.0
@@ -178,7 +187,7 @@ def outcome(case):
         scale = np.maximum(terms, np.abs(tau_scale(J[k], M[k], case.tau[k] - h[k])))
         honest = max(honest, float((np.abs(missed - residual[k]) / (scale + 1e-300)).max()))
         equations = J[k], M[k], case.tau[k] - h[k], target[k], weights[k]
-        expected, smallest, size = solved(case, equations, is_exact)
+        expected, smallest, size = solved(case, equations, BETWEEN[regularization])
         C = np.linalg.cholesky(M[k])
         largest = max(largest, np.linalg.norm(C.T @ nu_dot[k]) / size)
         if expected is None:
@@ -188,9 +197,9 @@ def outcome(case):
         norm = np.linalg.norm(C.T @ expected) + size
         errors.append(float(np.linalg.norm(C.T @ (nu_dot[k] - expected)) / norm))
         t = regularization.mu / smallest**2
-        is_possible = not np.any(target[k][sizes_of(case, J[k]) < BETWEEN[is_exact][0][0]])
+        is_possible = not np.any(target[k][sizes_of(case, J[k]) < BETWEEN[regularization][0][0]])
         error = ERROR if is_possible else ERROR_OF_IMPOSSIBLE
-        allowed.append(error + 1e-13 / smallest**2 + 1e-15 / smallest**3 + 70.0 * t**4)
+        allowed.append(error + 1e-13 / smallest**2 + 1e-15 / smallest**3 + 70.0 * t**3)
     return Outcome(bool(np.isfinite(nu_dot).all()), honest, errors, allowed, largest)
 
 
@@ -204,13 +213,13 @@ def tau_scale(J, M, driving):
     return np.abs(J) @ np.abs(np.linalg.solve(M, driving))
 
 
-def solved(case, equations, is_exact):
+def solved(case, equations, between):
     """nu_dot of the equations that count, the smallest singular value, the size of a solution.
 
     The weights decide how equations that contradict each other are compromised; they do not decide
     which equations count.
     """
-    (J, M, driving, target, weights), (row_band, band) = equations, BETWEEN[is_exact]
+    (J, M, driving, target, weights), (row_band, band) = equations, between
     C = np.linalg.cholesky(M)
     y0 = np.linalg.solve(C, driving)
     X = np.linalg.solve(C, J.T).T

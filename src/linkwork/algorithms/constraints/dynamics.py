@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from linkwork.algorithms.constraints.equations import Row, State, constraint_rows
-from linkwork.algorithms.constraints.pseudo_inverse import PseudoInverse
+from linkwork.algorithms.constraints.pseudo_inverse import INDEPENDENT, REDUNDANT, PseudoInverse
 from linkwork.algorithms.constraints.sizes import entry_sizes, regularization_of, row_sizes
 from linkwork.algorithms.constraints.sparse import columns_of, dense, gram, transposed_product
 from linkwork.algorithms.dynamics.factor import Factor, sparse_dot
@@ -317,4 +317,7 @@ def pseudo_inverse_of_columns(
     """That of A A^T, with A some columns of J, transposed."""
     sizes = columns_of(entry_sizes(problem), columns)
     c = [total(*column.values()) for column in sizes]
-    return PseudoInverse(gram(A, A), c, regularization_of(problem), A)
+    regularization = regularization_of(problem)
+    if regularization is INDEPENDENT:  # the columns need not be independent
+        regularization = REDUNDANT
+    return PseudoInverse(gram(A, A), c, regularization, A)

@@ -15,8 +15,14 @@ norm of U. The part of r in an eigenvector is satisfied to the fraction
 
     (1 - t)^(i+j+1) (1 + c_1 t + ... + c_(K-1) t^(K-1))
 
-With i = j = 2 and K = 4 it is 56 s^5 for small s and 1 - 70 / s^4 for large s. So equations are
+With i = 1, j = 2 and K = 3 it is 15 s^4 for small s and 1 - 20 / s^3 for large s. So equations are
 satisfied if they differ from redundant ones by much more than mu^(1/2), relative to their size.
+
+Rounding errors of G, about 1e-16, limit mu: with them, 1 - T removes only to the fraction 1e-16 /
+mu. A factor that is computed from rows by the method of Gram and Schmidt does not have them. It
+takes more operations, and serves constraints that are redundant in all configurations. For others,
+which are redundant only in singular configurations, the last factor 1 - T is a product with the
+rows, A D A^T (G + U)^-1, which removes that part to 1e-16.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from math import comb
 from typing import NamedTuple
 
-from linkwork.algorithms.constraints.sparse import gram
+from linkwork.algorithms.constraints.sparse import gram, transposed_product
 from linkwork.algorithms.dynamics.factor import Factor, inverse_of_unit_lower, sparse_dot
 from linkwork.algorithms.kinematics.frames import Matrix
 from linkwork.engine.symbolic.elimination import SparseRow, ldl_factor
@@ -46,12 +52,19 @@ class Regularization(NamedTuple):
     terms: int = 4  # K
     projections: int = 2  # i
     is_orthogonal: bool = False  # whether the factor is computed from rows, without G
+    is_by_rows: bool = False  # whether the last factor 1 - T is a product with the rows
 
 
-# Of J M^-1/2 with rows of norm 1, singular values below 3e-7 are taken for rounding errors, those
-# above 1e-5 are real. With a smaller mu, rounding errors of G, which are about 1e-16, would cause
-# forces without effect where constraints contradict each other: about (1e-15 / mu)^4 / mu.
-EXACT = Regularization(1e-11, 2e-14, 1e-11)
+# Of J M^-1/2 with rows of norm 1, singular values below 1e-8 are taken for rounding errors, those
+# above 1e-6 are real. For constraints that are independent but in singular configurations.
+INDEPENDENT = Regularization(5e-14, 2e-14, 1e-11, terms=3, projections=1, is_by_rows=True)
+# The same limits, for constraints that are redundant in all configurations.
+REDUNDANT = Regularization(1e-14, 2e-14, 1e-11, terms=3, is_orthogonal=True)
+# For many redundant constraints: singular values below 3e-7 are taken for rounding errors, those
+# above 1e-5 are real. With a smaller mu, rounding errors of G would cause forces without effect
+# where constraints contradict each other, about (1e-15 / mu)^4 / mu, and a factor from rows would
+# double the operations of Cassie.
+REDUNDANT_LARGE = Regularization(1e-11, 2e-14, 1e-11)
 # Of robots whose file has rounded numbers, such as 1.5708 for pi/2: singular values below 1e-5 are
 # taken for rounding errors, those above 3e-4 are real.
 ROUNDED = Regularization(4e-10, 4e-9, 1e-8)
@@ -90,6 +103,7 @@ class PseudoInverse:
     ) -> None:
         n = self.n = len(G)
         self._regularization = regularization
+        self._rows, self._weights = rows, weights
         self.U = [self._added(G[k][k], sizes[k]) for k in range(n)]
         self.is_zero = [all(is_zero(G[max(k, j)][min(k, j)]) for j in range(n)) for k in range(n)]
         if regularization.is_orthogonal:
@@ -111,7 +125,7 @@ class PseudoInverse:
         inverses: list[Scalar] = [0.0] * n
         for i in reversed(range(n)):
             row = rows[i] | {-1 - i: 1.0}
-            for k in range(i + 1, n):
+            for k in reversed(range(i + 1, n)):
                 entry = times(sparse_dot(row, weighted[k]), inverses[k])
                 if not is_zero(entry):
                     L[k][i] = entry
@@ -140,10 +154,10 @@ class PseudoInverse:
 
     def solve(self, r: Sequence[Scalar]) -> list[Scalar]:
         """The solution of least norm."""
-        _, _, _, n_before, K, n_after, _ = self._regularization
+        _, _, _, n_before, K, n_after, _, is_by_rows = self._regularization
         j = n_before + n_after
-        for _ in range(n_before):  # (1 - T) r
-            r = [minus(a, times(u, x)) for a, u, x in zip(r, self.U, self._solve(r), strict=True)]
+        for k in range(n_before):
+            r = self._product(r) if is_by_rows and k == n_before - 1 else self._removed(r)
         term = self._solve(r)
         x = list(term)
         for k in range(1, K):
@@ -152,6 +166,16 @@ class PseudoInverse:
         for _ in range(n_after):
             x = self._projected(x)
         return [0.0 if self.is_zero[k] else x[k] for k in range(self.n)]
+
+    def _removed(self, r: Sequence[Scalar]) -> list[Scalar]:
+        """(1 - T) r."""
+        return [minus(a, times(u, x)) for a, u, x in zip(r, self.U, self._solve(r), strict=True)]
+
+    def _product(self, r: Sequence[Scalar]) -> list[Scalar]:
+        """The same as G (G + U)^-1 r, by rows."""
+        along = transposed_product(self._rows, self._solve(r))
+        weighted = {c: self._weighted(x, c, self._weights) for c, x in along.items()}
+        return [sparse_dot(row, weighted) for row in self._rows]
 
     def _projected(self, x: Sequence[Scalar], n: int | None = None) -> list[Scalar]:
         """The first n entries of (1 - T^T) x, without rounding errors in the null space of G."""

@@ -7,7 +7,7 @@ size of the mechanism for a position, 1 for a rotation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,15 +20,18 @@ from linkwork.algorithms.constraints.equations import (
     relative_motion,
 )
 from linkwork.algorithms.constraints.pseudo_inverse import (
-    EXACT,
+    INDEPENDENT,
+    REDUNDANT,
+    REDUNDANT_LARGE,
     ROUNDED,
     SINGLE,
     Regularization,
     mean,
 )
 from linkwork.algorithms.constraints.sparse import dense
-from linkwork.algorithms.kinematics.frames import joint_poses, path_to
+from linkwork.algorithms.kinematics.frames import Scalars, joint_poses, path_to
 from linkwork.algorithms.kinematics.manifold import integrate
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.elimination import SparseRow
 from linkwork.mechanics.constraints import Coupling, FrameEquations
 from linkwork.mechanics.problem import Problem
@@ -50,11 +53,17 @@ from linkwork.spatial.blocks import (
 )
 
 REAL_ROW = 1e-4  # squared size of a row from which on it cannot be due to rounding
+ROUNDING_ROW = 1e-9  # size of a row up to which it is due to rounding
 SMALLEST_MECHANISM = 1e-6  # squared size of a mechanism relative to the robot, at least
 # Singular values of constraints that are nearly redundant in every configuration, relative to the
 # size of the robot: 1.5708 for pi/2 and 3.1416 for pi cause 4e-6 and 7e-6.
 NEARLY_REDUNDANT = 3e-8, 2e-5
-N_SAMPLES = 3  # configurations that show whether constraints are nearly redundant in all of them
+N_ORTHOGONAL = 12  # redundant equations up to which the factor is computed from rows
+N_SAMPLES = 3  # configurations that show whether constraints are redundant in all of them
+# Singular values of constraints that are satisfied only in part, in units of mu^(1/2).
+IN_PART = 0.05, 5.0
+# Steps of Newton that close the loops of a sample, and errors of loops that are closed.
+N_CLOSING, CLOSED = 12, 1e-9
 
 
 def entry_sizes(problem: Problem) -> list[SparseRow]:
@@ -146,13 +155,17 @@ def _frame_positions(skeleton: Skeleton) -> list[Vec]:
 
 
 def regularization_of(problem: Problem) -> Regularization:
-    """How the dynamics of a robot treat constraints that are nearly redundant."""
+    """How the dynamics of a robot treat constraints that are redundant or nearly redundant."""
     if problem.single:
         return SINGLE
     rows = constraint_rows(problem, State(tuple(float(x) for x in problem.layout.zero())))
     if not all(map(_is_constant, rows)):  # parameters of the geometry: not known
         return ROUNDED
-    return ROUNDED if nearly_redundant(problem) else EXACT
+    if nearly_redundant(problem):
+        return ROUNDED
+    if _is_independent(problem):
+        return INDEPENDENT
+    return REDUNDANT if len(rows) <= N_ORTHOGONAL else REDUNDANT_LARGE
 
 
 def _is_constant(row: Row) -> bool:
@@ -160,7 +173,7 @@ def _is_constant(row: Row) -> bool:
 
 
 class NearlyRedundant(NamedTuple):
-    """Constraints that are redundant but for small numbers, in every configuration."""
+    """Constraints that are redundant but for small numbers."""
 
     names: tuple[str, ...]  # of the loops and contacts
     size: float  # the largest singular value, relative to the robot
@@ -168,23 +181,95 @@ class NearlyRedundant(NamedTuple):
 
 def nearly_redundant(problem: Problem) -> NearlyRedundant | None:
     """Find constraints that are nearly redundant in every configuration; None if there are none."""
-    layout = problem.layout
-    squares = [np.array(dense(row, layout.nv), dtype=float) for row in entry_sizes(problem)]
-    norms = np.sqrt([max(row.sum(), np.finfo(float).tiny) for row in squares])
-    rng = np.random.default_rng(0)
+    norms = _norms(problem)
     names: set[str] = set()
     largest = 0.0
-    for _ in range(N_SAMPLES):
-        zero = tuple(float(x) for x in layout.zero())
-        step = rng.normal(size=layout.nv).tolist()
-        q = integrate(problem.skeleton, zero, step, (1.0,), velocity="mixed")
-        rows = constraint_rows(problem, State(q))
-        J = np.array([dense(row.jacobian, layout.nv) for row in rows], dtype=float)
-        U, s, _ = np.linalg.svd(J.reshape(len(rows), layout.nv) / norms[:, None])
-        near = [k for k, x in enumerate(s) if NEARLY_REDUNDANT[0] < x < NEARLY_REDUNDANT[1]]
-        if not near:
+    for q in _samples(problem):
+        near = _between(problem, _scaled(problem, q, norms)[0], NEARLY_REDUNDANT)
+        if near is None:
             return None
-        largest = max(largest, float(s[near[0]]))
-        shares = np.square(U[:, near]).sum(axis=1)
-        names |= {name for name, span in problem.rows.items() if shares[span].max() > REAL_ROW}
+        names, largest = names | set(near.names), max(largest, near.size)
     return NearlyRedundant(tuple(name for name in problem.rows if name in names), largest)
+
+
+def redundant_in_part(problem: Problem) -> NearlyRedundant | None:
+    """Find constraints that are satisfied only in part in a configuration with closed loops.
+
+    The configurations are the neutral one and some at random, with loops closed if possible.
+    """
+    norms = _norms(problem)
+    limit = regularization_of(problem).mu ** 0.5
+    zero = tuple(float(x) for x in problem.layout.zero())
+    for q in (zero, *_samples(problem)):
+        J, _ = _closed(problem, q, norms)
+        near = _between(problem, J, (IN_PART[0] * limit, IN_PART[1] * limit))
+        if near is not None:
+            return near
+    return None
+
+
+def _between(problem: Problem, J: Array, limits: tuple[float, float]) -> NearlyRedundant | None:
+    """Constraints whose scaled Jacobian has singular values between limits; None without any."""
+    U, s, _ = np.linalg.svd(J)
+    near = [k for k, x in enumerate(s) if limits[0] < x < limits[1]]
+    if not near:
+        return None
+    shares = np.square(U[:, near]).sum(axis=1)
+    names = [name for name, span in problem.rows.items() if shares[span].max() > REAL_ROW]
+    return NearlyRedundant(tuple(names), float(s[near[0]]))
+
+
+def _is_independent(problem: Problem) -> bool:
+    """Whether no constraint is redundant in some configuration, closed as far as possible.
+
+    Spatial loops may be redundant only where they are closed.
+    """
+    norms = _norms(problem)
+    for q in _samples(problem):
+        J, _ = _scaled(problem, q, norms)
+        if _has_full_rank(J) and _has_full_rank(_closed(problem, q, norms)[0]):
+            return True
+    return False
+
+
+def _has_full_rank(J: Array) -> bool:
+    """Whether no singular value is small, without rows that are zero or due to rounding."""
+    J = J[np.linalg.norm(J, axis=1) > ROUNDING_ROW]
+    s = np.linalg.svd(J, compute_uv=False)
+    return len(J) <= J.shape[1] and bool(s.min(initial=1.0) > NEARLY_REDUNDANT[1])
+
+
+def _norms(problem: Problem) -> Array:
+    """(m,) norms of rows whose entries have their full size."""
+    squares = [np.array(list(row.values()), dtype=float).sum() for row in entry_sizes(problem)]
+    return np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+
+
+def _samples(problem: Problem) -> Iterator[Scalars]:
+    """Configurations at random; their loops are open."""
+    layout, rng = problem.layout, np.random.default_rng(0)
+    zero = tuple(float(x) for x in layout.zero())
+    for _ in range(N_SAMPLES):
+        step = rng.normal(size=layout.nv).tolist()
+        yield integrate(problem.skeleton, zero, step, (1.0,), velocity="mixed")
+
+
+def _closed(problem: Problem, q: Scalars, norms: Array) -> tuple[Array, Array]:
+    """The scaled Jacobian and error after steps of Newton that close loops as far as possible."""
+    J, error = _scaled(problem, q, norms)
+    for _ in range(N_CLOSING):
+        if np.abs(error).max(initial=0.0) < CLOSED:
+            break
+        step = -np.linalg.lstsq(J, error, rcond=REAL_ROW)[0]
+        step /= max(1.0, np.abs(step).max())
+        q = integrate(problem.skeleton, q, step.tolist(), (1.0,), velocity="mixed")
+        J, error = _scaled(problem, q, norms)
+    return J, error
+
+
+def _scaled(problem: Problem, q: Scalars, norms: Array) -> tuple[Array, Array]:
+    """(m, nv) the Jacobian and (m,) the error, divided by the norms of rows."""
+    rows, nv = constraint_rows(problem, State(q)), problem.layout.nv
+    J = np.array([dense(row.jacobian, nv) for row in rows], dtype=float).reshape(-1, nv)
+    error = np.array([row.error for row in rows], dtype=float)
+    return J / norms[:, None], error / norms
