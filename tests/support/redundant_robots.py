@@ -30,8 +30,8 @@ ERROR, ERROR_OF_IMPOSSIBLE = 1e-8, 3e-6
 # Sizes of rows relative to the robot, and singular values of J M^-1/2 with rows of norm 1, between
 # which either result is right.
 BETWEEN = {
-    INDEPENDENT: ((3e-9, 2e-6), (1e-8, 2e-6)),
-    REDUNDANT: ((3e-9, 2e-6), (1e-8, 2e-6)),
+    INDEPENDENT: ((3e-9, 2e-6), (3e-9, 2e-6)),
+    REDUNDANT: ((3e-9, 2e-6), (3e-9, 2e-6)),
     REDUNDANT_LARGE: ((3e-9, 2e-6), (1e-7, 2e-5)),
     ROUNDED: ((3e-9, 3e-3), (1e-8, 1e-3)),
 }
@@ -199,6 +199,7 @@ def outcome(case):
         t = regularization.mu / smallest**2
         is_possible = not np.any(target[k][sizes_of(case, J[k]) < BETWEEN[regularization][0][0]])
         error = ERROR if is_possible else ERROR_OF_IMPOSSIBLE
+        error += 1e-16 * np.linalg.cond(M[k])
         allowed.append(error + 1e-13 / smallest**2 + 1e-15 / smallest**3 + 70.0 * t**3)
     return Outcome(bool(np.isfinite(nu_dot).all()), honest, errors, allowed, largest)
 
@@ -246,7 +247,7 @@ def _entry_sizes(case):
     for name, span in layout.nu.items():
         angular[span] = layout.model.joint(name).kind != "prismatic"
     rows = []
-    for group in layout.equations:
+    for group in case.robot.problem.equations:
         linear = np.where(angular, case.length, 1.0)
         rows += [linear] * group.n_linear
         rows += [np.where(angular, 1.0, 1.0 / case.length)] * (group.size - group.n_linear)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms.constraints.sizes import nearly_redundant
+from linkwork.algorithms.constraints.sizes import nearly_redundant, redundant_in_part
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.runtime.compiler import LOCK
 from linkwork.engine.runtime.sources import are_known
@@ -284,15 +284,32 @@ class KinDynCore:
                 text = f"{spec.name}: the model has closed loops or constraints"
                 raise ArgumentError(f"{text}; {spec.quantity.instead}")
 
+    @cached_property
+    def _near_redundancy(self) -> str | None:
+        """What a warning says of constraints that are redundant but for small numbers."""
+        if not self.problem.equations:
+            return None
+        near = nearly_redundant(self.problem)
+        if near is not None:
+            text = f"are redundant but for numbers of the relative size {near.size:.0e}, and are"
+            hint = "are numbers of the file rounded, such as 1.5708 for pi/2? Write more digits"
+            text = f"{text} treated as redundant; {hint}"
+        else:
+            near = None if self.problem.single else redundant_in_part(self.problem)
+            if near is None:
+                return None
+            text = "are in some configurations redundant but for numbers of the relative size"
+            text = (
+                f"{text} {near.size:.0e}, and satisfied only in part; `residual` states the error"
+            )
+        names = ", ".join(map(repr, near.names))
+        return f"{self.model.name}: constraints {names} {text}"
+
     def _warn_of_near_redundancy(self) -> None:
         """Warn once of constraints that are redundant but for small numbers."""
-        near = nearly_redundant(self.problem) if self.problem.equations else None
-        if near is not None:
-            names = ", ".join(map(repr, near.names))
-            text = f"{self.model.name}: constraints {names} are redundant but for numbers of the"
-            text = f"{text} relative size {near.size:.0e}, and are treated as redundant"
-            hint = "are numbers of the file rounded, such as 1.5708 for pi/2? Write more digits"
-            warn_once(f"nearly redundant: {text}", f"{text}; {hint}")
+        text = self._near_redundancy
+        if text is not None:
+            warn_once(f"nearly redundant: {text}", text)
 
     @cached_property
     def tree(self) -> Tree:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy.linalg import get_lapack_funcs
 from tests.support.complex_steps import jacobian_by_steps
 from tests.support.kindyn import run_program
 from tests.support.linkages import LINKAGES, closed, four_bar, leg
@@ -56,6 +57,65 @@ def test_nearly_redundant_constraints_are_reported(offset):
         nu_dot, _, residual = robot.forward_dynamics([0.3], [0.0], [1.0])
     np.testing.assert_allclose(nu_dot, [10.0], rtol=1e-3)
     np.testing.assert_allclose(residual, robot.jacobian([0.3]) @ nu_dot, atol=1e-12)
+
+
+def stretched(angle, *, doubled=False):
+    """An arm of two links whose end is held, bent by a small angle; perhaps held twice."""
+    b = lw.ModelBuilder(f"stretched{doubled}")
+    b.add_link("base", inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
+    for name in ("upper", "lower"):
+        b.add_link(name, inertia=lw.solid_box(1.0, (0.5, 0.1, 0.1), com=(0.25, 0, 0)))
+    b.add_joint("shoulder", "revolute", "base", "upper", axis=(0, 1, 0))
+    elbow = lw.Pose((0.5, 0, 0))
+    b.add_joint("elbow", "revolute", "upper", "lower", axis=(0, 1, 0), first_H_joint=elbow)
+    b.add_frame("hand", "lower", lw.Pose((0.5, 0, 0)))
+    b.add_frame("again", "lower", lw.Pose((0.5, 0, 0)))
+    contacts = dict.fromkeys(("hand", "again") if doubled else ("hand",), "point")
+    return lw.KinDyn(b.build(), floating=False).constrained(contacts), np.array([0.7, angle])
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+@pytest.mark.parametrize("angle", [1e-5, 1e-4])
+def test_singular_values_from_a_millionth_are_real(doubled, angle):
+    """The end of an arm that is almost stretched is held in both directions."""
+    robot, q = stretched(angle, doubled=doubled)
+    J = robot.jacobian(q)
+    smallest = np.linalg.svd(J / np.linalg.norm(J), compute_uv=False)[1]
+    assert 1e-6 < smallest < 2.0 * angle
+    velocity = robot.project_velocity(q, np.array([1.0, -0.3]))
+    assert np.abs(velocity).max() < 1e-3
+    moving = np.linalg.solve(J[[0, 2]], [0.3, 0.5])  # nothing but rest satisfies both equations
+    assert np.abs(robot.project_velocity(q, moving)).max() < 2e-3 * np.abs(moving).max()
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_singular_values_below_a_billionth_are_rounding_errors(doubled):
+    robot, q = stretched(1e-10, doubled=doubled)
+    J = robot.jacobian(q)
+    free = np.array([1.0, -2.0]) / np.sqrt(5.0)  # the elbow moves across the line to the hand
+    np.testing.assert_allclose(J @ free, 0.0, atol=1e-9)
+    result = robot.forward_dynamics(q, 0.0 * q, J[0] * 0.3 + free)
+    assert np.abs(result.nu_dot).max() < 1e3
+    np.testing.assert_allclose(robot.project_velocity(q, free), free, atol=1e-6)
+
+
+def test_constraints_that_are_satisfied_in_part_are_reported():
+    """Also where they are nearly redundant in some configurations only, such as the neutral one."""
+    b = lw.ModelBuilder("bent")
+    b.add_link("base", inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
+    for name in ("upper", "lower"):
+        b.add_link(name, inertia=lw.solid_box(1.0, (0.5, 0.1, 0.1), com=(0.25, 0, 0)))
+    turned = lw.Pose(rpy=(0.0, 0.7, 0.0))
+    b.add_joint("shoulder", "revolute", "base", "upper", axis=(0, 1, 0), first_H_joint=turned)
+    elbow = lw.Pose((0.5, 0, 0), rpy=(0.0, 5e-7, 0.0))
+    b.add_joint("elbow", "revolute", "upper", "lower", axis=(0, 1, 0), first_H_joint=elbow)
+    b.add_frame("hand", "lower", lw.Pose((0.5, 0, 0)))
+    robot = lw.KinDyn(b.build(), floating=False).constrained({"hand": "point"})
+    with pytest.warns(lw.LinkworkWarning, match=r"'hand' are in some configurations redundant"):
+        nu_dot, _, residual = robot.forward_dynamics([0.0, 0.0], [0.1, 0.2], [1.0, 2.0])
+    missed = robot.jacobian([0.0, 0.0]) @ nu_dot + robot.bias([0.0, 0.0], [0.1, 0.2])
+    np.testing.assert_allclose(residual, missed, atol=1e-9 * np.abs(nu_dot).max())
+    assert np.abs(nu_dot).max() < 1e7
 
 
 @pytest.mark.parametrize("kind", ["point", "pose"])
@@ -160,19 +220,28 @@ def test_derivatives_of_redundant_constraints_agree_with_complex_steps(index):
 
 
 def dense_accelerations(robot, tree, q, nu, tau):
-    """nu_dot of the dense system of M and J, in the precision of the arrays."""
+    """nu_dot of the dense system of M and J, in the precision of the arrays.
+
+    NumPy computes in double precision whatever the arrays are, LAPACK does not.
+    """
     M, h = tree.mass_matrix(q), tree.bias_force(q, nu)
     J, bias = robot.jacobian(q), robot.bias(q, nu)
     n, m = M.shape[-1], J.shape[-2]
     A = np.zeros((len(q), n + m, n + m), dtype=M.dtype)
     A[:, :n, :n], A[:, :n, n:], A[:, n:, :n] = M, J.swapaxes(1, 2), J
-    right = np.concatenate([tau - h, -bias], axis=1)[..., None]
-    return np.linalg.solve(A, right)[:, :n, 0]
+    right = np.concatenate([tau - h, -bias], axis=1)
+    (gesv,) = get_lapack_funcs(("gesv",), (A,))
+    solution = np.stack([gesv(*one)[2] for one in zip(A, right, strict=True)])
+    assert solution.dtype == M.dtype
+    return solution[:, :n]
 
 
 @pytest.mark.parametrize("name", ["delta", "stewart", "parallel_ankle", "quadruped"])
 def test_single_precision_is_as_accurate_as_a_dense_solution(name):
-    """Also near singular configurations, where the Delassus matrix is lost in rounding errors."""
+    """Also near singular configurations, where the Delassus matrix is lost in rounding errors.
+
+    On a single state either may be lucky, as two orders of the same equations are.
+    """
     if name == "quadruped":
         kd = lw.KinDyn(lw.load("quadruped"))
         feet = [frame for frame in kd.model.frame_names if frame.endswith("foot")]
@@ -192,11 +261,32 @@ def test_single_precision_is_as_accurate_as_a_dense_solution(name):
     single, single_tree = robot.replace(dtype=np.float32), tree.replace(dtype=np.float32)
     dense = np.abs(dense_accelerations(single, single_tree, *values) - exact).max(axis=1) / scale
     error = np.abs(single.forward_dynamics(*values).nu_dot - exact).max(axis=1) / scale
-    assert np.median(error) < 1.5 * np.median(dense)
-    assert np.quantile(error, 0.99) < 2.0 * np.quantile(dense, 0.99)
+    for part, factor in ((0.5, 1.0), (0.9, 1.0), (0.99, 1.3)):
+        assert np.quantile(error, part) < factor * np.quantile(dense, part), part
     J = robot.jacobian(wide[0])
     smallest = np.linalg.svd(J / np.linalg.norm(J, axis=2, keepdims=True), compute_uv=False)[:, -1]
     assert (error < np.maximum(10.0 * dense, 3e-6 / smallest)).all()
+
+
+def test_many_redundant_equations_in_single_precision():
+    """Three feet on one link that are fixed, and two that are held: 24 equations, 18 too many."""
+    model, feet = leg(), {"toe": "point", "heel": "pose"}
+    for k, kind in enumerate(("pose", "pose", "point")):
+        place = lw.Pose((0.05 * k, 0.02, -0.4 + 0.1 * k))
+        model, feet = model.with_frame(f"copy{k}", "shank", place), {**feet, f"copy{k}": kind}
+    kd = lw.KinDyn(model)
+    robot = kd.constrained(feet)
+    q, rng = kd.random(100, seed=0), np.random.default_rng(0)
+    nu = robot.project_velocity(q, rng.normal(size=(100, kd.nv)))
+    values = [x.astype(np.float32) for x in (q, nu, rng.normal(size=(100, kd.nv)))]
+    wide = [x.astype(float) for x in values]
+    wide[0] = kd.normalize(wide[0])
+    expected = robot.forward_dynamics(*wide)
+    actual = robot.replace(dtype=np.float32).forward_dynamics(*values)
+    error = np.abs(actual.nu_dot - expected.nu_dot).max(axis=1)
+    assert (error < 3e-5 * np.abs(expected.nu_dot).max(axis=1)).all()
+    error = np.abs(actual.forces - expected.forces).max(axis=1)
+    assert np.median(error / np.abs(expected.forces).max(axis=1)) < 1e-5
 
 
 @pytest.mark.parametrize("name", ["four_bar", "gripper"])

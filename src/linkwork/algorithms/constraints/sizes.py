@@ -63,7 +63,7 @@ N_SAMPLES = 3  # configurations that show whether constraints are redundant in a
 # Singular values of constraints that are satisfied only in part, in units of mu^(1/2).
 IN_PART = 0.05, 5.0
 # Steps of Newton that close the loops of a sample, and errors of loops that are closed.
-N_CLOSING, CLOSED = 12, 1e-9
+N_CLOSING, CLOSED = 8, 1e-9
 
 
 def entry_sizes(problem: Problem) -> list[SparseRow]:
@@ -201,8 +201,9 @@ def redundant_in_part(problem: Problem) -> NearlyRedundant | None:
     limit = regularization_of(problem).mu ** 0.5
     zero = tuple(float(x) for x in problem.layout.zero())
     for q in (zero, *_samples(problem)):
-        J, _ = _closed(problem, q, norms)
-        near = _between(problem, J, (IN_PART[0] * limit, IN_PART[1] * limit))
+        near = _between(
+            problem, _closed(problem, q, norms), (IN_PART[0] * limit, IN_PART[1] * limit)
+        )
         if near is not None:
             return near
     return None
@@ -227,7 +228,7 @@ def _is_independent(problem: Problem) -> bool:
     norms = _norms(problem)
     for q in _samples(problem):
         J, _ = _scaled(problem, q, norms)
-        if _has_full_rank(J) and _has_full_rank(_closed(problem, q, norms)[0]):
+        if _has_full_rank(J) and _has_full_rank(_closed(problem, q, norms)):
             return True
     return False
 
@@ -254,8 +255,8 @@ def _samples(problem: Problem) -> Iterator[Scalars]:
         yield integrate(problem.skeleton, zero, step, (1.0,), velocity="mixed")
 
 
-def _closed(problem: Problem, q: Scalars, norms: Array) -> tuple[Array, Array]:
-    """The scaled Jacobian and error after steps of Newton that close loops as far as possible."""
+def _closed(problem: Problem, q: Scalars, norms: Array) -> Array:
+    """The scaled Jacobian after steps of Newton that close loops as far as possible."""
     J, error = _scaled(problem, q, norms)
     for _ in range(N_CLOSING):
         if np.abs(error).max(initial=0.0) < CLOSED:
@@ -264,7 +265,7 @@ def _closed(problem: Problem, q: Scalars, norms: Array) -> tuple[Array, Array]:
         step /= max(1.0, np.abs(step).max())
         q = integrate(problem.skeleton, q, step.tolist(), (1.0,), velocity="mixed")
         J, error = _scaled(problem, q, norms)
-    return J, error
+    return J
 
 
 def _scaled(problem: Problem, q: Scalars, norms: Array) -> tuple[Array, Array]:
