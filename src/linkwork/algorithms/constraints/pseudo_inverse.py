@@ -59,7 +59,7 @@ class Regularization(NamedTuple):
 # above 1e-6 are real. For constraints that are independent but in singular configurations.
 INDEPENDENT = Regularization(5e-14, 2e-14, 1e-11, terms=3, projections=1, is_by_rows=True)
 # The same limits, for constraints that are redundant in all configurations.
-REDUNDANT = Regularization(1e-14, 2e-14, 1e-11, terms=3, is_orthogonal=True)
+REDUNDANT = Regularization(1e-13, 2e-14, 1e-11, is_orthogonal=True)
 # For many redundant constraints: singular values below 3e-7 are taken for rounding errors, those
 # above 1e-5 are real. With a smaller mu, rounding errors of G would cause forces without effect
 # where constraints contradict each other, about (1e-15 / mu)^4 / mu, and a factor from rows would
