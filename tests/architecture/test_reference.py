@@ -46,7 +46,6 @@ CLASSES = (
     "linkwork.WorkCell",
     "linkwork.State",
     "linkwork.Rollout",
-    "linkwork.engine.kernel.differentiable.Differentiable",
     "linkwork.workcell.kinematics.device.Device",
     "linkwork.workcell.dynamics.device_dynamics.CellDynamics",
     "linkwork.workcell.dynamics.constrained.ConstrainedCellDynamics",

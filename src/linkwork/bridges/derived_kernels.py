@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.kernel.arguments import Signature
-from linkwork.engine.kernel.derive import Derivative
-from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.kernel.kernel import Derivative, Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.tracing import trace

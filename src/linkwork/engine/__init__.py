@@ -1,4 +1,4 @@
-"""Compilation of functions of arrays to machine code, independent of robots."""
+"""Compilation of functions of arrays to machine code."""
 
 # Bridges to the arrays of other packages. The engine does not depend on these packages:
 # `linkwork/__init__.py` registers modules by name, and a module is imported when an array of its
@@ -10,3 +10,8 @@ Kernels themselves reject these arrays.
 """
 LAZY_BRIDGES: dict[str, str] = {}
 """By package: the module with `call_later(kernel, values, out=, threads=)`, called by kernels."""
+UNRELATED_FOLDERS: list[str] = []
+"""Folders of the package whose source files neither define programs nor compile them.
+
+A change of other source files invalidates the code in the disk cache.
+"""

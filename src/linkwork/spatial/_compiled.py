@@ -10,13 +10,11 @@ Other modules of linkwork use the sources, so that loading a robot needs no comp
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from inspect import signature
-from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -27,6 +25,9 @@ from linkwork.engine.symbolic.traced import foreign_package
 
 if TYPE_CHECKING:
     from linkwork.engine.kernel.kernel import Kernel
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SHAPES: dict[str, tuple[int, ...]] = {  # by name of the argument, the same in all functions
     **dict.fromkeys(("angle", "mass"), ()),
@@ -43,20 +44,6 @@ _FLOAT64 = np.dtype(np.float64)
 FUNCTIONS: dict[Callable[..., Any], _Compiled] = {}
 
 
-def compile_in(module: str, exclude: Sequence[str] = ()) -> None:
-    """Replace the functions that a module imports from its source by compiled functions.
-
-    Args:
-        module: name of the module.
-        exclude: functions that are not replaced, since they return views or call LAPACK.
-    """
-    names = vars(sys.modules[module])
-    for name, value in list(names.items()):
-        is_source = isinstance(value, FunctionType) and ".source." in value.__module__
-        if is_source and name not in exclude:
-            names[name] = _public(value, module)
-
-
 def warmup(*functions: Callable[..., Any]) -> None:
     """Wait until the optimized code of functions of `linkwork.spatial` is in use.
 
@@ -69,9 +56,11 @@ def warmup(*functions: Callable[..., Any]) -> None:
             FUNCTIONS[function].kernel.warmup()
 
 
-def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
-    compiled = _Compiled(source, f"{module}.{source.__name__}")
-    count = len(compiled.names)
+def compiled(source: Callable[P, T]) -> Callable[P, T]:
+    """Return the public function of a source, which is compiled at its first call."""
+    module = source.__module__.replace(".source.", ".")
+    computed = _Compiled(source, f"{module}.{source.__name__}")
+    count = len(computed.names)
     array_type = np.ndarray
 
     @wraps(source)
@@ -81,11 +70,11 @@ def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
                 if type(array) is not array_type or array.dtype is not _FLOAT64:
                     break
             else:
-                return compiled.compute(*args)
-        return compiled.convert_and_compute(*args, **named)
+                return computed.compute(*args)
+        return computed.convert_and_compute(*args, **named)
 
     function.__module__ = module
-    FUNCTIONS[function] = compiled
+    FUNCTIONS[function] = computed
     return function
 
 

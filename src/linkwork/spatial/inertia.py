@@ -13,19 +13,19 @@ Wensing, Kim, Slotine, Linear matrix inequalities for physically consistent iner
 identification (2018), for second moments and the pseudo-inertia.
 """
 
-from linkwork.spatial._compiled import compile_in as _compile_in
-from linkwork.spatial.source.inertia import apply as apply
-from linkwork.spatial.source.inertia import from_com as from_com
-from linkwork.spatial.source.inertia import from_matrix as from_matrix
-from linkwork.spatial.source.inertia import from_second_moments as from_second_moments
+from linkwork.spatial._compiled import compiled as _compiled
+from linkwork.spatial.source import inertia as _source
 from linkwork.spatial.source.inertia import is_physical as is_physical
-from linkwork.spatial.source.inertia import kinetic_energy as kinetic_energy
-from linkwork.spatial.source.inertia import matrix as matrix
 from linkwork.spatial.source.inertia import nearest_physical as nearest_physical
 from linkwork.spatial.source.inertia import principal_moments as principal_moments
-from linkwork.spatial.source.inertia import pseudo_inertia as pseudo_inertia
-from linkwork.spatial.source.inertia import second_moments as second_moments
 from linkwork.spatial.source.inertia import to_com as to_com
-from linkwork.spatial.source.inertia import transform as transform
 
-_compile_in(__name__, exclude=("to_com", "is_physical", "nearest_physical", "principal_moments"))
+apply = _compiled(_source.apply)
+from_com = _compiled(_source.from_com)
+from_matrix = _compiled(_source.from_matrix)
+from_second_moments = _compiled(_source.from_second_moments)
+kinetic_energy = _compiled(_source.kinetic_energy)
+matrix = _compiled(_source.matrix)
+pseudo_inertia = _compiled(_source.pseudo_inertia)
+second_moments = _compiled(_source.second_moments)
+transform = _compiled(_source.transform)

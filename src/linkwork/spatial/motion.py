@@ -11,18 +11,18 @@ With a_H_b = (R, p):  a_X_b = [[R, p^ R], [0, R]],  a_Xf_b = [[R, 0], [p^ R, R]]
 Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 2, with the linear part first.
 """
 
-from linkwork.spatial._compiled import compile_in as _compile_in
-from linkwork.spatial.source.motion import force_cross as force_cross
-from linkwork.spatial.source.motion import force_cross_matrix as force_cross_matrix
-from linkwork.spatial.source.motion import force_transform as force_transform
-from linkwork.spatial.source.motion import inverse_transform_force as inverse_transform_force
-from linkwork.spatial.source.motion import inverse_transform_motion as inverse_transform_motion
-from linkwork.spatial.source.motion import join as join
-from linkwork.spatial.source.motion import motion_cross as motion_cross
-from linkwork.spatial.source.motion import motion_cross_matrix as motion_cross_matrix
-from linkwork.spatial.source.motion import motion_transform as motion_transform
+from linkwork.spatial._compiled import compiled as _compiled
+from linkwork.spatial.source import motion as _source
 from linkwork.spatial.source.motion import split as split
-from linkwork.spatial.source.motion import transform_force as transform_force
-from linkwork.spatial.source.motion import transform_motion as transform_motion
 
-_compile_in(__name__, exclude=("split",))
+force_cross = _compiled(_source.force_cross)
+force_cross_matrix = _compiled(_source.force_cross_matrix)
+force_transform = _compiled(_source.force_transform)
+inverse_transform_force = _compiled(_source.inverse_transform_force)
+inverse_transform_motion = _compiled(_source.inverse_transform_motion)
+join = _compiled(_source.join)
+motion_cross = _compiled(_source.motion_cross)
+motion_cross_matrix = _compiled(_source.motion_cross_matrix)
+motion_transform = _compiled(_source.motion_transform)
+transform_force = _compiled(_source.transform_force)
+transform_motion = _compiled(_source.transform_motion)

@@ -8,18 +8,18 @@ Norm       products, `rotate`, `to_rotation` and the rates do not normalize; `lo
 Batch      any leading axes, broadcast as in NumPy
 """
 
-from linkwork.spatial._compiled import compile_in as _compile_in
-from linkwork.spatial.source.quat import conjugate as conjugate
-from linkwork.spatial.source.quat import exp as exp
-from linkwork.spatial.source.quat import from_rotation as from_rotation
-from linkwork.spatial.source.quat import left_matrix as left_matrix
-from linkwork.spatial.source.quat import log as log
-from linkwork.spatial.source.quat import multiply as multiply
-from linkwork.spatial.source.quat import normalize as normalize
-from linkwork.spatial.source.quat import rate_inverse as rate_inverse
-from linkwork.spatial.source.quat import rate_matrix as rate_matrix
-from linkwork.spatial.source.quat import right_matrix as right_matrix
-from linkwork.spatial.source.quat import rotate as rotate
-from linkwork.spatial.source.quat import to_rotation as to_rotation
+from linkwork.spatial._compiled import compiled as _compiled
+from linkwork.spatial.source import quat as _source
 
-_compile_in(__name__)
+conjugate = _compiled(_source.conjugate)
+exp = _compiled(_source.exp)
+from_rotation = _compiled(_source.from_rotation)
+left_matrix = _compiled(_source.left_matrix)
+log = _compiled(_source.log)
+multiply = _compiled(_source.multiply)
+normalize = _compiled(_source.normalize)
+rate_inverse = _compiled(_source.rate_inverse)
+rate_matrix = _compiled(_source.rate_matrix)
+right_matrix = _compiled(_source.right_matrix)
+rotate = _compiled(_source.rotate)
+to_rotation = _compiled(_source.to_rotation)

@@ -8,21 +8,21 @@ Jacobian   exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)
 Batch      any leading axes, broadcast as in NumPy
 """
 
-from linkwork.spatial._compiled import compile_in as _compile_in
-from linkwork.spatial.source.se3 import exp as exp
-from linkwork.spatial.source.se3 import from_xyz_rpy as from_xyz_rpy
+from linkwork.spatial._compiled import compiled as _compiled
+from linkwork.spatial.source import se3 as _source
 from linkwork.spatial.source.se3 import identity as identity
-from linkwork.spatial.source.se3 import inverse as inverse
-from linkwork.spatial.source.se3 import left_jacobian as left_jacobian
-from linkwork.spatial.source.se3 import left_jacobian_inverse as left_jacobian_inverse
-from linkwork.spatial.source.se3 import log as log
-from linkwork.spatial.source.se3 import pose as pose
 from linkwork.spatial.source.se3 import position_of as position_of
-from linkwork.spatial.source.se3 import right_jacobian as right_jacobian
-from linkwork.spatial.source.se3 import right_jacobian_inverse as right_jacobian_inverse
 from linkwork.spatial.source.se3 import rotation_of as rotation_of
-from linkwork.spatial.source.se3 import transform_point as transform_point
-from linkwork.spatial.source.se3 import vee as vee
-from linkwork.spatial.source.se3 import wedge as wedge
 
-_compile_in(__name__, exclude=("identity", "rotation_of", "position_of"))
+exp = _compiled(_source.exp)
+from_xyz_rpy = _compiled(_source.from_xyz_rpy)
+inverse = _compiled(_source.inverse)
+left_jacobian = _compiled(_source.left_jacobian)
+left_jacobian_inverse = _compiled(_source.left_jacobian_inverse)
+log = _compiled(_source.log)
+pose = _compiled(_source.pose)
+right_jacobian = _compiled(_source.right_jacobian)
+right_jacobian_inverse = _compiled(_source.right_jacobian_inverse)
+transform_point = _compiled(_source.transform_point)
+vee = _compiled(_source.vee)
+wedge = _compiled(_source.wedge)

@@ -8,21 +8,21 @@ Jacobian   exp(phi + d) = exp(left_jacobian(phi) @ d) @ exp(phi)
 Batch      any leading axes, broadcast as in NumPy
 """
 
-from linkwork.spatial._compiled import compile_in as _compile_in
-from linkwork.spatial.source.so3 import about as about
-from linkwork.spatial.source.so3 import exp as exp
-from linkwork.spatial.source.so3 import from_rpy as from_rpy
-from linkwork.spatial.source.so3 import left_jacobian as left_jacobian
-from linkwork.spatial.source.so3 import left_jacobian_inverse as left_jacobian_inverse
-from linkwork.spatial.source.so3 import log as log
+from linkwork.spatial._compiled import compiled as _compiled
+from linkwork.spatial.source import so3 as _source
 from linkwork.spatial.source.so3 import project as project
-from linkwork.spatial.source.so3 import right_jacobian as right_jacobian
-from linkwork.spatial.source.so3 import right_jacobian_inverse as right_jacobian_inverse
-from linkwork.spatial.source.so3 import rot_x as rot_x
-from linkwork.spatial.source.so3 import rot_y as rot_y
-from linkwork.spatial.source.so3 import rot_z as rot_z
-from linkwork.spatial.source.so3 import to_rpy as to_rpy
-from linkwork.spatial.source.so3 import vee as vee
-from linkwork.spatial.source.so3 import wedge as wedge
 
-_compile_in(__name__, exclude=("project",))
+about = _compiled(_source.about)
+exp = _compiled(_source.exp)
+from_rpy = _compiled(_source.from_rpy)
+left_jacobian = _compiled(_source.left_jacobian)
+left_jacobian_inverse = _compiled(_source.left_jacobian_inverse)
+log = _compiled(_source.log)
+right_jacobian = _compiled(_source.right_jacobian)
+right_jacobian_inverse = _compiled(_source.right_jacobian_inverse)
+rot_x = _compiled(_source.rot_x)
+rot_y = _compiled(_source.rot_y)
+rot_z = _compiled(_source.rot_z)
+to_rpy = _compiled(_source.to_rpy)
+vee = _compiled(_source.vee)
+wedge = _compiled(_source.wedge)

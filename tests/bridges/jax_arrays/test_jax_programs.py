@@ -21,7 +21,7 @@ from tests.support.rollouts import pendulum
 import linkwork as lw
 import linkwork.jax
 from linkwork.bridges.jax import lowering as jax_lowering
-from linkwork.engine.kernel import derive
+from linkwork.engine.kernel import kernel as kernel_module
 from linkwork.engine.runtime.processor import NoMachineCodeError
 
 FAILED = (
@@ -334,7 +334,7 @@ def test_where_there_is_no_machine_code_numpy_computes(monkeypatch):
 
 
 def test_columnwise_jacobians(monkeypatch):
-    monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 10)
+    monkeypatch.setattr(kernel_module, "MOST_UNROLLED_STEPS", 10)
     kernel = pendulum().jacobian("x")
     assert kernel.is_columnwise
     x, u = np.array([0.3, 0.2]), np.array([0.1])

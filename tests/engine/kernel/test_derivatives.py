@@ -10,7 +10,7 @@ import pytest
 from tests.support.models import assert_close
 
 import linkwork as lw
-from linkwork.engine.kernel import derive
+from linkwork.engine.kernel import kernel as kernel_module
 from linkwork.engine.kernel.compile import CompiledFunction, compile_function
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.program import Port
@@ -183,7 +183,7 @@ def test_messages():
 @pytest.fixture
 def unrolled_to_nothing(monkeypatch, empty_cache):
     """Every Jacobian counts as too long to be unrolled."""
-    monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 0)
+    monkeypatch.setattr(kernel_module, "MOST_UNROLLED_STEPS", 0)
 
 
 def made_again(function):
@@ -221,7 +221,7 @@ def test_a_long_hessian_and_one_of_a_robot(unrolled_to_nothing, kd, rng):
 
 def test_a_long_jacobian_has_a_program_up_to_some_length(unrolled_to_nothing, monkeypatch):
     assert made_again(pair).jacobian("x").program == pair.jacobian("x").program
-    monkeypatch.setattr(derive, "MOST_STEPS", 10)
+    monkeypatch.setattr(kernel_module, "MOST_STEPS", 10)
     text = r"d pair / d x.*\d+ operations.*jvp or vjp"
     with pytest.raises(ArgumentError, match=text):
         _ = made_again(pair).jacobian("x").program

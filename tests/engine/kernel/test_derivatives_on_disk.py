@@ -7,6 +7,7 @@ import pytest
 from tests.support.kernels import floater, wait_for_background
 
 from linkwork.engine.kernel import derive
+from linkwork.engine.kernel import kernel as kernel_module
 from linkwork.errors import LinkworkError
 from linkwork.kindyn import kernels
 
@@ -30,7 +31,7 @@ def nothing_is_made(monkeypatch):
 
     def start():
         monkeypatch.setattr(kernels, "trace", refused)
-        monkeypatch.setattr(derive, "jacobian_steps", refused)
+        monkeypatch.setattr(kernel_module, "jacobian_steps", refused)
         for kind in derive.PROGRAMS:
             monkeypatch.setitem(derive.PROGRAMS, kind, refused)
 
@@ -78,14 +79,14 @@ def test_a_stored_program_is_reused_without_code(folder, nothing_is_made, name):
 
 
 def test_the_marker_of_a_long_jacobian_is_reused(folder, nothing_is_made, monkeypatch):
-    monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 0)
+    monkeypatch.setattr(kernel_module, "MOST_UNROLLED_STEPS", 0)
     kd = floater()
     kernel = kd.gravity_force.jacobian("q")
     given = arguments(kernel, kd)
     kernel.warmup()
     expected = kernel(*given)
     nothing_is_made()
-    monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 1 << 40)
+    monkeypatch.setattr(kernel_module, "MOST_UNROLLED_STEPS", 1 << 40)
     np.testing.assert_array_equal(floater().gravity_force.jacobian("q")(*given), expected)
 
 

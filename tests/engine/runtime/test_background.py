@@ -720,12 +720,12 @@ ENDS = {
     "interrupt": "signal.raise_signal(signal.SIGINT)",
 }
 SECOND = """
-from linkwork.engine.symbolic import program
+from linkwork.engine.symbolic import tracing
 from linkwork.engine.kernel import derive
 from linkwork.engine.runtime import backends as module
 from linkwork.kindyn import kernels
 def refused(*args, **named): raise AssertionError("it is made anew")
-module.compiled = program.trace = kernels.trace = refused
+module.compiled = tracing.trace = kernels.trace = refused
 derive.PROGRAMS["vjp"] = refused
 found = first_calls()
 print(float(sum(np.abs(part).sum() for part in found)), "llvmlite" in sys.modules, flush=True)

@@ -33,8 +33,7 @@ from linkwork.engine.kernel.arguments import (
     reject_shape,
 )
 from linkwork.engine.kernel.compile import CompiledFunction
-from linkwork.engine.kernel.derive import Derivative
-from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.kernel.kernel import Derivative, Kernel
 from linkwork.engine.symbolic import serialization
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port

@@ -25,9 +25,8 @@ from jax import lax
 from jax.interpreters import mlir
 
 from linkwork.bridges.jax.primitive import Value, batch_of, call_p, common_batch
-from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.extension import Call
-from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.kernel.kernel import Derivative, Kernel
 from linkwork.engine.symbolic.operations import OPERATIONS, Op, Operation
 from linkwork.engine.symbolic.program import Loop, LoopValue, Program, per_port
 from linkwork.errors import ArgumentError, ValueRangeError, warn_once

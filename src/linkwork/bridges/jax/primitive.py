@@ -26,8 +26,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
 from linkwork.bridges.derived_kernels import UnitTangents, unit_tangents
-from linkwork.engine.kernel.derive import Derivative
-from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.kernel.kernel import Derivative, Kernel
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, ShapeError, shown
 

@@ -44,7 +44,7 @@ class UnitNorm:
     input: int  # index of the input
     offset: int  # of the first element in a row
     count: int
-    owner: str  # for messages, such as "the base quaternion"
+    owner: str  # for messages, such as "the quaternion"
 
     @property
     def span(self) -> Span:
@@ -126,8 +126,7 @@ def memory_hint() -> Generator[None, None, None]:
     try:
         yield
     except MemoryError as error:
-        hint = "compute fewer rows at a time, or use `linkwork batch`"
-        raise MemoryError(f"{error}; {hint}") from None
+        raise MemoryError(f"{error}; compute fewer rows at a time") from None
 
 
 def constants_of(signature: Signature, port: Port, value: Any) -> Array:

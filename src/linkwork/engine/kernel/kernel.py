@@ -9,12 +9,15 @@ Code     `CompiledProgram` compiles and loads the code that computes the rows
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from linkwork.engine.autodiff.jacobian_size import jacobian_steps
+from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.codegen.llvm.finite import SMALL_MATRIX
 from linkwork.engine.kernel import norms
 from linkwork.engine.kernel.arguments import (
@@ -28,38 +31,48 @@ from linkwork.engine.kernel.arguments import (
     outputs_for,
     thread_number,
 )
-from linkwork.engine.kernel.differentiable import Differentiable
+from linkwork.engine.kernel.derive import (
+    PROGRAMS,
+    ColumnwiseJacobian,
+    extended_input_check,
+    signature_of_derivative,
+    unit_indices,
+)
 from linkwork.engine.kernel.extension import Call
 from linkwork.engine.kernel.inline import inlined
 from linkwork.engine.runtime.backends import ColumnFunction
 from linkwork.engine.runtime.compiled_program import FAST, QUICK, CompiledProgram
+from linkwork.engine.runtime.compiler import LOCK
+from linkwork.engine.runtime.numpy_code import run_columns
+from linkwork.engine.symbolic import serialization
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.version import __version__
 
-if TYPE_CHECKING:
-    from linkwork.engine.autodiff.ports import Kind
-
 OPTIONS = ("out", "threads")  # keyword arguments of every call
+# A Jacobian or Hessian with more steps is not unrolled, but computed column by column.
+MOST_UNROLLED_STEPS = 80_000
+# A program with more steps is not built at all, since that would take minutes.
+MOST_STEPS = 1_000_000
 # Measured time of quick code for one operation of a row, on one thread of an AMD EPYC; fast code
 # takes a tenth of it or less.
 QUICK_SECONDS = 0.8e-9
 # [s] A call that would take longer than this with quick code waits for the fast code, for at most
 # PATIENCE times as long. C passes such calls to Python: see LONG_WORK in call.c.
 SHORT, PATIENCE = 0.05, 2.0
-# A column function computes at most this many bytes of inputs and outputs, and this many rows, at a
-# time, so that the arrays of intermediate values stay in the cache.
-COLUMN_BYTES, COLUMN_ROWS = 4 << 20, 4096
 
 
-class Kernel(Differentiable, Call):
+class Kernel(Call):
     """A compiled function of arrays.
 
     Call it with one array for each input, by position or by name. `out` is an array to write to, or
     a tuple of them; `threads` is the number of threads for a large batch. `jacobian`, `jvp`, `vjp`,
-    `gradient` and `hessian` return its derivatives, which are kernels too.
+    `gradient` and `hessian` return its derivatives with respect to some of its inputs, by default
+    all. A derivative is a kernel too: it is created once, compiled and stored on disk as its
+    function is. Quaternions and (cos, sin) pairs in an input are treated as normalized: derivatives
+    have no component along them.
     """
 
     @property
@@ -123,7 +136,7 @@ class Kernel(Differentiable, Call):
         self.check_input = check_input
         self.check_result = check_result
         self._result = result
-        self._derivatives = {}
+        self._derivatives: dict[tuple[Kind, tuple[str, ...]], Kernel] = {}
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)
@@ -198,11 +211,102 @@ class Kernel(Differentiable, Call):
         """
         if not self.prepare(n, threads=threads):
             assert self.code.column_function is not None
-            return _run_columns(self.signature, self.code.column_function, rows, outputs)
+            spans = [unit.span for unit in self.signature.unit_norms]
+            unit_rows = norms.normalized(rows, spans, self.dtype) or rows
+            return run_columns(self.code.column_function, unit_rows, outputs)
         is_finite = self._run(rows, outputs, n, threads)
         if is_finite is None:
             raise ValueRangeError("another thread changed an input during the call")
         return is_finite
+
+    # Derivatives.
+
+    def jacobian(self, *wrt: str) -> Kernel:
+        """Return the function that computes the derivatives of the outputs.
+
+        Args:
+            wrt: names of the inputs to differentiate with respect to; all by default.
+
+        Returns:
+            A function with the same inputs. It returns d output / d input as an array of shape
+            (..., *output.shape, *input.shape). For several outputs or inputs it returns a tuple,
+            with the derivatives of the first output first.
+        """
+        return self.derivative("jacobian", wrt)
+
+    def gradient(self, *wrt: str) -> Kernel:
+        """Return the function that computes the derivatives of a scalar output.
+
+        Args:
+            wrt: names of the inputs to differentiate with respect to; all by default.
+
+        Returns:
+            A function with the same inputs, which returns an array of shape (..., *input.shape) for
+            each input of `wrt`.
+        """
+        return self.derivative("gradient", wrt)
+
+    def hessian(self, *wrt: str) -> Kernel:
+        """Return the function that computes the second derivatives of a scalar output.
+
+        Args:
+            wrt: names of the inputs to differentiate with respect to; all by default.
+
+        Returns:
+            A function with the same inputs. It returns an array of shape
+            (..., *first.shape, *second.shape) for each pair of inputs of `wrt`, in the order
+            (first, first), (first, second), and so on.
+        """
+        return self.derivative("hessian", wrt)
+
+    def jvp(self, *wrt: str) -> Kernel:
+        """Return the function that computes the product of the Jacobian and a tangent.
+
+        The Jacobian itself is not computed.
+
+        Args:
+            wrt: names of the inputs to differentiate with respect to; all by default.
+
+        Returns:
+            A function of the inputs, followed by a tangent `d_<input>` for each input of `wrt`. It
+            returns the tangent of each output.
+        """
+        return self.derivative("jvp", wrt)
+
+    def vjp(self, *wrt: str) -> Kernel:
+        """Return the function that computes the product of a cotangent and the Jacobian.
+
+        The Jacobian itself is not computed.
+
+        Args:
+            wrt: names of the inputs to differentiate with respect to; all by default.
+
+        Returns:
+            A function of the inputs, followed by a cotangent `ct_<output>` for each output. It
+            returns an array of shape (..., *input.shape) for each input of `wrt`.
+        """
+        return self.derivative("vjp", wrt)
+
+    def derivative(self, kind: Kind, wrt: tuple[str, ...] = ()) -> Kernel:
+        """Return the derivative of a kind, created on first use.
+
+        Args:
+            kind: "jacobian", "gradient", "hessian", "jvp" or "vjp"; or "hvp", the Hessian times a
+                tangent, with the inputs of jvp and the outputs of gradient.
+            wrt: names of the inputs to differentiate with respect to; all by default.
+        """
+        names = wrt or tuple(port.name for port in self.signature.inputs)
+        try:
+            derivative = self._derivatives.get((kind, names))
+        except TypeError:  # not a name; `Derivative` raises the error
+            derivative = None
+        if derivative is None:
+            new = self._make_derivative(kind, names)
+            derivative = self._derivatives.setdefault((kind, names), new)
+        return derivative
+
+    def _make_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
+        return Derivative(self, kind, wrt)
 
     # Calls that the C extension does not handle.
 
@@ -253,38 +357,143 @@ class Kernel(Differentiable, Call):
         return self._returned(inlined(self.signature, lambda: self.program, values))
 
 
-def _run_columns(
-    signature: Signature,
-    compute: ColumnFunction,
-    rows: tuple[Array, ...],
-    outputs: tuple[Array, ...],
-) -> bool:
-    """Compute rows with a column function, in chunks; return whether all results are finite.
+_TITLES: dict[Kind, str] = {"jacobian": "Jacobian", "hessian": "Hessian"}
+_TOO_LONG = b"too long"  # stored in place of the program
 
-    Args:
-        signature: the inputs and outputs, and the elements with norm 1.
-        compute: the column function.
-        rows: (n, size) of each input, or (1, size) if all rows share one.
-        outputs: (n, size) of each output, which are written.
+
+class Derivative(Kernel):
+    """A derivative of a kernel: its program is the differentiated program of the function.
+
+    Its key on disk consists of the key of the function, the kind and the inputs, so that another
+    process neither traces nor differentiates. The program is stored too, for higher derivatives. It
+    is pickled as the kernel, the kind and the names of the inputs.
     """
-    dtype, n = outputs[0].dtype, len(outputs[0])
-    spans = tuple(unit.span for unit in signature.unit_norms)
-    rows = norms.normalized(rows, spans, dtype) or rows
-    width = sum(port.size for port in (*signature.inputs, *signature.outputs))
-    chunk = COLUMN_BYTES // (max(width, 1) * dtype.itemsize)
-    chunk = max(64, min(COLUMN_ROWS, chunk))
-    for start in range(0, n, chunk):
-        columns = [tuple((a[start : start + chunk] if len(a) > 1 else a).T) for a in rows]
-        with np.errstate(all="ignore"):  # compiled code issues no warnings either
-            for array, results in zip(outputs, compute(*columns), strict=True):
-                if _is_row(results):
-                    array[start : start + chunk] = results
-                    continue
-                for index, column in enumerate(results):
-                    array[start : start + chunk, index] = column
-    return all(bool(np.isfinite(array).all()) for array in outputs)
+
+    def __init__(self, function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> None:
+        """Prepare a derivative; the program is differentiated when it is first needed.
+
+        Args:
+            function: the kernel to differentiate.
+            kind: the kind of derivative.
+            wrt: names of the inputs to differentiate with respect to.
+        """
+        if not function.is_unrolled:
+            text = f"{function.signature.name}: its program is too long to compile"
+            hint = "use a shorter function, or finite differences"
+            raise ArgumentError(f"{text}, so it has no {kind}; {hint}")
+        Kernel.__init__(
+            self,
+            signature_of_derivative(function.signature, kind, wrt),
+            self._derived_program,
+            key=_key(function, kind, wrt),
+            dtype=function.dtype.type,
+            check_input=extended_input_check(function.check_input, len(function.signature.inputs)),
+            check_result=function.check_result,
+        )
+        self.__name__ = self.__qualname__ = self.signature.name
+        title, names = _TITLES.get(kind, kind), ", ".join(wrt)
+        self.__doc__ = f"The {title} of {function.signature.name} with respect to {names}."
+        self._function, self._wrt = function, wrt
+        self._kind: Kind = kind
+        self._columnwise: ColumnwiseJacobian | None = None
+        self._is_known_short = kind not in ("jacobian", "hessian")
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self._function, self._kind, self._wrt)
+
+    @property
+    def status(self) -> str:
+        """The code that calls use now; see `Kernel.status`."""
+        return super().status if self._columnwise is None else self._columnwise.kernel.status
+
+    def warmup(self) -> None:
+        """Wait until the fast code is in use."""
+        columnwise = self._find_columnwise()
+        if columnwise is None:
+            super().warmup()
+        else:
+            columnwise.kernel.warmup()
+
+    # The program.
+
+    def _derived_program(self) -> Program:
+        """Differentiate the program of the function."""
+        program = self._analytic_program()
+        if program is None:
+            if self._find_columnwise() is not None and self._steps() > MOST_STEPS:
+                text = f"{self.signature.name} has about {self._steps():,} operations"
+                raise ArgumentError(f"{text}, too many for one program; use jvp or vjp")
+            differentiate = PROGRAMS[self._kind]
+            units = unit_indices(self._function.signature)
+            program = differentiate(self._function.program, self._wrt, units=units)
+        if self._columnwise is None:
+            self.code.store_program(serialization.to_bytes(program))
+        return program
+
+    def _analytic_program(self) -> Program | None:
+        analytic = self._function.analytic
+        return None if analytic is None else analytic(self._kind, self._wrt)
+
+    # Long Jacobians.
+
+    @property
+    def is_columnwise(self) -> bool:
+        """Whether another kernel computes it column by column."""
+        return self._find_columnwise() is not None
+
+    def _find_columnwise(self) -> ColumnwiseJacobian | None:
+        """Return the columnwise computation, if the program is too long to be unrolled."""
+        if self.code.is_fast or self._is_known_short or self._columnwise is not None:
+            return self._columnwise
+        with LOCK:
+            stored = self.code.stored_program()
+            is_long = stored == _TOO_LONG
+            if stored is None and self.code.cached_program is None:
+                program = self.code.cached_program = self._analytic_program()
+                is_long = program is None and self._steps() > MOST_UNROLLED_STEPS
+                if is_long:
+                    self.code.store_program(_TOO_LONG)
+            self._is_known_short = not is_long
+            self._columnwise = self._build_columnwise() if is_long else None
+            return self._columnwise
+
+    def _build_columnwise(self) -> ColumnwiseJacobian:
+        function, signature = self._function, self._function.signature
+        n_outputs = sum(port.size for port in signature.outputs)
+        n_inputs = sum(port.size for port in signature.inputs if port.name in self._wrt)
+        kind: Kind = "vjp" if n_outputs < n_inputs else "jvp"
+        kind = "hvp" if self._kind == "hessian" else kind
+        return ColumnwiseJacobian(function.derivative(kind, self._wrt), kind, signature, self._wrt)
+
+    def _steps(self) -> int:
+        """Estimate the number of steps of its program."""
+        function = self._function
+        if self._kind == "hessian":
+            function = function.gradient(*self._wrt)
+        return jacobian_steps(function.program, self._wrt)
+
+    def run_rows(
+        self,
+        rows: tuple[Array, ...],
+        outputs: tuple[Array, ...],
+        n: int,
+        threads: int | None = None,
+    ) -> bool:
+        """Compute n rows of arrays that were checked; return whether all results are finite."""
+        columnwise = self._find_columnwise()
+        if columnwise is None:
+            return super().run_rows(rows, outputs, n, threads)
+        return columnwise(rows, outputs, n, threads)
 
 
-def _is_row(results: Any) -> bool:
-    """Return whether these are the entries of one row, not a column for each entry."""
-    return isinstance(results, np.ndarray) and results.ndim == 1 and results.dtype != object
+def _unpickle(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
+    return function.derivative(kind, wrt)
+
+
+def _key(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> str:
+    parts: tuple[Any, ...] = function.identity, kind, wrt
+    if function.key is None and function.analytic is not None:
+        # users may define the derivative independently of the function
+        program = function.analytic(kind, wrt)
+        parts += (None if program is None else program.digest,)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A cache of machine code on disk, so that a robot is compiled once and not in every process.
+"""A cache of machine code on disk, so that a function is compiled once and not in every process.
 
 Programs, which take long to trace, are stored too, with another file extension.
 
@@ -48,7 +48,7 @@ USED_AGAIN_AFTER = 86_400.0  # [s] after which the time of use of a file is upda
 ABANDONED_AFTER = 3600.0  # [s] after which a temporary file is removed
 MARKER = "CACHEDIR.TAG"  # the standard name and first line that backup programs recognize
 MARKER_TEXT = """Signature: 8a477f597d28d172789f06e22f5a1e9b
-# Machine code that linkwork compiled. It can be removed at any time: linkwork cache clear
+# Machine code that linkwork compiled. It can be removed at any time.
 """
 _NAMES = re.compile(r"[0-9a-f]{64}\.(o|quick|program|sources|data)|\.new-[0-9]+-[0-9a-f]{16}")
 

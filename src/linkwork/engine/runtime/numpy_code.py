@@ -18,6 +18,10 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.operations import FLOAT_FUNCTIONS, NUMPY_FUNCTIONS, Op
 from linkwork.engine.symbolic.program import Program, per_port
 
+# A column function computes at most this many bytes of inputs and outputs, and this many rows, at a
+# time, so that the arrays of intermediate values stay in the cache.
+COLUMN_BYTES, COLUMN_ROWS = 4 << 20, 4096
+
 
 class NumpyCode:
     """Computes the outputs of a program from the columns of its inputs."""
@@ -67,3 +71,34 @@ def python_function(
         namespace[f"loop{k}"] = partial(loop.run_body, body=body)
     exec(code, namespace)
     return namespace["f"]
+
+
+def run_columns(
+    compute: Callable[..., Sequence[Any]], rows: Sequence[Array], outputs: Sequence[Array]
+) -> bool:
+    """Compute rows with a column function, in chunks; return whether all results are finite.
+
+    Args:
+        compute: computes the columns of each output from those of each input, or a row.
+        rows: (n, size) of each input, or (1, size) if all rows share one.
+        outputs: (n, size) of each output, which are written.
+    """
+    dtype, n = outputs[0].dtype, len(outputs[0])
+    width = sum(array.shape[1] for array in (*rows, *outputs))
+    chunk = COLUMN_BYTES // (max(width, 1) * dtype.itemsize)
+    chunk = max(64, min(COLUMN_ROWS, chunk))
+    for start in range(0, n, chunk):
+        columns = [tuple((a[start : start + chunk] if len(a) > 1 else a).T) for a in rows]
+        with np.errstate(all="ignore"):  # compiled code issues no warnings either
+            for array, results in zip(outputs, compute(*columns), strict=True):
+                if _is_row(results):
+                    array[start : start + chunk] = results
+                    continue
+                for index, column in enumerate(results):
+                    array[start : start + chunk, index] = column
+    return all(bool(np.isfinite(array).all()) for array in outputs)
+
+
+def _is_row(results: Any) -> bool:
+    """Return whether these are the entries of one row, not a column for each entry."""
+    return isinstance(results, np.ndarray) and results.ndim == 1 and results.dtype != object

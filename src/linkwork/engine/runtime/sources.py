@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache as remembered
 from pathlib import Path
 from typing import Any
 
+from linkwork.engine import UNRELATED_FOLDERS
 from linkwork.engine.runtime import cache
 
 _PACKAGE = Path(__file__).parents[2]
-_EXCLUDED = ("cli", "viewer", "robots")  # folders that do not affect programs
 
 
 @remembered
 def source_digest() -> str:
     """Return the SHA-256 of the source files that define programs and compile them."""
-    files = sorted(_sources(str(_PACKAGE), _EXCLUDED))
+    files = sorted(_sources(str(_PACKAGE), UNRELATED_FOLDERS))
     key = hashlib.sha256(repr((str(_PACKAGE), files)).encode()).hexdigest()
     stored = cache.fetch(key, cache.SOURCES)
     if stored is not None:
@@ -39,7 +39,7 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def _sources(folder: str, excluded: tuple[str, ...] = ()) -> Iterator[tuple[str, int, int]]:
+def _sources(folder: str, excluded: Sequence[str] = ()) -> Iterator[tuple[str, int, int]]:
     """Yield path, size and modification time of each source file."""
     with os.scandir(folder) as entries:
         for entry in entries:

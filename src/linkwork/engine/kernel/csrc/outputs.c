@@ -18,8 +18,7 @@ static void explain_memory_error(int axes, const npy_intp *shape, size_t item)
     for (int i = 0; i < axes; i++) bytes *= (double)shape[i];
     PyErr_Clear();
     PyErr_Format(PyExc_MemoryError,
-                 "a result of %zd MiB does not fit into memory; compute fewer rows at a time, or "
-                 "use `linkwork batch`",
+                 "a result of %zd MiB does not fit into memory; compute fewer rows at a time",
                  (Py_ssize_t)(bytes / 1048576.0));
 }
 
