@@ -9,7 +9,7 @@ import pytest
 from tests.support.commands import run_here as run
 
 import linkwork as lw
-from linkwork.cli.bench import PinTimes, least_time
+from linkwork.cli.bench import least_time
 from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.kindyn import kernels
 
@@ -43,7 +43,6 @@ def test_json_holds_every_number():
     assert row["operations"] == kd.function("mass_matrix").program.n_ops
     assert (facts["rows"], facts["threads"]) == (8, 1)
     assert all(row[name] > 0 for name in ("compile_time", "object_bytes", "one_call", "per_row"))
-    assert row["pin"] > 0
 
 
 def test_tracing_is_timed_though_the_program_is_on_the_disk(monkeypatch, tmp_path):
@@ -74,25 +73,6 @@ def test_times_of_numpy_are_marked_as_such(monkeypatch):
     assert "memory is not executable" in note
     facts = json.loads(run("bench", "pendulum", *FAST, "mass_matrix", "--json").stdout)
     assert facts["functions"][0]["code"].startswith("NumPy")
-
-
-def test_without_pin_there_is_no_column(monkeypatch):
-    monkeypatch.setattr(PinTimes, "of", classmethod(lambda cls, kd: None))
-    done = run("bench", "pendulum", *FAST, "mass_matrix")
-
-    assert "pin" not in done.stdout
-    facts = json.loads(run("bench", "pendulum", *FAST, "mass_matrix", "--json").stdout)
-    assert facts["pin"] is None
-
-
-@pytest.mark.peers
-def test_pin_computes_the_same_robot():
-    pin = PinTimes.of(lw.KinDyn(lw.load("quadruped")))
-
-    assert pin is not None
-    assert pin.least_time(("jacobian", "FL_foot")) > 0
-    assert pin.least_time(("regressor",)) is None
-    assert pin.least_time(("jacobian", "no such frame")) is None
 
 
 def test_a_function_that_is_singular_has_no_times(tmp_path):

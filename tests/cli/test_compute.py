@@ -46,7 +46,7 @@ def test_a_position_outside_of_the_limits_is_computed_and_noted(arm):
 
     assert done.returncode == 0
     np.testing.assert_allclose(json.loads(done.stdout)["matrix"], pose, atol=1e-12)
-    assert all(fact in done.stderr for fact in ("elbow_pitch=90", "-0.9", "2.2", "30deg"))
+    assert all(fact in done.stderr for fact in ("'elbow_pitch': 90", "-0.9", "2.2", "30deg"))
     assert not run("fk", "arm", "tool", "--set", "elbow_pitch=2.2").stderr
 
 

@@ -29,7 +29,7 @@ def test_the_demo_fits_one_screen_and_warns_of_nothing(robot, monkeypatch):
     assert max(map(len, lines)) <= 80
     assert len(lines) < 24  # the prompt needs a line
     assert "NO" not in done.stdout.split()
-    assert lines[-1] == f"more: linkwork demo {robot} --details"
+    assert lines[-1] == f"more: linkwork info {robot}, linkwork bench {robot}"
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,6 @@ def test_the_demo_fits_one_screen_and_warns_of_nothing(robot, monkeypatch):
 )
 def test_the_base_of_the_demo_is_that_of_the_robot(words, size):
     assert size in run(*words).stdout
-
-
-def test_details_are_shown_on_request():
-    done = run("pendulum", "--details")
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    for title in ("linkwork tree", "linkwork info", "first call", "written as URDF"):
-        assert title in done.stdout
-        assert title not in run("pendulum").stdout
 
 
 @pytest.mark.peers

@@ -167,44 +167,37 @@ def _quiet(name: str) -> Generator[None, None, None]:
 def _progress(
     plan: Plan, runner: Runner, what: str
 ) -> Generator[Callable[[Report], None], None, None]:
-    """A function to call after each chunk: it updates a bar on a terminal, or prints lines."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    """Return a function to call after each chunk: it prints how far the computation is.
 
-    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    On a terminal one line changes every second; in a file there is a line every half minute.
+    """
+    on_terminal = sys.stderr.isatty()
+    period, end, width = (1.0, "\r", 78) if on_terminal else (LINE_PERIOD, "\n", 0)
     start = printed = time.monotonic()
     first: int | None = None  # chunks that were done before the first one of this run
 
-    def summary(report: Report) -> tuple[int, str]:
-        nonlocal first
+    def summary(report: Report) -> str:
         if what == "verified":
-            return report.verified, f"{report.verified} chunks verified"
-        first = report.done - 1 if first is None else first
-        rate = (report.done - first) * plan.chunk / max(time.monotonic() - start, 1e-9)
+            return f"{report.verified} chunks verified"
+        rate = (report.done - (first or 0)) * plan.chunk / max(time.monotonic() - start, 1e-9)
         left = (plan.n_chunks - report.done) * plan.chunk / rate if rate else 0
-        text = f"{rate:,.0f} rows/s, {_duration(left)} left, {runner.memory() / 1e6:,.0f} MB"
-        return report.done, text
+        rows = f"{min(report.done * plan.chunk, plan.rows):,} of {plan.rows:,} rows {what}"
+        memory = f"{runner.memory() / 1e6:,.0f} MB"
+        return f"{rows}: {rate:,.0f} rows/s, {_duration(left)} left, {memory}"
 
     def print_line(report: Report) -> None:
-        nonlocal printed
-        chunks, text = summary(report)
-        if time.monotonic() > printed + LINE_PERIOD:
+        nonlocal first, printed
+        first = report.done - 1 if first is None else first
+        if time.monotonic() > printed + period:
             printed = time.monotonic()
-            rows = min(chunks * plan.chunk, plan.rows)
-            print_text(console, f"{rows:,} of {plan.rows:,} rows {what}: {text}")
+            sys.stderr.write(
+                f"{summary(report):<78}{end}" if on_terminal else summary(report) + end
+            )
+            sys.stderr.flush()
 
-    if not console.is_terminal:
-        yield print_line
-        return
-    columns = (BarColumn(), TextColumn("{task.percentage:.0f}%"), TextColumn("{task.fields[text]}"))
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(what, total=plan.n_chunks, text="")
-
-        def update_bar(report: Report) -> None:
-            chunks, text = summary(report)
-            progress.update(bar, completed=chunks, text=text)
-
-        yield update_bar
+    yield print_line
+    if on_terminal:
+        sys.stderr.write(f"{'':<{width}}\r")
 
 
 def _duration(seconds: float) -> str:

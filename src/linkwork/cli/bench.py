@@ -1,13 +1,11 @@
-"""The command that times the functions of a robot on this machine, and those of Pinocchio."""
+"""The command that times the functions of a robot on this machine."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +13,7 @@ import typer
 from linkwork.cli.complete import function_names
 from linkwork.cli.output import print_json, print_table, print_text, terminal
 from linkwork.cli.robot_files import File, Floating, Json, model_of_file
-from linkwork.errors import ArgumentError, LinkworkError, escaped
+from linkwork.errors import ArgumentError, escaped
 from linkwork.model.description.table import Table
 
 if TYPE_CHECKING:
@@ -51,7 +49,6 @@ class Timing:
     object_bytes: int | None  # machine code for one configuration and for several at a time
     one_call: float | None
     per_row: float | None  # of a batch
-    pin: float | None
     code: str | None = None  # `Kernel.status` of the code that was timed
 
 
@@ -74,14 +71,12 @@ def bench(
         raise ArgumentError("--rows is at least 1, and --threads at least 0")
     kd = KinDyn(model_of_file(file), floating=floating)
     workers = threads or os.cpu_count() or 1
-    pin = PinTimes.of(kd)
-    timings = [_timing(kd, one, rows, workers, pin) for one in _requests(kd, functions)]
+    timings = [_timing(kd, one, rows, workers) for one in _requests(kd, functions)]
     if as_json:
         facts: dict[str, Any] = {"robot": kd.model.name, "rows": rows, "threads": workers}
-        peer = {"pin": pin.version if pin else None}
-        print_json({**facts, **peer, "functions": [asdict(one) for one in timings]})
+        print_json({**facts, "functions": [asdict(one) for one in timings]})
         return
-    _print(kd, timings, rows, workers, pin)
+    _print(kd, timings, rows, workers)
 
 
 def _requests(kd: KinDyn, functions: str | None) -> list[tuple[Any, ...]]:
@@ -97,14 +92,11 @@ def _requests(kd: KinDyn, functions: str | None) -> list[tuple[Any, ...]]:
     return [*((name,) for name in names), ("transform", frame), ("jacobian", frame)]
 
 
-def _timing(
-    kd: KinDyn, request: tuple[Any, ...], rows: int, threads: int, pin: PinTimes | None
-) -> Timing:
+def _timing(kd: KinDyn, request: tuple[Any, ...], rows: int, threads: int) -> Timing:
     from linkwork.errors import SingularJointError
 
     kernel: Any = kd.function(request)  # pyright: ignore[reportArgumentType]
     name = kernel.signature.name
-    peer = pin.least_time(request) if pin else None
     try:
         start = time.perf_counter()
         operations = kernel.code.make_program().n_ops  # `program` may come from the cache
@@ -117,9 +109,9 @@ def _timing(
         one = least_time(lambda: kernel(*single))
         batch = least_time(lambda: kernel(*many, out=out, threads=threads)) / rows
     except SingularJointError:  # a joint without inertia has no finite acceleration
-        return Timing(name, None, None, None, None, None, peer)
+        return Timing(name, None, None, None, None, None)
     compile_time = None if compiling is None else traced + compiling
-    return Timing(name, operations, compile_time, size, one, batch, peer, kernel.status)
+    return Timing(name, operations, compile_time, size, one, batch, kernel.status)
 
 
 def _compile_time(kernel: Kernel) -> tuple[float | None, int | None]:
@@ -152,11 +144,8 @@ def _inputs(kd: KinDyn, kernel: Kernel, rows: int) -> tuple[Any, ...]:
     )
 
 
-def _print(
-    kd: KinDyn, timings: list[Timing], rows: int, threads: int, pin: PinTimes | None
-) -> None:
+def _print(kd: KinDyn, timings: list[Timing], rows: int, threads: int) -> None:
     columns = ["function", "ops", "compile [s]", "code [kB]", "call [us]", "row [us]"]
-    columns += ["pin [us]"] if pin else []
     cells = [
         (
             escaped(one.function),
@@ -165,7 +154,6 @@ def _print(
             _shown(one.object_bytes, 1e-3, 1),
             _shown(one.one_call, 1e6, 2),
             _shown(one.per_row, 1e6, 3),
-            *([_shown(one.pin, 1e6, 2)] if pin else []),
         )
         for one in timings
     ]
@@ -177,8 +165,6 @@ def _print(
     print_text(console, "ops: additions, multiplications and the like of one configuration")
     print_text(console, "call: one configuration, from Python, with a new array for the result")
     print_text(console, f"row: one of {rows:,} configurations in one call, on {cores}, with out=")
-    if pin:
-        print_text(console, f"pin: one call of Pinocchio {pin.version}, from Python")
     for one in timings:
         if one.code not in ("fast", None):
             text = f"{one.function}: timed without the fast machine code: {one.code}"
@@ -187,62 +173,6 @@ def _print(
 
 def _shown(value: float | None, factor: float, digits: int) -> str:
     return "-" if value is None else f"{value * factor:,.{digits}f}"
-
-
-class PinTimes:
-    """Times of the same functions in Pinocchio, if its package `pin` is installed."""
-
-    def __init__(self, pin: Any, model: Any) -> None:
-        self.version = str(pin.__version__)
-        self._pin, self._model = pin, model
-        self._data = model.createData()
-
-    @classmethod
-    def of(cls, kd: KinDyn) -> PinTimes | None:
-        """The same robot, or None if Pinocchio is not installed or cannot represent it."""
-        from linkwork.io.urdf.writer import in_urdf_form, urdf_text
-
-        if find_spec("pinocchio") is None:
-            return None
-        try:
-            pin = import_module("pinocchio")
-            text = urdf_text(in_urdf_form(kd.model)[0])
-            root = [pin.JointModelFreeFlyer()] if kd.floating else []
-            return cls(pin, pin.buildModelFromXML(text, *root))
-        except (ImportError, LinkworkError, ValueError, RuntimeError):
-            return None
-
-    def least_time(self, request: Sequence[Any]) -> float | None:
-        """Seconds of a call of the function, None if Pinocchio has no such function."""
-        call = self._call(request)
-        return None if call is None else least_time(call)
-
-    def _call(self, request: Sequence[Any]) -> Callable[[], object] | None:
-        pin, model, data = self._pin, self._model, self._data
-        q, v, a = pin.neutral(model), *(0.1 * pin.utils.rand(model.nv) for _ in range(2))
-        is_of_frame = len(request) == 2 and isinstance(request[1], str)
-        frame = model.getFrameId(request[1]) if is_of_frame else 0
-        if frame >= model.nframes:
-            return None
-        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-
-        def pose() -> Any:
-            pin.forwardKinematics(model, data, q)
-            return pin.updateFramePlacement(model, data, frame).homogeneous
-
-        calls: dict[str, Callable[[], object]] = {
-            "inverse_dynamics": lambda: pin.rnea(model, data, q, v, a),
-            "bias_force": lambda: pin.nonLinearEffects(model, data, q, v),
-            "gravity_force": lambda: pin.computeGeneralizedGravity(model, data, q),
-            "mass_matrix": lambda: pin.crba(model, data, q),
-            "inverse_mass_matrix": lambda: pin.computeMinverse(model, data, q),
-            "forward_dynamics": lambda: pin.aba(model, data, q, v, a),
-            "com": lambda: pin.centerOfMass(model, data, q),
-            "centroidal_momentum_matrix": lambda: pin.computeCentroidalMap(model, data, q),
-            "transform": pose,
-            "jacobian": lambda: pin.computeFrameJacobian(model, data, q, frame, axes),
-        }
-        return calls.get(request[0])
 
 
 def least_time(

@@ -54,21 +54,6 @@ def info(*, as_json: Json = False) -> None:
         print_text(console, f"the oldest was used {facts['oldest_use_days']:.0f} days ago")
 
 
-@cache.command()
-def path(*, as_json: Json = False) -> None:
-    """Print the folder of the cache.
-
-    ls $(linkwork cache path)
-    """
-    folder = cache_folder()
-    if folder is None:
-        raise typer.BadParameter("there is no cache: it is off, or this user has no home")
-    if as_json:
-        print_json(str(folder))
-        return
-    print_text(terminal(), escaped(str(folder)))
-
-
 @cache.command(name="clear")
 def clear_all(*, as_json: Json = False) -> None:
     """Remove all code from the cache; it is compiled again when it is needed.

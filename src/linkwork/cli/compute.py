@@ -5,7 +5,6 @@ Values on the command line are in SI units: `elbow=0.3`, `elbow=30deg`, `0.1,0.2
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import inf, isfinite, radians
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,13 +14,12 @@ import typer
 from linkwork.cli.complete import frame_names, joint_settings
 from linkwork.cli.output import print_json, print_table, print_text, terminal
 from linkwork.cli.robot_files import File, Floating, Json, model_of_file
-from linkwork.errors import LinkworkWarning, counted, escaped
+from linkwork.errors import counted, escaped
 from linkwork.model.description.table import Table
 
 if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array
     from linkwork.kindyn import KinDyn
-    from linkwork.model.parts import Limits
 
 MOST_COLUMNS = 12  # of a mass matrix that is printed without --matrix
 DIGITS = 6
@@ -227,20 +225,7 @@ def _robot(file: str, base: str | None, *, floating: bool | None) -> KinDyn:
 
 def _configuration(kd: KinDyn, settings: Sequence[str] | None) -> Array:
     values = _by_joint(settings, "--set")
-    for name, row in values.items():
-        if name in kd.joint_names and len(row) == 1:
-            _note_outside(name, row[0], kd.model.joint(name).limits)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LinkworkWarning)  # printed above, for users of the command
-        return kd.q({name: row[0] if len(row) == 1 else row for name, row in values.items()})
-
-
-def _note_outside(name: str, value: float, limits: Limits) -> None:
-    """Print a note if a position is outside the limits: perhaps "deg" is missing."""
-    if not limits.lower <= value <= limits.upper:
-        span = f"{limits.lower:g} to {limits.upper:g}"
-        text = f"note: {escaped(name)}={value:g} is outside its limits {span}"
-        print_text(terminal(errors=True), f"{text}; write degrees as 30deg", "cyan")
+    return kd.q({name: row[0] if len(row) == 1 else row for name, row in values.items()})
 
 
 def _velocities(kd: KinDyn, settings: Sequence[str] | None) -> Array:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from linkwork.cli.bench import least_time
 from linkwork.cli.complete import robot_names
-from linkwork.cli.output import print_findings, print_table, print_text, print_tree, terminal
+from linkwork.cli.output import print_findings, print_text, terminal
 from linkwork.cli.robot_files import Floating, read_file
 from linkwork.errors import count_findings, counted, escaped
 from linkwork.version import __version__
@@ -38,13 +36,9 @@ Robot = Annotated[
         autocompletion=robot_names,
     ),
 ]
-Details = Annotated[
-    bool,
-    typer.Option("--details", help="add tree, tables, times of first calls, a round trip as URDF"),
-]
 
 
-def demo(robot: Robot = "arm", *, floating: Floating = None, details: Details = False) -> None:
+def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
     """Show what linkwork does with a robot, and check it.
 
     A base that looks fixed is fixed, unless --floating is given.
@@ -64,23 +58,16 @@ def demo(robot: Robot = "arm", *, floating: Floating = None, details: Details = 
     if model is None:
         raise typer.Exit(2)
     kd = KinDyn(model, floating=_choose_base(console, model, floating))
-    if details:
-        _show_robot(console, model, name)
-        _title(console, "one configuration: the first call of a function compiles it")
-        _show_quantities(console, kd)
     _title(console, "do the equations of motion hold? (relative error, random state)")
     good = _show_physics(console, kd)
     _title(console, f"µs per configuration: one by one, and {BATCH:,} in one call")
     _show_speed(console, kd)
-    if details and not _has_loops(model):  # which URDF cannot describe
-        good &= _show_round_trip(console, model)
     console.print()
     base = "" if kd.floating else " --fixed"
     print_text(
         console, f"next: linkwork view {name}{base}  (the robot on a local web page)", "bold"
     )
-    if not details:
-        print_text(console, f"more: linkwork demo {name} --details")
+    print_text(console, f"more: linkwork info {name}, linkwork bench {name}")
     if not good:
         raise typer.Exit(1)
 
@@ -95,20 +82,6 @@ def _choose_base(console: Console, model: Model, floating: bool | None) -> bool:
     if sign:
         _print_wrapped(console, f"its base is fixed here: {escaped(sign)}")
     return not sign
-
-
-def _show_round_trip(console: Console, model: Model) -> bool:
-    """Write the robot as URDF, read it again, and return whether both are equal."""
-    from linkwork.io.load import read
-    from linkwork.io.urdf.writer import in_urdf_form, urdf_text
-
-    _title(console, "written as URDF and read again")
-    fitting, moved = in_urdf_form(model)
-    print_findings(console, moved)
-    equal = read(urdf_text(fitting)).model == fitting
-    same = "equal to the first model, to the last digit"
-    _print_wrapped(console, same if equal else f"NOT {same}")
-    return equal
 
 
 def _has_loops(model: Model) -> bool:
@@ -127,19 +100,6 @@ def _show_reading(console: Console, reading: Reading, elapsed: float, name: str)
     _print_wrapped(console, f"read in {elapsed * 1e3:.0f} ms: {outcome}{more}")
     if reading.model is not None:
         _print_wrapped(console, summary(reading.model))
-
-
-def _show_robot(console: Console, model: Model, name: str) -> None:
-    from linkwork.model.description.describe import tables
-
-    width = console.width if sys.stdout.isatty() else WIDTH
-    _title(console, f"linkwork tree {name}")
-    print_tree(console, model, model.default_base, width)
-    _title(console, f"linkwork info {name}")
-    for table in tables(model):
-        if table.rows:
-            print_table(console, table, width)
-            console.print()
 
 
 def _title(console: Console, text: str, *, gap: bool = True) -> None:
@@ -162,29 +122,6 @@ def _random_state(kd: KinDyn) -> tuple[Array, Array, Array]:
     rng = np.random.default_rng(0)
     q, nu, nu_dot = kd.random(seed=0), rng.normal(size=kd.nv), rng.normal(size=kd.nv)
     return q, kd.constrained().project_velocity(q, nu) if _has_loops(kd.model) else nu, nu_dot
-
-
-def _show_quantities(console: Console, kd: KinDyn) -> None:
-    """Print shapes of quantities of one state, and the times of their first calls."""
-    q, nu, nu_dot = _random_state(kd)
-    frame = kd.model.link_names[-1]
-    calls: dict[str, Callable[[], Array]] = {
-        "pose": lambda: kd.transform(frame, q),
-        "Jacobian": lambda: kd.jacobian(frame, q),
-        "mass matrix": lambda: kd.mass_matrix(q),
-    }
-    if _has_loops(kd.model):
-        calls["loop Jacobian"] = lambda: kd.constrained().jacobian(q)
-    else:
-        calls["inverse dynamics"] = lambda: kd.inverse_dynamics(q, nu, nu_dot)
-    if kd.total_mass:
-        calls["center of mass"] = lambda: kd.com(q)
-    _print_wrapped(console, f"pose and Jacobian are those of the link {escaped(frame)}")
-    for name, call in calls.items():
-        start = time.perf_counter()
-        result = call()
-        elapsed = time.perf_counter() - start
-        print_text(console, f"{name:18} {result.shape!s:10} after {elapsed * 1e3:6.1f} ms")
 
 
 def _show_physics(console: Console, kd: KinDyn) -> bool:

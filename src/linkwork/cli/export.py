@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -211,18 +212,7 @@ def _report_data(report: Report) -> dict[str, Any]:
         "files": list(report.files),
         "compiler": report.compiler,
         "note": report.note or None,
-        "functions": [
-            {
-                "name": row.name,
-                "operations": row.operations,
-                "work_bytes": row.work_bytes,
-                "stack_bytes": row.stack_bytes,
-                "object_bytes": row.object_bytes,
-                "difference": row.difference,
-                "allowed": row.allowed,
-            }
-            for row in report.rows
-        ],
+        "functions": [asdict(row) for row in report.rows],
     }
 
 

@@ -127,6 +127,7 @@ def _print_warning(message: Warning | str, *_args: Any, **_options: Any) -> None
     text = str(message)
     if isinstance(message, FloatingBaseWarning):
         text = text.replace("floating=False", "--fixed").replace("floating=True", "--floating")
+    text = re.sub(r"q is in radians: .*", "write degrees as 30deg", text)
     print_message(text, "warning")
 
 

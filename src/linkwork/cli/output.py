@@ -7,6 +7,7 @@ files is passed as `rich.text.Text`, which interprets no markup. In JSON, infini
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
@@ -32,10 +33,21 @@ INDENT = "  "  # of JSON
 
 
 def terminal(*, errors: bool = False) -> Console:
-    """A console on standard output or standard error; colors appear on a terminal only."""
+    """Return a console on standard output or standard error.
+
+    Colors and other styles appear on a terminal only, and not if NO_COLOR is set.
+    """
     from rich.console import Console
 
-    return Console(stderr=errors, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    colors = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(
+        stderr=errors,
+        color_system=colors,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def print_text(console: Console, text: str, style: str = "") -> None:

@@ -58,6 +58,7 @@ from linkwork.io.usd.writer import dump_usd
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import format_of, read_source
 from linkwork.model import parts
+from linkwork.model.description.table import Table, as_text
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model as SourceModel
 from linkwork.model.reduce import reduced
@@ -231,16 +232,12 @@ class AdamModel:
         return chain
 
     def print_table(self) -> None:
-        """Print a table of joints and the links they connect, with the package `rich`."""
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table("Idx", "Parent Link", "Joint name", "Child Link", "Type")
+        """Print a table of joints and the links they connect."""
+        columns = ("Idx", "Parent Link", "Joint name", "Child Link", "Type")
         arcs = [arc for node in self.tree.graph.values() for arc in node.arcs]
-        for index, arc in enumerate(arcs, start=1):
-            table.add_row(*map(Text, (str(index), arc.parent, arc.name, arc.child, arc.type)))
-        Console().print(table)
+        rows = [(arc.parent, arc.name, arc.child, arc.type) for arc in arcs]
+        table = Table(self.name, columns, tuple((str(k), *r) for k, r in enumerate(rows, start=1)))
+        print(as_text(table))  # noqa: T201 - adam prints it
 
     @cached_property
     def _sites(self) -> list[parts.Frame]:
