@@ -62,6 +62,14 @@ def test_a_screen_is_like_a_terminal():
     assert on_terminal(80, "info", "arm") == on_real_terminal(80, "info", "arm")
 
 
+@pytest.mark.parametrize("words", [("info", "arm"), ("tree", "arm"), ("info", "no_robot")])
+def test_no_color_switches_off_every_escape_code(words, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in run_here(*words, columns=80, one_stream=True).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run_here(*words, columns=80, one_stream=True).stdout
+
+
 @pytest.mark.peers
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_no_name_is_cut_and_no_line_is_too_long(columns):

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from tests.support.idyntree import compat, idyn
 
-from linkwork.compat.idyntree.absent import INSTEAD
+from linkwork.compat.idyntree.absent import replacements
 
+INSTEAD = replacements()
 NAMES = sorted(compat.__all__)
 SHARED = [name for name in NAMES if inspect.isclass(getattr(idyn, name, None))]  # in both modules
 ITERATORS = {"begin", "end", "cbegin", "cend", "rbegin", "rend", "iterator", "get_allocator"}

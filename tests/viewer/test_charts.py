@@ -73,34 +73,38 @@ def test_names_cannot_become_part_of_the_page():
     assert EVIL[:20] in etree.fromstring(pages[0]).find(".//{*}title").text
 
 
-def test_a_small_matrix_is_written_in_numbers():
-    drawn = etree.fromstring(heat_map([[1.5, -0.5], [-0.0, 1e-4]], ["up", "down"], ["a", "b"]))
-    texts = [text.text for text in drawn.findall("{*}text")]
-    cells = drawn.findall("{*}rect")[:4]
-    full, half, zero, _ = (float(cell.get("fill-opacity")) for cell in cells)
-
-    assert texts == ["up", "down", "a", "b", "1.50", "-0.50", "0", "0"]
-    assert cells[1].find("{*}title").text == "up, b: -0.5"
-    assert full == 1
-    assert 0 < half < 1
-    assert zero == 0
-    assert cells[0].get("fill") != cells[1].get("fill")  # of the other sign
+def cells_of(matrix, *names):
+    """Return text, tooltip and style of each cell of a small matrix."""
+    cells = etree.fromstring(heat_map(matrix, *names)).findall(".//td")
+    return [(cell.text, cell.get("title"), cell.get("style")) for cell in cells]
 
 
-@pytest.mark.parametrize(
-    ("largest", "texts"), [(1234.5, ["1234"]), (3e-7, ["3.00", "x 1e-7"]), (5e-324, ["0"])]
-)
-def test_numbers_in_a_matrix_are_short_whatever_their_size(largest, texts):
-    drawn = etree.fromstring(heat_map([[largest]]))
+def test_a_small_matrix_is_a_table_of_its_values():
+    matrix = [[1.5, -0.5], [-0.0, 1e-4]]
+    drawn = etree.fromstring(heat_map(matrix, ["up", "down"], ["a", "b"]))
+    cells = cells_of(matrix, ["up", "down"], ["a", "b"])
+    opacities = [float(re.search(r"/ ([\d.]+)\)", style)[1]) for _, _, style in cells]
 
-    assert [text.text for text in drawn.findall("{*}text")] == texts
+    assert [head.text for head in drawn.findall(".//th")] == [None, "a", "b", "up", "down"]
+    assert [text for text, _, _ in cells] == ["1.5", "-0.5", "0", "0"]
+    assert cells[1][1] == "up, b: -0.5"
+    assert opacities[0] == 1
+    assert 0 < opacities[1] < 1
+    assert opacities[2] == 0
+    assert cells[0][2][:20] != cells[1][2][:20]  # the color of the other sign
+
+
+@pytest.mark.parametrize(("value", "text"), [(1234.5, "1234"), (3e-7, "3e-07"), (5e-324, "0")])
+def test_values_in_a_matrix_are_short_whatever_their_size(value, text):
+    assert cells_of([[value]])[0][0] == text
 
 
 def test_what_is_not_finite_is_grey():
-    grey, clear = etree.fromstring(heat_map([[np.nan, 0.0]])).findall("{*}rect")[:2]
+    (text, _, grey), (_, _, clear) = cells_of([[np.nan, 0.0]])
 
-    assert (grey.get("fill"), grey.get("fill-opacity")) == ("#808080", "1.000")
-    assert clear.get("fill-opacity") == "0.000"
+    assert text == "nan"
+    assert "rgb(128 128 128 / 1.000)" in grey
+    assert "/ 0.000)" in clear
 
 
 def test_numbers_are_listed_in_columns_without_signed_zeros():

@@ -9,9 +9,9 @@ import pytest
 
 import linkwork as lw
 from linkwork.model.joints import KINDS
+from linkwork.viewer.joints import Slider, slider_values, sliders_of, with_slider
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.robot_controller import frame_tree
-from linkwork.viewer.sliders import Slider, slider_values, sliders_of, with_slider
 
 
 def chain_of_all_kinds():

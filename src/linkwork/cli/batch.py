@@ -7,15 +7,15 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Generator
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.complete import function_names
-from linkwork.cli.export import Base, JointDynamics, Representation
+from linkwork.cli.export import JointDynamics, Representation
 from linkwork.cli.output import print_json, print_message, print_text, terminal
-from linkwork.cli.robot_files import File, Floating, Json, model_of_file
+from linkwork.cli.robot_files import Base, File, Floating, Functions, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 
 LINE_PERIOD = 30.0  # [s] between lines of progress without a terminal
 
-Function = Annotated[
-    str,
-    typer.Option(
-        "--function",
-        "--functions",
-        metavar="NAMES",
-        help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
-        autocompletion=function_names,
-    ),
-]
 In = Annotated[
     Path | None, typer.Option("--in", metavar="FILE", help="states: .npy, .npz, .h5 or .zarr")
 ]
@@ -71,8 +61,8 @@ Mixed = Annotated[
 def batch(
     file: File,
     *,
-    function: Function,
     out: Out,
+    functions: Functions = None,
     states: In = None,
     random: Random = None,
     seed: Seed = 0,
@@ -96,6 +86,8 @@ def batch(
     It can be stopped at any moment: rerun the same command to resume. Exits with 1 if states were
     rejected or results are damaged.
     """
+    if functions is None:
+        raise typer.BadParameter("--functions is missing")
     if scheduler is not None and workers is not None:
         raise ArgumentError("expected --scheduler or --workers, not both")
     if workers is not None and workers < 1:
@@ -116,7 +108,7 @@ def batch(
         check=True,
         **options,
     )
-    plan = make_plan(kd, function, out, states=states, random=random, seed=seed, chunk=chunk)
+    plan = make_plan(kd, functions, out, states=states, random=random, seed=seed, chunk=chunk)
     report = run.Report(plan)
     with open_runner(scheduler, workers) as runner:
         try:
@@ -183,7 +175,7 @@ def _progress(
         left = (plan.n_chunks - report.done) * plan.chunk / rate if rate else 0
         rows = f"{min(report.done * plan.chunk, plan.rows):,} of {plan.rows:,} rows {what}"
         memory = f"{runner.memory() / 1e6:,.0f} MB"
-        return f"{rows}: {rate:,.0f} rows/s, {_duration(left)} left, {memory}"
+        return f"{rows}: {rate:,.0f} rows/s, {timedelta(seconds=int(left))} left, {memory}"
 
     def print_line(report: Report) -> None:
         nonlocal first, printed
@@ -198,12 +190,6 @@ def _progress(
     yield print_line
     if on_terminal:
         sys.stderr.write(f"{'':<{width}}\r")
-
-
-def _duration(seconds: float) -> str:
-    minutes, remainder = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{remainder:02}"
 
 
 def _print_hint_to_resume(report: Report) -> None:

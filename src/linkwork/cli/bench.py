@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.complete import function_names
 from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import File, Floating, Json, model_of_file
+from linkwork.cli.robot_files import File, Floating, Functions, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
 from linkwork.model.description.table import Table
 
@@ -24,15 +23,6 @@ DEFAULT_ROWS = 4096
 BURST = 0.005  # [s] of calls that are timed together, for the resolution of the clock
 REPEATS = 7  # bursts, of which the fastest counts
 
-Functions = Annotated[
-    str | None,
-    typer.Option(
-        "--functions",
-        metavar="NAMES",
-        help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
-        autocompletion=function_names,
-    ),
-]
 Rows = Annotated[int, typer.Option("--rows", metavar="N", help="configurations in a batch")]
 Threads = Annotated[
     int, typer.Option("--threads", metavar="N", help="threads of a batch; 0 for all cores")

@@ -13,7 +13,7 @@ import typer
 
 from linkwork.cli.complete import frame_names, joint_settings
 from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import File, Floating, Json, model_of_file
+from linkwork.cli.robot_files import Base, File, Floating, Json, model_of_file
 from linkwork.errors import counted, escaped
 from linkwork.model.description.table import Table
 
@@ -43,15 +43,6 @@ Velocity = Annotated[
         autocompletion=joint_settings,
     ),
 ]
-BaseLink = Annotated[
-    str | None,
-    typer.Option(
-        "--base",
-        metavar="LINK",
-        help="link or frame to take as the base",
-        autocompletion=frame_names,
-    ),
-]
 FrameName = Annotated[
     str, typer.Argument(metavar="FRAME", help="a link or frame", autocompletion=frame_names)
 ]
@@ -78,7 +69,7 @@ def fk(
     *,
     at: Set = None,
     floating: Floating = None,
-    base: BaseLink = None,
+    base: Base = None,
     as_json: Json = False,
 ) -> None:
     """Print the pose of a frame in the base.
@@ -116,7 +107,7 @@ def dynamics(
     at: Set = None,
     velocity: Velocity = None,
     floating: Floating = None,
-    base: BaseLink = None,
+    base: Base = None,
     matrix: Matrix = False,
     as_json: Json = False,
 ) -> None:
@@ -170,7 +161,7 @@ def ik(
     wxyz: Wxyz = None,
     at: Set = None,
     floating: Floating = None,
-    base: BaseLink = None,
+    base: Base = None,
     restarts: Restarts = None,
     as_json: Json = False,
 ) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.complete import function_names, one_of
+from linkwork.cli.complete import one_of
 from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import File, Floating, Json, model_of_file
+from linkwork.cli.robot_files import Base, File, Floating, Functions, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
 from linkwork.model.description.table import Table
 
@@ -25,17 +25,6 @@ Folder = Annotated[
         "-o", "--output", metavar="DIR", help="folder to write to; ./ROBOT_c if not given"
     ),
 ]
-Functions = Annotated[
-    str | None,
-    typer.Option(
-        "--functions",
-        metavar="NAMES",
-        help="quantities with commas between them, such as mass_matrix,jacobian:l_sole; "
-        "if not given: mass_matrix, bias_force, inverse_dynamics, forward_dynamics, integrate; "
-        "with --contacts: error, jacobian, forward_dynamics, step",
-        autocompletion=function_names,
-    ),
-]
 Derivatives = Annotated[
     bool, typer.Option("--derivatives", help="add the derivatives of each function")
 ]
@@ -45,10 +34,6 @@ Prefix = Annotated[
     typer.Option(
         "--prefix", metavar="NAME", help="prefix of names in C; the robot's name if not given"
     ),
-]
-Base = Annotated[
-    str | None,
-    typer.Option("--base", metavar="LINK", help="link or frame that is the base"),
 ]
 Representation = Annotated[
     str | None,
@@ -129,6 +114,9 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write functions of a robot as a C library.
+
+    By default: mass_matrix, bias_force, inverse_dynamics, forward_dynamics and integrate; with
+    --contacts: error, jacobian, forward_dynamics and step.
 
     The library is compiled and compared with linkwork's results before it is written.
 

@@ -52,22 +52,20 @@ def terminal(*, errors: bool = False) -> Console:
 
 def print_text(console: Console, text: str, style: str = "") -> None:
     """Print a string without interpreting markup; on a terminal, lines end between words."""
-    from rich.text import Text
-
-    console.print(Text(text, style), soft_wrap=not sys.stdout.isatty())
+    _print(console, (text, style))
 
 
 def print_message(text: str, severity: Severity = "error") -> None:
-    """Print an error or a warning on standard error, without control characters.
+    """Print an error or a warning on standard error, without control characters."""
+    lines = "\n".join(map(escaped, text.split("\n")))
+    _print(terminal(errors=True), (f"linkwork: {severity}: ", COLORS[severity]), lines)
 
-    On a terminal, lines end between words.
-    """
+
+def _print(console: Console, *parts: str | tuple[str, str]) -> None:
+    """Print strings, or strings with styles; on a terminal, lines end between words."""
     from rich.text import Text
 
-    console = terminal(errors=True)
-    lines = "\n".join(map(escaped, text.split("\n")))
-    message = Text.assemble((f"linkwork: {severity}: ", COLORS[severity]), lines)
-    console.print(message, soft_wrap=not sys.stderr.isatty())
+    console.print(Text.assemble(*parts), soft_wrap=not console.file.isatty())
 
 
 def print_table(console: Console, table: Table, width: int | None = None) -> None:
@@ -87,16 +85,10 @@ def print_tree(console: Console, model: Model, base: str, width: int | None = No
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """Print findings, each with its severity and the name of its file without the folder.
-
-    On a terminal, lines end between words.
-    """
-    from rich.text import Text
-
+    """Print findings, each with its severity and the name of its file without the folder."""
     for finding in findings:
         severity = (f"{finding.severity}: ", COLORS[finding.severity])
-        text = Text.assemble(severity, finding.line(short=True))
-        console.print(text, soft_wrap=not sys.stdout.isatty())
+        _print(console, severity, finding.line(short=True))
 
 
 def _width(console: Console) -> int | None:
@@ -132,40 +124,31 @@ def print_json(value: Any) -> None:
 
 
 def json_pieces(value: Any) -> Iterator[str]:
-    """A value as JSON, in pieces; not recursive, unlike the standard library's encoder."""
-    waiting: list[Any] = [_Opened(value, "")]
+    """Yield a value as JSON, in pieces; not recursive, unlike the standard library's encoder."""
+    waiting: list[tuple[Iterator[tuple[str, Any]], str]] = [(iter([("", value)]), "")]
     while waiting:
-        here = waiting.pop()
-        if isinstance(here, str):
-            yield here
-            continue
-        items, lead = here.items, here.lead
-        if not items:
-            yield here.open + here.close
-            continue
-        inner = f"{lead}{INDENT}"
-        following: list[Any] = []
-        for index, (name, item) in enumerate(items):
-            start = f"{here.open if index == 0 else ','}\n{inner}{name}"
-            if isinstance(item, (dict, list)):
-                following += [start, _Opened(item, inner)]
-            else:
-                following.append(start + json.dumps(item))
-        waiting += reversed([*following, f"\n{lead}{here.close}"])
+        items, closing = waiting[-1]
+        for start, item in items:
+            yield start
+            if isinstance(item, (dict, list)) and item:
+                waiting.append(_opened(item, len(waiting)))  # pyright: ignore[reportUnknownArgumentType]
+                break
+            yield json.dumps(item)
+        else:
+            waiting.pop()
+            yield closing
 
 
-class _Opened:
-    """A dict or list to be written, and the indentation of its lines."""
-
-    def __init__(self, value: Any, lead: str) -> None:
-        self.lead = lead
-        named = isinstance(value, dict)
-        self.open, self.close = ("{", "}") if named else ("[", "]")
-        self.items: list[tuple[str, Any]] = (
-            [(f"{json.dumps(name)}: ", item) for name, item in value.items()]
-            if named
-            else [("", item) for item in value]
-        )
+def _opened(value: dict[str, Any] | list[Any], depth: int) -> tuple[Iterator[Any], str]:
+    """Return the items of a dict or list, each with the text before it, and the text at the end."""
+    lead = f"\n{INDENT * depth}"
+    end = f"\n{INDENT * (depth - 1)}"
+    if isinstance(value, dict):
+        names, values, brackets = [f"{json.dumps(name)}: " for name in value], value.values(), "{}"
+    else:
+        names, values, brackets = [""] * len(value), value, "[]"
+    starts = [f"{',' if k else brackets[0]}{lead}{name}" for k, name in enumerate(names)]
+    return zip(starts, values, strict=True), end + brackets[1]
 
 
 def model_data(model: Model) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwork.cli.complete import robot_names
+from linkwork.cli.complete import frame_names, function_names, robot_names
 from linkwork.cli.output import print_message
 from linkwork.errors import (
     LinkworkError,
@@ -42,6 +42,26 @@ Floating = Annotated[
     typer.Option("--floating/--fixed", help="base: floating (the default) or fixed"),
 ]
 """Of every command that computes; None leaves the choice to `KinDyn`, which floats the base."""
+
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="LINK",
+        help="link or frame that is the base",
+        autocompletion=frame_names,
+    ),
+]
+Functions = Annotated[
+    str | None,
+    typer.Option(
+        "--functions",
+        "--function",
+        metavar="NAMES",
+        help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
+        autocompletion=function_names,
+    ),
+]
 
 CELL_ROOTS = (b"WorkCell", b"DynamicWorkCell", b"DynamicWorkcell")
 HEAD_BYTES = 65_536  # of a file, within which its root element begins

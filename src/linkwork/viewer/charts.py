@@ -8,7 +8,6 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from math import floor, isfinite, log10
 from struct import pack
 from zlib import compress, crc32
 
@@ -28,92 +27,52 @@ KEPT = "white-space:pre"  # in one line
 PIXELS = "image-rendering:pixelated;outline:1px solid #8886"
 
 
-def heat_map(
-    matrix: ArrayLike, rows: Sequence[str] = (), columns: Sequence[str] = (), *, width: int = WIDTH
-) -> str:
-    """A matrix as a picture on a page: blue negative, clear zero, red positive.
+def heat_map(matrix: ArrayLike, rows: Sequence[str] = (), columns: Sequence[str] = ()) -> str:
+    """Draw a matrix on a page: blue negative, clear zero, red positive.
 
-    Up to ten columns, the values are written into it; else it is an image with a pixel per entry.
+    Up to ten columns it is a table of its values; else it is an image with a pixel per entry.
 
     Args:
         matrix: (rows, columns).
         rows: names of the rows, or none.
         columns: names of the columns, or none.
-        width: of the picture [pixels].
     """
     numbers = np.atleast_2d(np.asarray(matrix, float))
     if not numbers.size:
         return ""
     if numbers.shape[1] <= MOST_COLUMNS:
-        return _written_map(numbers, rows, columns, width)
+        return _table_map(numbers, rows, columns)
     high, wide = numbers.shape
     data = b64encode(png(signed_colors(numbers))).decode()
     style = f"width:calc(100% - 1.2em);margin:0.3em 0.6em;aspect-ratio:{wide}/{high};{PIXELS}"
     return f"<img src='data:image/png;base64,{data}' style='{style}' alt='{high} x {wide} matrix'/>"
 
 
-def _written_map(numbers: Array, rows: Sequence[str], columns: Sequence[str], width: int) -> str:
-    """A small matrix as SVG, with its values and names, and a tooltip with both."""
-    high, wide = numbers.shape
-    left, top = _room_for(rows), _room_for(columns)
-    cell = (width - left) / max(wide, 6)
-    across, down = cell, min(cell, 24.0)
-    exponent, digits = _decimals(numbers)
-    drawn = [
-        f"<text x='{left - 4:.1f}' y='{top + (i + 0.5) * down + 3:.1f}' text-anchor='end'>"
-        f"{escape(_short(name, 14))}</text>"
-        for i, name in enumerate(rows)
-    ]
-    drawn += [
-        f"<text transform='translate({left + (j + 0.5) * across + 3:.1f},{top - 4:.1f})"
-        " rotate(-90)'>"
-        f"{escape(_short(name, 14))}</text>"
-        for j, name in enumerate(columns)
-    ]
-    colors = signed_colors(numbers)
-    for i, j in np.ndindex(high, wide):
-        x, y, value = left + j * across, top + i * down, float(numbers[i, j])
-        *rgb, alpha = colors[i, j].tolist()
-        names = [*rows[i : i + 1], *(columns or rows)[j : j + 1]]
-        ink = "#fff" if alpha > STRONG else "currentColor"
-        drawn.append(
-            f"<rect x='{x:.1f}' y='{y:.1f}' width='{across:.1f}' height='{down:.1f}'"
-            f" fill='{hexadecimal(rgb)}' fill-opacity='{alpha / 255:.3f}'>"
-            f"<title>{escape(', '.join(names))}: {value:.6g}</title></rect>"
-            f"<text x='{x + across / 2:.1f}' y='{y + down / 2 + 3:.1f}' text-anchor='middle'"
-            f" fill='{ink}' pointer-events='none'>{_entry(value, exponent, digits)}</text>"
-        )
-    height = top + high * down + (12 if exponent else 1)
-    if exponent:
-        drawn.append(
-            f"<text x='{width}' y='{height - 2:.1f}' text-anchor='end'>x 1e{exponent}</text>"
-        )
-    frame = (
-        f"<rect x='{left:.1f}' y='{top:.1f}' width='{wide * across:.1f}' height='{high * down:.1f}'"
-        " fill='none' stroke='currentColor' stroke-opacity='0.25'/>"
-    )
-    return _svg(width, height, 8, "".join([*drawn, frame]))
-
-
-def _room_for(names: Sequence[str]) -> float:
-    """Space for the names of rows or columns [pixels]."""
-    return 4.5 * max((len(_short(name, 14)) for name in names), default=-2) + 9
-
-
-def _decimals(numbers: Array) -> tuple[int, int]:
-    """A common exponent, 0 for usual sizes, and digits after the point: three in the largest."""
+def _table_map(numbers: Array, rows: Sequence[str], columns: Sequence[str]) -> str:
+    """Draw a small matrix as a table, whose cells have names and exact values as tooltips."""
     largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
-    size = floor(log10(largest)) if largest > LEAST else 0
-    exponent = 0 if -2 <= size <= 3 else size
-    return exponent, max(0, 2 - (size - exponent))
+    colors, body = signed_colors(numbers), ""
+    for i, row in enumerate(numbers.tolist()):
+        body += f"<tr><th>{escape(_short(rows[i], 14)) if rows else ''}</th>"
+        for j, value in enumerate(row):
+            r, g, b, opacity = colors[i, j].tolist()
+            names = ", ".join([*rows[i : i + 1], *(columns or rows)[j : j + 1]])
+            style = f"background:rgb({r} {g} {b} / {opacity / 255:.3f})"
+            ink = ";color:#fff" if opacity > STRONG else ""
+            title = f"{escape(names)}: {value:.6g}"
+            body += f"<td style='{style}{ink}' title='{title}'>{_entry(value, largest)}</td>"
+        body += "</tr>"
+    heads = "".join(f"<th>{escape(_short(name, 14))}</th>" for name in columns)
+    head = f"<tr><th></th>{heads}</tr>" if columns else ""
+    style = "font-size:0.6em;text-align:right;margin:0.3em 0.7em"
+    return f"<table style='{style}'>{head}{body}</table>"
 
 
-def _entry(value: float, exponent: int, digits: int) -> str:
-    """An entry of a matrix, short: 0 if it rounds to zero."""
-    if not isfinite(value):
-        return str(value)
-    rounded = round(value / 10.0**exponent, digits)
-    return f"{rounded:.{digits}f}" if rounded else "0"
+def _entry(value: float, largest: float) -> str:
+    """Return an entry of a matrix with three digits; 0 if it is small beside the largest."""
+    if abs(value) < max(LEAST, 5e-4 * largest):
+        return "0"
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:.3g}"
 
 
 def png(image: Array) -> bytes:

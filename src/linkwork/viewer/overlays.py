@@ -1,9 +1,9 @@
-"""What is drawn over robots: center of mass, inertias, loads, velocities, traces, arrows."""
+"""What is drawn beside links: center of mass, inertias, loads, velocities, traces, obstacles."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.collision.obstacles import WIDTHS, Obstacles, as_obstacles
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.model.check import unphysical_links
-from linkwork.model.geometry import Cylinder, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere
+from linkwork.model.geometry.surface import Surface
 from linkwork.model.parts import Link
-from linkwork.spatial.source import quat
+from linkwork.spatial.source import quat, se3
 from linkwork.viewer.camera import Extent
 from linkwork.viewer.charts import shares_of
 from linkwork.viewer.colors import (
@@ -34,8 +36,10 @@ from linkwork.viewer.colors import (
     linear,
     load_colors,
 )
+from linkwork.viewer.drawing import pose_along
 from linkwork.viewer.robot import ViewedRobot
-from linkwork.viewer.scene import node
+from linkwork.viewer.scene import add_batch, arrow_sizes, node, place
+from linkwork.viewer.scene import arrays_of as _arrays
 
 LARGEST_DISC = 0.045  # radius of the disc that shows the load of a joint, in reaches
 LARGEST_ELLIPSOID = 0.3  # radius of the manipulability ellipsoid, in reaches
@@ -46,6 +50,10 @@ NEAR = 0.1  # distance of links between which a line is drawn, in reaches
 LARGEST_RADIUS = 1e3  # of an ellipsoid [m]; inertias in files may be absurd
 LEAST_RATIO = 2e-3  # of the radii of a flat ellipsoid to the largest one
 LEAST_RADIUS = 1e-7  # of an ellipsoid that is a point [m]
+
+LEAST_POINT = 0.004  # of points and spheres without a radius, in reaches of the scene
+PLATE = (4.0, 4.0, 0.01)  # of a half-space, in reaches of the scene
+NO_ROTATION = (1.0, 0.0, 0.0, 0.0)  # as a quaternion
 
 
 @dataclass
@@ -91,9 +99,8 @@ class Overlays:
         return visible
 
     def _com(self) -> None:
-        names = ("com", "com_ground", "com_line")
         visible = self.shown.com and self._robot.total_mass() > 0
-        for name in names:
+        for name in ("com", "com_ground", "com_line"):
             self._visible(name, visible)
         if not visible:
             return
@@ -101,31 +108,21 @@ class Overlays:
         below = np.array([com[0], com[1], self._extent.ground])
         radius = 0.06 * self._size
         if "com" not in self._nodes:
-            root = self._robot.name
-            self._nodes["com"] = self._scene.add_icosphere(node(root, "com"), radius, color=COM)
-            self._nodes["com_ground"] = self._scene.add_mesh_simple(
-                node(root, "com_ground"),
-                *_arrays(Cylinder(1.2 * radius, 0.1 * radius).surface()),
-                color=COM,
-            )
-            self._nodes["com_line"] = self._scene.add_line_segments(
-                node(root, "com_line"), np.zeros((1, 2, 3), dtype=np.float32), COM
-            )
+            disc = _arrays(Cylinder(1.2 * radius, 0.1 * radius).surface())
+            self._add("com", self._scene.add_icosphere, radius, color=COM)
+            self._add("com_ground", self._scene.add_mesh_simple, *disc, color=COM)
         self._nodes["com"].position = com
         self._nodes["com_ground"].position = below + np.array([0.0, 0.0, 0.1 * radius])
-        self._nodes["com_line"].points = np.array([[com, below]], dtype=np.float32)
+        self._lines("com_line", np.array([[com, below]]), COM)
 
     def _inertias(self, poses: Array) -> None:
         if not self._visible("inertias", self.shown.inertias and bool(self._ellipsoids)):
             return
         index = self._robot.kd.model.frame_index
         placed = np.array([poses[index(name)] @ e.pose for name, e, _ in self._ellipsoids])
-        if "inertias" not in self._nodes:
-            colors = [PHYSICAL if good else UNPHYSICAL for _, _, good in self._ellipsoids]
-            radii = np.array([e.radii for _, e, _ in self._ellipsoids])
-            name = node(self._robot.name, "inertias")
-            self._nodes["inertias"] = self._batch(name, placed, radii, np.array(colors), 0.55)
-        self._move("inertias", placed)
+        colors = [PHYSICAL if good else UNPHYSICAL for _, _, good in self._ellipsoids]
+        radii = np.array([e.radii for _, e, _ in self._ellipsoids])
+        self._batch("inertias", placed, radii, np.array(colors), opacity=0.55)
 
     def _torques(self) -> None:
         robot = self._robot
@@ -133,18 +130,12 @@ class Overlays:
             return
         placed = robot.joint_axes()
         colors = load_colors(shares_of(robot.gravity_force(), robot.efforts()))
-        if "torques" not in self._nodes:
-            # Wider than most joints.
-            radius = min(0.34 * self._size, LARGEST_DISC * self._extent.reach)
-            scales = np.tile([radius, radius, 0.15 * radius], (len(placed), 1))
-            name = node(robot.name, "torques")
-            surface = Cylinder(1.0, 2.0).surface()
-            self._nodes["torques"] = self._batch(name, placed, scales, colors, None, surface)
-        self._move("torques", placed)
-        self._nodes["torques"].batched_colors = linear(colors)
+        radius = min(0.34 * self._size, LARGEST_DISC * self._extent.reach)  # wider than most joints
+        scales = np.tile([radius, radius, 0.15 * radius], (len(placed), 1))
+        self._batch("torques", placed, scales, colors, surface=Cylinder(1.0, 2.0).surface())
 
     def _loops(self, poses: Array) -> None:
-        """Balls at both frames of each loop, and lines between those of open ones."""
+        """Draw balls at both frames of each loop, and lines between the frames of open ones."""
         loops = self._robot.loops
         visible = self.shown.loops and loops is not None and bool(loops.with_anchors)
         if not self._visible("loops", visible) or loops is None:
@@ -156,21 +147,11 @@ class Overlays:
         placed = np.tile(np.eye(4), (2 * len(ends), 1, 1))
         placed[:, :3, 3] = ends.reshape(-1, 3)
         colors = np.repeat(np.where(flags[:, None], OPEN, CLOSED), 2, axis=0)
-        segments = ends[flags].astype(np.float32)
-        if "loops" not in self._nodes:
-            radii = np.full((len(placed), 3), 0.07 * self._size)
-            name = node(self._robot.name, "loops")
-            self._nodes["loops"] = self._batch(name, placed, radii, colors, None)
-            self._nodes["gaps"] = self._scene.add_line_segments(
-                node(self._robot.name, "gaps"), ends.astype(np.float32), OPEN
-            )
-        self._move("loops", placed)
-        self._nodes["loops"].batched_colors = linear(colors)
-        if self._visible("gaps", bool(flags.any())):
-            self._nodes["gaps"].points = segments
+        self._batch("loops", placed, np.full((len(placed), 3), 0.07 * self._size), colors)
+        self._lines("gaps", ends[flags], OPEN)
 
     def _collisions(self, poses: Array) -> None:
-        """Collision shapes, red where links collide, and lines between links that are near."""
+        """Draw collision shapes, red where links collide, and lines between links that are near."""
         surfaces = self._robot.collision_surfaces if self.shown.collisions else {}
         links = [link.name for link in self._robot.kd.model.links if link.collisions]
         for link in links:
@@ -179,21 +160,15 @@ class Overlays:
             return
         contacts = self._robot.near_links(NEAR * self._extent.reach)
         for link, surface in surfaces.items():
-            name, pose = f"collision {link}", poses[self._robot.kd.model.frame_index(link)]
+            name = f"collision {link}"
             if name not in self._nodes:
                 path = node(self._robot.name, "collisions", link)
                 self._nodes[name] = self._scene.add_mesh_simple(
                     path, *_arrays(surface), opacity=0.5, cast_shadow=False, receive_shadow=False
                 )
-            handle = self._nodes[name]
-            handle.color = COLLIDING if link in contacts.colliding else FREE
-            handle.position, handle.wxyz = pose[:3, 3], quat.from_rotation(pose[:3, :3])
-        if "near" not in self._nodes:
-            segments = np.zeros((1, 2, 3), dtype=np.float32)
-            path = node(self._robot.name, "near")
-            self._nodes["near"] = self._scene.add_line_segments(path, segments, COLLIDING)
-        if self._visible("near", bool(len(contacts.segments))):
-            self._nodes["near"].points = contacts.segments.astype(np.float32)
+            self._nodes[name].color = COLLIDING if link in contacts.colliding else FREE
+            place(self._nodes[name], poses[self._robot.kd.model.frame_index(link)])
+        self._lines("near", contacts.segments, COLLIDING)
 
     def _velocity(self, poses: Array) -> None:
         frame = self.shown.frame
@@ -206,14 +181,8 @@ class Overlays:
         points = np.array([[at, end] for end in ends], dtype=np.float32)
         if "velocity" not in self._nodes:
             thin = 0.02 * self._size
-            self._nodes["velocity"] = self._scene.add_arrows(
-                node(self._robot.name, "velocity"),
-                points,
-                np.array([LINEAR, ANGULAR], dtype=np.uint8),
-                shaft_radius=thin,
-                head_radius=2.5 * thin,
-                head_length=5 * thin,
-            )
+            colors = np.array([LINEAR, ANGULAR], dtype=np.uint8)
+            self._add("velocity", self._scene.add_arrows, points, colors, **arrow_sizes(thin))
         self._nodes["velocity"].points = points
 
     def _manipulability(self, poses: Array) -> None:
@@ -225,44 +194,43 @@ class Overlays:
         ellipsoid = manipulability_ellipsoid(self._robot.jacobian(frame), at, VELOCITY_SCALE)
         largest = LARGEST_ELLIPSOID * self._extent.reach
         radii = ellipsoid.radii[None] * min(1.0, largest / float(ellipsoid.radii.max()))
-        pose = ellipsoid.pose[None]
-        if "manipulability" not in self._nodes:
-            name = node(self._robot.name, "manipulability")
-            colors = np.array([MANIPULABILITY])
-            self._nodes["manipulability"] = self._batch(name, pose, radii, colors, 0.4)
-        self._nodes["manipulability"].batched_scales = radii.astype(np.float32)
-        self._move("manipulability", pose)
+        colors = np.array([MANIPULABILITY])
+        self._batch("manipulability", ellipsoid.pose[None], radii, colors, opacity=0.4)
 
-    def _batch(  # noqa: PLR0917
+    # Nodes, which are added when they are first needed.
+
+    def _add(self, name: str, add: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+        self._nodes[name] = add(node(self._robot.name, name), *arguments, **options)
+
+    def _lines(self, name: str, segments: Array, color: Rgb) -> None:
+        """Draw line segments (n, 2, 3); there may be none."""
+        if name not in self._nodes:
+            empty = np.zeros((1, 2, 3), dtype=np.float32)
+            self._add(name, self._scene.add_line_segments, empty, color)
+        if self._visible(name, bool(len(segments))):
+            self._nodes[name].points = segments.astype(np.float32)
+
+    def _batch(
         self,
         name: str,
         poses: Array,
         scales: Array,
         colors: Array,
-        opacity: float | None,
+        *,
+        opacity: float | None = None,
         surface: Any = None,
-    ) -> Any:
-        return self._scene.add_batched_meshes_simple(
-            name,
-            *_arrays(surface or Sphere(1.0).surface()),
-            batched_wxyzs=quat.from_rotation(poses[:, :3, :3]).astype(np.float32),
-            batched_positions=poses[:, :3, 3].astype(np.float32),
-            batched_scales=scales.astype(np.float32),
-            batched_colors=linear(colors),
-            opacity=opacity,
-            lod="off",
-            cast_shadow=False,
-            receive_shadow=False,
-        )
-
-    def _move(self, name: str, poses: Array) -> None:
+    ) -> None:
+        """Draw copies of a surface, by default of a ball of radius 1."""
+        if name not in self._nodes:
+            path = node(self._robot.name, name)
+            both = path, Sphere(1.0).surface() if surface is None else surface
+            self._nodes[name] = add_batch(self._scene, *both, poses, scales, colors, opacity)
+            return
         handle = self._nodes[name]
         handle.batched_positions = poses[:, :3, 3].astype(np.float32)
         handle.batched_wxyzs = quat.from_rotation(poses[:, :3, :3]).astype(np.float32)
-
-
-def _arrays(surface: Any) -> tuple[Array, Array]:
-    return surface.vertices.astype(np.float32), surface.faces.astype(np.uint32)
+        handle.batched_scales = scales.astype(np.float32)
+        handle.batched_colors = linear(colors)
 
 
 # Ellipsoids.
@@ -412,10 +380,55 @@ def add_arrow(
     points = np.array([[ends[0], ends[0] + ends[1]]], dtype=np.float32)
     length = float(np.linalg.norm(ends[1]))
     return server.scene.add_arrows(
-        node("arrows", name),
-        points,
-        color,
-        shaft_radius=radius,
-        head_radius=2.5 * radius,
-        head_length=min(5 * radius, 0.6 * length),
+        node("arrows", name), points, color, **arrow_sizes(radius, length)
     )
+
+
+# Obstacles: boxes, spheres and points as one node of each kind, capsules one by one.
+
+
+def add_obstacles(
+    server: Any, obstacles: Obstacles | Iterable[Shape], extent: Extent, color: Rgb
+) -> list[Any]:
+    """Draw obstacles and return their nodes; a half-space is a square plate."""
+    rows = as_obstacles(obstacles)
+    for kind in WIDTHS:
+        if getattr(rows, kind).ndim > 2:
+            shape = getattr(rows, kind).shape
+            raise ShapeError(f"obstacles: expected those of one state, got {kind} {shape}")
+    spheres, boxes = rows.rows("spheres"), [*rows.boxes]
+    boxes += [_plate(one, extent.reach) for one in rows.half_spaces]
+    nodes: list[Any] = []
+    if len(spheres):
+        poses = np.concatenate([spheres[:, :3], np.tile(NO_ROTATION, (len(spheres), 1))], axis=1)
+        radii = np.maximum(spheres[:, 3:], LEAST_POINT * extent.reach)
+        nodes.append(
+            _batch(server, "spheres", Sphere(1.0).surface(), poses, np.tile(radii, 3), color)
+        )
+    if boxes:
+        table = np.array(boxes)
+        cube = Box((1.0, 1.0, 1.0)).surface()
+        nodes.append(_batch(server, "boxes", cube, table[:, :7], table[:, 7:], color))
+    for k, one in enumerate(rows.capsules):
+        axis, middle, one_scale = one[3:6] - one[:3], (one[:3] + one[3:6]) / 2, np.ones((1, 3))
+        length = float(np.linalg.norm(axis))
+        rotation = pose_along(axis / length)[:3, :3] if length else np.eye(3)
+        pose = np.concatenate([middle, quat.from_rotation(rotation)])[None]
+        surface = Capsule(float(one[6]), length).surface()
+        nodes.append(_batch(server, f"capsule {k}", surface, pose, one_scale, color))
+    return nodes
+
+
+def _plate(half_space: Array, reach: float) -> Array:
+    """(10,) the box of a half-space, as a row of `Obstacles.boxes`."""
+    normal, size = half_space[:3], reach * np.array(PLATE)
+    center = normal * (half_space[3] - size[2] / 2)
+    return np.concatenate([center, quat.from_rotation(pose_along(normal)[:3, :3]), size])
+
+
+def _batch(  # noqa: PLR0917
+    server: Any, name: str, surface: Surface, placed: Array, scales: Array, color: Rgb
+) -> Any:
+    poses = se3.pose(quat.to_rotation(placed[:, 3:]), placed[:, :3])
+    colors = np.tile(color, (len(poses), 1))
+    return add_batch(server.scene, node("obstacles", name), surface, poses, scales, colors, 0.8)

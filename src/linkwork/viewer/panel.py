@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwork.viewer.charts import bar_chart, heat_map, listed_numbers, table
 from linkwork.viewer.overlays import manipulability
 from linkwork.viewer.robot import ViewedRobot
-
-if TYPE_CHECKING:
-    from linkwork.viewer.robot_controller import RobotController
 
 NONE = "(none)"
 ROWS = ("vx", "vy", "vz", "wx", "wy", "wz")  # of a Jacobian
@@ -25,7 +22,7 @@ class RobotPanel:
         self,
         server: Any,
         robot: ViewedRobot,
-        actions: RobotController,
+        actions: Any,
         frames: Sequence[tuple[int, str]],
         notes: Sequence[str],
         *,
@@ -36,7 +33,7 @@ class RobotPanel:
         Args:
             server: of the page.
             robot: whose controls they are.
-            actions: the controller, whose methods are their actions.
+            actions: the `RobotController`, whose methods are their actions.
             frames: depth and name of each frame, in the order of the tree.
             notes: shapes that could not be drawn.
             movable_base: whether the base may be moved by hand.

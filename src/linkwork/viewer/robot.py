@@ -23,8 +23,7 @@ from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY
 from linkwork.spatial.source import quat, se3
 from linkwork.viewer.drawing import Part, drawing_of_shapes, pose_along
-from linkwork.viewer.loops import OPEN, Loops
-from linkwork.viewer.sliders import Path, Slider, slider_values, sliders_of, with_slider
+from linkwork.viewer.joints import OPEN, Loops, Path, Slider, slider_values, sliders_of, with_slider
 
 TOLERANCE = 1e-4  # distance [m] and angle [rad] at which a dragged frame has reached its target
 ENLARGED = 1.01  # scale of collision shapes that are drawn

@@ -9,8 +9,9 @@ from urllib.parse import quote
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.model.geometry.surface import Surface
 from linkwork.spatial.source import quat, se3
-from linkwork.viewer.colors import Rgb
+from linkwork.viewer.colors import Rgb, linear
 from linkwork.viewer.drawing import Part
 
 if TYPE_CHECKING:
@@ -101,14 +102,48 @@ def add_surface(server: Any, name: str, part: Part) -> Any:
     pose = part.link_H_part
     return server.scene.add_mesh_simple(
         name,
-        np.asarray(part.surface.vertices, dtype=np.float32),
-        np.asarray(part.surface.faces, dtype=np.uint32),
+        *arrays_of(part.surface),
         color=part.color,
         opacity=_opacity(part.opacity),
         side="double",
         position=pose[:3, 3],
         wxyz=quat.from_rotation(pose[:3, :3]),
     )
+
+
+def arrays_of(surface: Surface) -> tuple[Array, Array]:
+    """Return vertices and faces of a surface, as viser takes them."""
+    return surface.vertices.astype(np.float32), surface.faces.astype(np.uint32)
+
+
+def add_batch(  # noqa: PLR0917
+    scene: Any,
+    name: str,
+    surface: Surface,
+    poses: Array,
+    scales: Array,
+    colors: Array,
+    opacity: float | None,
+) -> Any:
+    """Add copies of a surface at poses (n, 4, 4), with scales (n, 3) and colors (n, 3)."""
+    return scene.add_batched_meshes_simple(
+        name,
+        *arrays_of(surface),
+        batched_wxyzs=quat.from_rotation(poses[:, :3, :3]).astype(np.float32),
+        batched_positions=poses[:, :3, 3].astype(np.float32),
+        batched_scales=scales.astype(np.float32),
+        batched_colors=linear(colors),
+        opacity=opacity,
+        lod="off",
+        cast_shadow=False,
+        receive_shadow=False,
+    )
+
+
+def arrow_sizes(radius: float, length: float = np.inf) -> dict[str, float]:
+    """Return the sizes of an arrow as viser takes them, from its shaft and its length."""
+    head = min(5 * radius, 0.6 * length)
+    return {"shaft_radius": radius, "head_radius": 2.5 * radius, "head_length": head}
 
 
 def _opacity(value: float) -> float | None:

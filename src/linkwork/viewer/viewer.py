@@ -24,13 +24,11 @@ from linkwork.model.geometry import Shape
 from linkwork.model.layout import BASE_NQ
 from linkwork.model.model import Model
 from linkwork.viewer.camera import Camera, drawn_points, extent_of
-from linkwork.viewer.cell import ViewedCell
-from linkwork.viewer.cell_controller import CellController
+from linkwork.viewer.cell import CellController, ViewedCell
 from linkwork.viewer.colors import COM, OBSTACLE, TRACE, Rgb
 from linkwork.viewer.context import RedrawThread, ViewerContext
 from linkwork.viewer.drawing import drawing_of, viewer_package
-from linkwork.viewer.obstacles import add_obstacles
-from linkwork.viewer.overlays import Trace, add_arrow
+from linkwork.viewer.overlays import Trace, add_arrow, add_obstacles
 from linkwork.viewer.panel import NONE, choose_robot
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.robot_controller import RobotController

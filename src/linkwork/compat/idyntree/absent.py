@@ -1,92 +1,24 @@
-"""Names of iDynTree that are not supported, and their replacements."""
+"""What classes of iDynTree share: errors for names that are not supported, and casts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-_NAMES_BY_REPLACEMENT = {
-    # Steps and buffers of single algorithms.
-    "KinDynComputations or linkwork.KinDyn": """
-        ForwardPosVelKinematics ForwardPosVelAccKinematics ForwardVelAccKinematics
-        ForwardAccKinematics ForwardBiasAccKinematics RNEADynamicPhase
-        CompositeRigidBodyAlgorithm ArticulatedBodyAlgorithm ArticulatedBodyInertia
-        LinkVelArray LinkAccArray LinkInertias FreeFloatingPos FreeFloatingVel FreeFloatingAcc
-        computeChildAcc computeChildBiasAcc computeChildPosVelAcc computeChildVel
-        computeChildVelAcc computeJointTorque getTransformDerivative setJointPosCoordsToRest
-        normalizeJointPosCoords""",
-    "linkwork.KinDyn.regressor": """
-        momentumRegressor momentumDerivativeRegressor momentumDerivativeSlotineLiRegressor
-        biasWrenchDerivative""",
-    # Containers.
-    "MatrixDynSize, which is resized to its result": """
-        FreeFloatingMassMatrix FrameFreeFloatingJacobian""",
-    "a NumPy array": "DynamicSpan DynamicMatrixView",
-    "a dictionary": "StringToDoubleUnorderedMap",
-    "a list": "IntVector LinksSolidShapesVector",
-    "methods of Python lists": "assign erase swap front back pop_back resize",
-    "len() or the shape": "isConsistent",
-    # Vectors, rotations, poses and inertias.
-    "SpatialMotionVector": "SpatialMotionVectorBase",
-    "SpatialForceVector": "SpatialForceVectorBase",
-    "-a": "inverse",
-    "a.inverse()": "inverse2",
-    "a + b for vectors, a * b for rotations and poses": "compose",
-    "a + b": "combine",
-    "a * b": "changeOrientFrame changeRefOrientFrame multiply",
-    "rotation * a": "changeCoordFrame changeCoordFrameOf changeCoordinateFrame",
-    "position * a for spatial vectors, a + b for points": """
-        changePoint changeRefPoint changePointOf""",
-    "Direction()": "Default",
-    "NumPy: np.allclose, @ and np.cross": "isParallel isPerpendicular toSpatial fromSpatial",
-    "cross": "asCrossProductMatrix asCrossProductMatrixWrench",
-    "np.linalg.solve or np.linalg.inv": "applyInverse getInverse",
-    "asQuaternion": "getQuaternion",
-    "the Jacobians of linkwork.spatial": """
-        TransformDerivative RotAxisDerivative leftJacobian leftJacobianInverse
-        RPYRightTrivializedDerivative RPYRightTrivializedDerivativeInverse
-        RPYRightTrivializedDerivativeRateOfChange RPYRightTrivializedDerivativeInverseRateOfChange
-        QuaternionRightTrivializedDerivative QuaternionRightTrivializedDerivativeInverse""",
-    "getDirection and getOrigin, with linkwork.spatial": """
-        getRotationTransform getRotationTransformDerivative getRotationTwist getRotationSpatialAcc
-        getTranslationTransform getTranslationTransformDerivative getTranslationTwist
-        getTranslationSpatialAcc getPointOnAxisClosestToGivenPoint
-        getDistanceBetweenAxisAndPoint""",
-    # Robots and shapes.
-    "additional frames, which represent the sensors of a file": "sensors SensorsList",
-    "addLink and addJoint": """
-        setIndex setDOFsOffset setPosCoordsOffset
-        insertLinkToExistingJointAndAddJointForDisplacedLink""",
-    "a file with a spherical joint": """
-        convertThreeRevoluteJointsToSphericalJoint sphericalJointIntersectionTolerance
-        sphericalJointOrthogonalityTolerance sphericalJointZeroMassTolerance""",
-    "computeFullTreeTraversal and getParentLinkFromLinkIndex": """
-        addTraversalBase addTraversalElement reset toString""",
-    "Model.visualSolidShapes or collisionSolidShapes": "ModelSolidShapes",
-    "clearSingleLinkSolidShapes": "clear",
-    "record.texture": "hasTexture texture setTexture",
-    "getName": "isNameValid",
-    "Model.getPackageDirs": "getPackageDirs",
-    "Model.setPackageDirs": "setPackageDirs",
-    # Inverse kinematics and the exporter.
-    "setCOMTarget": """
-        addCenterOfMassProjectionConstraint getCenterOfMassProjectConstraintConvexHull
-        getCenterOfMassProjectionMargin setCOMConstraintProjectionDirection""",
-    "the value that was set": """
-        maxIterations maxCPUTime costTolerance constraintsTolerance linearSolverName
-        rotationParametrization isCOMAConstraint defaultTargetResolutionMode targetResolutionMode
-        exportingOptions""",
-    "the model that init was called with": "model",
-    # Estimation.
-    "iDynTree itself; linkwork has no counterpart": """
-        ExtWrenchesAndJointTorquesEstimator BerdyHelper SimpleLeggedOdometry AttitudeMahonyFilter
-        AttitudeQuaternionEKF SubModelDecomposition""",
-}
-INSTEAD = {name: hint for hint, names in _NAMES_BY_REPLACEMENT.items() for name in names.split()}
+
+@cache
+def replacements() -> dict[str, str]:
+    """Return the replacement of each name of iDynTree that is not supported."""
+    text = files("linkwork.compat.idyntree").joinpath("absent_names.txt").read_text("utf-8")
+    pairs = (line.split(" <- ") for line in text.splitlines() if " <- " in line)
+    return {name: replacement for replacement, names in pairs for name in names.split()}
 
 
 def no_attribute(owner: str, name: str) -> AttributeError:
     """Return the error for a name of iDynTree that is not supported."""
-    hint = f"; use {INSTEAD[name]}" if name in INSTEAD else ""
+    hint = f"; use {replacements()[name]}" if name in replacements() else ""
     return AttributeError(f"{owner} has no attribute {name!r}{hint}", name=name)
 
 
@@ -106,3 +38,17 @@ class Partial(metaclass=PartialType):
 
         def __getattr__(self, name: str) -> object:
             raise no_attribute(type(self).__name__, name)
+
+
+def casts(name: str) -> tuple[Callable[[Any], bool], Callable[[Any], Any]]:
+    """Return two methods: whether an object is of a class, and the object if it is, else None."""
+
+    def is_of_class(self: Any) -> bool:
+        return any(kind.__name__ == name for kind in type(self).__mro__)
+
+    def as_class(self: Any) -> Any:
+        return self if is_of_class(self) else None
+
+    is_of_class.__doc__ = f"Return whether it is a `{name}`."
+    as_class.__doc__ = f"Return it if it is a `{name}`, else None."
+    return is_of_class, as_class

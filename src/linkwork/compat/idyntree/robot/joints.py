@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.absent import Partial, casts
 from linkwork.compat.idyntree.arrays import array_of, result
 from linkwork.compat.idyntree.geometry import Axis, Position, SpatialMotionVector, Transform
 from linkwork.compat.idyntree.robot.records import JointRecord, Limit, ModelRecords, name_at
@@ -209,37 +209,10 @@ class IJoint(Partial):
         J = position_jacobian(self._joint, self._theta(jntPos))
         return result(np.array(J), positionDerivative_J_velocity)
 
-    def isFixedJoint(self) -> bool:
-        """Whether it is a `FixedJoint`."""
-        return isinstance(self, FixedJoint)
-
-    def isRevoluteJoint(self) -> bool:
-        """Whether it is a `RevoluteJoint`."""
-        return isinstance(self, RevoluteJoint)
-
-    def isPrismaticJoint(self) -> bool:
-        """Whether it is a `PrismaticJoint`."""
-        return isinstance(self, PrismaticJoint)
-
-    def isSphericalJoint(self) -> bool:
-        """Whether it is a `SphericalJoint`."""
-        return isinstance(self, SphericalJoint)
-
-    def asFixedJoint(self) -> FixedJoint | None:
-        """This joint if it is fixed, else None."""
-        return self if isinstance(self, FixedJoint) else None
-
-    def asRevoluteJoint(self) -> RevoluteJoint | None:
-        """This joint if it is revolute, else None."""
-        return self if isinstance(self, RevoluteJoint) else None
-
-    def asPrismaticJoint(self) -> PrismaticJoint | None:
-        """This joint if it is prismatic, else None."""
-        return self if isinstance(self, PrismaticJoint) else None
-
-    def asSphericalJoint(self) -> SphericalJoint | None:
-        """This joint if it is spherical, else None."""
-        return self if isinstance(self, SphericalJoint) else None
+    isFixedJoint, asFixedJoint = casts("FixedJoint")
+    isRevoluteJoint, asRevoluteJoint = casts("RevoluteJoint")
+    isPrismaticJoint, asPrismaticJoint = casts("PrismaticJoint")
+    isSphericalJoint, asSphericalJoint = casts("SphericalJoint")
 
     def hasPosLimits(self) -> bool:
         """Whether the limits of the position are enabled."""

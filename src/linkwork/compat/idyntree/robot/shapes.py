@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.absent import Partial, casts
 from linkwork.compat.idyntree.arrays import Vector3, Vector4, array_of
 from linkwork.compat.idyntree.containers import StdVector
 from linkwork.compat.idyntree.geometry import Transform
@@ -101,7 +101,8 @@ class SolidShape(Partial):
         _set_shapes(self._model, kind, link, tuple(shapes))
 
     def _resize(self, **sizes: Any) -> None:
-        self._change(geometry=replace(self.record.geometry, **sizes))
+        shape: Any = self.record.geometry  # every geometry is a dataclass
+        self._change(geometry=replace(shape, **sizes))
 
     def clone(self) -> Self:
         """Return a copy that belongs to no model."""
@@ -136,37 +137,10 @@ class SolidShape(Partial):
         """Set the material."""
         self._change(material=material.record)
 
-    def isSphere(self) -> bool:
-        """Whether it is a `Sphere`."""
-        return isinstance(self, Sphere)
-
-    def isBox(self) -> bool:
-        """Whether it is a `Box`."""
-        return isinstance(self, Box)
-
-    def isCylinder(self) -> bool:
-        """Whether it is a `Cylinder`."""
-        return isinstance(self, Cylinder)
-
-    def isExternalMesh(self) -> bool:
-        """Whether it is an `ExternalMesh`."""
-        return isinstance(self, ExternalMesh)
-
-    def asSphere(self) -> Sphere | None:
-        """This shape if it is a sphere, else None."""
-        return self if isinstance(self, Sphere) else None
-
-    def asBox(self) -> Box | None:
-        """This shape if it is a box, else None."""
-        return self if isinstance(self, Box) else None
-
-    def asCylinder(self) -> Cylinder | None:
-        """This shape if it is a cylinder, else None."""
-        return self if isinstance(self, Cylinder) else None
-
-    def asExternalMesh(self) -> ExternalMesh | None:
-        """This shape if it is a mesh, else None."""
-        return self if isinstance(self, ExternalMesh) else None
+    isSphere, asSphere = casts("Sphere")
+    isBox, asBox = casts("Box")
+    isCylinder, asCylinder = casts("Cylinder")
+    isExternalMesh, asExternalMesh = casts("ExternalMesh")
 
 
 class Sphere(SolidShape):
