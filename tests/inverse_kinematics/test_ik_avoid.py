@@ -53,8 +53,8 @@ def self_distance(kd, q):
 
 
 def distance_to_spheres(kd, q, spheres):
-    """(...) the smallest distance of the links that move to spheres (..., n, 4)."""
-    x = centers(kd, q)[..., 1:, :, :].reshape(*q.shape[:-1], -1, 1, 3)
+    """(...) the smallest distance of the links to spheres (..., n, 4)."""
+    x = centers(kd, q).reshape(*q.shape[:-1], -1, 1, 3)
     between = x - spheres[..., None, :, :3]
     d = np.linalg.norm(between, axis=-1) - spheres[..., None, :, 3]
     return d.min(axis=(-1, -2)) - RADIUS
@@ -176,10 +176,29 @@ def test_an_obstacle_at_the_target_prevents_convergence(kd, robot):
     result = lw.ik(kd, {"l4": target}, **options, obstacles=blocked)
     assert not result.converged
     assert result.clearance < MARGIN
-    # the link that does not move may overlap an obstacle
+
+
+def test_links_that_no_joint_moves_are_compared_with_obstacles_as_in_collision_does(kd, robot):
+    target = reachable(kd, 1, seed=4)[0]
+    options = {"avoid": robot, "margin": MARGIN, "restarts": 4}
+    free = lw.ik(kd, {"l4": target}, **options)
+    assert free.converged
+    fixed = robot.links[0]
     under = [lw.Shape(lw.Sphere(0.1), lw.Pose(tuple(CENTERS[0])))]
-    assert robot.distances_to(result.q, under)[0, 0] < 0.0
-    assert lw.ik(kd, {"l4": target}, **options, obstacles=under).converged
+    assert robot.distances_to(free.q, under)[0, 0] < 0.0
+    assert robot.in_collision(free.q, obstacles=under)
+    with pytest.raises(lw.ValueRangeError, match=rf"'{fixed}'.*spheres\[0\]"):
+        lw.ik(kd, {"l4": target}, **options, obstacles=under)
+    # of worlds that differ from row to row, only the rows in question fail
+    far = [3.0, 3.0, 3.0, 0.1]
+    worlds = lw.Obstacles([[[*CENTERS[0], 0.1]], [far]])
+    result = lw.ik(kd, {"l4": target}, **options, obstacles=worlds)
+    np.testing.assert_array_equal(result.converged, [False, True])
+    least = [
+        robot.distances_to(q, lw.Obstacles([x])).min()
+        for q, x in zip(result.q, worlds.spheres[:, 0], strict=True)
+    ]
+    assert (result.clearance <= np.array(least) + 1e-12).all()
 
 
 def test_closed_loops_stay_closed():

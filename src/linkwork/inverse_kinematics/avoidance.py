@@ -76,7 +76,7 @@ class Avoidance(NamedTuple):
 
     @property
     def moving(self) -> tuple[int, ...]:
-        """Indices of the links that are checked against obstacles: those that joints can move."""
+        """Indices of the links that joints can move: steps keep these away from obstacles."""
         return _moving(self.robot)
 
     def residuals(self, q: Any, values: Any) -> tuple[Any, Any]:
@@ -176,11 +176,13 @@ class Surroundings:
     avoidance: Avoidance
     margin: float
     obstacles: dict[str, Array]  # by kind: (n, width), or (rows, n, width)
+    fixed: Array  # () or (rows,) smallest distance [m] of links that no joint moves to obstacles
 
     def select(self, rows: Array) -> Surroundings:
-        """Those of some rows, which may be repeated."""
+        """Select some rows, which may be repeated."""
         some = {k: x[rows] if x.ndim == 3 else x for k, x in self.obstacles.items()}
-        return Surroundings(self.avoidance, self.margin, some)
+        fixed = self.fixed[rows] if self.fixed.ndim else self.fixed
+        return Surroundings(self.avoidance, self.margin, some, fixed)
 
     @property
     def is_selected(self) -> bool:
@@ -227,7 +229,7 @@ class Surroundings:
         return np.take_along_axis(rows, indices[..., None], axis=-2)
 
     def _to_obstacles(self, kind: str, q: Array) -> Array:
-        """(rows, n, links) distances to all obstacles of a kind."""
+        """(rows, n, links) distances of the links that joints move to all obstacles of a kind."""
         rows: Any = {kind: self.obstacles[kind]}
         world = Obstacles(**rows)
         return self.avoidance.robot.distances_to(q, world)[..., list(self.avoidance.moving)]
@@ -235,9 +237,9 @@ class Surroundings:
     def clearance(self, q: Array) -> Array:
         """(rows,) the smallest of all distances [m] at configurations (rows, nq)."""
         robot = self.avoidance.robot
-        least = np.full(len(q), np.inf)
+        least = np.broadcast_to(self.fixed, len(q))
         if robot.pairs:
-            least = robot.distances(q).min(axis=-1)
+            least = np.minimum(least, robot.distances(q).min(axis=-1))
         for kind in self.obstacles:
             least = np.minimum(
                 least, self._to_obstacles(kind, q).min(axis=(-2, -1), initial=np.inf)
@@ -261,7 +263,8 @@ class Surroundings:
             if rows.ndim > 2:
                 tail = rows.shape[-2:]
                 flat[kind] = np.broadcast_to(rows, (*batch, *tail)).reshape(-1, *tail)
-        return Surroundings(self.avoidance, self.margin, flat)
+        fixed = np.broadcast_to(self.fixed, batch).reshape(-1) if self.fixed.ndim else self.fixed
+        return Surroundings(self.avoidance, self.margin, flat, fixed)
 
 
 # Arguments.
@@ -300,7 +303,26 @@ def surroundings_of(
     if not robot.pairs and not rows:
         raise ArgumentError("avoid: the collision model has no pairs, and there are no obstacles")
     counts = tuple((kind, _count(x.shape[-2])) for kind, x in rows.items())
-    return Surroundings(Avoidance(robot, counts), float(value), rows)
+    fixed = _fixed_clearance(robot, world, float(value))
+    return Surroundings(Avoidance(robot, counts), float(value), rows, fixed)
+
+
+def _fixed_clearance(robot: CollisionModel, obstacles: Obstacles, margin: float) -> Array:
+    """(...) smallest distance of the links that no joint moves to obstacles.
+
+    Raises:
+        ValueRangeError: it is below the margin for obstacles without batch axes.
+    """
+    fixed = [k for k in range(len(robot.links)) if k not in _moving(robot)]
+    if not fixed or not obstacles.n:
+        return np.array(np.inf)
+    distances = robot.distances_to(robot.kindyn.neutral(), obstacles)[..., fixed]
+    if distances.ndim == 2 and not (distances >= margin - TOUCHING).all():
+        row, column = np.unravel_index(np.argmin(distances), distances.shape)
+        link, obstacle = robot.links[fixed[int(column)]], obstacles.name_of(int(row))
+        text = f"{link!r}, which no joint moves, is {distances.min():.3g} m from {obstacle}"
+        raise ValueRangeError(f"obstacles: {text}, less than the margin of {margin:g} m")
+    return distances.min(axis=(-2, -1))
 
 
 def _count(n: int) -> int:
