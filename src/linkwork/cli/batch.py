@@ -165,7 +165,8 @@ def _progress(
     """
     on_terminal = sys.stderr.isatty()
     period, end, width = (1.0, "\r", 78) if on_terminal else (LINE_PERIOD, "\n", 0)
-    start = printed = time.monotonic()
+    start = time.monotonic()
+    printed = start - on_terminal * period  # the first line appears at once on a terminal
     first: int | None = None  # chunks that were done before the first one of this run
 
     def summary(report: Report) -> str:
@@ -180,7 +181,7 @@ def _progress(
     def print_line(report: Report) -> None:
         nonlocal first, printed
         first = report.done - 1 if first is None else first
-        if time.monotonic() > printed + period:
+        if time.monotonic() >= printed + period:
             printed = time.monotonic()
             sys.stderr.write(
                 f"{summary(report):<78}{end}" if on_terminal else summary(report) + end
