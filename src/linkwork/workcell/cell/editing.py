@@ -298,7 +298,8 @@ class Editing(CellData):
             fields["parent_H_frame"] = as_pose(pose, "parent_H_frame")
         pairs = _as_properties(properties)
         frame = CellFrame(name=name, parent=parent, properties=pairs, **fields)
-        findings = [*leader_findings(frame, {other.name: other for other in self.frames})]
+        others = {other.name: other for other in self.frames} if frame.motion else {}
+        findings = [*leader_findings(frame, others)]
         if findings:
             raise ModelError(findings)
         return self.extended(frame)
@@ -313,29 +314,29 @@ def _as_properties(
 
 
 def _remove(cell: CellT, names: Iterable[str]) -> CellT:
+    """Remove frames that nothing else in the cell needs."""
     removed = dict.fromkeys(names)
     if WORLD in removed:
         raise model_error("the root of the cell cannot be removed", f"frame {WORLD!r}")
     remaining = [frame for frame in cell.frames if frame.name not in removed]
     findings: list[Finding] = []
     for name in removed:
-        element = f"frame {name!r}"
-        children = [f.name for f in remaining if f.parent == name and not f.attachable]
-        if children:
-            text = f"it is the parent of other frames: {listed(children)}; remove them first"
-            findings.append(Finding("error", element, text))
-        followers = [
-            f.name
-            for f in remaining
-            if f.motion and f.motion.depends and f.motion.depends.joint == name
+        users = {
+            "it is the parent of other frames": [
+                f.name for f in remaining if f.parent == name and not f.attachable
+            ],
+            "joints depend on it": [
+                f.name
+                for f in remaining
+                if f.motion and f.motion.depends and f.motion.depends.joint == name
+            ],
+            "devices use it": [d.name for d in cell.devices if name in _used_frames(cell, d)],
+        }
+        findings += [
+            Finding("error", f"frame {name!r}", f"{text}: {listed(names)}; remove them first")
+            for text, names in users.items()
+            if names
         ]
-        if followers:
-            text = f"joints depend on it: {listed(followers)}; remove them first"
-            findings.append(Finding("error", element, text))
-        devices = [d.name for d in cell.devices if name in _used_frames(cell, d)]
-        if devices:
-            text = f"devices use it: {listed(devices)}; remove them first"
-            findings.append(Finding("error", element, text))
     if findings:
         raise ModelError(findings)
     frames = [_reattached(frame, removed) for frame in remaining]
