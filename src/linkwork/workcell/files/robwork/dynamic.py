@@ -15,11 +15,9 @@ Ignored   gravity, materials, contacts, sensors, controllers; masses of fixed an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from linkwork.io.xml.source import Source
 from linkwork.model.geometry import Primitive
 from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved
 from linkwork.workcell.cell.frames import CellFrame
@@ -27,45 +25,11 @@ from linkwork.workcell.files.robwork.collect import Collected, DeferredChange
 from linkwork.workcell.files.robwork.devices import DEVICES
 from linkwork.workcell.files.robwork.elements import CellPart
 
-DYNAMIC = ("DynamicWorkCell", "DynamicWorkcell")
 INCLUDED = "IncludeData"  # the root element of files that a dynamic workcell includes
 _BODIES = {"RigidBody": "frame", "RigidBase": "frame"}
 _LINKS = {"Link": "object", "RigidJoint": "joint", "KinematicJoint": "joint"}
 _BASES = ("FixedBase", "KinematicBase", "RefBase", "FixedBody", "KinematicBody")  # without mass
 _DEVICE_ELEMENTS = ("RigidDevice", "KinematicDevice")
-_START = re.compile(r"<([^\s/>!?]+)((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>")
-_PROLOG = {"<!--": "-->", "<?": "?>", "<!": ">"}  # start and end of what may precede the root
-_WORKCELL = re.compile(r"\sworkcell\s*=\s*(\"[^\"]*\"|'[^']*')")
-
-
-def with_workcell(source: Source) -> Source:
-    """Add an `<Include>` of its workcell to a dynamic workcell; other documents are unchanged.
-
-    So the rules for included files also apply to the workcell. Line numbers do not change.
-    """
-    text = source.text
-    match = _START.match(text, _root_position(text))
-    named = _WORKCELL.search(match[2]) if match and match[1] in DYNAMIC else None
-    if match is None or named is None:
-        return source
-    start, end = text[: match.end() - 1], text[match.end() :]
-    include = f"<Include file={named[1]}/>"
-    if start.endswith("/"):
-        return replace(source, text=f"{start[:-1]}>{include}</{match[1]}>{end}")
-    return replace(source, text=f"{start}>{include}{end}")
-
-
-def _root_position(text: str) -> int:
-    """Return the position of the root element, after comments and declarations."""
-    position = 0
-    while True:
-        while text[position : position + 1].isspace():
-            position += 1
-        mark = next((mark for mark in _PROLOG if text.startswith(mark, position)), None)
-        end = text.find(_PROLOG[mark], position) if mark else -1
-        if mark is None or end < 0:
-            return position
-        position = end + len(_PROLOG[mark])
 
 
 def workcell_of(top: CellPart) -> CellPart:

@@ -133,9 +133,16 @@ class CellPart(Part):
         degrees = self.numbers(
             attribute, 1, None if default is None else (default,), largest=LARGEST_DEGREES
         )[0]
+        return self.radians(attribute, degrees)
+
+    def radians(self, attribute: str, degrees: float) -> float:
+        """Convert the number in an attribute to radians, with all digits of the text."""
         text = (self.attribute(attribute) or "").strip()
-        is_valid = bool(text) and _is(text, degrees)  # the string has all digits
-        return radians_from_degrees(text) if is_valid else radians_from_degrees(degrees)
+        try:
+            has_all_digits = float(text) == degrees
+        except ValueError:
+            has_all_digits = False
+        return radians_from_degrees(text if has_all_digits else degrees)
 
     def choice(self, attribute: str, allowed: Collection[str], default: str) -> str:
         """Return an attribute with one of several allowed values."""
@@ -147,13 +154,6 @@ class CellPart(Part):
             self.error(f"{self.tag} {attribute}: unknown value {value!r}; {hint}")
             return default
         return value
-
-
-def _is(text: str, number: float) -> bool:
-    try:
-        return float(text) == number
-    except ValueError:
-        return False
 
 
 def is_linkwork_property(part: Part) -> bool:

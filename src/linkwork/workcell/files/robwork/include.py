@@ -26,6 +26,7 @@ from linkwork.workcell.files.robwork.elements import CellPart, CellReport
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
+DYNAMIC = ("DynamicWorkCell", "DynamicWorkcell")
 # Limits, because nested includes and uses can grow exponentially.
 MAX_ELEMENTS = 100_000
 MAX_FILES = 1_000
@@ -72,6 +73,8 @@ class _Expansion:
 def expand_includes(source: Source, allowed: AllowedFolders) -> tuple[Element, CellReport]:
     """Parse a document, and replace every `<Include>` and `<Use>` by its elements.
 
+    A dynamic workcell includes the file that its attribute `workcell` names.
+
     Returns:
         The root element, and the report, which has the file and line of every element.
 
@@ -84,6 +87,11 @@ def expand_includes(source: Source, allowed: AllowedFolders) -> tuple[Element, C
     report.extend(document.findings)
     path = source.path.resolve() if source.path else None
     expansion = _Expansion(report, allowed)
+    workcell = document.root.get("workcell")
+    if tag_of(document.root) in DYNAMIC and workcell is not None:
+        include = document.root.makeelement("Include", {"file": workcell})
+        report.add_locations(source.name, {include: report.location(document.root).line})
+        document.root.insert(0, include)
     if expansion.grow(document.root):
         scope = _Scope(path.parent if path else None, (path,) if path else ())
         _expand(expansion, document.root, scope)

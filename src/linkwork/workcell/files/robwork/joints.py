@@ -21,7 +21,6 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import nearest, shown
-from linkwork.io.units import radians_from_degrees
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped
@@ -85,18 +84,9 @@ class Limit:
 
     def _number(self, attribute: str, joint: Motion) -> float:
         number = self.part.number(attribute)
-        text = (self.part.attribute(attribute) or "").strip()
-        if joint.kind == "prismatic" or not text or abs(number) > 1e15:
+        if joint.kind == "prismatic" or abs(number) > 1e15:
             return number
-        return radians_from_degrees(text) if float_of(text) == number else number
-
-
-def float_of(text: str) -> float | None:
-    """Convert a string to a float; None if it is not a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
+        return self.part.radians(attribute, number)
 
 
 def is_motion_property(part: CellPart) -> bool:

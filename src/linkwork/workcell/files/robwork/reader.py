@@ -30,10 +30,8 @@ from linkwork.workcell.files.robwork.collect import (
 )
 from linkwork.workcell.files.robwork.devices import DEVICES, FRAMES, read_device
 from linkwork.workcell.files.robwork.dynamic import (
-    DYNAMIC,
     INCLUDED,
     read_dynamics,
-    with_workcell,
     workcell_of,
 )
 from linkwork.workcell.files.robwork.elements import (
@@ -46,7 +44,7 @@ from linkwork.workcell.files.robwork.extensions import (
     read_linkwork_device,
     read_placed_robot,
 )
-from linkwork.workcell.files.robwork.include import expand_includes
+from linkwork.workcell.files.robwork.include import DYNAMIC, expand_includes
 from linkwork.workcell.files.robwork.joints import LIMITS, MODELS
 from linkwork.workcell.files.robwork.parallel import place_parallel
 from linkwork.workcell.files.robwork.setups import SETUPS, excluded_pairs
@@ -78,7 +76,7 @@ def read_workcell(
         ParseError: the document is not XML.
     """
     allowed = AllowedFolders.of(source.path, as_folders(include_dirs, "include_dirs"))
-    root, report = expand_includes(with_workcell(source), allowed)
+    root, report = expand_includes(source, allowed)
     top = CellPart(root, "", report)
     dynamic = top if top.tag in DYNAMIC else None
     if dynamic is not None:
