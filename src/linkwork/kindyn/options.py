@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, nearest
+
+Class = TypeVar("Class", bound=type)
 
 
 class CoordinateOptions(TypedDict, total=False):
@@ -23,6 +25,12 @@ class CoordinateOptions(TypedDict, total=False):
 
     threads: int | None  # largest number of threads for a large batch; default: the cores
     out: Array | tuple[Array, ...] | None  # where the result is written; default: new arrays
+
+
+class WrenchOptions(CoordinateOptions, total=False):
+    """Options of functions of states of a workcell that depend on external wrenches."""
+
+    wrenches: Mapping[str, ArrayLike] | None  # frame of the cell -> (..., 6) [force; torque]
 
 
 class CallOptions(CoordinateOptions, total=False):
@@ -44,7 +52,8 @@ class ForceOptions(GravityOptions, total=False):
 
 
 _TYPES = {
-    one.__name__: one for one in (CoordinateOptions, CallOptions, GravityOptions, ForceOptions)
+    one.__name__: one
+    for one in (CoordinateOptions, WrenchOptions, CallOptions, GravityOptions, ForceOptions)
 }
 
 
@@ -74,3 +83,11 @@ def check_options(method: Any, options: Mapping[str, Any]) -> None:
         if name not in known:
             hint = nearest(name, [*known][1:])
             raise ArgumentError(f"{method.__name__}: argument {name!r} is unknown; {hint}")
+
+
+def list_options(cls: Class) -> Class:
+    """List the options of all methods of a class one by one in their signatures."""
+    for method in vars(cls).values():
+        if inspect.isfunction(method):
+            method.__signature__ = full_signature(method)  # type: ignore[attr-defined]
+    return cls

@@ -50,15 +50,18 @@ def _n_wrenches(problem: Problem) -> int:
     return len(problem.frame_equations)
 
 
-def _n_actuated(problem: Problem) -> int:
+def n_actuated(problem: Problem) -> int:
+    """Return the number of coordinates of nu that have an actuator."""
     return len(problem.actuated_indices)
 
 
-def _n_unactuated(problem: Problem) -> int:
+def n_unactuated(problem: Problem) -> int:
+    """Return the number of coordinates of nu that have no actuator."""
     return len(problem.unactuated_indices)
 
 
-def _n_independent(problem: Problem) -> int:
+def n_independent(problem: Problem) -> int:
+    """Return the number of coordinates of nu that determine the others."""
     return len(problem.independent_indices)
 
 
@@ -216,7 +219,7 @@ class ConstrainedMethods(KinDynCore):
 
     @quantity(
         dynamics.inverse_dynamics,
-        [(_n_actuated,), (_n_equations,), (_n_unactuated,)],
+        [(n_actuated,), (_n_equations,), (n_unactuated,)],
         (
             "of the actuated joints, in the order of nu [N, N m]",
             "constraint forces [N, N m]",
@@ -246,7 +249,7 @@ class ConstrainedMethods(KinDynCore):
 
     @quantity(
         derivatives.inverse_dynamics_derivatives,
-        [(_n_actuated, "nv")] * 3 + [(_n_equations, "nv")] * 3,
+        [(n_actuated, "nv")] * 3 + [(_n_equations, "nv")] * 3,
         per_pair=120,
         needs="actuated",
         solves_constraints=True,
@@ -352,7 +355,7 @@ class ConstrainedMethods(KinDynCore):
 
     @quantity(
         kinematics.independent_velocities,
-        ("nv", _n_independent),
+        ("nv", n_independent),
         "rows as in nu, columns as the independent velocities",
         needs="independent",
     )
@@ -365,7 +368,7 @@ class ConstrainedMethods(KinDynCore):
 
     @quantity(
         kinematics.independent_mass_matrix,
-        (_n_independent, _n_independent),
+        (n_independent, n_independent),
         f"of the independent velocities {INERTIA}",
         needs="independent",
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -22,8 +22,8 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found
 from linkwork.kindyn import ConstrainedKinDyn
 from linkwork.kindyn.constrained.contacts import Contact, ContactKind, contacts_of
-from linkwork.kindyn.constrained.methods import checked_restitution
 from linkwork.kindyn.core import STANDARD_GRAVITY, joint_names
+from linkwork.kindyn.options import CoordinateOptions, WrenchOptions, list_options
 from linkwork.kindyn.results import (
     ConstrainedForwardDynamics,
     ConstrainedForwardDynamicsDerivatives,
@@ -42,6 +42,9 @@ from linkwork.workcell.kinematics.device_joints import joints_of
 from linkwork.workcell.kinematics.device_model import model_joints
 from linkwork.workcell.state.state import State
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 class CellStep(NamedTuple):
     """State and velocity after a step."""
@@ -50,6 +53,7 @@ class CellStep(NamedTuple):
     nu: Array  # (..., nv)
 
 
+@list_options
 class ConstrainedCellDynamics:
     """Robots of a cell with contacts and closed loops; `WorkCell.constrained` creates it.
 
@@ -96,11 +100,11 @@ class ConstrainedCellDynamics:
             "joint_dynamics": joint_dynamics,
         }
         self._systems = Systems(self.device, self.contacts, self.carriers, options)
-        self._default = self._systems.default.loaded.kd
+        self._default = self._systems.default.kd
         # without the option, the actuated joints of the models; movable frames are not among them
         self.actuated = self._default.actuated if driven is None else driven
-        self._systems.default.loaded.warn_of_missing_inertia(f"workcell {cell.name!r}")
-        self._systems.default.loaded.warn_of_joints_outside(f"workcell {cell.name!r}", self.device)
+        self._systems.default.warn_of_missing_inertia(f"workcell {cell.name!r}")
+        self._systems.default.warn_of_joints_outside(f"workcell {cell.name!r}", self.device)
         self.stabilization, self.gravity = self._default.stabilization, self._default.gravity
         self.joint_dynamics = self._default.joint_dynamics
 
@@ -185,49 +189,39 @@ class ConstrainedCellDynamics:
 
     # Constraints.
 
-    def error(self, state: State, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def error(self, state: State, **options: Unpack[CoordinateOptions]) -> Array:
         """Compute the errors of the constraints (..., m), as `ConstrainedKinDyn.error`."""
-        return self._systems.evaluate("error", state, out=out, threads=threads)
+        return self._systems.evaluate("error", state, **options)
 
-    def jacobian(
-        self, state: State, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def jacobian(self, state: State, **options: Unpack[CoordinateOptions]) -> Array:
         """Compute the constraint Jacobian J, (..., m, nv): J nu = 0 for allowed velocities."""
-        return self._systems.evaluate("jacobian", state, out=out, threads=threads)
+        return self._systems.evaluate("jacobian", state, **options)
 
-    def bias(
-        self, state: State, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def bias(self, state: State, nu: ArrayLike, **options: Unpack[CoordinateOptions]) -> Array:
         """Compute Jdot nu, (..., m): J nu_dot = -Jdot nu for allowed accelerations."""
-        return self._systems.evaluate("bias", state, nu, out=out, threads=threads)
+        return self._systems.evaluate("bias", state, nu, **options)
 
-    def delassus(
-        self, state: State, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def delassus(self, state: State, **options: Unpack[CoordinateOptions]) -> Array:
         """Compute the Delassus matrix J M^-1 J^T, (..., m, m): accelerations per unit of force."""
-        return self._systems.evaluate("delassus", state, out=out, threads=threads)
+        return self._systems.evaluate("delassus", state, **options)
 
-    def independent_velocities(
-        self, state: State, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def independent_velocities(self, state: State, **options: Unpack[CoordinateOptions]) -> Array:
         """Compute a basis G, (..., nv, n), of the allowed velocities: nu = G nu_i.
 
         nu_i are n coordinates of nu that determine the others, n the degrees of freedom. They are
         chosen in the first state for which this function or `mass_matrix` is called.
         """
-        return self._systems.evaluate("independent_velocities", state, out=out, threads=threads)
+        return self._systems.evaluate("independent_velocities", state, **options)
 
-    def mass_matrix(
-        self, state: State, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def mass_matrix(self, state: State, **options: Unpack[CoordinateOptions]) -> Array:
         """Compute the mass matrix of the independent velocities, G^T M G, (..., n, n)."""
-        return self._systems.evaluate("mass_matrix", state, out=out, threads=threads)
+        return self._systems.evaluate("mass_matrix", state, **options)
 
     def project_velocity(
-        self, state: State, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self, state: State, nu: ArrayLike, **options: Unpack[CoordinateOptions]
     ) -> Array:
         """Compute the nearest velocity (..., nv) with J nu = 0, by kinetic energy."""
-        return self._systems.evaluate("project_velocity", state, nu, out=out, threads=threads)
+        return self._systems.evaluate("project_velocity", state, nu, **options)
 
     def project_configuration(
         self, state: State, *, fixed: Iterable[str] = (), tolerance: float | None = None
@@ -256,54 +250,30 @@ class ConstrainedCellDynamics:
         return self._systems.evaluate("kinetic_energy", state, nu)
 
     def forward_dynamics(
-        self,
-        state: State,
-        nu: ArrayLike,
-        tau: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        out: Any = None,
-        threads: int | None = None,
+        self, state: State, nu: ArrayLike, tau: ArrayLike, **options: Unpack[WrenchOptions]
     ) -> ConstrainedForwardDynamics:
         """Solve M nu_dot + h = tau + J^T forces + sum J_f^T f for accelerations and forces.
 
         Args:
             state: a state or a batch of states.
             nu, tau: (..., nv) velocities and forces.
-            wrenches: by frame of the cell, (..., 6) [force; torque] at its origin, in the axes of
-                the world.
-            out, threads: as in `KinDyn`.
+            options: `wrenches` by frame of the cell, (..., 6) [force; torque] at its origin in the
+                axes of the world; `out` and `threads` as in `KinDyn`.
 
         Returns:
             nu_dot (..., nv); forces (..., m), of least norm where constraints are redundant;
             residual (..., m), by how much the constraint accelerations miss their target.
         """
-        options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}
         return self._systems.evaluate("forward_dynamics", state, nu, tau, **options)
 
     def forward_dynamics_derivatives(
-        self,
-        state: State,
-        nu: ArrayLike,
-        tau: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        out: Any = None,
-        threads: int | None = None,
+        self, state: State, nu: ArrayLike, tau: ArrayLike, **options: Unpack[WrenchOptions]
     ) -> ConstrainedForwardDynamicsDerivatives:
         """Differentiate `forward_dynamics` with respect to q (tangent), nu and tau."""
-        options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}
         return self._systems.evaluate("forward_dynamics_derivatives", state, nu, tau, **options)
 
     def inverse_dynamics(
-        self,
-        state: State,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        out: Any = None,
-        threads: int | None = None,
+        self, state: State, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[WrenchOptions]
     ) -> ConstrainedInverseDynamics:
         """Compute torques of the actuated joints and constraint forces that cause a motion.
 
@@ -316,18 +286,10 @@ class ConstrainedCellDynamics:
             ArgumentError: the actuated joints are not known.
         """
         self._check_actuated("inverse_dynamics")
-        options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}
         return self._systems.evaluate("inverse_dynamics", state, nu, nu_dot, **options)
 
     def inverse_dynamics_derivatives(
-        self,
-        state: State,
-        nu: ArrayLike,
-        nu_dot: ArrayLike,
-        *,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        out: Any = None,
-        threads: int | None = None,
+        self, state: State, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[WrenchOptions]
     ) -> ConstrainedInverseDynamicsDerivatives:
         """Differentiate `inverse_dynamics` with respect to q (tangent), nu and nu_dot.
 
@@ -335,7 +297,6 @@ class ConstrainedCellDynamics:
             ArgumentError: the actuated joints are not known.
         """
         self._check_actuated("inverse_dynamics_derivatives")
-        options: dict[str, Any] = {"wrenches": wrenches, "out": out, "threads": threads}
         return self._systems.evaluate("inverse_dynamics_derivatives", state, nu, nu_dot, **options)
 
     def impact(
@@ -343,27 +304,20 @@ class ConstrainedCellDynamics:
         state: State,
         nu: ArrayLike,
         restitution: ArrayLike = 0.0,
-        *,
-        out: Any = None,
-        threads: int | None = None,
+        **options: Unpack[CoordinateOptions],
     ) -> Impact:
         """Compute the velocity after the constraints have come into effect, and the impulses."""
-        number = checked_restitution(restitution)
-        return self._systems.evaluate("impact", state, nu, number=number, out=out, threads=threads)
+        return self._systems.evaluate("impact", state, nu, restitution, **options)
 
     def impact_derivatives(
         self,
         state: State,
         nu: ArrayLike,
         restitution: ArrayLike = 0.0,
-        *,
-        out: Any = None,
-        threads: int | None = None,
+        **options: Unpack[CoordinateOptions],
     ) -> ImpactDerivatives:
         """Differentiate `impact` with respect to q (tangent) and nu."""
-        number = checked_restitution(restitution)
-        options: dict[str, Any] = {"number": number, "out": out, "threads": threads}
-        return self._systems.evaluate("impact_derivatives", state, nu, **options)
+        return self._systems.evaluate("impact_derivatives", state, nu, restitution, **options)
 
     def step(
         self,
@@ -379,7 +333,7 @@ class ConstrainedCellDynamics:
         Velocities after the step satisfy the constraints, J nu = 0, or approach them at the rate
         of the stabilization.
         """
-        after = self._systems.evaluate("step", state, nu, tau, number=dt, threads=threads)
+        after = self._systems.evaluate("step", state, nu, tau, dt, threads=threads)
         return CellStep(self.set_q(state, after.q), after.nu)
 
     def forces_of(self, name: str, state: State, forces: ArrayLike) -> Array:

@@ -10,9 +10,9 @@ is compiled when an object is gripped or released, and the rows of a batch may h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,16 +21,23 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import STANDARD_GRAVITY, gravity_vector
+from linkwork.kindyn.options import CoordinateOptions, list_options
 from linkwork.parameters import Gravity
 from linkwork.workcell.cell.data import CellData
-from linkwork.workcell.dynamics.loaded_robot import LoadedRobot, carrier_names
+from linkwork.workcell.dynamics.loaded_robot import LoadedRobot, carrier_names, check_state_options
 from linkwork.workcell.dynamics.loads import columns_of, warmup
 from linkwork.workcell.kinematics.device import device_of
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model
 from linkwork.workcell.state.state import State
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
+NO_OPTIONS: Mapping[str, Any] = {}
+
+
+@list_options
 class CellDynamics:
     """The dynamics of a device as functions of a state, including its loads.
 
@@ -117,70 +124,52 @@ class CellDynamics:
 
     # Quantities.
 
-    def mass_matrix(
-        self, state: State, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def mass_matrix(self, state: State, **options: Unpack[CoordinateOptions]) -> Array:
         """Compute the mass matrix (..., nv, nv)."""
-        kd, q, p = self._at(state)
-        if out is None and threads is None:
-            return kd.mass_matrix(q, p)
-        return kd.mass_matrix(q, p, out=out, threads=threads)
+        kd, q, p = self._at(state, options)
+        return kd.mass_matrix(q, p, **options)
 
     def bias_force(
-        self, state: State, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self, state: State, nu: ArrayLike, **options: Unpack[CoordinateOptions]
     ) -> Array:
         """Compute Coriolis and gravity forces (..., nv): the forces at nu_dot = 0."""
-        kd, q, p = self._at(state)
-        if out is None and threads is None:
-            return kd.bias_force(q, nu, p)
-        return kd.bias_force(q, nu, p, out=out, threads=threads)
+        kd, q, p = self._at(state, options)
+        return kd.bias_force(q, nu, p, **options)
 
-    def gravity_force(
-        self, state: State, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def gravity_force(self, state: State, **options: Unpack[CoordinateOptions]) -> Array:
         """Compute the gravity compensation, (..., nv): the forces that keep the device at rest."""
-        kd, q, p = self._at(state)
-        if out is None and threads is None:
-            return kd.gravity_force(q, p)
-        return kd.gravity_force(q, p, out=out, threads=threads)
+        kd, q, p = self._at(state, options)
+        return kd.gravity_force(q, p, **options)
 
     def inverse_dynamics(
         self,
         state: State,
         nu: ArrayLike,
         nu_dot: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
+        **options: Unpack[CoordinateOptions],
     ) -> Array:
         """Compute the forces of a motion, M nu_dot + h, (..., nv).
 
         Raises:
             ArgumentError: the device has closed loops, so the forces depend on its actuators.
         """
-        kd, q, p = self._at(state)
+        kd, q, p = self._at(state, options)
         if self._has_loops:
             text = f"inverse_dynamics: device {self.device.name!r} has closed loops or constraints"
             hint = "cell.constrained(actuated=[...]).inverse_dynamics"
             raise ArgumentError(f"{text}; {hint} separates torques of actuators from their forces")
-        if out is None and threads is None:
-            return kd.inverse_dynamics(q, nu, nu_dot, p)
-        return kd.inverse_dynamics(q, nu, nu_dot, p, out=out, threads=threads)
+        return kd.inverse_dynamics(q, nu, nu_dot, p, **options)
 
     def forward_dynamics(
         self,
         state: State,
         nu: ArrayLike,
         tau: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
+        **options: Unpack[CoordinateOptions],
     ) -> Array:
         """Compute the accelerations due to forces, M^-1 (tau - h), (..., nv)."""
-        kd, q, p = self._at(state)
-        if out is None and threads is None:
-            return kd.forward_dynamics(q, nu, tau, p)
-        return kd.forward_dynamics(q, nu, tau, p, out=out, threads=threads)
+        kd, q, p = self._at(state, options)
+        return kd.forward_dynamics(q, nu, tau, p, **options)
 
     def kinetic_energy(self, state: State, nu: ArrayLike) -> Array:
         """Compute the kinetic energy of the device and its loads [J], (...)."""
@@ -228,11 +217,15 @@ class CellDynamics:
 
     # Implementation.
 
-    def _at(self, state: State) -> tuple[Any, Array, Array]:
+    def _at(
+        self, state: State, options: Mapping[str, Any] = NO_OPTIONS
+    ) -> tuple[Any, Array, Array]:
         """Return the robot with payloads, its q and its parameters in a state.
 
         The robot is a `KinDyn`; the parameters are the last argument of its functions.
         """
+        if options:
+            check_state_options(options)
         last = self._last
         if last is not None and last[0] is state:
             return last[1]

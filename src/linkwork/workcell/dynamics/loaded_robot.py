@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, listed, name_not_found, shown, warn
+from linkwork.errors import ArgumentError, listed, name_not_found, nearest, shown, warn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.parameters import JointPose, Parameter, Payload
 from linkwork.workcell.cell.data import Cache, CellData
@@ -194,6 +194,15 @@ def carrier_names(carriers: Any) -> tuple[str, ...]:
     if not isinstance(carriers, (list, tuple)):
         raise ArgumentError(f"carriers: expected a list of frames, got {shown(carriers)}")
     return tuple(carriers)
+
+
+def check_state_options(options: Mapping[str, Any]) -> None:
+    """Reject options of `KinDyn` that a function of a state does not have."""
+    for name in options:
+        if name in ("parameters", "gravity"):
+            raise ArgumentError(
+                f"argument {name!r} is unknown; {nearest(name, ['out', 'threads'])}"
+            )
 
 
 @lru_cache(maxsize=32)

@@ -8,10 +8,10 @@ systems are evaluated in groups.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,62 +20,37 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import ConstrainedKinDyn
 from linkwork.kindyn.constrained.contacts import Contact
-from linkwork.kindyn.constrained.methods import independent_coordinates
+from linkwork.kindyn.constrained.methods import (
+    independent_coordinates,
+    n_actuated,
+    n_independent,
+    n_unactuated,
+)
 from linkwork.kindyn.core import options_of_call
+from linkwork.kindyn.quantities import Dimension, Shape
+from linkwork.mechanics.problem import Problem
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY
 from linkwork.parameters import JointPose
+from linkwork.workcell.cell.data import Cache
 from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.cell.structure import attachments_of
-from linkwork.workcell.dynamics.loaded_robot import LoadedRobot
+from linkwork.workcell.dynamics.loaded_robot import LoadedRobot, check_state_options
 from linkwork.workcell.kinematics.attach import joint_batch, poses_to_xyz_wxyz
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import frames_model
 from linkwork.workcell.state.state import State, distinct_rows, flat_rows
 
-CACHE_SIZE = 64  # cached systems, for different attachments
-
-# Axes of the results: v as nu, q as q, a and u the actuated and other coordinates of nu, i the
-# independent ones, m the equations.
-RESULTS: dict[str, tuple[str, ...]] = {
-    "error": ("m",),
-    "jacobian": ("mv",),
-    "bias": ("m",),
-    "forward_dynamics": ("v", "m", "m"),
-    "forward_dynamics_derivatives": ("vv", "vv", "vv", "mv", "mv", "mv"),
-    "inverse_dynamics": ("a", "m", "u"),
-    "inverse_dynamics_derivatives": ("av", "av", "av", "mv", "mv", "mv"),
-    "impact": ("v", "m"),
-    "impact_derivatives": ("vv", "vv", "mv", "mv"),
-    "project_velocity": ("v",),
-    "project_configuration": ("q",),
-    "delassus": ("mm",),
-    "independent_velocities": ("vi",),
-    "mass_matrix": ("ii",),
-    "kinetic_energy": ("",),
-    "step": ("q", "v"),
+# Coordinates of nu that a dimension of a quantity counts.
+_COORDINATES: dict[Dimension, Callable[[Problem], Sequence[int]]] = {
+    "nv": lambda problem: range(problem.layout.nv),
+    n_actuated: lambda problem: problem.actuated_indices,
+    n_unactuated: lambda problem: problem.unactuated_indices,
+    n_independent: lambda problem: problem.independent_indices,
 }
 
-
-@dataclass(eq=False)
-class System:
-    """The robot for some attachments."""
-
-    loaded: LoadedRobot[ConstrainedKinDyn]
-    # by robot: the same with independent coordinates, which are chosen once
-    independent: dict[ConstrainedKinDyn, ConstrainedKinDyn] = field(
-        default_factory=dict[ConstrainedKinDyn, ConstrainedKinDyn]
-    )
-
-    def with_independent(self, kd: ConstrainedKinDyn, q: Array, p: Array) -> ConstrainedKinDyn:
-        """Return the robot with independent coordinates, which are chosen at the first q."""
-        earlier = next(iter(self.independent.values()), None)
-        if earlier is None:
-            J = np.asarray(kd.jacobian(q, parameters=p))
-            chosen = independent_coordinates(J, kd.problem.actuated or ())
-        else:
-            chosen = earlier.independent
-        return self.independent.setdefault(kd, kd.replace(independent=chosen))
+System: TypeAlias = LoadedRobot[ConstrainedKinDyn]
+"""The robot for some attachments."""
 
 
 class Systems:
@@ -120,7 +95,7 @@ class Systems:
         indices = map(layout.frame, (*device.joint_names, *self._frames))
         # attachable frames that carry frames of the systems
         self._roots = sorted({int(layout.part_roots[k]) for k in indices} - {0})
-        self._cache: dict[Any, System] = {}
+        self._cache = Cache()
         self._last: tuple[State, System, tuple[ConstrainedKinDyn, Array, Array]] | None = None
         self._q_signs, self._nu_signs = _signs(device)
         self._has_signs = bool((self._nu_signs < 0).any())
@@ -141,10 +116,8 @@ class Systems:
         self,
         name: str,
         state: State,
-        *vectors: ArrayLike,
-        number: ArrayLike | None = None,
+        *arguments: ArrayLike,
         wrenches: Mapping[str, ArrayLike] | None = None,
-        out: Any = None,
         **options: Any,
     ) -> Any:
         """Return the result of a function of `ConstrainedKinDyn` in a state.
@@ -152,47 +125,74 @@ class Systems:
         Args:
             name: of the function.
             state: a state or a batch of states.
-            vectors: (..., nv) velocities and forces.
-            number: (...) the last argument of some functions, such as a time.
+            arguments: the arguments of the function after q.
             wrenches: by frame of the cell.
-            out: arrays for the results.
-            options: other options of the function that are not None.
+            options: other options of the function.
         """
         if wrenches is not None and not isinstance(wrenches, Mapping):
             raise ArgumentError(f"wrenches: expected a mapping from frames, got {shown(wrenches)}")
-        frames = tuple(wrenches or ())
+        check_state_options(options)
+        acting = wrenches or {}
+        frames = tuple(acting)
         for frame in frames:
             self._cell.frame_index(frame)
         groups = self._groups(self._cell.check_state(state), frames)
-        signed = [self._signed(vector) for vector in vectors]
+        signed = self._signed(name, arguments)
         if len(groups) == 1:
-            arguments = signed if number is None else [*signed, number]
-            options |= {"wrenches": wrenches or None, "out": out}
-            return self._call(name, groups[0][0], state, arguments, options)
-        if "i" in "".join(RESULTS[name]):
+            if frames:
+                options["wrenches"] = acting
+            return self._call(name, groups[0][0], state, signed, options)
+        if self._needs_independent(name):
             raise ArgumentError(_different_robots("their independent velocities differ"))
-        batch, flat, arguments, acting = _flattened(state, signed, number, wrenches or {})
+        out = options.pop("out", None)
+        arrays = {f"argument {k + 2}": as_array(one, "nu") for k, one in enumerate(signed)}
+        arrays |= {f"wrench of {frame}": as_array(one, frame) for frame, one in acting.items()}
+        n_axes = [*map(len, self._row_shapes(name)), *(1 for _ in acting)]
+        batch, flat, columns = _flattened(state, arrays, n_axes)
         parts: list[tuple[Array, Any]] = []
         for system, rows in self._groups(flat, frames):
-            part = {**options, "wrenches": {key: one[rows] for key, one in acting.items()} or None}
-            selected = [argument[rows] for argument in arguments]
-            parts.append((rows, self._call(name, system, flat[rows], selected, part)))
+            selected = [column[rows] for column in columns]
+            if frames:
+                of_rows = selected[len(signed) :]
+                options["wrenches"] = dict(zip(frames, of_rows, strict=True))
+            vectors = selected[: len(signed)]
+            parts.append((rows, self._call(name, system, flat[rows], vectors, options)))
         return _gathered(parts, batch, out)
 
     def _call(
         self, name: str, system: System, state: State, arguments: Sequence[Any], options: Any
     ) -> Any:
         kd, q, parameters = self._at(system, state)
-        if "i" in "".join(RESULTS[name]):
-            chosen = system.independent.get(kd)
-            kd = chosen or system.with_independent(kd, *self._first_row(system, state))
+        if self._needs_independent(name):
+            kd = self._with_independent(kd, system, state)
         options = options_of_call(**options)
         result = getattr(kd, name)(q, *arguments, parameters=parameters, **options)
         if self._has_signs:
-            arrays = [result] if len(RESULTS[name]) == 1 else result
-            for array, axes in zip(arrays, RESULTS[name], strict=True):
-                self._change_signs(array, axes, kd)
+            quantity = ConstrainedKinDyn.quantities.get(name)
+            shapes = quantity.shapes if quantity else (("nq",),)  # of `project_configuration`
+            arrays = [result] if len(shapes) == 1 else result
+            for array, shape in zip(arrays, shapes, strict=True):
+                self._change_signs(array, shape, kd.problem)
         return result
+
+    def _needs_independent(self, name: str) -> bool:
+        quantity = ConstrainedKinDyn.quantities.get(name)
+        return quantity is not None and quantity.needs == "independent"
+
+    def _with_independent(
+        self, kd: ConstrainedKinDyn, system: System, state: State
+    ) -> ConstrainedKinDyn:
+        """Return the robot with independent coordinates, which are chosen in the first state."""
+
+        def choose() -> tuple[int, ...]:
+            q, parameters = self._first_row(system, state)
+            J = np.asarray(kd.jacobian(q, parameters=parameters))
+            return independent_coordinates(J, kd.problem.actuated or ())
+
+        indices = self._cache.get("independent coordinates", system, choose)
+        return self._cache.get(
+            "independent robots", (system, kd), lambda: kd.replace(independent=indices)
+        )
 
     def _at(self, system: System, state: State) -> tuple[ConstrainedKinDyn, Array, Array]:
         """Return the robot with payloads, its q, and its parameters; cached for the last state."""
@@ -202,7 +202,7 @@ class Systems:
         q = self._device.get_q(state)
         if self._has_signs:
             q = q * self._q_signs
-        kd, parameters = system.loaded.at(state, self._target_poses)
+        kd, parameters = system.at(state, self._target_poses)
         result = kd, np.ascontiguousarray(q), parameters
         self._last = state, system, result
         return result
@@ -241,12 +241,7 @@ class Systems:
         if more:
             roots = [*roots, *(int(layout.part_roots[layout.frame(name)]) for name in more)]
         key = ends, tuple(attachments_of(layout, root, parents) for root in roots)
-        system = self._cache.get(key)
-        if system is None:
-            if len(self._cache) >= CACHE_SIZE:
-                self._cache = {}
-            system = self._cache[key] = self._build(parents, ends)
-        return system
+        return self._cache.get("systems", key, lambda: self._build(parents, ends))
 
     def _build(self, parents: Array, ends: Sequence[str]) -> System:
         cell = self._cell
@@ -266,33 +261,37 @@ class Systems:
         robot = replace(robot, model=model)
         plain = ConstrainedKinDyn(model, WORLD, floating=False, cut=robot.cut, **self._options)
         more = [JointPose(joint.name) for joint in self._target_joints]
-        return System(LoadedRobot(cell, robot, plain, self._carriers, more))
+        return LoadedRobot(cell, robot, plain, self._carriers, more)
 
     # Signs: a movable frame has conjugate coordinates in the model.
 
-    def _signed(self, vector: ArrayLike) -> Any:
-        """Change the signs of a vector as nu to those of the model."""
+    def _signed(self, name: str, arguments: Sequence[Any]) -> list[Any]:
+        """Change the signs of arguments as nu to those of the model."""
         if not self._has_signs:
-            return vector
-        array = as_array(vector, "nu")
-        is_valid = array.shape[-1:] == self._nu_signs.shape
-        return array * self._nu_signs if is_valid else vector  # which the kernel reports
+            return list(arguments)
+        is_like_nu = [shape == self._nu_signs.shape for shape in self._row_shapes(name)]
+        return [
+            argument * self._nu_signs
+            if like_nu and (argument := as_array(one, "nu")).shape[-1:] == self._nu_signs.shape
+            else one  # which the kernel reports if it has another shape
+            for one, like_nu in zip(arguments, is_like_nu, strict=True)
+        ]
 
-    def _change_signs(self, array: Array, axes: str, kd: ConstrainedKinDyn) -> None:
+    def _row_shapes(self, name: str) -> list[tuple[int, ...]]:
+        """Return the shape of one row of each argument of a function after q."""
+        quantity, problem = ConstrainedKinDyn.quantities.get(name), self.default.kd.problem
+        return [one.shape(problem) for one in quantity.inputs[1:]] if quantity else []
+
+    def _change_signs(self, array: Array, shape: Shape, problem: Problem) -> None:
         """Change the signs of a result of the model to those of the device."""
-        actuated = list(kd.problem.actuated or ())
-        others = [k for k in range(kd.nv) if k not in actuated]
-        signs = {
-            "q": self._q_signs,
-            "v": self._nu_signs,
-            "a": self._nu_signs[actuated],
-            "u": self._nu_signs[others],
-            "i": self._nu_signs[list(kd.independent or ())],
-        }
-        for k, axis in enumerate(axes):
-            if axis in signs:
-                shape = [-1 if j == k else 1 for j in range(len(axes))]
-                array *= signs[axis].reshape(shape)
+        for k, dimension in enumerate(shape):
+            if dimension == "nq":
+                signs = self._q_signs
+            elif dimension in _COORDINATES:
+                signs = self._nu_signs[list(_COORDINATES[dimension](problem))]
+            else:
+                continue
+            array *= signs.reshape([-1 if j == k else 1 for j in range(len(shape))])
 
 
 def _signs(device: DeviceJoints) -> tuple[Array, Array]:
@@ -308,25 +307,32 @@ def _signs(device: DeviceJoints) -> tuple[Array, Array]:
 
 
 def _flattened(
-    state: State, vectors: Sequence[Any], number: Any, wrenches: Mapping[str, Any]
-) -> tuple[tuple[int, ...], State, list[Array], dict[str, Array]]:
-    """Broadcast all arguments, and flatten the batch to one row for every element."""
-    arrays = {f"argument {k + 2}": as_array(one, "nu") for k, one in enumerate(vectors)}
-    arrays |= {f"wrench of {name}": as_array(one, name) for name, one in wrenches.items()}
+    state: State, arguments: Mapping[str, Array], n_axes: Sequence[int]
+) -> tuple[tuple[int, ...], State, list[Array]]:
+    """Broadcast all arguments, and flatten the batch to one row for every element.
+
+    Args:
+        state: a batch of states.
+        arguments: arrays by name.
+        n_axes: the number of axes of one row of each.
+
+    Returns:
+        The batch axes, and the states and the arrays with one row for every element.
+    """
     batch = state.batch_shape
-    for name, array in arrays.items():
-        if array.ndim == 0:
+    row_shapes: list[tuple[int, ...]] = []
+    for (name, array), n in zip(arguments.items(), n_axes, strict=True):
+        if array.ndim < n:
             raise ShapeError(f"{name}: expected (..., n), got {array.shape}")
-        batch = joint_batch(batch, array.shape[:-1], name)
-    numbers = [] if number is None else [as_array(number, "number")]
-    for array in numbers:
-        batch = joint_batch(batch, array.shape, "number")
+        batch = joint_batch(batch, array.shape[: array.ndim - n], name)
+        row_shapes.append(array.shape[array.ndim - n :])
     wide = state.broadcast(*batch)
     rows = State.trusted(state.layout, flat_rows(wide.values), flat_rows(wide.parents))
-    flat = [flat_rows(np.broadcast_to(one, (*batch, one.shape[-1]))) for one in arrays.values()]
-    of_wrenches = dict(zip(wrenches, flat[len(vectors) :], strict=True))
-    arguments = [*flat[: len(vectors)], *(np.broadcast_to(one, batch).ravel() for one in numbers)]
-    return batch, rows, arguments, of_wrenches
+    columns = [
+        np.broadcast_to(array, (*batch, *shape)).reshape(prod(batch), *shape)
+        for array, shape in zip(arguments.values(), row_shapes, strict=True)
+    ]
+    return batch, rows, columns
 
 
 def _gathered(parts: Sequence[tuple[Array, Any]], batch: tuple[int, ...], out: Any) -> Any:
