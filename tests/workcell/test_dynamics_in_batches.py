@@ -170,6 +170,9 @@ def test_invalid_arguments_are_rejected():
         CELL.dynamics("arm", carriers="arm.tool")
     with pytest.raises(lw.ArgumentError, match=r"gravity: .*three"):
         CELL.dynamics("arm", gravity=(0, 0))
+    for option in ("gravity", "parameters"):
+        with pytest.raises(lw.ArgumentError, match=f"{option}.*unknown"):
+            DYN.bias_force(CELL.state(), np.zeros(DYN.kd.nv), **{option: np.zeros(3)})
     other = bench().with_frame("more", movable=True)
     with pytest.raises(lw.LinkworkError, match="more"):
         DYN.mass_matrix(other.state())

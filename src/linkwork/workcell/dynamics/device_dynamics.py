@@ -10,7 +10,7 @@ is compiled when an object is gripped or released, and the rows of a batch may h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,6 @@ from linkwork.workcell.state.state import State
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-NO_OPTIONS: Mapping[str, Any] = {}
 
 
 @list_options
@@ -217,9 +215,7 @@ class CellDynamics:
 
     # Implementation.
 
-    def _at(
-        self, state: State, options: Mapping[str, Any] = NO_OPTIONS
-    ) -> tuple[Any, Array, Array]:
+    def _at(self, state: State, options: Iterable[str] = ()) -> tuple[Any, Array, Array]:
         """Return the robot with payloads, its q and its parameters in a state.
 
         The robot is a `KinDyn`; the parameters are the last argument of its functions.

@@ -196,7 +196,7 @@ def carrier_names(carriers: Any) -> tuple[str, ...]:
     return tuple(carriers)
 
 
-def check_state_options(options: Mapping[str, Any]) -> None:
+def check_state_options(options: Iterable[str]) -> None:
     """Reject options of `KinDyn` that a function of a state does not have."""
     for name in options:
         if name in ("parameters", "gravity"):

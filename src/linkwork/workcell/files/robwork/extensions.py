@@ -173,9 +173,9 @@ def read_attributes(part: Part, cls: type[Motion | Limits]) -> dict[str, Any]:
 
 def attributes_of(value: Motion | Limits) -> dict[str, str]:
     """Return the fields that are attributes and differ from their default, as text."""
-    values = {name: getattr(value, name) for name in _ATTRIBUTES[type(value)]}
+    values: dict[str, Any] = {name: getattr(value, name) for name in _ATTRIBUTES[type(value)]}
     return {
-        name: format_numbers(one) if isinstance(one, float) else _TEXTS.get(one, one)
+        name: format_numbers(one) if isinstance(one, float) else str(_TEXTS.get(one, one))
         for name, one in values.items()
         if one != _ATTRIBUTES[type(value)][name]
     }
