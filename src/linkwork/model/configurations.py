@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.errors import Finding, SourceLocation, Suggestions, concerning, model_error, shown
 from linkwork.model.joints import KINDS
 from linkwork.model.numbers import as_floats, instance, settle, text
-from linkwork.model.parts import Joint, Link, check_name
+from linkwork.model.parts import Joint, Link, check_name, duplicate_names
 from linkwork.model.pose import IDENTITY, Pose, composed
 
 # A quaternion or (cos, sin) whose norm differs from 1 by more than this is rejected.
@@ -117,12 +117,9 @@ def configuration_findings(
     by_name = {joint.name: joint for joint in joints}
     link_names = {link.name for link in links}
     suggest_joint, suggest_link = Suggestions(by_name), Suggestions(link_names)
-    seen: set[str] = set()
+    yield from duplicate_names("configuration", configurations)
     for one in configurations:
         problems = list(_problems(one, by_name, suggest_joint))
-        if one.name in seen:
-            problems.append("another configuration has this name")
-        seen.add(one.name)
         if one.link is not None and one.link not in link_names:
             problems.append(f"no link named {shown(one.link)}{suggest_link(one.link)}")
         for problem in problems:

@@ -25,7 +25,7 @@ from linkwork.errors import (
     shown,
 )
 from linkwork.model.numbers import finite, instance, settle, text
-from linkwork.model.parts import Joint, check_name
+from linkwork.model.parts import Joint, check_name, duplicate_names
 from linkwork.model.pose import IDENTITY, Pose
 
 ConstraintKind: TypeAlias = Literal["point", "pose", "coupling"]
@@ -94,14 +94,11 @@ def constraint_findings(
 ) -> Iterator[Finding]:
     """Yield errors: names used twice, and frames or joints that do not exist."""
     by_name = {joint.name: joint for joint in joints}
-    seen: set[str] = set()
+    yield from duplicate_names("constraint", constraints)
     for one in constraints:
         element = f"constraint {one.name!r}"
-        if one.name in seen:
-            yield Finding("error", element, "another constraint has this name", one.location)
         if one.name in by_name:
             yield Finding("error", element, "a joint has this name", one.location)
-        seen.add(one.name)
         for name in one.frames:
             if name not in frames:
                 message = f"no frame named {shown(name)}{Suggestions(frames)(name)}"

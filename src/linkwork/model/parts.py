@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Any, TypeAlias
 
 from linkwork.errors import (
     Finding,
@@ -35,6 +36,7 @@ from linkwork.model.pose import IDENTITY, Pose
 UNIT_TOLERANCE = 1e-12
 # An axis whose norm differs from 1 by no more than this is not scaled: scaling would only round it.
 UNIT_NORM_ROUNDING = 1e-15
+NamedPlace: TypeAlias = tuple[str, SourceLocation | None]  # a name, and where it is used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,18 +290,35 @@ def on_joints(actuators: Iterable[Actuator], joints: Iterable[Joint]) -> tuple[A
     return tuple(one for one in actuators if one.joint in moving)
 
 
+def duplicate_names(
+    what: str, parts: Iterable[Any], unread: Iterable[NamedPlace] = ()
+) -> Iterator[Finding]:
+    """Yield an error for each part whose name an earlier part has.
+
+    Args:
+        what: the kind of the parts, such as "link".
+        parts: objects with a name and a location.
+        unread: names and locations of further parts.
+    """
+    first: dict[str, SourceLocation | None] = {}
+    for name, location in (*((part.name, part.location) for part in parts), *unread):
+        if name not in first:
+            first[name] = location
+            continue
+        earlier = first[name]
+        first_use = f"; first used at {earlier.short}" if earlier else ""
+        text = f"this name is taken by another {what}{first_use}"
+        yield Finding("error", f"{what} {name!r}", text, location)
+
+
 def actuator_findings(actuators: Sequence[Actuator], joints: Sequence[Joint]) -> Iterator[Finding]:
     """Yield errors: names used twice, unknown joints, and gears of another size."""
     by_name = {joint.name: joint for joint in joints}
     suggest = Suggestions(by_name)
-    seen: set[str] = set()
+    yield from duplicate_names("actuator", actuators)
     for one in actuators:
         for problem in _gear_problems(one, by_name.get(one.joint), suggest):
             yield Finding("error", f"actuator {one.name!r}", problem, one.location)
-        if one.name in seen:
-            text = "another actuator has this name"
-            yield Finding("error", f"actuator {one.name!r}", text, one.location)
-        seen.add(one.name)
 
 
 def _gear_problems(actuator: Actuator, joint: Joint | None, suggest: Suggestions) -> Iterator[str]:

@@ -6,14 +6,11 @@ that the recursion limit of Python bounds no chain of links.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from linkwork.errors import MOST_LISTED, Finding, SourceLocation, Suggestions, listed, shown
+from linkwork.errors import MOST_LISTED, Finding, Suggestions, listed, shown
 from linkwork.model.constraints import Constraint, constraint_findings
-from linkwork.model.parts import Frame, Joint, Link
-
-NamedPlace: TypeAlias = tuple[str, SourceLocation | None]  # a name, and where it is used
+from linkwork.model.parts import Frame, Joint, Link, NamedPlace, duplicate_names
 
 
 def structure_findings(
@@ -44,9 +41,9 @@ def part_findings(
     """
     return [
         *([] if links else [Finding("error", "", "the robot has no links")]),
-        *_duplicates("link", _places(links)),
-        *_duplicates("joint", [*_places(joints), *unread_joints]),
-        *_duplicates("frame", _places(frames)),
+        *duplicate_names("link", links),
+        *duplicate_names("joint", joints, unread_joints),
+        *duplicate_names("frame", frames),
         *_frame_findings(links, frames),
         *_end_findings(links, joints),
         *_mimic_findings(joints, {name for name, _ in unread_joints}),
@@ -73,21 +70,6 @@ def joined(names: Sequence[str], arrow: str) -> str:
     if len(names) > 2 * MOST_LISTED:
         names = [*names[:MOST_LISTED], "...", *names[-MOST_LISTED:]]
     return arrow.join(names)
-
-
-def _places(parts: Iterable[Link | Joint | Frame]) -> list[NamedPlace]:
-    return [(part.name, part.location) for part in parts]
-
-
-def _duplicates(what: str, places: Iterable[NamedPlace]) -> Iterator[Finding]:
-    first: dict[str, SourceLocation | None] = {}
-    for name, location in places:
-        if name not in first:
-            first[name] = location
-            continue
-        earlier = first[name]
-        first_use = f"; first used at {earlier.short}" if earlier else ""
-        yield Finding("error", f"{what} {name!r}", f"this name is taken{first_use}", location)
 
 
 def _frame_findings(links: Sequence[Link], frames: Sequence[Frame]) -> Iterator[Finding]:

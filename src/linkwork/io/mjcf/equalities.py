@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from linkwork.io.mjcf.names import Names
+from linkwork.io.mjcf.names import Names, UniqueNames
 from linkwork.io.mjcf.package import MjModel, name_in_enum, name_in_file, pose_of
 from linkwork.model.constraints import Constraint, ConstraintKind
 from linkwork.model.pose import IDENTITY, Pose
@@ -31,12 +31,13 @@ def equality_constraints(
         base: the body that is the floating base; then the world is not a link.
         mimicking: ids of the linear joint equalities, which are not constraints.
     """
-    taken = set(names.joints) | set(names.fixed.values())
+    unique_names = UniqueNames((*names.joints, *names.fixed.values()))
     for equality in active_equalities(mj):
         kind = equality_kind(mj, equality)
         if kind not in SUPPORTED or equality in mimicking or is_ineffective(mj, equality):
             continue
-        name = _unique(name_in_file(mj, "equality", equality) or f"equality{equality}", taken)
+        name = name_in_file(mj, "equality", equality) or f"equality{equality}"
+        name = unique_names.unique(name)
         if kind == "joint":
             yield _coupling(mj, names, equality, name)
         else:
@@ -75,15 +76,6 @@ def _body(mj: MjModel, equality: int, side: int) -> int:
     """Return the body of one side."""
     part = _id(mj, equality, side)
     return int(mj.site_bodyid[part]) if _is_of_sites(mj, equality) else part
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    unique, k = name, 1
-    while unique in taken:
-        k += 1
-        unique = f"{name}_{k}"
-    taken.add(unique)
-    return unique
 
 
 def _between_frames(

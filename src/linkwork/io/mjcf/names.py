@@ -13,7 +13,7 @@ If such a name is in use, `_2` or the next free number is appended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwork.io.mjcf.package import MjModel, name_in_file
@@ -33,7 +33,7 @@ class Names:
 
 def names_of(mj: MjModel) -> Names:
     """Name all parts, deterministically."""
-    links, joints = _UniqueNames(), _UniqueNames()
+    links, joints = UniqueNames(), UniqueNames()
     bodies = links.keep_or_generate(
         _names_in_file(mj, "body", mj.nbody), lambda body: f"body{body}"
     )
@@ -63,13 +63,14 @@ def fixed_joint_name(body: str) -> str:
     return f"{body}_fixed"
 
 
-class _UniqueNames:
+class UniqueNames:
     """Generates names that are not in use."""
 
-    def __init__(self) -> None:
-        self._used: set[str] = set()
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
 
     def unique(self, preferred: str) -> str:
+        """Return a name, with a number if it is in use, and add it to the names in use."""
         name, suffix = preferred, 2
         while name in self._used:
             name, suffix = f"{preferred}_{suffix}", suffix + 1
@@ -91,7 +92,7 @@ def _names_in_file(mj: MjModel, kind: str, count: int) -> list[str]:
     return [name_in_file(mj, kind, index) for index in range(count)]
 
 
-def _site_names(mj: MjModel, bodies: tuple[str, ...], links: _UniqueNames) -> tuple[str, ...]:
+def _site_names(mj: MjModel, bodies: tuple[str, ...], links: UniqueNames) -> tuple[str, ...]:
     def distinct_from_links(name: str) -> str:
         return f"{name}_site" if name in links else name
 

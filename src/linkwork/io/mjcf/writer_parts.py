@@ -266,18 +266,9 @@ class ShapeWriter:
         geometry = self._geometry(shape.geometry, link, kind)
         if geometry is None:
             return
-        pose = shape.link_H_shape
-        is_rotated = any(pose.rpy)
-        add(
-            body,
-            "geom",
-            name=self._name(shape.name, link),
-            class_=kind,
-            **geometry,
-            pos=format_numbers(*pose.xyz) if pose != IDENTITY else None,
-            quat=format_numbers(*quat.from_rotation(pose.matrix()[:3, :3])) if is_rotated else None,
-            **self._material(shape.material, link),
-        )
+        attributes = {**geometry, **pose_attributes(shape.link_H_shape)}
+        attributes |= self._material(shape.material, link)
+        add(body, "geom", name=self._name(shape.name, link), class_=kind, **attributes)
 
     def _geometry(self, geometry: Geometry, link: Link, kind: str) -> dict[str, str | None] | None:
         if isinstance(geometry, Mesh):

@@ -9,7 +9,7 @@ Poses      x y z roll pitch yaw, in meters and radians; from version 1.9 on opti
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -21,7 +21,7 @@ from linkwork.io.meshes import MeshFinder
 from linkwork.io.units import radians_from_degrees
 from linkwork.io.urdf.links import FINITE, LARGEST_ANGLE
 from linkwork.io.xml.elements import LARGEST, Part, Report, has_xacro, xacro_message
-from linkwork.io.xml.parse import Document, tag_of
+from linkwork.io.xml.parse import Document
 from linkwork.model.pose import IDENTITY, Pose
 
 if TYPE_CHECKING:
@@ -92,26 +92,6 @@ class SdfPart(Part):
         super().__init__(element, owner, report)
         self.report = report
 
-    def parts(self, *tags: str) -> Iterator[SdfPart]:
-        """Yield the direct children with these names, in the order of the file."""
-        for element in self.element:
-            if tag_of(element) in tags:
-                yield SdfPart(element, self.owner, self.report)
-
-    def one(self, tag: str) -> SdfPart | None:
-        """Return the direct child with this name, or None; more than one is an error."""
-        part = self.child(tag)
-        return part and SdfPart(part.element, self.owner, self.report)
-
-    def required(self, tag: str) -> SdfPart | None:
-        """Return the direct child with this name; it is an error if there is none."""
-        part = self.required_child(tag)
-        return part and SdfPart(part.element, self.owner, self.report)
-
-    def owned_by(self, owner: str) -> SdfPart:
-        """Return the same element with another owner of its findings."""
-        return SdfPart(self.element, owner, self.report)
-
     def check(
         self, read: Collection[str], ignored: Collection[str] = (), attributes: Collection[str] = ()
     ) -> None:
@@ -135,7 +115,7 @@ class SdfPart(Part):
 
     def required_text(self, tag: str) -> str:
         """Return the text of a child, which must exist and not be empty."""
-        part = self.required(tag)
+        part = self.required_child(tag)
         if part is None:
             return ""
         value = part.text()
@@ -149,7 +129,7 @@ class SdfPart(Part):
         self, tag: str, count: int, default: Sequence[float], *, largest: float = LARGEST
     ) -> tuple[float, ...]:
         """Return the numbers in a child; the default if there is none."""
-        part = self.one(tag)
+        part = self.child(tag)
         if part is None:
             return tuple(default)
         valid = part.numbers_in(part.text(), "", count, largest=largest)
@@ -161,7 +141,7 @@ class SdfPart(Part):
 
     def bound(self, tag: str, default: float, unlimited: float) -> float:
         """Return a limit: a number that is infinite from the magnitude `unlimited` on."""
-        part = self.one(tag)
+        part = self.child(tag)
         if part is None:
             return default
         text = part.text()
@@ -174,7 +154,7 @@ class SdfPart(Part):
 
     def flag(self, tag: str, *, default: bool = False) -> bool:
         """Return the boolean in a child; the default if there is none."""
-        part = self.one(tag)
+        part = self.child(tag)
         return default if part is None else part.boolean(part.text(), default=default)
 
     def boolean(self, value: str | None, *, default: bool = False) -> bool:
@@ -188,7 +168,7 @@ class SdfPart(Part):
 
     def relative_pose(self, file: SdfFile) -> RelativePose:
         """Return the `<pose>` of an element; the identity if it has none."""
-        part = self.one("pose")
+        part = self.child("pose")
         if part is None:
             return RelativePose()
         part.check((), (), ("relative_to", "frame", "degrees", "rotation_format"))

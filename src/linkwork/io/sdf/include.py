@@ -13,7 +13,7 @@ folders. The file of a model folder is named in its `model.config`; without it,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linkwork.errors import ParseError, SourceError, shown
@@ -45,7 +45,7 @@ def read_include(part: SdfPart, file: SdfFile) -> Included | None:
     errors = part.report.n_errors
     included = _read_include(part, file)
     if included is None and part.report.n_errors > errors:
-        for child in part.parts("name", "uri"):
+        for child in part.children("name", "uri"):
             part.report.unread_models.add(child.text().rstrip("/").rpartition("/")[2])
     return included
 
@@ -70,18 +70,16 @@ def _read_include(part: SdfPart, file: SdfFile) -> Included | None:
     root = _parse(part, path)
     if root is None:
         return None
-    inner = SdfFile(
+    inner = replace(
+        file,
         version=read_version(root),
         path=path,
         meshes=MeshFinder(path, file.package_dirs, allowed=file.allowed),
-        allowed=file.allowed,
-        package_dirs=file.package_dirs,
-        mimic=file.mimic,
         including=(*file.including, resolved),
     )
-    models = list(root.parts("model"))
+    models = list(root.children("model"))
     if len(models) != 1:
-        if len(models) > 1 or not any(root.parts("light", "actor")):
+        if len(models) > 1 or not any(root.children("light", "actor")):
             part.error(f"{shown_path(path)} has {len(models)} models; expected one")
         return None
     merged = part.boolean(part.attribute("merge"))

@@ -20,7 +20,6 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, nearest, shown
 from linkwork.io.sdf.elements import RELATIVE_TO_VERSION, RelativePose, SdfFile, SdfPart
 from linkwork.io.sdf.frames import MODEL, WORLD, Frames, Scope
-from linkwork.io.urdf.joints import UNIT_NOTICE
 from linkwork.io.urdf.links import FINITE
 from linkwork.io.xml.elements import has_xacro
 from linkwork.model.numbers import Triple
@@ -94,7 +93,7 @@ class _AxisValues:
 def read_joint_element(part: SdfPart, name: str, file: SdfFile) -> JointElement | None:
     """Read the links and the pose of a `<joint>`; None if a link is missing."""
     part.check(READ, OTHERS_JOINT, ("name", "type"))
-    for frame in part.parts("frame"):
+    for frame in part.children("frame"):
         frame.warning("a <frame> inside <joint> is ignored; SDF has frames of models only")
     parent, child = part.required_text("parent"), part.required_text("child")
     pose = part.relative_pose(file)
@@ -210,7 +209,7 @@ def _read_type(part: SdfPart) -> str:
 def _read_axis(
     part: SdfPart, tag: str, kind: str, model_H_joint: Array, scope: Scope
 ) -> _AxisValues:
-    axis = part.one(tag)
+    axis = part.child(tag)
     is_needed = kind not in WITHOUT_AXIS and (tag == "axis" or kind in TWO_AXES)
     if axis is None:
         if is_needed:
@@ -238,20 +237,13 @@ def _read_axis(
 
 def _read_direction(axis: SdfPart, model_H_joint: Array, scope: Scope) -> Triple:
     """Return the axis as a unit vector in the joint frame."""
-    xyz = axis.one("xyz")
+    xyz = axis.child("xyz")
     if xyz is None:
         axis.warning(f"<{axis.tag}> has no <xyz>; 0 0 1 is the default of SDF")
     else:
         xyz.check((), (), ("expressed_in",))
     x, y, z = axis.values("xyz", 3, (0.0, 0.0, 1.0), largest=FINITE)
-    try:
-        direction = unit_vector((x, y, z))
-    except ModelError as error:
-        axis.error(error.findings[0].text)
-        return (0.0, 0.0, 1.0)
-    length = math.hypot(x, y, z)
-    if abs(length - 1) > UNIT_NOTICE:
-        axis.warning(f"axis {[x, y, z]} has length {length:.6g}; it is scaled to length 1")
+    direction = axis.unit_axis((x, y, z), (0.0, 0.0, 1.0))
     frame = _axis_frame(axis, xyz, scope.file)
     if not frame:
         return direction
@@ -269,7 +261,7 @@ def _axis_frame(axis: SdfPart, xyz: SdfPart | None, file: SdfFile) -> str:
 
 
 def _read_limits(axis: SdfPart, *, bounded: bool) -> Limits:
-    limit = axis.one("limit")
+    limit = axis.child("limit")
     if limit is None:
         return NO_LIMITS
     limit.check(("lower", "upper", "effort", "velocity"), ("stiffness", "dissipation"))
@@ -288,7 +280,7 @@ def _read_limits(axis: SdfPart, *, bounded: bool) -> Limits:
 
 def _read_dynamics(axis: SdfPart) -> tuple[float, float]:
     """Return damping and friction."""
-    dynamics = axis.one("dynamics")
+    dynamics = axis.child("dynamics")
     if dynamics is None:
         return 0.0, 0.0
     dynamics.check(("damping", "friction", "spring_reference", "spring_stiffness"))
@@ -300,7 +292,7 @@ def _read_dynamics(axis: SdfPart) -> tuple[float, float]:
 
 def _read_mimic(axis: SdfPart, prefix: str) -> Mimic | None:
     """Return the dependence on another joint: multiplier * (position - reference) + offset."""
-    mimic = axis.one("mimic")
+    mimic = axis.child("mimic")
     if mimic is None:
         return None
     mimic.check(("multiplier", "offset", "reference"), (), ("joint", "axis"))
@@ -318,9 +310,9 @@ def _read_pitch(part: SdfPart) -> float:
     `screw_thread_pitch` is in meters per revolution of a right-handed thread, `thread_pitch` in
     radians per meter of a left-handed thread.
     """
-    if part.one("screw_thread_pitch"):
+    if part.child("screw_thread_pitch"):
         return part.value("screw_thread_pitch", 0.0) / (2 * math.pi)
-    if not part.one("thread_pitch"):
+    if not part.child("thread_pitch"):
         part.error("a screw joint needs <screw_thread_pitch>")
     inverse = part.value("thread_pitch", 1.0)
     if inverse == 0:
@@ -337,7 +329,7 @@ def _read_gearbox(
     scope: Scope,
 ) -> Gearbox | None:
     part, (parent, child) = element.part, ends
-    if not part.one("gearbox_ratio"):
+    if not part.child("gearbox_ratio"):
         part.error("a gearbox joint needs <gearbox_ratio>")
     name = part.required_text("gearbox_reference_body")
     reference = WORLD if name == WORLD else scope.frames.link(part, name) if name else ""

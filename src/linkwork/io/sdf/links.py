@@ -52,7 +52,7 @@ def read_link(part: SdfPart, name: str, model_H_link: Array, scope: Scope, *, st
     part.check((*READ_LINK, "frame"), OTHERS_LINK, ("name",))
     _warn_left_out(part)
     shapes = {
-        tag: [read_shape(child, model_H_link, scope) for child in part.parts(tag)]
+        tag: [read_shape(child, model_H_link, scope) for child in part.children(tag)]
         for tag in ("visual", "collision")
     }
     return Link(
@@ -70,15 +70,15 @@ def _warn_left_out(part: SdfPart) -> None:
         part.warning("left out: <gravity> is false, but gravity acts on all links")
     if part.flag("kinematic"):
         part.warning("left out: <kinematic>")
-    for decay in part.parts("velocity_decay"):
+    for decay in part.children("velocity_decay"):
         if any(decay.value(tag, 0.0) for tag in ("linear", "angular")):
             decay.warning("left out: <velocity_decay>")
-    for frame in part.parts("frame"):
+    for frame in part.children("frame"):
         frame.warning("a <frame> inside <link> is ignored; SDF has frames of models only")
 
 
 def _read_inertia(part: SdfPart, collisions: list[Shape | None], *, static: bool) -> Inertia:
-    inertial = part.one("inertial")
+    inertial = part.child("inertial")
     is_automatic = inertial is not None and inertial.boolean(inertial.attribute("auto"))
     if static and (inertial is None or is_automatic):
         return NO_INERTIA
@@ -95,38 +95,28 @@ def read_inertial(part: SdfPart) -> Inertia:
     """Read an `<inertial>`, and express it in the axes of the link."""
     read = ("pose", "mass", "inertia", "fluid_added_mass", *AUTOMATIC, "frame")
     part.check(read, (), ("auto",))
-    if part.one("fluid_added_mass"):
+    if part.child("fluid_added_mass"):
         part.warning("left out: <fluid_added_mass>")
     errors = part.report.n_errors
-    missing = [] if part.one("mass") else ["<mass>"]
+    missing = [] if part.child("mass") else ["<mass>"]
     mass, moments = part.value("mass", 1.0), DEFAULT_MOMENTS
-    inertia = part.one("inertia")
+    inertia = part.child("inertia")
     if inertia is None:
         missing.append("<inertia>")
     else:
         inertia.check(MOMENTS)
-        missing += [f"<{name}>" for name in ("ixx", "iyy", "izz") if not inertia.one(name)]
+        missing += [f"<{name}>" for name in ("ixx", "iyy", "izz") if not inertia.child(name)]
         defaults = dict(zip(MOMENTS, DEFAULT_MOMENTS, strict=True))
         xx, xy, xz, yy, yz, zz = (inertia.value(name, defaults[name]) for name in MOMENTS)
         moments = (xx, xy, xz, yy, yz, zz)
     if missing:
         part.warning(f"<inertial> has no {listed(missing)}; the default of SDF is 1")
-    pose = _local_pose(part)
-    try:
-        about_com = Inertia(mass, (0.0, 0.0, 0.0), moments)
-    except ModelError as error:
-        part.error(error.findings[0].text)
-        return NO_INERTIA
-    if part.report.n_errors > errors:
-        return NO_INERTIA
-    if pose.rpy == (0.0, 0.0, 0.0):
-        return Inertia(mass, pose.xyz, moments)
-    return moved(about_com, pose)
+    return part.inertia(mass, moments, _local_pose(part), errors)
 
 
 def _local_pose(part: SdfPart) -> Pose:
     """Return the `<pose>` of an `<inertial>`, which is always relative to the link."""
-    pose = part.one("pose")
+    pose = part.child("pose")
     if pose is None:
         return IDENTITY
     for name in ("relative_to", "frame"):
@@ -140,14 +130,14 @@ def _automatic_inertia(part: SdfPart, inertial: SdfPart, collisions: list[Shape 
     total, errors = NO_INERTIA, part.report.n_errors
     default = inertial.value("density", DEFAULT_DENSITY)
     try:
-        for element, shape in zip(part.parts("collision"), collisions, strict=True):
+        for element, shape in zip(part.children("collision"), collisions, strict=True):
             density = element.value("density", default)
             if shape and isinstance(shape.geometry, Primitive):
                 solid = shape.geometry.inertia(density)
                 total = combined(total, moved(solid, shape.link_H_shape))
             else:
                 element.error("the inertia of this shape is not computed; write <inertia>")
-        if total.mass and inertial.one("mass"):
+        if total.mass and inertial.child("mass"):
             scale = inertial.value("mass", 1.0) / total.mass
             xx, xy, xz, yy, yz, zz = (moment * scale for moment in total.tensor)
             total = Inertia(total.mass * scale, total.com, (xx, xy, xz, yy, yz, zz))
@@ -167,9 +157,9 @@ def read_shape(part: SdfPart, model_H_link: Array, scope: Scope) -> Shape | None
     if placed.relative_to:
         model_H_shape = scope.frames.pose(part, placed.relative_to) @ pose.matrix()
         pose = as_pose(se3.inverse(model_H_link) @ model_H_shape)
-    material = part.one("material")
+    material = part.child("material")
     appearance = read_material(material) if material else None
-    geometry_part = part.one("geometry")
+    geometry_part = part.child("geometry")
     if geometry_part is None:
         part.warning(f"left out: a <{part.tag}> without <geometry>")
         return None
@@ -182,7 +172,7 @@ def read_shape(part: SdfPart, model_H_link: Array, scope: Scope) -> Shape | None
 def read_geometry(part: SdfPart, file: SdfFile) -> Geometry | None:
     """Read a `<geometry>`: one shape, or several polylines; None if linkwork has no such shape."""
     part.check((*_GEOMETRIES, *OTHERS_GEOMETRY))
-    shapes = list(part.parts(*_GEOMETRIES, *OTHERS_GEOMETRY))
+    shapes = list(part.children(*_GEOMETRIES, *OTHERS_GEOMETRY))
     if len(shapes) > 1 and any(shape.tag != "polyline" for shape in shapes):
         part.error(f"<geometry> has {len(shapes)} shapes; expected one")
         return None
@@ -200,7 +190,7 @@ def read_material(part: SdfPart) -> Material | None:
     """Read a `<material>`: its diffuse color, else its ambient color."""
     others = ("script", "shader", "render_order", "lighting", "double_sided", "shininess", "pbr")
     part.check(("diffuse", "ambient", "specular", "emissive"), others)
-    color = part.one("diffuse") or part.one("ambient")
+    color = part.child("diffuse") or part.child("ambient")
     if color is None:
         return None
     words = len(color.text().split())
@@ -215,7 +205,7 @@ def read_material(part: SdfPart) -> Material | None:
 
 def _length(part: SdfPart, tag: str) -> float:
     """Return a required child with a length."""
-    child = part.required(tag)
+    child = part.required_child(tag)
     value = part.value(tag, 0.0) if child else 0.0
     if child and value < 0:
         child.error(f"{part.tag} {tag}: {value:g} is negative")
@@ -225,7 +215,7 @@ def _length(part: SdfPart, tag: str) -> float:
 def _box(part: SdfPart, file: SdfFile) -> Box:
     del file
     part.check(("size",))
-    part.required("size")
+    part.required_child("size")
     x, y, z = part.values("size", 3, (0.0, 0.0, 0.0))
     if min(x, y, z) < 0:
         part.error(f"box size: {[x, y, z]} has a negative edge")
@@ -248,7 +238,7 @@ def _round(
 def _mesh(part: SdfPart, file: SdfFile) -> Mesh:
     part.check(("uri", "scale", "submesh"), ("convex_decomposition",), ("optimization",))
     uri = part.required_text("uri")
-    submesh = part.one("submesh")
+    submesh = part.child("submesh")
     if submesh:
         submesh.warning("<submesh> is ignored; the complete mesh is used")
     x, y, z = part.values("scale", 3, (1.0, 1.0, 1.0))

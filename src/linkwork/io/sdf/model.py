@@ -136,7 +136,7 @@ def read_models(parent: SdfPart, file: SdfFile) -> list[ModelParts]:
 
 
 def _read_models(parent: SdfPart, file: SdfFile, outer: _Outer | None) -> Iterator[ModelParts]:
-    for part in parent.parts("model", "include"):
+    for part in parent.children("model", "include"):
         included = read_include(part, file) if part.tag == "include" else None
         if included is not None:
             model = _read_model(included.model, included.file, outer, included)
@@ -185,20 +185,20 @@ def _override(model: ModelParts, included: Included) -> None:
     include = included.include
     model.is_merged = included.merged
     model.is_static = include.flag("static", default=model.is_static)
-    placement = include.one("placement_frame")
+    placement = include.child("placement_frame")
     if placement:
         model.placement = placement.text()
-    if include.one("name"):
+    if include.child("name"):
         model.name = include.required_text("name") or model.name
         _is_valid_name(include, model.name, included.including_file)
-    if include.one("pose"):
+    if include.child("pose"):
         model.pose = include.relative_pose(included.including_file)
 
 
 def _collect(owner: SdfPart, file: SdfFile, prefix: str, inside: _Outer) -> _Elements:
     """Read the names, poses and attachments of all elements of a model."""
     elements = _Elements()
-    for child in owner.parts("link", "joint", "frame"):
+    for child in owner.children("link", "joint", "frame"):
         part = named(child, file)
         if part is None:
             continue

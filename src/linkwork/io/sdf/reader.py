@@ -97,7 +97,7 @@ def read_world(
         including=(path,) if path else (),
     )
     root.check(("model", "world", "include"), ("light", "actor"), ("version",))
-    world = root.one("world") or root
+    world = root.child("world") or root
     if world is not root:
         _check_world(root, world)
     models = read_models(world, file)
@@ -116,17 +116,17 @@ def read_world(
 
 def _check_world(root: SdfPart, world: SdfPart) -> None:
     """Check the elements of a world other than its models."""
-    for model in root.parts("model"):
+    for model in root.children("model"):
         model.error("a <model> is outside of the <world>")
     world.check(
         ("model", "include", "frame", "gravity", "joint", *LEFT_OUT_WORLD), OTHERS_WORLD, ("name",)
     )
-    for part in world.parts(*LEFT_OUT_WORLD):
+    for part in world.children(*LEFT_OUT_WORLD):
         part.warning(f"left out: <{part.tag}>")
-    for part in world.parts("joint"):
+    for part in world.children("joint"):
         part.error("joints between the models of a world are not supported; nest the models in one")
     # Before SDF 1.6, gravity was part of <physics>. A world may have several profiles of it.
-    profiles = [part for part in world.parts("physics") if part.one("gravity")]
+    profiles = [part for part in world.children("physics") if part.child("gravity")]
     default = [part for part in profiles if part.boolean(part.attribute("default"))]
     holder = [*default, *profiles, world][0]
     gravity = holder.values("gravity", 3, EARTH)
@@ -138,7 +138,7 @@ def _check_world(root: SdfPart, world: SdfPart) -> None:
 def _poses(world: SdfPart, models: Sequence[ModelParts], file: SdfFile) -> list[Array]:
     """Return world_H_model of all models."""
     graph = FrameGraph(root=WORLD)
-    for child in world.parts("frame"):
+    for child in world.children("frame"):
         part = named(child, file)
         if part is not None:
             target = (part.attribute("attached_to") or "").strip() or WORLD

@@ -256,46 +256,37 @@ def _is_valid(name: str) -> bool:
 
 
 def _left_out(model: Model) -> list[Finding]:
-    massless = [
-        link.name
-        for link in model.links
-        if link.inertia == NO_INERTIA and not is_world(model, link.name)
-    ]
-    textures = [
-        link.name
-        for link in model.links
-        for shape in link.visuals
-        if shape.material and shape.material.texture
-    ]
-    texts = {
-        "left out: textures of links": list(dict.fromkeys(textures)),
-        "links without mass, which simulators may reject": massless,
-    }
-    return [*listed_findings(texts), *_left_out_names(model)]
+    """Return warnings about textures and massless links, and notes about names and materials."""
 
+    def links(chosen: Callable[[Link], bool]) -> list[str]:
+        return [link.name for link in model.links if chosen(link)]
 
-def _left_out_names(model: Model) -> list[Finding]:
-    """Return notes about names and materials of shapes."""
-    texts = {
-        "left out: names of materials, on links": [
-            link.name
-            for link in model.links
-            if any(shape.material and shape.material.name for shape in link.visuals)
-        ],
-        "left out: materials of collision shapes, on links": [
-            link.name for link in model.links if any(shape.material for shape in link.collisions)
-        ],
-        "shapes without a name, or with one that is not unique, get new names, on links": [
-            link.name
-            for link in model.links
-            if any(
-                "" in names or len(set(names)) < len(names)
-                for shapes in (link.visuals, link.collisions)
-                if (names := [shape.name for shape in shapes])
-            )
-        ],
+    def renames_shapes(link: Link) -> bool:
+        several = [[shape.name for shape in shapes] for shapes in (link.visuals, link.collisions)]
+        return any("" in names or len(set(names)) < len(names) for names in several)
+
+    materials = {
+        link.name: [s.material for s in link.visuals if s.material] for link in model.links
     }
-    return [replace(finding, severity="note") for finding in listed_findings(texts)]
+    warnings = {
+        "left out: textures of links": links(lambda x: any(m.texture for m in materials[x.name])),
+        "links without mass, which simulators may reject": links(
+            lambda x: x.inertia == NO_INERTIA and not is_world(model, x.name)
+        ),
+    }
+    notes = {
+        "left out: names of materials, on links": links(
+            lambda x: any(m.name for m in materials[x.name])
+        ),
+        "left out: materials of collision shapes, on links": links(
+            lambda x: any(shape.material for shape in x.collisions)
+        ),
+        "shapes without a name, or with one that is not unique, get new names, on links": links(
+            renames_shapes
+        ),
+    }
+    later = [replace(finding, severity="note") for finding in listed_findings(notes)]
+    return [*listed_findings(warnings), *later]
 
 
 def _value(parent: Element, tag: str, *numbers: float) -> Element:

@@ -285,21 +285,19 @@ class _Reader:
 
     def _chain(self, base: str, tip: str) -> tuple[set[str], set[str]]:
         """Return the links between two links, with these, and the joints between them."""
-        paths = [self._path_to_root(link) for link in (base, tip)]
-        up, down = [{visit.link: visit for visit in path} for path in paths]
-        top = next(visit.link for visit in paths[0] if visit.link in down)  # nearest shared link
-        outside = [visit for path in (up, down) for visit in path.values()]
-        shared = {visit.link for visit in self._path_to_root(top)}
-        moved = [visit for visit in outside if visit.link not in shared]
+        up, down = self._path_to_root(base), self._path_to_root(tip)
+        top = next(link for link in up if link in down)  # the nearest shared link
+        moved = [visit for link, visit in (up | down).items() if link not in up or link not in down]
         return (
             {top, *(visit.link for visit in moved)},
             {visit.joint.name for visit in moved if visit.joint},
         )
 
-    def _path_to_root(self, link: str) -> list[Visit]:
-        path = [self.visits[link]]
-        while path[-1].parent is not None:
-            path.append(self.visits[path[-1].parent])
+    def _path_to_root(self, link: str | None) -> dict[str, Visit]:
+        path: dict[str, Visit] = {}
+        while link is not None:
+            path[link] = self.visits[link]
+            link = path[link].parent
         return path
 
     def _expanded(self, name: str, read: dict[str, _GroupParts]) -> Group:

@@ -10,7 +10,7 @@ from linkwork.errors import ModelError, nearest, shown
 from linkwork.io.urdf.links import FINITE, read_origin
 from linkwork.io.xml.elements import Part, Report, has_xacro
 from linkwork.model.joints import KINDS
-from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit_vector
+from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic
 from linkwork.model.pose import Triple
 
 URDF_TYPES = ("continuous", "fixed", "floating", "planar", "prismatic", "revolute")
@@ -28,9 +28,6 @@ BOUNDED_TYPES = ("revolute", "prismatic", "helical")
 # urdfdom rejects a joint without limits.
 UNLIMITED = 1e30
 DEFAULT_AXIS: Triple = (1.0, 0.0, 0.0)
-# Scaling an axis to unit length is reported if its norm differs from 1 by more than this. Closer
-# ones are rounded unit vectors, such as 0.707 0.707 0.
-UNIT_NOTICE = 1e-3
 # Angle limits between two revolutions in radians and two revolutions in degrees may be degrees by
 # error. Larger ones, such as 1e16, mean "unlimited" in some files.
 MAX_PLAUSIBLE_ANGLE, MAX_DEGREES = 4 * math.pi, 720.0
@@ -116,15 +113,7 @@ def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
         if axis.attribute("xyz") is None:
             axis.warning("<axis> has no 'xyz'; 1 0 0 is assumed")
         pitch = axis.number("pitch", 0.0)
-    try:
-        direction = unit_vector(xyz)
-    except ModelError as error:
-        (axis or part).error(error.findings[0].text)
-        return DEFAULT_AXIS, pitch
-    length = math.hypot(*xyz)
-    if axis and abs(length - 1) > UNIT_NOTICE:
-        axis.warning(f"axis {list(xyz)} has length {length:.6g}; it is scaled to length 1")
-    return direction, pitch
+    return (axis or part).unit_axis(xyz, DEFAULT_AXIS), pitch
 
 
 def _warn_unused_axis(axis: Part, kind: str) -> None:

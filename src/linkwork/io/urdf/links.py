@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
-from linkwork.errors import ModelError, shown
+from linkwork.errors import shown
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.xml.elements import Part
 from linkwork.model.geometry import (
@@ -18,7 +18,7 @@ from linkwork.model.geometry import (
     Shape,
     Sphere,
 )
-from linkwork.model.inertia import NO_INERTIA, Inertia, moved
+from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.parts import Link
 from linkwork.model.pose import IDENTITY, Pose
 
@@ -64,15 +64,7 @@ def read_inertial(part: Part) -> Inertia:
         inertia_part.warn_unknown((), MOMENTS, strict=True)
         xx, xy, xz, yy, yz, zz = (inertia_part.number(name) for name in MOMENTS)
         moments = (xx, xy, xz, yy, yz, zz)
-    origin = read_origin(part)
-    try:
-        about_com = Inertia(mass, (0.0, 0.0, 0.0), moments)
-    except ModelError as error:
-        part.error(error.findings[0].text)
-    else:
-        if part.report.n_errors == errors:
-            return _in_link_axes(about_com, origin)
-    return NO_INERTIA
+    return part.inertia(mass, moments, read_origin(part), errors)
 
 
 def read_origin(part: Part) -> Pose:
@@ -135,12 +127,6 @@ def read_material(part: Part, materials: Mapping[str, Material]) -> Material:
         rgba=None if rgba is None else (rgba[0], rgba[1], rgba[2], rgba[3]),
         texture=(texture.attribute("filename") or None) if texture else None,
     )
-
-
-def _in_link_axes(about_com: Inertia, link_H_inertial: Pose) -> Inertia:
-    if link_H_inertial.rpy == (0.0, 0.0, 0.0):
-        return Inertia(about_com.mass, link_H_inertial.xyz, about_com.tensor)
-    return moved(about_com, link_H_inertial)
 
 
 def _length(part: Part, attribute: str) -> float:

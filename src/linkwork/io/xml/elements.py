@@ -6,15 +6,17 @@ return a default value; it is never used, because a file with errors does not be
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from linkwork.errors import (
     MOST_LISTED,
     Finding,
+    ModelError,
     Severity,
     SourceLocation,
     Topic,
@@ -23,7 +25,9 @@ from linkwork.errors import (
     shown,
 )
 from linkwork.io.xml.parse import namespace_of, tag_of
-from linkwork.model.pose import Triple
+from linkwork.model.inertia import NO_INERTIA, Inertia, Six, moved
+from linkwork.model.parts import unit_vector
+from linkwork.model.pose import Pose, Triple
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
@@ -32,6 +36,10 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 _XML_SPACE = re.compile(r"[ \t\r\n]+")
 # Larger numbers are rejected: no robot has them, and products of a few smaller ones are finite.
 LARGEST = 1e60
+# Scaling an axis to length 1 is reported if its length differs from 1 by more than this. Closer
+# ones are rounded unit vectors, such as 0.707 0.707 0.
+UNIT_NOTICE = 1e-3
+P = TypeVar("P", bound="Part")
 
 
 class Report:
@@ -93,7 +101,7 @@ class Part:
 
     container: ClassVar[str] = "robot"  # the element that contains links and joints
 
-    def __init__(self, element: Element, owner: str, report: Report) -> None:
+    def __init__(self, element: Element, owner: str, report: Any) -> None:
         self.element = element
         self.owner = owner
         self.report = report
@@ -125,12 +133,17 @@ class Part:
         """Record a note."""
         self.report.add("note", self.element, self.owner, text, topic)
 
-    def children(self, tag: str) -> Iterator[Part]:
-        """Yield all direct children with this name."""
-        for element in self._elements.get(tag, ()):
-            yield Part(element, self.owner, self.report)
+    def owned_by(self: P, owner: str) -> P:
+        """Return the same element with another owner of its findings."""
+        return type(self)(self.element, owner, self.report)
 
-    def child(self, tag: str, *, several: Severity = "error") -> Part | None:
+    def children(self: P, *tags: str) -> Iterator[P]:
+        """Yield all direct children with these names, in the order of the file."""
+        for element in self.element:
+            if tag_of(element) in tags:
+                yield type(self)(element, self.owner, self.report)
+
+    def child(self: P, tag: str, *, several: Severity = "error") -> P | None:
         """Return the direct child with this name, or None.
 
         Args:
@@ -153,7 +166,7 @@ class Part:
                 parts[1].error(f"{text}; expected one{hint}")
         return parts[0] if parts else None
 
-    def required_child(self, tag: str) -> Part | None:
+    def required_child(self: P, tag: str) -> P | None:
         """Return the direct child with this name; it is an error if there is none."""
         part = self.child(tag)
         if part is None:
@@ -278,6 +291,37 @@ class Part:
             if text and not text.isspace():
                 message = f"text {shown(text.strip())} in <{self.tag}> is ignored"
                 self.report.add("warning", before, self.owner, message)
+
+    def unit_axis(self, xyz: Triple, default: Triple) -> Triple:
+        """Return an axis scaled to length 1; the default after an error."""
+        try:
+            axis = unit_vector(xyz)
+        except ModelError as error:
+            self.error(error.findings[0].text)
+            return default
+        length = math.hypot(*xyz)
+        if abs(length - 1) > UNIT_NOTICE:
+            self.warning(f"axis {list(xyz)} has length {length:.6g}; it is scaled to length 1")
+        return axis
+
+    def inertia(self, mass: float, moments: Six, com: Pose, errors: int) -> Inertia:
+        """Return an inertia in the axes of the link; none after an error.
+
+        Args:
+            mass, moments: the mass, and the moments about the center of mass in its axes.
+            com: pose of the center of mass in the link.
+            errors: number of errors before the values were read.
+        """
+        try:
+            about_com = Inertia(mass, (0.0, 0.0, 0.0), moments)
+        except ModelError as error:
+            self.error(error.findings[0].text)
+            return NO_INERTIA
+        if self.report.n_errors > errors:
+            return NO_INERTIA
+        if com.rpy == (0.0, 0.0, 0.0):
+            return Inertia(mass, com.xyz, moments)
+        return moved(about_com, com)
 
     def _report_missing(self, attribute: str) -> None:
         others = [

@@ -102,17 +102,8 @@ def joint_table(model: Graph) -> Table:
             rows.append(_joint_row(joint, start))
         start += joint.nq
     columns = (
-        "s",
-        "joint",
-        "kind",
-        "axis",
-        "lower",
-        "upper",
-        "velocity",
-        "effort",
-        "first",
-        "second",
-        "mimics",
+        *("s", "joint", "kind", "axis", "lower", "upper", "velocity", "effort"),
+        *("first", "second", "mimics"),
     )
     if not any(joint.mimic for joint in model.joints):
         columns, rows = columns[:-1], [row[:-1] for row in rows]

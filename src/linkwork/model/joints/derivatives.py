@@ -18,20 +18,16 @@ Steps      a step x in the group of rotations or of poses moves from g to g exp(
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from linkwork.engine.autodiff import diff
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.elimination import solved_positive_definite
-from linkwork.engine.symbolic.loops import replay
-from linkwork.engine.symbolic.node import Expr, innermost_graph
-from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
-from linkwork.engine.symbolic.program import Port, Program, per_port
-from linkwork.engine.symbolic.tracing import trace
 from linkwork.spatial.blocks import Scalar, as_vector, minus, scalars, times, total
 from linkwork.spatial.source import motion, se3, so3
+
+if TYPE_CHECKING:  # imported where used, because robots are loaded without them
+    from linkwork.engine.symbolic.program import Program
 
 Rows: TypeAlias = list[list[Scalar]]
 
@@ -52,6 +48,10 @@ def derivatives(
         for each of these arguments the rows (m, n): derivatives of the m results w.r.t. its n
         scalars.
     """
+    from linkwork.engine.autodiff import diff
+    from linkwork.engine.symbolic.program import Port, per_port
+    from linkwork.engine.symbolic.tracing import trace
+
     names = [f"x{k}" for k in range(len(arguments))]
     ports = [Port(name, (len(own),)) for name, own in zip(names, arguments, strict=True)]
 
@@ -82,6 +82,8 @@ def left_inverse(J: Sequence[Sequence[Scalar]]) -> Rows:
 
     It annihilates what is perpendicular to the columns of J.
     """
+    from linkwork.engine.symbolic.elimination import solved_positive_definite
+
     transposed = [list(column) for column in zip(*J, strict=True)]
     return solved_positive_definite(product(transposed, J), transposed)
 
@@ -98,6 +100,10 @@ def negative(rows: Sequence[Sequence[Scalar]]) -> Rows:
 
 def _computed(program: Program, values: Sequence[Scalar]) -> list[Scalar]:
     """The results of a program at some scalars; constants of an expression become floats."""
+    from linkwork.engine.symbolic.loops import replay
+    from linkwork.engine.symbolic.node import Expr, innermost_graph
+    from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
+
     if not any(isinstance(x, Expr) for x in values):
         return program.run(values, functions=NUMPY_FUNCTIONS)
     graph = innermost_graph(values)
