@@ -5,52 +5,71 @@ Bodies    one for each link, at the link's frame; sites for additional frames
 Inertias  principal moments. MuJoCo rejects moments that violate the triangle inequality by any
           amount: violations by rounding are corrected. It also rejects moving bodies with almost no
           mass or moment of inertia: the smallest accepted values are written
-Loops     equality constraints, as for all constraints
+Dependent joints are `<joint polycoef="offset multiplier 0 0 0">`: in MuJoCo they have a separate
+          degree of freedom, and a soft constraint couples it to its leader
+Coupling  `<joint>` with the polynomial, of degree 4 at most
+Point     `<connect>` of two sites. A connect of bodies would require that the points coincide at
+          the neutral positions of the joints
+Pose      `<weld>` of two sites
+Loops     a joint that closes a loop becomes a weld if it is fixed, a connect if it is spherical,
+          and two connects at points of its axis if it is revolute. Other kinds cannot be written;
+          if possible, another joint of the loop is chosen to close it
+Contacts  MuJoCo ignores contacts between bodies with a joint between them; joints that close
+          loops become `<exclude>`
 Keyframes the named configurations
 Motors    the actuators, and one of each joint that is actuated otherwise than by them
 Order     MuJoCo orders bodies and joints depth first, which may differ from the model
 Gravity   linkwork's default, which differs from MuJoCo's
 
 What MuJoCo cannot express is an error if it would change the motion, else a finding. The module
-`writer_parts` writes joints and shapes, `writer_equalities` constraints.
+`writer_parts` writes joints, shapes and inertias.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from math import isfinite
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, Finding, listed, model_error, shown
 from linkwork.io.formats import Conversion
 from linkwork.io.mjcf.package import rejection
-from linkwork.io.mjcf.writer_equalities import EqualityWriter, closing_in_mujoco
 from linkwork.io.mjcf.writer_parts import (
     JointWriter,
     ShapeWriter,
+    inertials,
     matrix_attributes,
     mujoco_position,
     pose_attributes,
 )
-from linkwork.io.writing import WORLD, finish, is_world, listed_findings, parent_H_child, reject
+from linkwork.io.writing import (
+    WORLD,
+    GroupedWarnings,
+    finish,
+    is_world,
+    parent_H_child,
+    reject,
+    unique_name,
+)
 from linkwork.io.xml.source import source_parse_error
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
-from linkwork.model.check import unphysical_links
-from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.constraints import Constraint
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, resolved_followers
-from linkwork.model.spanning import Visit, opened, walk
-from linkwork.spatial.source import quat
+from linkwork.model.pose import IDENTITY, Pose, composed, inverted
+from linkwork.model.spanning import Visit, closing_edges, closing_joints, opened, walk
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-
 GRAVITY = (0.0, 0.0, -9.80665)
+CLOSING_KINDS = ("fixed", "spherical", "revolute", "revolute_cos_sin")
+COEFFICIENTS = 5  # of a polynomial in MuJoCo
+LEVER = 0.1  # [m] between the two points on the axis of a revolute joint
 
 
 def dump_mjcf(
@@ -242,93 +261,177 @@ def _is_world(model: Model, floating: bool | None) -> bool:
     return True
 
 
-MIN_ACCEPTED = 1e-15  # kg and kg m^2: MuJoCo's mjMINVAL
-MIN_WRITTEN = 1e-14  # written in place of smaller values
-# Moments that violate the triangle inequality by less than this fraction of the largest do so
-# because of rounding in this module; their correction is not reported.
-ROUNDING = 1e-14
+def closing_in_mujoco(model: Model) -> tuple[Joint, ...]:
+    """Return the joints that equality constraints replace.
 
-
-def inertials(
-    model: Model, visits: Sequence[Visit], moving: Collection[str]
-) -> tuple[dict[str, dict[str, str | None]], list[Finding]]:
-    """Return the attributes of `<inertial>` by link, and findings about changes.
-
-    Args:
-        model: the robot.
-        visits: its links from the base outward.
-        moving: the links that move relative to their parents.
+    They are the joints of `closing_joints`, except where MuJoCo has no constraint for such a
+    joint and has one for another joint of the loop.
 
     Raises:
-        ModelError: an inertia is unphysical, which MuJoCo rejects.
+        ModelError: there is no such joint.
     """
-    _reject_unphysical(model)
-    massless = _links_without_inertia(model, visits, moving)
-    attributes: dict[str, dict[str, str | None]] = {}
-    corrected: list[str] = []
-    for link in model.links:
-        if link.inertia == NO_INERTIA and link.name not in massless:
-            continue
-        moments, rotation, is_corrected = _principal(link.inertia)
-        mass = link.inertia.mass
-        if is_corrected:
-            corrected.append(link.name)
-        if link.name in massless:
-            mass, moments = max(mass, MIN_WRITTEN), np.maximum(moments, MIN_WRITTEN)
-        attributes[link.name] = {
-            "pos": format_numbers(*link.inertia.com),
-            "quat": None if rotation is None else format_numbers(*quat.from_rotation(rotation)),
-            "mass": format_numbers(mass),
-            "diaginertia": format_numbers(*moments),
-        }
-    reason = "MuJoCo requires that moving bodies have mass and moments of inertia"
-    raised = f"{reason}; values below {MIN_WRITTEN:g} kg and kg m^2 were increased to that"
-    reduced = "the largest moment of inertia was reduced to the sum of the others, as MuJoCo"
-    return attributes, listed_findings({raised: massless, f"{reduced} requires": corrected})
+    default = closing_joints(model)
+    used = {joint.mimic.joint for joint in model.joints if joint.mimic}
+    used |= {joint.name for joint in model.joints if joint.mimic}
+    used |= {name for constraint in model.constraints for name in constraint.joints}
 
+    def can_close(joint: Joint) -> bool:
+        return joint.kind in (*CLOSING_KINDS, "floating") and joint.name not in used
 
-def _principal(inertia: Inertia) -> tuple[Array, Array | None, bool]:
-    """Return principal moments, their axes or None, and whether they were corrected."""
-    tensor = inertia.matrix()
-    rotation = None
-    moments = np.diag(tensor).copy()
-    if np.abs(tensor - np.diag(moments)).any():
-        moments, rotation = np.linalg.eigh(tensor)
-        if np.linalg.det(rotation) < 0:
-            rotation = rotation * [1.0, 1.0, -1.0]
-    moments = np.maximum(moments, 0.0)
-    largest = int(moments.argmax())
-    others = float(np.delete(moments, largest).sum())
-    excess = float(moments[largest]) - others
-    if excess > 0:
-        moments[largest] = others
-    return moments, rotation, excess > ROUNDING * (others + excess)
-
-
-def _links_without_inertia(
-    model: Model, visits: Sequence[Visit], moving: Collection[str]
-) -> list[str]:
-    """Return moving links without inertia, also of links fixed to them, which MuJoCo rejects."""
-    heavy: set[str] = set()  # links with inertia, or with such a link fixed to them
-    for visit in reversed(visits):
-        inertia = model.link(visit.link).inertia
-        moments = _principal(inertia)[0]
-        if inertia.mass >= MIN_ACCEPTED and (moments >= MIN_ACCEPTED).all():
-            heavy.add(visit.link)
-        if visit.link in heavy and visit.parent is not None and visit.link not in moving:
-            heavy.add(visit.parent)
-    return [visit.link for visit in visits if visit.link in moving and visit.link not in heavy]
-
-
-def _reject_unphysical(model: Model) -> None:
+    order = sorted(model.joints, key=lambda joint: (can_close(joint), joint in default))
+    closing = closing_edges(model.links, order)
+    kinds = "revolute, spherical and fixed joints"
     findings = [
         Finding(
             "error",
-            f"link {link.name!r}",
-            "MuJoCo rejects an unphysical inertia; "
-            "load the robot with repair=True, or convert it with --repair",
-            link.location,
+            f"joint {joint.name!r}",
+            f"closes a loop; MuJoCo has constraints for {kinds} only, and no other joint of the "
+            "loop is of these kinds and without couplings",
+            joint.location,
         )
-        for link in unphysical_links(model.links)
+        for joint in closing
+        if not can_close(joint)
     ]
     reject(findings)
+    return tuple(joint for joint in model.joints if joint in closing)
+
+
+class EqualityWriter:
+    """Writes `<equality>`, and the sites that its elements refer to.
+
+    Args:
+        top: the root element of the file.
+        model: the robot.
+        bodies: the elements of the links, by name; the world is None.
+        joints: names in the file of joints with one coordinate.
+    """
+
+    def __init__(
+        self,
+        top: Element,
+        model: Model,
+        bodies: Mapping[str | None, Element],
+        joints: Mapping[str, str],
+    ) -> None:
+        self.model = model
+        self.warnings = GroupedWarnings()
+        self._top = top
+        self._bodies = bodies
+        self._joints = joints
+        self._equality: Element | None = None
+        self._contact: Element | None = None
+        self._sites = set(model.frame_names)
+        self._names = {*model.joint_names, *(one.name for one in model.constraints)}
+
+    def write(self, closing: tuple[Joint, ...]) -> None:
+        """Write the dependent joints, the constraints, and the joints that close loops."""
+        for joint in self.model.joints:
+            if joint.mimic:
+                self._write_mimic(joint)
+        for constraint in self.model.constraints:
+            self._write_constraint(constraint)
+        for joint in closing:
+            self._write_closing(joint)
+
+    def _write_mimic(self, joint: Joint) -> None:
+        mimic = joint.mimic
+        assert mimic
+        self._add_coupling(None, joint.name, mimic.joint, (mimic.offset, mimic.multiplier))
+        text = "in MuJoCo, a soft constraint couples dependent joints to their leaders"
+        self.warnings.add(text, joint.name)
+
+    def _write_constraint(self, constraint: Constraint) -> None:
+        self.warnings.add("in MuJoCo, constraints are soft", constraint.name)
+        if constraint.kind == "coupling":
+            coefficients = list(constraint.coefficients)
+            while len(coefficients) > 1 and not coefficients[-1]:
+                coefficients.pop()
+            if len(coefficients) > COEFFICIENTS:
+                text = f"polynomials in MuJoCo have a degree of {COEFFICIENTS - 1} at most"
+                where = f"constraint {constraint.name!r}"
+                raise model_error(
+                    f"{text}, this one has {len(coefficients) - 1}", where, constraint.location
+                )
+            ends = constraint.first, constraint.second
+            self._add_coupling(constraint.name, *ends, tuple(coefficients))
+            return
+        self._add_between(
+            "connect" if constraint.kind == "point" else "weld",
+            constraint.name,
+            (constraint.first, constraint.first_H_anchor),
+            (constraint.second, constraint.second_H_anchor),
+        )
+
+    def _write_closing(self, joint: Joint) -> None:
+        self._warn_about(joint)
+        self._exclude_contacts(joint)
+        first = joint.first, joint.first_H_joint
+        second = joint.second, inverted(joint.joint_H_second)
+        if joint.kind == "floating":
+            return
+        self._add_between("weld" if joint.is_fixed else "connect", joint.name, first, second)
+        if joint.kind not in ("fixed", "spherical"):
+            x, y, z = joint.axis
+            on_axis = Pose(xyz=(LEVER * x, LEVER * y, LEVER * z))
+            sides = ((link, composed(pose, on_axis)) for link, pose in (first, second))
+            self._add_between("connect", unique_name(f"{joint.name}_axis", self._names), *sides)
+
+    def _warn_about(self, joint: Joint) -> None:
+        if joint.kind == "floating":
+            text = "left out: floating joints that close a loop, which prevent no motion"
+            self.warnings.add(text, joint.name)
+            return
+        self.warnings.add("in MuJoCo, soft constraints replace joints that close loops", joint.name)
+        limits = joint.limits
+        numbers = (limits.lower, limits.upper, limits.effort, limits.velocity)
+        if any(map(isfinite, numbers)) or joint.damping or joint.friction or joint.armature:
+            what = "limits, damping, friction and armature of joints that close loops"
+            self.warnings.add(f"left out: {what}", joint.name)
+
+    def _exclude_contacts(self, joint: Joint) -> None:
+        ends = joint.first, joint.second
+        if all(self.model.link(link).collisions for link in ends):
+            if self._contact is None:
+                self._contact = add(self._top, "contact")
+            first, second = (self._bodies[link].get("name", "world") for link in ends)
+            add(self._contact, "exclude", body1=first, body2=second)
+
+    def _add_coupling(
+        self, name: str | None, first: str, second: str | None, numbers: tuple[float, ...]
+    ) -> None:
+        names = [None if joint is None else self._joints[joint] for joint in (first, second)]
+        padded = (*numbers, *[0.0] * (COEFFICIENTS - len(numbers)))
+        add(
+            self._section(),
+            "joint",
+            name=name,
+            joint1=names[0],
+            joint2=names[1],
+            polycoef=format_numbers(*padded),
+        )
+
+    def _add_between(
+        self, tag: str, name: str, first: tuple[str | None, Pose], second: tuple[str | None, Pose]
+    ) -> None:
+        sites = [
+            self._site(*side, name=f"{name}_{number}")
+            for side, number in ((first, "first"), (second, "second"))
+        ]
+        add(self._section(), tag, name=name, site1=sites[0], site2=sites[1])
+
+    def _site(self, frame: str | None, pose: Pose, name: str) -> str:
+        """Return the name of the site at a pose in a frame; it is added unless the frame is one."""
+        link = None
+        if frame is not None:
+            described = self.model.frame(frame)
+            if pose == IDENTITY and frame not in self.model.link_names:
+                return frame
+            link, pose = described.link, composed(described.link_H_frame, pose)
+        name = unique_name(name, self._sites)
+        add(self._bodies[link], "site", name=name, **pose_attributes(pose))
+        return name
+
+    def _section(self) -> Element:
+        if self._equality is None:
+            self._equality = add(self._top, "equality")
+        return self._equality

@@ -1,4 +1,4 @@
-"""Writers of joints and shapes as MJCF elements of their body.
+"""Writers of joints, shapes and inertias as MJCF elements of their body.
 
 Joints      revolute, revolute_cos_sin -> hinge; prismatic -> slide; spherical -> ball;
             floating -> free; universal -> two hinges; planar -> two slides and a hinge
@@ -10,7 +10,7 @@ Meshes      by absolute path, because MuJoCo opens them and has no packages; it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from math import atan2, inf, isfinite, nextafter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import model_error
+from linkwork.errors import Finding, model_error
 from linkwork.io.mjcf.names import fixed_joint_name
 from linkwork.io.mjcf.package import rejection
-from linkwork.io.writing import GroupedWarnings, unique_name
+from linkwork.io.writing import GroupedWarnings, listed_findings, reject, unique_name
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
+from linkwork.model.check import unphysical_links
 from linkwork.model.geometry import (
     Box,
     Capsule,
@@ -34,12 +35,14 @@ from linkwork.model.geometry import (
     Sphere,
     row_of,
 )
+from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints import plane_basis
 from linkwork.model.joints.motion import child_H_parent
 from linkwork.model.model import Model
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
+from linkwork.model.spanning import Visit
 from linkwork.spatial.source import quat, se3
 
 if TYPE_CHECKING:
@@ -367,3 +370,95 @@ def matrix_attributes(pose: Array) -> dict[str, str | None]:
         "pos": format_numbers(*(pose[:3, 3] + 0.0)) if pose[:3, 3].any() else None,
         "quat": format_numbers(*quat.from_rotation(rotation)) if is_rotated else None,
     }
+
+
+MIN_ACCEPTED = 1e-15  # kg and kg m^2: MuJoCo's mjMINVAL
+MIN_WRITTEN = 1e-14  # written in place of smaller values
+# Moments that violate the triangle inequality by less than this fraction of the largest do so
+# because of rounding in this module; their correction is not reported.
+ROUNDING = 1e-14
+
+
+def inertials(
+    model: Model, visits: Sequence[Visit], moving: Collection[str]
+) -> tuple[dict[str, dict[str, str | None]], list[Finding]]:
+    """Return the attributes of `<inertial>` by link, and findings about changes.
+
+    Args:
+        model: the robot.
+        visits: its links from the base outward.
+        moving: the links that move relative to their parents.
+
+    Raises:
+        ModelError: an inertia is unphysical, which MuJoCo rejects.
+    """
+    _reject_unphysical(model)
+    massless = _links_without_inertia(model, visits, moving)
+    attributes: dict[str, dict[str, str | None]] = {}
+    corrected: list[str] = []
+    for link in model.links:
+        if link.inertia == NO_INERTIA and link.name not in massless:
+            continue
+        moments, rotation, is_corrected = _principal(link.inertia)
+        mass = link.inertia.mass
+        if is_corrected:
+            corrected.append(link.name)
+        if link.name in massless:
+            mass, moments = max(mass, MIN_WRITTEN), np.maximum(moments, MIN_WRITTEN)
+        attributes[link.name] = {
+            "pos": format_numbers(*link.inertia.com),
+            "quat": None if rotation is None else format_numbers(*quat.from_rotation(rotation)),
+            "mass": format_numbers(mass),
+            "diaginertia": format_numbers(*moments),
+        }
+    reason = "MuJoCo requires that moving bodies have mass and moments of inertia"
+    raised = f"{reason}; values below {MIN_WRITTEN:g} kg and kg m^2 were increased to that"
+    reduced = "the largest moment of inertia was reduced to the sum of the others, as MuJoCo"
+    return attributes, listed_findings({raised: massless, f"{reduced} requires": corrected})
+
+
+def _principal(inertia: Inertia) -> tuple[Array, Array | None, bool]:
+    """Return principal moments, their axes or None, and whether they were corrected."""
+    tensor = inertia.matrix()
+    rotation = None
+    moments = np.diag(tensor).copy()
+    if np.abs(tensor - np.diag(moments)).any():
+        moments, rotation = np.linalg.eigh(tensor)
+        if np.linalg.det(rotation) < 0:
+            rotation = rotation * [1.0, 1.0, -1.0]
+    moments = np.maximum(moments, 0.0)
+    largest = int(moments.argmax())
+    others = float(np.delete(moments, largest).sum())
+    excess = float(moments[largest]) - others
+    if excess > 0:
+        moments[largest] = others
+    return moments, rotation, excess > ROUNDING * (others + excess)
+
+
+def _links_without_inertia(
+    model: Model, visits: Sequence[Visit], moving: Collection[str]
+) -> list[str]:
+    """Return moving links without inertia, also of links fixed to them, which MuJoCo rejects."""
+    heavy: set[str] = set()  # links with inertia, or with such a link fixed to them
+    for visit in reversed(visits):
+        inertia = model.link(visit.link).inertia
+        moments = _principal(inertia)[0]
+        if inertia.mass >= MIN_ACCEPTED and (moments >= MIN_ACCEPTED).all():
+            heavy.add(visit.link)
+        if visit.link in heavy and visit.parent is not None and visit.link not in moving:
+            heavy.add(visit.parent)
+    return [visit.link for visit in visits if visit.link in moving and visit.link not in heavy]
+
+
+def _reject_unphysical(model: Model) -> None:
+    findings = [
+        Finding(
+            "error",
+            f"link {link.name!r}",
+            "MuJoCo rejects an unphysical inertia; "
+            "load the robot with repair=True, or convert it with --repair",
+            link.location,
+        )
+        for link in unphysical_links(model.links)
+    ]
+    reject(findings)
