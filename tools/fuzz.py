@@ -1,4 +1,4 @@
-"""Fuzz the readers of files, states, programs and object files, guided by coverage.
+"""Fuzz the readers of files, states and object files, guided by coverage.
 
     python tools/fuzz.py --seconds 600            all targets, one after the other
     python tools/fuzz.py --seconds 60 --target urdf

@@ -21,13 +21,13 @@ from tests.support.skeletons import (
     robot_file,
 )
 from tests.support.spatial import pin
+from tests.support.verifier import verify
 
 import linkwork as lw
 from linkwork.algorithms.centroidal import com as com_of
 from linkwork.algorithms.centroidal import momentum as momentum_of
 from linkwork.algorithms.dynamics import crba, rnea
 from linkwork.algorithms.kinematics import frames
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 from linkwork.engine.symbolic.program import Port
 from linkwork.engine.symbolic.tracing import trace

@@ -23,9 +23,9 @@ from tests.support.skeletons import (
     walked_poses,
 )
 from tests.support.spatial import pin
+from tests.support.verifier import verify
 
 from linkwork.algorithms.kinematics import frames, jacobians
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 from linkwork.engine.symbolic.program import Port
 from linkwork.engine.symbolic.tracing import trace

@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 from lxml import etree
-from tests.support.loop_programs import loop_program
 
 import linkwork as lw
 from linkwork.batch.plan import Plan, make_plan
@@ -39,8 +38,6 @@ from linkwork.batch.run import earlier_run, journal_path
 from linkwork.batch.states import stored_states
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.objects import LoadedObject
-from linkwork.engine.symbolic import serialization as stored
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.io.ac3d import read_ac3d
 from linkwork.viewer.trajectories import read_trajectory
@@ -165,14 +162,7 @@ def _with_right_digest(data: bytes) -> bytes:
         return data
 
 
-# Programs and machine code.
-
-
-def run_program(data: bytes) -> None:
-    program = stored.from_bytes(hashlib.sha256(data).digest() + data)
-    if program is not None:
-        verify(program)
-        assert stored.from_bytes(stored.to_bytes(program)) is not None
+# Machine code.
 
 
 def run_object(data: bytes) -> None:
@@ -444,13 +434,6 @@ def state_seeds() -> list[lw.State]:
     return [state, batch]
 
 
-def program_seeds() -> list[bytes]:
-    robot = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
-    programs = [robot.function(name).program for name in ("mass_matrix", "forward_dynamics")]
-    programs.append(loop_program(1, n=3, depth=1, length=2, size=1))
-    return [stored.to_bytes(program)[32:] for program in programs]
-
-
 def object_seeds() -> list[bytes]:
     """Object files of this machine; others would be rejected immediately."""
     from linkwork.engine.runtime.compiler import compiled
@@ -684,12 +667,6 @@ def fit_state(header: Any, body: bytes) -> bytes:
     return _resized(body, prod(header["batch"]) * row)
 
 
-def fit_program(header: Any, body: bytes) -> bytes:
-    sizes = zip(header["sizes"], (1, 4, 8, 4, 4), strict=True)
-    of_loops = sum(size for _, _, size in header["loops"])
-    return _resized(body, sum(size * item for size, item in sizes) + of_loops)
-
-
 def mutate_fields(data: bytes, rng: Random) -> bytes:
     """Set aligned integers of 2, 4 or 8 bytes, as the tables of object files have them."""
     changed = bytearray(data)
@@ -752,7 +729,6 @@ TARGETS: dict[str, Target] = {
         lambda: [s.to_bytes()[17 + 32 :] for s in state_seeds()],
         header_mutator("<Q", fit_state),
     ),
-    "program": Target(run_program, program_seeds, header_mutator("<I", fit_program)),
     "object": Target(run_object, object_seeds, mutate_fields),
     "journal": Target(run_journal, journal_seeds, mutate_lines),
     "trajectory_csv": Target(run_trajectory_csv, csv_seeds),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.support.verifier import verify
 
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Loop, Port, Program, loop_body
 from linkwork.engine.symbolic.pruning import pruned

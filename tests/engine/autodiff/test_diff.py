@@ -13,10 +13,10 @@ from tests.support.expressions import (
     run_compiled,
     values,
 )
+from tests.support.verifier import verify
 
 import linkwork
 from linkwork.engine.autodiff.diff import gradient, jacobian
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.loops import replay
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
 from linkwork.engine.symbolic.program import Port

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 from tests.support.loop_programs import loop_program
+from tests.support.verifier import verify
 
 import linkwork as lw
 from linkwork.engine.autodiff import diff
 from linkwork.engine.symbolic.arrays import ObjectArray
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.node import Graph
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 from linkwork.engine.symbolic.program import Port

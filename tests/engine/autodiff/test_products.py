@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.support.expressions import mp_jacobian, program_for, random_program, values
+from tests.support.verifier import verify
 
 from linkwork.engine.autodiff.diff import gradient, hessian, hvp, jacobian, jvp, vjp
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.operations import Op
 from linkwork.errors import ArgumentError, NameNotFoundError, ShapeError
 

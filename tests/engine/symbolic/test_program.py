@@ -8,8 +8,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 from tests.support.expressions import LIBM, MPMATH, program_for
+from tests.support.verifier import verify
 
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.loops import replay
 from linkwork.engine.symbolic.node import Graph
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, OPERATIONS, Op

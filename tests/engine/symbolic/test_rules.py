@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.support.expressions import ALGEBRA, MPMATH
+from tests.support.verifier import verify
 
-from linkwork.engine.symbolic.flat_steps import verify
 from linkwork.engine.symbolic.node import Graph
 from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Port

@@ -60,7 +60,6 @@ def _at_most_one(*bounds: Bound) -> float:
 class Operation:
     """A row of the table: an operation on numbers."""
 
-    number: int  # in stored programs
     arity: int
     on_floats: Callable[..., Any]  # raises if the result is not a finite number
     # Partial derivatives for each argument, from the result and the arguments; None for SELECT.
@@ -124,22 +123,21 @@ def _sum_of_most(a: Bound, b: Bound) -> float:
 
 
 class Op(IntEnum):
-    """The operations, by name."""
+    """The operations. Stored programs contain their numbers, so new ones are added at the end."""
 
     row: Operation | None  # None for operations that do not compute a number from numbers
 
-    def __new__(cls, row: Operation | int) -> Op:
-        """Create a member from its row, or from its number if it has none."""
-        number = row if isinstance(row, int) else row.number
+    def __new__(cls, row: Operation | None) -> Op:
+        """Create a member with the next number."""
+        number = len(cls.__members__)
         op = int.__new__(cls, number)
         op._value_ = number
-        op.row = None if isinstance(row, int) else row
+        op.row = row
         return op
 
-    CONST = 0
-    INPUT = 1
+    CONST = None
+    INPUT = None
     ADD = Operation(
-        2,
         2,
         operator.add,
         lambda value, a, b: (1.0, 1.0),
@@ -149,7 +147,6 @@ class Op(IntEnum):
         llvm="fadd contract",
     )
     SUB = Operation(
-        3,
         2,
         operator.sub,
         lambda value, a, b: (1.0, -1.0),
@@ -159,7 +156,6 @@ class Op(IntEnum):
         llvm="fsub contract",
     )
     MUL = Operation(
-        4,
         2,
         operator.mul,
         lambda value, a, b: (b, a),
@@ -169,7 +165,6 @@ class Op(IntEnum):
         llvm="fmul contract",
     )
     DIV = Operation(
-        5,
         2,
         operator.truediv,
         _div_partials,
@@ -180,7 +175,6 @@ class Op(IntEnum):
         llvm="fdiv contract",
     )
     NEG = Operation(
-        6,
         1,
         operator.neg,
         lambda value, a: (-1.0,),
@@ -190,7 +184,6 @@ class Op(IntEnum):
         llvm="fneg",
     )
     SQRT = Operation(
-        7,
         1,
         math.sqrt,
         lambda value, a: (0.5 * (1.0 / value),),
@@ -200,7 +193,6 @@ class Op(IntEnum):
         llvm="llvm.sqrt",
     )
     SIN = Operation(
-        8,
         1,
         math.sin,
         lambda value, a: (a.cos(),),
@@ -210,7 +202,6 @@ class Op(IntEnum):
         numpy="sin",
     )
     COS = Operation(
-        9,
         1,
         math.cos,
         lambda value, a: (-a.sin(),),
@@ -219,9 +210,8 @@ class Op(IntEnum):
         parity=1,
         numpy="cos",
     )
-    ATAN2 = Operation(10, 2, math.atan2, _atan2_partials, numpy="arctan2")
+    ATAN2 = Operation(2, math.atan2, _atan2_partials, numpy="arctan2")
     LESS = Operation(  # 1 where a < b, else 0
-        11,
         2,
         lambda a, b: float(a < b),
         lambda value, a, b: (0.0, 0.0),
@@ -234,7 +224,6 @@ class Op(IntEnum):
         jax="lax.lt",
     )
     SELECT = Operation(  # b where a is not 0, else c
-        12,
         3,
         lambda c, a, b: a if c else b,
         most=lambda c, a, b: max(a.most, b.most),
@@ -242,7 +231,6 @@ class Op(IntEnum):
         on_arrays=lambda c, a, b: np.where(np.not_equal(c, 0), a, b),
     )
     EXP = Operation(
-        13,
         1,
         math.exp,
         lambda value, a: (value,),
@@ -251,7 +239,6 @@ class Op(IntEnum):
         numpy="exp",
     )
     LOG = Operation(
-        14,
         1,
         math.log,
         lambda value, a: (1.0 / a,),
@@ -259,7 +246,6 @@ class Op(IntEnum):
         numpy="log",
     )
     LESS_EQUAL = Operation(  # 1 where a <= b, else 0
-        15,
         2,
         lambda a, b: float(a <= b),
         lambda value, a, b: (0.0, 0.0),
@@ -272,7 +258,6 @@ class Op(IntEnum):
         jax="lax.le",
     )
     FLOOR = Operation(
-        16,
         1,
         lambda a: float(math.floor(a)),
         lambda value, a: (0.0,),
@@ -280,19 +265,17 @@ class Op(IntEnum):
         numpy="floor",
         llvm="llvm.floor",
     )
-    EXPM1 = Operation(17, 1, math.expm1, lambda value, a: (a.exp(),), numpy="expm1")
-    LOG1P = Operation(18, 1, math.log1p, lambda value, a: (1.0 / (1.0 + a),), numpy="log1p")
+    EXPM1 = Operation(1, math.expm1, lambda value, a: (a.exp(),), numpy="expm1")
+    LOG1P = Operation(1, math.log1p, lambda value, a: (1.0 / (1.0 + a),), numpy="log1p")
     EXP2 = Operation(
-        19,
         1,
         lambda a: 2.0**a,
         lambda value, a: (math.log(2.0) * value,),
         numpy="exp2",
         operators=lambda a: 2.0**a,
     )
-    POW = Operation(20, 2, math.pow, _pow_partials, on_arrays=np.power, operators=operator.pow)
+    POW = Operation(2, math.pow, _pow_partials, on_arrays=np.power, operators=operator.pow)
     HYPOT = Operation(
-        21,
         2,
         math.hypot,
         _hypot_partials,
@@ -303,10 +286,9 @@ class Op(IntEnum):
         jax="numpy.hypot",
     )
     FMOD = Operation(
-        22, 2, math.fmod, lambda value, a, b: (1.0, (value - a) / b), numpy="fmod", jax="lax.rem"
+        2, math.fmod, lambda value, a, b: (1.0, (value - a) / b), numpy="fmod", jax="lax.rem"
     )
     COPYSIGN = Operation(  # a with the sign of b
-        23,
         2,
         math.copysign,
         _copysign_partials,
@@ -316,9 +298,9 @@ class Op(IntEnum):
         llvm="llvm.copysign",
         jax="numpy.copysign",
     )
-    LOOP = 24  # a `program.Loop`; it has several values, which only the next two operations read
-    LOOP_RESULT = 25  # an entry of the carry of a loop after its last iteration
-    LOOP_STACK = 26  # the values that a loop wrote, one per iteration; only other loops read them
+    LOOP = None  # a `program.Loop`; it has several values, which only the next two operations read
+    LOOP_RESULT = None  # an entry of the carry of a loop after its last iteration
+    LOOP_STACK = None  # the values that a loop wrote, one per iteration; only other loops read them
 
 
 OPERATIONS: dict[Op, Operation] = {op: op.row for op in Op if op.row is not None}

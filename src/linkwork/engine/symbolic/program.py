@@ -22,6 +22,8 @@ from linkwork.engine.symbolic.operations import ARITHMETIC, OPERATIONS, Op, oper
 
 T = TypeVar("T")
 
+MAX_COUNT = 2**31 - 1  # of inputs, outputs and iterations: indices have 32 bits
+
 
 @dataclass(frozen=True, slots=True)
 class Port:

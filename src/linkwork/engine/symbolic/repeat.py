@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
-from linkwork.engine.symbolic.flat_steps import MAX_COUNT
 from linkwork.engine.symbolic.loops import BodyGraph, loop_nodes
 from linkwork.engine.symbolic.node import (
     Expr,
@@ -18,6 +17,7 @@ from linkwork.engine.symbolic.node import (
     innermost_graph,
     is_condition,
 )
+from linkwork.engine.symbolic.program import MAX_COUNT
 from linkwork.errors import ArgumentError, ShapeError, shown
 
 Carry = TypeVar("Carry")

@@ -3,11 +3,11 @@
     digest      SHA-256 of everything that follows
     header      its length (uint32), then JSON: names and shapes of the ports, sizes of the arrays,
                 and for each loop its number of iterations, direction, and body size in bytes
-    steps       the arrays of `FlatSteps`: operations, their arguments, constants, loops, results
+    arrays      operations (uint8); their arguments (int32), except the first ones of CONST and
+                LOOP; constants (float64); loops (int32); results (int32)
     loops       the body of each loop in the same format, without a digest
 
-Numbers are little-endian. Data that is damaged, inconsistent or of another version is rejected,
-even if its digest is correct.
+Numbers are little-endian. Data that is damaged or of another version is rejected.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.symbolic.flat_steps import FlatSteps, verify_loop
+from linkwork.engine.symbolic.operations import ARGUMENTS, Op
 from linkwork.engine.symbolic.program import Loop, Port, Program
 
 _VERSION = 3
 _DIGEST_SIZE = 32
+_KINDS = ("<u1", "<i4", "<f8", "<i4", "<i4")  # types of the arrays
+_OPS = {int(op): op for op in Op}
 
 
 def to_bytes(program: Program) -> bytes:
@@ -33,8 +35,14 @@ def to_bytes(program: Program) -> bytes:
 
 
 def _serialize(program: Program) -> bytes:
-    flat = FlatSteps.of(program)
-    parts = (flat.ops, flat.args, flat.constants, flat.loops, flat.results)
+    first_args = {Op.CONST: list[float](), Op.LOOP: list[int]()}
+    args: list[int] = []
+    for op, *step_args in program.steps:
+        is_separate = op in first_args
+        if is_separate:
+            first_args[op].append(step_args[0])
+        args += step_args[is_separate:]
+    parts = ([step[0] for step in program.steps], args, *first_args.values(), program.results)
     bodies = [_serialize(loop.body) for loop in program.loops]
     loops = [
         (loop.n, loop.is_reversed, len(body))
@@ -49,56 +57,46 @@ def _serialize(program: Program) -> bytes:
             "loops": loops,
         }
     ).encode()
-    arrays = [part.tobytes() for part in parts]
+    arrays = [np.array(part, kind).tobytes() for part, kind in zip(parts, _KINDS, strict=True)]
     return b"".join([struct.pack("<I", len(header)), header, *arrays, *bodies])
 
 
 def from_bytes(data: bytes) -> Program | None:
-    """Return the program that `to_bytes` serialized; None if the data is not valid."""
+    """Return the program that `to_bytes` serialized; None if damaged or of another version."""
     digest, body = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
-    if hashlib.sha256(body).digest() != digest:
-        return None
-    try:
-        return _parse(body)
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError, struct.error):
-        return None
+    return _parse(body) if hashlib.sha256(body).digest() == digest else None
 
 
-def _parse(body: bytes) -> Program:
-    """Parse data whose digest is correct; raise if it is not valid."""
-    length = struct.unpack_from("<I", body)[0]
-    header: dict[str, Any] = json.loads(body[4 : 4 + length])
+def _parse(body: bytes) -> Program | None:
+    """Parse data whose digest is correct; None if it is of another version."""
+    start = 4 + struct.unpack_from("<I", body)[0]
+    header: dict[str, Any] = json.loads(body[4:start])
     if header["version"] != _VERSION:
-        raise ValueError("unknown version")
-    inputs, outputs = _ports(header["inputs"]), _ports(header["outputs"])
-    start, parts = 4 + length, list[Any]()
-    for size, kind in zip(header["sizes"], FlatSteps.KINDS, strict=True):
-        parts.append(np.frombuffer(body, kind, _count(size), start))
-        start += parts[-1].nbytes
+        return None
+    parts: list[Any] = []
+    for size, kind in zip(header["sizes"], _KINDS, strict=True):
+        array = np.frombuffer(body, kind, size, start)
+        parts.append(array.tolist())
+        start += array.nbytes
     loops: list[Loop] = []
     for n, is_reversed, size in header["loops"]:
-        if not isinstance(is_reversed, bool):
-            raise TypeError("is_reversed is not a boolean")
-        stop = start + _count(size)
-        loops.append(Loop(_parse(body[start:stop]), _count(n), is_reversed))
-        verify_loop(loops[-1])
-        start = stop
-    if start != len(body):
-        raise ValueError("wrong length")
-    flat = FlatSteps(*parts)
-    flat.verify(inputs, outputs, loops)
-    steps, results = flat.steps(loops), tuple(flat.results.tolist())
-    return Program(inputs, outputs, steps, results, tuple(loops))
+        loop_body = _parse(body[start : start + size])
+        assert loop_body is not None
+        loops.append(Loop(loop_body, n, is_reversed))
+        start += size
+    ops, args, constants, loop_indices, results = parts
+    first_args = {Op.CONST: iter(constants), Op.LOOP: iter(loop_indices)}
+    steps: list[tuple[Any, ...]] = []
+    end = 0
+    for number in ops:
+        op = _OPS[number]
+        first = [next(first_args[op])] if op in first_args else []
+        count = loops[first[0]].n_inputs if op is Op.LOOP else ARGUMENTS[op] - len(first)
+        steps.append((op, *first, *args[end : end + count]))
+        end += count
+    inputs, outputs = _ports(header["inputs"]), _ports(header["outputs"])
+    return Program(inputs, outputs, tuple(steps), tuple(results), tuple(loops))
 
 
 def _ports(entries: list[Any]) -> tuple[Port, ...]:
-    for name, shape in entries:
-        if not isinstance(name, str) or not isinstance(shape, list):
-            raise TypeError("not a name and a shape")
-    return tuple(Port(name, tuple(map(_count, shape))) for name, shape in entries)
-
-
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError("not a count")
-    return value
+    return tuple(Port(name, tuple(shape)) for name, shape in entries)

@@ -1,19 +1,17 @@
-"""The steps of a program as arrays, for storage, and the verification of programs."""
+"""Verification of programs: each step is an operation on results of earlier steps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.operations import ARGUMENTS, Op
-from linkwork.engine.symbolic.program import Loop, Port, Program
+from linkwork.engine.symbolic.program import MAX_COUNT, Loop, Port, Program
 
-MAX_COUNT = 2**31 - 1  # of inputs, outputs and iterations: indices have 32 bits
-_OPS = {int(op): op for op in Op}
 # Number of entries in `FlatSteps.args`, by operation; -1 for values that are not an operation.
 _N_ARGS = np.full(256, -1)
 for _op in Op:
@@ -67,19 +65,6 @@ class FlatSteps:
             args += step_args[is_separate:]
         parts = ([step[0] for step in program.steps], args, *first_args.values(), program.results)
         return cls(*(np.array(part, kind) for part, kind in zip(parts, cls.KINDS, strict=True)))
-
-    def steps(self, loops: Sequence[Loop]) -> tuple[tuple[Any, ...], ...]:
-        """Convert back to steps; `verify` must have been called."""
-        steps: list[tuple[Any, ...]] = []
-        args, start = self.args.tolist(), 0
-        first_args = {Op.CONST: iter(self.constants.tolist()), Op.LOOP: iter(self.loops.tolist())}
-        counts = self._counts(loops).tolist()
-        for number, count in zip(self.ops.tolist(), counts, strict=True):
-            op, step_args = _OPS[number], args[start : start + count]
-            first = [next(first_args[op])] if op in first_args else []
-            steps.append((op, *first, *step_args))
-            start += count
-        return tuple(steps)
 
     def _counts(self, loops: Sequence[Loop]) -> Array:
         """Return the number of entries of `args` that belong to each step."""
