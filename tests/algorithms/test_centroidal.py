@@ -31,8 +31,9 @@ from linkwork.algorithms.kinematics import frames
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
 from linkwork.engine.symbolic.program import Port
 from linkwork.engine.symbolic.tracing import trace
+from linkwork.spatial.blocks import Vec
 
-GRAVITY = (0.3, -0.2, -9.7)
+GRAVITY = Vec(0.3, -0.2, -9.7)
 
 
 def base_pose(case):
@@ -87,7 +88,9 @@ def test_a_robot_is_the_sum_of_its_links(seed, floating, velocity):
     )
     assert_close(case.moving(momentum_of.kinetic_energy, velocity=velocity), energy, rtol=1e-13)
     assert_close(
-        case.at(momentum_of.potential_energy, gravity=GRAVITY), -mass * com @ GRAVITY, rtol=1e-12
+        case.at(momentum_of.potential_energy, gravity=GRAVITY),
+        -mass * com @ np.array(GRAVITY),
+        rtol=1e-12,
     )
 
 

@@ -25,11 +25,12 @@ from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.engine.symbolic.program import Port
 from linkwork.engine.symbolic.tracing import trace
 from linkwork.mechanics.joint_dynamics import JointDynamics
+from linkwork.spatial.blocks import Vec
 
 WITH_MASSLESS_FINGERS = ("romeo_description/romeo", "romeo_description/romeo_laas_small")
 # of the iCubs, which are much the same, one
 DIFFERENT = [p for p in ROBOT_FILES if p.name != "model.urdf" or "iCubGenova04" in label(p)]
-SLOPING = (0.4, -1.2, -9.5)  # gravity along no axis
+SLOPING = Vec(0.4, -1.2, -9.5)  # gravity along no axis
 
 
 class Pushed:
@@ -115,7 +116,7 @@ def test_pinocchio_gives_real_robots_the_same(path):
 def derivatives_of(here):
     """By q, nu and tau, as arrays."""
     given = [list(numbers) for numbers in (here.q, here.nu, here.tau)]
-    options = {"gravity": tuple(GRAVITY), "velocity": here.kd.representation}
+    options = {"gravity": Vec(*GRAVITY), "velocity": here.kd.representation}
     found = forward_dynamics_derivatives(skeleton_seen_by(here.kd), *given, **options)
     return [np.array(rows, dtype=float) for rows in found[:3]]
 
@@ -130,7 +131,7 @@ def test_what_the_base_does_not_change_is_exactly_zero_and_takes_no_operations(v
 
     def derivatives(*arrays):
         given = [list(array) for array in arrays]
-        options = {"gravity": tuple(GRAVITY), "velocity": velocity}
+        options = {"gravity": Vec(*GRAVITY), "velocity": velocity}
         return tuple(
             np.array(rows)
             for rows in forward_dynamics_derivatives(case.skeleton, *given, **options)[:3]

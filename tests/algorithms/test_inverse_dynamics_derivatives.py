@@ -22,10 +22,11 @@ from linkwork.algorithms.dynamics.crba import mass_matrix
 from linkwork.algorithms.dynamics.rnea import inverse_dynamics
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.joint_dynamics import joint_dynamics_of
+from linkwork.spatial.blocks import ZERO, Vec
 
 pytestmark = pytest.mark.peers
 
-GRAVITY = (0.7, -1.3, -9.6)
+GRAVITY = Vec(0.7, -1.3, -9.6)
 STATES = [*((True, velocity) for velocity in REPRESENTATIONS), (False, "mixed"), (False, "body")]
 in_states = pytest.mark.parametrize(("floating", "velocity"), STATES)
 SEEDS = (3, 7, 10)
@@ -119,7 +120,7 @@ def test_by_nu_dot_is_the_mass_matrix_and_by_nu_is_linear(seed, floating, veloci
     """Forces at nu_dot = 0 without gravity are quadratic in nu: by nu, times nu, is twice them."""
     case = random_case(seed, floating=floating)
     case.nu_dot = 0 * case.nu_dot
-    _, by_nu, M = derivatives(case, velocity, gravity=(0.0, 0.0, 0.0))
+    _, by_nu, M = derivatives(case, velocity, gravity=ZERO)
     assert_close(M, case.at(mass_matrix, velocity=velocity), rtol=1e-13)
     forces = case.moving(coriolis_matrix, velocity=velocity) @ case.nu
     assert_close(by_nu @ case.nu, 2 * forces, rtol=1e-11)

@@ -32,6 +32,7 @@ from linkwork.mechanics.joint_dynamics import JointDynamics
 from linkwork.mechanics.skeleton import skeleton_of
 from linkwork.model.layout import Layout
 from linkwork.model.tree import tree_from
+from linkwork.spatial.blocks import ZERO
 
 ROUNDING = 1e-14  # times the condition number
 
@@ -91,7 +92,7 @@ def test_a_column_is_the_acceleration_per_unit_of_force():
     rest, forces = [0.0] * case.layout.nv, np.eye(case.layout.nv)
     columns = [
         forward_dynamics(
-            case.skeleton, list(case.q), rest, list(tau), gravity=(0.0,) * 3, velocity="mixed"
+            case.skeleton, list(case.q), rest, list(tau), gravity=ZERO, velocity="mixed"
         )
         for tau in forces
     ]

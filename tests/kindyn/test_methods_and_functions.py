@@ -20,7 +20,6 @@ from linkwork.kindyn.kernels import QuantityKernel
 from linkwork.kindyn.options import GravityOptions
 from linkwork.kindyn.quantities import quantity
 from linkwork.kindyn.requests import request_of_text
-from linkwork.spatial.blocks import times
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -70,7 +69,7 @@ def test_a_declaration_with_an_argument_that_is_nothing_known_is_refused():
 
 def weight_height(skeleton, q, frame, *, gravity):
     """An algorithm: the height of a frame times the acceleration of free fall."""
-    return times(frame_pose(skeleton, q, frame)[2][3], gravity[2])
+    return frame_pose(skeleton, q, frame)[2][3] * gravity[2]
 
 
 class Extended(lw.KinDyn):

@@ -12,16 +12,16 @@ from linkwork.mechanics.origins import JointPlacement, best_origins
 from linkwork.mechanics.skeleton import skeleton_of
 from linkwork.model.layout import Layout
 from linkwork.model.tree import tree_from
+from linkwork.spatial.blocks import ZERO, Vec, as_mat, as_vec
 
-X, Y, Z = (tuple(row) for row in np.eye(3))
-AXES = (X, Y, Z)
+AXES = X, Y, Z = as_mat(np.eye(3))
 
 
 def chain(*links):
     """Sites of bodies that hang on each other: rotation, axis, position."""
-    placements = [JointPlacement("free", 2, AXES, (0.0, 0.0, 0.0))]
+    placements = [JointPlacement("free", 2, AXES, ZERO)]
     placements += [
-        JointPlacement(rotation, axis, AXES, position) for rotation, axis, position in links
+        JointPlacement(rotation, axis, AXES, as_vec(position)) for rotation, axis, position in links
     ]
     return placements, [-1, *range(len(links))]
 
@@ -51,9 +51,9 @@ def test_a_slider_may_start_anywhere():
 
 def test_an_axis_that_is_almost_across_moves_no_origin_far_away():
     tilt = 1e-9
-    columns = ((1.0, 0.0, -tilt), Y, (tilt, 0.0, 1.0))
+    columns = as_mat(((1.0, 0.0, -tilt), Y, (tilt, 0.0, 1.0)))
     placements, parents = chain(("about_axis", 2, (0.1, 0.2, 0.3)))
-    placements[1] = JointPlacement("about_axis", 2, columns, (0.1, 0.2, 0.3))
+    placements[1] = JointPlacement("about_axis", 2, columns, Vec(0.1, 0.2, 0.3))
     moves, _ = best_origins(placements, parents)
     assert np.abs(moves[1]).max() <= 0.6
 

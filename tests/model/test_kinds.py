@@ -54,7 +54,7 @@ def test_a_kind_rotates_and_translates_as_it_says(kind, rng):
         if KINDS[kind].rotation == "none":
             assert_close(H[:3, :3], np.eye(3), rtol=1e-15)
         if KINDS[kind].rotation == "about_axis":
-            assert_close(H[:3, :3] @ axis.direction, axis.direction, rtol=4e-15)
+            assert_close(H[:3, :3] @ np.array(axis.direction), axis.direction, rtol=4e-15)
         assert np.abs(H[:3, 3]).max() > 0 or not KINDS[kind].translates
         assert KINDS[kind].translates or np.abs(H[:3, 3]).max() == 0
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import cos, sin
 from linkwork.model.joints.kind import Factor, JointKind, axes_across
-from linkwork.spatial.blocks import apply_t, cross, rotation_about, scale
+from linkwork.spatial.blocks import Motion, rotation_about
 
 
 class Rolling(JointKind):
@@ -23,16 +23,16 @@ class Rolling(JointKind):
     def pose(self, axis, theta):
         e1, _ = axes_across(axis.direction)
         R = rotation_about(axis.direction, cos(theta[0]), sin(theta[0]))
-        return R, scale(theta[0], scale(axis.pitch, e1))
+        return R, theta[0] * (axis.pitch * e1)
 
     def subspace(self, axis, theta):
         R, _ = self.pose(axis, theta)
         e1, _ = axes_across(axis.direction)
-        return ((apply_t(R, scale(axis.pitch, e1)), axis.direction),)
+        return (Motion(R.T @ (axis.pitch * e1), axis.direction),)
 
     def subspace_rate(self, axis, theta, nu):
         ((linear, direction),) = self.subspace(axis, theta)
-        return ((scale(nu[0], cross(linear, direction)), (0.0, 0.0, 0.0)),)
+        return ((nu[0] * linear.cross(direction), (0.0, 0.0, 0.0)),)
 
 
 class FactoredRolling(Rolling):
@@ -40,5 +40,5 @@ class FactoredRolling(Rolling):
 
     def factors(self, axis):
         e1, _ = axes_across(axis.direction)
-        slide = Factor("translation", 0, (scale(axis.pitch, e1),))
+        slide = Factor("translation", 0, (axis.pitch * e1,))
         return slide, Factor("rotation", 0, (axis.direction,))

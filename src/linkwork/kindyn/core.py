@@ -48,6 +48,7 @@ from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose
 from linkwork.model.spanning import closing_joints, opened
 from linkwork.model.tree import Tree, tree_from
+from linkwork.spatial.blocks import Scalar, as_vec
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Self
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from linkwork.parameters.descriptions import Parameter
     from linkwork.parameters.skeleton import ParametricSkeleton
     from linkwork.parameters.table import ParameterTable
-    from linkwork.spatial.blocks import Scalar
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 """Acceleration of free fall in the world [m/s^2]."""
@@ -476,7 +476,7 @@ class KinDynCore:
     def _context(self, numbers: Sequence[Scalar] | None = None) -> Context:
         """What quantities are computed for; with numbers in place of the parameters, if given."""
         base_link = self.model.frame(self.base).link
-        problem, gravity, changes = self.problem, self.gravity, NO_CHANGES
+        problem, gravity, changes = self.problem, as_vec(self.gravity), NO_CHANGES
         if numbers is not None:
             variation = self.parameters.variation(numbers)
             problem = problem.with_skeleton(self._parametric_skeleton.skeleton(variation))

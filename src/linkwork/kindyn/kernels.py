@@ -38,7 +38,7 @@ from linkwork.kindyn.quantities import Context, Quantity, with_context
 from linkwork.kindyn.requests import Spec
 from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import BASE_NV, Layout
-from linkwork.spatial.blocks import Scalar, is_zero, plus, times
+from linkwork.spatial.blocks import Scalar, Vec, is_zero
 from linkwork.spatial.source._shapes import largest_is_one
 
 # Robots with more moving joints than this, and quantities with more operations, are computed with
@@ -321,7 +321,7 @@ def computation(
         now = context(rows[PARAMETERS]) if request.takes_parameters else context()
         now = replace(now, wrenches=wrenches)
         if request.gravity:
-            now = replace(now, gravity=tuple(rows["gravity"]))
+            now = replace(now, gravity=Vec(*rows["gravity"]))
         for one, row in pairs:
             if one == UNNORMALIZED_Q:
                 rows[one.name] = _scaled(row, unit_norms)
@@ -487,7 +487,7 @@ def _product(a: Array, b: Array) -> Array:
     def entry(row: Any, column: list[tuple[int, Scalar]]) -> Scalar:
         value: Scalar = 0.0
         for k, factor in column:
-            value = plus(value, times(row[k], factor))
+            value = value + row[k] * factor
         return value
 
     return np.array([[entry(row, column) for column in columns] for row in a], dtype=object)

@@ -13,8 +13,8 @@ To add a quantity: a function in `algorithms`, and such a declaration. The funct
 each frame; and, by name, fields of `Context`: the option `representation` of `KinDyn` is `velocity`
 there. It returns nested lists of scalars with the declared shape, for () one scalar, for a named
 tuple one such list for each field. Scalars are floats, expressions or columns of a batch, also a
-mass if it is a parameter; so it computes with the functions of `spatial.blocks` and does not branch
-on values.
+mass if it is a parameter; so it computes with the value types of `spatial.blocks` and does not
+branch on values.
 
 A class owns the table of the quantities that it and its bases declare, `KinDyn.quantities`. A
 quantity without frames becomes an attribute that holds the kernel itself once it was used, so that

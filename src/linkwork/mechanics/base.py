@@ -20,16 +20,14 @@ from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
+    ZERO_MOTION,
+    Force,
     Mat,
+    Motion,
     Scalar,
-    Twist,
     Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    halves,
-    sub,
+    as_mat,
+    as_vec,
 )
 
 Representation = Literal["mixed", "body", "inertial"]
@@ -38,84 +36,79 @@ REPRESENTATIONS: tuple[Representation, ...] = ("mixed", "body", "inertial")
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Where the base is, and how its velocity is written."""
+    """The pose of the base, and the representation of its velocity."""
 
     R: Mat  # world_R_base
     o: Vec  # of its origin, in the world
     velocity: Representation
     floating: bool
 
-    def own_part(self, numbers: Sequence[Scalar] | None) -> Twist:
-        """The base's six entries of nu or nu_dot, unchanged; zeros if the base is fixed."""
-        return halves(numbers) if self.floating and numbers is not None else (ZERO, ZERO)
+    def own_part(self, values: Sequence[Scalar] | None) -> Motion:
+        """Return the base's six entries of nu or nu_dot; zeros if it is fixed, or for None."""
+        return Motion.of(values) if self.floating and values is not None else ZERO_MOTION
 
-    def twist(self, nu: Sequence[Scalar] | None) -> Twist:
-        """(v, w) in the base's axes: velocity of its origin, and angular velocity."""
-        if not self.floating or nu is None:
-            return ZERO, ZERO
-        linear, angular = halves(nu)
+    def twist(self, nu: Sequence[Scalar] | None) -> Motion:
+        """Return (v, w) in the base's axes: velocity of its origin, and angular velocity."""
+        V = self.own_part(nu)
         if self.velocity == "body":
-            return linear, angular
-        if self.velocity == "inertial":
-            linear = add(linear, cross(angular, self.o))
-        return apply_t(self.R, linear), apply_t(self.R, angular)
+            return V
+        return self.R.T @ (V.at(self.o) if self.velocity == "inertial" else V)
 
     def acceleration(
         self, nu: Sequence[Scalar] | None, nu_dot: Sequence[Scalar] | None, gravity: Vec
-    ) -> Twist:
-        """(a, u) in the base's axes: acceleration of its origin less gravity, and angular."""
+    ) -> Motion:
+        """Return (a, u) in the base's axes: acceleration of its origin less gravity, and angular.
+
+        None for nu or nu_dot stands for zero.
+        """
         if not self.floating:
-            return apply_t(self.R, sub(ZERO, gravity)), ZERO
-        linear, angular = halves(nu_dot) if nu_dot is not None else (ZERO, ZERO)
-        v, w = halves(nu) if nu is not None else (ZERO, ZERO)
+            return Motion(self.R.T @ -gravity, ZERO)
+        (linear, angular), (v, w) = self.own_part(nu_dot), self.own_part(nu)
         if self.velocity == "body":
-            a = add(linear, cross(w, v))
-            return sub(a, apply_t(self.R, gravity)), angular
+            return Motion(linear + w.cross(v) - self.R.T @ gravity, angular)
         if self.velocity == "inertial":
             # o_ddot = v_dot + w_dot x o + w x o_dot
-            o_dot = add(v, cross(w, self.o))
-            linear = add(add(linear, cross(angular, self.o)), cross(w, o_dot))
-        return apply_t(self.R, sub(linear, gravity)), apply_t(self.R, angular)
+            linear = linear + angular.cross(self.o) + w.cross(v + w.cross(self.o))
+        return self.R.T @ Motion(linear - gravity, angular)
 
-    def derivative(self, nu: Sequence[Scalar] | None, a: Vec, u: Vec) -> Twist:
-        """First six entries of nu_dot, from the acceleration (a, u) in the base's axes."""
-        v, w = halves(nu) if nu is not None else (ZERO, ZERO)
+    def derivative(self, nu: Sequence[Scalar] | None, acceleration: Motion) -> Motion:
+        """Return the first six entries of nu_dot, from the acceleration (a, u) in its axes."""
+        v, w = self.own_part(nu)
         if self.velocity == "body":
-            return sub(a, cross(w, v)), u
-        linear, angular = apply(self.R, a), apply(self.R, u)
+            a, u = acceleration
+            return Motion(a - w.cross(v), u)
+        linear, angular = self.R @ acceleration
         if self.velocity == "inertial":
-            o_dot = add(v, cross(w, self.o))
-            linear = sub(sub(linear, cross(angular, self.o)), cross(w, o_dot))
-        return linear, angular
+            linear = linear - angular.cross(self.o) - w.cross(v + w.cross(self.o))
+        return Motion(linear, angular)
 
-    def wrench_out(self, force: Vec, moment: Vec) -> Twist:
-        """A wrench in the base's axes about its origin, as the first six entries of tau."""
+    def wrench_out(self, wrench: Force) -> Force:
+        """Return a wrench in the base's axes about its origin as the first six entries of tau."""
         if self.velocity == "body":
-            return force, moment
-        force, moment = apply(self.R, force), apply(self.R, moment)
-        if self.velocity == "inertial":
-            moment = add(moment, cross(self.o, force))
-        return force, moment
+            return wrench
+        wrench = self.R @ wrench
+        return wrench.shifted(self.o) if self.velocity == "inertial" else wrench
 
-    def wrench_in(self, tau: Sequence[Scalar]) -> Twist:
-        """The first six entries of tau as a wrench in the base's axes about its origin."""
-        force, moment = halves(tau)
+    def wrench_in(self, tau: Sequence[Scalar]) -> Force:
+        """Return the first six entries of tau as a wrench in the base's axes about its origin."""
+        wrench = Force.of(tau)
         if self.velocity == "body":
-            return force, moment
+            return wrench
         if self.velocity == "inertial":
-            moment = sub(moment, cross(self.o, force))
-        return apply_t(self.R, force), apply_t(self.R, moment)
+            force, moment = wrench
+            wrench = Force(force, moment - self.o.cross(force))
+        return self.R.T @ wrench
 
     @property
-    def columns(self) -> list[Twist]:
+    def columns(self) -> list[Motion]:
         """Twist of the base, in its axes, per unit of each of its six velocities; none if fixed."""
         if not self.floating:
             return []
         # the rows of R are the axes of the world, written in the base
         axes = IDENTITY if self.velocity == "body" else self.R
-        arm = apply_t(self.R, self.o) if self.velocity == "inertial" else ZERO
-        rotations = [(cross(axis, arm), axis) for axis in axes]
-        return [(axis, ZERO) for axis in axes] + rotations
+        arm = self.R.T @ self.o if self.velocity == "inertial" else ZERO
+        rotations = [Motion(axis.cross(arm), axis) for axis in axes]
+        return [Motion(axis, ZERO) for axis in axes] + rotations
 
     @property
     def expressed_at(self) -> tuple[Mat, Vec]:
@@ -126,8 +119,8 @@ class Base:
 
 
 def base_of(layout: Layout, q: Sequence[Scalar], velocity: Representation) -> Base:
-    """The base at a configuration."""
+    """Return the base at a configuration."""
     if not layout.floating:
-        rows, o = layout.base_pose.matrix()[:3, :3].tolist(), layout.base_pose.xyz
-        return Base((tuple(rows[0]), tuple(rows[1]), tuple(rows[2])), o, velocity, floating=False)
-    return Base(layout.base_rotation(q), (q[0], q[1], q[2]), velocity, floating=True)
+        R, o = layout.base_pose.matrix()[:3, :3].tolist(), layout.base_pose.xyz
+        return Base(as_mat(R), as_vec(o), velocity, floating=False)
+    return Base(as_mat(layout.base_rotation(q)), Vec(*q[:3]), velocity, floating=True)

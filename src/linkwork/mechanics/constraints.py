@@ -21,7 +21,7 @@ from linkwork.model.joints.kind import Axis, Closure
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose, inverted
 from linkwork.spatial.blocks import IDENTITY as AXES
-from linkwork.spatial.blocks import Vec
+from linkwork.spatial.blocks import Vec, as_vec
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def equations_of_joint(joint: Joint) -> FrameEquations:
     Raises:
         ModelError: joints of its kind do not say what they prevent.
     """
-    closure = joint.motion_kind.closure(Axis(joint.axis, joint.pitch))
+    closure = joint.motion_kind.closure(Axis(as_vec(joint.axis), joint.pitch))
     if closure is None:
         text = f"joints of kind {joint.kind!r} cannot close a loop; cut another joint of it"
         raise model_error(text, f"joint {joint.name!r}", joint.location)

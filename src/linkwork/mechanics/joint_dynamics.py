@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.entries import Traced
 from linkwork.model.layout import Layout
-from linkwork.spatial.blocks import Scalar, is_zero, plus, times
+from linkwork.spatial.blocks import Scalar, is_zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +29,19 @@ class JointDynamics:
     friction: Scalar = 0.0
 
     def force(self, velocity: Scalar | None, acceleration: Scalar | None) -> Scalar:
-        """What has to be added to the force along the coordinate. None stands for zero."""
+        """Return what is added to the force along the coordinate. None stands for zero."""
         total: Scalar = 0.0
         if acceleration is not None:
-            total = times(self.armature, acceleration)
+            total = self.armature * acceleration
         if velocity is None:
             return total
-        total = plus(total, times(self.damping, velocity))
+        total = total + self.damping * velocity
         if is_zero(self.friction):
             return total
-        return plus(total, times(self.friction, _sign(velocity)))
+        return total + self.friction * _sign(velocity)
 
 
-DynamicsByIndex = Mapping[int, JointDynamics]  # by index in nu; those without any are left out
+DynamicsByIndex = Mapping[int, JointDynamics]  # by index in nu; coordinates may be left out
 NO_JOINT_DYNAMICS: DynamicsByIndex = {}
 
 
@@ -51,7 +51,7 @@ NO_CHANGES: Mapping[tuple[str, str], Scalar] = {}
 def joint_dynamics_of(
     layout: Layout, changes: Mapping[tuple[str, str], Scalar] = NO_CHANGES
 ) -> dict[int, JointDynamics]:
-    """Armature, damping and friction along the coordinates of nu.
+    """Return armature, damping and friction along the coordinates of nu.
 
     Args:
         layout: of the robot's coordinates.
@@ -84,17 +84,17 @@ def with_joint_dynamics(
     nu: Sequence[Scalar] | None,
     nu_dot: Sequence[Scalar] | None,
 ) -> list[Scalar]:
-    """Forces of inverse dynamics with what the joints add. None stands for zero."""
+    """Return forces of inverse dynamics with what the joints add. None stands for zero."""
     total = list(forces)
     for k, added in joint_dynamics.items():
         velocity = None if nu is None else nu[k]
         acceleration = None if nu_dot is None else nu_dot[k]
-        total[k] = plus(total[k], added.force(velocity, acceleration))
+        total[k] = total[k] + added.force(velocity, acceleration)
     return total
 
 
 def _sign(x: Scalar) -> Scalar:
-    """-1, 0 or 1 as x is; of an expression too."""
+    """Return -1, 0 or 1: the sign of a number or of an expression."""
     if isinstance(x, Traced):
         return (x < 0.0).select(-1.0, (x > 0.0).select(1.0, x))
     return np.sign(x)

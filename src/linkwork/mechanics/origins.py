@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import mul, sub
 
 from linkwork.model.joints.kind import Rotation
 from linkwork.model.pose import ROUNDING_NOISE
-
-Triple = tuple[float, float, float]
-NO_SHIFT: Triple = (0.0, 0.0, 0.0)
+from linkwork.spatial.blocks import IDENTITY, ZERO, Mat, Vec
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +22,17 @@ class JointPlacement:
 
     rotation: Rotation  # of the joint's kind
     axis: int  # of the frame: the one that the joint moves about or along
-    columns: tuple[Triple, Triple, Triple]  # of the rotation
-    position: Triple
+    columns: Mat  # of the rotation, as rows
+    position: Vec
 
-    def after(self, move: Triple) -> Triple:
-        """Position of the origin after a move in the frame's own axes."""
-        return tuple(
-            p + x * move[0] + y * move[1] + z * move[2]
-            for p, x, y, z in zip(self.position, *self.columns, strict=True)
-        )  # pyright: ignore[reportReturnType]
+    def after(self, move: Vec) -> Vec:
+        """Return the position of the origin after a move in the frame's own axes."""
+        x, y, z = self.columns
+        return self.position + move[0] * x + move[1] * y + move[2] * z
 
-    def seen_from(self, origin: Triple) -> JointPlacement:
-        """This placement as seen from another origin in the parent."""
-        return replace(self, position=tuple(map(sub, self.position, origin)))
+    def seen_from(self, origin: Vec) -> JointPlacement:
+        """Return this placement as seen from another origin in the parent."""
+        return replace(self, position=self.position - origin)
 
     @property
     def free(self) -> set[int]:
@@ -49,8 +44,8 @@ class JointPlacement:
 
 def best_origins(
     placements: Sequence[JointPlacement], parents: Sequence[int]
-) -> tuple[list[Triple], list[Triple]]:
-    """Where to put origins.
+) -> tuple[list[Vec], list[Vec]]:
+    """Return where to put origins.
 
     Args:
         placements: of each body, each parent before its children; that of body 0 does not count.
@@ -63,7 +58,7 @@ def best_origins(
     children: list[list[JointPlacement]] = [[] for _ in placements]
     for placement, parent in zip(placements[1:], parents[1:], strict=True):
         children[parent].append(placement)
-    moves, positions = [NO_SHIFT], [NO_SHIFT]
+    moves, positions = [ZERO], [ZERO]
     for body, parent in enumerate(parents[1:], start=1):
         placement = placements[body].seen_from(moves[parent])
         move = _best_move(placement, children[body])
@@ -72,30 +67,29 @@ def best_origins(
         )
         x, y, z = (0.0 if abs(p) <= noise else p for p in placement.after(move))
         moves.append(move)
-        positions.append((x, y, z))
+        positions.append(Vec(x, y, z))
     return moves, positions
 
 
-def _best_move(placement: JointPlacement, children: Sequence[JointPlacement]) -> Triple:
-    """How far to move the origin of a body that carries others."""
+def _best_move(placement: JointPlacement, children: Sequence[JointPlacement]) -> Vec:
+    """Return how far to move the origin of a body that carries others."""
 
-    def cost(move: Triple) -> tuple[int, int, float]:
+    def cost(move: Vec) -> tuple[int, int, float]:
         far = _size(move)
         of_joint = _count(placement.after(move), _size(placement.position) + far)
         theirs = [
-            _count(map(sub, child.position, move), _size(child.position) + far, child.free)
+            _count(child.position - move, _size(child.position) + far, child.free)
             for child in children
         ]
         return of_joint + sum(theirs), of_joint, far
 
-    return min((NO_SHIFT, *_targets(placement, children)), key=cost)
+    return min((ZERO, *_targets(placement, children)), key=cost)
 
 
-def _targets(placement: JointPlacement, children: Sequence[JointPlacement]) -> Iterator[Triple]:
-    """Moves that make some coordinate 0."""
+def _targets(placement: JointPlacement, children: Sequence[JointPlacement]) -> Iterator[Vec]:
+    """Yield moves that make some coordinate 0."""
     if placement.rotation == "none":
-        x, y, z = (-sum(map(mul, column, placement.position)) for column in placement.columns)
-        yield (x, y, z)
+        yield -(placement.columns @ placement.position)
         yield from (child.position for child in children)
     elif placement.rotation == "about_axis":
         along = zip(placement.position, placement.columns[placement.axis], strict=True)
@@ -104,15 +98,14 @@ def _targets(placement: JointPlacement, children: Sequence[JointPlacement]) -> I
         ]  # a nearly parallel plane may be far away
         lengths += [child.position[placement.axis] for child in children]
         for length in lengths:
-            x, y, z = (length if k == placement.axis else 0.0 for k in range(3))
-            yield (x, y, z)
+            yield length * IDENTITY[placement.axis]
 
 
-def _size(numbers: Triple) -> float:
+def _size(numbers: Vec) -> float:
     return max(map(abs, numbers))
 
 
 def _count(numbers: Iterable[float], size: float, free: Container[int] = ()) -> int:
-    """How many numbers are neither rounding noise relative to `size`, nor free."""
+    """Count the numbers that are neither rounding noise relative to `size`, nor free."""
     noise = ROUNDING_NOISE * size
     return sum(abs(x) > noise for k, x in enumerate(numbers) if k not in free)

@@ -142,7 +142,7 @@ def skeleton_of(
 def body_frames(tree: Tree) -> BodyFrames:
     """Where to put the frames of the bodies of a tree."""
     aligned = [
-        (np.eye(4), (0.0, 0.0, 1.0)) if joint is None else _aligned(joint, backwards=backwards)
+        (np.eye(4), Vec(0.0, 0.0, 1.0)) if joint is None else _aligned(joint, backwards=backwards)
         for joint, backwards in zip(tree.joints, tree.backwards, strict=True)
     ]
     rotations, directions = np.array([R for R, _ in aligned]), [axis for _, axis in aligned]
@@ -190,14 +190,14 @@ def _aligned(joint: Joint, *, backwards: bool) -> tuple[Array, Vec]:
     """(4, 4) rotation that puts the joint's axis on a coordinate axis, and the axis after it."""
     R = np.eye(4)
     if not joint.motion_kind.has_axis:
-        return R, (0.0, 0.0, 1.0)
+        return R, Vec(0.0, 0.0, 1.0)
     direction = np.array(joint.axis)
     sign = -1.0 if backwards and joint.motion_kind.inverse_is_opposite else 1.0
     if np.count_nonzero(direction) == 1:
         return R, _vec(sign * np.round(direction))
     R[:3, :2], R[:3, 2] = plane_basis(direction), direction
     R[:3, :3] = snapped(R[:3, :3])
-    return R, (0.0, 0.0, sign)
+    return R, Vec(0.0, 0.0, sign)
 
 
 def _without_rotation_about(axis: int, R: Array) -> tuple[Array, float]:
@@ -273,10 +273,8 @@ def _frame(pose: Array, *summands: Array) -> tuple[Mat, Vec]:
 
 
 def _rigid_inertia(params: Array) -> RigidInertia:
-    mass, *others = (float(value) + 0.0 for value in params)
-    xx, xy, xz, yy, yz, zz = others[3:]
-    tensor: Sym = (xx, xy, xz, yy, yz, zz)
-    return RigidInertia(mass, _vec(params[1:4]), tensor)
+    mass, x, y, z, *tensor = (float(value) + 0.0 for value in params)
+    return RigidInertia(mass, Vec(x, y, z), Sym(*tensor))
 
 
 def _largest(direction: Vec) -> int:
@@ -284,9 +282,8 @@ def _largest(direction: Vec) -> int:
 
 
 def _vec(values: Array) -> Vec:
-    x, y, z = (float(value) + 0.0 for value in values)
-    return (x, y, z)
+    return Vec(*(float(value) + 0.0 for value in values))
 
 
 def _mat(values: Array) -> Mat:
-    return (_vec(values[0]), _vec(values[1]), _vec(values[2]))
+    return Mat(*map(_vec, values))

@@ -17,7 +17,7 @@ from linkwork.engine.kernel.norms import TOLERANCE as NORM_TOLERANCE
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import model_error
 from linkwork.model.numbers import Triple, as_floats, settle, triple
-from linkwork.spatial.blocks import Mat, Vec
+from linkwork.spatial.blocks import Mat, Vec, as_mat, as_vec
 from linkwork.spatial.source import quat, se3, so3
 
 # Entries of a rotation within this of -1, 0 or 1 are set to that number: sines and cosines of
@@ -81,10 +81,8 @@ def snapped(rotation: Array) -> Array:
 
 
 def rotation_and_position(pose: Pose) -> tuple[Mat, Vec]:
-    """Return the rotation and position of a pose, as tuples of numbers without negative zeros."""
-    rows = snapped(pose.matrix()[:3, :3]).tolist()
-    x, y, z = (tuple(float(v) + 0.0 for v in row) for row in rows)
-    return (x, y, z), pose.xyz  # pyright: ignore[reportReturnType]
+    """Return rotation and position of a pose, without negative zeros."""
+    return as_mat((snapped(pose.matrix()[:3, :3]) + 0.0).tolist()), as_vec(pose.xyz)
 
 
 def as_pose(value: Pose | ArrayLike, what: str = "pose") -> Pose:

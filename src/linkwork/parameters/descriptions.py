@@ -22,7 +22,7 @@ from linkwork.parameters.variation import (
     moved,
     placement_from_values,
 )
-from linkwork.spatial.blocks import Scalar
+from linkwork.spatial.blocks import Scalar, Vec
 from linkwork.spatial.source import quat
 
 INERTIA_MEANING = "mass, mass times CoM (3), tensor xx, xy, xz, yy, yz, zz about the origin"
@@ -117,7 +117,7 @@ class DensityMultiplier(_LinkParameter):
 
     def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
         inertia = inertia_from_values(model.link(self.link).inertia.parameters().tolist())
-        into.inertias[self.link] = inertia.times(values[0][0])
+        into.inertias[self.link] = values[0][0] * inertia
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ class Gravity(Parameter):
 
     def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
         x, y, z = values[0]
-        into.gravity.append((x, y, z))
+        into.gravity.append(Vec(x, y, z))
 
 
 def pose_values(pose: Pose) -> tuple[float, ...]:

@@ -80,15 +80,15 @@ class Solid:
             case Sphere(radius=radius):
                 r = radius * multiplier
                 xx = yy = zz = mass * r * r * 0.4
-        return (xx, 0.0, 0.0, yy, 0.0, zz)
+        return Sym(xx, 0.0, 0.0, yy, 0.0, zz)
 
     def center(self, multiplier: Scalar) -> Vec:
         """Position of the solid's center in the link."""
         x, y, z = self.xyz
         if isinstance(self.geometry, Sphere):
-            return (x, y, z)
+            return Vec(x, y, z)
         half = 0.5 * self.growth(multiplier)
-        return (x, y, z - half if z < 0.0 else z + half)
+        return Vec(x, y, z - half if z < 0.0 else z + half)
 
     def joint_height(self, z: float, multiplier: Scalar) -> Scalar:
         """Position along z of a joint that the link carries at z in the model."""
@@ -135,4 +135,4 @@ def vary(model: Model, name: str, into: Variation, kind: type[Solid] = Solid) ->
     for joint in model.joints:
         if joint.first == name:
             R, p = constant_placement(joint.first_H_joint)
-            into.joint_poses[joint.name] = R, (p[0], p[1], solid.joint_height(p[2], multiplier))
+            into.joint_poses[joint.name] = R, Vec(p[0], p[1], solid.joint_height(p[2], multiplier))

@@ -99,8 +99,8 @@ class ParametricSkeleton:
                 inertia = variation.inertias.get(link.name)
                 inertia = inertia or inertia_from_values(link.inertia.parameters().tolist())
                 links[k] = inertia
-                body, *pose = frames[k]
-                added.setdefault(body, []).append(moved(inertia, (pose[0], pose[1])))
+                body, R, p = frames[k]
+                added.setdefault(body, []).append(moved(inertia, (R, p)))
         for name, load in variation.payloads:
             body, R, p = frames[model.frame_index(name)]
             added.setdefault(body, []).append(moved(load, (R, p)))
@@ -141,7 +141,7 @@ class ParametricSkeleton:
         k = model.link_index(host.link)
         inertia = links.get(k) or inertia_from_values(model.links[k].inertia.parameters().tolist())
         pose = variation.frame_poses.get(frame) or constant_placement(host.link_H_frame)
-        links[k] = inertia.plus(moved(load, pose))
+        links[k] = inertia + moved(load, pose)
 
 
 def _moves(variation: Variation) -> bool:
@@ -151,7 +151,7 @@ def _moves(variation: Variation) -> bool:
 def _with(body: Body, loads: Iterable[RigidInertia]) -> Body:
     inertia = body.inertia
     for load in loads:
-        inertia = inertia.plus(load)
+        inertia = inertia + load
     return replace(body, inertia=inertia)
 
 
@@ -244,5 +244,4 @@ def _snapped_rotation(R: Mat, constant: Mat) -> Mat:
 
 def _snapped_position(p: Vec, constant: Vec) -> Vec:
     """Replace constant coordinates by those of the model, which are free of rounding errors."""
-    x, y, z = (b if _equals(a, b) else a for a, b in zip(p, constant, strict=True))
-    return (x, y, z)
+    return Vec(*(b if _equals(a, b) else a for a, b in zip(p, constant, strict=True)))

@@ -13,18 +13,7 @@ from typing import TypeAlias
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.model.pose import Pose
-from linkwork.spatial.blocks import (
-    Mat,
-    Scalar,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    matmul,
-    neg,
-    quaternion_rotation,
-    transpose,
-)
+from linkwork.spatial.blocks import Mat, Scalar, Sym, Vec, as_mat, quaternion_rotation
 
 Placement: TypeAlias = tuple[Mat, Vec]
 """Pose of a frame b in a frame a: rotation, and position of its origin."""
@@ -56,13 +45,13 @@ class Variation:
 
 def inertia_from_values(values: Sequence[Scalar]) -> RigidInertia:
     """Build an inertia from its ten parameters: m, m c, and the tensor's xx, xy, xz, yy, yz, zz."""
-    mass, x, y, z, xx, xy, xz, yy, yz, zz = values
-    return RigidInertia(mass, (x, y, z), (xx, xy, xz, yy, yz, zz))
+    mass, x, y, z, *tensor = values
+    return RigidInertia(mass, Vec(x, y, z), Sym(*tensor))
 
 
 def placement_from_values(values: Sequence[Scalar]) -> Placement:
     """Build a pose from its position (3) and unit quaternion wxyz (4)."""
-    return quaternion_rotation(values[3:7]), (values[0], values[1], values[2])
+    return quaternion_rotation(values[3:7]), Vec(*values[:3])
 
 
 def constant_placement(pose: Pose) -> Placement:
@@ -72,20 +61,18 @@ def constant_placement(pose: Pose) -> Placement:
 
 def matrix_placement(matrix: Array) -> Placement:
     """Convert a pose (4, 4) of constants."""
-    rows = matrix[:3].tolist()
-    x, y, z = ((row[0], row[1], row[2]) for row in rows)
-    return (x, y, z), (rows[0][3], rows[1][3], rows[2][3])
+    return as_mat(matrix[:3, :3].tolist()), Vec(*matrix[:3, 3].tolist())
 
 
 def composed(a_H_b: Placement, b_H_c: Placement) -> Placement:
     """Compose two poses: a_H_c."""
-    return matmul(a_H_b[0], b_H_c[0]), add(a_H_b[1], apply(a_H_b[0], b_H_c[1]))
+    return a_H_b[0] @ b_H_c[0], a_H_b[1] + a_H_b[0] @ b_H_c[1]
 
 
 def inverted(a_H_b: Placement) -> Placement:
     """Invert a pose: b_H_a."""
     R, p = a_H_b
-    return transpose(R), neg(apply_t(R, p))
+    return R.T, -(R.T @ p)
 
 
 def moved(inertia: RigidInertia, a_H_b: Placement) -> RigidInertia:

@@ -223,9 +223,9 @@ USERS = {
             name, nq, nv, neutral, reach = "geared", 1, 1, (0.0,), (1.0,)
             rotation, translates = "none", True
             def pose(self, axis, theta):
-                return IDENTITY, scale(FACTOR * theta[0], axis.direction)
+                return IDENTITY, FACTOR * theta[0] * axis.direction
             def subspace(self, axis, theta):
-                return ((scale(FACTOR, axis.direction), ZERO),)
+                return ((FACTOR * axis.direction, ZERO),)
         kinds._ALL["geared"] = Geared()
         joints = tuple(replace(joint, kind="geared") for joint in rod.joints)
         kernel = lw.KinDyn(replace(rod, joints=joints), floating=False).com
@@ -260,7 +260,7 @@ PREPARED = """
 from dataclasses import replace
 from linkwork.model import joints as kinds
 from linkwork.parameters import DensityMultiplier
-from linkwork.spatial.blocks import IDENTITY, ZERO, scale
+from linkwork.spatial.blocks import IDENTITY, ZERO
 rod = hinge(BODY)
 """
 PRINTED = """

@@ -11,25 +11,11 @@ from linkwork.errors import model_error
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Mount, Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Mat,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    apply,
-    cross,
-    is_zero,
-    matmul,
-    scale,
-    twist_rotate,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, Force, Mat, Scalar, Vec, is_zero
 
 
 def total_mass(skeleton: Skeleton) -> float:
-    """Mass of the robot [kg]."""
+    """Return the mass of the robot [kg]."""
     return sum(body.inertia.mass for body in skeleton.bodies)
 
 
@@ -37,7 +23,7 @@ def com(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
     """(3,) position of the CoM in the world."""
     base = base_of(skeleton.layout, q, "mixed")
     c = Moments(skeleton, joint_poses(skeleton, q), per_mass(skeleton)).first[0]
-    return [*add(base.o, apply(base.R, c))]
+    return [*base.o + base.R @ c]
 
 
 def com_velocity(
@@ -50,11 +36,11 @@ def com_velocity(
     c, c_dot = moments.first[0], moments.rate(joints, nu)  # as seen from the base
     v, w = base.own_part(nu)
     if velocity == "body":
-        return [*apply(base.R, add(add(v, c_dot), cross(w, c)))]
-    arm = apply(base.R, c)
+        return [*base.R @ (v + c_dot + w.cross(c))]
+    arm = base.R @ c
     if velocity == "inertial":
-        arm = add(base.o, arm)
-    return [*add(add(v, cross(w, arm)), apply(base.R, c_dot))]
+        arm = base.o + arm
+    return [*v + w.cross(arm) + base.R @ c_dot]
 
 
 def com_jacobian(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
@@ -70,13 +56,13 @@ def com_jacobian(skeleton: Skeleton, q: Scalars, *, velocity: Representation) ->
         body = skeleton.bodies[number]
         first, columns, R = moments.first[number], pose.columns, rotations[number]
         if is_leaf(skeleton, number):  # in the axes of the parent, in which moments are constant
-            first = apply(pose.R, first)
-            columns = [twist_rotate(pose.R, column) for column in pose.columns]
+            first = pose.R @ first
+            columns = [pose.R @ column for column in pose.columns]
             R = rotations[body.parent]
         for k, (v, w) in zip(body.nu_indices, columns, strict=True):
             # S adds m v + w x h to the linear momentum
-            column = apply(R, add(scale(moments.mass[number], v), cross(w, first)))
-            by_index[k] = add(by_index.get(k, ZERO), column)
+            column = R @ (moments.mass[number] * v + w.cross(first))
+            by_index[k] = by_index.get(k, ZERO) + column
     in_order = [by_index.get(k, ZERO) for k in range(skeleton.layout.nv)]
     return [[column[row] for column in in_order] for row in range(3)]
 
@@ -92,11 +78,11 @@ def com_acceleration(
     """(3,) acceleration of the CoM in the axes of the world; at nu_dot = 0 for None."""
     base = base_of(skeleton.layout, q, velocity)
     force, _ = momentum_rate(skeleton, q, nu, nu_dot, velocity)
-    return [*apply(base.R, scale(per_mass(skeleton), force))]
+    return [*base.R @ (per_mass(skeleton) * force)]
 
 
 def per_mass(skeleton: Skeleton) -> float:
-    """One over the mass of the robot.
+    """Return one over the mass of the robot.
 
     Raises:
         ModelError: the robot has no mass.
@@ -118,25 +104,25 @@ class Moments:
         self._skeleton = skeleton
         self.mass = {k: factor * body.inertia.mass for k, body in enumerate(skeleton.bodies)}
         self.first = {
-            k: scale(factor, body.inertia.first_moment) for k, body in enumerate(skeleton.bodies)
+            k: factor * body.inertia.first_moment for k, body in enumerate(skeleton.bodies)
         }
         for number in reversed(joints):  # constants are added to constants first
             body, pose = skeleton.bodies[number], joints[number]
             unrotated, rotated = _split(pose.mount, self.first[number])
-            passed = add(apply(pose.R, unrotated), scale(self.mass[number], pose.p))
+            passed = pose.R @ unrotated + self.mass[number] * pose.p
             self.first[number] = rotated
-            self.first[body.parent] = add(self.first[body.parent], passed)
+            self.first[body.parent] = self.first[body.parent] + passed
             self.mass[body.parent] += self.mass[number]
-        self.first = dict(summed_inward(skeleton, joints, self.first, add, _vector_inward))
+        self.first = dict(summed_inward(skeleton, joints, self.first, _vector_inward))
 
     def rate(self, joints: dict[int, JointPose], nu: Scalars) -> Vec:
-        """Derivative of the first moment of the robot, as seen from the base."""
+        """Return the derivative of the first moment of the robot, as seen from the base."""
         rates = {0: ZERO}
         for number, pose in joints.items():
             v_J, w_J = pose.velocity(nu)
             # m v_J + w_J x h
-            rates[number] = add(scale(self.mass[number], v_J), cross(w_J, self.first[number]))
-        return dict(summed_inward(self._skeleton, joints, rates, add, _vector_inward))[0]
+            rates[number] = self.mass[number] * v_J + w_J.cross(self.first[number])
+        return dict(summed_inward(self._skeleton, joints, rates, _vector_inward))[0]
 
 
 def momentum_rate(
@@ -145,51 +131,47 @@ def momentum_rate(
     nu: Scalars,
     nu_dot: Scalars | None,
     velocity: Representation,
-) -> Twist:
-    """Rate of the robot's momentum: a force and a moment about the base's origin, in its axes."""
+) -> Force:
+    """Return the rate of the robot's momentum, in the base's axes about its origin."""
     base = base_of(skeleton.layout, q, velocity)
     joints = joint_poses(skeleton, q)
     moving = robot_motion(skeleton, base, joints, nu, nu_dot, gravity=ZERO)
-    forces = forces_of_motion(skeleton, base, joints, moving, {})
-    return forces.base_force, forces.base_moment
+    return forces_of_motion(skeleton, base, joints, moving, {}).base
 
 
 def body_rotations(skeleton: Skeleton, joints: dict[int, JointPose], base: Mat) -> dict[int, Mat]:
-    """Rotation of every body, from the base's outward."""
+    """Return the rotation of every body, from the base's outward."""
     rotations = {0: base}
     for number, pose in joints.items():
-        rotations[number] = matmul(rotations[skeleton.bodies[number].parent], pose.R)
+        rotations[number] = rotations[skeleton.bodies[number].parent] @ pose.R
     return rotations
 
 
 def is_leaf(skeleton: Skeleton, number: int) -> bool:
-    """Whether a body carries no other."""
+    """Return whether a body carries no other."""
     return all(body.parent != number for body in skeleton.bodies)
 
 
 def _split(mount: Mount, first: Vec) -> tuple[Vec, Vec]:
-    """A first moment in two: what the rotation of a joint leaves as it is, and what it changes."""
+    """Split a first moment: what the rotation of a joint leaves as it is, and what it changes."""
     if mount.kind.rotation == "none":
         return first, ZERO
     if mount.kind.rotation == "free":
         return ZERO, first
-    along = [x if k == mount.axis_index else 0.0 for k, x in enumerate(first)]
-    across = [0.0 if k == mount.axis_index else x for k, x in enumerate(first)]
-    return (along[0], along[1], along[2]), (across[0], across[1], across[2])
+    across = [k for k in range(3) if k != mount.axis_index]
+    return first.without(across), first.without([mount.axis_index])
 
 
 def _columns_of_base(R: Mat, o: Vec, c: Vec, velocity: Representation) -> list[Vec]:
-    """Columns of the base in the Jacobian of the CoM, which is at c in the base."""
+    """Return columns of the base in the Jacobian of the CoM, which is at c in the base."""
     if velocity == "body":
-        return [apply(R, axis) for axis in IDENTITY] + [
-            apply(R, cross(axis, c)) for axis in IDENTITY
-        ]
-    arm = apply(R, c)
+        return [R @ axis for axis in IDENTITY] + [R @ axis.cross(c) for axis in IDENTITY]
+    arm = R @ c
     if velocity == "inertial":
-        arm = add(o, arm)
-    return [*IDENTITY, *(cross(axis, arm) for axis in IDENTITY)]
+        arm = o + arm
+    return [*IDENTITY, *(axis.cross(arm) for axis in IDENTITY)]
 
 
 def _vector_inward(pose: JointPose, vector: Vec) -> Vec:
-    """A vector of a body in the axes of its parent."""
-    return apply(pose.R, vector)
+    """Return a vector of a body in the axes of its parent."""
+    return pose.R @ vector

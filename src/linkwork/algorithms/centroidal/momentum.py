@@ -33,31 +33,9 @@ from linkwork.algorithms.kinematics.jacobians import rows_of_columns
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    apply,
-    cross,
-    dot,
-    full,
-    halves,
-    minus,
-    neg,
-    plus,
-    power,
-    scale,
-    sub,
-    times,
-    twist_add,
-    twist_rotate,
-    wedge,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, ZERO_FORCE, Force, Motion, Scalar, Vec
 
 
 def momentum(
@@ -66,8 +44,7 @@ def momentum(
     """(6,) momentum of the robot, as a wrench on the base is written."""
     base = base_of(skeleton.layout, q, velocity)
     joints = joint_poses(skeleton, q)
-    linear, angular = base.wrench_out(*_at_base(skeleton, joints, nu, base.twist(nu)))
-    return [*linear, *angular]
+    return base.wrench_out(_at_base(skeleton, joints, nu, base.twist(nu))).entries
 
 
 def momentum_jacobian(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
@@ -76,7 +53,7 @@ def momentum_jacobian(skeleton: Skeleton, q: Scalars, *, velocity: Representatio
         return mass_matrix(skeleton, q, velocity=velocity)[:6]
     base = base_of(skeleton.layout, q, velocity)
     momenta = inertias(skeleton, joint_poses(skeleton, q)).momenta
-    columns = {index: base.wrench_out(*column) for index, column in momenta.items()}
+    columns = {index: base.wrench_out(column) for index, column in momenta.items()}
     return rows_of_columns(columns, range(skeleton.layout.nv))
 
 
@@ -88,10 +65,8 @@ def centroidal_momentum(
     joints = joint_poses(skeleton, q)
     linear, angular = _at_base(skeleton, joints, nu, base.twist(nu))
     c = Moments(skeleton, joints, per_mass(skeleton)).first[0]
-    angular = sub(angular, cross(c, linear))
-    if velocity == "body":
-        return [*linear, *angular]
-    return [*apply(base.R, linear), *apply(base.R, angular)]
+    about_com = Force(linear, angular - c.cross(linear))
+    return (about_com if velocity == "body" else base.R @ about_com).entries
 
 
 def centroidal_momentum_matrix(
@@ -103,25 +78,24 @@ def centroidal_momentum_matrix(
     carried = composites(skeleton, joints)
     rotations = body_rotations(skeleton, joints, IDENTITY if velocity == "body" else base.R)
     robot = carried[0].rotated(rotations[0])
-    c = scale(per_mass(skeleton), robot.first_moment)  # from the base's origin
-    by_index: dict[int, Twist] = {}
+    c = per_mass(skeleton) * robot.first_moment  # from the base's origin
+    by_index: dict[int, Force] = {}
     if skeleton.layout.floating:
-        lever = add(base.o, c) if velocity == "inertial" else c
+        lever = base.o + c if velocity == "inertial" else c
         by_index = dict(enumerate(_columns_of_base(robot, c, lever)))
-    arms = {0: neg(c)}  # from the CoM to the origin of each body
+    arms = {0: -c}  # from the CoM to the origin of each body
     for number, pose in joints.items():
         body = skeleton.bodies[number]
-        arms[number] = add(arms[body.parent], apply(rotations[body.parent], pose.p))
+        arms[number] = arms[body.parent] + rotations[body.parent] @ pose.p
         inertia, columns, R = carried[number], pose.columns, rotations[number]
         if is_leaf(skeleton, number):  # in the axes of the parent, in which inertias are constant
             inertia = inertia.rotated(pose.R)
-            columns = [twist_rotate(pose.R, column) for column in pose.columns]
+            columns = [pose.R @ column for column in pose.columns]
             R = rotations[body.parent]
         for k, column in zip(body.nu_indices, columns, strict=True):
             # F = I S, about the CoM
-            linear, angular = twist_rotate(R, inertia.momentum(*column))
-            angular = add(angular, cross(arms[number], linear))
-            by_index[k] = twist_add(by_index.get(k, ZERO_TWIST), (linear, angular))
+            F = (R @ (inertia @ column)).shifted(arms[number])
+            by_index[k] = by_index.get(k, ZERO_FORCE) + F
     return rows_of_columns(by_index, range(skeleton.layout.nv))
 
 
@@ -139,15 +113,14 @@ def centroidal_momentum_rate(
     """
     base = base_of(skeleton.layout, q, velocity)
     force, moment = momentum_rate(skeleton, q, nu, nu_dot, velocity)
-    c = scale(per_mass(skeleton), composites(skeleton, joint_poses(skeleton, q))[0].first_moment)
-    moment = sub(moment, cross(c, force))
+    c = per_mass(skeleton) * composites(skeleton, joint_poses(skeleton, q))[0].first_moment
+    rate = Force(force, moment - c.cross(force))
     if velocity != "body":
-        return [*apply(base.R, force), *apply(base.R, moment)]
+        return (base.R @ rate).entries
     # seen from the base, which rotates
     _, w = base.twist(nu)
-    values = centroidal_momentum(skeleton, q, nu, velocity=velocity)
-    linear, angular = halves(values)
-    return [*sub(force, cross(w, linear)), *sub(moment, cross(w, angular))]
+    about_com = Force.of(centroidal_momentum(skeleton, q, nu, velocity=velocity))
+    return (rate - Motion(ZERO, w).cross(about_com)).entries
 
 
 def locked_inertia(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
@@ -207,10 +180,10 @@ def kinetic_energy(
     moving = velocities(skeleton, joint_poses(skeleton, q), nu, base.twist(nu))
     twice: Scalar = 0.0
     for number, twist in moving.items():
-        twice = plus(twice, power(twist, skeleton.bodies[number].inertia.momentum(*twist)))
+        twice = twice + twist.dot(skeleton.bodies[number].inertia @ twist)
     for k, added in joint_dynamics.items():
-        twice = plus(twice, times(added.armature, times(nu[k], nu[k])))
-    return times(0.5, twice)
+        twice = twice + added.armature * (nu[k] * nu[k])
+    return 0.5 * twice
 
 
 def potential_energy(skeleton: Skeleton, q: Scalars, *, gravity: Vec) -> Scalar:
@@ -221,35 +194,34 @@ def potential_energy(skeleton: Skeleton, q: Scalars, *, gravity: Vec) -> Scalar:
     """
     base = base_of(skeleton.layout, q, "mixed")
     h = Moments(skeleton, joint_poses(skeleton, q), 1.0).first[0]
-    first_moment = add(scale(total_mass(skeleton), base.o), apply(base.R, h))
-    return minus(0.0, dot(gravity, first_moment))
+    first_moment = total_mass(skeleton) * base.o + base.R @ h
+    return -gravity.dot(first_moment)
 
 
-def _at_base(skeleton: Skeleton, joints: dict[int, JointPose], nu: Scalars, base: Twist) -> Twist:
-    """(linear, angular) momentum of the robot in the base's axes, about its origin."""
+def _at_base(skeleton: Skeleton, joints: dict[int, JointPose], nu: Scalars, base: Motion) -> Force:
+    """Return the momentum of the robot in the base's axes, about its origin."""
     moving = velocities(skeleton, joints, nu, base)
-    momenta = {k: skeleton.bodies[k].inertia.momentum(*twist) for k, twist in moving.items()}
-    summed = gather(skeleton, joints, momenta)
-    return summed.base_force, summed.base_moment
+    momenta = {k: skeleton.bodies[k].inertia @ twist for k, twist in moving.items()}
+    return gather(skeleton, joints, momenta).base
 
 
-def _columns_of_base(robot: RigidInertia, c: Vec, lever: Vec) -> list[Twist]:
-    """Momentum about the CoM of the robot moving as one body.
+def _columns_of_base(robot: RigidInertia, c: Vec, lever: Vec) -> list[Force]:
+    """Return the momentum about the CoM of the robot moving as one body.
 
     Args:
         robot: its inertia about the base's origin.
         c: the CoM from there.
         lever: the CoM from the point whose velocity the entries of the base in nu are.
     """
-    pushed = [(scale(robot.mass, axis), ZERO) for axis in IDENTITY]
-    first = robot.first_moment if lever is c else scale(robot.mass, lever)
-    tensor = full(robot.tensor_about_com(c))
+    pushed = [Force(robot.mass * axis, ZERO) for axis in IDENTITY]
+    first = robot.first_moment if lever is c else robot.mass * lever
+    tensor = robot.tensor_about_com(c).full
     rotating = zip(IDENTITY, tensor, strict=True)
-    return pushed + [(cross(axis, first), row) for axis, row in rotating]
+    return pushed + [Force(axis.cross(first), row) for axis, row in rotating]
 
 
 def _locked(skeleton: Skeleton, q: Scalars, velocity: Representation) -> RigidInertia:
-    """Inertia of the locked robot, where the velocity of the base is written."""
+    """Return the inertia of the locked robot, where the velocity of the base is written."""
     base = base_of(skeleton.layout, q, velocity)
     R, o = base.expressed_at
     return composites(skeleton, joint_poses(skeleton, q))[0].rotated(R).shifted(o)
@@ -259,12 +231,12 @@ def _locked_at_com(skeleton: Skeleton, q: Scalars, velocity: Representation) -> 
     base = base_of(skeleton.layout, q, velocity)
     R = IDENTITY if velocity == "body" else base.R
     robot = composites(skeleton, joint_poses(skeleton, q))[0].rotated(R)
-    c = scale(per_mass(skeleton), robot.first_moment)
+    c = per_mass(skeleton) * robot.first_moment
     return RigidInertia(robot.mass, ZERO, robot.tensor_about_com(c))
 
 
 def _inertia_matrix(robot: RigidInertia) -> Matrix:
-    m, h, tensor = robot.mass, wedge(robot.first_moment), full(robot.tensor)
+    m, h, tensor = robot.mass, robot.first_moment.wedge, robot.tensor.full
     top = [[m if i == j else 0.0 for j in range(3)] + [h[j][i] for j in range(3)] for i in range(3)]
     return top + [[*h[i], *tensor[i]] for i in range(3)]
 
@@ -272,16 +244,16 @@ def _inertia_matrix(robot: RigidInertia) -> Matrix:
 def _rigid_velocities(
     skeleton: Skeleton, robot: RigidInertia, momenta: Sequence[Sequence[Scalar]]
 ) -> Matrix:
-    """Velocities of a rigid body of this inertia that has these momenta."""
+    """Return the velocities of a rigid body of this inertia that has these momenta."""
     per = per_mass(skeleton)
-    c = scale(per, robot.first_moment)
-    at_com = full(robot.tensor_about_com(c))
-    pairs = [halves(values) for values in momenta]
-    about_com = [sub(angular, cross(c, linear)) for linear, angular in pairs]
+    c = per * robot.first_moment
+    at_com = robot.tensor_about_com(c).full
+    pairs = [Force.of(values) for values in momenta]
+    about_com = [angular - c.cross(linear) for linear, angular in pairs]
     right = list(zip(*about_com, strict=True))
     spins = zip(*solve_symmetric(at_com, right, ["the robot as one body"] * 3), strict=True)
     return [
-        [*add(scale(per, linear), cross(c, (x, y, z))), x, y, z]
+        [*per * linear + c.cross(Vec(x, y, z)), x, y, z]
         for (linear, _), (x, y, z) in zip(pairs, spins, strict=True)
     ]
 

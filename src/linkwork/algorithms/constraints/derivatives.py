@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 from linkwork.algorithms.constraints.dynamics import (
     Setting,
@@ -49,7 +49,7 @@ from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Body, Mount
 from linkwork.model.joints.derivatives import derivatives
 from linkwork.model.joints.kind import Axis
-from linkwork.spatial.blocks import Scalar, Vec, is_zero, minus, plus, times, total
+from linkwork.spatial.blocks import ZERO, Scalar, Vec, inner, is_zero, total
 
 
 def forward_dynamics_derivatives(
@@ -98,7 +98,7 @@ def acceleration_derivatives(
         joint_dynamics=joint_dynamics,
     )
     Js = [jacobian(problem.skeleton, q, frame, velocity=velocity) for frame in wrenches or {}]
-    by_wrenches = [[[total(*map(times, row, J_row)) for J_row in J] for row in by_tau] for J in Js]
+    by_wrenches = [[[inner(row, J_row) for J_row in J] for row in by_tau] for J in Js]
     return by_q, by_nu, by_tau, by_wrenches
 
 
@@ -118,22 +118,22 @@ def impact_derivatives(
     rows = rows_at(problem, q, nu, velocity=velocity)
     system = system_of(problem, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
     solver = _Solver(system)
-    reversal = minus(-1.0, restitution[0])
-    impulses = solver.pseudo_inverse.solve([times(reversal, row.rate) for row in rows])
+    reversal = -1.0 - restitution[0]
+    impulses = solver.pseudo_inverse.solve([reversal * row.rate for row in rows])
     change = system.factor.outward(system.response(impulses))
-    after = [plus(v, dv) for v, dv in zip(nu, change, strict=True)]
+    after = [v + dv for v, dv in zip(nu, change, strict=True)]
     # M(q) (nu+ - nu) is inverse dynamics with nu+ - nu for nu_dot, at rest and without gravity
     M_q, _, _ = tree_derivatives(
         problem.skeleton,
         q,
         [0.0] * len(nu),
         change,
-        gravity=(0.0, 0.0, 0.0),
+        gravity=ZERO,
         velocity=velocity,
         wrenches={},
         joint_dynamics=joint_dynamics,
     )
-    meeting = [plus(v, times(restitution[0], old)) for v, old in zip(after, nu, strict=True)]
+    meeting = [v + restitution[0] * old for v, old in zip(after, nu, strict=True)]
 
     def equations(
         problem: Problem, q: Scalars, meeting: Scalars, impulses: Scalars
@@ -146,12 +146,11 @@ def impact_derivatives(
     after_q, impulses_q = solver.columns(_difference(M_q, by_q[m:]), by_q[:m])
     # w.r.t. nu, with the change of velocity for a: dF = 0, dC = (1 + restitution) J
     J = [dense(row.jacobian, len(nu)) for row in rows]
-    C_nu = [[times(plus(1.0, restitution[0]), x) for x in row] for row in J]
+    C_nu = [[(1.0 + restitution[0]) * x for x in row] for row in J]
     zero = [[0.0] * len(nu) for _ in nu]
     change_nu, impulses_nu = solver.columns(zero, C_nu)
     after_nu = [
-        [plus(x, 1.0) if i == k else x for k, x in enumerate(row)]
-        for i, row in enumerate(change_nu)
+        [x + 1.0 if i == k else x for k, x in enumerate(row)] for i, row in enumerate(change_nu)
     ]
     return after_q, after_nu, impulses_q, impulses_nu
 
@@ -188,7 +187,7 @@ def inverse_dynamics_derivatives(
         A = columns_of(rows, unactuated)
         by_y = dense(transposed_product(A, y), m)
         return [
-            *(total(*(times(x, by_y[i]) for i, x in column.items())) for column in A),
+            *(total(*(x * by_y[i] for i, x in column.items())) for column in A),
             *by_y,
             *dense(transposed_product(rows, forces), nv),
         ]
@@ -225,12 +224,12 @@ def _inverse_column(
     """Changes of torques and forces, from those of the needed forces and of the geometry."""
     (needed, geometry), (A, matrix, rows), (actuated, unactuated) = changes, system, coordinates
     n, m = len(unactuated), len(rows)
-    right = [minus(needed[k], geometry[i]) for i, k in enumerate(unactuated)]
-    dy = [total(*map(times, row, right)) for row in matrix]
+    right = [needed[k] - geometry[i] for i, k in enumerate(unactuated)]
+    dy = [inner(row, right) for row in matrix]
     through = dense(transposed_product(A, dy), m)
-    forces = [plus(x, geometry[n + i]) for i, x in enumerate(through)]
+    forces = [x + geometry[n + i] for i, x in enumerate(through)]
     provided = dense(transposed_product(rows, forces), len(needed))
-    torques = [minus(minus(needed[k], geometry[n + m + k]), provided[k]) for k in actuated]
+    torques = [needed[k] - geometry[n + m + k] - provided[k] for k in actuated]
     return torques, forces
 
 
@@ -267,7 +266,7 @@ def _partials(
     *arguments: Scalars,
     wrt: Sequence[int],
 ) -> list[Matrix]:
-    """Derivatives of `function(problem, *arguments)` with respect to some of the arguments.
+    """Return derivatives of `function(problem, *arguments)` with respect to some arguments.
 
     Parameters of the robot are expressions of the caller; they become one more argument.
     """
@@ -291,11 +290,12 @@ def _partials(
 
 
 def _mapped(value: Any, new: Callable[[Expr], Any]) -> Any:
-    """Nested tuples and dataclasses with every expression replaced."""
+    """Return nested tuples and dataclasses with every expression replaced."""
     if isinstance(value, Expr):
         return new(value)
-    if type(value) is tuple:
-        return tuple(_mapped(part, new) for part in value)
+    if isinstance(value, tuple):
+        parts = [_mapped(part, new) for part in cast("tuple[Any, ...]", value)]
+        return tuple(parts) if type(value) is tuple else type(value)(*parts)  # such as a Vec
     if isinstance(value, (Body, Mount, Axis)):
         return replace(
             value, **{one.name: _mapped(getattr(value, one.name), new) for one in fields(value)}
@@ -304,17 +304,17 @@ def _mapped(value: Any, new: Callable[[Expr], Any]) -> Any:
 
 
 def _in_tangent(rows: Matrix, problem: Problem, q: Scalars, velocity: Representation) -> Matrix:
-    """Derivatives in the tangent space of `integrate`, from those w.r.t. the entries of q."""
+    """Return derivatives in the tangent space of `integrate`, from derivatives w.r.t. q."""
     E = velocity_kinematics(problem.skeleton, q, velocity=velocity)
     columns = [
         [(i, row[k]) for i, row in enumerate(E) if not is_zero(row[k])]
         for k in range(problem.layout.nv)
     ]
-    return [[total(*(times(row[i], x) for i, x in column)) for column in columns] for row in rows]
+    return [[total(*(row[i] * x for i, x in column)) for column in columns] for row in rows]
 
 
 def _difference(a: Matrix, b: Matrix) -> Matrix:
-    return [[minus(x, y) for x, y in zip(*pair, strict=True)] for pair in zip(a, b, strict=True)]
+    return [[x - y for x, y in zip(*pair, strict=True)] for pair in zip(a, b, strict=True)]
 
 
 class _Solver:
@@ -356,7 +356,7 @@ class _Solver:
         for i in sorted(self._constrained):
             for j in sorted(self._constrained):
                 if j <= i:
-                    entry = minus(B[i].get(j, 0.0), sparse_dot(columns[i], forces[j]))
+                    entry = B[i].get(j, 0.0) - sparse_dot(columns[i], forces[j])
                     B[i][j] = B[j][i] = entry
         return B
 
@@ -391,12 +391,12 @@ class _Solver:
         if constrained.issuperset(entries) and by_matrix <= n_inward + n_outward:
             return self._outward(entries, {}, C, self._accelerations_by_F, self._forces_by_F)
         u = {c: x for c, x in factor.inward(F).items() if not is_zero(x)}
-        z = {c: times(minus(0.0, factor.inverse_pivots[c]), x) for c, x in u.items()}
+        z = {c: -factor.inverse_pivots[c] * x for c, x in u.items()}
         if len(constrained) * (len(constrained & u.keys()) + n_C) <= n_outward:
             return self._outward(u, z, C, self._accelerations_by_u, self._forces_by_u)
         df = self._forces(u, C, self._forces_by_u)
         for c, x in self._system.response(df).items():
-            z[c] = plus(z.get(c, 0.0), x)
+            z[c] = z.get(c, 0.0) + x
         return factor.outward(z), df
 
     def _outward(
@@ -419,17 +419,17 @@ class _Solver:
         da: list[Scalar] = [0.0] * len(order)
         for i, k in enumerate(order):
             if i not in self._constrained:
-                da[k] = plus(z.get(i, 0.0), sparse_dot(W[i], z))
+                da[k] = z.get(i, 0.0) + sparse_dot(W[i], z)
                 continue
-            by_C = (times(force[i], c) for force, c in zip(self._forces_by_F, C, strict=True))
-            da[k] = minus(0.0, plus(sparse_dot(accelerations[i], u), total(*by_C)))
+            by_C = (force[i] * c for force, c in zip(self._forces_by_F, C, strict=True))
+            da[k] = -(sparse_dot(accelerations[i], u) + total(*by_C))
             if i in self._shared:
-                z[i] = minus(da[k], sparse_dot(W[i], z))
+                z[i] = da[k] - sparse_dot(W[i], z)
         return da, self._forces(u, C, forces)
 
     def _forces(self, u: SparseRow, C: Scalars, forces: list[SparseRow]) -> list[Scalar]:
         return [
-            minus(sparse_dot(row, u), total(*map(times, inverse, C)))
+            sparse_dot(row, u) - inner(inverse, C)
             for row, inverse in zip(forces, self._inverse, strict=True)
         ]
 
@@ -438,7 +438,7 @@ class _Solver:
         order = self._factor.order
         column = sorted(range(len(order)), key=order.__getitem__)
         a = [[self._accelerations_by_F[i][j] for j in column] for i in column]
-        f = [[minus(0.0, row[i]) for i in column] for row in self._forces_by_F]
+        f = [[-row[i] for i in column] for row in self._forces_by_F]
         return a, f
 
 

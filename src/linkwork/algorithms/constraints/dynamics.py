@@ -32,18 +32,7 @@ from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import BASE_NV
-from linkwork.spatial.blocks import (
-    ZERO,
-    Scalar,
-    Twist,
-    Vec,
-    is_zero,
-    minus,
-    plus,
-    times,
-    total,
-    twist_rotate,
-)
+from linkwork.spatial.blocks import ZERO, Motion, Scalar, Vec, inner, is_zero, total
 
 
 def rows_at(
@@ -63,20 +52,20 @@ def rows_at(
         return constraint_rows(problem, State(q, nu, nu_dot))
     state = State(q)
     if nu is not None:
-        v, w = twist_rotate(base.R, base.twist(nu))
-        a, u = twist_rotate(base.R, base.acceleration(nu, nu_dot, ZERO))
+        V = (base.R @ base.twist(nu)).entries
+        A = (base.R @ base.acceleration(nu, nu_dot, ZERO)).entries
         of_joints = [0.0] * (len(nu) - BASE_NV) if nu_dot is None else nu_dot[BASE_NV:]
-        state = State(q, [*v, *w, *nu[BASE_NV:]], [*a, *u, *of_joints])
-    columns = [twist_rotate(base.R, column) for column in base.columns]
+        state = State(q, [*V, *nu[BASE_NV:]], [*A, *of_joints])
+    columns = [base.R @ column for column in base.columns]
     rows = constraint_rows(problem, state)
     return [replace(row, jacobian=_with_base_columns(row.jacobian, columns)) for row in rows]
 
 
-def _with_base_columns(row: SparseRow, columns: Sequence[Twist]) -> SparseRow:
+def _with_base_columns(row: SparseRow, columns: Sequence[Motion]) -> SparseRow:
     """A row by velocities of another representation; columns: mixed velocity per unit of each."""
     changed = {k: entry for k, entry in row.items() if k >= BASE_NV}
-    for k, (v, w) in enumerate(columns):
-        entry = total(*(times(row.get(i, 0.0), x) for i, x in enumerate((*v, *w))))
+    for k, column in enumerate(columns):
+        entry = inner((row.get(i, 0.0) for i in range(BASE_NV)), column.entries)
         if not is_zero(entry):
             changed[k] = entry
     return changed
@@ -122,7 +111,7 @@ def system_of(
     """The constraints and the mass matrix."""
     factor = mass_factor(problem.skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
     X = [_times_factor(row.jacobian, factor) for row in rows]
-    scaled = [{c: times(x, factor.inverse_pivots[c]) for c, x in row.items()} for row in X]
+    scaled = [{c: x * factor.inverse_pivots[c] for c, x in row.items()} for row in X]
     return System(problem, rows, factor, X, scaled)
 
 
@@ -143,7 +132,7 @@ def driven_system(
     rows = rows_at(problem, q, nu, velocity=velocity)
     system = system_of(problem, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
     bias = tree_inverse_dynamics(problem.skeleton, q, nu, **setting._asdict())
-    return system, [minus(t, h) for t, h in zip(tau, bias, strict=True)]
+    return system, [t - h for t, h in zip(tau, bias, strict=True)]
 
 
 def _times_factor(row: SparseRow, factor: Factor) -> SparseRow:
@@ -153,7 +142,7 @@ def _times_factor(row: SparseRow, factor: Factor) -> SparseRow:
     columns = sorted({*entries, *(c for i in entries for c in factor.W[i])})
     product: SparseRow = {}
     for c in columns:
-        beyond = (times(x, factor.W[i][c]) for i, x in entries.items() if c in factor.W[i])
+        beyond = (x * factor.W[i][c] for i, x in entries.items() if c in factor.W[i])
         product[c] = total(entries.get(c, 0.0), *beyond)
     return product
 
@@ -161,7 +150,7 @@ def _times_factor(row: SparseRow, factor: Factor) -> SparseRow:
 def stabilized(row: Row, gains: tuple[float, float]) -> Scalar:
     """What a row requires to be zero: its acceleration, plus what reduces its error."""
     k_p, k_d = gains
-    return total(row.bias, times(k_p, row.error), times(k_d, row.rate))
+    return total(row.bias, k_p * row.error, k_d * row.rate)
 
 
 def forward_dynamics(
@@ -186,17 +175,17 @@ def solve_accelerations(
     """The system, nu_dot, the forces, and what is missed."""
     system, driving = driven_system(problem, q, nu, tau, setting)
     inverse = system.pseudo_inverse()
-    target = [minus(0.0, stabilized(row, problem.gains)) for row in system.rows]
+    target = [-stabilized(row, problem.gains) for row in system.rows]
     nu_dot, forces, missed = _accelerations(system, inverse, driving, target)
     if problem.single:  # one step of iterative refinement: what is missing in both equations
         needed = tree_inverse_dynamics(problem.skeleton, q, nu, nu_dot, **setting._asdict())
         rows, by_index = [row.jacobian for row in system.rows], dict(enumerate(nu_dot))
         pull = dense(transposed_product(rows, forces), problem.layout.nv)
-        driving = [plus(minus(t, n), f) for t, n, f in zip(tau, needed, pull, strict=True)]
-        target = [minus(b, sparse_dot(row, by_index)) for b, row in zip(target, rows, strict=True)]
+        driving = [t - n + f for t, n, f in zip(tau, needed, pull, strict=True)]
+        target = [b - sparse_dot(row, by_index) for b, row in zip(target, rows, strict=True)]
         more, more_forces, missed = _accelerations(system, inverse, driving, target)
-        nu_dot = [plus(a, da) for a, da in zip(nu_dot, more, strict=True)]
-        forces = [plus(f, df) for f, df in zip(forces, more_forces, strict=True)]
+        nu_dot = [a + da for a, da in zip(nu_dot, more, strict=True)]
+        forces = [f + df for f, df in zip(forces, more_forces, strict=True)]
     return system, nu_dot, forces, missed
 
 
@@ -205,12 +194,12 @@ def _accelerations(
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """a and f with  M a = driving + J^T f  and  J a = target,  and by how much J a misses it."""
     u = system.factor.inward(driving)
-    free = {c: times(x, system.factor.inverse_pivots[c]) for c, x in u.items()}
-    r = [minus(b, sparse_dot(row, free)) for b, row in zip(target, system.X, strict=True)]
+    free = {c: x * system.factor.inverse_pivots[c] for c, x in u.items()}
+    r = [b - sparse_dot(row, free) for b, row in zip(target, system.X, strict=True)]
     forces = inverse.solve(r)
     response = system.response(forces)
-    missed = [minus(sparse_dot(row, response), b) for row, b in zip(system.X, r, strict=True)]
-    z = {c: plus(x, response.get(c, 0.0)) for c, x in free.items()}
+    missed = [sparse_dot(row, response) - b for row, b in zip(system.X, r, strict=True)]
+    z = {c: x + response.get(c, 0.0) for c, x in free.items()}
     return system.factor.outward(z), forces, missed
 
 
@@ -226,9 +215,9 @@ def impact(
     """Velocity after an impact, J nu+ = -restitution J nu, and the impulses J^T acts with."""
     rows = rows_at(problem, q, nu, velocity=velocity)
     system = system_of(problem, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
-    reversal = minus(-1.0, restitution[0])
-    change, impulses = _jump(system, [times(reversal, row.rate) for row in system.rows])
-    return [plus(v, dv) for v, dv in zip(nu, change, strict=True)], impulses
+    reversal = -1.0 - restitution[0]
+    change, impulses = _jump(system, [reversal * row.rate for row in system.rows])
+    return [v + dv for v, dv in zip(nu, change, strict=True)], impulses
 
 
 def project_velocity(
@@ -268,16 +257,13 @@ def step(
     setting = Setting(gravity, velocity, {}, joint_dynamics)
     system, driving = driven_system(problem, q, nu, tau, setting)
     free_acceleration = system.factor.solve(driving)
-    free = [plus(v, times(dt[0], a)) for v, a in zip(nu, free_acceleration, strict=True)]
+    free = [v + dt[0] * a for v, a in zip(nu, free_acceleration, strict=True)]
     by_index = dict(enumerate(free))
     k_p, _ = problem.gains
-    rate = 1.0 / plus(k_p**-0.5, dt[0]) if k_p else 0.0
-    change = [
-        minus(times(minus(0.0, rate), row.error), sparse_dot(row.jacobian, by_index))
-        for row in system.rows
-    ]
+    rate = 1.0 / (k_p**-0.5 + dt[0]) if k_p else 0.0
+    change = [-rate * row.error - sparse_dot(row.jacobian, by_index) for row in system.rows]
     jump, _ = _jump(system, change)
-    after = [plus(v, dv) for v, dv in zip(free, jump, strict=True)]
+    after = [v + dv for v, dv in zip(free, jump, strict=True)]
     return integrate(problem.skeleton, q, after, dt, velocity=velocity), after
 
 
@@ -307,8 +293,8 @@ def inverse_dynamics(
     y = inverse.solve([needed[k] for k in unactuated])
     forces = dense(transposed_product(A, y), len(rows))
     provided = dense(transposed_product(rows, forces), problem.layout.nv)
-    torques = [minus(needed[k], provided[k]) for k in problem.actuated_indices]
-    return torques, forces, [minus(needed[k], provided[k]) for k in unactuated]
+    torques = [needed[k] - provided[k] for k in problem.actuated_indices]
+    return torques, forces, [needed[k] - provided[k] for k in unactuated]
 
 
 def pseudo_inverse_of_columns(

@@ -18,6 +18,7 @@ The Jacobian is written for velocities of the base in the mixed representation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import add, sub
 from typing import NamedTuple
 
 from linkwork.algorithms.kinematics.frames import (
@@ -38,7 +39,6 @@ from linkwork.mechanics.constraints import (
     Equations,
     FrameEquations,
 )
-from linkwork.mechanics.joints import ZERO_TWIST
 from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.joints.kind import axes_across
@@ -46,27 +46,15 @@ from linkwork.model.pose import Pose, rotation_and_position
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
+    ZERO_MOTION,
+    Force,
     Mat,
+    Motion,
     Scalar,
-    Twist,
     Vec,
-    add,
-    apply,
-    cross,
-    dot,
-    halves,
+    as_mat,
     is_zero,
-    matmul,
-    minus,
-    plus,
-    scale,
-    sub,
-    times,
     total,
-    transpose,
-    twist_add,
-    twist_rotate,
-    twist_sub,
 )
 
 
@@ -117,8 +105,8 @@ def _frame_rows(group: FrameEquations, motion: RelativeMotion) -> list[Row]:
 def directions(skeleton: Skeleton, group: FrameEquations, q: Scalars) -> list[SparseRow]:
     """For each row, f and n of f . v + n . w in the axes of the reference, by index of (v, w)."""
     motion = relative_motion(skeleton, group, State(q))
-    units = {k: (axis, ZERO) for k, axis in enumerate(IDENTITY)}
-    units |= {3 + k: (ZERO, axis) for k, axis in enumerate(IDENTITY)}
+    units = {k: Motion(axis, ZERO) for k, axis in enumerate(IDENTITY)}
+    units |= {3 + k: Motion(ZERO, axis) for k, axis in enumerate(IDENTITY)}
     return [row.jacobian for row in _frame_rows(group, replace(motion, columns=units))]
 
 
@@ -128,76 +116,68 @@ class RelativeMotion:
 
     R: Mat
     p: Vec
-    columns: dict[int, Twist]  # by index in nu: relative velocity per unit
-    velocity: Twist
-    acceleration: Twist
+    columns: dict[int, Motion]  # by index in nu: relative velocity per unit
+    velocity: Motion
+    acceleration: Motion
 
 
 def _rows(group: FrameEquations, motion: RelativeMotion) -> list[Row]:
     closure = group.closure
-    rows = [_row(dot(u, motion.p), (u, ZERO), motion) for u in closure.linear]
+    rows = [_row(u.dot(motion.p), Force(u, ZERO), motion) for u in closure.linear]
     if closure.pitch is not None:  # the origin advances along the axis with the angle about it
         a, (b, c) = closure.axis, axes_across(closure.axis)
-        Rb = apply(motion.R, b)
-        angle = atan2(dot(c, Rb), dot(b, Rb))
-        error = minus(dot(a, motion.p), times(closure.pitch, angle))
-        rows.append(_row(error, (a, scale(-closure.pitch, a)), motion))
+        Rb = motion.R @ b
+        angle = atan2(c.dot(Rb), b.dot(Rb))
+        error = a.dot(motion.p) - closure.pitch * angle
+        rows.append(_row(error, Force(a, -closure.pitch * a), motion))
     if closure.rotation == "locked":
         e = _rotation_error(motion.R)
-        rows += [_row(dot(n, e), (ZERO, n), motion) for n in group.angular]
+        rows += [_row(n.dot(e), Force(ZERO, n), motion) for n in group.angular]
     elif closure.rotation == "about_axis":
-        Ra = apply(motion.R, closure.axis)
-        e = scale(2.0 / (1.0 + NEAR_PI + dot(closure.axis, Ra)), cross(closure.axis, Ra))
+        Ra = motion.R @ closure.axis
+        e = (2.0 / (1.0 + NEAR_PI + closure.axis.dot(Ra))) * closure.axis.cross(Ra)
         across = axes_across(closure.axis)
-        rows += [_row(dot(n, e), (ZERO, n), motion) for n in across]
+        rows += [_row(n.dot(e), Force(ZERO, n), motion) for n in across]
     elif closure.rotation == "universal":
-        second = apply(motion.R, closure.second_axis)
-        direction = cross(second, closure.axis)
+        second = motion.R @ closure.second_axis
+        direction = second.cross(closure.axis)
         # the rate of the direction, as the second axis rotates
         _, w = motion.velocity
-        turning = dot(cross(cross(w, second), closure.axis), w)
-        row = _row(dot(closure.axis, second), (ZERO, direction), motion)
-        rows.append(replace(row, bias=plus(row.bias, turning)))
+        turning = w.cross(second).cross(closure.axis).dot(w)
+        row = _row(closure.axis.dot(second), Force(ZERO, direction), motion)
+        rows.append(replace(row, bias=row.bias + turning))
     return rows
 
 
-def _row(error: Scalar, direction: Twist, motion: RelativeMotion) -> Row:
-    f, n = direction
-
-    def along(twist: Twist) -> Scalar:
-        return plus(dot(f, twist[0]), dot(n, twist[1]))
-
-    entries = {k: along(column) for k, column in motion.columns.items()}
+def _row(error: Scalar, direction: Force, motion: RelativeMotion) -> Row:
+    """Return the row of the motion along a direction (f, n): f . v + n . w."""
+    entries = {k: direction.dot(column) for k, column in motion.columns.items()}
     jacobian = {k: entry for k, entry in entries.items() if not is_zero(entry)}
-    return Row(error, jacobian, along(motion.velocity), along(motion.acceleration))
+    return Row(error, jacobian, direction.dot(motion.velocity), direction.dot(motion.acceleration))
 
 
 def _rolling_rows(group: FrameEquations, motion: RelativeMotion) -> list[Row]:
     """A ball on the plane z = 0 of the reference: its lowest point does not slip or leave."""
     assert group.radius is not None
-    arm = (0.0, 0.0, -group.radius)  # from the center to the point of contact
-
-    def at_contact(twist: Twist) -> Twist:
-        return add(twist[0], cross(twist[1], arm)), twist[1]
-
+    arm = Vec(0.0, 0.0, -group.radius)  # from the center to the point of contact
     contact = replace(
         motion,
-        columns={k: at_contact(column) for k, column in motion.columns.items()},
-        velocity=at_contact(motion.velocity),
-        acceleration=at_contact(motion.acceleration),
+        columns={k: column.at(arm) for k, column in motion.columns.items()},
+        velocity=motion.velocity.at(arm),
+        acceleration=motion.acceleration.at(arm),
     )
-    errors = (0.0, 0.0, minus(motion.p[2], group.radius))  # only the height is holonomic
-    return [_row(e, (u, ZERO), contact) for e, u in zip(errors, IDENTITY, strict=True)]
+    errors = (0.0, 0.0, motion.p[2] - group.radius)  # only the height is holonomic
+    return [_row(e, Force(u, ZERO), contact) for e, u in zip(errors, IDENTITY, strict=True)]
 
 
 def _rotation_error(R: Mat) -> Vec:
-    """Twice the tangent of half the angle of a rotation, times its axis.
+    """Return twice the tangent of half the angle of a rotation, times its axis.
 
     Near the identity it is the rotation vector; it is large where the angle is near pi.
     """
-    vector = minus(R[2][1], R[1][2]), minus(R[0][2], R[2][0]), minus(R[1][0], R[0][1])
+    vector = Vec(R[2][1] - R[1][2], R[0][2] - R[2][0], R[1][0] - R[0][1])
     trace = total(R[0][0], R[1][1], R[2][2])
-    return scale(2.0 / (1.0 + NEAR_PI + trace), vector)
+    return (2.0 / (1.0 + NEAR_PI + trace)) * vector
 
 
 def _coupling_row(skeleton: Skeleton, coupling: Coupling, state: State) -> Row:
@@ -210,17 +190,17 @@ def _coupling_row(skeleton: Skeleton, coupling: Coupling, state: State) -> Row:
         second = _coordinate(skeleton, coupling.second, state)
         value = 0.0
         for c in reversed(coupling.coefficients):  # Horner's scheme, with derivatives
-            curvature = plus(times(curvature, second.theta), slope)
-            slope = plus(times(slope, second.theta), value)
-            value = plus(times(value, second.theta), c)
-        curvature = times(2.0, curvature)
+            curvature = curvature * second.theta + slope
+            slope = slope * second.theta + value
+            value = value * second.theta + c
+        curvature = 2.0 * curvature
     jacobian = dict(first.partials)
     for k, entry in second.partials.items():
-        jacobian[k] = minus(jacobian.get(k, 0.0), times(slope, entry))
-    rate = minus(first.rate, times(slope, second.rate))
-    bending = times(curvature, times(second.rate, second.rate))
-    bias = minus(minus(first.acceleration, times(slope, second.acceleration)), bending)
-    return Row(minus(first.theta, value), jacobian, rate, bias)
+        jacobian[k] = jacobian.get(k, 0.0) - slope * entry
+    rate = first.rate - slope * second.rate
+    bending = curvature * (second.rate * second.rate)
+    bias = first.acceleration - slope * second.acceleration - bending
+    return Row(first.theta - value, jacobian, rate, bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,15 +221,15 @@ def _coordinate(skeleton: Skeleton, joint: str, state: State) -> _Coordinate:
     factor, offset = (follower.multiplier, follower.offset) if follower else (1.0, 0.0)
     k, at = layout.nu[leader].start, layout.q[leader].start
     return _Coordinate(
-        plus(times(factor, q[at]), offset),
+        factor * q[at] + offset,
         {k: factor},
-        0.0 if nu is None else times(factor, nu[k]),
-        0.0 if nu_dot is None else times(factor, nu_dot[k]),
+        0.0 if nu is None else factor * nu[k],
+        0.0 if nu_dot is None else factor * nu_dot[k],
     )
 
 
 def relative_motion(skeleton: Skeleton, group: FrameEquations, state: State) -> RelativeMotion:
-    """The motion of the moving anchor relative to the reference anchor."""
+    """Return the motion of the moving anchor relative to the reference anchor."""
     skeleton, moving = _with_anchor(skeleton, group.moving)
     if group.reference.frame is None:
         return _motion_in_world(skeleton, moving, group.reference.pose, state)
@@ -258,22 +238,22 @@ def relative_motion(skeleton: Skeleton, group: FrameEquations, state: State) -> 
 
 
 def _with_anchor(skeleton: Skeleton, anchor: Anchor) -> tuple[Skeleton, int]:
-    """The robot with an anchor as its last frame, and the index of that."""
+    """Return the robot with an anchor as its last frame, and the index of the frame."""
     assert anchor.frame is not None
     body, R, p = skeleton.frames[skeleton.layout.model.frame_index(anchor.frame)]
     R_anchor, o = rotation_and_position(anchor.pose)
-    frame = (body, matmul(R, R_anchor), add(p, apply(R, o)))
+    frame = (body, R @ R_anchor, p + R @ o)
     return replace(skeleton, frames=(*skeleton.frames, frame)), len(skeleton.frames)
 
 
 def anchor_body(skeleton: Skeleton, anchor: Anchor) -> int:
-    """The body of an anchor of the robot."""
+    """Return the body of an anchor of the robot."""
     assert anchor.frame is not None
     return skeleton.frames[skeleton.layout.model.frame_index(anchor.frame)][0]
 
 
 def anchor_pose(skeleton: Skeleton, q: Scalars, anchor: Anchor) -> tuple[Mat, Vec]:
-    """Rotation and position of an anchor in the world."""
+    """Return rotation and position of an anchor in the world."""
     if anchor.frame is None:
         return rotation_and_position(anchor.pose)
     skeleton, frame = _with_anchor(skeleton, anchor)
@@ -282,15 +262,13 @@ def anchor_pose(skeleton: Skeleton, q: Scalars, anchor: Anchor) -> tuple[Mat, Ve
 
 def _pose_in_world(skeleton: Skeleton, q: Scalars, frame: int) -> tuple[Mat, Vec]:
     pose = frame_pose(skeleton, q, frame)
-    R: Mat = tuple(tuple(row[:3]) for row in pose[:3])  # pyright: ignore[reportAssignmentType]
-    o: Vec = tuple(row[3] for row in pose[:3])  # pyright: ignore[reportAssignmentType]
-    return R, o
+    return as_mat(row[:3] for row in pose[:3]), Vec(*(row[3] for row in pose[:3]))
 
 
 def _motion_in_world(
     skeleton: Skeleton, frame: int, reference: Pose, state: State
 ) -> RelativeMotion:
-    """Motion of a frame relative to an anchor of the world."""
+    """Return the motion of a frame relative to an anchor of the world."""
     q, nu, nu_dot = state
     R_reference, o_reference = rotation_and_position(reference)
     R, o = _pose_in_world(skeleton, q, frame)
@@ -300,52 +278,51 @@ def _motion_in_world(
     by_index = dict(enumerate(of_base))
     for body, S in columns:
         for k, column in zip(body.nu_indices, S, strict=True):
-            by_index[k] = twist_add(by_index.get(k, ZERO_TWIST), column)
-    velocity = acceleration = ZERO_TWIST
+            by_index[k] = by_index.get(k, ZERO_MOTION) + column
+    velocity = acceleration = ZERO_MOTION
     if nu is not None:
-        velocity = halves(frame_velocity(skeleton, q, nu, frame, velocity="mixed"))
+        velocity = Motion.of(frame_velocity(skeleton, q, nu, frame, velocity="mixed"))
         rate = frame_acceleration(skeleton, q, nu, nu_dot, frame, velocity="mixed")
-        acceleration = halves(rate)
-    back = transpose(R_reference)
+        acceleration = Motion.of(rate)
+    back = R_reference.T
     return RelativeMotion(
-        matmul(back, R),
-        apply(back, sub(o, o_reference)),
-        {k: twist_rotate(back, column) for k, column in by_index.items()},
-        twist_rotate(back, velocity),
-        twist_rotate(back, acceleration),
+        back @ R,
+        back @ (o - o_reference),
+        {k: back @ column for k, column in by_index.items()},
+        back @ velocity,
+        back @ acceleration,
     )
 
 
 def _motion_between(
     skeleton: Skeleton, reference: int, moving: int, state: State
 ) -> RelativeMotion:
-    """Motion of a frame relative to another, seen from the last body that carries both."""
+    """Return the motion of a frame relative to another, seen from the last body of both."""
     q, nu, nu_dot = state
     view = SharedView(skeleton, q, (reference, moving))
     (R_A, o_A), (R_B, o_B) = view.pose(reference), view.pose(moving)
-    by_index: dict[int, Twist] = {}
-    for frame, adding in ((reference, twist_sub), (moving, twist_add)):
+    by_index: dict[int, Motion] = {}
+    for frame, adding in ((reference, sub), (moving, add)):
         for body, columns in view.columns(frame).values():
-            for k, (v, w) in zip(body.nu_indices, columns, strict=True):
-                at_B = add(v, cross(w, o_B)), w
-                by_index[k] = adding(by_index.get(k, ZERO_TWIST), at_B)
-    back = transpose(R_A)
-    velocity = acceleration = ZERO_TWIST
+            for k, column in zip(body.nu_indices, columns, strict=True):
+                by_index[k] = adding(by_index.get(k, ZERO_MOTION), column.at(o_B))
+    back = R_A.T
+    velocity = acceleration = ZERO_MOTION
     if nu is not None:
         (r_A, v_A, w_A, a_A, u_A), (r_B, v_B, w_B, a_B, u_B) = (
             seen_from_base(view.joints[frame], nu, nu_dot, skeleton.frames[frame][2])
             for frame in (reference, moving)
         )
-        d, v, w = sub(r_B, r_A), sub(v_B, v_A), sub(w_B, w_A)
-        swept = cross(w_A, d)
-        velocity = sub(v, swept), w
-        twice = sub(swept, add(v, v))  # w_A x (w_A x d) - 2 w_A x v = w_A x (w_A x d - 2 v)
-        linear = add(sub(sub(a_B, a_A), cross(u_A, d)), cross(w_A, twice))
-        acceleration = linear, sub(sub(u_B, u_A), cross(w_A, w))
+        d, v, w = r_B - r_A, v_B - v_A, w_B - w_A
+        swept = w_A.cross(d)
+        velocity = Motion(v - swept, w)
+        twice = swept - (v + v)  # w_A x (w_A x d) - 2 w_A x v = w_A x (w_A x d - 2 v)
+        linear = a_B - a_A - u_A.cross(d) + w_A.cross(twice)
+        acceleration = Motion(linear, u_B - u_A - w_A.cross(w))
     return RelativeMotion(
-        matmul(back, R_B),
-        apply(back, sub(o_B, o_A)),
-        {k: twist_rotate(back, column) for k, column in by_index.items()},
-        twist_rotate(back, velocity),
-        twist_rotate(back, acceleration),
+        back @ R_B,
+        back @ (o_B - o_A),
+        {k: back @ column for k, column in by_index.items()},
+        back @ velocity,
+        back @ acceleration,
     )

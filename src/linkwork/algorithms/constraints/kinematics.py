@@ -15,7 +15,7 @@ from linkwork.engine.symbolic.elimination import SparseRow, solved_positive_defi
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.problem import Problem
-from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
+from linkwork.spatial.blocks import Scalar, inner, is_zero
 
 
 def constraint_error(problem: Problem, q: Scalars) -> list[Scalar]:
@@ -61,16 +61,16 @@ def closing_step(
     """
     rows = rows_at(problem, q, velocity=velocity)
     jacobian = [row.jacobian for row in rows]
-    weighted = [{k: times(x, free[k]) for k, x in row.items()} for row in jacobian]
+    weighted = [{k: x * free[k] for k, x in row.items()} for row in jacobian]
     G = gram(jacobian, weighted)
-    added = times(damping[0], mean([row[k] for k, row in enumerate(G)]))
+    added = damping[0] * mean([row[k] for k, row in enumerate(G)])
     for k, row in enumerate(G):
-        row[k] = row[k] if is_zero(row[k]) else plus(row[k], added)
+        row[k] = row[k] if is_zero(row[k]) else row[k] + added
     regularization = STEP_SINGLE if problem.single else STEP
     inverse = PseudoInverse(G, row_sizes(problem, jacobian), regularization)
     y = inverse.solve([row.error for row in rows])
     step = dense(transposed_product(weighted, y), problem.layout.nv)
-    change = [minus(0.0, x) for x in step]
+    change = [-x for x in step]
     q_next = integrate(problem.skeleton, q, change, (1.0,), velocity=velocity)
     return q_next, [row.error for row in rows]
 
@@ -92,7 +92,7 @@ def independent_velocities(problem: Problem, q: Scalars, *, velocity: Representa
     for column, k in enumerate(independent):
         G[k][column] = 1.0
     for k, row in zip(dependent, solution, strict=True):
-        G[k] = [minus(0.0, x) for x in row]
+        G[k] = [-x for x in row]
     return G
 
 
@@ -107,12 +107,12 @@ def independent_mass_matrix(
     G = independent_velocities(problem, q, velocity=velocity)
     M = mass_matrix(problem.skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
     columns = [[row[k] for row in G] for k in range(len(G[0]) if G else 0)]
-    moved = [[total(*map(times, row, column)) for row in M] for column in columns]
+    moved = [[inner(row, column) for row in M] for column in columns]
     n = len(columns)
     entries: Matrix = [[0.0] * n for _ in range(n)]
     for i in range(n):
         for j in range(i + 1):
-            entries[i][j] = entries[j][i] = total(*map(times, columns[j], moved[i]))
+            entries[i][j] = entries[j][i] = inner(columns[j], moved[i])
     return entries
 
 

@@ -35,7 +35,7 @@ from linkwork.algorithms.constraints.sparse import gram, transposed_product
 from linkwork.algorithms.dynamics.factor import Factor, inverse_of_unit_lower, sparse_dot
 from linkwork.algorithms.kinematics.frames import Matrix
 from linkwork.engine.symbolic.elimination import SparseRow, ldl_factor
-from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
+from linkwork.spatial.blocks import Scalar, inner, is_zero, total
 
 
 class Regularization(NamedTuple):
@@ -79,7 +79,7 @@ OF_INVERSE = (2.0, -3.0)
 
 def mean(values: Sequence[Scalar]) -> Scalar:
     """The mean of some values; 0 for none."""
-    return times(1.0 / len(values), total(*values)) if values else 0.0
+    return (1.0 / len(values)) * total(*values) if values else 0.0
 
 
 class PseudoInverse:
@@ -109,7 +109,7 @@ class PseudoInverse:
         if regularization.is_orthogonal:
             self._L, self._inverses = self._orthogonalized(rows, weights)
         else:
-            regularized = [[*row[:k], plus(row[k], self.U[k])] for k, row in enumerate(G)]
+            regularized = [[*row[:k], row[k] + self.U[k]] for k, row in enumerate(G)]
             self._L, self._inverses = ldl_factor(regularized, self._reciprocal)
 
     def _orthogonalized(
@@ -126,10 +126,10 @@ class PseudoInverse:
         for i in reversed(range(n)):
             row = rows[i] | {-1 - i: 1.0}
             for k in reversed(range(i + 1, n)):
-                entry = times(sparse_dot(row, weighted[k]), inverses[k])
+                entry = sparse_dot(row, weighted[k]) * inverses[k]
                 if not is_zero(entry):
                     L[k][i] = entry
-                    row |= {c: minus(row.get(c, 0.0), times(entry, x)) for c, x in B[k].items()}
+                    row |= {c: row.get(c, 0.0) - entry * x for c, x in B[k].items()}
             B[i] = row
             weighted[i] = {c: self._weighted(x, c, weights) for c, x in row.items()}
             inverses[i] = self._reciprocal(sparse_dot(row, weighted[i]), i)
@@ -137,17 +137,17 @@ class PseudoInverse:
 
     def _weighted(self, x: Scalar, column: int, weights: Mapping[int, Scalar] | None) -> Scalar:
         if column < 0:
-            return times(x, self.U[-1 - column])
-        return x if weights is None else times(x, weights[column])
+            return x * self.U[-1 - column]
+        return x if weights is None else x * weights[column]
 
     def _added(self, g: Scalar, c: Scalar) -> Scalar:
         """U of a row."""
         mu, floor, small = self._regularization[:3]
         if is_zero(g) or is_zero(c):
-            return times(mu, g)
-        ratio = times(g, 1.0 / times(small, c))
-        power = times(ratio, ratio)
-        return plus(times(mu, g), times(times(floor, c), 1.0 / plus(1.0, times(power, power))))
+            return mu * g
+        ratio = g * (1.0 / (small * c))
+        power = ratio * ratio
+        return mu * g + floor * c * (1.0 / (1.0 + power * power))
 
     def _reciprocal(self, pivot: Scalar, row: int) -> Scalar:
         return 0.0 if self.is_zero[row] else 1.0 / pivot
@@ -162,14 +162,14 @@ class PseudoInverse:
         x = list(term)
         for k in range(1, K):
             term = self._solve(self._times_U(term))
-            x = [plus(a, times(float(comb(j + k, k)), b)) for a, b in zip(x, term, strict=True)]
+            x = [a + float(comb(j + k, k)) * b for a, b in zip(x, term, strict=True)]
         for _ in range(n_after):
             x = self._projected(x)
         return [0.0 if self.is_zero[k] else x[k] for k in range(self.n)]
 
     def _removed(self, r: Sequence[Scalar]) -> list[Scalar]:
         """(1 - T) r."""
-        return [minus(a, times(u, x)) for a, u, x in zip(r, self.U, self._solve(r), strict=True)]
+        return [a - u * x for a, u, x in zip(r, self.U, self._solve(r), strict=True)]
 
     def _product(self, r: Sequence[Scalar]) -> list[Scalar]:
         """The same as G (G + U)^-1 r, by rows."""
@@ -179,27 +179,25 @@ class PseudoInverse:
 
     def _projected(self, x: Sequence[Scalar], n: int | None = None) -> list[Scalar]:
         """The first n entries of (1 - T^T) x, without rounding errors in the null space of G."""
-        return [minus(a, b) for a, b in zip(x, self._solve(self._times_U(x), n), strict=False)]
+        return [a - b for a, b in zip(x, self._solve(self._times_U(x), n), strict=False)]
 
     def _times_U(self, x: Sequence[Scalar]) -> list[Scalar]:
-        return [times(u, d) for u, d in zip(self.U, x, strict=True)]
+        return [u * d for u, d in zip(self.U, x, strict=True)]
 
     def inverse(self) -> Matrix:
         """(n, n) the pseudo-inverse of G."""
         W = inverse_of_unit_lower(self._L)
         X = Factor(tuple(range(self.n)), tuple(W), tuple(self._inverses)).inverse()  # (G + U)^-1
-        UX = [
-            {k: times(u, x) for k, (u, x) in enumerate(zip(self.U, row, strict=True))} for row in X
-        ]
+        UX = [{k: u * x for k, (u, x) in enumerate(zip(self.U, row, strict=True))} for row in X]
         terms = [X]  # then X U X, X U X U X, all of them symmetric
         for _ in OF_INVERSE[1:]:
             terms.append(gram([dict(enumerate(row)) for row in terms[-1]], UX))
         inverse: Matrix = [[0.0] * self.n for _ in range(self.n)]
         for k in range(self.n):  # a column of 1 + U (c_1 X + c_2 X U X), then of its solution
             entries = [[one[i][k] for one in terms] for i in range(self.n)]
-            sums = [total(*map(times, OF_INVERSE, row)) for row in entries]
+            sums = [inner(OF_INVERSE, row) for row in entries]
             right = self._times_U(sums)
-            right[k] = plus(1.0, right[k])
+            right[k] = 1.0 + right[k]
             for i, x in enumerate(self._projected(self._solve(right), k + 1)):
                 if not (self.is_zero[i] or self.is_zero[k]):
                     inverse[i][k] = inverse[k][i] = x
@@ -209,10 +207,10 @@ class PseudoInverse:
         """The first n entries, or all, of the x of L^T D L x = r."""
         y: list[Scalar] = [0.0] * self.n
         for k in reversed(range(self.n)):  # L^T y = r
-            below = (times(self._L[m][k], y[m]) for m in range(k + 1, self.n) if k in self._L[m])
-            y[k] = minus(r[k], total(*below))
+            below = (self._L[m][k] * y[m] for m in range(k + 1, self.n) if k in self._L[m])
+            y[k] = r[k] - total(*below)
         x: list[Scalar] = []
         for k in range(self.n if n is None else n):  # L x = D^-1 y
-            above = (times(entry, x[m]) for m, entry in self._L[k].items())
-            x.append(minus(times(y[k], self._inverses[k]), total(*above)))
+            above = (entry * x[m] for m, entry in self._L[k].items())
+            x.append(y[k] * self._inverses[k] - total(*above))
         return x

@@ -36,21 +36,7 @@ from linkwork.engine.symbolic.elimination import SparseRow
 from linkwork.mechanics.constraints import Coupling, FrameEquations
 from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Mat,
-    Scalar,
-    Vec,
-    add,
-    apply,
-    dot,
-    matmul,
-    plus,
-    sub,
-    times,
-    total,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, Mat, Scalar, Vec, as_vec, total
 
 REAL_ROW = 1e-4  # squared size of a row from which on it cannot be due to rounding
 ROUNDING_ROW = 1e-9  # size of a row up to which it is due to rounding
@@ -70,7 +56,7 @@ def entry_sizes(problem: Problem) -> list[SparseRow]:
     """For each row, the squares of the sizes of its entries, by index in nu."""
     skeleton, layout = problem.skeleton, problem.layout
     positions = _frame_positions(skeleton)
-    whole = mean([dot(p, p) for p in positions])
+    whole = mean([p.dot(p) for p in positions])
     sizes: list[SparseRow] = []
     for group in problem.equations:
         if isinstance(group, Coupling):
@@ -78,13 +64,13 @@ def entry_sizes(problem: Problem) -> list[SparseRow]:
             leaders = [layout.followers[n].leader if n in layout.followers else n for n in joints]
             sizes.append({layout.nu[name].start: 1.0 for name in leaders})
             continue
-        length2 = plus(_squared_size(skeleton, group, positions), times(SMALLEST_MECHANISM, whole))
+        length2 = _squared_size(skeleton, group, positions) + SMALLEST_MECHANISM * whole
         if isinstance(length2, float) and length2 == 0.0:
             length2 = 1.0
         q = tuple(float(x) for x in layout.zero())
         columns = relative_motion(skeleton, group, State(q)).columns
-        angular = {k: dot(w, w) for k, (_, w) in columns.items()}
-        linear = {k: plus(dot(v, v), times(length2, angular[k])) for k, (v, _) in columns.items()}
+        angular = {k: w.dot(w) for k, (_, w) in columns.items()}
+        linear = {k: v.dot(v) + length2 * angular[k] for k, (v, _) in columns.items()}
         sizes += [linear] * group.n_linear + [angular] * (group.size - group.n_linear)
     return sizes
 
@@ -110,7 +96,7 @@ def row_sizes(
         elif mobilities is None:
             sizes.append(total(*squares.values()))
         else:
-            sizes.append(total(*(times(x, mobilities[k]) for k, x in squares.items())))
+            sizes.append(total(*(x * mobilities[k] for k, x in squares.items())))
     return sizes
 
 
@@ -136,12 +122,12 @@ def _squared_size(skeleton: Skeleton, group: FrameEquations, positions: Sequence
     model = skeleton.layout.model
     anchor = positions[model.frame_index(group.moving.frame or "")]
     arms = [
-        sub(position, anchor)
+        position - anchor
         for (body, _, _), position in zip(skeleton.frames, positions, strict=True)
         if body in bodies
     ]
-    offset = group.moving.pose.xyz
-    return plus(mean([dot(arm, arm) for arm in arms]), dot(offset, offset))
+    offset = as_vec(group.moving.pose.xyz)
+    return mean([arm.dot(arm) for arm in arms]) + offset.dot(offset)
 
 
 def _frame_positions(skeleton: Skeleton) -> list[Vec]:
@@ -150,8 +136,8 @@ def _frame_positions(skeleton: Skeleton) -> list[Vec]:
     poses: dict[int, tuple[Mat, Vec]] = {0: (IDENTITY, ZERO)}
     for number, pose in joint_poses(skeleton, q).items():
         R, o = poses[skeleton.bodies[number].parent]
-        poses[number] = matmul(R, pose.R), add(o, apply(R, pose.p))
-    return [add(poses[body][1], apply(poses[body][0], p)) for body, _, p in skeleton.frames]
+        poses[number] = R @ pose.R, o + R @ pose.p
+    return [poses[body][1] + poses[body][0] @ p for body, _, p in skeleton.frames]
 
 
 def regularization_of(problem: Problem) -> Regularization:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from linkwork.algorithms.dynamics.factor import sparse_dot
 from linkwork.algorithms.kinematics.frames import Matrix
 from linkwork.engine.symbolic.elimination import SparseRow
-from linkwork.spatial.blocks import Scalar, times, total
+from linkwork.spatial.blocks import Scalar, total
 
 
 def gram(rows: Sequence[SparseRow], scaled: Sequence[SparseRow]) -> Matrix:
@@ -24,7 +24,7 @@ def transposed_product(rows: Sequence[SparseRow], weights: Sequence[Scalar]) -> 
     """The sum of sparse rows, each times its weight."""
     columns = sorted({c for row in rows for c in row})
     pairs = list(zip(rows, weights, strict=True))
-    return {c: total(*(times(row[c], x) for row, x in pairs if c in row)) for c in columns}
+    return {c: total(*(row[c] * x for row, x in pairs if c in row)) for c in columns}
 
 
 def columns_of(rows: Sequence[SparseRow], columns: Sequence[int]) -> list[SparseRow]:

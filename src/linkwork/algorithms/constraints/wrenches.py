@@ -9,7 +9,7 @@ from linkwork.mechanics.base import Representation
 from linkwork.mechanics.constraints import Anchor, FrameEquations
 from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import Scalar, add, apply, cross, sub, transpose
+from linkwork.spatial.blocks import Force, Scalar
 
 
 def constraint_wrenches(
@@ -33,14 +33,11 @@ def _wrench(
     forces: Scalars,
     velocity: Representation,
 ) -> list[Scalar]:
-    fx, fy, fz, nx, ny, nz = dense(transposed_product(directions(skeleton, group, q), forces), 6)
+    along = dense(transposed_product(directions(skeleton, group, q), forces), 6)
     R_reference, _ = anchor_pose(skeleton, q, group.reference)
-    force, torque = apply(R_reference, (fx, fy, fz)), apply(R_reference, (nx, ny, nz))
     # from the origin of the anchor to that in which the wrench is written
     _, anchor = anchor_pose(skeleton, q, group.moving)
     R, o = anchor_pose(skeleton, q, Anchor(group.moving.frame))
-    arm = anchor if velocity == "inertial" else sub(anchor, o)
-    torque = add(torque, cross(arm, force))
-    if velocity == "body":
-        force, torque = apply(transpose(R), force), apply(transpose(R), torque)
-    return [*force, *torque]
+    arm = anchor if velocity == "inertial" else anchor - o
+    wrench = (R_reference @ Force.of(along)).shifted(arm)
+    return (R.T @ wrench if velocity == "body" else wrench).entries

@@ -33,28 +33,9 @@ from linkwork.algorithms.dynamics.rnea import body_motion
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.algorithms.kinematics.jacobians import rows_of_columns
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
+from linkwork.mechanics.joints import JointPose, combined
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Mat,
-    Twist,
-    Vec,
-    add,
-    apply,
-    cross,
-    full,
-    neg,
-    scale,
-    sub,
-    transpose,
-    twist_add,
-    twist_cross,
-    twist_rotate,
-    twist_sub,
-    wrench_cross,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, ZERO_FORCE, Force, Mat, Motion, Vec
 
 
 def centroidal_momentum_derivatives(
@@ -77,17 +58,13 @@ def centroidal_momentum_rate_derivatives(
         of_momentum = _robot_in_motion(skeleton, q, None, nu, velocity)
         h_by_q, _ = _derivatives(of_momentum, A)
         w = of_momentum.u
-        by_q = {
-            k: twist_sub(column, twist_cross((ZERO, w), h_by_q[k])) for k, column in by_q.items()
-        }
+        by_q = {k: column - Motion(ZERO, w).cross(h_by_q[k]) for k, column in by_q.items()}
         h_by_nu = _columns_of(A)
-        by_nu = {
-            k: twist_sub(column, twist_cross((ZERO, w), h_by_nu[k])) for k, column in by_nu.items()
-        }
+        by_nu = {k: column - Motion(ZERO, w).cross(h_by_nu[k]) for k, column in by_nu.items()}
         if skeleton.layout.floating:
-            by_nu.update(dict.fromkeys(range(3), ZERO_TWIST))
+            by_nu.update(dict.fromkeys(range(3), ZERO_FORCE))
             for k, axis in enumerate(IDENTITY, start=3):
-                by_nu[k] = twist_sub(by_nu[k], twist_cross((ZERO, axis), of_momentum.wrench))
+                by_nu[k] = by_nu[k] - Motion(ZERO, axis).cross(of_momentum.wrench)
     indices = range(skeleton.layout.nv)
     return rows_of_columns(by_q, indices), rows_of_columns(by_nu, indices), A
 
@@ -98,12 +75,12 @@ def com_velocity_derivatives(
     """(3, nv) derivatives of `com_velocity` w.r.t. q, and w.r.t. nu: the Jacobian."""
     robot = _robot_in_motion(skeleton, q, None, nu, velocity, in_world=True)
     by_q, _ = _derivatives(robot, None)
-    columns = {k: scale(robot.per_mass, force) for k, (force, _) in by_q.items()}
+    columns = {k: robot.per_mass * force for k, (force, _) in by_q.items()}
     if velocity == "body" and robot.base.floating:  # a rotation of the base rotates the velocity
-        v = apply(robot.base.R, robot.base.own_part(nu)[0])
-        c_dot = add(v, scale(robot.per_mass, robot.whole.wrench[0]))
-        axes = enumerate(transpose(robot.base.R), start=3)
-        columns.update({k: cross(axis, c_dot) for k, axis in axes})
+        v = robot.base.R @ robot.base.own_part(nu)[0]
+        c_dot = v + robot.per_mass * robot.whole.wrench[0]
+        axes = enumerate(robot.base.R.T, start=3)
+        columns.update({k: axis.cross(c_dot) for k, axis in axes})
     in_order = [columns.get(k, ZERO) for k in range(skeleton.layout.nv)]
     rows = [[column[row] for column in in_order] for row in range(3)]
     return rows, com_jacobian(skeleton, q, velocity=velocity)
@@ -128,22 +105,22 @@ class _RobotInMotion:
     u: Vec  # its angular acceleration
 
     @property
-    def wrench(self) -> Twist:
+    def wrench(self) -> Force:
         """The rate of the momentum: force on the robot, and moment about the CoM."""
         return self.at_com(self.whole.wrench)
 
-    def at_com(self, wrench: Twist) -> Twist:
-        """A wrench about the base's origin, about the CoM."""
-        return wrench[0], sub(wrench[1], cross(self.com, wrench[0]))
+    def at_com(self, wrench: Force) -> Force:
+        """Return a wrench about the base's origin as one about the CoM."""
+        force, moment = wrench
+        return Force(force, moment - self.com.cross(force))
 
-    def about_com(self, number: int, wrench: Twist) -> Twist:
-        """A wrench in a body's axes about its origin, about the CoM in the axes of the result."""
+    def about_com(self, number: int, wrench: Force) -> Force:
+        """Return a wrench in a body's axes as one about the CoM, in the axes of the result."""
         parent = self.skeleton.bodies[number].parent
         R = self.rotations[number]
         if is_leaf(self.skeleton, number):  # its rotation is not needed otherwise
-            wrench, R = twist_rotate(self.joints[number].R, wrench), self.rotations[parent]
-        force, moment = twist_rotate(R, wrench)
-        return force, add(moment, cross(self.arms[number], force))
+            wrench, R = self.joints[number].R @ wrench, self.rotations[parent]
+        return (R @ wrench).shifted(self.arms[number])
 
 
 def _robot_in_motion(
@@ -155,7 +132,7 @@ def _robot_in_motion(
     *,
     in_world: bool = False,
 ) -> _RobotInMotion:
-    """The robot's motion without that of its base's origin; optionally in the axes of the world."""
+    """Return the robot's motion with its base's origin at rest; optionally in the world's axes."""
     base = base_of(skeleton.layout, q, velocity)
     bodies = Bodies(skeleton, base, q, {})
     w, u = base.twist(nu)[1], base.acceleration(nu, nu_dot, ZERO)[1]
@@ -164,11 +141,11 @@ def _robot_in_motion(
     axes = IDENTITY if velocity == "body" and not in_world else base.R
     rotations = body_rotations(skeleton, bodies.joints, axes)
     whole, share = subtrees[0].rotated(rotations[0]), per_mass(skeleton)
-    com = scale(share, whole.inertia.first_moment)
-    arms = {0: neg(com)}
+    com = share * whole.inertia.first_moment
+    arms = {0: -com}
     for number, pose in bodies.joints.items():
         parent = skeleton.bodies[number].parent
-        arms[number] = add(arms[parent], apply(rotations[parent], pose.p))
+        arms[number] = arms[parent] + rotations[parent] @ pose.p
     return _RobotInMotion(
         skeleton,
         base,
@@ -188,25 +165,25 @@ def _robot_in_motion(
 
 def _derivatives(
     robot: _RobotInMotion, A: Matrix | None
-) -> tuple[dict[int, Twist], dict[int, Twist]]:
-    """Columns w.r.t. q and nu; in body, without the rotation of the axes of the result.
+) -> tuple[dict[int, Force], dict[int, Force]]:
+    """Return columns w.r.t. q and nu; in body, without the rotation of the axes of the result.
 
     Args:
         robot: in motion; at rest, there are no columns of joints w.r.t. nu.
         A: the centroidal momentum matrix; None if only forces are used.
     """
-    by_q: dict[int, Twist] = {}
-    by_nu: dict[int, Twist] = {}
+    by_q: dict[int, Force] = {}
+    by_nu: dict[int, Force] = {}
     for number, subtree in robot.subtrees.items():
         for at in robot.coordinates.get(number, ()):
-            column = twist_add(subtree.by_q(at), wrench_cross(at.S, subtree.wrench))
+            column = subtree.by_q(at) + at.S.cross(subtree.wrench)
             _add(by_q, at.index, robot.about_com(number, column))
             if robot.nu is not None:
                 _add(by_nu, at.index, robot.about_com(number, subtree.by_nu(at)))
     if A is not None:  # -dc x f, with dc = A_linear / m
-        displaced, f = _columns_of(A), scale(robot.per_mass, robot.whole.wrench[0])
+        displaced, f = _columns_of(A), robot.per_mass * robot.whole.wrench[0]
         for k, (force, moment) in by_q.items():
-            by_q[k] = force, add(moment, cross(f, displaced[k][0]))
+            by_q[k] = Force(force, moment + f.cross(displaced[k][0]))
     if robot.base.floating:
         of_base = _base_columns(robot)
         by_q.update(enumerate(of_base[0]))
@@ -214,57 +191,58 @@ def _derivatives(
     return by_q, by_nu
 
 
-def _base_columns(robot: _RobotInMotion) -> tuple[list[Twist], list[Twist]]:
-    """Columns w.r.t. the pose of the base, and w.r.t. its velocity.
+def _base_columns(robot: _RobotInMotion) -> tuple[list[Force], list[Force]]:
+    """Return columns w.r.t. the pose of the base, and w.r.t. its velocity.
 
     A rotation of the whole robot, with its velocity and acceleration, rotates the wrench. The
     contribution of those, which are held constant, is subtracted.
     """
     inertia, w = robot.whole.inertia, robot.w
-    tensor = full(inertia.tensor_about_com(robot.com))
+    tensor = inertia.tensor_about_com(robot.com).full
     by_u = [
-        (cross(axis, inertia.first_moment), row) for axis, row in zip(IDENTITY, tensor, strict=True)
+        Force(axis.cross(inertia.first_moment), row)
+        for axis, row in zip(IDENTITY, tensor, strict=True)
     ]
-    by_w: list[Twist] = []
-    rotating: list[Twist] = []
+    by_w: list[Force] = []
+    rotating: list[Force] = []
     for axis in IDENTITY:
         # I (w x axis) + 2 B axis
-        turned = inertia.momentum(ZERO, cross(w, axis))
-        by_w.append(robot.at_com(twist_add(turned, robot.whole.twice_B.forces(ZERO, axis))))
+        turned = inertia @ Motion(ZERO, w.cross(axis))
+        by_w.append(robot.at_com(turned + robot.whole.twice_B @ Motion(ZERO, axis)))
     for axis in IDENTITY:
-        column = twist_sub(
-            twist_cross((ZERO, axis), robot.wrench), combined(cross(axis, robot.u), by_u)
+        column = Motion(ZERO, axis).cross(robot.wrench) - combined(
+            axis.cross(robot.u), by_u, ZERO_FORCE
         )
-        rotating.append(twist_sub(column, combined(cross(axis, w), by_w)))
-    still = [ZERO_TWIST] * 3
+        rotating.append(column - combined(axis.cross(w), by_w, ZERO_FORCE))
+    still = [ZERO_FORCE] * 3
     if robot.base.velocity == "body":
         return still * 2, still + by_w
     if robot.base.velocity == "mixed":
         return still + rotating, still + by_w
     # the base's origin moves: o_dot = v + w x o,  o_ddot = v_dot + u x o + w x o_dot
-    mass, W = inertia.mass, transpose(body_motion(w, robot.u, ZERO).W)
-    sliding = [(scale(mass, column), ZERO) for column in W]
-    by_v = [(scale(mass, cross(w, axis)), ZERO) for axis in IDENTITY]
+    mass, W = inertia.mass, body_motion(w, robot.u, ZERO).W.T
+    sliding = [Force(mass * column, ZERO) for column in W]
+    by_v = [Force(mass * w.cross(axis), ZERO) for axis in IDENTITY]
     v = robot.base.own_part(robot.nu)[0]
-    o_dot = scale(mass, add(v, cross(w, robot.base.o)))
-    driven = [twist_add(x, (cross(e, o_dot), ZERO)) for x, e in zip(by_w, IDENTITY, strict=True)]
+    o_dot = mass * (v + w.cross(robot.base.o))
+    driven = [x + Force(e.cross(o_dot), ZERO) for x, e in zip(by_w, IDENTITY, strict=True)]
     by_q = sliding + _about_origin(robot, sliding, rotating)
     return by_q, by_v + _about_origin(robot, by_v, driven)
 
 
 def _about_origin(
-    robot: _RobotInMotion, sliding: Sequence[Twist], rotating: Sequence[Twist]
-) -> list[Twist]:
-    """Columns of rotations about the world's origin, from translations and the base's origin."""
+    robot: _RobotInMotion, sliding: Sequence[Force], rotating: Sequence[Force]
+) -> list[Force]:
+    """Return columns of rotations about the world's origin, from rotations about the base's."""
     return [
-        combined(cross(axis, robot.base.o), sliding, column)
+        combined(axis.cross(robot.base.o), sliding, column)
         for axis, column in zip(IDENTITY, rotating, strict=True)
     ]
 
 
-def _columns_of(rows: Matrix) -> list[Twist]:
-    return [((a, b, c), (x, y, z)) for a, b, c, x, y, z in zip(*rows, strict=True)]
+def _columns_of(rows: Matrix) -> list[Force]:
+    return [Force.of(column) for column in zip(*rows, strict=True)]
 
 
-def _add(columns: dict[int, Twist], index: int, column: Twist) -> None:
-    columns[index] = twist_add(columns.get(index, ZERO_TWIST), column)
+def _add(columns: dict[int, Force], index: int, column: Force) -> None:
+    columns[index] = columns.get(index, ZERO_FORCE) + column

@@ -32,21 +32,7 @@ from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import BASE_NV
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Scalar,
-    Vec,
-    add,
-    apply_t,
-    cross,
-    halves,
-    minus,
-    times,
-    total,
-    twist_cross,
-    wrench_cross,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, Force, Motion, Scalar, Vec, total
 
 _Columns: TypeAlias = dict[int, Sequence[Scalar]]  # by index in nu
 
@@ -82,7 +68,7 @@ def forward_dynamics_derivatives(
         gravity=gravity, velocity=velocity, wrenches=given, joint_dynamics=joint_dynamics
     )
     bias = inverse_dynamics(skeleton, q, nu, **setting)
-    nu_dot = factor.solve([minus(t, b) for t, b in zip(tau, bias, strict=True)])
+    nu_dot = factor.solve([t - b for t, b in zip(tau, bias, strict=True)])
     ID_by_q, ID_by_nu, _ = inverse_dynamics_derivatives(skeleton, q, nu, nu_dot, **setting)
     by_tau = factor.inverse()
     Js = [jacobian(skeleton, q, frame, velocity=velocity) for frame in given]
@@ -114,8 +100,8 @@ def _by_base_velocity(base: Base, nu: Scalars) -> _Columns:
     """
     if not base.floating:
         return {}
-    _, w = halves(nu)
-    turned = [ZERO] * 3 if base.velocity == "mixed" else [cross(axis, w) for axis in IDENTITY]
+    _, w = Motion.of(nu)
+    turned = [ZERO] * 3 if base.velocity == "mixed" else [axis.cross(w) for axis in IDENTITY]
     return {k: _linear(change, len(nu)) for k, change in enumerate(turned)}
 
 
@@ -127,8 +113,8 @@ def _body_base_by_q(base: Base, gravity: Vec, nv: int) -> _Columns:
     """
     if not base.floating:
         return {}
-    g = apply_t(base.R, gravity)
-    turned = [cross(g, axis) for axis in IDENTITY]
+    g = base.R.T @ gravity
+    turned = [g.cross(axis) for axis in IDENTITY]
     return {k: _linear(change, nv) for k, change in enumerate([ZERO, ZERO, ZERO, *turned])}
 
 
@@ -155,23 +141,22 @@ def _base_by_q(
     columns: _Columns = {}
     by_nu, nu = motion
     for k in range(BASE_NV if base.floating else 0):
-        rho, theta = halves([1.0 if c == k else 0.0 for c in range(BASE_NV)])
+        rho, theta = Motion.of([1.0 if c == k else 0.0 for c in range(BASE_NV)])
         if base.velocity == "mixed":
             rho = ZERO  # a shift of the world changes no entry
-        a, u = twist_cross((rho, theta), halves(nu_dot))
-        moved = [*add(a, cross(gravity, theta)), *u, *[0.0] * (len(nu_dot) - BASE_NV)]
-        v, w = twist_cross((rho, theta), halves(nu))
-        turned = [wrench_cross((rho, theta), halves(wrench)) for _, wrench in forces]
+        displacement = Motion(rho, theta)
+        a, u = displacement.cross(Motion.of(nu_dot))
+        moved = [*a + gravity.cross(theta), *u, *[0.0] * (len(nu_dot) - BASE_NV)]
+        V = displacement.cross(Motion.of(nu))
+        turned = [displacement.cross(Force.of(wrench)) for _, wrench in forces]
         columns[k] = [
-            minus(
-                moved[i],
-                total(
-                    *(times(by_nu[c][i], x) for c, x in enumerate((*v, *w))),
-                    *(
-                        times(rows[i][c], x)
-                        for (rows, _), wrench in zip(forces, turned, strict=True)
-                        for c, x in enumerate((*wrench[0], *wrench[1]))
-                    ),
+            moved[i]
+            - total(
+                *(by_nu[c][i] * x for c, x in enumerate(V.entries)),
+                *(
+                    rows[i][c] * x
+                    for (rows, _), wrench in zip(forces, turned, strict=True)
+                    for c, x in enumerate(wrench.entries)
                 ),
             )
             for i in range(len(nu_dot))

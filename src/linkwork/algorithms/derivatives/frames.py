@@ -41,19 +41,9 @@ from linkwork.algorithms.kinematics.jacobians import (
     written_as_columns,
 )
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
+from linkwork.mechanics.joints import JointPose, combined
 from linkwork.mechanics.skeleton import Body, Skeleton
-from linkwork.spatial.blocks import (
-    ZERO,
-    Twist,
-    Vec,
-    add,
-    apply,
-    cross,
-    is_zero_vector,
-    twist_add,
-    twist_cross,
-)
+from linkwork.spatial.blocks import ZERO, ZERO_MOTION, Motion, Vec
 
 
 def velocity_derivatives(
@@ -62,11 +52,11 @@ def velocity_derivatives(
     """(6, nv) derivatives of `frame_velocity` w.r.t. q, and nu: the Jacobian."""
     formulas = _REPRESENTATIONS[velocity]
     path = _path(skeleton, q, nu, None, frame=frame, velocity=velocity)
-    by_q: list[list[Twist]] = []
+    by_q: list[list[Motion]] = []
     for joint in path.joints:
         by_q.append([formulas.velocity_by_q(s, joint.pivot) for s in joint.columns])
         for k, change in enumerate(joint.changes):
-            by_q[-1][k] = twist_add(by_q[-1][k], change.velocity)
+            by_q[-1][k] = by_q[-1][k] + change.velocity
     of_base = [formulas.base_velocity_by_q(s, path.base) for s in path.of_base]
     return path.matrix(of_base, by_q), path.jacobian
 
@@ -83,16 +73,16 @@ def acceleration_derivatives(
     """(6, nv) derivatives of `frame_acceleration` w.r.t. q, nu, and nu_dot: the Jacobian."""
     formulas = _REPRESENTATIONS[velocity]
     path = _path(skeleton, q, nu, nu_dot, frame=frame, velocity=velocity)
-    by_q: list[list[Twist]] = []
-    by_nu: list[list[Twist]] = []
+    by_q: list[list[Motion]] = []
+    by_nu: list[list[Motion]] = []
     for joint in path.joints:
         views = joint.parent, joint.child
         by_q.append([formulas.acceleration_by_q(s, joint.pivot) for s in joint.columns])
         by_nu.append([formulas.carried(s, *views) for s in joint.columns])
         for k, change in enumerate(joint.changes):
-            changed = twist_add(formulas.carried(change.velocity, *views), change.acceleration)
-            by_q[-1][k] = twist_add(by_q[-1][k], changed)
-            by_nu[-1][k] = twist_add(by_nu[-1][k], change.bias)
+            changed = formulas.carried(change.velocity, *views) + change.acceleration
+            by_q[-1][k] = by_q[-1][k] + changed
+            by_nu[-1][k] = by_nu[-1][k] + change.bias
     of_base = [formulas.base_acceleration_by_q(s, path.base) for s in path.of_base]
     driven = [formulas.base_acceleration_by_nu(s, path.base, path.arm) for s in path.of_base]
     return path.matrix(of_base, by_q), path.matrix(driven, by_nu), path.jacobian
@@ -102,17 +92,17 @@ def acceleration_derivatives(
 class _BodyView:
     """A body on the way to the frame, and the frame seen from there, written as the columns are."""
 
-    V: Twist  # velocity of the body; in mixed, its angular part alone
-    A: Twist  # derivative of V
-    V_r: Twist  # velocity of the frame as seen from the body
-    A_r: Twist  # its acceleration as seen from there; in mixed, that of the frame's origin
+    V: Motion  # velocity of the body; in mixed, its angular part alone
+    A: Motion  # derivative of V
+    V_r: Motion  # velocity of the frame as seen from the body
+    A_r: Motion  # its acceleration as seen from there; in mixed, that of the frame's origin
 
 
 @dataclass(frozen=True, slots=True)
 class _Joint:
     """A joint on the way to the frame."""
 
-    columns: Sequence[Twist]
+    columns: Sequence[Motion]
     parent: _BodyView
     child: _BodyView  # the body that the joint holds
     pivot: _BodyView  # the one of the two in the formulas w.r.t. q
@@ -125,7 +115,7 @@ class _Path:
 
     skeleton: Skeleton
     columns: PathColumns
-    of_base: Sequence[Twist]
+    of_base: Sequence[Motion]
     arm: Vec  # from the base's origin to where columns are written
     joints: Sequence[_Joint]
     base: _BodyView
@@ -135,7 +125,7 @@ class _Path:
         """(6, nv) the columns."""
         return assembled(self.skeleton, self.of_base, self.columns)
 
-    def matrix(self, of_base: Sequence[Twist], columns: Sequence[list[Twist]]) -> Matrix:
+    def matrix(self, of_base: Sequence[Motion], columns: Sequence[list[Motion]]) -> Matrix:
         """(6, nv) of other columns in the same order."""
         bodies = [body for body, _ in self.columns]
         return assembled(self.skeleton, of_base, list(zip(bodies, columns, strict=True)))
@@ -146,99 +136,99 @@ class _Representation(ABC):
 
     uses_child_motion = True  # for one constant column: whether the pivot is the joint's body
 
-    def of_base(self, base: Base, columns: Sequence[Twist], values: Scalars | None) -> Twist:
-        """V of the base from nu, or A from nu_dot."""
-        return combined(values[:6], columns) if base.floating and values else ZERO_TWIST
+    def of_base(self, base: Base, columns: Sequence[Motion], values: Scalars | None) -> Motion:
+        """Return V of the base from nu, or A from nu_dot."""
+        return combined(values[:6], columns) if base.floating and values else ZERO_MOTION
 
-    def seen(self, v_J: Twist, V_r: Twist, beyond: Twist) -> Twist:
-        """What the velocity v_J of a joint adds to A_r, with V_r seen from parent and body."""
-        return twist_cross(v_J, beyond)
-
-    @abstractmethod
-    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        """Derivative w.r.t. the position of a joint."""
+    def seen(self, v_J: Motion, V_r: Motion, beyond: Motion) -> Motion:
+        """Return what the velocity v_J of a joint adds to A_r; V_r is seen from parent and body."""
+        return v_J.cross(beyond)
 
     @abstractmethod
-    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        """Derivative w.r.t. the position of a joint."""
+    def velocity_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        """Return the derivative w.r.t. the position of a joint."""
 
-    def carried(self, s: Twist, parent: _BodyView, child: _BodyView) -> Twist:
-        """Change of the acceleration by a change s of S nu."""
-        return twist_add(twist_cross(s, child.V_r), twist_cross(parent.V, s))
+    @abstractmethod
+    def acceleration_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        """Return the derivative w.r.t. the position of a joint."""
 
-    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        """Derivative w.r.t. the pose of the base."""
+    def carried(self, s: Motion, parent: _BodyView, child: _BodyView) -> Motion:
+        """Return the change of the acceleration by a change s of S nu."""
+        return s.cross(child.V_r) + parent.V.cross(s)
+
+    def base_velocity_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        """Return the derivative w.r.t. the pose of the base."""
         return self.velocity_by_q(s, at)
 
-    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        """Derivative w.r.t. the pose of the base."""
+    def base_acceleration_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        """Return the derivative w.r.t. the pose of the base."""
         return self.acceleration_by_q(s, at)
 
-    def base_acceleration_by_nu(self, s: Twist, at: _BodyView, arm: Vec) -> Twist:
-        """Derivative w.r.t. the velocity of the base."""
-        return twist_cross(s, at.V_r)
+    def base_acceleration_by_nu(self, s: Motion, at: _BodyView, arm: Vec) -> Motion:
+        """Return the derivative w.r.t. the velocity of the base."""
+        return s.cross(at.V_r)
 
 
 class _Inertial(_Representation):
-    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        return twist_cross(s, at.V_r)
+    def velocity_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        return s.cross(at.V_r)
 
-    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        return twist_add(twist_cross(s, at.A_r), twist_cross(at.V, twist_cross(s, at.V_r)))
+    def acceleration_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        return s.cross(at.A_r) + at.V.cross(s.cross(at.V_r))
 
 
 class _Body(_Representation):
     uses_child_motion = False
 
-    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        return twist_cross(at.V, s)
+    def velocity_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        return at.V.cross(s)
 
-    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        return twist_add(twist_cross(at.A, s), twist_cross(twist_cross(at.V, s), at.V_r))
+    def acceleration_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        return at.A.cross(s) + at.V.cross(s).cross(at.V_r)
 
-    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        return ZERO_TWIST
+    def base_velocity_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        return ZERO_MOTION
 
-    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        return ZERO_TWIST
+    def base_acceleration_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        return ZERO_MOTION
 
 
 class _Mixed(_Representation):
-    def of_base(self, base: Base, columns: Sequence[Twist], values: Scalars | None) -> Twist:
-        return ZERO, base.own_part(values)[1]
+    def of_base(self, base: Base, columns: Sequence[Motion], values: Scalars | None) -> Motion:
+        return Motion(ZERO, base.own_part(values)[1])
 
-    def seen(self, v_J: Twist, V_r: Twist, beyond: Twist) -> Twist:
+    def seen(self, v_J: Motion, V_r: Motion, beyond: Motion) -> Motion:
         # of the frame's origin: w_J x v_J of the joint, and 2 w_J x v_r of Coriolis
-        return cross(v_J[1], add(V_r[0], beyond[0])), cross(v_J[1], beyond[1])
+        return Motion(v_J[1].cross(V_r[0] + beyond[0]), v_J[1].cross(beyond[1]))
 
-    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+    def velocity_by_q(self, s: Motion, at: _BodyView) -> Motion:
         (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]
-        return add(cross(a, v_r), cross(w, d)), cross(a, w_r)
+        return Motion(a.cross(v_r) + w.cross(d), a.cross(w_r))
 
-    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+    def acceleration_by_q(self, s: Motion, at: _BodyView) -> Motion:
         (d, a), (v_r, w_r), (a_r, u_r), w = s, at.V_r, at.A_r, at.V[1]
-        swept, W = cross(w, cross(a, v_r)), body_motion(w, at.A[1], ZERO).W
-        linear = add(add(cross(a, a_r), add(swept, swept)), apply(W, d))
-        return linear, add(cross(a, u_r), cross(w, cross(a, w_r)))
+        swept, W = w.cross(a.cross(v_r)), body_motion(w, at.A[1], ZERO).W
+        linear = a.cross(a_r) + (swept + swept) + W @ d
+        return Motion(linear, a.cross(u_r) + w.cross(a.cross(w_r)))
 
-    def carried(self, s: Twist, parent: _BodyView, child: _BodyView) -> Twist:
+    def carried(self, s: Motion, parent: _BodyView, child: _BodyView) -> Motion:
         (d, a), (v_p, _), (v_k, w_k) = s, parent.V_r, child.V_r
-        linear = add(cross(a, add(v_k, v_p)), cross(add(child.V[1], parent.V[1]), d))
-        return linear, add(cross(a, w_k), cross(parent.V[1], a))
+        linear = a.cross(v_k + v_p) + (child.V[1] + parent.V[1]).cross(d)
+        return Motion(linear, a.cross(w_k) + parent.V[1].cross(a))
 
-    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        return ZERO_TWIST if is_zero_vector(s[1]) else self.velocity_by_q(s, at)
+    def base_velocity_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        return ZERO_MOTION if s[1].is_zero else self.velocity_by_q(s, at)
 
-    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
-        return ZERO_TWIST if is_zero_vector(s[1]) else self.acceleration_by_q(s, at)
+    def base_acceleration_by_q(self, s: Motion, at: _BodyView) -> Motion:
+        return ZERO_MOTION if s[1].is_zero else self.acceleration_by_q(s, at)
 
-    def base_acceleration_by_nu(self, s: Twist, at: _BodyView, arm: Vec) -> Twist:
-        if is_zero_vector(s[1]):
-            return ZERO_TWIST
+    def base_acceleration_by_nu(self, s: Motion, at: _BodyView, arm: Vec) -> Motion:
+        if s[1].is_zero:
+            return ZERO_MOTION
         # 2 a x v_r + a x (w x arm) + w x (a x arm)
         (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]
-        linear = add(cross(a, add(add(v_r, v_r), cross(w, arm))), cross(w, d))
-        return linear, cross(a, w_r)
+        linear = a.cross(v_r + v_r + w.cross(arm)) + w.cross(d)
+        return Motion(linear, a.cross(w_r))
 
 
 _REPRESENTATIONS: dict[Representation, _Representation] = {
@@ -265,7 +255,7 @@ def _path(
     written = [twists for _, twists in changing] or [[] for _ in columns]
     v_J = [_times(body, S, nu) for body, S in columns]
     a_J = [
-        _times(body, S, nu_dot, twists[0] if twists else ZERO_TWIST)
+        _times(body, S, nu_dot, twists[0] if twists else ZERO_MOTION)
         for (body, S), twists in zip(columns, written, strict=True)
     ]
     V = path_velocities(v_J, formulas.of_base(base, of_base, nu))
@@ -273,11 +263,11 @@ def _path(
     A = [formulas.of_base(base, of_base, nu_dot)]  # from the base outward
     for k, (body, S) in reversed([*enumerate(columns)]):
         # A = A_p + S nu_dot + S_dot nu + V_p x S nu
-        A.append(_times(body, [twist_cross(V[k + 1], s) for s in S], nu, twist_add(A[-1], a_J[k])))
-    A_r = [ZERO_TWIST]
+        A.append(_times(body, [V[k + 1].cross(s) for s in S], nu, A[-1] + a_J[k]))
+    A_r = [ZERO_MOTION]
     for k in range(len(columns)):
         added = formulas.seen(v_J[k], V_r[k + 1], V_r[k])
-        A_r.append(twist_add(twist_add(A_r[-1], a_J[k]), added))
+        A_r.append(A_r[-1] + a_J[k] + added)
     views = [_BodyView(*view) for view in zip(V, reversed(A), V_r, A_r, strict=True)]
     joints: list[_Joint] = []
     for (body, S), twists, (child, parent) in zip(columns, written, pairwise(views), strict=True):
@@ -288,17 +278,17 @@ def _path(
     return _Path(skeleton, columns, of_base, arm, joints, views[-1])
 
 
-def _changing_twists(pose: JointPose, nu: Scalars, nu_dot: Scalars | None) -> list[Twist]:
-    """S_dot nu, and three twists for the change of S along each coordinate; [] for a constant S."""
+def _changing_twists(pose: JointPose, nu: Scalars, nu_dot: Scalars | None) -> list[Motion]:
+    """Return S_dot nu, and three twists for the change of S along each coordinate; or []."""
     changes = subspace_changes(pose, nu, nu_dot, in_body=False)
     twists = [x for c in changes for x in (c.velocity, c.acceleration, c.bias)]
     return [pose.bias(nu), *twists] if changes else []
 
 
 def _times(
-    body: Body, columns: Sequence[Twist], values: Scalars | None, start: Twist = ZERO_TWIST
-) -> Twist:
-    """Columns of a joint times its part of nu or nu_dot, added to a twist; None for zeros."""
+    body: Body, columns: Sequence[Motion], values: Scalars | None, start: Motion = ZERO_MOTION
+) -> Motion:
+    """Add columns of a joint, times its part of nu or nu_dot, to a twist; None for zeros."""
     if values is None:
         return start
     return combined([values[k] for k in body.nu_indices], columns, start)

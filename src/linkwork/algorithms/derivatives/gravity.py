@@ -20,22 +20,7 @@ from linkwork.algorithms.kinematics.frames import Matrix, Scalars, joint_poses
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import (
-    ZERO,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    dot,
-    matmul,
-    neg,
-    plus,
-    scale,
-    wedge,
-)
+from linkwork.spatial.blocks import ZERO_MATRIX, Motion, Scalar, Vec
 
 
 def gravity_force_derivative(
@@ -49,34 +34,34 @@ def gravity_force_derivative(
     mass = {number: inertia.mass for number, inertia in carried.items()}
     first = {number: inertia.first_moment for number, inertia in carried.items()}
     R, _ = base.expressed_at
-    up = {0: apply_t(base.R, neg(gravity))}  # in the axes of each body
+    up = {0: base.R.T @ -gravity}  # in the axes of each body
     to_rows = {0: R}  # rotation of the base, and of the bodies on it, in the axes of its rows
     hessian: Matrix = [[0.0] * layout.nv for _ in range(layout.nv)]
     for number, pose in joints.items():
         parent = skeleton.bodies[number].parent
-        up[number] = apply_t(pose.R, up[parent])
+        up[number] = pose.R.T @ up[parent]
         if not parent:
-            to_rows[number] = matmul(R, pose.R)
-    a = apply(R, up[0]) if velocity == "body" else neg(gravity)  # in the axes of the base's rows
+            to_rows[number] = R @ pose.R
+    a = R @ up[0] if velocity == "body" else -gravity  # in the axes of the base's rows
     for number, pose in joints.items():
         moved = [_moved(column, mass[number], first[number]) for column in pose.columns]
         _add_own(hessian, pose, moved, (mass[number], first[number], up[number]))
         for i, start in zip(pose.mount.nu_indices, moved, strict=True):
             reached, x = number, start
             while parent := skeleton.bodies[reached].parent:
-                x = apply(joints[reached].R, x)
+                x = joints[reached].R @ x
                 reached = parent
-                turned = cross(x, up[reached])
+                turned = x.cross(up[reached])
                 for j, (_, z) in _columns(joints[reached]):
-                    value = dot(z, turned)
-                    hessian[i][j] = plus(hessian[i][j], value)
-                    hessian[j][i] = plus(hessian[j][i], value)
+                    value = z.dot(turned)
+                    hessian[i][j] = hessian[i][j] + value
+                    hessian[j][i] = hessian[j][i] + value
             if layout.floating:
-                turned = cross(apply(to_rows[reached], x), a)
+                turned = (to_rows[reached] @ x).cross(a)
                 for k, value in enumerate(turned, start=3):
-                    hessian[i][k] = hessian[k][i] = plus(hessian[k][i], value)
+                    hessian[i][k] = hessian[k][i] = hessian[k][i] + value
     if layout.floating:
-        h = apply(R, first[0])
+        h = R @ first[0]
         _add_base(hessian, velocity, (mass[0], h, a), base.o)
     return hessian
 
@@ -84,40 +69,40 @@ def gravity_force_derivative(
 def _add_own(
     hessian: Matrix, pose: JointPose, moved: list[Vec], body: tuple[Scalar, Vec, Vec]
 ) -> None:
-    """Entries of the coordinates of one joint among themselves."""
+    """Add the entries of the coordinates of one joint among themselves."""
     mass, first, up = body
     changes = subspace_changes(pose, None, None, in_body=True)
     for place, (k, (_, z)) in enumerate(_columns(pose)):
         for other, (j, x) in enumerate(zip(pose.mount.nu_indices, moved, strict=True)):
-            value = dot(x, cross(up, z))
+            value = x.dot(up.cross(z))
             if changes:
-                value = plus(value, dot(up, _moved(changes[place].columns[other], mass, first)))
-            hessian[j][k] = plus(hessian[j][k], value)
+                value = value + up.dot(_moved(changes[place].columns[other], mass, first))
+            hessian[j][k] = hessian[j][k] + value
 
 
 def _add_base(
     hessian: Matrix, velocity: Representation, robot: tuple[Scalar, Vec, Vec], o: Vec
 ) -> None:
-    """Entries of the base's coordinates among themselves."""
+    """Set the entries of the base's coordinates among themselves."""
     mass, h, a = robot
-    pushed = wedge(scale(mass, a))  # m [a]
+    pushed = (mass * a).wedge  # m [a]
     if velocity == "body":
-        force, moment = pushed, matmul(wedge(h), wedge(a))
+        force, moment = pushed, h.wedge @ a.wedge
     else:
-        arm = add(h, scale(mass, o)) if velocity == "inertial" else h
-        force, moment = (ZERO, ZERO, ZERO), matmul(wedge(a), wedge(arm))
+        arm = h + mass * o if velocity == "inertial" else h
+        force, moment = ZERO_MATRIX, a.wedge @ arm.wedge
     for i in range(3):
         hessian[i][3:6] = force[i]
         hessian[3 + i][3:6] = moment[i]
         if velocity == "inertial":
-            hessian[3 + i][:3] = neg(pushed[i])
+            hessian[3 + i][:3] = -pushed[i]
 
 
-def _columns(pose: JointPose) -> list[tuple[int, Twist]]:
+def _columns(pose: JointPose) -> list[tuple[int, Motion]]:
     return list(zip(pose.mount.nu_indices, pose.columns, strict=True))
 
 
-def _moved(column: Twist, mass: Scalar, first: Vec) -> Vec:
-    """How a motion moves the first moment: m s + z x h."""
+def _moved(column: Motion, mass: Scalar, first: Vec) -> Vec:
+    """Return how a motion moves the first moment: m s + z x h."""
     s, z = column
-    return add(scale(mass, s), cross(z, first))
+    return mass * s + z.cross(first)

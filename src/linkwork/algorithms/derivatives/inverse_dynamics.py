@@ -47,51 +47,24 @@ from linkwork.algorithms.derivatives.subtrees import (
     outward,
     twice_drift,
 )
-from linkwork.algorithms.dynamics.coriolis import without_product
 from linkwork.algorithms.dynamics.rnea import Wrenches, body_motion
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars, path_to
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Mat,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    dot,
-    full,
-    halves,
-    mat_add,
-    matmul,
-    neg,
-    plus,
-    power,
-    scale,
-    sub,
-    twist_add,
-    wedge,
-    wrench_cross,
-)
-
-_NO_MATRIX: Mat = (ZERO, ZERO, ZERO)
+from linkwork.spatial.blocks import IDENTITY, ZERO, ZERO_MATRIX, Force, Mat, Motion, Scalar, Vec
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
     """The effect of a unit step of one coordinate, on the body it has been transformed to."""
 
-    by_q: Twist  # derivative of the wrench w.r.t. q
-    by_nu: Twist  # w.r.t. nu
-    momentum: Twist  # w.r.t. nu_dot
+    by_q: Force  # derivative of the wrench w.r.t. q
+    by_nu: Force  # w.r.t. nu
+    momentum: Force  # w.r.t. nu_dot
     couple: Vec  # 2 B^T S, for the row of the coordinate
-    external_wrench_rate: Twist | None  # for the row: added by external wrenches w.r.t. q
+    external_wrench_rate: Force | None  # for the row: added by external wrenches w.r.t. q
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +82,7 @@ class _BaseMotion:
 
 @dataclass(frozen=True, slots=True)
 class _Derivatives:
-    """_Derivatives of tau, each (nv, nv), being filled in."""
+    """Derivatives of tau, each (nv, nv), being filled in."""
 
     by_q: Matrix
     by_nu: Matrix
@@ -162,7 +135,7 @@ def inverse_dynamics_derivatives(
                     _add_pair(derivatives, i, other, column)
             if at:
                 _add_base_pairs(derivatives, i, inward[path[-1]].column(column), at)
-        subtrees[parent] = subtrees[parent].plus(subtrees[number].inward(pose, drift[number]))
+        subtrees[parent] = subtrees[parent] + subtrees[number].inward(pose, drift[number])
     if at:
         _add_base(derivatives, subtrees[0], at)
     for k, added in joint_dynamics.items():
@@ -193,40 +166,40 @@ def _own_column(
 ) -> _Column:
     """Add the entries within one joint; return the column to be transformed inward."""
     by_q, by_nu = body.by_q(at), body.by_nu(at)
-    couple, external = body.twice_B.couple(*at.S), None
+    couple, external = body.twice_B.couple(at.S), None
     if body.external_wrench_rate is not None:
-        by_q = twist_add(by_q, body.external_wrench_rate.forces(*at.S))
-        external = ZERO, body.external_wrench_rate.couple(*at.S)
+        by_q = by_q + body.external_wrench_rate @ at.S
+        external = Force(ZERO, body.external_wrench_rate.couple(at.S))
     if body.world_fixed_wrench is not None:
-        moved = wrench_cross(at.S, body.world_fixed_wrench)
-        by_q = twist_add(by_q, moved)
-        external = neg(moved[0]), neg(moved[1])
-    momentum = body.inertia.momentum(*at.S)
+        moved = at.S.cross(body.world_fixed_wrench)
+        by_q = by_q + moved
+        external = -moved
+    momentum = body.inertia @ at.S
     i = at.index
     for place, other in enumerate(of_joint):
-        j, by = other.index, power(other.S, by_q)
+        j, by = other.index, other.S.dot(by_q)
         if at.columns:
-            by = plus(by, power(at.columns[place], body.wrench))
+            by = by + at.columns[place].dot(body.wrench)
         _add_to(derivatives.by_q, j, i, by)
-        _add_to(derivatives.by_nu, j, i, power(other.S, by_nu))
-        _add_to(derivatives.M, j, i, power(other.S, momentum))
-    by_q = twist_add(by_q, wrench_cross(at.S, body.wrench))
+        _add_to(derivatives.by_nu, j, i, other.S.dot(by_nu))
+        _add_to(derivatives.M, j, i, other.S.dot(momentum))
+    by_q = by_q + at.S.cross(body.wrench)
     return _Column(by_q, by_nu, momentum, couple, external)
 
 
 def _add_pair(derivatives: _Derivatives, i: int, other: Coordinate, column: _Column) -> None:
     """Entries of coordinate i and another one, nearer to the base."""
     j, momentum, couple = other.index, column.momentum, column.couple
-    _add_to(derivatives.by_q, j, i, power(other.S, column.by_q))
-    _add_to(derivatives.by_nu, j, i, power(other.S, column.by_nu))
-    both = power(other.S, momentum)
+    _add_to(derivatives.by_q, j, i, other.S.dot(column.by_q))
+    _add_to(derivatives.by_nu, j, i, other.S.dot(column.by_nu))
+    both = other.S.dot(momentum)
     _add_to(derivatives.M, j, i, both)
     _add_to(derivatives.M, i, j, both)
-    by = plus(power(other.psi_dot, momentum), dot(other.psi[1], couple))
+    by = other.psi_dot.dot(momentum) + other.psi[1].dot(couple)
     if column.external_wrench_rate is not None:
-        by = plus(by, power(other.S, column.external_wrench_rate))
+        by = by + other.S.dot(column.external_wrench_rate)
     _add_to(derivatives.by_q, i, j, by)
-    by = plus(power(other.theta, momentum), dot(other.S[1], couple))
+    by = other.theta.dot(momentum) + other.S[1].dot(couple)
     _add_to(derivatives.by_nu, i, j, by)
 
 
@@ -240,48 +213,47 @@ class _Inward:
     twice_drift: Vec  # of the observer (`subtrees`), in those after them
 
     def rotated(self, vector: Vec) -> Vec:
-        """A vector in the axes of the parent, or of the base's rows."""
+        """Return a vector in the axes of the parent, or of the base's rows."""
         for R in self.rotations:
-            vector = apply(R, vector)
+            vector = R @ vector
         return vector
 
-    def wrench(self, wrench: Twist) -> Twist:
-        """A wrench, about the parent's origin."""
-        force, moment = wrench
-        moment = self.rotated(add(moment, cross(self.arm, force)))
-        force = self.rotated(force)
-        return force, add(moment, cross(self.p, force))
+    def wrench(self, wrench: Force) -> Force:
+        """Return a wrench about the parent's origin."""
+        force, moment = wrench.shifted(self.arm)
+        moment = self.rotated(moment)
+        return Force(self.rotated(force), moment).shifted(self.p)
 
     def column(self, column: _Column) -> _Column:
-        """All vectors of a column; only the couple depends on the observer."""
+        """Return a column with all its vectors; only the couple depends on the observer."""
         momentum = self.wrench(column.momentum)
         return _Column(
             self.wrench(column.by_q),
             self.wrench(column.by_nu),
             momentum,
-            add(self.rotated(column.couple), cross(self.twice_drift, momentum[0])),
+            self.rotated(column.couple) + self.twice_drift.cross(momentum[0]),
             column.external_wrench_rate and self.wrench(column.external_wrench_rate),
         )
 
 
 def _transform(pose: JointPose, drift: Vec, base: Base, *, is_last: bool) -> _Inward:
-    """From a body to its parent; from one that hangs on the base, into the axes of its rows."""
+    """Return the transformation to the parent; of a body on the base, to the axes of its rows."""
     R_base, _ = base.expressed_at
     if is_last and R_base is not IDENTITY:
-        return _Inward((matmul(R_base, pose.R),), pose.arm, ZERO, apply(R_base, drift))
+        return _Inward((R_base @ pose.R,), pose.arm, ZERO, R_base @ drift)
     return _Inward(pose.rotations, ZERO, pose.p, drift)
 
 
 def _base_motion(base: Base, nu: Scalars, nu_dot: Scalars, gravity: Vec) -> _BaseMotion:
-    """The motion of a floating base."""
-    (v, w), (a, u) = halves(nu), halves(nu_dot)
+    """Return the motion of a floating base."""
+    (v, w), (a, u) = Motion.of(nu), Motion.of(nu_dot)
     if base.velocity == "body":
-        g = apply_t(base.R, gravity)
-        return _BaseMotion(base, IDENTITY, w, u, sub(add(a, cross(w, v)), g), v, g)
+        g = base.R.T @ gravity
+        return _BaseMotion(base, IDENTITY, w, u, a + w.cross(v) - g, v, g)
     if base.velocity == "inertial":
-        v = add(v, cross(w, base.o))
-        a = add(add(a, cross(u, base.o)), cross(w, v))
-    return _BaseMotion(base, base.R, w, u, sub(a, gravity), v, gravity)
+        v = v + w.cross(base.o)
+        a = a + u.cross(base.o) + w.cross(v)
+    return _BaseMotion(base, base.R, w, u, a - gravity, v, gravity)
 
 
 def _add_base_pairs(derivatives: _Derivatives, i: int, column: _Column, at: _BaseMotion) -> None:
@@ -289,87 +261,82 @@ def _add_base_pairs(derivatives: _Derivatives, i: int, column: _Column, at: _Bas
     by_q, by_nu, momentum = column.by_q, column.by_nu, column.momentum
     in_q, in_nu = _base_row(column, at)
     if at.base.velocity == "inertial":
-        by_q, by_nu, momentum = (_about(at.base.o, x) for x in (by_q, by_nu, momentum))
-    for k in range(6):
-        half, axis = divmod(k, 3)
-        _add_to(derivatives.by_q, k, i, by_q[half][axis])
-        _add_to(derivatives.by_q, i, k, in_q[half][axis])
-        _add_to(derivatives.by_nu, k, i, by_nu[half][axis])
-        _add_to(derivatives.by_nu, i, k, in_nu[half][axis])
-        _add_to(derivatives.M, k, i, momentum[half][axis])
-        _add_to(derivatives.M, i, k, momentum[half][axis])
+        by_q, by_nu, momentum = (x.shifted(at.base.o) for x in (by_q, by_nu, momentum))
+    for matrix, column_entries, row_entries in (
+        (derivatives.by_q, by_q.entries, in_q.entries),
+        (derivatives.by_nu, by_nu.entries, in_nu.entries),
+        (derivatives.M, momentum.entries, momentum.entries),
+    ):
+        for k in range(6):
+            _add_to(matrix, k, i, column_entries[k])
+            _add_to(matrix, i, k, row_entries[k])
 
 
 def _add_to(matrix: Matrix, i: int, j: int, value: Scalar) -> None:
     """Add to an entry."""
-    matrix[i][j] = plus(matrix[i][j], value)
+    matrix[i][j] = matrix[i][j] + value
 
 
-def _about(o: Vec, wrench: Twist) -> Twist:
-    """A wrench about a point from which the present one is at o."""
-    return wrench[0], add(wrench[1], cross(o, wrench[0]))
-
-
-def _base_row(column: _Column, at: _BaseMotion) -> tuple[Twist, Twist]:
-    """_Derivatives of the force of a joint w.r.t. the base's six coordinates in q, and in nu."""
+def _base_row(column: _Column, at: _BaseMotion) -> tuple[Force, Force]:
+    """Return derivatives of a joint's force w.r.t. the base's six coordinates in q, and in nu."""
     by_a, by_u = column.momentum
-    by_w = add(column.couple, cross(by_u, at.w))
+    by_w = column.couple + by_u.cross(at.w)
     if at.base.velocity == "body":
-        return (ZERO, cross(at.g, by_a)), (cross(by_a, at.w), add(by_w, cross(at.v, by_a)))
-    rotated = add(add(cross(by_w, at.w), cross(by_u, at.u)), cross(by_a, at.a))
+        in_nu = Force(by_a.cross(at.w), by_w + at.v.cross(by_a))
+        return Force(ZERO, at.g.cross(by_a)), in_nu
+    rotated = by_w.cross(at.w) + by_u.cross(at.u) + by_a.cross(at.a)
     if at.base.velocity == "mixed":
         if column.external_wrench_rate is not None:
-            rotated = add(rotated, column.external_wrench_rate[1])
-        return (ZERO, rotated), (ZERO, by_w)
-    o, by_v = at.base.o, cross(by_a, at.w)
+            rotated = rotated + column.external_wrench_rate[1]
+        return Force(ZERO, rotated), Force(ZERO, by_w)
+    o, by_v = at.base.o, by_a.cross(at.w)
     # the origin moves: a changes by W = [u] + [w]^2
-    moved = add(cross(by_a, at.u), cross(by_v, at.w))
+    moved = by_a.cross(at.u) + by_v.cross(at.w)
     if column.external_wrench_rate is not None:
         moved, rotated = (
-            add(moved, column.external_wrench_rate[0]),
-            add(rotated, column.external_wrench_rate[1]),
+            moved + column.external_wrench_rate[0],
+            rotated + column.external_wrench_rate[1],
         )
-    by_w = add(by_w, add(cross(at.v, by_a), cross(o, by_v)))
-    return (moved, add(rotated, cross(o, moved))), (by_v, by_w)
+    by_w = by_w + (at.v.cross(by_a) + o.cross(by_v))
+    return Force(moved, rotated).shifted(o), Force(by_v, by_w)
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """_Derivatives of the base's force and moment w.r.t. one vector."""
+    """Derivatives of the base's force and moment w.r.t. one vector."""
 
     force: Mat
     moment: Mat
 
-    def plus(self, other: _Block) -> _Block:
-        return _Block(mat_add(self.force, other.force), mat_add(self.moment, other.moment))
+    def __add__(self, other: _Block) -> _Block:
+        return _Block(self.force + other.force, self.moment + other.moment)
 
-    def of(self, m: Mat) -> _Block:
-        """The chain rule: the vector depends on another one by the matrix m."""
-        return _Block(matmul(self.force, m), matmul(self.moment, m))
+    def __matmul__(self, m: Mat) -> _Block:
+        """Apply the chain rule: the vector depends on another one by the matrix m."""
+        return _Block(self.force @ m, self.moment @ m)
 
     def about(self, o: Vec) -> _Block:
-        """The moment about a point from which the present one is at o."""
-        return _Block(self.force, mat_add(self.moment, matmul(wedge(o), self.force)))
+        """Return the block with the moment about a point from which the present one is at o."""
+        return _Block(self.force, self.moment + o.wedge @ self.force)
 
 
 def _add_base(derivatives: _Derivatives, robot: Subtree, at: _BaseMotion) -> None:
     """Rows and columns of the base among themselves, from the subtree of the base."""
     if at.base.velocity != "body":
         robot = robot.rotated(at.R)
-    mass, h, T = robot.inertia.mass, robot.inertia.first_moment, full(robot.inertia.tensor)
-    by_a = _Block(_diagonal(mass), wedge(h))
-    by_u = _Block(wedge(neg(h)), T)
+    mass, h, T = robot.inertia.mass, robot.inertia.first_moment, robot.inertia.tensor.full
+    by_a = _Block(mass * IDENTITY, h.wedge)
+    by_u = _Block((-h).wedge, T)
     # by w: I theta + 2 B S
     twice_f, twice_D = robot.twice_B.f, robot.twice_B.D
-    turned = matmul(T, wedge(at.w))
-    force = without_product(wedge(neg(twice_f)), h, at.w)
-    by_w = _Block(force, mat_add(turned, twice_D))
-    none = _Block(_NO_MATRIX, _NO_MATRIX)
+    turned = T @ at.w.wedge
+    force = (-twice_f).wedge.minus_wedges(h, at.w)
+    by_w = _Block(force, turned + twice_D)
+    none = _Block(ZERO_MATRIX, ZERO_MATRIX)
     match at.base.velocity:
         case "body":
-            by_g = by_a.of(wedge(neg(at.g)))
-            in_q = none, by_g
-            in_nu = by_a.of(wedge(at.w)), by_w.plus(by_a.of(wedge(neg(at.v))))
+            in_q = none, by_a @ (-at.g).wedge
+            in_nu = by_a @ at.w.wedge, by_w + by_a @ (-at.v).wedge
             in_nu_dot = by_a, by_u
         case "mixed":
             in_q = none, _rotated_alone(robot, at, by_w)
@@ -387,48 +354,42 @@ def _add_base(derivatives: _Derivatives, robot: Subtree, at: _BaseMotion) -> Non
 
 
 def _rotated_alone(robot: Subtree, at: _BaseMotion, by_w: _Block) -> _Block:
-    """Derivative w.r.t. a rotation of the base, with w, u and a held constant.
+    """Return the derivative w.r.t. a rotation of the base, with w, u and a held constant.
 
     With X_w the derivative of the force F with respect to w, and so on, it is
     -[F] + X_w [w] + X_u [u] + X_a [a].
     """
     (F, N), h = robot.wrench, robot.inertia.first_moment
-    turned = by_w.of(wedge(at.w))
-    force = mat_add(wedge(sub(scale(robot.inertia.mass, at.a), F)), turned.force)
-    moment = mat_add(wedge(neg(N)), turned.moment)
-    moment = mat_add(moment, matmul(full(robot.inertia.tensor), wedge(at.u)))
-    block = _Block(without_product(force, h, at.u), without_product(moment, neg(h), at.a))
+    turned = by_w @ at.w.wedge
+    force = (robot.inertia.mass * at.a - F).wedge + turned.force
+    moment = (-N).wedge + turned.moment
+    moment = moment + robot.inertia.tensor @ at.u.wedge
+    block = _Block(force.minus_wedges(h, at.u), moment.minus_wedges(-h, at.a))
     if robot.external_wrench_rate is None:
         return block
-    return block.plus(
-        _Block(wedge(neg(robot.external_wrench_rate.f)), robot.external_wrench_rate.D)
-    )
+    return block + _Block((-robot.external_wrench_rate.f).wedge, robot.external_wrench_rate.D)
 
 
 def _inertial(
     robot: Subtree, at: _BaseMotion, by: tuple[_Block, _Block, _Block]
 ) -> tuple[tuple[_Block, _Block], ...]:
-    """_Derivatives w.r.t. the base's coordinates in q, nu and nu_dot, in inertial."""
+    """Return derivatives w.r.t. the base's coordinates in q, nu and nu_dot, in inertial."""
     by_a, by_u, by_w = by
     F, _ = robot.wrench
-    o = wedge(at.base.o)
-    minus_o = wedge(neg(at.base.o))
+    o = at.base.o.wedge
+    minus_o = (-at.base.o).wedge
     W = body_motion(at.w, at.u, at.a).W
-    moved = by_a.of(W)
-    rotated = _rotated_alone(robot, at, by_w).plus(moved.of(minus_o)).about(at.base.o)
+    moved = by_a @ W
+    rotated = (_rotated_alone(robot, at, by_w) + moved @ minus_o).about(at.base.o)
     # the moment about the world's origin changes by (o moved) x F
-    lever = wedge(neg(F))
-    moved = moved.about(at.base.o).plus(_Block(_NO_MATRIX, lever))
-    rotated = rotated.plus(_Block(_NO_MATRIX, matmul(wedge(F), o)))
-    by_v = by_a.of(wedge(at.w))
-    swept = by_w.plus(by_a.of(wedge(neg(at.v)))).plus(by_v.of(minus_o))
-    turning = by_u.plus(by_a.of(minus_o))
+    lever = (-F).wedge
+    moved = moved.about(at.base.o) + _Block(ZERO_MATRIX, lever)
+    rotated = rotated + _Block(ZERO_MATRIX, F.wedge @ o)
+    by_v = by_a @ at.w.wedge
+    swept = by_w + by_a @ (-at.v).wedge + by_v @ minus_o
+    turning = by_u + by_a @ minus_o
     return (
         (moved, rotated),
         (by_v.about(at.base.o), swept.about(at.base.o)),
         (by_a.about(at.base.o), turning.about(at.base.o)),
     )
-
-
-def _diagonal(value: Scalar) -> Mat:
-    return ((value, 0.0, 0.0), (0.0, value, 0.0), (0.0, 0.0, value))

@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.dynamics.coriolis import BodyCoriolis, coriolis_of_body, without_product
+from linkwork.algorithms.dynamics.coriolis import BodyCoriolis, coriolis_of_body
 from linkwork.algorithms.dynamics.rnea import (
     BodyMotion,
     Wrenches,
@@ -51,28 +51,23 @@ from linkwork.algorithms.dynamics.rnea import (
 from linkwork.algorithms.kinematics.frames import Scalars, joint_poses
 from linkwork.mechanics.base import Base, Representation
 from linkwork.mechanics.inertia import RigidInertia
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
+from linkwork.mechanics.joints import JointPose, combined
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     ZERO,
+    ZERO_FORCE,
+    ZERO_MATRIX,
+    ZERO_MOTION,
+    Force,
     Mat,
+    Motion,
     Scalar,
-    Twist,
+    Sym,
     Vec,
-    add,
-    apply,
-    cross,
-    neg,
-    scale,
-    sub,
-    twist_add,
-    twist_cross,
-    twist_rotate,
-    wedge,
 )
 
-NO_INERTIA = RigidInertia(0.0, ZERO, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-NO_CORIOLIS = BodyCoriolis(ZERO, (ZERO, ZERO, ZERO))
+NO_INERTIA = RigidInertia(0.0, ZERO, Sym(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+NO_CORIOLIS = BodyCoriolis(ZERO, ZERO_MATRIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +78,9 @@ class Moving:
     motion: BodyMotion
 
     @property
-    def twist(self) -> Twist:
+    def twist(self) -> Motion:
         """(v, w)."""
-        return self.v, self.motion.w
+        return Motion(self.v, self.motion.w)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +88,17 @@ class Coordinate:
     """One coordinate of a joint and what changes along it, in the axes of the body it holds."""
 
     index: int  # in nu
-    S: Twist  # displacement of what the joint carries, or derivative of its velocity w.r.t. nu
-    psi: Twist  # change of velocity that is not carried along
-    psi_dot: Twist  # of acceleration
-    theta: Twist  # derivative of acceleration w.r.t. nu
-    columns: Sequence[Twist]  # change of each column of S that is not carried along; () if none
+    S: Motion  # displacement of what the joint carries, or derivative of its velocity w.r.t. nu
+    psi: Motion  # change of velocity that is not carried along
+    psi_dot: Motion  # of acceleration
+    theta: Motion  # derivative of acceleration w.r.t. nu
+    columns: Sequence[Motion]  # change of each column of S that is not carried along; () if none
 
 
 def outward(
     pose: JointPose, parent: Moving, nu: Scalars | None, nu_dot: Scalars | None
 ) -> tuple[Moving, list[Coordinate]]:
-    """The motion of a body, from its parent's, and the coordinates of its joint.
+    """Return the motion of a body, from its parent's, and the coordinates of its joint.
 
     None for nu or nu_dot stands for zero.
     """
@@ -114,8 +109,8 @@ def outward(
 
 
 def twice_drift(pose: JointPose, parent: Moving) -> Vec:
-    """Twice the velocity of a body's observer for that of its parent, in the parent's axes."""
-    return add(add(parent.v, parent.v), cross(parent.motion.w, scale(2.0, pose.p)))
+    """Return twice the velocity of a body's observer for the parent's, in the parent's axes."""
+    return parent.v + parent.v + parent.motion.w.cross(2.0 * pose.p)
 
 
 def _coordinates(
@@ -129,43 +124,43 @@ def _coordinates(
     changes = subspace_changes(pose, nu, nu_dot, in_body=True)
     if len(S) == 1 and not changes:
         psi, psi_dot = _displaced(S[0], carried, body.motion.W)
-        return [Coordinate(indices[0], S[0], psi, psi_dot, twist_add(psi, psi), ())]
-    both = body.v, add(carried.w, body.motion.w)
+        return [Coordinate(indices[0], S[0], psi, psi_dot, psi + psi, ())]
+    both = Motion(body.v, carried.w + body.motion.w)
     coordinates: list[Coordinate] = []
     for k, column in enumerate(S):
         psi, psi_dot = _displaced(column, carried, carried.W)
-        theta, columns = twist_cross(both, column), ()
+        theta, columns = both.cross(column), ()
         if changes:
             change = changes[k]
-            theta, columns = twist_add(theta, change.bias), change.columns
-            psi = twist_add(psi, change.velocity)
-            further = twist_add(twist_cross(both, change.velocity), change.acceleration)
-            psi_dot = twist_add(psi_dot, further)
+            theta, columns = theta + change.bias, change.columns
+            psi = psi + change.velocity
+            further = both.cross(change.velocity) + change.acceleration
+            psi_dot = psi_dot + further
         coordinates.append(Coordinate(indices[k], column, psi, psi_dot, theta, columns))
     return coordinates
 
 
-def _displaced(column: Twist, carried: BodyMotion, W: Mat) -> tuple[Twist, Twist]:
-    """V_p x S, and A_p x S + V_p x (V_p x S)."""
+def _displaced(column: Motion, carried: BodyMotion, W: Mat) -> tuple[Motion, Motion]:
+    """Return V_p x S, and A_p x S + V_p x (V_p x S)."""
     s, z = column
-    psi = cross(carried.w, s), cross(carried.w, z)
-    return psi, (add(apply(W, s), cross(carried.a, z)), apply(W, z))
+    psi = Motion(carried.w.cross(s), carried.w.cross(z))
+    return psi, Motion(W @ s + carried.a.cross(z), W @ z)
 
 
 @dataclass(frozen=True, slots=True)
 class SubspaceChange:
     """How S itself changes along one coordinate of a joint, in the axes of the body it holds."""
 
-    velocity: Twist  # derivative of S nu w.r.t. the position
-    acceleration: Twist  # of S nu_dot + S_dot nu w.r.t. the position
-    bias: Twist  # of S_dot nu w.r.t. nu
-    columns: Sequence[Twist] = ()  # of each column of S w.r.t. the position
+    velocity: Motion  # derivative of S nu w.r.t. the position
+    acceleration: Motion  # of S nu_dot + S_dot nu w.r.t. the position
+    bias: Motion  # of S_dot nu w.r.t. nu
+    columns: Sequence[Motion] = ()  # of each column of S w.r.t. the position
 
 
 def subspace_changes(
     pose: JointPose, nu: Scalars | None, nu_dot: Scalars | None, *, in_body: bool
 ) -> list[SubspaceChange]:
-    """How S changes along each coordinate of a joint; [] for a constant S.
+    """Return how S changes along each coordinate of a joint; [] for a constant S.
 
     Args:
         pose: of the joint.
@@ -180,28 +175,28 @@ def subspace_changes(
     if partials is None and (len(S) == 1 or not stays_with_parent):
         return []  # one constant column does not change along itself
     column_rates = None if nu is None else pose.columns_rate(nu)
-    v_J, v_Jdot = pose.velocity(nu), twist_add(pose.velocity(nu_dot), pose.bias(nu))
+    v_J, v_Jdot = pose.velocity(nu), pose.velocity(nu_dot) + pose.bias(nu)
     changes: list[SubspaceChange] = []
     for k, column in enumerate(S):
-        velocity = acceleration = bias = ZERO_TWIST
-        columns: Sequence[Twist] = [ZERO_TWIST] * len(S)
+        velocity = acceleration = bias = ZERO_MOTION
+        columns: Sequence[Motion] = [ZERO_MOTION] * len(S)
         if partials is not None and of_bias is not None:
             columns = partials[k]
             velocity = bias = combined(rates, columns)
             acceleration = combined(further, columns, of_bias[k])
             if column_rates is not None:
-                bias = twist_add(column_rates[k], velocity)
+                bias = column_rates[k] + velocity
         if stays_with_parent:
-            turned = [twist_cross(other, column) for other in S]
-            columns = [twist_add(x, y) for x, y in zip(columns, turned, strict=True)]
-            velocity = twist_add(velocity, twist_cross(v_J, column))
-            acceleration = twist_add(acceleration, twist_cross(v_Jdot, column))
+            turned = [other.cross(column) for other in S]
+            columns = [x + y for x, y in zip(columns, turned, strict=True)]
+            velocity = velocity + v_J.cross(column)
+            acceleration = acceleration + v_Jdot.cross(column)
         changes.append(SubspaceChange(velocity, acceleration, bias, columns))
     return changes
 
 
 def _entries(pose: JointPose, values: Scalars | None) -> list[Scalar]:
-    """The entries of nu or nu_dot of a joint."""
+    """Return the entries of nu or nu_dot of a joint."""
     return [0.0 if values is None else values[k] for k in pose.mount.nu_indices]
 
 
@@ -211,56 +206,56 @@ class Subtree:
 
     inertia: RigidInertia
     twice_B: BodyCoriolis
-    wrench: Twist  # that acts on them, less the external wrenches
+    wrench: Force  # that acts on them, less the external wrenches
     external_wrench_rate: BodyCoriolis | None = None  # in mixed
-    world_fixed_wrench: Twist | None = None  # external wrenches, in inertial
+    world_fixed_wrench: Force | None = None  # external wrenches, in inertial
 
-    def plus(self, other: Subtree) -> Subtree:
-        """The sum of two subtrees of one body."""
+    def __add__(self, other: Subtree) -> Subtree:
+        """Return the sum of two subtrees of one body."""
         rate = self.external_wrench_rate or other.external_wrench_rate
         fixed = self.world_fixed_wrench or other.world_fixed_wrench
         if self.external_wrench_rate and other.external_wrench_rate:
-            rate = self.external_wrench_rate.plus(other.external_wrench_rate)
+            rate = self.external_wrench_rate + other.external_wrench_rate
         if self.world_fixed_wrench and other.world_fixed_wrench:
-            fixed = twist_add(self.world_fixed_wrench, other.world_fixed_wrench)
+            fixed = self.world_fixed_wrench + other.world_fixed_wrench
         return Subtree(
-            self.inertia.plus(other.inertia),
-            self.twice_B.plus(other.twice_B),
-            twist_add(self.wrench, other.wrench),
+            self.inertia + other.inertia,
+            self.twice_B + other.twice_B,
+            self.wrench + other.wrench,
             rate,
             fixed,
         )
 
     def inward(self, pose: JointPose, twice_drift: Vec) -> Subtree:
-        """This subtree as part of its parent, for the observer of the parent."""
-        h, m = apply(pose.R, self.inertia.first_moment), self.inertia.mass
-        f = add(apply(pose.R, self.twice_B.f), scale(m, twice_drift))
-        D = without_product(pose.rotated(self.twice_B.D), h, twice_drift)
+        """Return this subtree as part of its parent, for the observer of the parent."""
+        h, m = pose.R @ self.inertia.first_moment, self.inertia.mass
+        f = pose.R @ self.twice_B.f + m * twice_drift
+        D = pose.rotated(self.twice_B.D).minus_wedges(h, twice_drift)
         return Subtree(
             pose.inertia_inward(self.inertia),
-            BodyCoriolis(f, without_product(D, pose.p, f)),
-            pose.inward(*self.wrench),
+            BodyCoriolis(f, D.minus_wedges(pose.p, f)),
+            pose.inward(self.wrench),
             self.external_wrench_rate and self.external_wrench_rate.inward(pose),
-            self.world_fixed_wrench and pose.inward(*self.world_fixed_wrench),
+            self.world_fixed_wrench and pose.inward(self.world_fixed_wrench),
         )
 
-    def by_q(self, at: Coordinate) -> Twist:
-        """Derivative of the wrench w.r.t. the position of a coordinate that carries the subtree.
+    def by_q(self, at: Coordinate) -> Force:
+        """Return the derivative of the wrench w.r.t. a coordinate that carries the subtree.
 
-        Less what is carried along with the subtree:  I psi_dot + 2 B psi.
+        What is carried along with the subtree is left out:  I psi_dot + 2 B psi.
         """
-        return twist_add(self.inertia.momentum(*at.psi_dot), self.twice_B.forces(*at.psi))
+        return self.inertia @ at.psi_dot + self.twice_B @ at.psi
 
-    def by_nu(self, at: Coordinate) -> Twist:
-        """Derivative of the wrench w.r.t. the velocity of the coordinate:  I theta + 2 B S."""
-        return twist_add(self.inertia.momentum(*at.theta), self.twice_B.forces(*at.S))
+    def by_nu(self, at: Coordinate) -> Force:
+        """Return the derivative w.r.t. the velocity of the coordinate:  I theta + 2 B S."""
+        return self.inertia @ at.theta + self.twice_B @ at.S
 
     def rotated(self, R: Mat) -> Subtree:
-        """This subtree in axes in which the present ones are R, external wrenches left out."""
+        """Return this subtree in axes in which the present ones are R; no external wrenches."""
         return Subtree(
             self.inertia.rotated(R),
             self.twice_B.rotated(R),
-            twist_rotate(R, twist_add(self.wrench, self.world_fixed_wrench or ZERO_TWIST)),
+            R @ (self.wrench + (self.world_fixed_wrench or ZERO_FORCE)),
             self.external_wrench_rate and self.external_wrench_rate.rotated(R),
         )
 
@@ -272,26 +267,26 @@ class Bodies:
         self._bodies = skeleton.bodies
         self._velocity: Representation = base.velocity
         self.joints = joint_poses(skeleton, q)
-        self._wrenches: dict[int, list[tuple[Vec, Twist]]] = {}
+        self._wrenches: dict[int, list[tuple[Vec, Force]]] = {}
         on_frames = external_wrenches(skeleton, base, self.joints, wrenches)
         for index, wrench in on_frames.items():
             body, _, p = skeleton.frames[index]
             self._wrenches.setdefault(body, []).append((p, wrench))
 
     def alone(self, number: int, moving: Moving) -> Subtree:
-        """A body without those that it carries."""
+        """Return a body without the bodies that it carries."""
         inertia = self._bodies[number].inertia
-        twice_B = coriolis_of_body(inertia.times(2.0), *moving.twist)
+        twice_B = coriolis_of_body(2.0 * inertia, moving.twist)
         subtree = Subtree(inertia, twice_B, body_wrench(inertia, moving.motion))
         for p, wrench in self._wrenches.get(number, ()):
-            subtree = subtree.plus(_pushed(p, wrench, self._velocity))
+            subtree = subtree + _pushed(p, wrench, self._velocity)
         return subtree
 
 
 def subtrees_of(
     skeleton: Skeleton, bodies: Bodies, base: Moving, nu: Scalars | None, nu_dot: Scalars
 ) -> tuple[dict[int, Subtree], dict[int, list[Coordinate]]]:
-    """Each body with all it carries, and the coordinates of its joint, from the base's motion."""
+    """Return each body with all it carries, and the coordinates of its joint."""
     moving, coordinates = {0: base}, dict[int, list[Coordinate]]()
     for number, pose in bodies.joints.items():
         parent = moving[skeleton.bodies[number].parent]
@@ -300,18 +295,17 @@ def subtrees_of(
     for number in reversed(bodies.joints):
         pose, parent = bodies.joints[number], skeleton.bodies[number].parent
         drift = twice_drift(pose, moving[parent])
-        subtrees[parent] = subtrees[parent].plus(subtrees[number].inward(pose, drift))
+        subtrees[parent] = subtrees[parent] + subtrees[number].inward(pose, drift)
     return subtrees, coordinates
 
 
-def _pushed(p: Vec, wrench: Twist, velocity: Representation) -> Subtree:
-    """The contribution of an external wrench on a frame at p to the subtree of its body."""
+def _pushed(p: Vec, wrench: Force, velocity: Representation) -> Subtree:
+    """Return the contribution of an external wrench on a frame at p to the subtree of its body."""
     force, moment = wrench
     rate = None
     if velocity == "mixed":
         # w x force, and w x (moment - p x force) + p x (w x force)
-        about = wedge(sub(cross(p, force), moment))
-        rate = BodyCoriolis(force, without_product(about, p, force))
-    less = neg(force), neg(moment)
+        about = (p.cross(force) - moment).wedge
+        rate = BodyCoriolis(force, about.minus_wedges(p, force))
     fixed = wrench if velocity == "inertial" else None
-    return Subtree(NO_INERTIA, NO_CORIOLIS, less, rate, fixed)
+    return Subtree(NO_INERTIA, NO_CORIOLIS, -wrench, rate, fixed)

@@ -34,33 +34,25 @@ from linkwork.algorithms.dynamics.rnea import (
 )
 from linkwork.algorithms.kinematics.frames import Scalars, joint_poses
 from linkwork.mechanics.base import Representation, base_of
-from linkwork.mechanics.inertia import ArticulatedInertia
+from linkwork.mechanics.inertia import NO_INERTIA, ArticulatedInertia
 from linkwork.mechanics.joint_dynamics import (
     NO_JOINT_DYNAMICS,
     DynamicsByIndex,
     with_joint_dynamics,
 )
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
+from linkwork.mechanics.joints import JointPose, combined
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
-    SYM_INDEX,
-    UPPER,
     ZERO,
+    ZERO_FORCE,
+    ZERO_MOTION,
+    Force,
+    Motion,
     Scalar,
-    Twist,
+    Sym,
     Vec,
-    apply_t,
-    full,
-    halves,
+    inner,
     is_zero,
-    is_zero_vector,
-    minus,
-    plus,
-    power,
-    sub,
-    times,
-    total,
-    twist_add,
 )
 
 
@@ -71,7 +63,7 @@ class _JointSolution:
     With I the articulated inertia of the joint's body: U = I S, and inverse = (S^T U)^-1.
     """
 
-    U: tuple[Twist, ...]
+    U: tuple[Force, ...]
     inverse: tuple[tuple[Scalar, ...], ...]
     torque: tuple[Scalar, ...]  # along the joint, less what the bodies beyond take
 
@@ -103,28 +95,25 @@ def forward_dynamics(
             wrenches=wrenches,
             joint_dynamics=joint_dynamics,
         )
-        right = [[minus(t, b)] for t, b in zip(tau, h, strict=True)]
+        right = [[t - b] for t, b in zip(tau, h, strict=True)]
         return [x for [x] in solve_symmetric(M, right, owners_of(skeleton, range(len(M))))]
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
     joints = joint_poses(skeleton, q)
     _, w = base.twist(nu)
     # h is computed with the origin of the base at rest, where nu_dot of the base need not be 0
-    motion = body_motion(w, ZERO, apply_t(base.R, sub(ZERO, gravity)))
+    motion = body_motion(w, ZERO, base.R.T @ -gravity)
     moving = motions(skeleton, joints, nu, None, motion)
     bias = forces_of_motion(skeleton, base, joints, moving, wrenches or {})
     first = 6 if layout.floating else 0
     joint_bias = [bias.joint.get(k, 0.0) for k in range(layout.nv)]
     joint_bias = with_joint_dynamics(joint_bias, joint_dynamics, nu, None)
-    driving = [minus(tau[k], joint_bias[k]) if k >= first else 0.0 for k in range(layout.nv)]
-    push = None
-    if layout.floating:
-        force, moment = base.wrench_in(tau)
-        push = sub(force, bias.base_force), sub(moment, bias.base_moment)
-    (a, u), joint_accelerations = accelerations(skeleton, joints, driving, push, joint_dynamics)
+    driving = [tau[k] - joint_bias[k] if k >= first else 0.0 for k in range(layout.nv)]
+    push = base.wrench_in(tau) - bias.base if layout.floating else None
+    A, joint_accelerations = accelerations(skeleton, joints, driving, push, joint_dynamics)
     start: list[Scalar] = []
     if layout.floating:
-        linear, angular = base.derivative(nu, a, u)
+        linear, angular = base.derivative(nu, A)
         start = [*linear, *angular]
     return start + [joint_accelerations[k] for k in range(first, layout.nv)]
 
@@ -133,9 +122,9 @@ def accelerations(
     skeleton: Skeleton,
     joints: dict[int, JointPose],
     torques: Sequence[Scalar],
-    base_wrench: Twist | None,
+    base_wrench: Force | None,
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
-) -> tuple[Twist, dict[int, Scalar]]:
+) -> tuple[Motion, dict[int, Scalar]]:
     """Solve M nu_dot = torques.
 
     Args:
@@ -153,7 +142,7 @@ def accelerations(
         SingularJointError: nothing resists the motion of a joint.
     """
     inertia = {number: body.inertia.articulated() for number, body in enumerate(skeleton.bodies)}
-    push = dict.fromkeys(inertia, ZERO_TWIST)
+    push = dict.fromkeys(inertia, ZERO_FORCE)
     solved: dict[int, _JointSolution] = {}
     for number in reversed(joints):
         parent, pose = skeleton.bodies[number].parent, joints[number]
@@ -171,12 +160,11 @@ def accelerations(
             is_free=all(map(is_zero, rotors)),
         )
         share = combined(_times(joint.inverse, joint.torque), joint.U, push[number])
-        inertia[parent] = inertia[parent].plus(pose.articulated_inward(remaining))
-        push[parent] = twist_add(push[parent], pose.inward(*share))
-    base = ZERO_TWIST
+        inertia[parent] = inertia[parent] + pose.articulated_inward(remaining)
+        push[parent] = push[parent] + pose.inward(share)
+    base = ZERO_MOTION
     if base_wrench is not None:
-        force, moment = sub(base_wrench[0], push[0][0]), sub(base_wrench[1], push[0][1])
-        base = solve_base(inertia[0], force, moment)
+        base = solve_base(inertia[0], base_wrench - push[0])
     return base, _outward(skeleton, joints, solved, base)
 
 
@@ -184,18 +172,15 @@ def _outward(
     skeleton: Skeleton,
     joints: dict[int, JointPose],
     solved: dict[int, _JointSolution],
-    base: Twist,
+    base: Motion,
 ) -> dict[int, Scalar]:
-    """Accelerations of the joints, by index in nu, from the base's outward."""
+    """Return the accelerations of the joints, by index in nu, from the base's outward."""
     bodies = {0: base}
     accelerations: dict[int, Scalar] = {}
     for number, pose in joints.items():
         joint = solved[number]
-        carried = pose.outward(*bodies[skeleton.bodies[number].parent])
-        needed = [
-            minus(torque, power(U, carried))
-            for torque, U in zip(joint.torque, joint.U, strict=True)
-        ]
+        carried = pose.outward(bodies[skeleton.bodies[number].parent])
+        needed = [torque - U.dot(carried) for torque, U in zip(joint.torque, joint.U, strict=True)]
         values = _times(joint.inverse, needed)
         accelerations.update(zip(pose.mount.nu_indices, values, strict=True))
         bodies[number] = combined(values, pose.columns, carried)
@@ -205,31 +190,31 @@ def _outward(
 def _solve_joint(
     pose: JointPose,
     inertia: ArticulatedInertia,
-    push: Twist,
+    push: Force,
     torques: Sequence[Scalar],
     *,
     rotors: Sequence[float],
 ) -> _JointSolution:
-    U = tuple(inertia.wrench(*column) for column in pose.columns)
-    block = [[pose.force(*wrench)[row] for wrench in U] for row in range(len(U))]
+    U = tuple(inertia @ column for column in pose.columns)
+    block = [[pose.force(wrench)[row] for wrench in U] for row in range(len(U))]
     for k, rotor in enumerate(rotors):
-        block[k][k] = plus(block[k][k], rotor)
-    along = zip(pose.mount.nu_indices, pose.force(*push), strict=True)
-    torque = tuple(minus(torques[k], x) for k, x in along)
+        block[k][k] = block[k][k] + rotor
+    along = zip(pose.mount.nu_indices, pose.force(push), strict=True)
+    torque = tuple(torques[k] - x for k, x in along)
     inverse = _inverse(block, pose.mount.joint.name, summands(pose.columns[0], inertia))
     return _JointSolution(U, inverse, torque)
 
 
-def solve_base(inertia: ArticulatedInertia, force: Vec, moment: Vec) -> Twist:
-    """Acceleration of a free body under a wrench: the 6 x 6 system, by L^T D L."""
-    right = [[x] for x in (*force, *moment)]
-    return halves([x for [x] in solve_symmetric(inertia.matrix, right, ["the base"] * 6)])
+def solve_base(inertia: ArticulatedInertia, wrench: Force) -> Motion:
+    """Return the acceleration of a free body under a wrench: the 6 x 6 system, by L^T D L."""
+    right = [[x] for vector in wrench for x in vector]
+    return Motion.of([x for [x] in solve_symmetric(inertia.matrix, right, ["the base"] * 6)])
 
 
 def _inverse(
     block: Sequence[Sequence[Scalar]], joint: str, scale: float
 ) -> tuple[tuple[Scalar, ...], ...]:
-    """Inverse of the inertia that a joint moves against, a small symmetric matrix."""
+    """Return the inverse of the inertia that a joint moves against, a small symmetric matrix."""
     n = len(block)
     owner = f"joint {joint!r}"
     if n == 1:
@@ -241,13 +226,13 @@ def _inverse(
 
 def without_joint(
     inertia: ArticulatedInertia,
-    columns: Sequence[Twist],
-    U: Sequence[Twist],
+    columns: Sequence[Motion],
+    U: Sequence[Force],
     inverse: Sequence[Sequence[Scalar]],
     *,
     is_free: bool,
 ) -> ArticulatedInertia:
-    """I - U (S^T U)^-1 U^T; entries along a joint without rotor are set to exactly 0.
+    """Return I - U (S^T U)^-1 U^T; entries along a joint without rotor are set to exactly 0.
 
     Args:
         inertia: I.
@@ -256,54 +241,36 @@ def without_joint(
         inverse: (S^T U)^-1, with rotors if there are any.
         is_free: whether there is no rotor.
     """
-    shares = [combined(row, U) for row in inverse]  # (S^T U)^-1 U^T, row by row
-    lost_A: list[Scalar] = [0.0] * 6
-    lost_B: list[Scalar] = [0.0] * 9
-    lost_D: list[Scalar] = [0.0] * 6
+    shares = [combined(row, U, ZERO_FORCE) for row in inverse]  # (S^T U)^-1 U^T, row by row
+    lost = NO_INERTIA
     for (F, N), (G, K) in zip(U, shares, strict=True):
-        for k, (i, j) in enumerate(UPPER):
-            lost_A[k] = plus(lost_A[k], times(F[i], G[j]))
-            lost_D[k] = plus(lost_D[k], times(N[i], K[j]))
-        for i in range(3):
-            for j in range(3):
-                lost_B[3 * i + j] = plus(lost_B[3 * i + j], times(F[i], K[j]))
-    gone_lin, gone_ang = axes_gone(columns) if is_free else ([], [])
-    A = [minus(x, y) for x, y in zip(inertia.A, lost_A, strict=True)]
-    D = [minus(x, y) for x, y in zip(inertia.D, lost_D, strict=True)]
-    B = [[minus(inertia.B[i][j], lost_B[3 * i + j]) for j in range(3)] for i in range(3)]
-    for axis in gone_ang:
-        for other in range(3):
-            D[SYM_INDEX[axis][other]] = 0.0
-            B[other][axis] = 0.0
-    for axis in gone_lin:
-        for other in range(3):
-            A[SYM_INDEX[axis][other]] = 0.0
-            B[axis][other] = 0.0
-    rows = tuple(tuple(row) for row in B)
-    return ArticulatedInertia(tuple(A), rows, tuple(D))  # pyright: ignore[reportArgumentType]
+        A, D = Sym.outer(F, G), Sym.outer(N, K)
+        lost = lost + ArticulatedInertia(A, F.outer(K), D)
+    remaining = inertia - lost
+    return remaining.without(*axes_gone(columns)) if is_free else remaining
 
 
-def axes_gone(columns: Sequence[Twist]) -> tuple[list[int], list[int]]:
-    """Coordinate axes along which, and about which, a joint moves freely by itself."""
-    linear = [_constant_axis(v) for v, w in columns if is_zero_vector(w)]
-    angular = [_constant_axis(w) for v, w in columns if is_zero_vector(v)]
+def axes_gone(columns: Sequence[Motion]) -> tuple[list[int], list[int]]:
+    """Return the coordinate axes along which, and about which, a joint moves freely by itself."""
+    linear = [_constant_axis(v) for v, w in columns if w.is_zero]
+    angular = [_constant_axis(w) for v, w in columns if v.is_zero]
     return [k for k in linear if k is not None], [k for k in angular if k is not None]
 
 
 def _constant_axis(vector: Vec) -> int | None:
-    """0, 1 or 2 for a constant vector along that coordinate axis."""
+    """Return 0, 1 or 2 for a constant vector along that coordinate axis, else None."""
     if not all(isinstance(x, float) for x in vector):
         return None
     along = [k for k, x in enumerate(vector) if x]
     return along[0] if len(along) == 1 else None
 
 
-def summands(column: Twist, inertia: ArticulatedInertia) -> float:
-    """The largest constant product that s^T I s is summed up from, for a column s."""
+def summands(column: Motion, inertia: ArticulatedInertia) -> float:
+    """Return the largest constant product that s^T I s is summed up from, for a column s."""
     v, w = column
-    A, B, D = full(inertia.A), inertia.B, full(inertia.D)
+    A, B, D = inertia.A.full, inertia.B, inertia.D.full
     products = [
-        times(times(x[i], m[i][j]), y[j])
+        x[i] * m[i][j] * y[j]
         for m, x, y in ((A, v, v), (B, v, w), (D, w, w))
         for i in range(3)
         for j in range(3)
@@ -312,4 +279,4 @@ def summands(column: Twist, inertia: ArticulatedInertia) -> float:
 
 
 def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Scalar]) -> list[Scalar]:
-    return [total(*map(times, row, vector)) for row in matrix]
+    return [inner(row, vector) for row in matrix]

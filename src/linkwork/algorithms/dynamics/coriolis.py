@@ -27,34 +27,9 @@ from linkwork.algorithms.dynamics.rnea import summed_inward
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars, joint_poses, path_to, velocities
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import (
-    ZERO,
-    Mat,
-    Sym,
-    Twist,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    dot,
-    full,
-    mat_add,
-    matmul,
-    minus,
-    neg,
-    plus,
-    power,
-    scale,
-    sub,
-    times,
-    transpose,
-    twist_add,
-    twist_cross,
-    wedge,
-)
+from linkwork.spatial.blocks import ZERO, ZERO_MOTION, Force, Mat, Motion, Sym, Vec
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +39,28 @@ class BodyCoriolis:
     f: Vec
     D: Mat
 
-    def forces(self, v: Vec, w: Vec) -> Twist:
-        """B (v, w)."""
-        return neg(cross(self.f, w)), apply(self.D, w)
+    def __matmul__(self, twist: Motion) -> Force:
+        """Return the forces B (v, w)."""
+        _, w = twist
+        return Force(-self.f.cross(w), self.D @ w)
 
-    def couple(self, v: Vec, w: Vec) -> Vec:
-        """B^T (v, w), which has no force."""
-        return add(cross(self.f, v), apply_t(self.D, w))
+    def couple(self, twist: Motion) -> Vec:
+        """Return B^T (v, w), which has no force."""
+        v, w = twist
+        return self.f.cross(v) + self.D.T @ w
 
-    def plus(self, other: BodyCoriolis) -> BodyCoriolis:
-        """The matrix of both as one body."""
-        return BodyCoriolis(add(self.f, other.f), mat_add(self.D, other.D))
+    def __add__(self, other: BodyCoriolis) -> BodyCoriolis:
+        """Return the matrix of both as one body."""
+        return BodyCoriolis(self.f + other.f, self.D + other.D)
 
     def inward(self, pose: JointPose) -> BodyCoriolis:
-        """This matrix as part of the parent's: R f, and R D R^T - [p] [R f]."""
-        f = apply(pose.R, self.f)
-        return BodyCoriolis(f, without_product(pose.rotated(self.D), pose.p, f))
+        """Return this matrix as part of the parent's: R f, and R D R^T - [p] [R f]."""
+        f = pose.R @ self.f
+        return BodyCoriolis(f, pose.rotated(self.D).minus_wedges(pose.p, f))
 
     def rotated(self, R: Mat) -> BodyCoriolis:
-        """This matrix in axes in which the present ones are R."""
-        return BodyCoriolis(apply(R, self.f), matmul(matmul(R, self.D), transpose(R)))
+        """Return this matrix in axes in which the present ones are R."""
+        return BodyCoriolis(R @ self.f, R @ self.D @ R.T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +68,8 @@ class _Column:
     """One coordinate of a joint: its index in nu, its column of S, and the rate of the column."""
 
     index: int
-    S: Twist
-    S_dot: Twist  # relative to the world, in the axes of the body
+    S: Motion
+    S_dot: Motion  # relative to the world, in the axes of the body
 
 
 def coriolis_matrix(
@@ -127,7 +104,7 @@ def mass_matrix_dot(
     """(nv, nv) time derivative of the mass matrix."""
     C = coriolis_matrix(skeleton, q, nu, velocity=velocity)
     rows = range(len(C))
-    upper = {(i, j): plus(C[i][j], C[j][i]) for i in rows for j in rows if i <= j}
+    upper = {(i, j): C[i][j] + C[j][i] for i in rows for j in rows if i <= j}
     return [[upper[min(i, j), max(i, j)] for j in rows] for i in rows]
 
 
@@ -135,88 +112,74 @@ def mass_matrix_dot(
 class _Wrenches:
     """The wrenches F1, F2 and the couple n3 of one coordinate, on the body they have reached."""
 
-    F1: Twist
-    F2: Twist
+    F1: Force
+    F2: Force
     n3: Vec  # a couple
 
     def inward(self, pose: JointPose) -> _Wrenches:
-        """These wrenches, acting on the parent."""
-        return _Wrenches(pose.inward(*self.F1), pose.inward(*self.F2), apply(pose.R, self.n3))
+        """Return these wrenches, acting on the parent."""
+        return _Wrenches(pose.inward(self.F1), pose.inward(self.F2), pose.R @ self.n3)
 
 
 def _wrenches(column: _Column, inertia: RigidInertia, B: BodyCoriolis) -> _Wrenches:
-    F1 = twist_add(inertia.momentum(*column.S_dot), B.forces(*column.S))
-    return _Wrenches(F1, inertia.momentum(*column.S), B.couple(*column.S))
+    F1 = inertia @ column.S_dot + B @ column.S
+    return _Wrenches(F1, inertia @ column.S, B.couple(column.S))
 
 
 def _add_entries(C: Matrix, i: int, other: _Column, wrenches: _Wrenches, *, is_own: bool) -> None:
     """Add the two entries of a coordinate and another one, nearer to the base."""
     j = other.index
-    C[j][i] = plus(C[j][i], power(other.S, wrenches.F1))
+    C[j][i] = C[j][i] + other.S.dot(wrenches.F1)
     if not is_own:
-        value = plus(power(other.S_dot, wrenches.F2), dot(other.S[1], wrenches.n3))
-        C[i][j] = plus(C[i][j], value)
+        value = other.S_dot.dot(wrenches.F2) + other.S[1].dot(wrenches.n3)
+        C[i][j] = C[i][j] + value
 
 
 def coriolis_of_bodies(
-    skeleton: Skeleton, joints: dict[int, JointPose], moving: dict[int, Twist]
+    skeleton: Skeleton, joints: dict[int, JointPose], moving: dict[int, Motion]
 ) -> dict[int, BodyCoriolis]:
-    """B of every body with all it carries."""
+    """Return B of every body with all it carries."""
     matrices = {
-        k: coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
+        k: coriolis_of_body(body.inertia, moving[k]) for k, body in enumerate(skeleton.bodies)
     }
-    summed = summed_inward(
-        skeleton, joints, matrices, BodyCoriolis.plus, lambda pose, B: B.inward(pose)
-    )
-    return dict(summed)
+    return dict(summed_inward(skeleton, joints, matrices, lambda pose, B: B.inward(pose)))
 
 
-def coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> BodyCoriolis:
-    """B of a body alone, moving with (v, w)."""
-    h = body.first_moment
-    f = add(scale(body.mass, v), cross(w, h))
-    rotating = matmul(wedge(neg(w)), full(_second_moments(body.tensor)))
-    return BodyCoriolis(f, without_product(rotating, h, v))
-
-
-def without_product(m: Mat, a: Vec, b: Vec) -> Mat:
-    """m - [a] [b], with [a] [b] = b a^T - (a . b) 1."""
-    x, y, z = (times(p, q) for p, q in zip(a, b, strict=True))
-    rows = [[minus(m[i][j], times(b[i], a[j])) for j in range(3)] for i in range(3)]
-    for i, others in enumerate((plus(y, z), plus(x, z), plus(x, y))):
-        rows[i][i] = plus(m[i][i], others)
-    return ((*rows[0],), (*rows[1],), (*rows[2],))  # pyright: ignore[reportReturnType]
+def coriolis_of_body(body: RigidInertia, twist: Motion) -> BodyCoriolis:
+    """Return B of a body alone, moving with (v, w)."""
+    (v, w), h = twist, body.first_moment
+    f = body.mass * v + w.cross(h)
+    rotating = (-w).wedge @ _second_moments(body.tensor).full
+    return BodyCoriolis(f, rotating.minus_wedges(h, v))
 
 
 def _second_moments(tensor: Sym) -> Sym:
-    """P = trace(I) / 2 - I, of constants."""
+    """Return P = trace(I) / 2 - I, of constants."""
     xx, xy, xz, yy, yz, zz = tensor
     half = (xx + yy + zz) / 2
-    return (half - xx, -xy, -xz, half - yy, -yz, half - zz)
+    return Sym(half - xx, -xy, -xz, half - yy, -yz, half - zz)
 
 
-def _joint_columns(pose: JointPose, twist: Twist, nu: Scalars) -> list[_Column]:
-    """Coordinates of a joint; its axes are fixed to the body, or backwards to the parent."""
-    v, w = twist
+def _joint_columns(pose: JointPose, V: Motion, nu: Scalars) -> list[_Column]:
+    """Return coordinates of a joint; its axes are fixed to the body, or backwards to the parent."""
     if pose.mount.backwards:
-        v_J, w_J = pose.velocity(nu)
-        v, w = sub(v, v_J), sub(w, w_J)
-    rates = pose.columns_rate(nu) or (ZERO_TWIST,) * len(pose.columns)
+        V = V - pose.velocity(nu)
+    rates = pose.columns_rate(nu) or (ZERO_MOTION,) * len(pose.columns)
     each = zip(pose.mount.nu_indices, pose.columns, rates, strict=True)
-    return [_Column(k, S, twist_add(twist_cross((v, w), S), rate)) for k, S, rate in each]
+    return [_Column(k, S, V.cross(S) + rate) for k, S, rate in each]
 
 
-def _base_columns(base: Base, twist: Twist) -> list[_Column]:
-    """Coordinates of the base in its own axes: S and its rate, by representation."""
+def _base_columns(base: Base, V: Motion) -> list[_Column]:
+    """Return coordinates of the base in its own axes: S and its rate, by representation."""
     if not base.floating:
         return []
     columns = base.columns
     if base.velocity == "inertial":  # fixed in the world
-        rates = [(ZERO, ZERO)] * 6
+        rates = [ZERO_MOTION] * 6
     elif base.velocity == "mixed":  # fixed in the world but for the point of rotation
-        rotations = [(cross(twist[0], axis), ZERO) for _, axis in columns[3:]]
-        rates = [(ZERO, ZERO)] * 3 + rotations
+        v, _ = V
+        rates = [ZERO_MOTION] * 3 + [Motion(v.cross(axis), ZERO) for _, axis in columns[3:]]
     else:
-        rates = [twist_cross(twist, S) for S in columns]
+        rates = [V.cross(S) for S in columns]
     both = zip(columns, rates, strict=True)
     return [_Column(k, S, rate) for k, (S, rate) in enumerate(both)]

@@ -19,21 +19,7 @@ from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    Mat,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    cross,
-    full,
-    matmul,
-    plus,
-    twist_add,
-    twist_rotate,
-    wedge,
-)
+from linkwork.spatial.blocks import IDENTITY, Force, Mat, Scalar, Vec
 
 # From this many columns of one branch on, preparing their direct transform into the axes wanted
 # takes fewer operations than rotating each column twice (tests/kindyn/test_operation_counts.py).
@@ -45,7 +31,7 @@ class Inertias:
     """The mass matrix in pieces: the base's composite, momenta at the base, and joint entries."""
 
     base: RigidInertia
-    momenta: dict[int, Twist]  # by index in nu, about the base's origin
+    momenta: dict[int, Force]  # by index in nu, about the base's origin
     joint: dict[tuple[int, int], Scalar]  # entry (i, j) with i >= j, by indices in nu
 
 
@@ -65,25 +51,25 @@ def mass_matrix(
     for (i, j), value in parts.joint.items():
         M[i][j] = M[j][i] = value
     for k, added in joint_dynamics.items():
-        M[k][k] = plus(M[k][k], added.armature)
+        M[k][k] = M[k][k] + added.armature
     if not layout.floating:
         return M
     robot = parts.base.rotated(R).shifted(origin)
-    h, tensor = wedge(robot.first_moment), full(robot.tensor)
+    h, tensor = robot.first_moment.wedge, robot.tensor.full
     for i in range(3):
         M[i][i] = robot.mass
         for j in range(3):
             M[3 + i][j] = M[j][3 + i] = h[i][j]
             M[3 + i][3 + j] = tensor[i][j]
-    for k, (force, about_base) in parts.momenta.items():
-        moment = add(about_base, cross(origin, force))
+    for k, momentum in parts.momenta.items():
+        force, moment = momentum.shifted(origin)
         for i, value in enumerate((*force, *moment)):
             M[i][k] = M[k][i] = value
     return M
 
 
 def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY) -> Inertias:
-    """Composite inertias, and the momentum per unit velocity of each joint.
+    """Return composite inertias, and the momentum per unit velocity of each joint.
 
     Args:
         skeleton: the robot.
@@ -92,31 +78,28 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY
     """
     carried = composites(skeleton, joints)
     direct = to_base(skeleton, joints, R)
-    momenta: dict[int, Twist] = {}
+    momenta: dict[int, Force] = {}
     joint: dict[tuple[int, int], Scalar] = {}
     for number, pose in joints.items():
         for i, column in zip(pose.mount.nu_indices, pose.columns, strict=True):
-            force, moment = carried[number].momentum(*column)
+            F = carried[number] @ column
             ancestor = number
             while ancestor:
                 there, body = joints[ancestor], skeleton.bodies[ancestor]
-                for j, value in zip(body.nu_indices, there.force(force, moment), strict=True):
+                for j, value in zip(body.nu_indices, there.force(F), strict=True):
                     _add_entry(joint, i, j, value, same_body=ancestor == number)
                 to_parent = direct[ancestor] if body.parent == 0 else there
-                force, moment = to_parent.inward(force, moment)
+                F = to_parent.inward(F)
                 ancestor = body.parent
-            if i in momenta:  # another joint that follows the same coordinate
-                force, moment = twist_add(momenta[i], (force, moment))
-            momenta[i] = force, moment
+            # another joint may follow the same coordinate
+            momenta[i] = momenta[i] + F if i in momenta else F
     return Inertias(carried[0], momenta, joint)
 
 
 def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, RigidInertia]:
-    """Inertia of every body with all it carries, about the body's origin, in its axes."""
+    """Return the inertia of every body with all it carries, about its origin, in its axes."""
     composite = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
-    return dict(
-        summed_inward(skeleton, joints, composite, RigidInertia.plus, JointPose.inertia_inward)
-    )
+    return dict(summed_inward(skeleton, joints, composite, JointPose.inertia_inward))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +109,9 @@ class Direct:
     R: Mat  # of the body in those axes
     arm: Vec  # from the base's origin to the body's, in the body's axes
 
-    def inward(self, force: Vec, moment: Vec) -> Twist:
-        """A wrench on the body, in those axes about the base's origin."""
-        return twist_rotate(self.R, (force, add(moment, cross(self.arm, force))))
+    def inward(self, wrench: Force) -> Force:
+        """Return a wrench on the body in those axes, about the base's origin."""
+        return self.R @ wrench.shifted(self.arm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +121,15 @@ class ByBaseAxes:
     pose: JointPose
     R: Mat  # of the base in the axes wanted
 
-    def inward(self, force: Vec, moment: Vec) -> Twist:
-        """A wrench on the body, in those axes about the base's origin."""
-        return twist_rotate(self.R, self.pose.inward(force, moment))
+    def inward(self, wrench: Force) -> Force:
+        """Return a wrench on the body in those axes, about the base's origin."""
+        return self.R @ self.pose.inward(wrench)
 
 
 def to_base(
     skeleton: Skeleton, joints: dict[int, JointPose], R: Mat
 ) -> dict[int, Direct | ByBaseAxes]:
-    """For each child of the base, the transformation of momenta to the axes of the result."""
+    """Return, for each child of the base, what transforms momenta to the axes of the result."""
     branch: dict[int, int] = {}
     columns: dict[int, int] = {}  # how many columns of S each branch has
     for number, pose in joints.items():
@@ -156,7 +139,7 @@ def to_base(
     return {
         number: ByBaseAxes(joints[number], R)
         if R is IDENTITY or count < DIRECT_FROM
-        else Direct(matmul(R, joints[number].R), joints[number].arm)
+        else Direct(R @ joints[number].R, joints[number].arm)
         for number, count in columns.items()
     }
 
@@ -173,4 +156,4 @@ def _add_entry(
     key = (max(i, j), min(i, j))
     if i == j and not same_body:
         value = value + value
-    joint[key] = plus(joint.get(key, 0.0), value)
+    joint[key] = joint.get(key, 0.0) + value

@@ -21,35 +21,42 @@ from dataclasses import dataclass, replace
 
 from linkwork.algorithms.kinematics.frames import Matrix
 from linkwork.engine.symbolic.elimination import SparseRow, ldl_factor, solved_positive_definite
+from linkwork.engine.symbolic.entries import Traced
 from linkwork.errors import SingularJointError
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import BASE_NV
-from linkwork.spatial.blocks import Scalar, is_zero, minus, plus, times, total
+from linkwork.spatial.blocks import Scalar, is_zero, total
 
 # A constant pivot below this fraction of the largest term it was summed from is a rounded zero.
 SINGULAR = 1e-14
 
 
 def largest_constant(matrix: Sequence[Sequence[Scalar]]) -> float:
-    """The largest magnitude of a constant entry; 0 if none is constant."""
+    """Return the largest magnitude of a constant entry; 0 if none is constant."""
     return max((abs(x) for row in matrix for x in row if isinstance(x, float)), default=0.0)
 
 
 def reciprocal(pivot: Scalar, owner: str, scale: float = 0.0) -> Scalar:
-    """1 / pivot, the inertia that resists the motion of `owner`, summed from terms up to `scale`.
+    """Return 1 / pivot, the inertia that resists `owner`, summed from terms up to `scale`.
 
     Raises:
         SingularJointError: it is the constant 0, up to rounding.
     """
-    if isinstance(pivot, float) and pivot <= SINGULAR * scale:
+    constant = _constant(pivot)
+    if constant is not None and constant <= SINGULAR * scale:
         raise SingularJointError(f"{owner}: nothing resists its motion, so it has no acceleration")
     return 1.0 / pivot
+
+
+def _constant(x: Scalar) -> float | None:
+    """Return the value of a constant, else None."""
+    return x.number() if isinstance(x, Traced) else x if isinstance(x, float) else None
 
 
 def solve_symmetric(
     matrix: Sequence[Sequence[Scalar]], right: Sequence[Sequence[Scalar]], owners: Sequence[str]
 ) -> Matrix:
-    """The rows of x in  matrix x = right,  for a positive definite matrix.
+    """Return the rows of x in  matrix x = right,  for a positive definite matrix.
 
     Raises:
         SingularJointError: nothing resists the motion of one of the owners, one for each row.
@@ -67,13 +74,13 @@ class Factor:
     inverse_pivots: tuple[Scalar, ...]  # D^-1
 
     def scaled(self, i: int) -> SparseRow:
-        """Row i of W D^-1, with the diagonal; computed where it is used: it stays in registers."""
+        """Return row i of W D^-1, with the diagonal; computed where used, it stays in registers."""
         pivots = self.inverse_pivots
-        return {c: times(value, pivots[c]) for c, value in self.W[i].items()} | {i: pivots[i]}
+        return {c: value * pivots[c] for c, value in self.W[i].items()} | {i: pivots[i]}
 
     def negated(self) -> Factor:
-        """The factor of -M."""
-        return replace(self, inverse_pivots=tuple(minus(0.0, x) for x in self.inverse_pivots))
+        """Return the factor of -M."""
+        return replace(self, inverse_pivots=tuple(-x for x in self.inverse_pivots))
 
     def inverse(self) -> Matrix:
         """(nv, nv) M^-1, rows and columns as nu. Each pair of equal entries is computed once."""
@@ -82,17 +89,17 @@ class Factor:
         for row, i in enumerate(self.order):
             scaled = self.scaled(row)
             for k, j in enumerate(self.order[: row + 1]):
-                entry = plus(sparse_dot(self.W[k], scaled), scaled.get(k, 0.0))
+                entry = sparse_dot(self.W[k], scaled) + scaled.get(k, 0.0)
                 inverse[i][j] = inverse[j][i] = entry
         return inverse
 
     def inward(self, right: Sequence[Scalar]) -> SparseRow:
-        """W^T right, by column; right is as nu."""
+        """Return W^T right, by column; right is as nu."""
         x = {k: right[i] for k, i in enumerate(self.order) if not is_zero(right[i])}
         return {
             c: total(
                 x.get(c, 0.0),
-                *(times(self.W[i][c], value) for i, value in x.items() if c in self.W[i]),
+                *(self.W[i][c] * value for i, value in x.items() if c in self.W[i]),
             )
             for c in range(len(self.order))
         }
@@ -101,7 +108,7 @@ class Factor:
         """(nv,) W z, as nu; z is by column."""
         solution: list[Scalar] = [0.0] * len(self.order)
         for row, i in enumerate(self.order):
-            solution[i] = plus(z.get(row, 0.0), sparse_dot(self.W[row], z))
+            solution[i] = z.get(row, 0.0) + sparse_dot(self.W[row], z)
         return solution
 
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
@@ -114,13 +121,13 @@ class Factor:
 
 
 def outward_order(skeleton: Skeleton) -> list[int]:
-    """Indices in nu with those of a joint after those of all that carry it."""
+    """Return the indices in nu, each joint after all joints that carry it."""
     base = range(BASE_NV if skeleton.layout.floating else 0)
     return list(dict.fromkeys([*base, *(k for body in skeleton.bodies for k in body.nu_indices)]))
 
 
 def owners_of(skeleton: Skeleton, indices: Sequence[int]) -> list[str]:
-    """What moves along coordinates of nu, as error messages name it."""
+    """Return what moves along coordinates of nu, as error messages name it."""
     spans = skeleton.layout.nu.items()
     joints = {k: f"joint {name!r}" for name, span in spans for k in range(span.start, span.stop)}
     return [joints.get(k, "the base") for k in indices]
@@ -146,7 +153,7 @@ def factored(skeleton: Skeleton, M: Sequence[Sequence[Scalar]], *, scale: float 
 def inverse_factor(
     matrix: Sequence[Sequence[Scalar]], owners: Sequence[str], scale: float = 0.0
 ) -> tuple[list[SparseRow], list[Scalar]]:
-    """W without its diagonal, and D^-1, of a positive definite matrix.
+    """Return W without its diagonal, and D^-1, of a positive definite matrix.
 
     Raises:
         SingularJointError: a pivot is the constant 0, up to rounding.
@@ -161,13 +168,13 @@ def inverse_of_unit_lower(L: Sequence[SparseRow]) -> list[SparseRow]:
     for row in L:  # W = 1 - (L - 1) W
         inverted: SparseRow = {}
         for j in sorted(set(row).union(*(W[k] for k in row))):
-            inverted[j] = minus(0.0, row.get(j, 0.0))
+            inverted[j] = -row.get(j, 0.0)
             for k in (k for k in row if j in W[k]):
-                inverted[j] = minus(inverted[j], times(row[k], W[k][j]))
+                inverted[j] = inverted[j] - row[k] * W[k][j]
         W.append(inverted)
     return W
 
 
 def sparse_dot(row: SparseRow, other: Mapping[int, Scalar]) -> Scalar:
     """Sum of the products of entries in the same column."""
-    return total(*(times(row[c], other[c]) for c in sorted(row) if c in other))
+    return total(*(row[c] * other[c] for c in sorted(row) if c in other))

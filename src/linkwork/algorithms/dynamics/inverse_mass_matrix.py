@@ -38,21 +38,7 @@ from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import BASE_NV
-from linkwork.spatial.blocks import (
-    ZERO,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    cross,
-    is_zero,
-    plus,
-    power,
-    scale,
-    times,
-    total,
-    twist_sub,
-)
+from linkwork.spatial.blocks import ZERO_FORCE, Force, Motion, Scalar, is_zero, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +46,19 @@ class _Coordinate:
     """One velocity of a joint, in the axes of the joint's body."""
 
     index: int  # in nu
-    column: Twist  # s
-    row: Twist  # r
+    column: Motion  # s
+    row: Force  # r
     inverse_pivot: Scalar  # 1 / d
     is_free: bool  # whether it has no rotor
 
-    def propagated_past(self, row: Twist) -> tuple[Scalar, Twist]:
-        """-r . s, and r - (r . s) r_c; along s it is 0, which is set exactly."""
-        share = power(row, self.column)
-        force, moment = twist_sub(row, (scale(share, self.row[0]), scale(share, self.row[1])))
+    def propagated_past(self, row: Force) -> tuple[Scalar, Force]:
+        """Return -r . s, and r - (r . s) r_c; along s it is 0, which is set exactly."""
+        share = row.dot(self.column)
+        force, moment = remaining = row - share * self.row
         if self.is_free:
             linear, angular = axes_gone([self.column])
-            force, moment = _without(force, linear), _without(moment, angular)
-        return -share, (force, moment)
+            remaining = Force(force.without(linear), moment.without(angular))
+        return -share, remaining
 
 
 def inverse_mass_matrix(
@@ -138,7 +124,7 @@ def tree_factor(
                     row[column_of[other.index]], r = other.propagated_past(r)
                 parent = skeleton.bodies[body].parent
                 if parent or base.floating:
-                    r = (joints[body] if parent else direct[body]).inward(*r)
+                    r = (joints[body] if parent else direct[body]).inward(r)
                 body, inner = parent, coordinates.get(parent, [])
             W.append(_at_base(base, of_base, r) | dict(sorted(row.items())))
             inverse_pivots.append(coordinate.inverse_pivot)
@@ -148,48 +134,43 @@ def tree_factor(
 def _solved(
     skeleton: Skeleton, joints: dict[int, JointPose], joint_dynamics: DynamicsByIndex
 ) -> tuple[dict[int, list[_Coordinate]], ArticulatedInertia]:
-    """The coordinates of each joint by body, outward; and the base's articulated inertia."""
+    """Return the coordinates of each joint by body, outward, and the base's articulated inertia."""
     inertia = {number: body.inertia.articulated() for number, body in enumerate(skeleton.bodies)}
     coordinates: dict[int, list[_Coordinate]] = {number: [] for number in joints}
     for number in reversed(joints):
         pose, remaining = joints[number], inertia[number]
         for k, column in reversed([*zip(pose.mount.nu_indices, pose.columns, strict=True)]):
             rotor = joint_dynamics[k].armature if k in joint_dynamics else 0.0
-            F, N = U = remaining.wrench(*column)
-            pivot = plus(power(U, column), rotor)
+            U = remaining @ column
+            pivot = U.dot(column) + rotor
             owner = f"joint {pose.mount.joint.name!r}"
             inverse = reciprocal(pivot, owner, summands(column, inertia[number]))
-            row = scale(inverse, F), scale(inverse, N)
-            coordinates[number].insert(0, _Coordinate(k, column, row, inverse, is_zero(rotor)))
+            coordinate = _Coordinate(k, column, inverse * U, inverse, is_zero(rotor))
+            coordinates[number].insert(0, coordinate)
             remaining = without_joint(remaining, [column], [U], [[inverse]], is_free=is_zero(rotor))
         parent = skeleton.bodies[number].parent
-        inertia[parent] = inertia[parent].plus(pose.articulated_inward(remaining))
+        inertia[parent] = inertia[parent] + pose.articulated_inward(remaining)
     return coordinates, inertia[0]
 
 
 def _base_factor(base: Base, inertia: ArticulatedInertia) -> tuple[list[SparseRow], list[Scalar]]:
-    """W and D^-1 of the base in the representation in force; nothing if the base is fixed."""
+    """Return W and D^-1 of the base in the representation in force; nothing if it is fixed."""
     if not base.floating:
         return [], []
-    solve_base(inertia, ZERO, ZERO)  # what is constant in its own axes may be singular
+    solve_base(inertia, ZERO_FORCE)  # what is constant in its own axes may be singular
     R, origin = base.expressed_at
     seen = inertia if base.velocity == "body" else inertia.rotated(R).shifted(origin)
     return inverse_factor(seen.matrix, ["the base"] * BASE_NV)
 
 
-def _at_base(base: Base, of_base: Sequence[SparseRow], r: Twist) -> SparseRow:
-    """The entries of W of a joint in the columns of the base, from its row r there."""
+def _at_base(base: Base, of_base: Sequence[SparseRow], r: Force) -> SparseRow:
+    """Return the entries of W of a joint in the columns of the base, from its row r there."""
     if not base.floating:
         return {}
-    force, moment = r
-    response = (*force, *add(moment, cross(base.expressed_at[1], force)))
+    force, moment = r.shifted(base.expressed_at[1])
+    response = (*force, *moment)
     entries: SparseRow = {}
     for c, entry in enumerate(response):
-        further = (times(response[b], of_base[b].get(c, 0.0)) for b in range(c + 1, BASE_NV))
+        further = (response[b] * of_base[b].get(c, 0.0) for b in range(c + 1, BASE_NV))
         entries[c] = -total(entry, *further)
     return entries
-
-
-def _without(vector: Vec, axes: Sequence[int]) -> Vec:
-    x, y, z = (0.0 if axis in axes else value for axis, value in enumerate(vector))
-    return (x, y, z)

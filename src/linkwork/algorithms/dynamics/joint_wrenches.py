@@ -22,19 +22,7 @@ from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.model import Model
 from linkwork.model.spanning import walk
-from linkwork.spatial.blocks import (
-    Sym,
-    Twist,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    sub,
-    twist_add,
-    twist_rotate,
-    twist_sub,
-)
+from linkwork.spatial.blocks import Force, Sym, Vec
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,49 +51,43 @@ def joint_wrenches(
     joints = joint_poses(skeleton, q)
     moving = robot_motion(skeleton, base, joints, nu, nu_dot, gravity=gravity)
     # of each link, in its body's axes about its body's origin
-    through: dict[int, Twist] = {}
+    through: dict[int, Force] = {}
     for link in range(len(model.links)):
         body, R, p = skeleton.frames[link]
         inertia = skeleton.links.get(link) or _inertia(model, link)
-        force, moment = twist_rotate(R, body_wrench(inertia, at_frame(moving[body], R, p)))
-        through[link] = force, add(moment, cross(p, force))
+        through[link] = (R @ body_wrench(inertia, at_frame(moving[body], R, p))).shifted(p)
     for frame, wrench in external_wrenches(skeleton, base, joints, wrenches).items():
         link = model.link_index(model.frame(model.frame_names[frame]).link)
-        through[link] = twist_sub(through[link], wrench)
+        through[link] = through[link] - wrench
     edges = _outward(model, base_link)
     for edge in reversed(edges):
         wrench = through[edge.child]
         child, parent = skeleton.frames[edge.child][0], skeleton.frames[edge.parent][0]
         if child != parent:
-            wrench = joints[child].inward(*wrench)
-        through[edge.parent] = twist_add(through[edge.parent], wrench)
+            wrench = joints[child].inward(wrench)
+        through[edge.parent] = through[edge.parent] + wrench
     rows: Matrix = [[0.0] * 6 for _ in model.joints]
     for edge in edges:
         body, R_link, p = skeleton.frames[edge.child]
-        force, moment = through[edge.child]
-        about_link = sub(moment, cross(p, force))
+        wrench = force, moment = through[edge.child]
+        about_link = Force(force, moment - p.cross(force))
         if velocity == "body":
-            rows[edge.joint] = [*apply_t(R_link, force), *apply_t(R_link, about_link)]
-            continue
-        R, o = body_pose(skeleton, base, joints, body)
-        force = apply(R, force)
-        if velocity == "mixed":
-            rows[edge.joint] = [*force, *apply(R, about_link)]
+            force, moment = R_link.T @ about_link
         else:
-            rows[edge.joint] = [*force, *add(apply(R, moment), cross(o, force))]
+            R, o = body_pose(skeleton, base, joints, body)
+            force, moment = R @ about_link if velocity == "mixed" else (R @ wrench).shifted(o)
+        rows[edge.joint] = [*force, *moment]
     return rows
 
 
 def _inertia(model: Model, link: int) -> RigidInertia:
-    """Inertia of a link by itself, about its own origin."""
-    mass, x, y, z, xx, xy, xz, yy, yz, zz = model.links[link].inertia.parameters().tolist()
-    first_moment: Vec = (x, y, z)
-    tensor: Sym = (xx, xy, xz, yy, yz, zz)
-    return RigidInertia(mass, first_moment, tensor)
+    """Return the inertia of a link by itself, about its own origin."""
+    mass, x, y, z, *tensor = model.links[link].inertia.parameters().tolist()
+    return RigidInertia(mass, Vec(x, y, z), Sym(*tensor))
 
 
 def _outward(model: Model, base_link: str) -> list[_Edge]:
-    """Every joint once, as it is met on the way from the base."""
+    """Return every joint once, as it is met on the way from the base."""
     return [
         _Edge(
             model.joint_index(visit.joint.name),

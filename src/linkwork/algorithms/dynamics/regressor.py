@@ -20,21 +20,7 @@ from linkwork.algorithms.kinematics.frames import Matrix, Scalars, joint_poses
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    apply_t,
-    cross,
-    minus,
-    plus,
-    power,
-    times,
-    transpose,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, Force, Motion, Vec
 
 PER_LINK = 10  # inertial parameters of a link
 
@@ -58,43 +44,39 @@ def regressor(
     Y: Matrix = [[0.0] * (PER_LINK * n_links) for _ in range(layout.nv)]
     for link, (body, R, p) in enumerate(skeleton.frames[:n_links]):
         wrenches = _wrenches(at_frame(moving[body], R, p))
-        for row, (v, w_S) in columns[body]:
-            S = apply_t(R, add(v, cross(w_S, p))), apply_t(R, w_S)
+        for row, column in columns[body]:
+            S = R.T @ column.at(p)
             for k, wrench in enumerate(wrenches, start=PER_LINK * link):
-                Y[row][k] = plus(Y[row][k], power(S, wrench))
+                Y[row][k] = Y[row][k] + S.dot(wrench)
     return Y
 
 
 def _columns_of_bodies(
     skeleton: Skeleton, joints: dict[int, JointPose], base: Base
-) -> dict[int, list[tuple[int, Twist]]]:
-    """For each body, the coordinates that move it: index in nu, and S in the body's axes."""
+) -> dict[int, list[tuple[int, Motion]]]:
+    """Return the coordinates that move each body: index in nu, and S in the body's axes."""
     columns = {0: list(enumerate(base.columns))}
     for number, pose in joints.items():
         parent = skeleton.bodies[number].parent
-        of_parent = [(k, pose.outward(*S)) for k, S in columns[parent]]
+        of_parent = [(k, pose.outward(S)) for k, S in columns[parent]]
         columns[number] = of_parent + list(zip(pose.mount.nu_indices, pose.columns, strict=True))
     return columns
 
 
-def _wrenches(motion: BodyMotion) -> list[Twist]:
-    """Force and moment per unit of each of the ten inertial parameters."""
+def _wrenches(motion: BodyMotion) -> list[Force]:
+    """Return force and moment per unit of each of the ten inertial parameters."""
     a, u, w, W = motion.a, motion.u, motion.w, motion.W
-    columns = transpose(W)
-    first = [(columns[k], cross(IDENTITY[k], a)) for k in range(3)]
-    xx, yy, zz = (times(w[k], w[k]) for k in range(3))
-    xy, xz, yz = times(w[0], w[1]), times(w[0], w[2]), times(w[1], w[2])
+    columns = W.T
+    first = [Force(columns[k], IDENTITY[k].cross(a)) for k in range(3)]
+    xx, yy, zz = (w[k] * w[k] for k in range(3))
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     # N = I u + w x I w
-    tensor: list[Vec] = [
-        (u[0], xz, _negative(xy)),
-        (_negative(W[2][0]), W[2][1], minus(xx, yy)),
-        (W[1][0], minus(zz, xx), _negative(W[1][2])),
-        (_negative(yz), u[1], xy),
-        (minus(yy, zz), _negative(W[0][1]), W[0][2]),
-        (yz, _negative(xz), u[2]),
+    tensor = [
+        Vec(u[0], xz, -xy),
+        Vec(-W[2][0], W[2][1], xx - yy),
+        Vec(W[1][0], zz - xx, -W[1][2]),
+        Vec(-yz, u[1], xy),
+        Vec(yy - zz, -W[0][1], W[0][2]),
+        Vec(yz, -xz, u[2]),
     ]
-    return [(a, ZERO), *first, *((ZERO, moment) for moment in tensor)]
-
-
-def _negative(x: Scalar) -> Scalar:
-    return minus(0.0, x)
+    return [Force(a, ZERO), *first, *(Force(ZERO, moment) for moment in tensor)]

@@ -19,20 +19,7 @@ from typing import TypeAlias
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joints import JointPose, joint_pose
 from linkwork.mechanics.skeleton import Mount, Skeleton
-from linkwork.spatial.blocks import (
-    ZERO,
-    Mat,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    matmul,
-    twist_add,
-    twist_cross,
-)
+from linkwork.spatial.blocks import ZERO, Mat, Motion, Scalar, Vec
 
 Scalars: TypeAlias = Sequence[Scalar]  # q, nu or nu_dot, one by one
 Matrix: TypeAlias = list[list[Scalar]]
@@ -41,12 +28,12 @@ Matrix: TypeAlias = list[list[Scalar]]
 def body_pose(
     skeleton: Skeleton, base: Base, joints: Mapping[int, JointPose], body: int
 ) -> tuple[Mat, Vec]:
-    """Rotation and position of a body in the world."""
+    """Return rotation and position of a body in the world."""
     R, o = base.R, base.o
     for number in path_to(skeleton, body):
         pose = joints[number]
-        o = add(o, apply(R, pose.p))
-        R = matmul(R, pose.R)
+        o = o + R @ pose.p
+        R = R @ pose.R
     return R, o
 
 
@@ -56,12 +43,12 @@ def frame_pose(skeleton: Skeleton, q: Scalars, frame: int) -> Matrix:
     base = base_of(skeleton.layout, q, "mixed")
     joints = path_poses(skeleton, q, body)
     if not body:
-        return homogeneous(matmul(base.R, R_frame), add(base.o, apply(base.R, p)))
+        return homogeneous(base.R @ R_frame, base.o + base.R @ p)
     last = joints[body]
     R, o = body_pose(skeleton, base, joints, skeleton.bodies[body].parent)
     # the last two offsets together, in the axes of the parent
-    o = add(o, apply(R, add(last.p, apply(last.R, p))))
-    return homogeneous(matmul(matmul(R, last.R), R_frame), o)
+    o = o + R @ (last.p + last.R @ p)
+    return homogeneous(R @ last.R @ R_frame, o)
 
 
 def frame_poses(skeleton: Skeleton, q: Scalars, *frames: int) -> list[Matrix]:
@@ -75,9 +62,9 @@ def frame_poses(skeleton: Skeleton, q: Scalars, *frames: int) -> list[Matrix]:
             if number not in bodies:
                 R, o = bodies[skeleton.bodies[number].parent]
                 pose = joint_pose(_mount(skeleton, number), q)
-                bodies[number] = matmul(R, pose.R), add(o, apply(R, pose.p))
+                bodies[number] = R @ pose.R, o + R @ pose.p
         R, o = bodies[body]
-        world_H_frames.append(homogeneous(matmul(R, R_frame), add(o, apply(R, p))))
+        world_H_frames.append(homogeneous(R @ R_frame, o + R @ p))
     return world_H_frames
 
 
@@ -90,17 +77,16 @@ def frame_velocity(
     base = base_of(skeleton.layout, q, velocity)
     start = base.own_part(nu)
     if velocity == "body":
-        v, w = velocities(skeleton, joints, nu, start)[body]
-        return [*apply_t(R_frame, add(v, cross(w, p))), *apply_t(R_frame, w)]
+        return (R_frame.T @ velocities(skeleton, joints, nu, start)[body].at(p)).entries
     r, v, w, _, _ = seen_from_base(joints, nu, None, p)
-    angular = apply(base.R, w)
+    angular = base.R @ w
     if velocity == "mixed":
         # o_dot = o_dot_base + w_base x R r + R v
-        linear = add(cross(start[1], apply(base.R, r)), apply(base.R, v))
+        linear = start[1].cross(base.R @ r) + base.R @ v
     else:
         # V = V_base + world_X_base V_seen, with V_seen at the base's origin
-        linear = add(apply(base.R, add(v, cross(r, w))), cross(base.o, angular))
-    return [*add(start[0], linear), *add(start[1], angular)]
+        linear = base.R @ (v + r.cross(w)) + base.o.cross(angular)
+    return (start + Motion(linear, angular)).entries
 
 
 def frame_acceleration(
@@ -121,26 +107,25 @@ def frame_acceleration(
     base = base_of(skeleton.layout, q, velocity)
     start = base.own_part(nu_dot)
     if velocity == "body":
-        a, u = _accelerations(skeleton, base, joints, nu, nu_dot)
-        return [*apply_t(R_frame, add(a, cross(u, p))), *apply_t(R_frame, u)]
+        return (R_frame.T @ _accelerations(skeleton, base, joints, nu, nu_dot).at(p)).entries
     v_base, w_base = base.twist(nu)  # in its own axes
     r, v, w, a, u = seen_from_base(joints, nu, nu_dot, p)
-    angular = apply(base.R, add(u, cross(w_base, w)))
+    angular = base.R @ (u + w_base.cross(w))
     if velocity == "mixed":
         # o_ddot = o_ddot_base + R (u_base x r + w_base x (w_base x r + 2 v) + a)
-        swept = add(cross(w_base, r), add(v, v))
-        rotating = cross(apply_t(base.R, start[1]), r)
-        linear = apply(base.R, add(add(a, cross(w_base, swept)), rotating))
+        swept = w_base.cross(r) + (v + v)
+        rotating = (base.R.T @ start[1]).cross(r)
+        linear = base.R @ (a + w_base.cross(swept) + rotating)
     else:
         # A = A_base + world_X_base (A_seen + V_base x V_seen), both at the base's origin
-        rate = add(add(a, cross(v, w)), cross(r, u))
-        carried = add(cross(w_base, add(v, cross(r, w))), cross(v_base, w))
-        linear = add(apply(base.R, add(rate, carried)), cross(base.o, angular))
-    return [*add(start[0], linear), *add(start[1], angular)]
+        rate = a + v.cross(w) + r.cross(u)
+        carried = w_base.cross(v + r.cross(w)) + v_base.cross(w)
+        linear = base.R @ (rate + carried) + base.o.cross(angular)
+    return (start + Motion(linear, angular)).entries
 
 
 def path_to(skeleton: Skeleton, body: int) -> list[int]:
-    """Bodies from the base, left out, to a body."""
+    """Return the bodies from the base, left out, to a body."""
     path: list[int] = []
     while body:
         path.append(body)
@@ -149,7 +134,7 @@ def path_to(skeleton: Skeleton, body: int) -> list[int]:
 
 
 def joint_poses(skeleton: Skeleton, q: Scalars) -> dict[int, JointPose]:
-    """Pose of every body but the base's in its parent."""
+    """Return the pose of every body but the base's in its parent."""
     return {
         number: joint_pose(body.mount, q)
         for number, body in enumerate(skeleton.bodies)
@@ -158,26 +143,29 @@ def joint_poses(skeleton: Skeleton, q: Scalars) -> dict[int, JointPose]:
 
 
 def path_poses(skeleton: Skeleton, q: Scalars, body: int, *, skip: int = 0) -> dict[int, JointPose]:
-    """Pose in its parent of each body from the base, left out, to a body; the first few skipped."""
+    """Return the pose in its parent of each body from the base, left out, to a body.
+
+    The first few are skipped.
+    """
     path = path_to(skeleton, body)[skip:]
     return {number: joint_pose(_mount(skeleton, number), q) for number in path}
 
 
 def velocities(
-    skeleton: Skeleton, joints: dict[int, JointPose], nu: Scalars, base: Twist
-) -> dict[int, Twist]:
-    """(v, w) of bodies, each in its own axes at its origin, from the base's outward."""
+    skeleton: Skeleton, joints: dict[int, JointPose], nu: Scalars, base: Motion
+) -> dict[int, Motion]:
+    """Return (v, w) of bodies, each in its own axes at its origin, from the base's outward."""
     moving = {0: base}
     for number, pose in joints.items():
         parent = moving[skeleton.bodies[number].parent]
-        moving[number] = twist_add(pose.outward(*parent), pose.velocity(nu))
+        moving[number] = pose.outward(parent) + pose.velocity(nu)
     return moving
 
 
 def seen_from_base(
     joints: dict[int, JointPose], nu: Scalars, nu_dot: Scalars | None, p: Vec
 ) -> tuple[Vec, Vec, Vec, Vec, Vec]:
-    """How an observer on the base, with its axes, sees a frame at p of the last body move.
+    """Return how an observer on the base, with its axes, sees a frame at p of the last body move.
 
     Returns:
         Position r, velocity v, angular velocity w, acceleration a, angular acceleration u.
@@ -186,15 +174,15 @@ def seen_from_base(
     for pose in reversed(joints.values()):  # as seen from the body, then from its parent
         v_J, w_J = pose.velocity(nu)
         # S nu_dot + S_dot nu
-        v_Jdot, w_Jdot = twist_add(pose.velocity(nu_dot), pose.bias(nu))
+        v_Jdot, w_Jdot = pose.velocity(nu_dot) + pose.bias(nu)
         # v' = v + v_J + w_J x r
-        new_v = add(add(v, v_J), cross(w_J, r))
+        new_v = v + v_J + w_J.cross(r)
         # a' = a + v_Jdot + w_Jdot x r + w_J x (v' + v)
-        new_a = add(add(add(a, v_Jdot), cross(w_Jdot, r)), cross(w_J, add(new_v, v)))
+        new_a = a + v_Jdot + w_Jdot.cross(r) + w_J.cross(new_v + v)
         # u' = u + w_Jdot + w_J x w
-        new_u = add(add(u, w_Jdot), cross(w_J, w))
-        r, v, w, a, u = (apply(pose.R, x) for x in (r, new_v, add(w, w_J), new_a, new_u))
-        r = add(pose.p, r)
+        new_u = u + w_Jdot + w_J.cross(w)
+        r, v, w, a, u = (pose.R @ x for x in (r, new_v, w + w_J, new_a, new_u))
+        r = pose.p + r
     return r, v, w, a, u
 
 
@@ -204,15 +192,14 @@ def _accelerations(
     joints: dict[int, JointPose],
     nu: Scalars,
     nu_dot: Scalars | None,
-) -> Twist:
-    """Derivative of the (v, w) of the last body, from nu of the body representation, outward."""
+) -> Motion:
+    """Return the derivative of (v, w) of the last body, from nu of the body representation."""
     moving = velocities(skeleton, joints, nu, base.own_part(nu))
     rate = base.own_part(nu_dot)
     for number, pose in joints.items():
         # A = body_X_parent A_parent + S nu_dot + S_dot nu + V x S nu
-        rate = twist_add(pose.outward(*rate), pose.velocity(nu_dot))
-        rate = twist_add(rate, pose.bias(nu))
-        rate = twist_add(rate, twist_cross(moving[number], pose.velocity(nu)))
+        rate = pose.outward(rate) + pose.velocity(nu_dot) + pose.bias(nu)
+        rate = rate + moving[number].cross(pose.velocity(nu))
     return rate
 
 
@@ -223,7 +210,7 @@ def homogeneous(R: Mat, o: Vec) -> Matrix:
 
 
 def _mount(skeleton: Skeleton, body: int) -> Mount:
-    """The joint that holds a body which is not the base's."""
+    """Return the joint that holds a body which is not the base's."""
     mount = skeleton.bodies[body].mount
     assert mount is not None
     return mount

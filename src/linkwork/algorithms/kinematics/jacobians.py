@@ -11,31 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from operator import add
 from typing import TypeAlias
 
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars, path_poses
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
+from linkwork.mechanics.joints import JointPose, combined
 from linkwork.mechanics.skeleton import Body, Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Mat,
-    Twist,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    matmul,
-    neg,
-    transpose,
-    twist_add,
-    twist_cross,
-    twist_rotate,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, ZERO_MOTION, Force, Mat, Motion, Vec
 
-PathColumns: TypeAlias = list[tuple[Body, list[Twist]]]  # of the joints, from the frame inward
+PathColumns: TypeAlias = list[tuple[Body, list[Motion]]]  # of the joints, from the frame inward
 
 
 def jacobian(skeleton: Skeleton, q: Scalars, frame: int, *, velocity: Representation) -> Matrix:
@@ -60,22 +45,21 @@ def jacobian_dot(
     # the body that the axes of each joint are fixed to: its own, or backwards the parent
     carriers = [k + body.is_backwards for k, (body, _) in enumerate(columns)]
     V, V_r = path_velocities(driven, start), velocities_of_frame(driven)
-    v_r, w_r = V_r[-1]
     if velocity == "inertial":
         # s_dot = V_carrier x s + S_dot
         twists = [V[k] for k in carriers]
         of_base = []
     elif velocity == "body":
         # s_dot = (V_carrier - V_frame) x s + S_dot
-        twists = [(neg(V_r[k][0]), neg(V_r[k][1])) for k in carriers]
-        of_base = [twist_cross((neg(v_r), neg(w_r)), column) for column in of_base]
+        twists = [-V_r[k] for k in carriers]
+        of_base = [(-V_r[-1]).cross(column) for column in of_base]
     else:
         # columns are in the axes of the world, at the frame's origin, which moves
-        twists = [(neg(V_r[k][0]), V[k][1]) for k in carriers]
-        arm_dot = add(cross(start[1], arm), v_r)
-        of_base = [(cross(axis, arm_dot), ZERO) for _, axis in of_base]
+        twists = [Motion(-V_r[k][0], V[k][1]) for k in carriers]
+        arm_dot = start[1].cross(arm) + V_r[-1][0]
+        of_base = [Motion(axis.cross(arm_dot), ZERO) for _, axis in of_base]
     moved = [
-        (body, [twist_cross(twist, s) for s in S])
+        (body, [twist.cross(s) for s in S])
         for (body, S), twist in zip(columns, twists, strict=True)
     ]
     return assembled(skeleton, of_base, moved + [(body, S) for body, S in changing if S])
@@ -87,8 +71,8 @@ def path_columns(
     joints: dict[int, JointPose],
     frame: int,
     velocity: Representation,
-) -> tuple[PathColumns, list[Twist], Vec]:
-    """Columns of the joints and of the base; the arm from the base to where they are written."""
+) -> tuple[PathColumns, list[Motion], Vec]:
+    """Return columns of the joints and of the base, and the arm from the base to their point."""
     _, R_frame, p = skeleton.frames[frame]
     if velocity == "body":
         columns, R, arm = _columns_in_frame(skeleton, joints, R_frame, p)
@@ -99,20 +83,20 @@ def path_columns(
         columns, R, arm = _columns_at_origin(skeleton, joints, base), IDENTITY, ZERO
     if not skeleton.layout.floating:
         return columns, [], arm
-    rotations = [(cross(axis, arm), axis) for axis in R]
-    return columns, [(axis, ZERO) for axis in R] + rotations, arm
+    rotations = [Motion(axis.cross(arm), axis) for axis in R]
+    return columns, [Motion(axis, ZERO) for axis in R] + rotations, arm
 
 
 def written_as_columns(
     skeleton: Skeleton,
     base: Base,
     joints: Mapping[int, JointPose],
-    twists: Mapping[int, Sequence[Twist] | None],
+    twists: Mapping[int, Sequence[Motion] | None],
     *,
     frame: int,
     velocity: Representation,
 ) -> PathColumns:
-    """Other twists of joints, in the axes of their bodies, written as the columns of S are.
+    """Write other twists of joints, in the axes of their bodies, as the columns of S are written.
 
     The lists of joints without any are empty; if all are, there are no lists.
     """
@@ -122,67 +106,67 @@ def written_as_columns(
     return path_columns(skeleton, base, others, frame, velocity)[0]
 
 
-def path_velocities(driven: Sequence[Twist], base: Twist) -> list[Twist]:
-    """V of the bodies on the way to a frame, from the frame's inward, the base last.
+def path_velocities(driven: Sequence[Motion], base: Motion) -> list[Motion]:
+    """Return V of the bodies on the way to a frame, from the frame's inward, the base last.
 
     Args:
         driven: S nu of each joint, from the frame inward.
         base: V of the base.
     """
-    return list(accumulate(reversed(driven), twist_add, initial=base))[::-1]
+    return list(accumulate(reversed(driven), add, initial=base))[::-1]
 
 
-def velocities_of_frame(driven: Sequence[Twist]) -> list[Twist]:
-    """V of the frame as seen from the same bodies."""
-    return list(accumulate(driven, twist_add, initial=ZERO_TWIST))
+def velocities_of_frame(driven: Sequence[Motion]) -> list[Motion]:
+    """Return V of the frame as seen from the same bodies."""
+    return list(accumulate(driven, add, initial=ZERO_MOTION))
 
 
 def _columns_in_frame(
     skeleton: Skeleton, joints: dict[int, JointPose], R: Mat, p: Vec
 ) -> tuple[PathColumns, Mat, Vec]:
-    """Columns in the axes of a frame at (R, p) of the last body.
+    """Return columns in the axes of a frame at (R, p) of the last body.
 
     Returns:
         the columns; rotation of the frame in the base; arm from the base's origin to the frame's.
     """
-    arm = apply_t(R, p)
+    arm = R.T @ p
     columns: PathColumns = []
     for number in reversed(joints):
         pose = joints[number]
-        rotated = [twist_rotate(transpose(R), column) for column in pose.columns]
-        columns.append((skeleton.bodies[number], [(add(v, cross(w, arm)), w) for v, w in rotated]))
-        R = matmul(pose.R, R)
-        arm = add(arm, apply_t(R, pose.p))
+        in_frame = [(R.T @ column).at(arm) for column in pose.columns]
+        columns.append((skeleton.bodies[number], in_frame))
+        R = pose.R @ R
+        arm = arm + R.T @ pose.p
     return columns, R, arm
 
 
 def _columns_at_frame(
     skeleton: Skeleton, joints: dict[int, JointPose], base: Base, p: Vec
 ) -> tuple[PathColumns, Vec]:
-    """Columns at the frame's origin in the world's axes; the arm from the base's origin there."""
+    """Return columns at the frame's origin in the world's axes, and the arm from the base there."""
     steps = _steps(skeleton, joints, base)
     if not steps:
-        return [], apply(base.R, p)
+        return [], base.R @ p
     last = steps.pop()
-    R, tip = last.pose.R, apply(last.pose.R, p)
+    R, tip = last.pose.R, last.pose.R @ p
     # still in the axes of the parent, in which the last joint's axis is constant
-    speeds = [add(apply(R, v), cross(apply(R, w), tip)) for v, w in last.pose.columns]
+    speeds = [(R @ column).at(tip)[0] for column in last.pose.columns]
     pairs = zip(speeds, last.columns, strict=True)
-    columns: PathColumns = [(last.body, [(apply(last.R, speed), w) for speed, (_, w) in pairs])]
-    arm = apply(last.R, add(last.pose.p, tip))
+    columns: PathColumns = [(last.body, [Motion(last.R @ speed, w) for speed, (_, w) in pairs])]
+    arm = last.R @ (last.pose.p + tip)
     for step in reversed(steps):
-        columns.append((step.body, [(add(v, cross(w, arm)), w) for v, w in step.columns]))
-        arm = add(arm, step.offset)
+        columns.append((step.body, [column.at(arm) for column in step.columns]))
+        arm = arm + step.offset
     return columns, arm
 
 
 def _columns_at_origin(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> PathColumns:
-    """Columns in the world's axes at its origin."""
+    """Return columns in the world's axes at its origin."""
     o = base.o
     columns: PathColumns = []
     for step in _steps(skeleton, joints, base):
-        o = add(o, step.offset)
-        columns.append((step.body, [(add(v, cross(o, w)), w) for v, w in step.columns]))
+        o = o + step.offset
+        columns.append((step.body, [column.shifted(o) for column in step.columns]))
     return columns[::-1]
 
 
@@ -193,7 +177,7 @@ class _Step:
     body: Body
     pose: JointPose
     R: Mat  # of the parent
-    columns: list[Twist]  # S at the body's origin
+    columns: list[Motion]  # S at the body's origin
     offset: Vec  # from the parent's origin to the body's
 
 
@@ -201,22 +185,24 @@ def _steps(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> list
     R = base.R
     steps: list[_Step] = []
     for number, pose in joints.items():
-        columns = [twist_rotate(R, twist_rotate(pose.R, column)) for column in pose.columns]
-        steps.append(_Step(skeleton.bodies[number], pose, R, columns, apply(R, pose.p)))
-        R = matmul(R, pose.R)
+        columns = [R @ (pose.R @ column) for column in pose.columns]
+        steps.append(_Step(skeleton.bodies[number], pose, R, columns, R @ pose.p))
+        R = R @ pose.R
     return steps
 
 
-def assembled(skeleton: Skeleton, of_base: Sequence[Twist], columns: PathColumns) -> Matrix:
-    """The rows of a matrix from its columns; joints that follow one coordinate add up."""
+def assembled(skeleton: Skeleton, of_base: Sequence[Motion], columns: PathColumns) -> Matrix:
+    """Return the rows of a matrix from its columns; joints that follow one coordinate add up."""
     by_index = dict(enumerate(of_base))
     for body, S in columns:
         for k, column in zip(body.nu_indices, S, strict=True):
-            by_index[k] = twist_add(by_index.get(k, (ZERO, ZERO)), column)
+            by_index[k] = by_index.get(k, ZERO_MOTION) + column
     return rows_of_columns(by_index, range(skeleton.layout.nv))
 
 
-def rows_of_columns(columns: Mapping[int, Twist], indices: Iterable[int]) -> Matrix:
+def rows_of_columns(
+    columns: Mapping[int, Motion] | Mapping[int, Force], indices: Iterable[int]
+) -> Matrix:
     """(6, n) rows of a matrix, from its columns by index; columns that are missing are zero."""
-    in_order = [columns.get(k, (ZERO, ZERO)) for k in indices]
-    return [[column[half][row] for column in in_order] for half in (0, 1) for row in range(3)]
+    in_order = [columns[k].entries if k in columns else [0.0] * 6 for k in indices]
+    return [[column[row] for column in in_order] for row in range(6)]

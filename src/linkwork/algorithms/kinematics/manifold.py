@@ -41,7 +41,7 @@ from linkwork.model.joints.derivatives import (
     rotation_step_derivatives,
 )
 from linkwork.model.layout import BASE_NQ, BASE_NV
-from linkwork.spatial.blocks import Scalar, as_vector, minus, scalars, times, wedge
+from linkwork.spatial.blocks import Scalar, Vec, as_vector, scalars
 from linkwork.spatial.source import quat, so3
 
 FREE = KINDS["floating"]  # a base in the body representation moves as a floating joint does
@@ -115,14 +115,14 @@ def integrate_derivatives(
     A change of the configuration that is reached is measured by the tangent there.
     """
     layout = skeleton.layout
-    step = [times(rate, dt[0]) for rate in nu]
+    step = [rate * dt[0] for rate in nu]
     blocks = [_base_step_derivatives(step[:BASE_NV], velocity)] if layout.floating else []
     for name in layout.joint_names:
         kind = layout.model.joint(name).motion_kind
         blocks.append(kind.moved_derivatives(q[layout.q[name]], step[layout.nu[name]]))
     by_q = _block_diagonal([block for block, _ in blocks], layout.nv)
     by_step = _block_diagonal([block for _, block in blocks], layout.nv)
-    return by_q, [[times(x, dt[0]) for x in row] for row in by_step]
+    return by_q, [[x * dt[0] for x in row] for row in by_step]
 
 
 def difference_derivatives(
@@ -169,11 +169,11 @@ def _base_rates(pose: Scalars, velocity: Representation) -> Matrix:
     """(7, 6) rows that take the base's six entries of nu to the rate of its pose."""
     if velocity == "body":
         return FREE.position_jacobian(pose)
-    w, x, y, z = (times(0.5, entry) for entry in pose[3:])
+    w, x, y, z = (0.5 * entry for entry in pose[3:])
     # wxyz_dot = 1/2 [0; w] wxyz, with w in the axes of the world
     rates = [[-x, -y, -z], [w, z, -y], [-z, w, x], [y, -x, w]]
     # o_dot = v + w x o
-    arm = negative(wedge((pose[0], pose[1], pose[2])))
+    arm = negative(Vec(*pose[:3]).wedge)
     return _with_linear(arm if velocity == "inertial" else _zeros(3, 3), rates)
 
 
@@ -181,10 +181,10 @@ def _base_rates_inverse(pose: Scalars, velocity: Representation) -> Matrix:
     """(6, 7) rows that take the rate of the base's pose to its six entries of nu."""
     if velocity == "body":
         return FREE.position_jacobian_inverse(pose)
-    w, x, y, z = (times(2.0, entry) for entry in pose[3:])
+    w, x, y, z = (2.0 * entry for entry in pose[3:])
     rates = [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]]
     # v = o_dot + o x w
-    arm = product(wedge((pose[0], pose[1], pose[2])), rates)
+    arm = product(Vec(*pose[:3]).wedge, rates)
     return _with_linear(arm if velocity == "inertial" else _zeros(3, 4), rates)
 
 
@@ -192,7 +192,7 @@ def _base_step_derivatives(step: Scalars, velocity: Representation) -> tuple[Mat
     """(6, 6) derivatives of the base's step with respect to its pose, and the step."""
     if velocity == "body":
         return pose_step_derivatives(step)
-    back = [minus(0.0, x) for x in step]
+    back = [-x for x in step]
     if velocity == "inertial":
         return pose_step_derivatives(back)
     by_rotation, by_step = rotation_step_derivatives(back[3:])

@@ -17,25 +17,9 @@ from collections.abc import Sequence
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars, homogeneous, path_poses, path_to
 from linkwork.algorithms.kinematics.jacobians import rows_of_columns
 from linkwork.mechanics.base import Representation
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Body, Skeleton
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Mat,
-    Twist,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    matmul,
-    neg,
-    sub,
-    transpose,
-    twist_add,
-    twist_rotate,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, ZERO_MOTION, Mat, Motion, Vec
 
 
 def relative_pose(skeleton: Skeleton, q: Scalars, reference: int, frame: int) -> Matrix:
@@ -43,7 +27,7 @@ def relative_pose(skeleton: Skeleton, q: Scalars, reference: int, frame: int) ->
     view = SharedView(skeleton, q, (reference, frame))
     R, o = view.pose(reference)
     R_frame, o_frame = view.pose(frame)
-    return homogeneous(matmul(transpose(R), R_frame), apply_t(R, sub(o_frame, o)))
+    return homogeneous(R.T @ R_frame, R.T @ (o_frame - o))
 
 
 def relative_jacobian(
@@ -61,17 +45,14 @@ def relative_jacobian_at(skeleton: Skeleton, q: Scalars, *frames: int) -> Matrix
     view = SharedView(skeleton, q, frames)
     (_, o), (R, _) = view.pose(origin), view.pose(axes)
     first = skeleton.layout.nv - sum(joint.nv for joint in skeleton.layout.model.joints)
-    by_index: dict[int, Twist] = {}
+    by_index: dict[int, Motion] = {}
     shared = set(view.columns(reference)) & set(view.columns(frame))
     for end, sign in ((frame, 1.0), (reference, -1.0)):
         for number, (body, columns) in view.columns(end).items():
             if number in shared:
                 continue
-            for k, (v, w) in zip(body.nu_indices, columns, strict=True):
-                linear, angular = apply_t(R, add(v, cross(w, o))), apply_t(R, w)
-                if sign < 0.0:
-                    linear, angular = neg(linear), neg(angular)
-                by_index[k] = twist_add(by_index.get(k, ZERO_TWIST), (linear, angular))
+            for k, column in zip(body.nu_indices, columns, strict=True):
+                by_index[k] = by_index.get(k, ZERO_MOTION) + sign * (R.T @ column.at(o))
     return rows_of_columns(by_index, range(first, skeleton.layout.nv))
 
 
@@ -92,22 +73,21 @@ class SharedView:
             self.joints[frame] = joints
 
     def pose(self, frame: int) -> tuple[Mat, Vec]:
-        """Rotation and position of a frame."""
+        """Return rotation and position of a frame."""
         _, R_frame, p = self._skeleton.frames[frame]
         R, o = IDENTITY, ZERO
         for pose in self.joints[frame].values():
-            o = add(o, apply(R, pose.p))
-            R = matmul(R, pose.R)
-        return matmul(R, R_frame), add(o, apply(R, p))
+            o = o + R @ pose.p
+            R = R @ pose.R
+        return R @ R_frame, o + R @ p
 
-    def columns(self, frame: int) -> dict[int, tuple[Body, list[Twist]]]:
-        """Motion of each joint on the way to a frame, at the origin of the shared body."""
+    def columns(self, frame: int) -> dict[int, tuple[Body, list[Motion]]]:
+        """Return the motion of each joint on the way to a frame, at the shared body's origin."""
         R, o = IDENTITY, ZERO
-        columns: dict[int, tuple[Body, list[Twist]]] = {}
+        columns: dict[int, tuple[Body, list[Motion]]] = {}
         for number, pose in self.joints[frame].items():
-            o = add(o, apply(R, pose.p))
-            R = matmul(R, pose.R)
-            rotated = [twist_rotate(R, column) for column in pose.columns]
-            at_origin = [(add(v, cross(o, w)), w) for v, w in rotated]
+            o = o + R @ pose.p
+            R = R @ pose.R
+            at_origin = [(R @ column).shifted(o) for column in pose.columns]
             columns[number] = self._skeleton.bodies[number], at_origin
         return columns

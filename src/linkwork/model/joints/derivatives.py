@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.spatial.blocks import Scalar, as_vector, minus, scalars, times, total
+from linkwork.spatial.blocks import Scalar, as_vector, inner, scalars
 from linkwork.spatial.source import motion, se3, so3
 
 if TYPE_CHECKING:  # imported where used, because robots are loaded without them
@@ -71,10 +71,7 @@ def derivatives(
 def product(a: Sequence[Sequence[Scalar]], b: Sequence[Sequence[Scalar]]) -> Rows:
     """The product of two matrices given by rows."""
     columns = list(zip(*b, strict=True))
-    return [
-        [total(*(times(x, y) for x, y in zip(row, column, strict=True))) for column in columns]
-        for row in a
-    ]
+    return [[inner(row, column) for column in columns] for row in a]
 
 
 def left_inverse(J: Sequence[Sequence[Scalar]]) -> Rows:
@@ -95,7 +92,7 @@ def identity(n: int, diagonal: float = 1.0) -> Rows:
 
 def negative(rows: Sequence[Sequence[Scalar]]) -> Rows:
     """A matrix with all signs changed."""
-    return [[minus(0.0, x) for x in row] for row in rows]
+    return [[-x for x in row] for row in rows]
 
 
 def _computed(program: Program, values: Sequence[Scalar]) -> list[Scalar]:

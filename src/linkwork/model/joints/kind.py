@@ -47,24 +47,9 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array, sqrt
 from linkwork.model.joints.derivatives import Rows, derivatives, identity, left_inverse, product
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    Mat,
-    Scalar,
-    Twist,
-    Vec,
-    cross,
-    dot,
-    halves,
-    minus,
-    plus,
-    scale,
-    sub,
-    times,
-    total,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO_MOTION, Mat, Motion, Scalar, Vec, as_vec, inner
 
-Columns: TypeAlias = tuple[Twist, ...]  # (linear, angular) of each column of S
+Columns: TypeAlias = tuple[Motion, ...]  # (linear, angular) of each column of S
 Rotation: TypeAlias = Literal["none", "about_axis", "free"]
 Side: TypeAlias = Literal["fixed", "moving"]
 
@@ -73,9 +58,12 @@ Side: TypeAlias = Literal["fixed", "moving"]
 class Axis:
     """The constants of one joint that its kind computes with."""
 
-    direction: Vec = (0.0, 0.0, 1.0)  # unit vector, the same in both sides
+    direction: Vec = IDENTITY[2]  # unit vector, the same in both sides
     pitch: float = 0.0  # advance along the axis per radian [m/rad]
     angle_offset: float = 0.0  # added to the angle [rad]; for kinds that take one
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", as_vec(self.direction))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +101,14 @@ class Closure:
 
     linear: tuple[Vec, ...]  # directions along which the origins coincide
     rotation: Literal["locked", "about_axis", "universal", "free"]
-    axis: Vec = (0.0, 0.0, 1.0)
-    second_axis: Vec = (1.0, 0.0, 0.0)
+    axis: Vec = IDENTITY[2]
+    second_axis: Vec = IDENTITY[0]
     pitch: float | None = None  # of a screw: the origin advances along `axis` per radian [m/rad]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "linear", tuple(map(as_vec, self.linear)))
+        object.__setattr__(self, "axis", as_vec(self.axis))
+        object.__setattr__(self, "second_axis", as_vec(self.second_axis))
 
     @property
     def size(self) -> int:
@@ -184,16 +177,14 @@ class JointKind(ABC):
             return None
 
         def bias(theta: Sequence[Scalar], nu: Sequence[Scalar]) -> list[Scalar]:
-            rates = self.subspace_rate(axis, theta, nu) or ()
-            weighted = [
-                [*scale(weight, v), *scale(weight, w)]
-                for weight, (v, w) in zip(nu, rates, strict=True)
-            ]
-            return [total(*numbers) for numbers in zip(*weighted, strict=True)]
+            bias = ZERO_MOTION
+            for weight, (v, w) in zip(nu, self.subspace_rate(axis, theta, nu) or (), strict=True):
+                bias = bias + weight * Motion(as_vec(v), as_vec(w))
+            return [x for vector in bias for x in vector]
 
         by_theta, _ = derivatives(bias, theta, nu)
         rows = product(by_theta, self.position_jacobian(theta))
-        return tuple(halves(column) for column in zip(*rows, strict=True))
+        return tuple(Motion.of(column) for column in zip(*rows, strict=True))
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         """Rows (nq, nv) of J with theta_dot = J nu."""
@@ -205,11 +196,11 @@ class JointKind(ABC):
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
         """Theta after one second at the constant velocity `step`."""
-        return [plus(x, dx) for x, dx in zip(theta, step, strict=True)]
+        return [x + dx for x, dx in zip(theta, step, strict=True)]
 
     def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
         """The step that leads from one theta to another, by the shortest rotation."""
-        return [minus(y, x) for x, y in zip(start, end, strict=True)]
+        return [y - x for x, y in zip(start, end, strict=True)]
 
     def moved_derivatives(
         self, theta: Sequence[Scalar], step: Sequence[Scalar]
@@ -240,25 +231,25 @@ class JointKind(ABC):
         scaled = list(theta)
         for part in self.unit_norm:
             span = slice(part.start, part.start + part.count)
-            norm = sqrt(total(*(times(x, x) for x in theta[span])))
+            norm = sqrt(inner(theta[span], theta[span]))
             scaled[span] = [x / norm for x in theta[span]]
         return scaled
 
 
-def axes_across(axis: Vec) -> tuple[Vec, Vec]:
-    """Two unit vectors across an axis: y, z for x; z, x for y; x, y for z.
+def axes_across(axis: Sequence[float]) -> tuple[Vec, Vec]:
+    """Return two unit vectors across an axis: y, z for x; z, x for y; x, y for z.
 
     For a tilted axis, the first is the coordinate direction that follows the axis' largest
     component, made perpendicular to the axis; the second completes the right-handed frame.
     """
+    axis = as_vec(axis)
     largest = max(range(3), key=lambda k: abs(axis[k]))
     direction = IDENTITY[(largest + 1) % 3]
-    first = sub(direction, scale(dot(axis, direction), axis))
-    first = scale(1.0 / float(sqrt(dot(first, first))), first)
-    return first, cross(axis, first)
+    first = direction - axis.dot(direction) * axis
+    first = (1.0 / float(sqrt(first.dot(first)))) * first
+    return first, axis.cross(first)
 
 
 def plane_basis(axis: Array) -> Array:
     """(3, 2) the two vectors of `axes_across`, as columns."""
-    x, y, z = map(float, axis)
-    return np.array(axes_across((x, y, z))).T
+    return np.array(axes_across(axis.tolist())).T

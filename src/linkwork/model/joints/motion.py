@@ -25,7 +25,7 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ShapeError, name_not_found
 from linkwork.model.joints import Axis
 from linkwork.model.parts import Joint
-from linkwork.spatial.blocks import as_vector, scalars
+from linkwork.spatial.blocks import as_vec, as_vector, scalars
 from linkwork.spatial.source import motion, se3
 
 
@@ -102,7 +102,7 @@ def position(joint: Joint, theta: ArrayLike) -> Array:
 
 
 def _axis(joint: Joint) -> Axis:
-    return Axis(joint.axis, joint.pitch)
+    return Axis(as_vec(joint.axis), joint.pitch)
 
 
 def _array(rows: Sequence[Sequence[Any]], theta: Array) -> Array:

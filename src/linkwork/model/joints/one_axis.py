@@ -17,17 +17,7 @@ from linkwork.model.joints.kind import (
     UnitNorm,
     axes_across,
 )
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Mat,
-    Scalar,
-    Vec,
-    minus,
-    plus,
-    rotation_about,
-    scale,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, Mat, Motion, Scalar, Vec, rotation_about
 
 
 @final
@@ -61,11 +51,11 @@ class Revolute(JointKind):
     inverse_is_opposite = takes_angle_offset = True
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
-        angle = plus(theta[0], axis.angle_offset)
+        angle = theta[0] + axis.angle_offset
         return rotation_about(axis.direction, cos(angle), sin(angle)), ZERO
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        return ((ZERO, axis.direction),)
+        return (Motion(ZERO, axis.direction),)
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return (Factor("rotation", 0, (axis.direction,)),)
@@ -88,7 +78,7 @@ class RevoluteCosSin(JointKind):
         return rotation_about(axis.direction, *theta), ZERO
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        return ((ZERO, axis.direction),)
+        return (Motion(ZERO, axis.direction),)
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return (Factor("cos_sin", 0, (axis.direction,)),)
@@ -98,11 +88,11 @@ class RevoluteCosSin(JointKind):
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         c, s = theta
-        return [[minus(0.0, s)], [c]]
+        return [[-s], [c]]
 
     def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
         c, s = theta
-        return [[minus(0.0, s), c]]
+        return [[-s, c]]
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
         (x, y), c, s = theta, cos(step[0]), sin(step[0])
@@ -133,10 +123,10 @@ class Prismatic(JointKind):
     inverse_is_opposite = True
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
-        return IDENTITY, scale(theta[0], axis.direction)
+        return IDENTITY, theta[0] * axis.direction
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        return ((axis.direction, ZERO),)
+        return (Motion(axis.direction, ZERO),)
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return (Factor("translation", 0, (axis.direction,)),)
@@ -155,15 +145,15 @@ class Helical(JointKind):
     has_pitch = inverse_is_opposite = takes_angle_offset = True
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
-        angle = plus(theta[0], axis.angle_offset)
-        advance = scale(axis.pitch, axis.direction)  # per radian
-        return rotation_about(axis.direction, cos(angle), sin(angle)), scale(theta[0], advance)
+        angle = theta[0] + axis.angle_offset
+        advance = axis.pitch * axis.direction  # per radian
+        return rotation_about(axis.direction, cos(angle), sin(angle)), theta[0] * advance
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        return ((scale(axis.pitch, axis.direction), axis.direction),)
+        return (Motion(axis.pitch * axis.direction, axis.direction),)
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
-        advance = scale(axis.pitch, axis.direction)
+        advance = axis.pitch * axis.direction
         return (
             Factor("rotation", 0, (axis.direction,)),
             Factor("translation", 0, (advance,)),

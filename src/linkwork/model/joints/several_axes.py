@@ -32,21 +32,15 @@ from linkwork.model.joints.kind import (
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
+    ZERO_MOTION,
     Mat,
+    Motion,
     Scalar,
     Vec,
-    add,
-    apply_t,
     as_vector,
-    cross,
-    matmul,
-    minus,
     quaternion_rotation,
     rotation_about,
     scalars,
-    scale,
-    times,
-    transpose,
 )
 from linkwork.spatial.source import quat, so3
 
@@ -67,11 +61,11 @@ class Universal(JointKind):
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
         R1 = rotation_about(axis.direction, cos(theta[0]), sin(theta[0]))
-        return matmul(R1, self._second(axis, theta)[1]), ZERO
+        return R1 @ self._second(axis, theta)[1], ZERO
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         e2, R2 = self._second(axis, theta)
-        return ((ZERO, apply_t(R2, axis.direction)), (ZERO, e2))
+        return (Motion(ZERO, R2.T @ axis.direction), Motion(ZERO, e2))
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         e2, _ = axes_across(axis.direction)
@@ -87,13 +81,13 @@ class Universal(JointKind):
     def subspace_rate(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
         # d/dt (R2^T e1) = (R2^T e1) x e2 theta2_dot
         (_, first), (_, e2) = self.subspace(axis, theta)
-        return ((ZERO, scale(nu[1], cross(first, e2))), (ZERO, ZERO))
+        return (Motion(ZERO, nu[1] * first.cross(e2)), ZERO_MOTION)
 
     def bias_jacobian(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
         # S_dot nu = nu1 nu2 (R2^T e1) x e2
         (_, first), (_, e2) = self.subspace(axis, theta)
-        slope = cross(cross(first, e2), e2)
-        return ((ZERO, ZERO), (ZERO, scale(times(nu[0], nu[1]), slope)))
+        slope = first.cross(e2).cross(e2)
+        return (ZERO_MOTION, Motion(ZERO, nu[0] * nu[1] * slope))
 
     def _second(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Vec, Mat]:
         """The second axis, and the rotation about it."""
@@ -113,11 +107,11 @@ class Planar(JointKind):
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
         e1, e2 = axes_across(axis.direction)
         R = rotation_about(axis.direction, cos(theta[2]), sin(theta[2]))
-        return R, add(scale(theta[0], e1), scale(theta[1], e2))
+        return R, theta[0] * e1 + theta[1] * e2
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         e1, e2 = axes_across(axis.direction)
-        return ((e1, ZERO), (e2, ZERO), (ZERO, axis.direction))
+        return (Motion(e1, ZERO), Motion(e2, ZERO), Motion(ZERO, axis.direction))
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         across = axes_across(axis.direction)
@@ -128,11 +122,11 @@ class Planar(JointKind):
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         c, s = cos(theta[2]), sin(theta[2])
-        return [[c, minus(0.0, s), 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
+        return [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
 
     def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
         c, s = cos(theta[2]), sin(theta[2])
-        return [[c, s, 0.0], [minus(0.0, s), c, 0.0], [0.0, 0.0, 1.0]]
+        return [[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
         start, change = as_vector(theta), as_vector(step)
@@ -176,7 +170,7 @@ class Spherical(JointKind):
         return quaternion_rotation(theta), ZERO
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        return tuple((ZERO, e) for e in IDENTITY)
+        return tuple(Motion(ZERO, e) for e in IDENTITY)
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return (Factor("quaternion", 0),)
@@ -221,10 +215,11 @@ class Floating(JointKind):
     unit_norm = (UnitNorm("quaternion", 3, 4),)
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
-        return quaternion_rotation(theta[3:]), (theta[0], theta[1], theta[2])
+        return quaternion_rotation(theta[3:]), Vec(*theta[:3])
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        return tuple((e, ZERO) for e in IDENTITY) + tuple((ZERO, e) for e in IDENTITY)
+        linear = tuple(Motion(e, ZERO) for e in IDENTITY)
+        return linear + tuple(Motion(ZERO, e) for e in IDENTITY)
 
     def factors(self, axis: Axis) -> tuple[Factor, ...]:
         return Factor("translation", 0, IDENTITY), Factor("quaternion", 3)
@@ -238,7 +233,7 @@ class Floating(JointKind):
         return linear + [[*nothing, *row] for row in _quaternion_rates(theta[3:])]
 
     def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
-        linear = [[*row, *(0.0,) * 4] for row in transpose(quaternion_rotation(theta[3:]))]
+        linear = [[*row, *(0.0,) * 4] for row in quaternion_rotation(theta[3:]).T]
         return linear + [[*ZERO, *row] for row in _quaternion_rates_inverse(theta[3:])]
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
@@ -267,13 +262,13 @@ class Floating(JointKind):
 
 def _quaternion_rates(wxyz: Sequence[Scalar]) -> Rows:
     """Rows (4, 3) that take the angular velocity in the moving axes to the rate of a quaternion."""
-    w, x, y, z = (times(0.5, number) for number in wxyz)
+    w, x, y, z = (0.5 * number for number in wxyz)
     return [[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]
 
 
 def _quaternion_rates_inverse(wxyz: Sequence[Scalar]) -> Rows:
     """Rows (3, 4) that take the rate of a unit quaternion to the angular velocity."""
-    w, x, y, z = (times(2.0, number) for number in wxyz)
+    w, x, y, z = (2.0 * number for number in wxyz)
     return [[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]
 
 

@@ -63,7 +63,7 @@ class AdamSolid(Solid):
                 yy, zz = zz, xx
             elif pitch > 0.0:
                 xx, zz = zz, yy
-        return (xx, 0.0, 0.0, yy, 0.0, zz)
+        return Sym(xx, 0.0, 0.0, yy, 0.0, zz)
 
     def joint_height(self, z: float, multiplier: Scalar) -> Scalar:
         """Position along z of a joint whose position on the link is z in the model."""
