@@ -1,4 +1,4 @@
-"""Convert tables in docstrings to Markdown tables, for mkdocs.
+"""Convert tables in docstrings to Markdown tables, and list call options, for mkdocs.
 
 Docstrings of modules contain small aligned tables:
 
@@ -7,7 +7,7 @@ Docstrings of modules contain small aligned tables:
     Batch    any leading axes
 
 Markdown would render them as a paragraph. This extension of griffe converts them to Markdown
-tables.
+tables. In signatures, it replaces `**options: Unpack[CallOptions]` by the options.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import re
 from typing import Any
 
 import griffe
+
+from linkwork.kindyn.options import options_of
 
 ROW = re.compile(r"(\S+(?: \S+)*) {2,}(\S.*)")
 
@@ -51,3 +53,14 @@ class DocstringTables(griffe.Extension):
         """Called for each module, class, function and attribute."""
         if obj.docstring is not None:
             obj.docstring.value = with_tables(obj.docstring.value)
+
+    def on_function(self, *, func: griffe.Function, **_: Any) -> None:
+        """Called for each function."""
+        for last in list(func.parameters)[-1:]:
+            options = options_of(last.annotation)
+            if options is not None:
+                del func.parameters[last.name]
+                for name, text in options.items():
+                    kind = griffe.ParameterKind.keyword_only
+                    option = griffe.Parameter(name, annotation=text, kind=kind, default="None")
+                    func.parameters.add(option)

@@ -55,6 +55,7 @@ def test_attributes_are_those_of_the_numpy_class(stance, symbolic):
     assert set(names) <= {*dir(stance), "cut"}
     assert (stance.m, stance.nv, stance.rows) == (6, 8, stance.numpy.rows)
     assert stance.kindyn == linkwork.torch.KinDyn(leg())
+    assert stance.kindyn is stance.kindyn
     assert pickle.loads(pickle.dumps(stance)) == stance
     assert stance.replace(stabilization=3.0) != stance
     assert "forces" in inspect.signature(stance.forces_of).parameters
@@ -74,6 +75,13 @@ def test_attributes_are_those_of_the_numpy_class(stance, symbolic):
     assert repr(symbolic).startswith("linkwork.casadi.ConstrainedKinDyn(")
     with pytest.raises(lw.ArgumentError, match="actuated"):
         linkwork.torch.KinDyn(leg()).constrained(["heel"]).inverse_dynamics(q, q, q)
+
+
+@pytest.mark.parametrize("bridge", [linkwork.torch, linkwork.casadi])
+def test_equal_arguments_return_the_same_robot(bridge):
+    kd = bridge.KinDyn(leg())
+    assert kd.constrained(["heel"]) is kd.constrained(("heel",))
+    assert kd.constrained(["heel"], stabilization=2.0) is not kd.constrained(["heel"])
 
 
 def test_gradients_are_right_although_constraints_are_redundant(stance, symbolic):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -135,6 +137,32 @@ def test_the_types_know_every_quantity_and_no_other():
         (of_pair, ("reference", "frame")),
     ):
         assert all(lw.KinDyn.quantities[name].frames == frames for name in names)
+
+
+def test_the_page_of_quantities_lists_each_one_with_its_arguments_and_shape():
+    page = Path(lw.__file__).parents[2] / "docs" / "kindyn.md"
+    rows = re.findall(
+        r"^\| (`\w+\(.*?) \| (.*) \|$", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    listed = {}
+    for calls, result in rows:
+        methods = re.findall(r"`(\w+)\(([^`]*)\)`", calls)
+        shapes = re.findall(r"\((?:\w+, ?)*[\w ]*\)", result) or ["scalar"]
+        shapes = shapes if len(shapes) >= len(methods) else shapes[:1] * len(methods)
+        for (name, arguments), shape in zip(methods, shapes, strict=False):
+            listed[name] = arguments, shape
+            if "`centroidal_`" in calls:
+                listed[f"centroidal_{name}"] = arguments, shape
+    for name, row in lw.KinDyn.quantities.items():
+        if row.method is None:
+            continue
+        arguments, shape = listed[name]
+        expected = [*(() if row.of_many else row.frames), *(one.name for one in row.inputs)]
+        assert [one for one in arguments.split(", ") if "=" not in one] == expected, name
+        if row.shapes[0] and not any(map(callable, row.shapes[0])):
+            assert shape.strip("()").rstrip(",").split(", ") == [str(n) for n in row.shapes[0]], (
+                name
+            )
 
 
 def test_a_method_called_on_the_class_is_the_method(kd):

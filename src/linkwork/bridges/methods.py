@@ -27,14 +27,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.arguments import in_order
 from linkwork.engine.kernel.kernel import OPTIONS, Kernel
+from linkwork.engine.runtime.compiler import LOCK
 from linkwork.errors import ArgumentError, FrozenError
+from linkwork.kindyn import MOST_CONSTRAINED
 from linkwork.kindyn import ConstrainedKinDyn as NumpyConstrainedKinDyn
 from linkwork.kindyn import KinDyn as NumpyKinDyn
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.options import full_signature
 from linkwork.kindyn.quantities import Quantity
 from linkwork.kindyn.requests import usage
 
@@ -61,7 +63,7 @@ class Method:
 
 
 def _method(name: str, quantity: Quantity, declared: Callable[..., Any]) -> Method:
-    signature = full_signature(declared)
+    signature = inspect.signature(declared)
     parameters = [p for p in signature.parameters.values() if p.name not in ("self", *OPTIONS)]
     inputs = tuple(argument.name for argument in quantity.inputs)
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
@@ -242,9 +244,24 @@ class BridgedKinDyn(Bridged):
     numpy: NumpyKinDyn
 
     def constrained(self, contacts: Any = (), **options: Any) -> Any:
-        """Return the robot with contacts and loops; see `linkwork.KinDyn.constrained`."""
+        """Return the robot with contacts and loops; see `linkwork.KinDyn.constrained`.
+
+        Calls with equal arguments return the same object.
+        """
         robot = self.numpy.constrained(contacts, **options)
-        return self._CLASSES[1](robot.model, **robot.options, **self._own_options)
+        bridged = self._constrained_robots.get(robot)
+        if bridged is None:
+            bridged = self._CLASSES[1](robot.model, **robot.options, **self._own_options)
+            with LOCK:
+                bridged = self._constrained_robots.setdefault(robot, bridged)
+                if len(self._constrained_robots) > MOST_CONSTRAINED:
+                    del self._constrained_robots[next(iter(self._constrained_robots))]
+        return bridged
+
+    @cached_property
+    def _constrained_robots(self) -> dict[NumpyConstrainedKinDyn, Any]:
+        """The results of `constrained`, by the robots for NumPy."""
+        return {}
 
     def transforms(self, q: Any, *, frames: Sequence[str] | None = None, **named: Any) -> Any:
         """See `linkwork.KinDyn.transforms`."""
@@ -305,7 +322,7 @@ class BridgedConstrainedKinDyn(Bridged):
 
     numpy: NumpyConstrainedKinDyn
 
-    @property
+    @cached_property
     def kindyn(self) -> Any:
         """The same robot without contacts."""
         robot = self.numpy.kindyn
@@ -326,6 +343,39 @@ class BridgedConstrainedKinDyn(Bridged):
         except (TypeError, RuntimeError) as error:
             raise no_numeric_values() from error
         return self._constant(self.numpy.project_configuration(values, **options))
+
+
+class BridgedRollout:
+    """Base class of the rollouts of each bridge: the arguments of `linkwork.Rollout`."""
+
+    def __call__(
+        self,
+        x0: Any,
+        controls: Any = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        steps: int | None = None,
+        final: bool = False,
+    ) -> Any:
+        """Return the states at the start and after each of N steps.
+
+        Args:
+            x0: (..., *state.shape) the initial state; a tuple if there are several. Batch axes of
+                all arguments are broadcast against each other.
+            controls: (..., N, *control.shape) the values for each step; a tuple if the step has
+                several such inputs.
+            params: by name, (..., *param.shape): inputs that are constant over all steps.
+            steps: N, if there are no controls.
+            final: return only the last states.
+
+        Returns:
+            (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there
+            are several states.
+        """
+        return self._states(x0, controls, params, steps, final)
+
+    def _states(self, x0: Any, controls: Any, params: Any, steps: Any, final: bool) -> Any:
+        raise NotImplementedError
 
 
 def no_numeric_values() -> ArgumentError:
@@ -408,7 +458,7 @@ def _complete(cls: type[Bridged], attributes: Sequence[str]) -> None:
 _OF_ROBOT = (
     *("model", "base", "floating", "representation", "gravity", "base_pose", "check", "dtype"),
     *("joint_dynamics", "layout", "tree", "nq", "nv", "joint_names", "limits", "total_mass"),
-    *("parameters", "closing_joints", "actuation"),
+    *("parameters", "closing_joints", "actuation", "problem", "quantities"),
 )
 _complete(BridgedKinDyn, _OF_ROBOT)
 _complete(

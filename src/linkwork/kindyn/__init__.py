@@ -2,7 +2,7 @@
 
 The methods of `KinDyn` are declared in several files: `core` has the options and the kernels,
 `frames`, `dynamics`, `centroidal`, `configurations` and `kinematic_derivatives` the quantities.
-`constrained` has those of `ConstrainedKinDyn`.
+`constrained` declares the methods of `ConstrainedKinDyn`.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class ConstrainedKinDyn(ConstrainedMethods):
 
     `KinDyn.constrained` creates it.
 
-    Calling rules, arguments and representations are those of `KinDyn`. The m constraint equations
-    are those of the joints that close loops, of `model.constraints`, and of the contacts, in this
+    Calling rules, arguments and representations are as in `KinDyn`. The m constraint equations
+    belong to the joints that close loops, to `model.constraints`, and to the contacts, in this
     order; `rows` has their slices by name. An entry of `forces` belongs to one equation; it acts on
     the constrained frame in the axes of the reference, which for a contact with the world are the
     axes of the world.
 
-    Redundant constraints are allowed: accelerations are unique, forces are those of least norm.
+    Redundant constraints are allowed: accelerations are unique, forces have the least norm.
     Where constraints contradict each other, `residual` is not zero.
 
     Args:
@@ -74,7 +74,7 @@ class ConstrainedKinDyn(ConstrainedMethods):
 
     @cached_property
     def kindyn(self) -> KinDyn:
-        """The same robot without contacts."""
+        """The robot without contacts."""
         return as_kindyn(self)
 
     def project_configuration(
@@ -90,8 +90,8 @@ class ConstrainedKinDyn(ConstrainedMethods):
         Args:
             q: (..., nq) configurations to start from.
             fixed: names of joints that stay where they are.
-            tolerance: largest error at which a constraint counts as satisfied [m] or [rad]; default
-                that of `lw.assemble`.
+            tolerance: largest error at which a constraint counts as satisfied [m] or [rad]; by
+                default, as in `lw.assemble`.
             parameters: as in all functions.
 
         Raises:
@@ -116,7 +116,7 @@ class ConstrainedKinDyn(ConstrainedMethods):
 
     @cached_property
     def _with_independent(self) -> ConstrainedKinDyn:
-        """The same, with independent coordinates chosen at a configuration that is closed."""
+        """The robot with independent coordinates, which are chosen at a closed configuration."""
         if self.independent is not None:
             return self
         J = np.asarray(self.jacobian(closed_sample(self)))

@@ -1,4 +1,4 @@
-"""Checks of a kernel: input that is not finite, and results that are not finite although it is."""
+"""Checks of a kernel: inputs that are not finite, and results that are not finite by themselves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], No
 def finite_check(
     problem: Problem, inputs: Sequence[Input]
 ) -> Callable[[Sequence[Port], Sequence[Array]], None]:
-    """Rejects input that is not finite, and names the joint."""
+    """Return a check that rejects inputs that are not finite, and names the joint."""
 
     def check(ports: Sequence[Port], rows: Sequence[Array]) -> None:
         del ports
@@ -50,9 +50,9 @@ def result_check(
     context: Callable[..., Context],
     unit_norms: Sequence[UnitNorm],
 ) -> ResultCheck | None:
-    """Rejects infinite results of finite input, and names the cause.
+    """Return a check that rejects infinite results of finite inputs, and names the cause.
 
-    None for quantities that have a finite value wherever their inputs are reasonable.
+    It is None for quantities that have a finite value wherever their inputs are reasonable.
     """
     blame = next((spec.quantity.singular for spec in specs if spec.quantity.singular), None)
     if blame is None and any(UNNORMALIZED_Q in spec.quantity.inputs for spec in specs):
@@ -81,7 +81,7 @@ def result_check(
 
 
 def _unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
-    """(rows,) which rows of the results are not finite although the input is."""
+    """(rows,) whether a row of the results is not finite although its inputs are."""
     bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
     for array in inputs if bad.any() else ():
         bad = bad & np.isfinite(array).all(axis=1)
@@ -89,10 +89,10 @@ def _unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
 
 
 def _reason(
-    kernel: Kernel, given: Sequence[Array], blame: Callable[[Array], SingularJointError | None]
+    kernel: Kernel, arguments: Sequence[Array], blame: Callable[[Array], SingularJointError | None]
 ) -> SingularJointError | ValueRangeError:
-    """Why a row gave infinite numbers: its configuration, or the size of its numbers."""
-    q, others = given[0], given[1:]
+    """Diagnose a non-finite result: a singular configuration, or inputs that are too large."""
+    q, others = arguments[0], arguments[1:]
     large = ValueRangeError(f"{kernel.signature.name}: numbers too large, the result overflows")
     names = [port.name for port in kernel.signature.inputs[1:]]
     still = [
@@ -109,7 +109,7 @@ def _reason(
 
 
 def singular_joint(context: Context, q: Array) -> SingularJointError | None:
-    """The joint that nothing resists, as `Quantity.singular` of what needs the inverse of M."""
+    """Find the joint without effective inertia, for quantities that need the inverse of M."""
     with np.errstate(all="ignore"):
         rows = crba.mass_matrix(
             context.problem.skeleton,
@@ -125,7 +125,7 @@ def singular_joint(context: Context, q: Array) -> SingularJointError | None:
 
 
 def singular_body(context: Context, q: Array) -> SingularJointError | None:
-    """Masses on a line, as `Quantity.singular` of what needs the inverse of the locked inertia."""
+    """Detect masses on a line, for quantities that need the inverse of the locked inertia."""
     with np.errstate(all="ignore"):
         rows: Any = momentum.locked_inertia(
             context.problem.skeleton, tuple(q.astype(float)), velocity=context.velocity
@@ -137,12 +137,12 @@ def singular_body(context: Context, q: Array) -> SingularJointError | None:
 
 
 def _matrix(rows: Any) -> Array:
-    """A matrix of numbers, some of which are columns of one row."""
+    """Convert a matrix of numbers, some of which are columns of one row."""
     return np.array([[np.ravel(x)[0] for x in row] for row in rows], dtype=np.float64)
 
 
 def _freest(M: Array, layout: Layout) -> str:
-    """The joint, or the base, that moves most in the eigenvector of the least eigenvalue of M."""
+    """Name the joint, or the base, that moves most in the eigenvector of the least eigenvalue."""
     _, motions = np.linalg.eigh(M)
     index = int(np.argmax(np.abs(motions[:, 0])))
     names = [name for name, where in layout.nu.items() if where.start <= index < where.stop]
@@ -150,7 +150,7 @@ def _freest(M: Array, layout: Layout) -> str:
 
 
 def _check_directions(q: Array, outputs: Sequence[Array], unit_norms: Sequence[UnitNorm]) -> None:
-    """Reject numbers that cannot be scaled to norm 1: zeros and infinite ones. NaN passes."""
+    """Reject zeros and infinite numbers, which cannot be scaled to norm 1. NaN passes."""
     del outputs
     for unit in unit_norms:
         part = q[:, unit.offset : unit.offset + unit.count]

@@ -54,11 +54,11 @@ class ConfigurationMethods(KinDynCore):
             kd.q("home", elbow_pitch=0.3)
 
         Args:
-            positions: by names that cannot be written as keywords: a number, or as many as the
-                joint has coordinates. Or the name of a configuration of the model; the positions
-                of `joints` replace those that it has.
-            base_pose: of a floating base in the world, as `Pose` or (4, 4) matrix.
-            joints: by name.
+            positions: positions by names that cannot be written as keywords: a number, or as many
+                as the joint has coordinates. Or the name of a configuration of the model, in which
+                `joints` replace positions.
+            base_pose: pose of a floating base in the world, as `Pose` or (4, 4) matrix.
+            joints: positions by name.
 
         A position outside the limits of its joint is taken as it is, with a warning.
         """
@@ -145,12 +145,12 @@ class ConfigurationMethods(KinDynCore):
 
 
 def _numbers(value: ArrayLike, what: str) -> Array:
-    """Numbers as floats; traced values as they are."""
+    """Convert numbers to floats; return traced values as they are."""
     return as_array(value, what) if is_traced(value) else as_floats(value, what)
 
 
 def _written(q: Array, span: slice, numbers: Array) -> Array:
-    """A configuration with some of its numbers changed, traced if they are."""
+    """Return a configuration with changed entries, which is traced if they are."""
     if isinstance(numbers, ObjectArray):
         q = q.astype(object).view(ObjectArray)
     q[span] = numbers
@@ -158,7 +158,7 @@ def _written(q: Array, span: slice, numbers: Array) -> Array:
 
 
 def _matrix(base_pose: Any) -> Array:
-    """(4, 4) of a pose; what is traced is not known, so it is taken for a pose."""
+    """Convert a pose to a (4, 4) matrix. Traced matrices are not validated."""
     if not is_traced(base_pose):
         return as_pose(base_pose, "base_pose").matrix()
     H = as_array(base_pose, "base_pose")
@@ -217,8 +217,8 @@ def _bounds(kind: JointKind, limits: Limits) -> tuple[Array, Array]:
 class Ranges:
     """The ranges of all entries of q, for drawing many configurations at once.
 
-    The configurations are distributed as those of `random_configurations`, but are other ones for
-    the same generator: here all numbers are drawn together, which is several times faster.
+    The distribution is as in `random_configurations`. The same generator draws other numbers: here
+    all are drawn together, which is several times faster.
     """
 
     lower: Array  # (nq,)

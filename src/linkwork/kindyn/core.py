@@ -180,7 +180,7 @@ class KinDynCore:
         return {**options, "parameters": self._descriptions}
 
     def __repr__(self) -> str:
-        """The options without those at their defaults; long ones are shortened."""
+        """Show the options that differ from their defaults; long values are shortened."""
         arguments = signature(KinDynCore).parameters.items()
         defaults = {name: argument.default for name, argument in arguments}
         defaults["representation"] = "mixed"
@@ -193,7 +193,7 @@ class KinDynCore:
         return f"{type(self).__name__}({self.model.name!r}, {text})"
 
     def _repr_html_(self) -> str:
-        """In a notebook: the options, and tables of the robot."""
+        """Show the options and tables of the robot in a notebook."""
         sizes = f"nq {self.layout.nq}, nv {self.layout.nv}"
         return as_html(f"{self!r}: {sizes}", tables(self.model))
 
@@ -212,7 +212,7 @@ class KinDynCore:
         return hash((self.model, *self.options.values()))
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        """What dask names results by: robot and options, the same in every process."""
+        """Return what dask derives names of results from: robot and options, in every process."""
         return type(self).__qualname__, self.model.name, self._digest, repr(self.dtype), self.check
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -224,7 +224,7 @@ class KinDynCore:
         return type(self)(**options)
 
     def _number(self, value: ArrayLike) -> Any:
-        """A number for each row; a float becomes an array here faster than in the kernel."""
+        """Convert a float to an array, which is faster here than in the kernel."""
         return np.array(value, self.dtype) if isinstance(value, (int, float)) else value
 
     @cached_property
@@ -412,8 +412,8 @@ class KinDynCore:
         """Compile functions now, and wait for it.
 
         Args:
-            requests: what to compile, as `function` takes it. If none is named: all that were
-                requested so far; if there are none, forward dynamics and what is used with it.
+            requests: what to compile, as `function` takes it. By default, all that was requested
+                so far; if nothing was, forward dynamics and what is used with it.
         """
         of_each = [list(kernels.values()) for kernels in list(self._kernels.values())]
         kernels = [kernel for kernels in of_each for kernel in kernels]
@@ -474,7 +474,7 @@ class KinDynCore:
         return self.parameters.vector(values).astype(self.dtype)
 
     def _context(self, numbers: Sequence[Scalar] | None = None) -> Context:
-        """What quantities are computed for; with numbers in place of the parameters, if given."""
+        """Return what quantities are computed for; `numbers` replace the model parameters."""
         base_link = self.model.frame(self.base).link
         problem, gravity, changes = self.problem, as_vec(self.gravity), NO_CHANGES
         if numbers is not None:

@@ -145,12 +145,12 @@ class DynamicsMethods(KinDynCore):
         inverse_dynamics_derivatives,
         [("nv", "nv")] * 3,
         per_pair=95,
-        instead=("use those of kd.constrained(actuated=[...])"),
+        instead="use kd.constrained(actuated=[...]).inverse_dynamics_derivatives",
     )
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[ForceOptions]
     ) -> InverseDynamicsDerivatives:
-        """Derivatives of `inverse_dynamics`: row i is that of tau_i.
+        """Derivatives of `inverse_dynamics`: row i belongs to tau_i.
 
         Returns:
             q (..., nv, nv), in the tangent space of `integrate`, with nu, nu_dot and the wrenches
@@ -282,8 +282,8 @@ class DynamicsMethods(KinDynCore):
     ) -> Array:
         """(..., nv, 10 links) regressor Y: inverse dynamics is tau = Y phi, linear in phi.
 
-        Its columns are those of `inertial_parameters`. What joints themselves add (armature,
-        damping, friction) is not part of it.
+        Columns are in the order of `inertial_parameters`. Armature, damping and friction of joints
+        are not part of it.
         """
         ...
 

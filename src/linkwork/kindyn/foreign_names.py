@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from linkwork.errors import nearest
 
-# By name in Pinocchio, iDynTree, adam, MuJoCo, Drake or PinnZoo: that of a KinDyn.
+# Names in Pinocchio, iDynTree, adam, MuJoCo, Drake or PinnZoo, and the name in KinDyn.
 FOREIGN_NAMES = {
     # Pinocchio
     "randomConfiguration": "random",

@@ -23,7 +23,7 @@ class Input:
     has_unit_norms: bool = False  # whether quaternions and (cos, sin) in it must have norm 1
 
     def owner(self, problem: Problem, index: int) -> str:
-        """What an entry belongs to, for messages: a joint, the base, or just its index."""
+        """Name the owner of an entry, for messages: a joint, the base, or just its index."""
         slices = self.slices(problem)
         for name, span in slices.items():
             if span.start <= index < span.stop:
@@ -56,7 +56,7 @@ class ParameterInput(Input):
     table: Any = None  # a `ParameterTable`
 
     def owner(self, problem: Problem, index: int) -> str:
-        """The parameter that an entry belongs to, and which of its numbers it is."""
+        """Name the parameter of an entry, and the index of the entry in it."""
         del problem
         name = self.table.owner(index)
         return f"number {index - self.table[name].start} of {name!r}"
@@ -78,7 +78,7 @@ PARAMETERS = "parameters"  # the name of that input, which is the last one
 
 
 def merged(inputs: Iterable[Input]) -> list[Input]:
-    """The union of what several quantities need, each input once and in a fixed order."""
+    """Return the union of the inputs of several quantities, in a fixed order."""
     by_name: dict[str, Input] = {}
     for one in inputs:
         earlier = by_name.get(one.name, one)
@@ -198,4 +198,4 @@ DESCRIPTIONS = {
     **{one.name: one.description for one in _ALL if one.description},
     PARAMETERS: "parameters of the robot, in the order of KinDyn.parameters",
 }
-"""What inputs are, with units, by name."""
+"""Descriptions of inputs with units, by name."""

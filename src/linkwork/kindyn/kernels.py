@@ -51,7 +51,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class KernelRequest:
-    """What a kernel is to compute, from which inputs."""
+    """The quantities that a kernel computes, and its inputs."""
 
     specs: tuple[Spec, ...]
     wrenches: tuple[str, ...] = ()  # frames on which a wrench is given, each an input of its own
@@ -147,7 +147,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         gravity: Any = None,
         **named: Any,
     ) -> Any:
-        """A call with parameters, if it takes any; gravity and wrenches go to another kernel."""
+        """Call with parameters, if there are any; gravity and wrenches go to another kernel."""
         is_complete = len(args) == self.n_others
         if last and not is_complete:
             named[PARAMETERS], last = last[0], ()
@@ -172,7 +172,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return other(*args, **named, **dict(zip(names, more, strict=True)))
 
     def _takes(self, wrenches: Any, gravity: Any) -> bool:
-        """Whether a call may give them; if not, they are reported as unknown inputs."""
+        """Whether they are options; if not, they are reported as unknown inputs."""
         is_mapping = wrenches is None or isinstance(wrenches, Mapping)
         if not is_mapping and self._takes_force("wrenches"):
             raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
@@ -296,7 +296,7 @@ def build_kernel(
 
 
 def _key(robot: str, request: KernelRequest) -> str:
-    """What names a program: the robot, the quantities, and what computes its constants."""
+    """Return the name of a program: the robot, the quantities, and the sources of linkwork."""
     parts = (robot, repr(request.key), source_digest(), np.__version__)
     return hashlib.sha256("|".join(parts).encode()).hexdigest()
 

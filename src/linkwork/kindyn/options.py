@@ -57,20 +57,27 @@ _TYPES = {
 }
 
 
+def options_of(annotation: object) -> dict[str, str] | None:
+    """Return the types of options by name, of an annotation such as "Unpack[CallOptions]"."""
+    kind = _TYPES.get(str(annotation).removeprefix("Unpack[").removesuffix("]"))
+    if kind is None:
+        return None
+    return {name: one.__forward_arg__ for name, one in reversed(kind.__annotations__.items())}
+
+
 def full_signature(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a function with its options one by one."""
     signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())
-    name = str(parameters[-1].annotation).removeprefix("Unpack[").removesuffix("]")
-    if parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD or name not in _TYPES:
+    *others, last = signature.parameters.values()
+    options = options_of(last.annotation)
+    if options is None:
         return signature
-    options = [
-        inspect.Parameter(
-            option, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__
-        )
-        for option, kind in reversed(_TYPES[name].__annotations__.items())
+    kind = inspect.Parameter.KEYWORD_ONLY
+    listed = [
+        inspect.Parameter(name, kind, default=None, annotation=text)
+        for name, text in options.items()
     ]
-    return signature.replace(parameters=[*parameters[:-1], *options])
+    return signature.replace(parameters=[*others, *listed])
 
 
 def check_options(method: Any, options: Mapping[str, Any]) -> None:

@@ -42,7 +42,7 @@ from linkwork.spatial.blocks import Scalar, Vec
 Numbers: TypeAlias = Sequence[Scalar]
 Dimension: TypeAlias = int | str | Callable[[Any], int]
 Shape: TypeAlias = tuple[Dimension, ...]
-"""Of one row: numbers, "nq", "nv", "frames", "wrenches" (how many), or functions of `Problem`."""
+"""Shape of one row: numbers, "nq", "nv", "frames", "wrenches", or functions of `Problem`."""
 
 FORCES = ("gravity", "wrenches")  # options that replace what the robot has
 
@@ -58,7 +58,7 @@ MOMENTUM = "linear [kg m/s], angular [kg m^2/s]"
 
 @dataclass(frozen=True)
 class Context:
-    """What a quantity is computed for, besides its inputs."""
+    """The robot and the settings that a quantity is computed for."""
 
     problem: Problem
     velocity: Representation  # in which velocities, Jacobians and wrenches are written
@@ -204,11 +204,11 @@ def quantity(
             method=method,
             **properties,
         )
-        attribute: Any = method
-        if not has_body:
-            attribute = update_wrapper(_ATTRIBUTES[tuple(frames)](name), method)
-        attribute.quantity, attribute.__signature__ = row, signature
-        return cast("Method", attribute)
+        declaration: Any = method
+        declaration.quantity, declaration.__signature__ = row, signature
+        if has_body:
+            return method
+        return cast("Method", update_wrapper(_ATTRIBUTES[tuple(frames)](name), method))
 
     return declare
 

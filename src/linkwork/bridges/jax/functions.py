@@ -28,7 +28,13 @@ from linkwork.bridges.jax.primitive import (
     laid_out,
     precision,
 )
-from linkwork.bridges.methods import Bridged, BridgedConstrainedKinDyn, BridgedKinDyn, call
+from linkwork.bridges.methods import (
+    Bridged,
+    BridgedConstrainedKinDyn,
+    BridgedKinDyn,
+    BridgedRollout,
+    call,
+)
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.kernel.rollout_inputs import assign
@@ -93,7 +99,7 @@ class Function:
         return self._kernels[key][1]
 
 
-class RolloutFunction:
+class RolloutFunction(BridgedRollout):
     """Many steps of a compiled function, as a function of JAX arrays.
 
     It is a `scan` over the step, with the arguments and results of `linkwork.Rollout`, except for
@@ -111,30 +117,7 @@ class RolloutFunction:
     def __reduce__(self) -> Any:
         return _rebuild_rollout, (self.rollout.step, self._step.backend)
 
-    def __call__(
-        self,
-        x0: Any,
-        controls: Any = None,
-        *,
-        params: Mapping[str, Any] | None = None,
-        steps: int | None = None,
-        final: bool = False,
-    ) -> Any:
-        """Return the states at the start and after each of N steps.
-
-        Args:
-            x0: (..., *state.shape) the initial state; a tuple if there are several. Batch axes of
-                all arguments are broadcast against each other.
-            controls: (..., N, *control.shape) the values for each step; a tuple if the step has
-                several such inputs.
-            params: by name, (..., *param.shape): inputs that are constant over all steps.
-            steps: N, if there are no controls.
-            final: return only the last states.
-
-        Returns:
-            (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there
-            are several states.
-        """
+    def _states(self, x0: Any, controls: Any, params: Any, steps: Any, final: bool) -> Any:
         return self._jitted(x0, controls, params=params, steps=steps, final=final)
 
     def _traced(self, x0: Any, controls: Any, *, params: Any, steps: Any, final: bool) -> Any:

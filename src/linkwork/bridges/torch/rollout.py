@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from linkwork.bridges.derived_kernels import in_precision
+from linkwork.bridges.methods import BridgedRollout
 from linkwork.bridges.torch.autograd import result_in_graph, result_of, token_of
 from linkwork.bridges.torch.autograd import run as run_now
 from linkwork.bridges.torch.operators import Derived, KernelOperator, Operator, Run, Tensors
@@ -34,7 +35,7 @@ from linkwork.engine.symbolic.program import Port
 _is_compiling = torch.compiler.is_compiling
 
 
-class TorchRollout:
+class TorchRollout(BridgedRollout):
     """Many steps of a compiled function, as a function of tensors with derivatives."""
 
     def __init__(self, rollout: Rollout) -> None:
@@ -56,30 +57,7 @@ class TorchRollout:
     def __reduce__(self) -> Any:
         return _rebuild_rollout, (self.rollout.step,)
 
-    def __call__(
-        self,
-        x0: Any,
-        controls: Any = None,
-        *,
-        params: Mapping[str, Any] | None = None,
-        steps: int | None = None,
-        final: bool = False,
-    ) -> Any:
-        """Return the states at the start and after each of N steps.
-
-        Args:
-            x0: (..., *state.shape) the initial state; a tuple if there are several. Batch axes of
-                all arguments are broadcast against each other.
-            controls: (..., N, *control.shape) the values for each step; a tuple if the step has
-                several such inputs.
-            params: by name, (..., *param.shape): inputs that are constant over all steps.
-            steps: N, if there are no controls.
-            final: return only the last states.
-
-        Returns:
-            (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there
-            are several states.
-        """
+    def _states(self, x0: Any, controls: Any, params: Any, steps: Any, final: bool) -> Any:
         if _is_compiling():
             return self._call_in_graph(x0, controls, params or {}, steps, final)
         step = self.rollout.step

@@ -35,7 +35,7 @@ class Contact:
         reference: another link or frame; None for the world.
         axes: in which motion is prevented, as "x", "y", "z" (translations) and "rx", "ry", "rz"
             (rotations); all that belong to the kind if not given. The equations are in this order.
-            They are the axes of the target, or, without a target, those of the reference.
+            They are the axes of the target, or of the reference if there is no target.
         target: the pose that `frame` keeps in the reference, as `Pose` or (4, 4) matrix; the error
             of the constraint is measured from it. If not given, the frame keeps the pose that it
             has, and there is no error.

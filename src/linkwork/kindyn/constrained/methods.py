@@ -212,8 +212,8 @@ class ConstrainedMethods(KinDynCore):
         """Derivatives of accelerations and forces with respect to q (tangent), nu and tau.
 
         Where constraints are redundant, the derivatives of the forces satisfy the differentiated
-        equations, but they can differ from those of the forces of least norm by forces that have no
-        effect, J^T f = 0. `forward_dynamics.jacobian("q")` has the exact ones.
+        equations, but they can differ from the derivatives of the least forces by forces without
+        effect, J^T f = 0. `forward_dynamics.jacobian("q")` is exact.
         """
         ...
 
@@ -309,7 +309,7 @@ class ConstrainedMethods(KinDynCore):
     ) -> ImpactDerivatives:
         """Derivatives of `impact` with respect to q (tangent) and nu.
 
-        For redundant constraints, those of the impulses are as in `forward_dynamics_derivatives`.
+        For redundant constraints, see `forward_dynamics_derivatives`.
         """
         return self._impact("impact_derivatives", q, nu, restitution, options)
 
@@ -389,7 +389,7 @@ class ConstrainedMethods(KinDynCore):
     ) -> Array:
         """(..., n, 6) force and torque of each loop and contact on its frame; see `forces_of`.
 
-        The order is that of `wrench_names`.
+        The order is as in `wrench_names`.
         """
         ...
 
@@ -427,8 +427,8 @@ class ConstrainedMethods(KinDynCore):
         """(..., 6) force and torque of one loop or contact, as a wrench on its frame.
 
         It is written as `wrenches={frame: ...}` takes it, in the representation of this robot. The
-        frame is that of a contact; of a joint that closes a loop, its second link; of a constraint
-        of the model, its second frame, or the first if the other one is the world. The opposite
+        frame is the frame of a contact; the second link of a joint that closes a loop; the second
+        frame of a constraint of the model, or the first if the other one is the world. The opposite
         wrench acts on the other side: the reference of a contact, or the world.
 
         Args:
@@ -466,8 +466,8 @@ class ConstrainedMethods(KinDynCore):
         return self._of(name)(q, nu, self._number(checked_restitution(restitution)), **options)
 
 
-# A pivot below this fraction of the largest entry of a Jacobian is taken for zero: so small are
-# those of rounded numbers in files.
+# A pivot below this fraction of the largest entry of a Jacobian is treated as zero: rounded numbers
+# in files cause pivots of this size.
 RANK_TOLERANCE = 1e-4
 
 
