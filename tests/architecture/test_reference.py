@@ -181,15 +181,6 @@ def test_methods_for_other_arrays_have_no_examples_of_numpy(framework):
         assert ">>>" not in text, name
 
 
-def test_the_page_of_kindyn_lists_derivatives_last():
-    """Not first, as in the order of the base classes."""
-    page = (ROOT / "docs" / "reference" / "kindyn.md").read_text(encoding="utf-8")
-    methods = re.findall(r"^ +- (\w+)$", page, re.MULTILINE)
-    last = max(map(methods.index, SHOWN_BY_EXAMPLE))
-
-    assert not [name for name in methods[:last] if "derivative" in name]
-
-
 def test_the_index_names_everything_in_linkwork():
     page = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
     names = {name for name in dir(lw) if not name.startswith("_")}
