@@ -6,13 +6,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-aarch64 test-embedded test-sanitizers test-viewer browser fuzz bench lint docs pictures format clean
+.PHONY: demo test coverage test-aarch64 test-embedded test-sanitizers test-viewer browser fuzz bench lint docs pictures format clean
 
 demo: $(VENV)/.ready
 	$(BIN)/linkwork demo $(ROBOT)
 
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Lines of src that the tests run; the table is in build/coverage.txt, the total is printed.
+coverage: $(VENV)/.ready-test $(VENV)/.ready-coverage
+	mkdir -p build
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov=linkwork --cov-report=
+	$(BIN)/python -m coverage report --skip-covered > build/coverage.txt; tail -n 1 build/coverage.txt
 
 # Exported C under Clang, CMake, the cross-compiler for Cortex-M, and those for 32-bit and 64-bit ARM
 # and RISC-V, whose programs QEMU runs; `make test` uses those it finds.
