@@ -11,7 +11,7 @@ from tests.support.models import assert_close, random_q
 
 import linkwork as lw
 from linkwork.compat.mujoco import Conventions, kindyn_from_mjmodel
-from linkwork.io.mjcf.names import names_of
+from linkwork.io.mjcf.package import names_of
 
 OFF = (
     mujoco.mjtDisableBit.mjDSBL_CONSTRAINT

@@ -49,8 +49,7 @@ from linkwork.errors import (
     warn_of,
 )
 from linkwork.io.load import load
-from linkwork.io.mjcf.names import Names, names_of
-from linkwork.io.mjcf.package import import_mujoco, name_in_file
+from linkwork.io.mjcf.package import Names, import_mujoco, name_in_file, names_of
 from linkwork.io.urdf.writer import dump_urdf
 from linkwork.io.usd.joints import WORLD
 from linkwork.io.usd.reader import load_usd

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from linkwork.errors import Finding, ModelError, nearest, shown
-from linkwork.io.mjcf.names import Names, names_of
-from linkwork.io.mjcf.package import MjModel, kind_of
+from linkwork.io.mjcf.package import MjModel, Names, kind_of, names_of
 from linkwork.model.joints import KINDS
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint

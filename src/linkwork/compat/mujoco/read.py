@@ -6,8 +6,7 @@ from typing import Any
 
 from linkwork.errors import warn_of
 from linkwork.io.mjcf.model import floating_body, read_mjmodel
-from linkwork.io.mjcf.names import Names
-from linkwork.io.mjcf.package import MjModel, need_mjmodel
+from linkwork.io.mjcf.package import MjModel, Names, need_mjmodel
 from linkwork.io.mjcf.unsupported import gravity_of
 from linkwork.kindyn import KinDyn
 from linkwork.model.check import check

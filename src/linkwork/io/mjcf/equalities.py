@@ -12,8 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from linkwork.io.mjcf.names import Names, UniqueNames
-from linkwork.io.mjcf.package import MjModel, name_in_enum, name_in_file, pose_of
+from linkwork.io.mjcf.package import (
+    MjModel,
+    Names,
+    UniqueNames,
+    name_in_enum,
+    name_in_file,
+    pose_of,
+)
 from linkwork.model.constraints import Constraint, ConstraintKind
 from linkwork.model.pose import IDENTITY, Pose
 

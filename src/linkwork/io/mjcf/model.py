@@ -32,14 +32,15 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, concerning, listed, model_error
 from linkwork.io.mjcf.equalities import equality_constraints
-from linkwork.io.mjcf.names import Names, names_of
 from linkwork.io.mjcf.package import (
     MjModel,
+    Names,
     is_disabled,
     kind_of,
     matrix_of,
     name_in_enum,
     name_in_file,
+    names_of,
     pose_of,
 )
 from linkwork.io.mjcf.unsupported import (

@@ -22,8 +22,14 @@ from linkwork.io.mjcf.equalities import (
     equality_kind,
     is_ineffective,
 )
-from linkwork.io.mjcf.names import Names
-from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of, name_in_enum, name_in_file
+from linkwork.io.mjcf.package import (
+    MjModel,
+    Names,
+    is_disabled,
+    kind_of,
+    name_in_enum,
+    name_in_file,
+)
 from linkwork.io.units import left_out_gravity
 from linkwork.model.parts import Actuator, Mimic
 

@@ -19,8 +19,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, model_error
-from linkwork.io.mjcf.names import fixed_joint_name
-from linkwork.io.mjcf.package import rejection
+from linkwork.io.mjcf.package import fixed_joint_name, rejection
 from linkwork.io.writing import GroupedWarnings, listed_findings, reject, unique_name
 from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.check import unphysical_links

@@ -20,8 +20,8 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import nearest, shown
 from linkwork.io.sdf.elements import RelativePose, SdfFile, SdfPart
+from linkwork.model.graph import joined
 from linkwork.model.pose import IDENTITY
-from linkwork.model.structure import joined
 from linkwork.spatial.source import se3
 
 MODEL = "__model__"

@@ -28,9 +28,9 @@ from linkwork.io.sdf.frames import (
 from linkwork.io.sdf.include import MAX_DEPTH, MAX_MODELS, Included, read_include
 from linkwork.io.sdf.joints import Gearbox, JointElement, read_joint, read_joint_element
 from linkwork.io.sdf.links import read_link
+from linkwork.model.graph import NamedPlace
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import as_pose
-from linkwork.model.structure import NamedPlace
 from linkwork.spatial.source import se3
 
 PARTS = ("link", "joint", "frame", "model", "include")

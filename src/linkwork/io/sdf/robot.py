@@ -15,10 +15,10 @@ from linkwork.io.sdf.model import ModelParts
 from linkwork.model.check import doubtful_parts
 from linkwork.model.configurations import initial_poses
 from linkwork.model.constraints import Constraint
+from linkwork.model.graph import connected_pieces, part_findings
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose
-from linkwork.model.structure import connected_pieces, part_findings
 from linkwork.spatial.source import quat, se3
 
 

@@ -42,11 +42,11 @@ from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import Source, read_source
 from linkwork.model.configurations import Configuration, position_problem
 from linkwork.model.geometry import Shape, Sphere
+from linkwork.model.graph import cycles
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose
 from linkwork.model.spanning import Visit, walk
-from linkwork.model.structure import cycles
 
 ROOT_JOINT = "root_joint"
 ELEMENTS = (

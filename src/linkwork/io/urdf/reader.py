@@ -21,9 +21,9 @@ from linkwork.io.xml.parse import namespace_of, parse_xml, tag_of
 from linkwork.io.xml.source import Source
 from linkwork.model.check import doubtful_parts
 from linkwork.model.geometry import Material
+from linkwork.model.graph import NamedPlace, cycles, joined, part_findings
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
-from linkwork.model.structure import NamedPlace, cycles, joined, part_findings
 
 SRDF_ELEMENTS = (
     *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint"),

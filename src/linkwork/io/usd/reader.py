@@ -38,10 +38,10 @@ from linkwork.io.usd.stage import (
     usd_reason,
 )
 from linkwork.io.xml.source import Source, read_source, source_parse_error
+from linkwork.model.graph import connected_pieces
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import as_pose
-from linkwork.model.structure import connected_pieces
 
 
 def load_usd(

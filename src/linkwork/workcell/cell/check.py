@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from linkwork.errors import Finding, listed, nearest
-from linkwork.model.structure import cycles
+from linkwork.model.graph import cycles
 from linkwork.workcell.cell.frames import WORLD, CellFrame
 
 if TYPE_CHECKING:

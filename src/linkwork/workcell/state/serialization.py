@@ -21,8 +21,8 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, StateError, clipped
+from linkwork.model.graph import cycles
 from linkwork.model.joints import KINDS
-from linkwork.model.structure import cycles
 from linkwork.workcell.state.layout import Slot, StateLayout
 
 Contents: TypeAlias = tuple[StateLayout, Array, Array]

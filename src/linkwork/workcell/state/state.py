@@ -26,7 +26,7 @@ from linkwork.errors import (
     listed,
     shown,
 )
-from linkwork.model.structure import cycles
+from linkwork.model.graph import cycles
 from linkwork.workcell.state import serialization
 from linkwork.workcell.state.layout import NORM_NOISE, NORM_TOLERANCE, StateLayout
 

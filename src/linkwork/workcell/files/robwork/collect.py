@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from linkwork.errors import MOST_FINDINGS, Finding, ModelError, listed, nearest, shown
+from linkwork.model.graph import cycles, joined
 from linkwork.model.pose import IDENTITY
-from linkwork.model.structure import cycles, joined
 from linkwork.workcell.cell.devices import DeviceSpec
 from linkwork.workcell.cell.frames import ROOT, WORLD, CellFrame
 from linkwork.workcell.files.robwork.elements import (
