@@ -258,8 +258,7 @@ def _from_cell(
 def _cell_to_write(file: str) -> WorkCell:
     """A workcell; the robots of an SDF world have their link frames on their joints."""
     from linkwork.io.xml.source import format_of, read_source
-    from linkwork.workcell.files.load import cell_in, load_workcell
-    from linkwork.workcell.files.sdf import read_sdf_cell
+    from linkwork.workcell.files.load import cell_in, load_workcell, read_sdf_cell
 
     path = Path(file)
     source = read_source(path) if path.is_file() else None  # else a bundled cell

@@ -110,6 +110,11 @@ class CellData:
         """Names of the devices."""
         return tuple(device.name for device in self.devices)
 
+    @cached_property
+    def device_specs(self) -> Mapping[str, DeviceSpec]:
+        """Descriptions of the devices by name."""
+        return {device.name: device for device in self.devices}
+
     def frame(self, name: str) -> CellFrame:
         """Return the frame with this name."""
         return self.frames[self.layout.frame(name)]

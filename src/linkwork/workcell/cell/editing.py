@@ -356,8 +356,7 @@ def _reattached(frame: CellFrame, removed: Mapping[str, None]) -> CellFrame:
 
 def _used_frames(cell: CellData, device: DeviceSpec) -> set[str]:
     frames = {frame.name: frame for frame in cell.frames}
-    devices = {other.name: other for other in cell.devices}
-    return {*device.frame_names(), *device.driven(frames, devices)}
+    return {*device.frame_names(), *device.driven(frames, cell.device_specs)}
 
 
 def _pose_home(pose: Pose | ArrayLike) -> tuple[float, ...]:

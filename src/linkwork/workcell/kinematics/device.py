@@ -28,7 +28,7 @@ from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import DeviceSpec, MobileDevice
 from linkwork.workcell.cell.structure import carriers
 from linkwork.workcell.kinematics import attach, fk, jacobians
-from linkwork.workcell.kinematics.device_joints import DeviceJoints, device_spec
+from linkwork.workcell.kinematics.device_joints import DeviceJoints, of_device
 from linkwork.workcell.state.state import State, distinct_rows, flat_rows
 
 if TYPE_CHECKING:
@@ -149,4 +149,4 @@ def bound_device(cell: CellData, spec: DeviceSpec) -> Device:
 
 def device_of(cell: CellData, name: str) -> Device:
     """Return the device with a name."""
-    return cell.cache.get("devices", name, lambda: bound_device(cell, device_spec(cell, name)))
+    return of_device(cell, name, bound_device)

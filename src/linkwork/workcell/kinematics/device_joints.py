@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,8 +33,7 @@ class DeviceJoints:
         self.cell, self.spec = cell, spec
         self.name, self.base, self.end, self.ends = spec.name, spec.base, spec.end, spec.all_ends()
         frames = {frame.name: frame for frame in cell.frames}
-        devices = {device.name: device for device in cell.devices}
-        self.joint_names = spec.driven(frames, devices)  # frames whose values are q
+        self.joint_names = spec.driven(frames, cell.device_specs)  # frames whose values are q
         self._frames = [cell.layout.frame(name) for name in self.joint_names]
         sizes = [cell.layout.slots[k].size for k in self._frames]
         starts = [cell.layout.offsets[k] for k in self._frames]
@@ -146,17 +146,20 @@ class DeviceJoints:
         return is_floating and self.cell.frame(self.joint_names[0]).attachable
 
 
-def device_spec(cell: CellData, name: str) -> DeviceSpec:
-    """Return the description of a device."""
-    for spec in cell.devices:
-        if spec.name == name:
-            return spec
-    raise name_not_found("device", name, cell.device_names)
+T = TypeVar("T")
+
+
+def of_device(cell: CellData, name: str, build: Callable[[CellData, DeviceSpec], T]) -> T:
+    """Return what is built from the description of a device; it is built once per cell."""
+    spec = cell.device_specs.get(name) if isinstance(name, str) else None
+    if spec is None:
+        raise name_not_found("device", name, cell.device_names)
+    return cell.cache.get("devices", (build, name), build, cell, spec)
 
 
 def joints_of(cell: CellData, name: str) -> DeviceJoints:
     """Return the joints of a device."""
-    return cell.cache.get("joints", name, lambda: DeviceJoints(cell, device_spec(cell, name)))
+    return of_device(cell, name, DeviceJoints)
 
 
 def _read_only(values: Sequence[float]) -> Array:
