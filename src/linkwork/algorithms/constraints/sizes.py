@@ -155,7 +155,7 @@ def regularization_of(problem: Problem) -> Regularization:
 
 
 def _is_constant(row: Row) -> bool:
-    return all(_is_number(x) for x in row.jacobian.values())
+    return all(_is_number(x) for x in (row.error, *row.jacobian.values()))
 
 
 class NearlyRedundant(NamedTuple):
