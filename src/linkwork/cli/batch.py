@@ -98,15 +98,15 @@ def batch(
     from linkwork.batch.plan import make_plan
     from linkwork.kindyn import KinDyn
 
-    options: Any = {} if representation is None else {"representation": representation}
+    chosen: Any = representation
     kd = KinDyn(
         model_of_file(file),
         base,
         floating=floating,
         dtype="float32" if float32 else "float64",
         joint_dynamics=joint_dynamics,
+        representation=chosen,
         check=True,
-        **options,
     )
     plan = make_plan(kd, functions, out, states=states, random=random, seed=seed, chunk=chunk)
     report = run.Report(plan)
@@ -194,9 +194,8 @@ def _progress(
 
 
 def _print_hint_to_resume(report: Report) -> None:
-    plan = report.plan
     if report.done:
-        text = f"{report.done:,} of {plan.n_chunks:,} chunks are done"
+        text = f"{report.done:,} of {report.plan.n_chunks:,} chunks are done"
         print_text(terminal(errors=True), f"{text}; rerun the same command to resume")
 
 

@@ -119,9 +119,8 @@ def convert(
         converted = Conversion(converted.text, (*doubts, *converted.findings), converted.checked)
     _write(out, converted.text)
     if as_json and out != "-":
-        findings = [finding_data(finding) for finding in converted.findings]
         facts = {"file": out, "format": target, "checked": converted.checked or None}
-        print_json({**facts, "findings": findings})
+        print_json({**facts, "findings": [*map(finding_data, converted.findings)]})
         return
     console = terminal(errors=out == "-")
     print_findings(console, converted.findings)
@@ -174,8 +173,7 @@ def spherize(
         _write(out, conversion.text)
     if as_json and out != "-":
         links = [asdict(link) for link in result.links]
-        data = {"links": links, "file": out, "findings": [finding_data(f) for f in findings]}
-        print_json(data)
+        print_json({"links": links, "file": out, "findings": [*map(finding_data, findings)]})
         return
     console = terminal(errors=out == "-")
     print_findings(console, findings)
@@ -184,10 +182,11 @@ def spherize(
 
 def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Conversion:
     from linkwork.io.urdf.writer import in_workcell_form
+    from linkwork.workcell.workcell import WorkCell
 
     if target == WORKCELL.name:
         model, findings = in_workcell_form(model)
-        written = _written_cell(_cell_of(model))
+        written = _written_cell(WorkCell(name=model.name).with_robot(model.name, model))
         return Conversion(written.text, (*findings, *written.findings), written.checked)
     options = {"floating": floating, "meshes": meshes}
     row = FORMATS[target]
@@ -201,12 +200,6 @@ def _written_cell(cell: WorkCell) -> Conversion:
     text, joints, elements = checked_output(cell)
     findings = (*joints, *(replace(finding, severity="warning") for finding in elements))
     return Conversion(text, findings, "reads back as the same workcell")
-
-
-def _cell_of(model: Model) -> WorkCell:
-    from linkwork.workcell.workcell import WorkCell
-
-    return WorkCell(name=model.name).with_robot(model.name, model)
 
 
 def _from_cell(

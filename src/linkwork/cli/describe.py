@@ -26,8 +26,6 @@ from linkwork.cli.output import (
 from linkwork.cli.robot_files import (
     File,
     Json,
-    count_warnings,
-    model_in,
     model_of_file,
     read_file,
 )
@@ -81,9 +79,7 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
     """
     from linkwork.model.description.describe import summary, tables
 
-    reading = read_file(file, mimic=not free_mimic)
-    model = model_in(reading)
-    count_warnings(file, reading)
+    model = model_of_file(file, mimic=not free_mimic)
     if as_json:
         print_json(model_data(model))
         return
@@ -208,12 +204,8 @@ def robots(*, as_json: Json = False) -> None:
     models = {name: bundled.load(name) for name in bundled.names()}
     if as_json:
         facts: list[dict[str, Any]] = [
-            {
-                "name": name,
-                "package": BUNDLED,
-                "file": str(bundled.path(name)),
-                **summary_data(model),
-            }
+            {"name": name, "package": BUNDLED, "file": str(bundled.path(name))}
+            | summary_data(model)
             for name, model in models.items()
         ]
         facts += [

@@ -135,31 +135,23 @@ def export(
         "check": not no_check,
         "force": force,
     }
+    of_robot: dict[str, Any] = {
+        "base": base,
+        "representation": representation,
+        "joint_dynamics": joint_dynamics,
+    }
     if pinnzoo:
-        for name, value in (
-            ("base", base),
-            ("representation", representation),
-            ("joint_dynamics", joint_dynamics),
-            ("contacts", contacts),
-            ("actuated", actuated),
-        ):
+        for name, value in {**of_robot, "contacts": contacts, "actuated": actuated}.items():
             if value:
                 raise ArgumentError(f"{name}: PinnZoo has no such option; leave it out")
         zoo_model = _pinnzoo_model(file, bodies, orientation, floating=floating)
         output = output or _default_folder(prefix, zoo_model.name)
         report = zoo_model.export(output, **options)
     else:
-        chosen: Any = representation
-        kd = KinDyn(
-            model_of_file(file),
-            base,
-            floating=floating,
-            representation=chosen,
-            joint_dynamics=joint_dynamics,
-        )
+        kd = KinDyn(model_of_file(file), floating=floating, **of_robot)
         robot = _with_contacts(kd, contacts, actuated)
-        of_pinnzoo: Any = {"bodies": bodies, "orientation": orientation}  # rejected by `write`
-        of_pinnzoo = {name: value for name, value in of_pinnzoo.items() if value is not None}
+        both: dict[str, Any] = {"bodies": bodies, "orientation": orientation}  # for PinnZoo alone
+        of_pinnzoo = {name: value for name, value in both.items() if value is not None}
         output = output or _default_folder(prefix, kd.model.name)
         report = write(robot, output, **options, **of_pinnzoo)
     if as_json:

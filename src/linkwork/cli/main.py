@@ -37,24 +37,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (
-    info,
-    tree,
-    check,
-    robots,
-    fk,
-    dynamics,
-    ik,
-    view,
-    convert,
-    spherize,
-    compare,
-    export,
-    batch,
-    bench,
-    conventions,
-    demo,
-)
+DESCRIBE = (info, tree, check, robots, compare, conventions)
+COMPUTE = (fk, dynamics, ik, batch, bench, demo)
+SHOW_OR_WRITE = (view, convert, spherize, export)
+COMMANDS = (*DESCRIBE, *COMPUTE, *SHOW_OR_WRITE)
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(cache, name="cache")

@@ -68,20 +68,20 @@ def _print(console: Console, *parts: str | tuple[str, str]) -> None:
     console.print(Text.assemble(*parts), soft_wrap=not console.file.isatty())
 
 
-def print_table(console: Console, table: Table, width: int | None = None) -> None:
+def print_table(console: Console, table: Table) -> None:
     """Print a table; on a terminal, it fits the width."""
-    heading, *lines = as_text(table, width or _width(console)).split("\n")
+    heading, *lines = as_text(table, _width(console)).split("\n")
     print_text(console, heading, "bold")
     for line in lines:
         print_text(console, line, LINE_COLOR if line.startswith("─") else "")
 
 
-def print_tree(console: Console, model: Model, base: str, width: int | None = None) -> None:
+def print_tree(console: Console, model: Model, base: str) -> None:
     """Print the tree of a robot from a base, with dim lines and colored joints."""
     from linkwork.model.description.describe import branches
 
     for branch in branches(model, base):
-        console.print(_branch_text(branch, width or _width(console)))
+        console.print(_branch_text(branch, _width(console)))
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
@@ -141,8 +141,7 @@ def json_pieces(value: Any) -> Iterator[str]:
 
 def _opened(value: dict[str, Any] | list[Any], depth: int) -> tuple[Iterator[Any], str]:
     """Return the items of a dict or list, each with the text before it, and the text at the end."""
-    lead = f"\n{INDENT * depth}"
-    end = f"\n{INDENT * (depth - 1)}"
+    lead, end = f"\n{INDENT * depth}", f"\n{INDENT * (depth - 1)}"
     if isinstance(value, dict):
         names, values, brackets = [f"{json.dumps(name)}: " for name in value], value.values(), "{}"
     else:

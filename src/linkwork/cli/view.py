@@ -34,7 +34,7 @@ TrajectoryFile = Annotated[
 ]
 Dark = Annotated[bool, typer.Option("--dark", help="a dark page")]
 Address = Annotated[
-    str | None,
+    str,
     typer.Option("--host", metavar="ADDRESS", help="0.0.0.0 lets other machines see the page"),
 ]
 
@@ -47,7 +47,7 @@ def view(
     trajectory: TrajectoryFile = None,
     floating: Floating = None,
     dark: Dark = False,
-    host: Address = None,
+    host: Address = "127.0.0.1",
 ) -> None:
     """Show robots or a workcell on a local web page.
 
@@ -64,13 +64,11 @@ def view(
 
 
 def _open_viewer(
-    files: list[str], port: int | None, *, floating: bool | None, dark: bool, host: str | None
+    files: list[str], port: int | None, *, floating: bool | None, dark: bool, host: str
 ) -> Viewer:
     from linkwork.kindyn import KinDyn
     from linkwork.viewer import view as show
-    from linkwork.viewer.server import LOCAL
 
-    host = LOCAL if host is None else host
     if any(map(is_cell, files)):
         from linkwork.workcell.files.load import load_workcell
 

@@ -10,7 +10,6 @@ q may also be without the seven numbers of the base. Without times, samples are 
 from __future__ import annotations
 
 import csv
-import io
 import time
 import zipfile
 from collections.abc import Callable, Sequence
@@ -214,43 +213,39 @@ def _table_in(kd: KinDyn, file: Path) -> Trajectory:
     ]
     if not lines:
         raise SourceError(f"{file}: is empty")
+    separator = next((mark for mark in (",", ";", "\t") if mark in lines[0][1]), " ")
     try:
-        cells = [(number, _cells(line, _separator(lines[0][1]))) for number, line in lines]
+        cells = [(number, *_cells(line, separator)) for number, line in lines]
     except csv.Error as error:
         raise SourceError(f"{file}: cannot be read as a table ({error})") from None
-    names = None if _is_number(cells[0][1][0]) else cells[0][1]
-    body = cells if names is None else cells[1:]
-    rows = [_numbers(file, number, row, len(cells[0][1])) for number, row in body]
-    if names is None:
+    _, *names = cells[0]
+    if _number(names[0]) is not None:
+        rows = [_numbers(file, *row, width=len(names)) for row in cells]
         return trajectory(kd, np.array(rows), what=str(file))
+    rows = [_numbers(file, *row, width=len(names)) for row in cells[1:]]
     return _named(kd, names, np.array(rows).reshape(-1, len(names)), str(file))
-
-
-def _separator(line: str) -> str:
-    return next((mark for mark in (",", ";", "\t") if mark in line), " ")
 
 
 def _cells(line: str, separator: str) -> list[str]:
     if separator == " ":
         return line.split()
-    return [cell.strip() for cell in next(csv.reader(io.StringIO(line), delimiter=separator))]
+    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str) -> float | None:
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
-def _numbers(file: Path, line: int, cells: Sequence[str], width: int) -> list[float]:
+def _numbers(file: Path, line: int, *cells: str, width: int) -> list[float]:
     if len(cells) != width:
         raise ShapeError(f"{file}:{line}: expected {counted(width, 'number')}, got {len(cells)}")
-    for cell in cells:
-        if not _is_number(cell):
-            raise SourceError(f"{file}:{line}: {cell!r} is no number")
-    return [float(cell) for cell in cells]
+    numbers = [_number(cell) for cell in cells]
+    if None in numbers:
+        raise SourceError(f"{file}:{line}: {cells[numbers.index(None)]!r} is no number")
+    return [number for number in numbers if number is not None]
 
 
 def _named(kd: KinDyn, names: Sequence[str], rows: Array, what: str) -> Trajectory:
