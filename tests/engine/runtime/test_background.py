@@ -6,13 +6,10 @@ import contextlib
 import gc
 import os
 import signal
-import struct
-import subprocess
 import sys
 import threading
 import time
 import weakref
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +18,8 @@ from tests.support.kernels import BUSY, LONGEST, Never, floater, motion, output_
 
 import linkwork as lw
 from linkwork.engine.runtime import background as module
-from linkwork.engine.runtime import compiler_process as worker
 from linkwork.engine.runtime.background import Background
-from linkwork.engine.runtime.compiler_process import CompilerProcess
-from linkwork.engine.runtime.processor import NoMachineCodeError, llvmlite_file, this_target
+from linkwork.engine.runtime.processor import NoMachineCodeError
 
 pytestmark = pytest.mark.slow
 
@@ -80,17 +75,6 @@ def is_running(pid: int, patience: float = 10.0) -> bool:
             return True
         time.sleep(0.05)
     return False
-
-
-def test_nothing_is_started_after_close(monkeypatch):
-    """Otherwise exit would wait for a process that is not needed."""
-    beside = Background()
-    beside.close()
-    started = []
-    monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
-    with contextlib.suppress(Exception):
-        beside.compiled("define void @f() {\n ret void\n}\n")
-    assert not started
 
 
 @needs_fork
@@ -199,34 +183,6 @@ print("done")
     assert done == "done"
 
 
-@needs_fork
-def test_a_child_forked_while_another_thread_drops_code_works():
-    """Freeing code acquires the lock of LLVM, in any thread."""
-    done = output_of(
-        """
-        import gc, signal
-        from linkwork.engine.runtime.compiler import load_code, compiled
-        data = compiled("define void @f() {\\n ret void\\n}\\n")
-        stop = threading.Event()
-        def drop_much():
-            while not stop.is_set():
-                load_code(data)
-        threads = [threading.Thread(target=drop_much) for _ in range(3)]
-        for thread in threads: thread.start()
-        for _ in range(20):
-            pid = os.fork()
-            if pid == 0:
-                signal.alarm(20)
-                os._exit(0 if load_code(data).address("f") else 1)
-            assert os.waitpid(pid, 0)[1] == 0
-        stop.set()
-        for thread in threads: thread.join()
-        print("done")
-        """
-    )
-    assert done == "done"
-
-
 @needs_signals
 def test_exit_does_not_wait_for_an_idle_process():
     done = output_of(
@@ -280,230 +236,119 @@ def test_the_background_keeps_no_reference_to_compiled_kernels(no_cache):
     assert dead() is None
 
 
-def test_only_the_first_of_several_jobs_waits(monkeypatch):
-    """Also in a thread, without a compiler process."""
-    own, waits, done = Background(), [], threading.Semaphore(0)
-    monkeypatch.setattr(own._end, "wait", waits.append)
-    for _ in range(5):
-        own.submit(done.release)
-    assert all(done.acquire(timeout=10) for _ in range(5))
-    assert waits == [module.DELAY]
-    own.close()
-
-
-def test_all_threads_have_the_same_background(monkeypatch):
-    """Two backgrounds would start two processes, one of which is never closed."""
-    monkeypatch.setattr(module, "_state", {})
-    init = Background.__init__
-    monkeypatch.setattr(Background, "__init__", lambda own: (time.sleep(0.01), init(own))[1])
-    actual: list[object] = []
-    barrier = threading.Barrier(8)
-
-    def ask() -> None:
-        barrier.wait()
-        actual.append(module.background())
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(map(id, actual))) == 1
-
-
 # The process that compiles.
 
-
-@pytest.fixture
-def process():
-    started = CompilerProcess(llvmlite_file() or "")
-    started.wait_until_ready()
-    yield started
-    started.close()
-
-
-def ask(process, ir: str, level: int = 1, *, triple: str | None = None) -> bytes:
-    target = this_target()
-    return process.compiled(level, replace(target, triple=triple or target.triple), ir)
-
-
-GOOD = "define i32 @f() {\n ret i32 5\n}\n"
-
-
-@pytest.mark.parametrize(
-    "ir",
-    [
-        "garbage",
-        "define void @f() {",
-        "define void @f() {\n ret i32 1\n}\n",
-        "define i32 @f() {\n %x = add i32 %y, 1\n ret i32 %x\n}\n",
-        "ü" * 1000,
-        "}" * 100_000,
-    ],
-)
-def test_invalid_ir_is_answered_and_the_next_job_is_done(process, ir):
-    with pytest.raises(RuntimeError):
-        ask(process, ir)
-    assert ask(process, GOOD)[:4]
-
-
-def test_an_empty_module_is_compiled_to_an_empty_object(process):
-    assert ask(process, "")
-
-
-@pytest.mark.parametrize(("level", "triple"), [(200, None), (1, "nonsense-triple"), (1, " ")])
-def test_an_invalid_job_is_answered_and_the_next_job_is_done(process, level, triple):
-    with pytest.raises(RuntimeError):
-        ask(process, GOOD, level, triple=triple)
-    assert ask(process, GOOD)
-
-
-def test_invalid_utf_8_is_answered_and_the_next_job_is_done(process):
-    assert ask(process, GOOD)
-    process._socket.sendall(struct.pack("<B4I", 1, 0, 0, 0, 4) + b"\xff\xfe\xff\xff")
-    with pytest.raises(RuntimeError):
-        worker.read_answer(process._socket.recv)
-    assert ask(process, GOOD)
+UNTIL = """
+import warnings
+warnings.simplefilter("default")
+from linkwork.engine.runtime import background
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition() and time.monotonic() < end: time.sleep(0.01)
+def fast(name):
+    kernel = small.function(name)
+    kernel(small.neutral())
+    until(lambda: kernel.status == "fast")
+    return kernel.status
+small = floater()
+"""
+ONE_FOR_ALL = """
+import subprocess
+started, Popen = [], subprocess.Popen
+subprocess.Popen = lambda *args, **named: (started.append(args), Popen(*args, **named))[1]
+names = ["com", "mass_matrix", "com_jacobian"]
+threads = [threading.Thread(target=fast, args=(name,)) for name in names]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(started), *(small.function(name).status for name in names))
+"""
+CRASH = """
+import signal
+kernel = kd.function("forward_dynamics")
+pid = worker_pid()
+os.kill(pid, signal.SIGSTOP)
+time.sleep(0.5)
+os.kill(pid, signal.SIGKILL)
+until(lambda: kernel.status.startswith("failed"))
+np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
+print(kernel.status[:16], fast("com"))
+"""
+IDLE = """
+background.IDLE_LIMIT = 0.2
+first, pid = fast("com"), worker_pid()
+def is_alive():
+    try: os.kill(pid, 0)
+    except ProcessLookupError: return False
+    return True
+until(lambda: not is_alive())
+print(first, is_alive(), fast("mass_matrix"), worker_pid() != pid)
+"""
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x01", b"\x01" * 12, struct.pack("<B4I", 1, 9, 9, 9, 9)])
-def test_a_truncated_job_ends_the_process(process, sent):
-    assert ask(process, GOOD)
-    assert is_running(process.pid, 0)
-    process._socket.sendall(sent)
-    process.close()
-    assert not is_running(process.pid)
+def test_all_threads_share_one_compiler_process():
+    assert output_of(UNTIL + ONE_FOR_ALL) == "1 fast fast fast"
 
 
-@pytest.mark.parametrize("when", ["before", "during"])
 @needs_signals
-def test_a_job_that_crashed_the_process_is_not_repeated_here(monkeypatch, when):
-    """Whatever it was, memory or a error of LLVM, would end this process, too."""
-    here: list[str] = []
-    monkeypatch.setattr(module, "compiled", lambda ir, _: here.append(ir))
-    beside = Background()
-    try:
-        assert beside.compiled(GOOD)
-        first = beside._process
-        assert first is not None
-        if when == "before":
-            os.kill(first.pid, signal.SIGKILL)
-            assert not is_running(first.pid)
-            assert beside.compiled(GOOD)  # by another process
-            assert beside._process is not first
-        else:
-            os.kill(first.pid, signal.SIGSTOP)
-            threading.Timer(0.2, os.kill, (first.pid, signal.SIGKILL)).start()
-            with pytest.raises(EOFError):
-                beside.compiled(GOOD)
-        assert not here
-    finally:
-        beside.close()
+def test_a_crash_of_the_compiler_process_is_reported_and_not_repeated_here():
+    """What ended it, memory or an error of LLVM, would end this process, too."""
+    code, out, err = run_python(BUSY + UNTIL + CRASH)
+    assert (code, out) == (0, "failed: EOFError fast\n")
+    assert err.count("the compiler process ended during the compilation") == 1
 
 
-def test_invalid_ir_is_an_error_here_as_well():
-    beside = Background()
-    try:
-        with pytest.raises(RuntimeError):
-            beside.compiled("garbage")
-        assert beside.compiled(GOOD)
-    finally:
-        beside.close()
+@needs_signals
+def test_the_compiler_process_ends_when_it_is_idle_and_starts_again():
+    assert output_of(UNTIL + IDLE) == "fast False fast True"
 
 
-@pytest.fixture
-def no_process(monkeypatch):
-    """Count processes instead of starting them."""
-    started: list[object] = []
-    monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
-    return started
-
-
-def test_a_frozen_program_does_not_start_itself_again(monkeypatch, no_process):
-    """There, `sys.executable` is the program itself, which would start again and again."""
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    beside = Background()
-    assert beside.compiled(GOOD)
-    beside.close()
-    assert not no_process
-
-
-HOSTS = ["uwsgi", "FreeCAD", "isaac-sim.sh", "pythonista", "mypython", "python3.11-config"]
-
-
-@pytest.mark.parametrize("host", HOSTS)
-def test_a_program_that_embeds_python_is_not_started(monkeypatch, no_process, tmp_path, host):
-    (tmp_path / host).write_text("#!/bin/sh\n", encoding="utf-8")
-    (tmp_path / host).chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(tmp_path / host))
-    assert module.background_mode() == "thread"
-    beside = Background()
-    assert beside.compiled(GOOD)
-    beside.close()
-    assert not no_process
-
-
-@pytest.mark.parametrize("name", ["python", "python3", "python3.13t", "pypy3.10", "python3.11d"])
-def test_interpreters_are_recognized_by_their_names(monkeypatch, tmp_path, name):
-    monkeypatch.setattr(sys, "executable", str(tmp_path / name))
-    assert module.background_mode() == "thread"  # there is no such file
-    (tmp_path / name).touch(0o755)
-    assert module.background_mode() == "process"
-
-
-@pytest.mark.parametrize("executable", [None, "", "/nonexistent/python"])
-def test_without_a_python_to_start_it_is_compiled_here(monkeypatch, executable):
-    """A program that embeds Python has no interpreter to start."""
-    monkeypatch.setattr(sys, "executable", executable)
-    beside = Background()
-    assert beside.compiled(GOOD)
-    beside.close()
-
-
-def test_another_program_named_python_causes_no_failure(monkeypatch, tmp_path):
+@pytest.mark.parametrize("what", ["another program named python", "llvmlite fails there"])
+def test_without_a_compiler_process_code_is_compiled_here(tmp_path, what):
     fake = tmp_path / "python3"
     fake.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
     fake.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(fake))
-    monkeypatch.setattr("linkwork.errors._warned_topics", set())
-    beside = Background()
-    with pytest.warns(lw.LinkworkWarning, match=r"compiler process.*EOFError"):
-        assert beside.compiled(GOOD)
-    beside.close()
+    broken = tmp_path / "__init__.py"
+    broken.write_text("raise ImportError('not a wheel')", encoding="utf-8")
+    change = f"sys.executable = {str(fake)!r}\n"
+    if what == "llvmlite fails there":
+        change = f"background.llvmlite_file = lambda: {str(broken)!r}\n"
+    script = 'print(fast("com"), fast("mass_matrix"))\n'
+    code, out, err = run_python(UNTIL + change + script)
+    assert (code, out) == (0, "fast fast\n")
+    assert err.count("the compiler process could not be started") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        *((name, "process") for name in ("python", "python3", "python3.13t", "pypy3.10")),
+        *((name, "thread") for name in ("uwsgi", "FreeCAD", "isaac-sim.sh", "mypython")),
+        *((name, "thread") for name in ("pythonista", "python3.11-config", "")),
+    ],
+)
+def test_only_python_interpreters_are_started(monkeypatch, tmp_path, name, mode):
+    """A program that embeds Python would start itself again and again."""
+    if name:
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / name) if name else "")
+    assert module.background_mode() == mode
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert module.background_mode() == "thread"
+
+
+def test_an_urgent_job_runs_before_the_jobs_that_wait():
+    jobs, go, order = Background(), threading.Event(), []
+    jobs.submit(lambda: (go.wait(60), order.append("running"))[1])
+    ends = [jobs.submit(lambda name=name: order.append(name)) for name in "ab"]
+    urgent = jobs.submit(lambda: order.append("urgent"), is_urgent=True)
+    go.set()
+    assert all(end.wait(60) for end in (*ends, urgent))
+    jobs.close()
+    assert sorted(order[:2]) == ["running", "urgent"]
+    assert order[2:] == ["a", "b"]
 
 
 # Failures are reported.
-
-
-@pytest.fixture
-def broken_llvmlite(tmp_path, monkeypatch):
-    """A llvmlite for the compiler process that fails, as from a folder on PYTHONPATH."""
-    package = tmp_path / "llvmlite"
-    package.mkdir()
-    (package / "__init__.py").write_text("", encoding="utf-8")
-    (package / "binding.py").write_text("raise ImportError('not a wheel')", encoding="utf-8")
-    monkeypatch.setattr(
-        "linkwork.engine.runtime.background.llvmlite_file", lambda: str(package / "__init__.py")
-    )
-    monkeypatch.setattr("linkwork.errors._warned_topics", set())
-
-
-@pytest.mark.usefixtures("broken_llvmlite")
-def test_the_process_imports_the_llvmlite_of_this_one():
-    process = CompilerProcess(module.llvmlite_file())
-    process.wait_until_ready()
-    with pytest.raises(worker.CompileError, match="ImportError: not a wheel"):
-        ask(process, GOOD)
-    process.close()
-
-
-@pytest.mark.usefixtures("broken_llvmlite")
-def test_a_failure_only_of_the_process_is_reported_once():
-    beside = Background()
-    with pytest.warns(lw.LinkworkWarning, match=r"compiler process.*not a wheel"):
-        assert beside.compiled(GOOD)
-    assert beside.compiled(GOOD)  # a second warning would be an error
-    beside.close()
 
 
 FAILING = """
@@ -533,37 +378,6 @@ def test_a_failure_in_the_background_is_reported_once_with_its_reason(mode, acti
     failed = "failed: ZeroDivisionError: a printer failed"
     assert out.splitlines() == ["none", failed, failed, "(3,)"]
     assert err.count("the reason: ZeroDivisionError: a printer failed") == 1
-
-
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
-def test_jobs_are_done_after_one_that_would_end_the_thread(error, monkeypatch):
-    """Python ends a thread silently at some exceptions; then no fast code would be compiled."""
-    reported, done = [], threading.Event()
-    monkeypatch.setattr(module, "_report_failure", lambda _, error: reported.append(error))
-
-    def failing():
-        raise error
-
-    other = Background()
-    other.submit(failing)
-    other.submit(done.set)
-    assert done.wait(LONGEST)
-    assert [type(one) for one in reported] == [error]
-    with monkeypatch.context() as patched:  # whatever else ends the thread
-        patched.setattr(threading, "excepthook", lambda _: None)
-        patched.setattr(module, "_report_failure", lambda *_: failing())
-        other.submit(failing)
-        other._thread.join(LONGEST)
-    done.clear()
-    other.submit(done.set)
-    assert done.wait(LONGEST)
-    other.close()
-
-
-def test_closing_while_compiling_is_not_reported_as_a_failure():
-    """Ending the compiler process on purpose is not reported."""
-    code = BUSY + "print(worker_pid() > 0)\ntime.sleep(0.1)\n"
-    assert run_python(code) == (0, "True\n", "")
 
 
 def test_the_status_reports_which_code_is_in_use(no_cache, monkeypatch):
@@ -658,27 +472,6 @@ print("done")
 
 
 @needs_signals
-def test_the_process_ends_when_it_has_nothing_to_do(no_cache, monkeypatch):
-    monkeypatch.setattr(module, "IDLE_LIMIT", 0.2)
-    beside = Background()
-    objects: list[bytes] = []
-    beside.submit(lambda: objects.append(beside.compiled(GOOD)))
-    until = time.monotonic() + 30
-    while not objects and time.monotonic() < until:
-        time.sleep(0.001)
-    until = time.monotonic() + 10
-    while beside._process is not None and time.monotonic() < until:
-        time.sleep(0.01)
-    assert beside._process is None
-    beside.submit(lambda: objects.append(beside.compiled(GOOD)))  # and starts when there is
-    until = time.monotonic() + 30
-    while len(objects) < 2 and time.monotonic() < until:
-        time.sleep(0.001)
-    assert objects[0] == objects[1]
-    beside.close()
-
-
-@needs_signals
 def test_a_compilation_in_progress_ends_with_its_parent():
     """Not only after it is done: large code takes a minute and a gigabyte."""
     returncode, out, _ = run_python(
@@ -762,28 +555,6 @@ def test_the_next_process_continues_and_none_is_left(tmp_path, end):
     dynamics = kd.inverse_dynamics
     parts = kd.mass_matrix(q), dynamics(q, nu, tau), dynamics.vjp("q")(q, nu, tau, np.ones(8))
     assert float(total) == pytest.approx(sum(np.abs(part).sum() for part in parts), rel=1e-9)
-
-
-def test_an_urgent_job_runs_before_the_jobs_that_wait():
-    jobs, go, order = Background(), threading.Event(), []
-    jobs.submit(lambda: (go.wait(60), order.append("running"))[1])
-    ends = [jobs.submit(lambda name=name: order.append(name)) for name in "ab"]
-    urgent = jobs.submit(lambda: order.append("urgent"), is_urgent=True)
-    go.set()
-    assert all(end.wait(60) for end in (*ends, urgent))
-    jobs.close()
-    assert sorted(order[:2]) == ["running", "urgent"]
-    assert order[2:] == ["a", "b"]
-
-
-def test_a_job_that_fails_or_is_dropped_does_not_let_a_call_wait(monkeypatch):
-    monkeypatch.setattr("linkwork.errors._warned_topics", set())
-    jobs = Background()
-    with pytest.warns(lw.LinkworkWarning, match="ZeroDivisionError"):
-        # the second job ends after the warning about the first one
-        assert all(jobs.submit(job).wait(60) for job in (lambda: 1 / 0, lambda: None))
-    jobs.close()
-    assert jobs.submit(lambda: None, is_urgent=True).is_set()
 
 
 @needs_signals
