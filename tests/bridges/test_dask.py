@@ -84,7 +84,7 @@ def test_every_quantity_takes_dask_arrays(kd, states):
         if method.name == "transforms":
             continue
         names = [frames[k % len(frames)] for k in range(len(method.frames))]
-        arguments = [by_name.get(name, np.full(ROWS, 0.1)) for name in method.inputs]
+        arguments = [by_name.get(one.name, np.full(ROWS, 0.1)) for one in method.inputs]
         wrenches = {"wrenches": {frames[0]: np.ones(6)}} if method.name == "external_force" else {}
         lazy = getattr(kd, method.name)(*names, *map(lazily, arguments), **wrenches)
         direct = getattr(kd, method.name)(*names, *[a[:2] for a in arguments], **wrenches)

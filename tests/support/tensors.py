@@ -46,7 +46,7 @@ def inputs_of(name, batch=(), seed=0, bridged=None):
     }
     return [
         torch.as_tensor(arguments[one] if one in arguments else rng.normal(size=(*batch, kd.nv)))
-        for one in METHODS[name].inputs
+        for one in (argument.name for argument in METHODS[name].inputs)
     ]
 
 

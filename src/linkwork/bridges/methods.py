@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -44,57 +43,30 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # Quantities whose methods choose the frames themselves; they are defined in `Bridged`.
-_DEFINED_HERE = ("transforms", "relative_jacobian", "relative_jacobian_at")
+_DEFINED_HERE = ("transforms", "relative_jacobian")
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method of `KinDyn` that computes a quantity."""
-
-    name: str
-    frames: tuple[str, ...]  # names of the arguments that are frames, which come first
-    inputs: tuple[str, ...]  # names of the arguments that are arrays, in order
-    defaults: Mapping[str, Any]  # values of optional arguments, such as the time of `integrate`
-    forces: tuple[str, ...]  # which of `gravity` and `wrenches` it accepts as keywords
-    fields: tuple[str, ...]  # field names of the named tuple that it returns; empty for one array
-    signature: inspect.Signature  # without `self`, `out` and `threads`
-    usage: str  # for messages, such as `jacobian(frame, q)`
-    doc: str
+METHODS = {name: one for name, one in NumpyKinDyn.quantities.items() if one.method}
+"""The quantities of `KinDyn` that have a method, by name."""
+CONSTRAINED_METHODS = NumpyConstrainedKinDyn.quantities
+"""The quantities of `ConstrainedKinDyn`, all of which have a method, by name."""
 
 
-def _method(name: str, quantity: Quantity, declared: Callable[..., Any]) -> Method:
-    signature = inspect.signature(declared)
-    parameters = [p for p in signature.parameters.values() if p.name not in ("self", *OPTIONS)]
-    inputs = tuple(argument.name for argument in quantity.inputs)
-    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    return Method(
-        name,
-        quantity.frames,
-        inputs,
-        {name: default for name, default in defaults.items() if name in inputs},
-        quantity.forces,
-        quantity.fields,
-        signature.replace(
-            parameters=[p.replace(annotation=p.empty) for p in parameters],
-            return_annotation=signature.empty,
-        ),
-        usage(quantity),
-        (inspect.getdoc(declared) or "").partition("\n\nExamples:")[0],  # they use NumPy arrays
+@cache
+def _signature(quantity: Quantity) -> inspect.Signature:
+    """Return the signature of a method without `self`, `out`, `threads` and annotations."""
+    assert quantity.method is not None
+    parameters = inspect.signature(quantity.method).parameters.values()
+    return inspect.Signature(
+        [p.replace(annotation=p.empty) for p in parameters if p.name not in ("self", *OPTIONS)]
     )
 
 
-def _methods(quantities: Mapping[str, Quantity]) -> dict[str, Method]:
-    return {
-        name: _method(name, quantity, quantity.method)
-        for name, quantity in quantities.items()
-        if quantity.method
-    }
-
-
-METHODS = _methods(NumpyKinDyn.quantities)
-"""The methods of `KinDyn` that compute quantities, by name."""
-CONSTRAINED_METHODS = _methods(NumpyConstrainedKinDyn.quantities)
-"""The methods of `ConstrainedKinDyn` that compute quantities, by name."""
+@cache
+def _defaults(quantity: Quantity) -> dict[str, Any]:
+    """Return the values of inputs that are optional, such as the time of `integrate`, by name."""
+    arguments = [_signature(quantity).parameters[one.name] for one in quantity.inputs]
+    return {one.name: one.default for one in arguments if one.default is not one.empty}
 
 
 def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Kernel, list[Any]]:
@@ -135,7 +107,7 @@ class Bridged:
     """What the robots of all bridges have: options, and functions of quantities."""
 
     _NUMPY: ClassVar[type[Any]]  # the class for NumPy
-    _METHODS: ClassVar[Mapping[str, Method]]  # its methods that compute quantities
+    _METHODS: ClassVar[Mapping[str, Quantity]]  # its quantities that have a method
     _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()  # options that the class for NumPy does not have
     # `KinDyn` and `ConstrainedKinDyn` of the same bridge
     _CLASSES: ClassVar[tuple[type[Any], type[Any]]]
@@ -384,22 +356,22 @@ def no_numeric_values() -> ArgumentError:
     return ArgumentError(f"{text}; closing_step is one step of it, as a function of symbols")
 
 
-def is_attribute(method: Method) -> bool:
+def is_attribute(quantity: Quantity) -> bool:
     """Whether the function itself can stand for the method: no frames, no default values."""
-    return not method.frames and not method.defaults
+    return not quantity.frames and not _defaults(quantity)
 
 
 class _Attribute:
     """A quantity without frames: an attribute whose value is its function."""
 
-    def __init__(self, method: Method) -> None:
-        self._method = method
+    def __init__(self, quantity: Quantity) -> None:
+        self._quantity = quantity
 
     def __get__(self, bridged: Any, owner: type[Any]) -> Any:
         if bridged is None:
             return self
-        function = bridged._of(self._method.name)
-        bridged.__dict__[self._method.name] = documented(function, self._method)
+        name = self._quantity.name
+        function = bridged.__dict__[name] = documented(bridged._of(name), self._quantity)
         return function
 
     def __call__(self, bridged: Any, *args: Any, **named: Any) -> Any:
@@ -407,37 +379,42 @@ class _Attribute:
         return self.__get__(bridged, type(bridged))(*args, **named)
 
 
-def _frame_method(method: Method) -> Callable[..., Any]:
+def _frame_method(quantity: Quantity) -> Callable[..., Any]:
     """Build a method that looks up the function of its frames and calls it."""
-    count = len(method.frames)
+    count, defaults = len(quantity.frames), _defaults(quantity)
 
     def call_function(self: Any, *args: Any, **named: Any) -> Any:
         frames, inputs = args[:count], args[count:]
-        for name in method.frames[len(frames) :]:
+        for name in quantity.frames[len(frames) :]:
             if name not in named:
-                raise ArgumentError(f"{method.usage}: {name} is missing")
+                raise ArgumentError(f"{usage(quantity)}: {name} is missing")
             frames = (*frames, named.pop(name))
-        function = self._of(method.name, *frames)
-        for name in method.inputs[len(inputs) :]:
-            if name in named:
+        function = self._of(quantity.name, *frames)
+        for one in quantity.inputs[len(inputs) :]:
+            if one.name in named:
                 break
-            if name not in method.defaults:
-                raise ArgumentError(f"{method.usage}: {name} is missing")
-            inputs = (*inputs, method.defaults[name])
+            if one.name not in defaults:
+                raise ArgumentError(f"{usage(quantity)}: {one.name} is missing")
+            inputs = (*inputs, defaults[one.name])
         return function(*inputs, **named)
 
     return call_function
 
 
-def documented(function: Any, method: Method) -> Any:
-    """Set the signature and documentation of a method of `KinDyn` on a function."""
-    signature = method.signature
+def documented(function: Any, quantity: Quantity) -> Any:
+    """Set the signature and documentation of the method for NumPy on a function."""
+    signature = _signature(quantity)
     if inspect.isfunction(function):
         receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         signature = signature.replace(parameters=[receiver, *signature.parameters.values()])
     function.__signature__ = signature
-    function.__name__, function.__doc__ = method.name, method.doc
+    function.__name__, function.__doc__ = quantity.name, _documentation(quantity)
     return function
+
+
+def _documentation(quantity: Quantity) -> str:
+    """Return the docstring of a method without examples, which use NumPy arrays."""
+    return (inspect.getdoc(quantity.method) or "").partition("\n\nExamples:")[0]
 
 
 def _delegated(cls: type[Any], name: str) -> property:
@@ -447,10 +424,10 @@ def _delegated(cls: type[Any], name: str) -> property:
 
 def _complete(cls: type[Bridged], attributes: Sequence[str]) -> None:
     """Add the quantities of the class for NumPy, and its attributes that are not arrays."""
-    for name, method in cls._METHODS.items():  # pyright: ignore[reportPrivateUsage]
+    for name, quantity in cls._METHODS.items():  # pyright: ignore[reportPrivateUsage]
         if name not in _DEFINED_HERE:
-            member: Any = _Attribute(method) if is_attribute(method) else _frame_method(method)
-            setattr(cls, name, documented(member, method))
+            create = _Attribute if is_attribute(quantity) else _frame_method
+            setattr(cls, name, documented(create(quantity), quantity))
     for name in attributes:
         setattr(cls, name, _delegated(cls._NUMPY, name))  # pyright: ignore[reportPrivateUsage]
 
@@ -475,5 +452,5 @@ _complete(
     ),
 )
 for _name in ("transforms", "relative_jacobian"):
-    getattr(BridgedKinDyn, _name).__doc__ = METHODS[_name].doc
+    getattr(BridgedKinDyn, _name).__doc__ = _documentation(METHODS[_name])
 BridgedConstrainedKinDyn.forces_of.__doc__ = NumpyConstrainedKinDyn.forces_of.__doc__
