@@ -144,8 +144,8 @@ print(len(modules), *sorted(readers))
 """
     count, *readers = run(code).split()
 
-    assert readers == sorted({name, "urdf"})  # xacro, which is expanded first, uses that of URDF
-    assert int(count) <= 90  # 76 for URDF
+    assert readers == [name]
+    assert int(count) <= 80  # 65 for URDF
 
 
 def public_names():

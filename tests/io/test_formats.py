@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 import linkwork as lw
@@ -46,15 +43,3 @@ def test_an_unknown_format_is_an_error_with_a_suggestion():
     with pytest.raises(ArgumentError, match="urdf"):
         format_to_write("robot.urdf", "urfd")
     assert set(WRITTEN) == {*FORMATS, "workcell"}
-
-
-def test_other_formats_are_not_imported():
-    """Loading URDF imports no reader of another format, and no writer."""
-    code = "import linkwork as lw, sys; lw.load('arm'); print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = [name for name in run.stdout.split() if name.startswith("linkwork.io.")]
-    others = ("sdf", "mjcf", "usd", "srdf", "writing", "urdf.writer")
-    assert "linkwork.io.urdf.reader" in modules
-    assert not [
-        name for name in modules if name.startswith(tuple(f"linkwork.io.{o}" for o in others))
-    ]

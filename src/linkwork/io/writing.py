@@ -1,4 +1,7 @@
-"""What the writers of several formats share: robots in simpler terms, findings, unique names."""
+"""What writers share: elements of XML, robots in simpler terms, findings, unique names.
+
+Numbers are written in the fewest digits that read back as the same floats.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, ModelError, listed, warn_of
+from linkwork.errors import Finding, ModelError, listed, model_error, shown, warn_of
 from linkwork.io.formats import Conversion
-from linkwork.io.xml.write import write_text
 from linkwork.model.constraints import Constraint
 from linkwork.model.geometry import Mesh
 from linkwork.model.inertia import NO_INERTIA
@@ -22,6 +26,65 @@ from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import inverted
 from linkwork.model.spanning import walk
 from linkwork.spatial.source import se3
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+
+def top_element(tag: str, **attributes: str | None) -> Element:
+    """Create a root element with the attributes that are not None."""
+    from lxml import etree
+
+    top = etree.Element(tag)
+    _set(top, attributes)
+    return top
+
+
+def add(parent: Element, tag: str, **attributes: str | None) -> Element:
+    """Add an element with the attributes that are not None.
+
+    Raises:
+        ModelError: an attribute has a character that XML does not allow.
+    """
+    from lxml import etree
+
+    added = etree.SubElement(parent, tag)
+    _set(added, attributes)
+    return added
+
+
+def format_numbers(*numbers: float) -> str:
+    """Format numbers in the fewest digits that read back as the same floats."""
+    return " ".join(repr(float(number)).removesuffix(".0") for number in numbers)
+
+
+def document_text(top: Element) -> str:
+    """Return the content of an XML file with this root element, indented."""
+    from lxml import etree
+
+    etree.indent(top, space="  ")
+    text = etree.tostring(top, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def write_text(text: str, path: str | PathLike[str] | None) -> str:
+    """Write to a file, unless the path is None; return the text."""
+    if path is not None:
+        write_file(path, text)
+    return text
+
+
+def _set(target: Element, attributes: dict[str, str | None]) -> None:
+    for name, value in attributes.items():
+        if value is None:
+            continue
+        try:
+            # names that are Python keywords have an underscore, such as `class_`
+            target.set(name.removesuffix("_"), value)
+        except ValueError:  # a control character
+            message = f"{name} {shown(value)} contains a character that XML does not allow"
+            raise model_error(message, f"<{target.tag}>") from None
+
 
 WORLD = "world"
 

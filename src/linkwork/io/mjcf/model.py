@@ -31,7 +31,6 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, concerning, listed, model_error
-from linkwork.io.mjcf.equalities import equality_constraints
 from linkwork.io.mjcf.package import (
     MjModel,
     Names,
@@ -46,6 +45,7 @@ from linkwork.io.mjcf.package import (
 from linkwork.io.mjcf.unsupported import (
     actuators_of,
     driven_joints,
+    equality_constraints,
     equality_mimics,
     unsupported_findings,
 )

@@ -48,14 +48,17 @@ from linkwork.io.mjcf.writer_parts import (
 from linkwork.io.writing import (
     WORLD,
     GroupedWarnings,
+    add,
+    document_text,
     finish,
+    format_numbers,
     is_world,
     parent_H_child,
     reject,
+    top_element,
     unique_name,
 )
 from linkwork.io.xml.source import source_parse_error
-from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.constraints import Constraint
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model

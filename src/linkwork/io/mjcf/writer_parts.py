@@ -20,8 +20,16 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, model_error
 from linkwork.io.mjcf.package import fixed_joint_name, rejection
-from linkwork.io.writing import GroupedWarnings, listed_findings, reject, unique_name
-from linkwork.io.xml.write import add, document_text, format_numbers, top_element
+from linkwork.io.writing import (
+    GroupedWarnings,
+    add,
+    document_text,
+    format_numbers,
+    listed_findings,
+    reject,
+    top_element,
+    unique_name,
+)
 from linkwork.model.check import unphysical_links
 from linkwork.model.geometry import (
     Box,

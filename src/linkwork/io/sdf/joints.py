@@ -18,8 +18,16 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, nearest, shown
-from linkwork.io.sdf.elements import RELATIVE_TO_VERSION, RelativePose, SdfFile, SdfPart
-from linkwork.io.sdf.frames import MODEL, WORLD, Frames, Scope
+from linkwork.io.sdf.elements import (
+    MODEL,
+    RELATIVE_TO_VERSION,
+    WORLD,
+    Frames,
+    RelativePose,
+    Scope,
+    SdfFile,
+    SdfPart,
+)
 from linkwork.io.urdf.links import FINITE
 from linkwork.io.xml.elements import has_xacro
 from linkwork.model.numbers import Triple

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, listed
-from linkwork.io.sdf.elements import SdfFile, SdfPart
-from linkwork.io.sdf.frames import Scope
+from linkwork.io.sdf.elements import Scope, SdfFile, SdfPart
 from linkwork.io.urdf.links import MOMENTS
 from linkwork.model.geometry import (
     Box,

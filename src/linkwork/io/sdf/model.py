@@ -14,15 +14,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from linkwork.errors import nearest, shown
-from linkwork.io.sdf.elements import RELATIVE_TO_VERSION, RelativePose, SdfFile, SdfPart
-from linkwork.io.sdf.frames import (
+from linkwork.io.sdf.elements import (
     MODEL,
     NO_LINK,
+    RELATIVE_TO_VERSION,
     SEPARATOR,
     FrameGraph,
     FrameNode,
     Frames,
+    RelativePose,
     Scope,
+    SdfFile,
+    SdfPart,
     is_reserved,
 )
 from linkwork.io.sdf.include import MAX_DEPTH, MAX_MODELS, Included, read_include

@@ -22,25 +22,28 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, model_error
 from linkwork.io.formats import Conversion
-from linkwork.io.sdf.frames import SEPARATOR, is_reserved
+from linkwork.io.sdf.elements import SEPARATOR, is_reserved
 from linkwork.io.sdf.joints import UNLIMITED
 from linkwork.io.sdf.reader import read_sdf
 from linkwork.io.urdf.links import MOMENTS
 from linkwork.io.writing import (
     WORLD,
+    add,
     away_from_world,
     configuration_findings,
+    document_text,
     expressible,
     finish,
+    format_numbers,
     is_world,
     listed_findings,
     parent_H_child,
     poses_at_zero,
     reject,
+    top_element,
     unique_name,
 )
 from linkwork.io.xml.source import read_source
-from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.description.differences import differences
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import NO_INERTIA, Inertia

@@ -26,15 +26,18 @@ from linkwork.io.urdf.joints import BOUNDED_TYPES, EXTENSION_TYPES, UNLIMITED, U
 from linkwork.io.urdf.links import MOMENTS
 from linkwork.io.urdf.reader import read_urdf
 from linkwork.io.writing import (
+    add,
     configuration_findings,
+    document_text,
     expressible,
     finish,
+    format_numbers,
     listed_findings,
     reject,
+    top_element,
     unique_name,
 )
 from linkwork.io.xml.source import read_source
-from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model

@@ -1,1 +1,1 @@
-"""Input of documents, safe parsing of XML, and writing of XML without loss of precision."""
+"""Input of documents, safe parsing of XML, and strict reading of its elements."""

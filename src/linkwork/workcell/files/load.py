@@ -28,11 +28,10 @@ from linkwork.errors import (
 )
 from linkwork.io.folders import Folders, as_folders
 from linkwork.io.named_robots import CELL_FOLDER, bundled_cells
-from linkwork.io.sdf.reader import read_world
-from linkwork.io.sdf.robot import PlacedModel
+from linkwork.io.sdf.reader import PlacedModel, read_world
 from linkwork.io.urdf.writer import in_workcell_form
+from linkwork.io.writing import write_text
 from linkwork.io.xml.source import Source, format_of, read_source
-from linkwork.io.xml.write import write_text
 from linkwork.model.check import check
 from linkwork.model.constraints import WORLD as WORLD_LINK
 from linkwork.workcell.cell.frames import WORLD

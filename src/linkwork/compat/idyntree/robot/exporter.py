@@ -30,8 +30,7 @@ from linkwork.errors import (
     warn_of,
 )
 from linkwork.io.urdf.writer import extension_findings, robot_element
-from linkwork.io.writing import expressible
-from linkwork.io.xml.write import document_text
+from linkwork.io.writing import document_text, expressible
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link, unit_vector
 from linkwork.model.pose import IDENTITY, Pose, composed, inverted

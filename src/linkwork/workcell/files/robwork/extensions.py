@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from linkwork.errors import ModelError, ParseError, SourceError, nearest, shown
 from linkwork.io.load import read as read_robot
 from linkwork.io.urdf.links import read_link, read_origin
+from linkwork.io.writing import format_numbers
 from linkwork.io.xml.elements import Part
 from linkwork.io.xml.source import Source, read_source
-from linkwork.io.xml.write import format_numbers
 from linkwork.model.joints import KINDS
 from linkwork.model.model import Model
 from linkwork.model.parts import Limits, Mimic, unit_vector

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from linkwork.errors import Finding
 from linkwork.io.urdf.writer import robot_element
-from linkwork.io.writing import unique_name
-from linkwork.io.xml.write import add, document_text, format_numbers, top_element
+from linkwork.io.writing import add, document_text, format_numbers, top_element, unique_name
 from linkwork.workcell.cell.devices import (
     CompositeDevice,
     DeviceSpec,

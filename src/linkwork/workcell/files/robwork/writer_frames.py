@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.io.units import degrees_text
 from linkwork.io.urdf.writer import write_link
-from linkwork.io.xml.write import add, format_numbers
+from linkwork.io.writing import add, format_numbers
 from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import KINDS
