@@ -86,7 +86,7 @@ def test_a_small_matrix_is_a_table_of_its_values():
     opacities = [float(re.search(r"/ ([\d.]+)\)", style)[1]) for _, _, style in cells]
 
     assert [head.text for head in drawn.findall(".//th")] == [None, "a", "b", "up", "down"]
-    assert [text for text, _, _ in cells] == ["1.5", "-0.5", "0", "0"]
+    assert [text for text, _, _ in cells] == ["1.50", "-0.50", "0", "0"]
     assert cells[1][1] == "up, b: -0.5"
     assert opacities[0] == 1
     assert 0 < opacities[1] < 1
@@ -94,13 +94,13 @@ def test_a_small_matrix_is_a_table_of_its_values():
     assert cells[0][2][:20] != cells[1][2][:20]  # the color of the other sign
 
 
-@pytest.mark.parametrize(("value", "text"), [(1234.5, "1234"), (3e-7, "3e-07"), (5e-324, "0")])
+@pytest.mark.parametrize(("value", "text"), [(1234.5, "1234"), (3e-7, "3.0e-07"), (5e-324, "0")])
 def test_values_in_a_matrix_are_short_whatever_their_size(value, text):
     assert cells_of([[value]])[0][0] == text
 
 
 def test_what_is_not_finite_is_grey():
-    (text, _, grey), (_, _, clear) = cells_of([[np.nan, 0.0]])
+    (text, _, grey), (_, _, clear), _ = cells_of([[np.nan, 0.0, 1.0]])
 
     assert text == "nan"
     assert "rgb(128 128 128 / 1.000)" in grey

@@ -168,7 +168,7 @@ def _shown(value: float | None, factor: float, digits: int) -> str:
 def least_time(
     call: Callable[[], object], *, burst: float = BURST, repeats: int = REPEATS
 ) -> float:
-    """Seconds per call, in the fastest of several bursts: other load can only add to it."""
+    """Return seconds per call, in the fastest of several bursts: other load can only add to it."""
     count, elapsed = 1, _elapsed(call, 1)
     while elapsed < burst:
         count = max(2 * count, int(count * burst / max(elapsed, 1e-9)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def robot_names(incomplete: str) -> list[str]:
-    """Names of robots, robot files and folders that begin with a string."""
+    """Return names of robots, robot files and folders that begin with a string."""
     names = [*bundled_names(), *example_robots()]
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)] + _files(
         incomplete
@@ -29,13 +29,13 @@ def robot_names(incomplete: str) -> list[str]:
 
 
 def robot_and_cell_names(incomplete: str) -> list[str]:
-    """The same as `robot_names`, and names of bundled workcells."""
+    """Return the same as `robot_names`, and names of bundled workcells."""
     cells = [name for name in bundled_cells() if name.startswith(incomplete)]
     return [*cells, *robot_names(incomplete)]
 
 
 def function_names(incomplete: str) -> list[str]:
-    """Quantities, in a list with commas: completes the last one of `mass_matrix,jac`."""
+    """Return the quantities, in a list with commas: completes the last one of `mass_matrix,jac`."""
     from linkwork.kindyn import KinDyn
 
     before, comma, name = incomplete.rpartition(",")
@@ -43,29 +43,29 @@ def function_names(incomplete: str) -> list[str]:
 
 
 def card_names(incomplete: str) -> list[str]:
-    """Libraries that have a convention card."""
+    """Return libraries that have a convention card."""
     from linkwork.compat.cards import all_cards
 
     return [card.name for card in all_cards() if card.name.startswith(incomplete)]
 
 
 def one_of(*names: str) -> Callable[[str], list[str]]:
-    """A completion with fixed choices."""
+    """Return a completion with fixed choices."""
     return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
 def frame_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Frames of the robot that the command line names."""
+    """Return frames of the robot that the command line names."""
     return _of_robot(context, lambda model: model.frame_names, incomplete)
 
 
 def link_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Links of the robot that the command line names."""
+    """Return links of the robot that the command line names."""
     return _of_robot(context, lambda model: model.link_names, incomplete)
 
 
 def joint_settings(context: typer.Context, incomplete: str) -> list[str]:
-    """Moving joints of the robot, each with the `=` that a value follows."""
+    """Return the moving joints of the robot, each with the `=` that a value follows."""
 
     def settings(model: Model) -> list[str]:
         return [f"{joint.name}=" for joint in model.joints if joint.nq]

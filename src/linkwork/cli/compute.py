@@ -257,13 +257,13 @@ def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
 
 
 def _positions(kd: KinDyn) -> list[str]:
-    """A name for each coordinate of q."""
+    """Return a name for each coordinate of q."""
     names = [f"base {part}" for part in "xyz"] + [f"base quaternion {part}" for part in "wxyz"]
     return (names if kd.floating else []) + _numbered(kd, kd.layout.q)
 
 
 def _coordinates(kd: KinDyn) -> list[str]:
-    """A name for each coordinate of nu."""
+    """Return a name for each coordinate of nu."""
     parts = ("x", "y", "z", "about x", "about y", "about z")
     names = [f"base {part}" for part in parts] if kd.floating else []
     return names + _numbered(kd, kd.layout.nu)
@@ -279,7 +279,7 @@ def _numbered(kd: KinDyn, spans: Any) -> list[str]:
 
 
 def _share(force: float, limit: float) -> tuple[str, str]:
-    """The limit, and the percentage of it that a force takes."""
+    """Return the limit, and the percentage of it that a force takes."""
     if not isfinite(limit) or limit <= 0:
         return "", ""
     return _shown(limit), f"{100 * force / limit:.0f}"

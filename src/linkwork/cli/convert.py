@@ -194,7 +194,7 @@ def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool
 
 
 def _written_cell(cell: WorkCell) -> Conversion:
-    """A workcell as XML, and findings about what RobWork itself cannot read."""
+    """Return a workcell as XML, and findings about what RobWork itself cannot read."""
     from linkwork.workcell.files.load import checked_output
 
     text, joints, elements = checked_output(cell)
@@ -249,7 +249,7 @@ def _from_cell(
 
 
 def _cell_to_write(file: str) -> WorkCell:
-    """A workcell; the robots of an SDF world have their link frames on their joints."""
+    """Return a workcell; the robots of an SDF world have their link frames on their joints."""
     from linkwork.io.xml.source import format_of, read_source
     from linkwork.workcell.files.load import cell_in, load_workcell, read_sdf_cell
 
@@ -261,7 +261,7 @@ def _cell_to_write(file: str) -> WorkCell:
 
 
 def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:
-    """A warning about meshes relative to the file, if OUT is in another folder."""
+    """Return a warning about meshes relative to the file, if OUT is in another folder."""
     from linkwork.io.writing import relative_meshes
 
     named = named_robot(file)

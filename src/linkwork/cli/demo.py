@@ -73,7 +73,7 @@ def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
 
 
 def _choose_base(console: Console, model: Model, floating: bool | None) -> bool:
-    """Whether the base floats; what was assumed is printed."""
+    """Return whether the base floats; what was assumed is printed."""
     from linkwork.model.check import sign_of_fixed_base
 
     if floating is not None:
@@ -165,7 +165,7 @@ def _show_physics(console: Console, kd: KinDyn) -> bool:
 
 
 def _show_speed(console: Console, kd: KinDyn) -> None:
-    """Print times per call and per row of a batch, and those of NumPy's `solve` to compare."""
+    """Print times per call and per row of a batch, and the times of NumPy's `solve` to compare."""
     import numpy as np
 
     from linkwork.errors import SingularJointError

@@ -166,7 +166,7 @@ def _print_comparison(console: Console, facts: dict[str, Any]) -> None:
 
 
 def _largest_distance(first: Model, second: Model) -> float | None:
-    """Between links of the same name, the joints of the same name at the same positions.
+    """Return the largest distance of links of the same name, at the same positions of joints.
 
     None if the robots have no base or no links in common, or joints of different kinds.
     """

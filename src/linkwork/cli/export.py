@@ -167,7 +167,7 @@ def export(
 def _with_contacts(
     kd: KinDyn, contacts: str | None, actuated: str | None
 ) -> KinDyn | ConstrainedKinDyn:
-    """The robot, with contacts if any are named."""
+    """Return the robot, with contacts if any are named."""
     if contacts is None:
         if actuated is not None:
             raise ArgumentError("actuated: expected --contacts as well")
@@ -203,7 +203,7 @@ def _names(text: str) -> list[str]:
 def _pinnzoo_model(
     file: str, bodies: str | None, orientation: Any, *, floating: bool | None
 ) -> pinnzoo.Model:
-    """A robot of PinnZoo's zoo, or of a file, with the bodies that have kinematics."""
+    """Return a robot of PinnZoo's zoo, or of a file, with the bodies that have kinematics."""
     from linkwork.compat.pinnzoo import Model
     from linkwork.compat.pinnzoo.zoo import in_zoo
     from linkwork.kindyn import KinDyn

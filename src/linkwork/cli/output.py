@@ -151,7 +151,7 @@ def _opened(value: dict[str, Any] | list[Any], depth: int) -> tuple[Iterator[Any
 
 
 def model_data(model: Model) -> dict[str, Any]:
-    """A model and its summary."""
+    """Return a model and its summary."""
     return {
         "name": model.name,
         **summary_data(model),
@@ -162,7 +162,7 @@ def model_data(model: Model) -> dict[str, Any]:
 
 
 def summary_data(model: Model) -> dict[str, Any]:
-    """Mass, base and degrees of freedom of a model."""
+    """Return the mass, base and degrees of freedom of a model."""
     from linkwork.model.layout import Layout
 
     layout = Layout(model, floating=False)
@@ -176,7 +176,7 @@ def summary_data(model: Model) -> dict[str, Any]:
 
 
 def branch_data(model: Model, base: str) -> dict[str, Any]:
-    """The tree from a base: each link with its joints, and the links that these lead to."""
+    """Return the tree from a base: each link with its joints, and the links that these lead to."""
     from linkwork.model.spanning import walk
 
     nodes: dict[str, dict[str, Any]] = {}
@@ -189,7 +189,7 @@ def branch_data(model: Model, base: str) -> dict[str, Any]:
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:
-    """A finding; file and line are separate."""
+    """Return a finding; file and line are separate."""
     location = finding.location
     return {
         "severity": finding.severity,
@@ -201,7 +201,7 @@ def finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def json_data(value: Any) -> Any:
-    """A dataclass or tuple as dicts, lists and numbers."""
+    """Return a dataclass or tuple as dicts, lists and numbers."""
     if isinstance(value, SourceLocation):
         return str(value)
     if is_dataclass(value):

@@ -72,7 +72,7 @@ xacro_arguments: ContextVar[dict[str, str] | None] = ContextVar("xacro arguments
 
 
 def model_of_file(file: str, *, mimic: bool = True) -> Model:
-    """The robot in a file; its warnings are counted on standard error.
+    """Return the robot in a file; its warnings are counted on standard error.
 
     Raises:
         ParseError: the file has errors; the message lists all of them.
@@ -114,7 +114,7 @@ def read_file(
 
 
 def model_in(reading: Reading) -> Model:
-    """The robot of a file; raises an error that lists all findings if there is none."""
+    """Return the robot of a file; raises an error that lists all findings if there is none."""
     if reading.model is None:
         raise ParseError([f for f in reading.findings if f.severity != "note"])
     return reading.model
@@ -137,7 +137,7 @@ def split_xacro_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, st
 
 
 def is_cell(file: str) -> bool:
-    """Whether a file or a name is a workcell."""
+    """Return whether a file or a name is a workcell."""
     path = Path(file)
     try:
         if not path.is_file():
@@ -152,7 +152,7 @@ def is_cell(file: str) -> bool:
 
 
 def _has_several_robots(path: Path) -> bool:
-    """Whether an SDF file has several models, so that it is a workcell."""
+    """Return whether an SDF file has several models, so that it is a workcell."""
     from linkwork.io.sdf.reader import read_world
     from linkwork.io.xml.source import read_source
 

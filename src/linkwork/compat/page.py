@@ -175,7 +175,7 @@ def _named(kind: str, name: str, things: dict[str, Any]) -> Any:
 
 
 def _painted(model: Model, rgba: Any, only: str | None) -> Model:
-    """Return a robot whose visuals, or those of one link, have a color."""
+    """Return a robot whose links, or one of them, have a color."""
     material = Material(rgba=rgba)
     links = [
         replace(link, visuals=tuple(replace(shape, material=material) for shape in link.visuals))

@@ -41,7 +41,7 @@ class Extent:
         return max(float(np.linalg.norm(edges)), LEAST_REACH)
 
     def including(self, points: Array) -> Extent:
-        """The extent of this scene and of further points (n, 3)."""
+        """Return the extent of this scene and of further points (n, 3)."""
         both = np.concatenate([self.points, points])
         return Extent(both, min(self.ground, float(both[:, 2].min())))
 
@@ -52,7 +52,7 @@ class Extent:
 
 
 def extent_of(robots: Sequence[ViewedRobot], drawings: Sequence[Drawing]) -> Extent:
-    """The extent of robots where they are now."""
+    """Return the extent of robots where they are now."""
     both = zip(robots, drawings, strict=True)
     return around(
         [drawn_points(drawing, robot.frame_names, robot.poses()) for robot, drawing in both]
@@ -108,7 +108,7 @@ class Camera:
 
 
 def margins_of(aspect: float, width: float) -> tuple[float, float, float, float]:
-    """Area of a page for the scene: left, right, down, up.
+    """Return the area of a page for the scene: left, right, down, up.
 
     Args:
         aspect: width by height.
@@ -144,7 +144,7 @@ def sight_of(extent: Extent, aspect: float = ASPECT, width: float = WIDTH) -> tu
 
 
 def _fitted(across: Array, toward: Array, low: float, high: float) -> tuple[float, float]:
-    """Twice the camera's coordinate across at z = 0, and the least z.
+    """Return twice the camera's coordinate across at z = 0, and the least z.
 
     It lies between upper - high z and low z - lower; the result is their mean.
     """

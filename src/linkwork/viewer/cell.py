@@ -67,11 +67,11 @@ class CellRobot(ViewedRobot):
         return force if self.fixed else force[BASE_NV:]
 
     def mass_matrix(self) -> Array:
-        """Mass matrix, including carried objects."""
+        """Return the mass matrix, including carried objects."""
         return self.dynamics.mass_matrix(self._owner.state)
 
     def total_mass(self) -> float:
-        """Mass [kg], including carried objects."""
+        """Return the mass [kg], including carried objects."""
         return float(self.dynamics.total_mass(self._owner.state))
 
     def com(self) -> Array:
@@ -139,7 +139,7 @@ class ViewedCell:
         self.set_state(self.cell.set_pose(self.state, frame, pose, WORLD))
 
     def distance(self, frame: str, other: str) -> float:
-        """Distance between the origins of two frames [m]."""
+        """Return the distance between the origins of two frames [m]."""
         table = self.cell.fk(self.state)
         return float(np.linalg.norm(table[frame][:3, 3] - table[other][:3, 3]))
 
@@ -204,7 +204,7 @@ class CellController:
                 gui.add_html(table([(note, "") for note in self.drawing.notes]))
 
     def extent(self) -> Extent:
-        """The extent of all frames."""
+        """Return the extent of all frames."""
         names = self.viewed.cell.frame_names
         return around([drawn_points(self.drawing, names, self.viewed.poses())])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
+from math import floor, log10
 from struct import pack
 from zlib import compress, crc32
 
@@ -24,6 +25,7 @@ MOST_COLUMNS = 10  # of a matrix that is drawn with its values
 STRONG = 150  # opacity of a color on which white letters are read best, 0 to 255
 LEAST = 1e-300  # smaller values are written as 0
 KEPT = "white-space:pre"  # in one line
+UPRIGHT = "writing-mode:vertical-rl;transform:rotate(180deg);text-align:left"  # names of columns
 PIXELS = "image-rendering:pixelated;outline:1px solid #8886"
 
 
@@ -57,26 +59,28 @@ def _table_map(numbers: Array, rows: Sequence[str], columns: Sequence[str]) -> s
         for j, value in enumerate(row):
             r, g, b, opacity = colors[i, j].tolist()
             names = ", ".join([*rows[i : i + 1], *(columns or rows)[j : j + 1]])
-            style = f"background:rgb({r} {g} {b} / {opacity / 255:.3f})"
+            style = f"min-width:2.8em;background:rgb({r} {g} {b} / {opacity / 255:.3f})"
             ink = ";color:#fff" if opacity > STRONG else ""
             title = f"{escape(names)}: {value:.6g}"
             body += f"<td style='{style}{ink}' title='{title}'>{_entry(value, largest)}</td>"
         body += "</tr>"
-    heads = "".join(f"<th>{escape(_short(name, 14))}</th>" for name in columns)
+    heads = "".join(f"<th style='{UPRIGHT}'>{escape(_short(name, 14))}</th>" for name in columns)
     head = f"<tr><th></th>{heads}</tr>" if columns else ""
-    style = "font-size:0.6em;text-align:right;margin:0.3em 0.7em"
+    style = "font-size:0.65em;text-align:right;border-spacing:1px;margin:0.3em 0.7em"
     return f"<table style='{style}'>{head}{body}</table>"
 
 
 def _entry(value: float, largest: float) -> str:
-    """Return an entry of a matrix with three digits; 0 if it is small beside the largest."""
-    if abs(value) < max(LEAST, 5e-4 * largest):
-        return "0"
-    return f"{value:.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:.3g}"
+    """Return an entry of a matrix whose largest entry has three digits; 0 if it rounds to zero."""
+    if not 1e-2 <= largest < 1e5:
+        return f"{value:.1e}" if abs(value) > max(LEAST, 5e-4 * largest) else "0"
+    digits = max(0, 2 - floor(log10(largest)))
+    rounded = round(value, digits)
+    return f"{rounded:.{digits}f}" if rounded else "0"
 
 
 def png(image: Array) -> bytes:
-    """An image (height, width, 4) of uint8, red, green, blue, opacity, as a PNG file."""
+    """Return an image (height, width, 4) of uint8, red, green, blue, opacity, as a PNG file."""
     height, width, _ = image.shape
     lines = np.zeros((height, 1 + 4 * width), dtype=np.uint8)  # each begins with its filter, none
     lines[:, 1:] = image.reshape(height, -1)
@@ -97,7 +101,7 @@ def shares_of(forces: Array, limits: Array) -> Array:
 
 
 def bar_chart(names: Sequence[str], forces: Array, limits: Array) -> str:
-    """Forces against their limits, as SVG.
+    """Return forces against their limits, as SVG.
 
     Args:
         names: of the joints' coordinates.
@@ -133,7 +137,7 @@ def bar_chart(names: Sequence[str], forces: Array, limits: Array) -> str:
 
 
 def _svg(width: float, height: float, size: int, content: str) -> str:
-    """A drawing as wide as the controls, in the color of their text."""
+    """Return a drawing as wide as the controls, in the color of their text."""
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='100%'"
         f" font-size='{size}' font-family='sans-serif' fill='currentColor'"
@@ -142,7 +146,7 @@ def _svg(width: float, height: float, size: int, content: str) -> str:
 
 
 def table(rows: Sequence[tuple[str, str]]) -> str:
-    """Two columns as HTML; strings are escaped."""
+    """Return two columns as HTML; strings are escaped."""
     cells = "".join(
         f"<tr><td style='padding-right:0.8em;{KEPT if right else ''}'>{escape(left)}</td>"
         f"<td style='font-family:monospace;{KEPT}'>{escape(right)}</td></tr>"
@@ -152,11 +156,11 @@ def table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def listed_numbers(numbers: ArrayLike, digits: int = 4) -> str:
-    """Values of equal width, without signed zeros."""
+    """Return values of equal width, without signed zeros."""
     rounded = np.round(np.asarray(numbers, float), digits) + 0.0
     return " ".join(f"{number:{digits + 3}.{digits}f}" for number in rounded.ravel().tolist())
 
 
 def _short(name: str, most: int = MOST_LETTERS) -> str:
-    """A name that fits; names of joints differ mostly at their ends."""
+    """Return a name that fits; names of joints differ mostly at their ends."""
     return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-(most - most // 2) :]}"

@@ -35,7 +35,7 @@ POSITIVE: Rgb = (205, 45, 55)
 
 
 def rgb_of(material: Material | None, otherwise: Rgb = GREY) -> tuple[Rgb, float]:
-    """Color and opacity of a material; numbers are clipped to 0 to 1."""
+    """Return the color and opacity of a material; numbers are clipped to 0 to 1."""
     if material is None or material.rgba is None:
         return otherwise, 1.0
     r, g, b, a = (min(max(number, 0.0), 1.0) for number in material.rgba)
@@ -76,7 +76,7 @@ def linear(rgb: ArrayLike) -> Array:
 
 
 def hexadecimal(rgb: ArrayLike) -> str:
-    """A color as HTML writes it, such as #ff8000."""
+    """Return a color as HTML writes it, such as #ff8000."""
     r, g, b = np.asarray(rgb).tolist()
     return f"#{r:02x}{g:02x}{b:02x}"
 

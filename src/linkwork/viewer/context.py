@@ -58,14 +58,14 @@ class ViewerContext:
 
 
 def finite(value: object) -> float:
-    """A number of a control; other values come only from programs that are not the page."""
+    """Return a number of a control; other values come only from programs that are not the page."""
     if isinstance(value, (int, float)) and isfinite(value):
         return float(value)
     raise ArgumentError(f"expected a finite number, got {shown(value)}")
 
 
 def action(method: Method) -> Method:
-    """A method of a controller that a control calls, from any thread."""
+    """Return a method of a controller that a control calls, from any thread."""
 
     @wraps(method)
     def run(self: Any, *arguments: Any) -> None:

@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """The surfaces of each link, and notes about those that could not be drawn."""
+    """The surfaces of each link, and notes about shapes that could not be drawn."""
 
     parts: dict[str, list[Part]]
     notes: list[str]
@@ -68,7 +68,7 @@ def drawing_of(model: Model) -> Drawing:
 
 
 def drawing_of_shapes(shapes: dict[str, tuple[Shape, ...]], typical: float = TYPICAL) -> Drawing:
-    """The surfaces of shapes by the name of the link or frame that they are fixed to.
+    """Return the surfaces of shapes by the name of the link or frame that they are fixed to.
 
     Args:
         shapes: to draw.
@@ -99,14 +99,14 @@ def _parts(shapes: Sequence[Shape], name: str, notes: list[str], edge: float) ->
 
 
 def _between_joints(model: Model) -> float:
-    """The median distance from the origin of a link to a joint on it [m]."""
+    """Return the median distance from the origin of a link to a joint on it [m]."""
     ends = [end for link in model.links for end in _joints_on(model, link.name)]
     lengths = [length for length in np.linalg.norm(ends, axis=-1) if length > 0] if ends else []
     return float(np.median(lengths)) if lengths else TYPICAL
 
 
 def _joints_on(model: Model, link: str) -> list[Array]:
-    """Where the joints of a link are on it, each (3,) [m]."""
+    """Return where the joints of a link are on it, each (3,) [m]."""
     first = [j.first_H_joint.matrix()[:3, 3] for j in model.joints if j.first == link]
     back = [j.joint_H_second.matrix() for j in model.joints if j.second == link]
     second = [-(pose[:3, :3].T @ pose[:3, 3]) for pose in back]
@@ -114,7 +114,7 @@ def _joints_on(model: Model, link: str) -> list[Array]:
 
 
 def _sticks(model: Model) -> dict[str, list[Part]]:
-    """A ball at the origin of each link, and a stick from it to each joint on it."""
+    """Return a ball at the origin of each link, and a stick from it to each joint on it."""
     radius = STICK * _between_joints(model)
     ball = Part(Sphere(1.8 * radius).surface(), (110, 130, 170), 1.0, np.eye(4))
     return {

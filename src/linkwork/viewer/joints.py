@@ -54,13 +54,13 @@ class Slider:
         return max(low, self.lower), min(high, self.upper)
 
     def shown(self, value: float) -> float:
-        """The nearest value that the slider on the page can show."""
+        """Return the nearest value that the slider on the page can show."""
         low, high = self.ends
         return min(max(value, low), high)
 
 
 def sliders_of(kd: KinDyn) -> list[Slider]:
-    """The sliders of all independent joints, in the order of s."""
+    """Return the sliders of all independent joints, in the order of s."""
     sliders: list[Slider] = []
     for name in kd.joint_names:
         joint = kd.model.joint(name)
@@ -79,7 +79,7 @@ def sliders_of(kd: KinDyn) -> list[Slider]:
 
 
 def _reach(joint: Joint, index: int) -> float:
-    """Reach of a coordinate without limits: a length if its motion rotates nothing."""
+    """Return the reach of a coordinate without limits: a length if its motion rotates nothing."""
     kind = joint.motion_kind
     _, angular = kind.subspace(Axis(joint.axis, joint.pitch), kind.neutral)[index]
     return UNLIMITED_ANGLE if any(angular) else UNLIMITED_LENGTH
@@ -98,7 +98,7 @@ def slider_values(kd: KinDyn, q: Array) -> Array:
 
 
 def with_slider(kd: KinDyn, q: Array, slider: Slider, value: float) -> Array:
-    """A configuration in which one slider has another value."""
+    """Return a configuration in which one slider has another value."""
     kind, span = kd.model.joint(slider.joint).motion_kind, kd.layout.q[slider.joint]
     changed = q.copy()
     if kind.nq == 1:
@@ -127,7 +127,7 @@ class Path:
         return abs(self._ends[1] - self._ends[0])
 
     def at(self, q: Array, share: float) -> Array:
-        """A configuration in which the slider is at a share of the way, 0 to 1."""
+        """Return a configuration in which the slider is at a share of the way, 0 to 1."""
         start, end = self._ends
         return with_slider(self._kd, q, self._slider, (1.0 - share) * start + share * end)
 
@@ -160,7 +160,7 @@ class Loops:
         return texts
 
     def errors(self, q: Array) -> dict[str, float]:
-        """Largest error of each loop [m] or [rad]."""
+        """Return the largest error of each loop [m] or [rad]."""
         errors = np.abs(self._constrained.error(q))
         return {
             name: float(errors[span].max(initial=0.0))
@@ -229,7 +229,7 @@ class Loops:
         return q, True
 
     def _nearest(self, path: Path, q: Array, reached: float, missed: float) -> Array:
-        """The last configuration between two shares of a path whose loops can be closed."""
+        """Return the last configuration between two shares of a path whose loops can be closed."""
         for _ in range(BISECTIONS):
             middle = 0.5 * (reached + missed)
             following, is_closed = self.closed(path.at(q, middle), path.held, anywhere=False)

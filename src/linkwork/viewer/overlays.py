@@ -266,7 +266,7 @@ def inertia_ellipsoids(links: Sequence[Link]) -> list[tuple[str, Ellipsoid, bool
 
 
 def manipulability_ellipsoid(jacobian: Array, at: Array, size: float = 0.3) -> Ellipsoid:
-    """The linear velocities that a frame can have with joint velocities of norm 1.
+    """Return the linear velocities that a frame can have with joint velocities of norm 1.
 
     Args:
         jacobian: (6, n) or (3, n), linear rows first, along the axes of the world.
@@ -290,7 +290,7 @@ def manipulability(jacobian: Array) -> float:
 
 
 def _drawable(radii: Array) -> Array:
-    """Radii limited to a range that can be drawn."""
+    """Return radii limited to a range that can be drawn."""
     radii = np.minimum(np.nan_to_num(radii, nan=0.0, posinf=LARGEST_RADIUS), LARGEST_RADIUS)
     return np.maximum(radii, max(LEAST_RATIO * float(radii.max()), LEAST_RADIUS))
 
@@ -395,7 +395,7 @@ def add_obstacles(
     for kind in WIDTHS:
         if getattr(rows, kind).ndim > 2:
             shape = getattr(rows, kind).shape
-            raise ShapeError(f"obstacles: expected those of one state, got {kind} {shape}")
+            raise ShapeError(f"obstacles: expected obstacles of one state, got {kind} {shape}")
     spheres, boxes = rows.rows("spheres"), [*rows.boxes]
     boxes += [_plate(one, extent.reach) for one in rows.half_spaces]
     nodes: list[Any] = []

@@ -135,7 +135,7 @@ class RobotPanel:
             self.support.on_update(lambda _: self._actions.fix_link(self.support.value))
         self._gui.add_html(_heading("Gravity compensation; % of effort limit [N m], [N]"))
         if self._robot.loops is not None:
-            text = "Closed loops: by all joints with sliders; no load on those that close loops"
+            text = "Closed loops: by all joints with sliders; no load on joints that close loops"
             self._gui.add_html(_heading(text))
         self.bars = self._gui.add_html("")
         self.summary = self._gui.add_html("")

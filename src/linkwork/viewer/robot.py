@@ -89,7 +89,7 @@ class ViewedRobot:
     # Motion.
 
     def configuration(self, q: ArrayLike) -> Array:
-        """A configuration with the base, and of unit quaternions.
+        """Return a configuration with the base, and of unit quaternions.
 
         Args:
             q: (nq,) with the base, or (n,) the joints alone; then the base stays where it is.
@@ -97,13 +97,13 @@ class ViewedRobot:
         return np.asarray(self.kd.normalize(self._with_base("q", q, self.q[:BASE_NQ])))
 
     def velocity(self, nu: ArrayLike | None) -> Array:
-        """A velocity with that of the base, which is zero by default."""
+        """Return a velocity with the velocity of the base, which is zero by default."""
         if nu is None:
             return np.zeros(self.kd.nv)
         return self._with_base("nu", nu, np.zeros(BASE_NV))
 
     def _with_base(self, what: str, value: ArrayLike, base: Array) -> Array:
-        """Check a vector of all coordinates or of the joints alone, and add those of the base."""
+        """Check a vector of all coordinates or of the joints alone, and add the base."""
         try:
             vector = np.asarray(value, dtype=float)
         except (TypeError, ValueError):
@@ -139,7 +139,7 @@ class ViewedRobot:
         return q if self.loops is None else self.loops.closed(q)[0]
 
     def open_loops(self) -> dict[str, float]:
-        """The errors of loops that are open, by name [m] or [rad]."""
+        """Return the errors of loops that are open, by name [m] or [rad]."""
         errors = {} if self.loops is None else self.loops.errors(self.q)
         return {name: error for name, error in errors.items() if error > OPEN}
 
@@ -156,7 +156,7 @@ class ViewedRobot:
         return {link: joined([_enlarged(part) for part in parts[link]]) for link in parts}
 
     def near_links(self, distance: float) -> NearLinks:
-        """Which links collide, and closest points of pairs within a distance [m]."""
+        """Return which links collide, and closest points of pairs within a distance [m]."""
         robot = self.collision_model
         if not robot.pairs:
             return NearLinks(frozenset(), np.zeros((0, 2, 3)))
@@ -166,7 +166,7 @@ class ViewedRobot:
         return NearLinks(frozenset(name for pair in colliding for name in pair), segments)
 
     def slider_values(self) -> Array:
-        """What the sliders show."""
+        """Return what the sliders show."""
         return slider_values(self.kd, self.q)
 
     @property
@@ -210,7 +210,7 @@ class ViewedRobot:
         )
 
     def _moving(self, frame: str, joints: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of some joints that move a frame."""
+        """Select the joints that move a frame."""
         J, nu = self.kd.jacobian(frame, self.q), self.kd.layout.nu
         return tuple(name for name in joints if np.any(J[:, nu[name]]))
 
@@ -230,7 +230,7 @@ class ViewedRobot:
         return self.poses()[self.kd.model.frame_index(frame)]
 
     def total_mass(self) -> float:
-        """Mass [kg]."""
+        """Return the mass [kg]."""
         return self.kd.total_mass
 
     def com(self) -> Array:
@@ -262,7 +262,7 @@ class ViewedRobot:
         return np.asarray(self.kd.limits.effort)
 
     def mass_matrix(self) -> Array:
-        """Mass matrix; of the joints alone if the base is fixed."""
+        """Return the mass matrix; of the joints alone if the base is fixed."""
         M = self.kd.mass_matrix(self.q)
         return M[BASE_NV:, BASE_NV:] if self.fixed else M
 
@@ -305,6 +305,6 @@ def _loops_of(kd: KinDyn) -> Loops | None:
 
 
 def _floating(kd: KinDyn) -> KinDyn:
-    """The same robot with a floating base, in mixed representation and double precision."""
+    """Return the same robot with a floating base, in mixed representation and double precision."""
     options = {"representation": "mixed", "parameters": (), "dtype": np.float64, "check": False}
     return kd.replace(floating=True, base_pose=None, joint_dynamics=False, **options)

@@ -26,7 +26,7 @@ DARK_LINES: tuple[Rgb, Rgb] = ((60, 64, 72), (95, 100, 110))
 
 
 def node(*names: str) -> str:
-    """The name of a node of the scene; slashes in names of links are escaped."""
+    """Return the name of a node of the scene; slashes in names of links are escaped."""
     return "/" + "/".join(quote(name, safe=" ") for name in names)
 
 
@@ -37,7 +37,7 @@ def place(handle: Any, pose: Array) -> None:
 
 
 class PlacedNodes:
-    """Nodes by name; only those that have moved are sent to the page."""
+    """Nodes by name; only nodes that have moved are sent to the page."""
 
     def __init__(self) -> None:
         self.handles: dict[str, Any] = {}
@@ -176,7 +176,7 @@ class Triads:
             handles[name].visible = visible
 
     def place(self, poses: Callable[[str], Array]) -> None:
-        """Place those that are shown."""
+        """Update the poses of the visible triads."""
         self._frames.place(self.shown, poses)
 
 

@@ -82,7 +82,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def is_own_page(origin: str | None, host: str | None, configured: str) -> bool:
-    """Whether a page of this server has requested a websocket.
+    """Return whether a page of this server has requested a websocket.
 
     Args:
         origin: the header `Origin` of the request; None if it has none.

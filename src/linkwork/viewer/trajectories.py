@@ -136,7 +136,7 @@ def read_trajectory(kd: KinDyn, path: str | PathLike[str]) -> Trajectory:
 def trajectory(
     kd: KinDyn, q: ArrayLike, times: ArrayLike | None = None, *, what: str = "trajectory"
 ) -> Trajectory:
-    """A trajectory from arrays.
+    """Return a trajectory from arrays.
 
     Args:
         kd: the robot, with a floating base.

@@ -101,7 +101,7 @@ class Viewer:
         return f"<Viewer of {', '.join(self._robots) or 'nothing'} {state}>"
 
     def _repr_html_(self) -> str:
-        """The page inside a notebook."""
+        """Return the page inside a notebook."""
         return (
             f'<iframe src="{escape(self.url)}" width="100%" height="600"'
             ' style="border:0" title="linkwork viewer"></iframe>'
@@ -338,7 +338,7 @@ class Viewer:
     def obstacles(self, obstacles: Obstacles | Iterable[Shape], *, color: Rgb = OBSTACLE) -> None:
         """Draw obstacles, as `lw.plan`, `lw.ik` and `CollisionModel` take them.
 
-        They replace those of an earlier call; `()` removes them.
+        They replace the obstacles of an earlier call; `()` removes them.
 
         Args:
             obstacles: `Obstacles` without batch axes, or shapes whose poses are those in the world.
@@ -431,7 +431,7 @@ class Viewer:
         return bool(names)
 
     def _controllers_of(self, names: set[str | None]) -> list[RobotController]:
-        """The robots to draw: in a workcell all of them, if anything has moved."""
+        """Return the robots to draw: in a workcell all of them, if anything has moved."""
         if self._cell is not None and names:
             return list(self._robots.values())
         return [self._robots[name] for name in names if name is not None]

@@ -203,11 +203,11 @@ class AdamModel:
         return reduced(self.source, [name for name in self.actuated_joints if self.is_moving(name)])
 
     def is_moving(self, joint: str) -> bool:
-        """Whether a joint can move; fixed ones may be listed as actuated, without effect."""
+        """Return whether a joint can move; fixed ones may be listed as actuated, without effect."""
         return not self.joints[joint].part.is_fixed
 
     def get_total_mass(self) -> float:
-        """Mass of the robot [kg]."""
+        """Return the mass of the robot [kg]."""
         return self.source.total_mass
 
     def get_joints_chain(self, root: str, target: str) -> list[AdamJoint]:
@@ -323,7 +323,7 @@ def read_description(description: Any) -> AdamModel:
 
 
 def is_mujoco_model(description: Any) -> bool:
-    """Whether an object is a `mujoco.MjModel`; does not import MuJoCo."""
+    """Return whether an object is a `mujoco.MjModel`; does not import MuJoCo."""
     kind = type(description)
     return kind.__name__ == "MjModel" and kind.__module__.partition(".")[0] == "mujoco"
 
@@ -468,15 +468,15 @@ class ModelFactory:
         return self.robot.name
 
     def get_joints(self) -> list[AdamJoint]:
-        """All joints."""
+        """Return all joints."""
         return list(self.robot.joints.values())
 
     def get_links(self) -> list[AdamLink]:
-        """All links except the frames."""
+        """Return all links except the frames."""
         return list(self.robot.links.values())
 
     def get_frames(self) -> list[AdamLink]:
-        """All frames."""
+        """Return all frames."""
         return list(self.robot.frames.values())
 
 

@@ -159,12 +159,12 @@ class KinDynComputations:
 
     @_replaceable
     def model(self) -> AdamModel:
-        """Links, frames and joints by name."""
+        """Return the links, frames and joints by name."""
         return self._model
 
     @_replaceable
     def rbdalgos(self) -> RBDAlgorithms:
-        """The same quantities under the names of adam's algorithms."""
+        """Return the same quantities under the names of adam's algorithms."""
         return RBDAlgorithms(self, SpatialMath())
 
     @property
@@ -223,7 +223,7 @@ class KinDynComputations:
     def forward_kinematics(
         self, frame: str, base_transform: ArrayLike, joint_positions: ArrayLike
     ) -> Array:
-        """Pose of a link or frame in the world.
+        """Return the pose of a link or frame in the world.
 
         Returns:
             (..., 4, 4) w_H_frame.
@@ -231,7 +231,7 @@ class KinDynComputations:
         return self.frame_kernel("forward_kinematics", frame)(base_transform, joint_positions)
 
     def link_poses(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> dict[str, Array]:
-        """Poses of all links in the world, by name, depth first; without those of frames.
+        """Return poses of all links in the world, by name, depth first; without those of frames.
 
         Returns:
             (..., 4, 4) w_H_link each, in the order of `model.tree`.
@@ -244,7 +244,7 @@ class KinDynComputations:
         return {name: poses[..., index, :, :] for index, name in enumerate(names)}
 
     def jacobian(self, frame: str, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
-        """Jacobian J of a link or frame: its velocity is `J @ nu`.
+        """Return the Jacobian J of a link or frame: its velocity is `J @ nu`.
 
         Returns:
             (..., 6, 6 + n), columns [base velocity, joint velocities].
@@ -252,7 +252,7 @@ class KinDynComputations:
         return self.frame_kernel("jacobian", frame)(base_transform, joint_positions)
 
     def relative_jacobian(self, frame: str, joint_positions: ArrayLike) -> Array:
-        """Jacobian of a link or frame relative to the root link.
+        """Return the Jacobian of a link or frame relative to the root link.
 
         Returns:
             (..., 6, n). Body: in the frame; inertial: in the root; mixed: at the origin of the
@@ -277,7 +277,7 @@ class KinDynComputations:
         return kernel(base_transform, joint_positions, base_velocity, joint_velocities)
 
     def CoM_position(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
-        """Center of mass in the world.
+        """Return the center of mass in the world.
 
         Returns:
             (..., 3) [m].
@@ -285,7 +285,7 @@ class KinDynComputations:
         return self.robot_kernel("CoM_position")(base_transform, joint_positions)
 
     def CoM_jacobian(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
-        """Jacobian of the center of mass: its velocity in the world is `J @ nu`.
+        """Return the Jacobian of the center of mass: its velocity in the world is `J @ nu`.
 
         Returns:
             (..., 3, 6 + n).
@@ -293,7 +293,7 @@ class KinDynComputations:
         return self.robot_kernel("CoM_jacobian")(base_transform, joint_positions)
 
     def mass_matrix(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
-        """Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.
+        """Return the mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.
 
         Returns:
             (..., 6 + n, 6 + n).
@@ -373,7 +373,7 @@ class KinDynComputations:
         return kernel(*state, joint_torques, self._g, *wrenches)
 
     def get_total_mass(self) -> float:
-        """Mass of the robot [kg]."""
+        """Return the mass of the robot [kg]."""
         return self._model.get_total_mass()
 
     def warmup(self) -> None:
@@ -518,7 +518,7 @@ class RBDAlgorithms:
         self.kindyn.set_frame_velocity_representation(representation)
 
     def get_total_mass(self) -> float:
-        """Mass of the robot [kg]."""
+        """Return the mass of the robot [kg]."""
         return self.kindyn.get_total_mass()
 
     def crba(
@@ -531,7 +531,7 @@ class RBDAlgorithms:
     def link_poses(
         self, base_transform: ArrayLike, joint_positions: ArrayLike
     ) -> dict[str, NumpyLike]:
-        """Poses of all links in the world, by name."""
+        """Return poses of all links in the world, by name."""
         poses = self.kindyn.link_poses(base_transform, joint_positions)
         return {name: NumpyLike(pose) for name, pose in poses.items()}
 

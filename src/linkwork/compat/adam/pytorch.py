@@ -85,7 +85,7 @@ class KinDynComputations(DifferentiableKinDyn):
         return torch.as_tensor(value, dtype=self.dtype, device=device)
 
     def get_total_mass(self) -> Any:
-        """Mass of the robot [kg]."""
+        """Return the mass of the robot [kg]."""
         return torch.as_tensor(super().get_total_mass(), dtype=self.dtype, device=self.device)
 
 

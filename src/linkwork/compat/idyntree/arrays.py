@@ -180,7 +180,7 @@ class Vector(BaseArray):
     """An array with one index."""
 
     def getVal(self, index: int) -> float:
-        """The element at an index."""
+        """Return the element at an index."""
         return float(self[self._checked(index)])
 
     def setVal(self, index: int, new_el: float) -> bool:
@@ -193,7 +193,7 @@ class Matrix(BaseArray):
     """An array with rows and columns."""
 
     def getVal(self, row: int, col: int) -> float:
-        """The element at a row and a column."""
+        """Return the element at a row and a column."""
         return float(self[self._checked(row, col)])
 
     def setVal(self, row: int, col: int, new_el: float) -> bool:
@@ -202,11 +202,11 @@ class Matrix(BaseArray):
         return True
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self.shape[0]
 
     def cols(self) -> int:
-        """The number of columns."""
+        """Return the number of columns."""
         return self.shape[1]
 
 

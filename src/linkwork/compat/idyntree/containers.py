@@ -65,11 +65,11 @@ class StdVector(Partial, list[Item], Generic[Item]):
     push_back = append
 
     def size(self) -> int:
-        """The number of items."""
+        """Return the number of items."""
         return len(self)
 
     def empty(self) -> bool:
-        """Whether there are no items."""
+        """Return whether there are no items."""
         return not self
 
     def begin(self) -> StdIterator[Item]:
@@ -113,7 +113,7 @@ class LinkArray(BaseArray):
         return self.shape[0]
 
     def getNrOfLinks(self) -> int:
-        """The number of links."""
+        """Return the number of links."""
         return self.shape[0]
 
     def toString(self, model: ModelRecords | None = None) -> str:
@@ -142,7 +142,7 @@ class JointPosDoubleArray(VectorDynSize):
         return super().__new__(cls, cls._size(values))
 
     def resize(self, newSize: ModelRecords | int) -> None:
-        """Change the length to that of a robot, or to a number."""
+        """Change the length to the number of coordinates of a robot, or to a number."""
         super().resize(self._size(newSize))
 
     @classmethod
@@ -168,18 +168,18 @@ class FreeFloatingGeneralizedTorques(BaseArray):
         return array_of(cls, np.zeros(6 + (model.getNrOfDOFs() if model else 0)))
 
     def baseWrench(self) -> Wrench:
-        """The wrench on the base; changes to it change these forces."""
+        """Return the wrench on the base; changes to it change these forces."""
         return self[:6].view(Wrench)
 
     def jointTorques(self) -> JointDOFsDoubleArray:
-        """The joint torques; changes to them change these forces."""
+        """Return the joint torques; changes to them change these forces."""
         return self[6:].view(JointDOFsDoubleArray)
 
     def getNrOfDOFs(self) -> int:
-        """The number of joint torques."""
+        """Return the number of joint torques."""
         return self.shape[0] - 6
 
     def resize(self, model: ModelRecords) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Change the size to that of a robot, and set all elements to 0."""
+        """Change the size to fit a robot, and set all elements to 0."""
         super().resize((6 + model.getNrOfDOFs(),), refcheck=False)
         self.zero()

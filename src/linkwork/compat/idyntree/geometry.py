@@ -39,11 +39,11 @@ class GeomVector3(Vector3):
     FAMILY = "vector"
 
     def dot(self, other: ArrayLike) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's, without an output
-        """Scalar product with another vector."""
+        """Return the scalar product with another vector."""
         return self.view(np.ndarray).dot(np.asarray(other))
 
     def cross(self, other: ArrayLike) -> GeomVector3:
-        """Cross product with another vector."""
+        """Return the cross product with another vector."""
         return array_of(GeomVector3, np.cross(self.toNumPy(), GeomVector3(other).toNumPy()))
 
     def exp(self) -> Rotation:
@@ -107,11 +107,11 @@ class Axis(Partial):
         return f"Direction: {self._direction.toString()} Origin: {self._origin.toString()}"
 
     def getDirection(self) -> Direction:
-        """Direction of the axis; changes to it change the axis."""
+        """Return the direction of the axis; changes to it change the axis."""
         return self._direction
 
     def getOrigin(self) -> Position:
-        """A point of the axis; changes to it change the axis."""
+        """Return a point of the axis; changes to it change the axis."""
         return self._origin
 
     def setDirection(self, _direction: ArrayLike) -> None:
@@ -131,11 +131,11 @@ class SpatialVector(Vector6):
     """A linear and an angular vector."""
 
     def getLinearVec3(self) -> GeomVector3:
-        """The linear part; changes to it change this vector."""
+        """Return the linear part; changes to it change this vector."""
         return self[:3].view(GeomVector3)
 
     def getAngularVec3(self) -> GeomVector3:
-        """The angular part; changes to it change this vector."""
+        """Return the angular part; changes to it change this vector."""
         return self[3:].view(GeomVector3)
 
     def setLinearVec3(self, _linearVec3: ArrayLike) -> None:
@@ -151,7 +151,7 @@ class SpatialVector(Vector6):
         return array_of(Vector6, self)
 
     def dot(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's, without an output
-        """Power of a motion and a force."""
+        """Return the power of a motion and a force."""
         if getattr(other, "FAMILY", "") == self.FAMILY:
             message = f"{type(self).__name__}.dot: expected its dual, got a {type(other).__name__}"
             raise ArgumentError(message)
@@ -174,7 +174,7 @@ class SpatialMotionVector(SpatialVector):
         raise ArgumentError(f"cross: expected a spatial motion or force, got {shown(other)}")
 
     def exp(self) -> Transform:
-        """Pose reached after one second with this velocity, in the moving axes."""
+        """Return the pose reached after one second with this velocity, in the moving axes."""
         return array_of(Transform, se3.exp(self.toNumPy()))
 
 
@@ -228,27 +228,27 @@ class Rotation(Matrix3x3):
 
     @staticmethod
     def RotX(angle: float) -> Rotation:
-        """Rotation about x."""
+        """Return the rotation about x."""
         return array_of(Rotation, so3.rot_x(angle))
 
     @staticmethod
     def RotY(angle: float) -> Rotation:
-        """Rotation about y."""
+        """Return the rotation about y."""
         return array_of(Rotation, so3.rot_y(angle))
 
     @staticmethod
     def RotZ(angle: float) -> Rotation:
-        """Rotation about z."""
+        """Return the rotation about z."""
         return array_of(Rotation, so3.rot_z(angle))
 
     @staticmethod
     def RotAxis(direction: ArrayLike, angle: float) -> Rotation:
-        """Rotation about a direction."""
+        """Return the rotation about a direction."""
         return array_of(Rotation, so3.about(Direction(direction).toNumPy(), angle))
 
     @staticmethod
     def RotationFromQuaternion(quaternion: ArrayLike) -> Rotation:
-        """Rotation of a quaternion w, x, y, z, which is normalized."""
+        """Return the rotation of a quaternion w, x, y, z, which is normalized."""
         return array_of(Rotation, quat.to_rotation(quat.normalize(Vector4(quaternion).toNumPy())))
 
     def fromQuaternion(self, quaternion: ArrayLike) -> None:
@@ -256,29 +256,29 @@ class Rotation(Matrix3x3):
         self[...] = Rotation.RotationFromQuaternion(quaternion)
 
     def asQuaternion(self) -> Vector4:
-        """Quaternion w, x, y, z."""
+        """Return the quaternion w, x, y, z."""
         return array_of(Vector4, quat.from_rotation(self.toNumPy()))
 
     def asRPY(self) -> Vector3:
-        """Roll, pitch and yaw; the roll is 0 where the pitch is +-pi/2."""
+        """Return roll, pitch and yaw; the roll is 0 where the pitch is +-pi/2."""
         R = self.toNumPy()
         if abs(R[2, 0]) < 1.0:
             return array_of(Vector3, so3.to_rpy(R))
         return Vector3(0.0, -np.copysign(np.pi / 2, R[2, 0]), np.arctan2(-R[0, 1], R[1, 1]))
 
     def getRPY(self, r: Any = None, p: Any = None, y: Any = None) -> tuple[float, float, float]:
-        """Roll, pitch and yaw; the arguments are outputs in C++ and are not used."""
+        """Return roll, pitch and yaw; the arguments are outputs in C++ and are not used."""
         del r, p
         del y
         roll, pitch, yaw = self.asRPY().tolist()
         return roll, pitch, yaw
 
     def log(self) -> GeomVector3:
-        """Rotation vector: angle times axis."""
+        """Return the rotation vector: angle times axis."""
         return array_of(GeomVector3, so3.log(self.toNumPy()))
 
     def inverse(self) -> Rotation:
-        """Orientation of a in b."""
+        """Return the orientation of a in b."""
         return array_of(Rotation, self.toNumPy().T)
 
 
@@ -301,7 +301,7 @@ class Transform(Matrix4x4):
         return Transform()
 
     def asHomogeneousTransform(self) -> Matrix4x4:
-        """The pose as a matrix."""
+        """Return the pose as a matrix."""
         return array_of(Matrix4x4, self)
 
     def fromHomogeneousTransform(self, transform: ArrayLike) -> None:
@@ -309,19 +309,19 @@ class Transform(Matrix4x4):
         self[...] = Matrix4x4(transform)
 
     def asAdjointTransform(self) -> Matrix6x6:
-        """Matrix that transforms velocities in b to a."""
+        """Return the matrix that transforms velocities in b to a."""
         return array_of(Matrix6x6, motion.motion_transform(self.toNumPy()))
 
     def asAdjointTransformWrench(self) -> Matrix6x6:
-        """Matrix that transforms forces in b to a."""
+        """Return the matrix that transforms forces in b to a."""
         return array_of(Matrix6x6, motion.force_transform(self.toNumPy()))
 
     def getPosition(self) -> Position:
-        """Origin of b in a; changes to it change this pose."""
+        """Return the origin of b in a; changes to it change this pose."""
         return self[:3, 3].view(Position)
 
     def getRotation(self) -> Rotation:
-        """Orientation of b in a; changes to it change this pose."""
+        """Return the orientation of b in a; changes to it change this pose."""
         return self[:3, :3].view(Rotation)
 
     def setPosition(self, position: ArrayLike) -> None:
@@ -333,11 +333,11 @@ class Transform(Matrix4x4):
         self[:3, :3] = Rotation(rotation)
 
     def inverse(self) -> Transform:
-        """Pose of a in b."""
+        """Return the pose of a in b."""
         return array_of(Transform, se3.inverse(self.toNumPy()))
 
     def log(self) -> SpatialMotionVector:
-        """Velocity that reaches this pose in one second, in the moving axes."""
+        """Return the velocity that reaches this pose in one second, in the moving axes."""
         return array_of(SpatialMotionVector, se3.log(self.toNumPy()))
 
     def toString(self) -> str:
@@ -380,28 +380,28 @@ class SpatialInertia(Matrix6x6):
         self[...] = inertia.matrix(Vector10(inertialParams).toNumPy())
 
     def asVector(self) -> Vector10:
-        """The ten parameters of `fromVector`."""
+        """Return the ten parameters of `fromVector`."""
         return array_of(Vector10, inertia.from_matrix(self.toNumPy()))
 
     def asMatrix(self) -> Matrix6x6:
-        """The matrix from velocity to momentum."""
+        """Return the matrix from velocity to momentum."""
         return array_of(Matrix6x6, self)
 
     def getMass(self) -> float:
-        """Mass [kg]."""
+        """Return the mass [kg]."""
         return self.getVal(0, 0)
 
     def getCenterOfMass(self) -> Position:
-        """Center of mass [m]; the origin if there is no mass."""
+        """Return the center of mass [m]; the origin if there is no mass."""
         mass = self.getMass()
         return array_of(Position, so3.vee(self[3:, :3]) / mass) if mass else Position()
 
     def getRotationalInertiaWrtFrameOrigin(self) -> RotationalInertia:
-        """Tensor about the origin; changes to it change this inertia."""
+        """Return the tensor about the origin; changes to it change this inertia."""
         return self[3:, 3:].view(RotationalInertia)
 
     def getRotationalInertiaWrtCenterOfMass(self) -> RotationalInertia:
-        """Tensor about the center of mass."""
+        """Return the tensor about the center of mass."""
         return array_of(RotationalInertia, inertia.to_com(self.asVector().toNumPy())[2])
 
     def biasWrench(self, V: ArrayLike) -> Wrench:
@@ -410,7 +410,7 @@ class SpatialInertia(Matrix6x6):
         return array_of(Wrench, motion.force_cross(v, self.toNumPy() @ v))
 
     def isPhysicallyConsistent(self) -> bool:
-        """Whether some distribution of mass has this inertia."""
+        """Return whether some distribution of mass has this inertia."""
         parameters = self.asVector().toNumPy()
         return bool(parameters[0] > 0 and inertia.is_physical(parameters))
 

@@ -119,11 +119,11 @@ class InverseKinematics(Partial):
         self.clearProblem()
 
     def fullModel(self) -> Model:
-        """The robot with all its joints."""
+        """Return the robot with all its joints."""
         return self._full
 
     def reducedModel(self) -> Model:
-        """The robot with only the considered joints."""
+        """Return the robot with only the considered joints."""
         return self._reduced
 
     def clearProblem(self) -> None:
@@ -249,7 +249,7 @@ class InverseKinematics(Partial):
         return goal is not None
 
     def isFrameConstraintActive(self, frameName: str) -> bool:
-        """Whether a frame has an enabled constraint."""
+        """Return whether a frame has an enabled constraint."""
         return frameName in self._constraints and self._constraints[frameName].active
 
     # Targets.
@@ -325,12 +325,12 @@ class InverseKinematics(Partial):
     def setCOMAsConstraintTolerance(self, tolerance: float = 1e-8) -> None:
         """Set the distance within which the constraint on the center of mass counts as met.
 
-        A tolerance smaller than that of the other constraints has no effect.
+        A tolerance below `setConstraintsTolerance` has no effect.
         """
         self._com.tolerance = float(tolerance)
 
     def isCOMTargetActive(self) -> bool:
-        """Whether the center of mass has a target."""
+        """Return whether the center of mass has a target."""
         return self._com.active
 
     def deactivateCOMTarget(self) -> None:
@@ -466,7 +466,7 @@ class InverseKinematics(Partial):
         )
 
     def _constraints_met(self, result: IkResult, goals: dict[str, _Goal]) -> bool:
-        """Whether a result meets the constraints."""
+        """Return whether a result meets the constraints."""
         for name, goal in goals.items():
             parts = goal.constrained & goal.parts
             tolerance = max(self._constraint_tolerance, goal.tolerance)
@@ -510,7 +510,7 @@ class InverseKinematics(Partial):
         return kd.normalize(q)
 
     def _expanded(self, reduced: ArrayLike, name: str) -> Array:
-        """Return the positions of all joints from those of the considered ones."""
+        """Return the positions of all joints from the positions of the considered joints."""
         full = self._positions.copy()
         full[self._moving_coordinates] = self._checked_positions(reduced, self._reduced, name)
         return full

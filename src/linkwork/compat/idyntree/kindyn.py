@@ -47,17 +47,17 @@ class KinDynComputations(StateMethods):
 
     @status(False, output="out")
     def getWorldTransform(self, frame: int | str, out: Any = None) -> Any:
-        """Pose of a frame in the world, (4, 4)."""
+        """Return the pose of a frame in the world, (4, 4)."""
         return result(self._kd.transform(self._frame(frame), self._q), out, Transform)
 
     def getWorldTransformsAsHomogeneous(self, frameNames: Sequence[str]) -> list[Matrix4x4]:
-        """Poses of several frames in the world."""
+        """Return poses of several frames in the world."""
         names = [self._frame(frame) for frame in frameNames]
         return [array_of(Matrix4x4, pose) for pose in self._kd.transforms(self._q, frames=names)]
 
     @status(False, output="out")
     def getRelativeTransform(self, reference: int | str, frame: int | str, out: Any = None) -> Any:
-        """Pose of a frame in a reference frame, (4, 4)."""
+        """Return the pose of a frame in a reference frame, (4, 4)."""
         pose = self._kd.relative_transform(self._frame(reference), self._frame(frame), self._q)
         return result(pose, out, Transform)
 
@@ -70,7 +70,7 @@ class KinDynComputations(StateMethods):
         frameOrientation: int | str,
         out: Any = None,
     ) -> Any:
-        """Pose of a frame in another; origin and axes of each are those of two frames.
+        """Return the pose of a frame in another; origin and axes of each are those of two frames.
 
         Returns:
             (4, 4).
@@ -84,7 +84,7 @@ class KinDynComputations(StateMethods):
 
     @status(False, output="out")
     def getFrameVel(self, frame: int | str, out: Any = None) -> Any:
-        """Velocity of a frame, (6,)."""
+        """Return the velocity of a frame, (6,)."""
         return result(self._kd.velocity(self._frame(frame), self._q, self._nu), out, Twist)
 
     @status(False, output="out")
@@ -95,7 +95,7 @@ class KinDynComputations(StateMethods):
         jointAccelerations: ArrayLike | None = None,
         out: Any = None,
     ) -> Any:
-        """Derivative of the velocity of a frame, (6,).
+        """Return the derivative of the velocity of a frame, (6,).
 
         Without accelerations, as in iDynFor, those of `setRobotAcceleration` are used; an array to
         write to may then be the second argument.
@@ -110,18 +110,18 @@ class KinDynComputations(StateMethods):
 
     @status(False, output="out")
     def getFrameBiasAcc(self, frame: int | str, out: Any = None) -> Any:
-        """Acceleration of a frame at zero accelerations of base and joints, (6,)."""
+        """Return the acceleration of a frame at zero accelerations of base and joints, (6,)."""
         acceleration = self._kd.bias_acceleration(self._frame(frame), self._q, self._nu)
         return result(acceleration, out, Vector6)
 
     @status(False, output="out")
     def getFrameFreeFloatingJacobian(self, frame: int | str, out: Any = None) -> Any:
-        """Jacobian of a frame, (6, 6 + n)."""
+        """Return the Jacobian of a frame, (6, 6 + n)."""
         return result(self._kd.jacobian(self._frame(frame), self._q), out)
 
     @status(False, output="out")
     def getRelativeJacobian(self, reference: int | str, frame: int | str, out: Any = None) -> Any:
-        """Jacobian of a frame relative to another, (6, n).
+        """Return the Jacobian of a frame relative to another, (6, n).
 
         The velocity is that of the origin of `frame`, or of `reference` if inertial, expressed in
         the axes of `reference`, or of `frame` if body-fixed.
@@ -164,15 +164,15 @@ class KinDynComputations(StateMethods):
     # The entire robot.
 
     def getCenterOfMassPosition(self, out: Any = None) -> Any:
-        """Center of mass in the world, (3,)."""
+        """Return the center of mass in the world, (3,)."""
         return result(self._kd.com(self._q), out, Position)
 
     def getCenterOfMassVelocity(self, out: Any = None) -> Any:
-        """Velocity of the center of mass in the world, (3,)."""
+        """Return the velocity of the center of mass in the world, (3,)."""
         return result(self._kd.com_velocity(self._q, self._nu), out, Vector3)
 
     def getCenterOfMassJacobian(self, out: Any = None) -> Any:
-        """Jacobian of the velocity of the center of mass."""
+        """Return the Jacobian of the velocity of the center of mass."""
         return result(self._kd.com_jacobian(self._q), out)
 
     def getCenterOfMassBiasAcc(self, out: Any = None) -> Any:
@@ -180,27 +180,27 @@ class KinDynComputations(StateMethods):
         return result(self._kd.com_bias_acceleration(self._q, self._nu), out, Vector3)
 
     def getAverageVelocity(self, out: Any = None) -> Any:
-        """Velocity of a rigid body with the same inertia and momentum, (6,)."""
+        """Return the velocity of a rigid body with the same inertia and momentum, (6,)."""
         return result(self._kd.average_velocity(self._q, self._nu), out, Twist)
 
     def getAverageVelocityJacobian(self, out: Any = None) -> Any:
-        """Jacobian of the average velocity."""
+        """Return the Jacobian of the average velocity."""
         return result(self._kd.average_velocity_jacobian(self._q), out)
 
     def getCentroidalAverageVelocity(self, out: Any = None) -> Any:
-        """Velocity of the center of mass and average angular velocity, (6,)."""
+        """Return the velocity of the center of mass and average angular velocity, (6,)."""
         return result(self._kd.centroidal_average_velocity(self._q, self._nu), out, Twist)
 
     def getCentroidalAverageVelocityJacobian(self, out: Any = None) -> Any:
-        """Jacobian of the centroidal average velocity."""
+        """Return the Jacobian of the centroidal average velocity."""
         return result(self._kd.centroidal_average_velocity_jacobian(self._q), out)
 
     def getLinearAngularMomentum(self, out: Any = None) -> Any:
-        """Momentum, (6,)."""
+        """Return the momentum, (6,)."""
         return result(self._kd.momentum(self._q, self._nu), out, SpatialMomentum)
 
     def getLinearAngularMomentumJacobian(self, out: Any = None) -> Any:
-        """Jacobian of the momentum."""
+        """Return the Jacobian of the momentum."""
         return result(self._kd.momentum_jacobian(self._q), out)
 
     def getCentroidalTotalMomentum(self, out: Any = None) -> Any:
@@ -212,7 +212,7 @@ class KinDynComputations(StateMethods):
         return result(self._kd.centroidal_momentum_matrix(self._q), out)
 
     def getRobotLockedInertia(self, out: Any = None) -> Any:
-        """Inertia of the robot with its joints locked, (6, 6)."""
+        """Return the inertia of the robot with its joints locked, (6, 6)."""
         return result(self._kd.locked_inertia(self._q), out, SpatialInertia)
 
     def getCentroidalRobotLockedInertia(self, out: Any = None) -> Any:
@@ -222,7 +222,7 @@ class KinDynComputations(StateMethods):
     # Dynamics.
 
     def getFreeFloatingMassMatrix(self, out: Any = None) -> Any:
-        """Mass matrix, (6 + n, 6 + n)."""
+        """Return the mass matrix, (6 + n, 6 + n)."""
         return result(self._kd.mass_matrix(self._q), out)
 
     def getCoriolisAndMassMatrices(self, *out: Any) -> Any:
@@ -251,7 +251,7 @@ class KinDynComputations(StateMethods):
         linkWrenches: ArrayLike | None = None,
         out: Any = None,
     ) -> Any:
-        """Forces of a motion: M nu_dot + h - sum J^T f."""
+        """Return forces of a motion: M nu_dot + h - sum J^T f."""
         nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
         tau = self._kd.inverse_dynamics(
             self._q,
@@ -271,7 +271,7 @@ class KinDynComputations(StateMethods):
         out: Any = None,
         internalWrenches: Any = None,
     ) -> Any:
-        """The same, and the wrench on each link from its parent; 0 on the base.
+        """Return the same, and the wrench on each link from its parent; 0 on the base.
 
         Returns:
             Forces and (links, 6) wrenches; or True, if two arrays to write to were passed.
@@ -291,12 +291,12 @@ class KinDynComputations(StateMethods):
         return True
 
     def generalizedBiasForces(self, out: Any = None) -> Any:
-        """Forces at zero accelerations: h = C nu + g."""
+        """Return forces at zero accelerations: h = C nu + g."""
         h = self._kd.bias_force(self._q, self._nu, gravity=self._gravity)
         return result(h, out, FreeFloatingGeneralizedTorques)
 
     def generalizedGravityForces(self, out: Any = None) -> Any:
-        """Forces at zero velocities and accelerations: g."""
+        """Return forces at zero velocities and accelerations: g."""
         g = self._kd.gravity_force(self._q, gravity=self._gravity)
         return result(g, out, FreeFloatingGeneralizedTorques)
 

@@ -75,42 +75,42 @@ class StateMethods(Partial):
         self._set_state(np.eye(4), zero, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
 
     def isValid(self) -> bool:
-        """Whether there is a robot."""
+        """Return whether there is a robot."""
         return self._model.getNrOfLinks() > 0
 
     def model(self) -> Model:
-        """The robot; always the same object, empty before the first `loadRobotModel`."""
+        """Return the robot; always the same object, empty before the first `loadRobotModel`."""
         return self._model
 
     getRobotModel = model
 
     def getNrOfDegreesOfFreedom(self) -> int:
-        """Length of the joint velocities."""
+        """Return the length of the joint velocities."""
         return self.model().getNrOfDOFs()
 
     def getNrOfLinks(self) -> int:
-        """The number of links."""
+        """Return the number of links."""
         return self.model().getNrOfLinks()
 
     def getNrOfFrames(self) -> int:
-        """The number of frames, including those of links."""
+        """Return the number of frames, including those of links."""
         return self.model().getNrOfFrames()
 
     def getFrameIndex(self, frameName: str) -> int:
-        """Index of a frame."""
+        """Return the index of a frame."""
         return self.model().getFrameIndex(frameName)
 
     def getFrameName(self, frameIndex: int) -> str:
-        """Name of a frame."""
+        """Return the name of a frame."""
         return self.model().getFrameName(frameIndex)
 
     @status("")
     def getDescriptionOfDegreeOfFreedom(self, dof_index: int) -> str:
-        """Name of the joint that a velocity coordinate belongs to."""
+        """Return the name of the joint that a velocity coordinate belongs to."""
         return name_at("degree of freedom", self._dof_names(), dof_index)
 
     def getDescriptionOfDegreesOfFreedom(self) -> str:
-        """Names of the joints, one per line, in the order of the joint velocities."""
+        """Return names of the joints, one per line, in the order of the joint velocities."""
         names = enumerate(self._dof_names())
         return "".join(f"DOF Index: {index} Name: {name}\n" for index, name in names)
 
@@ -118,7 +118,7 @@ class StateMethods(Partial):
         return [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
 
     def getFloatingBase(self) -> str:
-        """Name of the base."""
+        """Return the name of the base."""
         self._sizes()
         return self._base
 
@@ -128,7 +128,7 @@ class StateMethods(Partial):
         self._base = self._robot.frame_names[self._robot.frame_index(floatingBaseName)]
 
     def getFrameVelocityRepresentation(self) -> int:
-        """The representation of velocities."""
+        """Return the representation of velocities."""
         return self._representation
 
     @success
@@ -229,23 +229,23 @@ class StateMethods(Partial):
         return self._acceleration
 
     def getWorldBaseTransform(self, out: Any = None) -> Any:
-        """Pose of the base in the world."""
+        """Return the pose of the base in the world."""
         return result(self._base_pose, out, Transform)
 
     def getBaseTwist(self, out: Any = None) -> Any:
-        """Velocity of the base, in the current representation."""
+        """Return the velocity of the base, in the current representation."""
         return result(self._base_velocity, out, Twist)
 
     def getJointPos(self, out: Any = None) -> Any:
-        """Joint positions."""
+        """Return the joint positions."""
         return result(self._s, out, VectorDynSize)
 
     def getJointVel(self, out: Any = None) -> Any:
-        """Joint velocities."""
+        """Return the joint velocities."""
         return result(self._sd, out, VectorDynSize)
 
     def getModelVel(self, out: Any = None) -> Any:
-        """Velocity of the base, then of the joints."""
+        """Return the velocity of the base, then of the joints."""
         return result(self._nu, out, VectorDynSize)
 
     @property
@@ -255,7 +255,7 @@ class StateMethods(Partial):
         return self._model.robot
 
     def _sizes(self) -> tuple[int, int]:
-        """The number of joint positions and joint velocities."""
+        """Return the number of joint positions and joint velocities."""
         robot = self._robot
         return sum(joint.nq for joint in robot.joints), sum(joint.nv for joint in robot.joints)
 

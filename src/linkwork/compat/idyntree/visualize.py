@@ -206,7 +206,7 @@ class Visualizer(OnPage):
         return True
 
     def run(self) -> bool:
-        """Whether the page is open."""
+        """Return whether the page is open."""
         return not self._page.closed
 
     def draw(self) -> None:

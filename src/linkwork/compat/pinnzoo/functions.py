@@ -208,7 +208,7 @@ def error_jacobian_T_jvp_deriv(model: Robot, x: ArrayLike, x2: ArrayLike) -> Arr
 
 
 def is_floating(model: Robot) -> bool:
-    """Whether the base moves freely."""
+    """Return whether the base moves freely."""
     return model.space.floating
 
 

@@ -82,7 +82,7 @@ class RobotSource:
 
 
 def in_zoo(name: str) -> bool:
-    """Whether a name is that of a robot of the zoo, installed or not."""
+    """Return whether the zoo has a robot of this name, installed or not."""
     return ALIASES.get(name.lower(), name.lower()) in ZOO
 
 
@@ -128,7 +128,7 @@ def _file_of(name: str, entry: Entry) -> Path:
 
 
 def _is_bare_word(text: str) -> bool:
-    """Whether a string is a name rather than a file or its contents."""
+    """Return whether a string is a name rather than a file or its contents."""
     is_word = text.replace("_", "").replace("-", "").isalnum()
     return is_word and not Path(text).exists()
 

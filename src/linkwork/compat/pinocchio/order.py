@@ -120,7 +120,7 @@ def slices_in(kd: KinDyn, pin_model: Any) -> tuple[JointSlices, ...]:
 
 
 def is_free_flyer(pin_model: Any) -> bool:
-    """Whether the first joint of a Pinocchio model lets the base float."""
+    """Return whether the first joint of a Pinocchio model lets the base float."""
     joints = pin_model.joints
     return len(joints) > 1 and joints[1].shortname() == "JointModelFreeFlyer"
 
@@ -131,7 +131,7 @@ def nq_there(joint: Joint, leaders: set[str]) -> int:
 
 
 def is_cos_sin_there(joint: Joint, leaders: set[str]) -> bool:
-    """Whether Pinocchio represents the angle of a joint as (cos, sin)."""
+    """Return whether Pinocchio represents the angle of a joint as (cos, sin)."""
     if joint.kind != "revolute" or _is_from_pinocchio(joint):
         return joint.kind == "revolute_cos_sin"
     unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)

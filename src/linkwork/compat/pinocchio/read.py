@@ -67,7 +67,7 @@ def from_pinocchio(pin_model: Any) -> Model:
 
 
 def _base_floats(pin_model: Any) -> bool:
-    """Whether the first joint is the joint of a floating base."""
+    """Return whether the first joint is the joint of a floating base."""
     alone = list(pin_model.parents)[1:].count(0) == 1
     if not (alone and is_free_flyer(pin_model)):
         return False

@@ -181,28 +181,28 @@ class Device(PointerMethods, Stateless):
     # Kinematics.
 
     def baseTend(self, state: State) -> Transform3D:
-        """Pose of its end in its base."""
+        """Return the pose of its end in its base."""
         return Transform3D(self.bound().base_H_end(self.structure.checked(state)))
 
     def baseTframe(self, frame: Frame, state: State) -> Transform3D:
-        """Pose of any frame in its base."""
+        """Return the pose of any frame in its base."""
         name = self.structure.name_of(frame)
         return Transform3D(self.bound().base_H_frame(name, self.structure.checked(state)))
 
     def worldTbase(self, state: State) -> Transform3D:
-        """Pose of its base in the world."""
+        """Return the pose of its base in the world."""
         return Transform3D(self.bound().world_H_base(self.structure.checked(state)))
 
     def baseJend(self, state: State) -> Jacobian:
-        """Jacobian of its end."""
+        """Return the Jacobian of its end."""
         return Jacobian(self.bound().base_J_end(self.structure.checked(state)))
 
     def baseJframe(self, frame: Frame, state: State) -> Jacobian:
-        """Jacobian of any frame."""
+        """Return the Jacobian of any frame."""
         return self.baseJframes([frame], state)
 
     def baseJframes(self, frames: Sequence[Frame], state: State) -> Jacobian:
-        """Jacobians of several frames, stacked vertically."""
+        """Return Jacobians of several frames, stacked vertically."""
         names = self.structure.names_of(frames)
         return Jacobian(self.bound().base_J_frames(names, self.structure.checked(state)))
 
@@ -228,7 +228,7 @@ class Device(PointerMethods, Stateless):
         return [self.structure.frame(name) for name in self.bound().ends]
 
     def baseJends(self, state: State) -> Jacobian:
-        """Jacobians of all its ends, stacked vertically; also correct for a rotated base."""
+        """Return Jacobians of all its ends, stacked vertically; also correct for a rotated base."""
         return Jacobian(self.bound().base_J_ends(self.structure.checked(state)))
 
 
@@ -308,19 +308,19 @@ class ParallelLeg(PointerMethods):
         self._device(state).setQ(q, state)
 
     def baseTend(self, state: State) -> Transform3D:
-        """Pose of its last frame in its first."""
+        """Return the pose of its last frame in its first."""
         return self._device(state).baseTend(state)
 
     def baseTframe(self, frame: Frame, state: State) -> Transform3D:
-        """Pose of any frame in its first one."""
+        """Return the pose of any frame in its first one."""
         return self._device(state).baseTframe(frame, state)
 
     def baseJend(self, state: State) -> Jacobian:
-        """Jacobian of its last frame."""
+        """Return the Jacobian of its last frame."""
         return self._device(state).baseJend(state)
 
     def baseJframe(self, frame: Frame, state: State) -> Jacobian:
-        """Jacobian of any frame."""
+        """Return the Jacobian of any frame."""
         return self._device(state).baseJframe(frame, state)
 
 

@@ -228,7 +228,7 @@ class Frame(PointerMethods):
         return [frame for frame in self.getChildren(state) if frame.isDAF()]
 
     def isDAF(self) -> bool:
-        """Whether it can be attached to other frames. WORLD cannot, unlike in RobWork."""
+        """Return whether it can be attached to other frames. WORLD cannot, unlike in RobWork."""
         return self.parts[0].attachable
 
     def attachTo(self, parent: Frame, state: State) -> None:
@@ -371,7 +371,7 @@ class StateStructure:
         self._frames: dict[str, Frame] = {}
 
     def getRoot(self) -> Frame:
-        """The frame WORLD."""
+        """Return the frame WORLD."""
         return self.frame(WORLD)
 
     def frame(self, name: str) -> Frame:
@@ -382,7 +382,7 @@ class StateStructure:
         return self._frames[name]
 
     def getFrames(self) -> list[Frame]:
-        """All frames, WORLD first."""
+        """Return all frames, WORLD first."""
         return self.frames_of(self.cell.frame_names)
 
     def frames_of(self, names: Iterable[str]) -> list[Frame]:
@@ -390,7 +390,7 @@ class StateStructure:
         return list(dict.fromkeys(map(self.frame, names)))
 
     def getDAFs(self) -> list[Frame]:
-        """All frames that can be attached."""
+        """Return all frames that can be attached."""
         return [self.frame(frame.name) for frame in self.cell.frames if frame.attachable]
 
     def findFrame(self, name: str) -> Frame | None:
@@ -399,7 +399,7 @@ class StateStructure:
         return frame if frame and frame.cell_names[-1] == name else None
 
     def has(self, frame: Frame) -> bool:
-        """Whether a frame belongs to this structure."""
+        """Return whether a frame belongs to this structure."""
         return frame.structure is self and frame.cell_names[-1] in self.cell.layout.index
 
     def getMaxID(self) -> int:

@@ -74,7 +74,7 @@ class Joint(Frame):
         return _motion(self.part)
 
     def size(self) -> int:
-        """Number of values that it has in a state."""
+        """Return the number of values that it has in a state."""
         return self.getDOF()
 
     # Limits, one for each coordinate.
@@ -146,7 +146,7 @@ class Joint(Frame):
         self.set_limits(acceleration=maxAcceleration)
 
     def isActive(self) -> bool:
-        """Whether devices actuate it."""
+        """Return whether devices actuate it."""
         return self.motion.active
 
     def setActive(self, isActive: bool) -> None:

@@ -118,12 +118,12 @@ class Kinematics:
 
     @staticmethod
     def isDAF(frame: Frame) -> bool:
-        """Whether a frame can be attached to others."""
+        """Return whether a frame can be attached to others."""
         return _frame(frame).isDAF()
 
     @staticmethod
     def isFixedFrame(frame: Frame) -> bool:
-        """Whether a frame has a constant pose on its parent, and cannot be attached."""
+        """Return whether a frame has a constant pose on its parent, and cannot be attached."""
         return isinstance(frame, FixedFrame) and not frame.isDAF()
 
     @staticmethod

@@ -62,7 +62,7 @@ class StdVector(list[Any]):
         return len(self)
 
     def empty(self) -> bool:
-        """Whether there are no values."""
+        """Return whether there are no values."""
         return not self
 
     def elem(self, idx: int) -> Any:

@@ -28,7 +28,7 @@ class PropertyMap(dict[str, Any]):
         return PropertyMap, (dict(self),)
 
     def has(self, identifier: str) -> bool:
-        """Whether there is a property with this name."""
+        """Return whether there is a property with this name."""
         return identifier in self
 
     def size(self) -> int:

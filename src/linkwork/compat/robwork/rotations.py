@@ -101,7 +101,7 @@ class Rotation3D(MathValue):
         self._a[...] = so3.project(self._a.astype(np.float64))
 
     def isProperRotation(self, precision: float = 1e-12) -> bool:
-        """Whether it is orthonormal and right-handed within a precision."""
+        """Return whether it is orthonormal and right-handed within a precision."""
         error = np.abs(self._a @ self._a.T - np.eye(3)).max()
         return bool(error <= precision and abs(np.linalg.det(self._a) - 1) <= precision)
 
@@ -144,17 +144,17 @@ class InertiaMatrix(MathValue):
 
     @classmethod
     def makeSolidSphereInertia(cls, mass: float, radi: float) -> Self:
-        """Inertia of a solid sphere, about its center."""
+        """Return the inertia of a solid sphere, about its center."""
         return cls(*[0.4 * mass * radi**2] * 3)
 
     @classmethod
     def makeHollowSphereInertia(cls, mass: float, radi: float) -> Self:
-        """Inertia of a thin spherical shell, about its center."""
+        """Return the inertia of a thin spherical shell, about its center."""
         return cls(*[2 / 3 * mass * radi**2] * 3)
 
     @classmethod
     def makeCuboidInertia(cls, mass: float, x: float, y: float, z: float) -> Self:
-        """Inertia of a solid cuboid with these edges, about its center."""
+        """Return the inertia of a solid cuboid with these edges, about its center."""
         return cls(*[mass / 12 * total for total in (y**2 + z**2, x**2 + z**2, x**2 + y**2)])
 
     def __add__(self, other: InertiaMatrix) -> Self:
@@ -299,7 +299,7 @@ class Quaternion(Vector):
 
 
 def _is_rotation(value: Any, kind: type[MathValue]) -> bool:
-    """Whether a value is a matrix, or a rotation of another kind."""
+    """Return whether a value is a matrix, or a rotation of another kind."""
     other = isinstance(value, (RPY, EAA, Quaternion)) and not isinstance(value, kind)
     return other or as_floats(value, kind.__name__).shape[1:] not in ((), (1,))
 

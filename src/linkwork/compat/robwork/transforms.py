@@ -236,11 +236,11 @@ class Jacobian(MathValue):
         return Jacobian(size1, size2)
 
     def size1(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return int(self._a.shape[0])
 
     def size2(self) -> int:
-        """Number of columns."""
+        """Return the number of columns."""
         return int(self._a.shape[1])
 
     def elem(self, row: int, col: int) -> float:

@@ -40,7 +40,7 @@ class Math:
 
     @staticmethod
     def zyxToRotation3D(roll: float, pitch: float, yaw: float) -> Rotation3D:
-        """Rotation Rz(roll) Ry(pitch) Rx(yaw)."""
+        """Return the rotation Rz(roll) Ry(pitch) Rx(yaw)."""
         return RPY(roll, pitch, yaw).toRotation3D()
 
     @staticmethod
@@ -63,12 +63,12 @@ class Math:
 
     @staticmethod
     def isNaN(d: float) -> bool:
-        """Whether a value is NaN."""
+        """Return whether a value is NaN."""
         return math.isnan(d)
 
     @staticmethod
     def ceilLog2(n: int) -> int:
-        """Smallest k with 2^k >= n."""
+        """Return the smallest k with 2^k >= n."""
         if n < 1:
             raise ArgumentError(f"ceilLog2: expected a positive integer, got {n}")
         return (n - 1).bit_length()
@@ -136,7 +136,7 @@ class LinearAlgebra:
 
     @staticmethod
     def isSO(M: Any, precision: float = 1e-12) -> bool:
-        """Whether a matrix is orthonormal with determinant 1, within a precision."""
+        """Return whether a matrix is orthonormal with determinant 1, within a precision."""
         matrix = as_floats(M, "isSO")
         error = np.abs(matrix @ matrix.T - np.eye(len(matrix))).max()
         return bool(error <= precision and abs(np.linalg.det(matrix) - 1) <= precision)
@@ -145,7 +145,7 @@ class LinearAlgebra:
 
     @staticmethod
     def isSkewSymmetric(M: Any, precision: float = 1e-12) -> bool:
-        """Whether a matrix is the negative of its transpose, within a precision."""
+        """Return whether a matrix is the negative of its transpose, within a precision."""
         matrix = as_floats(M, "isSkewSymmetric")
         return bool(np.abs(matrix + matrix.T).max() <= precision)
 

@@ -48,11 +48,11 @@ class EigenArray(np.ndarray):
     """An array that also supports Eigen's `rows()`, `cols()` and `vector[i, 0]`."""
 
     def rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return int(self.shape[0])
 
     def cols(self) -> int:
-        """Number of columns; a vector is one column."""
+        """Return the number of columns; a vector is one column."""
         return int(self.shape[1]) if self.ndim > 1 else 1
 
     def __getitem__(self, index: Any) -> Any:
@@ -133,7 +133,7 @@ class MathValue:
         return _restored, (type(self), self._a)
 
     def equal(self, other: MathValue, precision: float = 2.3e-16) -> bool:
-        """Whether all elements differ by at most a precision."""
+        """Return whether all elements differ by at most a precision."""
         return bool((np.abs(self._a - np.asarray(other)) <= precision).all())
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ class Vector(MathValue):
     """A vector that can be added and scaled."""
 
     def norm1(self) -> float:
-        """Sum of the absolute values."""
+        """Return the sum of the absolute values."""
         return float(np.abs(self._a).sum())
 
     def norm2(self) -> float:
@@ -176,7 +176,7 @@ class Vector(MathValue):
         return float(np.sqrt(np.square(self._a).sum()))
 
     def normInf(self) -> float:
-        """Largest absolute value."""
+        """Return the largest absolute value."""
         return float(np.abs(self._a).max(initial=0.0))
 
     def __add__(self, other: Vector) -> Self:
@@ -192,7 +192,7 @@ class Vector(MathValue):
         return self.around(self._a.copy())
 
     def dot(self, other: Vector) -> float:
-        """Scalar product."""
+        """Return the scalar product."""
         return dot(self, other)
 
     def elemAdd(self, other: Vector | float) -> Self:
@@ -247,7 +247,7 @@ class Vector2D(Point):
         super().__init__(coordinates(xy, "Vector2D", 2))
 
     def angle(self) -> float:
-        """Angle from the x axis [rad]."""
+        """Return the angle from the x axis [rad]."""
         return float(np.arctan2(self._a[1], self._a[0]))
 
 
@@ -263,26 +263,26 @@ class Vector3D(Point):
 
     @classmethod
     def zero(cls) -> Self:
-        """The zero vector."""
+        """Return the zero vector."""
         return cls.around(np.zeros(3))
 
     @classmethod
     def x(cls) -> Self:
-        """The x axis."""
+        """Return the x axis."""
         return cls.around(np.array([1.0, 0.0, 0.0]))
 
     @classmethod
     def y(cls) -> Self:
-        """The y axis."""
+        """Return the y axis."""
         return cls.around(np.array([0.0, 1.0, 0.0]))
 
     @classmethod
     def z(cls) -> Self:
-        """The z axis."""
+        """Return the z axis."""
         return cls.around(np.array([0.0, 0.0, 1.0]))
 
     def cross(self, other: Vector3D) -> Vector3D:
-        """Cross product."""
+        """Return the cross product."""
         return cross(self, other)
 
 
@@ -305,7 +305,7 @@ class Q(Vector):
         return Q(np.zeros(n))
 
     def empty(self) -> bool:
-        """Whether it has no elements."""
+        """Return whether it has no elements."""
         return not self.size()
 
     def getSubPart(self, start: int, cnt: int) -> Q:
@@ -359,7 +359,7 @@ def _configuration(arguments: tuple[Any, ...]) -> Array:
 
 
 def dot(a: Vector, b: Vector) -> float:
-    """Scalar product."""
+    """Return the scalar product."""
     left = as_floats(a, "dot")
     return float(left @ as_floats(b, "dot", left.shape))
 
@@ -369,7 +369,7 @@ def cross(a: Vector2D, b: Vector2D) -> float: ...
 @overload
 def cross(a: Vector3D, b: Vector3D) -> Vector3D: ...
 def cross(a: Any, b: Any) -> Any:
-    """Cross product; for vectors in the plane, its component normal to the plane."""
+    """Return the cross product; for vectors in the plane, its component normal to the plane."""
     if isinstance(a, Vector2D):
         (ax, ay), (bx, by) = as_floats(a, "cross", (2,)), as_floats(b, "cross", (2,))
         return float(ax * by - ay * bx)
@@ -382,7 +382,19 @@ def normalize(v: V) -> V:
     return v / (v.norm2() or 1.0)
 
 
-norm1, norm2, normInf = Vector.norm1, Vector.norm2, Vector.normInf
+def norm1(v: Vector) -> float:
+    """Return the sum of the absolute values."""
+    return v.norm1()
+
+
+def norm2(v: Vector) -> float:
+    """Return the length."""
+    return v.norm2()
+
+
+def normInf(v: Vector) -> float:
+    """Return the largest absolute value."""
+    return v.normInf()
 
 
 def concat(q1: Q, q2: Q) -> Q:

@@ -119,11 +119,11 @@ class WorkCell(PointerMethods):
     # Frames.
 
     def getWorldFrame(self) -> Frame:
-        """The frame WORLD."""
+        """Return the frame WORLD."""
         return self._structure.getRoot()
 
     def getFrames(self) -> list[Frame]:
-        """All frames, WORLD first."""
+        """Return all frames, WORLD first."""
         return self._structure.getFrames()
 
     def addFrame(self, frame: Frame, parent: Frame | None = None) -> None:
@@ -163,11 +163,11 @@ class WorkCell(PointerMethods):
         return self._frame(name, DependentJoint)
 
     def findFixedFrames(self) -> list[FixedFrame]:
-        """All fixed frames."""
+        """Return all fixed frames."""
         return [frame for frame in self.getFrames() if isinstance(frame, FixedFrame)]
 
     def findMovableFrames(self) -> list[MovableFrame]:
-        """All movable frames."""
+        """Return all movable frames."""
         return [frame for frame in self.getFrames() if isinstance(frame, MovableFrame)]
 
     def _frame(self, name: str, kind: type[F]) -> F | None:
@@ -218,7 +218,7 @@ class WorkCell(PointerMethods):
         self._structure.remove(part)
 
     def getDevices(self) -> list[Device]:
-        """All devices."""
+        """Return all devices."""
         return list(self._devices)
 
     def findDevice(self, name: str) -> Device | None:
@@ -316,7 +316,7 @@ class Models:
 
     @staticmethod
     def inBounds(q: Any, bounds: Any, tolerance: float = 0.0) -> bool:
-        """Whether a configuration, or the joints of a state, are within bounds.
+        """Return whether a configuration, or the joints of a state, are within bounds.
 
         Args:
             q: a configuration, or a State.

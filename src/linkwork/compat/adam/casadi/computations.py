@@ -83,7 +83,7 @@ class KinDynComputations(DifferentiableKinDyn):
         return CasadiFunction(kernel)
 
     def link_poses(self, base_transform: Any, joint_positions: Any) -> dict[str, Any]:
-        """Poses of all links in the world, by name, depth first; without those of frames.
+        """Return poses of all links in the world, by name, depth first; without those of frames.
 
         Returns:
             (4, 4) w_H_link each.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partialmethod
 from itertools import pairwise
 from typing import Any
 
@@ -99,7 +98,7 @@ class InverseKinematics:
     # The problem.
 
     def get_opti(self) -> Any:
-        """The `casadi.Opti`, for further constraints."""
+        """Return the `casadi.Opti`, for further constraints."""
         return self.opti
 
     def get_opti_variables(self) -> dict[str, Any]:
@@ -108,7 +107,7 @@ class InverseKinematics:
         return {name: getattr(self, name) for name in names}
 
     def get_kin_dyn_computations(self) -> KinDynComputations:
-        """The robot."""
+        """Return the robot."""
         return self.kd
 
     def base_transform(self) -> Any:
@@ -195,10 +194,29 @@ class InverseKinematics:
             self._add(_axis(relative), weight * _chordal(relative), as_soft_constraint)
         self.targets[frame] = target
 
-    # Targets of one type; arguments as in `add_target`.
-    add_target_position = partialmethod(add_target, target_type=TargetType.POSITION)
-    add_target_orientation = partialmethod(add_target, target_type=TargetType.ROTATION)
-    add_target_pose = partialmethod(add_target, target_type=TargetType.POSE)
+    def add_target_position(
+        self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
+    ) -> None:
+        """Add a target for the position of a frame; arguments as in `add_target`."""
+        self.add_target(
+            frame, TargetType.POSITION, as_soft_constraint=as_soft_constraint, weight=weight
+        )
+
+    def add_target_orientation(
+        self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
+    ) -> None:
+        """Add a target for the rotation of a frame; arguments as in `add_target`."""
+        self.add_target(
+            frame, TargetType.ROTATION, as_soft_constraint=as_soft_constraint, weight=weight
+        )
+
+    def add_target_pose(
+        self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
+    ) -> None:
+        """Add a target for the pose of a frame; arguments as in `add_target`."""
+        self.add_target(
+            frame, TargetType.POSE, as_soft_constraint=as_soft_constraint, weight=weight
+        )
 
     def update_target(self, frame: str, target: Any) -> None:
         """Set a target: a position (3,), a rotation (3, 3), or both in a tuple for a pose."""

@@ -55,7 +55,7 @@ class AdamSolid(Solid):
     __slots__ = ()
 
     def moments(self, multiplier: Scalar, mass: Scalar) -> Sym:
-        """Inertia tensor about the solid's center, in the axes of the solid."""
+        """Return the inertia tensor about the solid's center, in the axes of the solid."""
         xx, _, _, yy, _, zz = super().moments(multiplier, mass)
         roll, pitch, yaw = self.rpy
         if isinstance(self.geometry, Cylinder):
@@ -66,7 +66,7 @@ class AdamSolid(Solid):
         return Sym(xx, 0.0, 0.0, yy, 0.0, zz)
 
     def joint_height(self, z: float, multiplier: Scalar) -> Scalar:
-        """Position along z of a joint whose position on the link is z in the model."""
+        """Return the position along z of a joint whose position on the link is z in the model."""
         if z >= 0.0 and self.xyz[2] < 0.0:
             z -= self.principal_length
             return z + super().joint_height(0.0, multiplier)
@@ -166,19 +166,19 @@ class KinDynComputationsParametric(KinDynComputations):
         )
 
     def get_original_densities(self) -> list[float]:
-        """Densities of the listed links in the file [kg/m^3]."""
+        """Return densities of the listed links in the file [kg/m^3]."""
         model = self._kd.model
         return [original_density(model.link(name)) for name in self.links_name_list]
 
     def get_total_mass(self, length_multiplier: Any, densities: Any) -> Any:
-        """Mass of the robot [kg]."""
+        """Return the mass of the robot [kg]."""
         kernel = self._kernels.get("mass")
         if kernel is None:
             kernel = self._kernels.setdefault("mass", self._wrap(self._mass_kernel()))
         return kernel(length_multiplier, densities)
 
     def _mass_kernel(self) -> Kernel:
-        """The mass as a function of lengths and densities: an entry of the mass matrix."""
+        """Return the mass as a function of lengths and densities: an entry of the mass matrix."""
         kd, k = self._kd.replace(representation="body"), len(self.links_name_list)
 
         def mass(length_multiplier: Any, densities: Any) -> Any:

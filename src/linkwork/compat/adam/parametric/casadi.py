@@ -60,7 +60,7 @@ class KinDynComputationsParametric(
         return {key: value for key, value in state.items() if key not in SHAPE}
 
     def get_total_mass(self) -> Any:
-        """The function of the mass [kg], from lengths and densities."""
+        """Return the function of the mass [kg], from lengths and densities."""
         return sx_function(self._mass_kernel())
 
     def _symbol(self, port: Port) -> Any:

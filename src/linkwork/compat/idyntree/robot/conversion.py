@@ -53,7 +53,7 @@ class Visit(NamedTuple):
 
 
 def traversal(model: Model, base: str) -> tuple[Visit, ...]:
-    """Return the links from a base: all neighbors of a link, then those of the last of them."""
+    """Return the links from a base: all neighbors of a link, then the neighbors of the last one."""
     visits = [Visit(base, None, None)]
     waiting = visits[:]
     while waiting:

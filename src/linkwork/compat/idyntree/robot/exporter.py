@@ -82,7 +82,7 @@ class ModelExporter(Partial):
         return True
 
     def exportingOptions(self) -> ModelExporterOptions:
-        """The options."""
+        """Return the options."""
         return replace(self._options)
 
     def setExportingOptions(self, options: ModelExporterOptions) -> None:
@@ -92,7 +92,7 @@ class ModelExporter(Partial):
         self._options = replace(options)
 
     def isValid(self) -> bool:
-        """Whether there is a robot."""
+        """Return whether there is a robot."""
         return self._model is not None and self._model.isValid()
 
     def exportModelToString(self, filetype: str = "urdf") -> str:
@@ -140,7 +140,7 @@ def exported_urdf(model: view.Model, options: ModelExporterOptions) -> str:
 
 
 def _with_joints_at_links(robot: Model, base: str) -> Model:
-    """Return the same robot with the frames of joints at those of the links that they carry.
+    """Return the same robot with the frame of each joint at the link that it carries.
 
     In URDF both are the same frame. Where the axis of a joint does not pass through the origin of
     its link, `rerooted` has to move the link; a warning lists these links.

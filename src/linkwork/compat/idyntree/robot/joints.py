@@ -125,23 +125,23 @@ class IJoint(Partial):
         return copy
 
     def getIndex(self) -> int:
-        """Index of the joint in its robot; -1 if it has none."""
+        """Return the index of the joint in its robot; -1 if it has none."""
         return self._index
 
     def getNrOfDOFs(self) -> int:
-        """The number of velocity coordinates."""
+        """Return the number of velocity coordinates."""
         return self._joint.nv
 
     def getNrOfPosCoords(self) -> int:
-        """The number of position coordinates."""
+        """Return the number of position coordinates."""
         return self._joint.nq
 
     def getDOFsOffset(self) -> int:
-        """Index of its first velocity coordinate in the joint velocities."""
+        """Return the index of its first velocity coordinate in the joint velocities."""
         return sum(joint.nv for joint in self._joints_before())
 
     def getPosCoordsOffset(self) -> int:
-        """Index of its first position coordinate in the joint positions."""
+        """Return the index of its first position coordinate in the joint positions."""
         return sum(joint.nq for joint in self._joints_before())
 
     def _joints_before(self) -> list[Joint]:
@@ -149,12 +149,12 @@ class IJoint(Partial):
         return [record.joint for record in records]
 
     def getFirstAttachedLink(self) -> int:
-        """Index of its first link."""
+        """Return the index of its first link."""
         model = self._model
         return self._links[0] if model is None else model.getLinkIndex(self._joint.first)
 
     def getSecondAttachedLink(self) -> int:
-        """Index of its second link."""
+        """Return the index of its second link."""
         model = self._model
         return self._links[1] if model is None else model.getLinkIndex(self._joint.second)
 
@@ -173,18 +173,18 @@ class IJoint(Partial):
         self._set_joint(joint_H_second=as_pose(joint_H_second, "link1_X_link2"))
 
     def getRestTransform(self, child: int, parent: int) -> Transform:
-        """Pose of the parent in the child at position 0."""
+        """Return the pose of the parent in the child at position 0."""
         return array_of(Transform, neutral_transform(self._joint, child=self._side(child, parent)))
 
     def getTransform(self, jntPos: ArrayLike, child: int, parent: int) -> Transform:
-        """Pose of the parent in the child at positions of all joints."""
+        """Return the pose of the parent in the child at positions of all joints."""
         side = self._side(child, parent)
         return array_of(Transform, child_H_parent(self._joint, self._theta(jntPos), child=side))
 
     def getMotionSubspaceVector(
         self, dof_i: int, child: int, parent: int | None = None
     ) -> SpatialMotionVector:
-        """Velocity of the child relative to the parent for a velocity coordinate of 1.
+        """Return the velocity of the child relative to the parent for a velocity coordinate of 1.
 
         It is expressed in the axes of the child, at its origin. If it depends on the position, as
         for the first link of a spherical joint, it is evaluated at position 0.
@@ -215,7 +215,7 @@ class IJoint(Partial):
     isSphericalJoint, asSphericalJoint = casts("SphericalJoint")
 
     def hasPosLimits(self) -> bool:
-        """Whether the limits of the position are enabled."""
+        """Return whether the limits of the position are enabled."""
         return "position" in self.record.enabled
 
     def enablePosLimits(self, enable: bool) -> bool:
@@ -223,11 +223,11 @@ class IJoint(Partial):
         return self._enable("position", enable=enable)
 
     def getMinPosLimit(self, _index: int = 0) -> float:
-        """Lower limit of the position; the largest negative float if none was set."""
+        """Return the lower limit of the position; the largest negative float if none was set."""
         return max(self.record.limits.lower, -float_info.max) if self._limited else 0.0
 
     def getMaxPosLimit(self, _index: int = 0) -> float:
-        """Upper limit of the position; the largest float if none was set."""
+        """Return the upper limit of the position; the largest float if none was set."""
         return min(self.record.limits.upper, float_info.max) if self._limited else 0.0
 
     def getPosLimits(self, _index: int, min: Any = None, max: Any = None) -> tuple[float, float]:
@@ -240,7 +240,7 @@ class IJoint(Partial):
         return self._set_limits(lower=min, upper=max)
 
     def hasVelocityLimits(self) -> bool:
-        """Whether the limit of the velocity is enabled."""
+        """Return whether the limit of the velocity is enabled."""
         return "velocity" in self.record.enabled
 
     def enableVelocityLimits(self, enable: bool) -> bool:
@@ -248,7 +248,7 @@ class IJoint(Partial):
         return self._enable("velocity", enable=enable)
 
     def getVelocityLimit(self, _index: int = 0) -> float:
-        """Largest speed; 0 if none was set."""
+        """Return the largest speed; 0 if none was set."""
         return self._finite_limit(self.record.limits.velocity)
 
     def setVelocityLimit(self, _index: int, velocityLimit: float) -> bool:
@@ -256,7 +256,7 @@ class IJoint(Partial):
         return self._set_limits(velocity=velocityLimit)
 
     def hasEffortLimits(self) -> bool:
-        """Whether the limit of the torque or force is enabled."""
+        """Return whether the limit of the torque or force is enabled."""
         return "effort" in self.record.enabled
 
     def enableEffortLimits(self, enable: bool) -> bool:
@@ -264,7 +264,7 @@ class IJoint(Partial):
         return self._enable("effort", enable=enable)
 
     def getEffortLimit(self, _index: int = 0) -> float:
-        """Largest torque or force; 0 if none was set."""
+        """Return the largest torque or force; 0 if none was set."""
         return self._finite_limit(self.record.limits.effort)
 
     def setEffortLimit(self, _index: int, effortLimit: float) -> bool:
@@ -272,7 +272,7 @@ class IJoint(Partial):
         return self._set_limits(effort=effortLimit)
 
     def getJointDynamicsType(self) -> int:
-        """Whether damping and friction are used: URDFJointDynamics, or NoJointDynamics."""
+        """Return whether damping and friction are used: URDFJointDynamics, or NoJointDynamics."""
         return self.record.dynamics
 
     def setJointDynamicsType(self, enable: int) -> bool:
@@ -281,7 +281,7 @@ class IJoint(Partial):
         return True
 
     def getDamping(self, _index: int = 0) -> float:
-        """Torque per speed."""
+        """Return the torque per speed."""
         return self._joint.damping if self._limited else 0.0
 
     def setDamping(self, _index: int, damping: float) -> bool:
@@ -291,7 +291,7 @@ class IJoint(Partial):
         return self._limited
 
     def getStaticFriction(self, _index: int = 0) -> float:
-        """Coulomb friction."""
+        """Return the Coulomb friction."""
         return self._joint.friction if self._limited else 0.0
 
     def setStaticFriction(self, _index: int, staticFriction: float) -> bool:
@@ -393,7 +393,7 @@ class RevoluteSO2Joint(AxisJoint):
     KIND = "revolute_cos_sin"
 
     def getCurrentAngle(self, jntPos: ArrayLike) -> float:
-        """The angle [rad] at a position of this joint or of all joints."""
+        """Return the angle [rad] at a position of this joint or of all joints."""
         cosine, sine = self._theta(jntPos)
         return float(np.arctan2(sine, cosine))
 
@@ -432,7 +432,7 @@ class SphericalJoint(IJoint):
         self._set_poses(first_H_second, point)
 
     def getJointCenter(self, link: int) -> Position:
-        """The center of rotation, in the frame of one of the links."""
+        """Return the center of rotation, in the frame of one of the links."""
         if self._side(link) == self._joint.first:
             return Position(self._joint.first_H_joint.xyz)
         return Position(se3.inverse(self._joint.joint_H_second.matrix())[:3, 3])

@@ -65,7 +65,7 @@ class Link(Partial):
         return self
 
     def getIndex(self) -> int:
-        """Index of the link in its robot; -1 if it has none."""
+        """Return the index of the link in its robot; -1 if it has none."""
         return self._index
 
     def inertia(self) -> SpatialInertia:
@@ -111,44 +111,44 @@ class Traversal(Partial):
         ]
 
     def getNrOfVisitedLinks(self) -> int:
-        """The number of visited links."""
+        """Return the number of visited links."""
         return len(self._visits)
 
     def getBaseLink(self) -> Link:
-        """The link where the traversal starts."""
+        """Return the link where the traversal starts."""
         return self.getLink(0)
 
     def getLink(self, traversalIndex: int) -> Link:
-        """The link at an index of the traversal."""
+        """Return the link at an index of the traversal."""
         model, (link, _, _) = self._visit(traversalIndex)
         return Link.of(model, link)
 
     def getParentLink(self, traversalIndex: int) -> Link | None:
-        """The parent of the link at an index of the traversal; None for the base."""
+        """Return the parent of the link at an index of the traversal; None for the base."""
         model, (_, parent, _) = self._visit(traversalIndex)
         return None if parent < 0 else Link.of(model, parent)
 
     def getParentJoint(self, traversalIndex: int) -> IJoint | None:
-        """The joint between the link at an index of the traversal and its parent."""
+        """Return the joint between the link at an index of the traversal and its parent."""
         model, (_, _, joint) = self._visit(traversalIndex)
         return None if joint < 0 else joint_of(model, joint)
 
     def getTraversalIndexFromLinkIndex(self, linkIndex: int) -> int:
-        """Index of a link in the traversal."""
+        """Return the index of a link in the traversal."""
         model, _ = self._visit(0)
         model.link_name(linkIndex)  # raises if there is no such link
         return [link for link, _, _ in self._visits].index(linkIndex)
 
     def getParentLinkFromLinkIndex(self, linkIndex: int) -> Link | None:
-        """The parent of a link; None for the base."""
+        """Return the parent of a link; None for the base."""
         return self.getParentLink(self.getTraversalIndexFromLinkIndex(linkIndex))
 
     def getParentJointFromLinkIndex(self, linkIndex: int) -> IJoint | None:
-        """The joint between a link and its parent; None for the base."""
+        """Return the joint between a link and its parent; None for the base."""
         return self.getParentJoint(self.getTraversalIndexFromLinkIndex(linkIndex))
 
     def isParentOf(self, parentCandidate: int, childCandidate: int) -> bool:
-        """Whether a link is the parent of another one."""
+        """Return whether a link is the parent of another one."""
         model, _ = self._visit(0)
         model.link_name(childCandidate)  # raises if there is no such link
         return (childCandidate, parentCandidate) in [visit[:2] for visit in self._visits]
@@ -160,7 +160,7 @@ class Traversal(Partial):
 
     @status(-1)
     def getChildLinkIndexFromJointIndex(self, model: ModelRecords, jntIdx: int) -> int:
-        """Index of the link of a joint that is farther from the base."""
+        """Return the index of the link of a joint that is farther from the base."""
         return self._ends(model, jntIdx)[0]
 
     def _ends(self, model: ModelRecords, joint: int) -> tuple[int, int]:

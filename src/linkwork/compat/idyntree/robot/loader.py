@@ -47,7 +47,7 @@ class ModelLoader(Partial):
         self._options = ModelParserOptions()
 
     def parsingOptions(self) -> ModelParserOptions:
-        """The options."""
+        """Return the options."""
         return replace(self._options)
 
     def setParsingOptions(self, options: ModelParserOptions) -> None:
@@ -57,11 +57,11 @@ class ModelLoader(Partial):
         self._options = replace(options)
 
     def isValid(self) -> bool:
-        """Whether there is a robot."""
+        """Return whether there is a robot."""
         return self._model.getNrOfLinks() > 0
 
     def model(self) -> Model:
-        """The robot loaded last; always the same object, empty before a robot is loaded."""
+        """Return the robot loaded last; always the same object, empty before a robot is loaded."""
         return self._model
 
     @success
@@ -159,7 +159,7 @@ def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> boo
 
 
 def dofsListFromURDFString(urdf_string: str, dofs: list[str]) -> bool:
-    """The same for the contents of a URDF file."""
+    """Return the same for the contents of a URDF file."""
     loader = ModelLoader()
     if not loader.loadModelFromString(urdf_string):
         return False

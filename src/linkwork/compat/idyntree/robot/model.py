@@ -84,7 +84,7 @@ class Model(ModelRecords):
         self._joints = [JointRecord.of(joint) for joint in robot.joints]
 
     def isValid(self) -> bool:
-        """Whether the links and joints form a tree; True if there are no links."""
+        """Return whether the links and joints form a tree; True if there are no links."""
         try:
             return not self._links or bool(self.robot.links)
         except LinkworkError:
@@ -107,7 +107,7 @@ class Model(ModelRecords):
         return "\n".join(lines) + "\n"
 
     def getPackageDirs(self) -> tuple[str, ...]:
-        """Folders to search for meshes."""
+        """Return the folders to search for meshes."""
         return self._packages
 
     def setPackageDirs(self, packageDirs: Sequence[str]) -> None:
@@ -116,64 +116,64 @@ class Model(ModelRecords):
 
     @status("")
     def getJointName(self, index: int) -> str:
-        """Name of a joint."""
+        """Return the name of a joint."""
         return name_at("joint", self._joint_names(), index)
 
     @status("")
     def getFrameName(self, frameIndex: int) -> str:
-        """Name of a frame."""
+        """Return the name of a frame."""
         return self.frame_name(frameIndex)
 
     @status(-1)
     def getJointIndex(self, jointName: str) -> int:
-        """Index of a joint."""
+        """Return the index of a joint."""
         return index_of("joint", jointName, self._joint_names())
 
     @status(-1)
     def getFrameIndex(self, frameName: str) -> int:
-        """Index of a frame."""
+        """Return the index of a frame."""
         return index_of("frame", frameName, self._frame_names())
 
     def isLinkNameUsed(self, linkName: str) -> bool:
-        """Whether a link has this name."""
+        """Return whether a link has this name."""
         return linkName in self._link_names()
 
     def isJointNameUsed(self, jointName: str) -> bool:
-        """Whether a joint has this name."""
+        """Return whether a joint has this name."""
         return jointName in self._joint_names()
 
     def isFrameNameUsed(self, frameName: str) -> bool:
-        """Whether a link or an additional frame has this name."""
+        """Return whether a link or an additional frame has this name."""
         return frameName in self._frame_names()
 
     def isValidLinkIndex(self, index: int) -> bool:
-        """Whether there is a link of this index."""
+        """Return whether there is a link of this index."""
         return 0 <= index < self.getNrOfLinks()
 
     def isValidJointIndex(self, index: int) -> bool:
-        """Whether there is a joint of this index."""
+        """Return whether there is a joint of this index."""
         return 0 <= index < self.getNrOfJoints()
 
     def isValidFrameIndex(self, index: int) -> bool:
-        """Whether there is a frame of this index."""
+        """Return whether there is a frame of this index."""
         return 0 <= index < self.getNrOfFrames()
 
     def getLink(self, linkIndex: int) -> Link:
-        """A link of the robot."""
+        """Return a link of the robot."""
         self.link_name(linkIndex)  # raises if there is no such link
         return Link.of(self, linkIndex)
 
     def getJoint(self, index: int) -> IJoint:
-        """A joint of the robot."""
+        """Return a joint of the robot."""
         return joint_of(self, index)
 
     @status(-1)
     def getFrameLink(self, frameIndex: int) -> int:
-        """Index of the link that a frame is fixed to."""
+        """Return the index of the link that a frame is fixed to."""
         return self.link_index(self._frame(frameIndex).link)
 
     def getFrameTransform(self, frameIndex: int) -> Transform:
-        """Pose of a frame in its link."""
+        """Return the pose of a frame in its link."""
         return array_of(Transform, self._frame(frameIndex).link_H_frame.matrix())
 
     @status(False, output="frameIndeces")
@@ -191,11 +191,11 @@ class Model(ModelRecords):
         return True
 
     def getNrOfNeighbors(self, link: int) -> int:
-        """The number of joints of a link."""
+        """Return the number of joints of a link."""
         return len(self._neighbors(self.link_name(link)))
 
     def getNeighbor(self, link: int, neighborIndex: int) -> Neighbor:
-        """A neighbor of a link, in the order of the joints between them."""
+        """Return a neighbor of a link, in the order of the joints between them."""
         name = self.link_name(link)
         neighbors = self._neighbors(name)
         if not 0 <= neighborIndex < len(neighbors):
@@ -204,7 +204,7 @@ class Model(ModelRecords):
         return neighbors[neighborIndex]
 
     def getDefaultBaseLink(self) -> int:
-        """Index of the default base; -1 if there is no link."""
+        """Return the index of the default base; -1 if there is no link."""
         return self.link_index(self._base) if self._base else -1
 
     @success
@@ -292,15 +292,15 @@ class Model(ModelRecords):
         self._robot = None
 
     def visualSolidShapes(self) -> ModelSolidShapes:
-        """Visual shapes; changes to them change the robot."""
+        """Return the visual shapes; changes to them change the robot."""
         return ModelSolidShapes(self, "visuals")
 
     def collisionSolidShapes(self) -> ModelSolidShapes:
-        """Collision shapes; changes to them change the robot."""
+        """Return the collision shapes; changes to them change the robot."""
         return ModelSolidShapes(self, "collisions")
 
     def getTotalMass(self) -> float:
-        """Mass of the robot [kg]."""
+        """Return the mass of the robot [kg]."""
         return float(np.sum([link.inertia.mass for link in self._links]))
 
     def getInertialParameters(self, modelInertialParams: Any = None) -> Any:

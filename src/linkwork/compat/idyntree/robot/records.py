@@ -115,33 +115,33 @@ class ModelRecords(Partial):
         return name_at("frame", self._frame_names(), index)
 
     def getNrOfLinks(self) -> int:
-        """The number of links."""
+        """Return the number of links."""
         return len(self._links)
 
     def getNrOfJoints(self) -> int:
-        """The number of joints, including fixed ones."""
+        """Return the number of joints, including fixed ones."""
         return len(self._joints)
 
     def getNrOfFrames(self) -> int:
-        """The number of frames, including those of links."""
+        """Return the number of frames, including those of links."""
         return len(self._links) + len(self._frames)
 
     def getNrOfDOFs(self) -> int:
-        """Length of the joint velocities."""
+        """Return the length of the joint velocities."""
         return sum(record.joint.nv for record in self._joints)
 
     def getNrOfPosCoords(self) -> int:
-        """Length of the joint positions."""
+        """Return the length of the joint positions."""
         return sum(record.joint.nq for record in self._joints)
 
     @status("")
     def getLinkName(self, linkIndex: int) -> str:
-        """Name of a link."""
+        """Return the name of a link."""
         return self.link_name(linkIndex)
 
     @status(-1)
     def getLinkIndex(self, linkName: str) -> int:
-        """Index of a link."""
+        """Return the index of a link."""
         return self.link_index(linkName)
 
     def _link_names(self) -> list[str]:

@@ -39,15 +39,15 @@ class Material(Partial):
         self.record = name if isinstance(name, geometry.Material) else geometry.Material(name)
 
     def name(self) -> str:
-        """Name of the material."""
+        """Return the name of the material."""
         return self.record.name
 
     def hasColor(self) -> bool:
-        """Whether it has a color."""
+        """Return whether it has a color."""
         return self.record.rgba is not None
 
     def color(self) -> Vector4:
-        """Red, green, blue and opacity, each 0 to 1; zeros if there is no color."""
+        """Return the red, green, blue and opacity, each 0 to 1; zeros if there is no color."""
         return Vector4(self.record.rgba or NO_COLOR)
 
     def setColor(self, color: ArrayLike) -> None:
@@ -70,7 +70,7 @@ class SolidShape(Partial):
 
     @staticmethod
     def of(shape: geometry.Shape) -> SolidShape:
-        """Return a shape that belongs to no model, from that of a `linkwork.Link`."""
+        """Return a shape that belongs to no model, from a shape of a `linkwork.Link`."""
         kind = CLASSES.get(type(shape.geometry), SolidShape)
         self = kind.__new__(kind)
         self._stored, self._model, self._location = shape, None, NO_LOCATION
@@ -109,7 +109,7 @@ class SolidShape(Partial):
         return SolidShape.of(self.record)  # pyright: ignore[reportReturnType] - of the same class
 
     def getName(self) -> str:
-        """Name of the shape; may be empty."""
+        """Return the name of the shape; may be empty."""
         return self.record.name
 
     def setName(self, name: str) -> None:
@@ -117,7 +117,7 @@ class SolidShape(Partial):
         self._change(name=name)
 
     def getLink_H_geometry(self) -> Transform:
-        """Pose of the shape in its link."""
+        """Return the pose of the shape in its link."""
         return array_of(Transform, self.record.link_H_shape.matrix())
 
     def setLink_H_geometry(self, newTransform: ArrayLike) -> None:
@@ -126,7 +126,7 @@ class SolidShape(Partial):
         self._change(link_H_shape=pose)
 
     def isMaterialSet(self) -> bool:
-        """Whether there is a material."""
+        """Return whether there is a material."""
         return self.record.material is not None
 
     def getMaterial(self) -> Material:
@@ -149,7 +149,7 @@ class Sphere(SolidShape):
     INITIAL = geometry.Sphere(0.0)
 
     def getRadius(self) -> float:
-        """Radius [m]."""
+        """Return the radius [m]."""
         return self.record.geometry.radius  # pyright: ignore[reportAttributeAccessIssue] - a sphere
 
     def setRadius(self, radius: float) -> None:
@@ -163,15 +163,15 @@ class Box(SolidShape):
     INITIAL = geometry.Box((0.0, 0.0, 0.0))
 
     def getX(self) -> float:
-        """Edge along x [m]."""
+        """Return the edge along x [m]."""
         return self._size[0]
 
     def getY(self) -> float:
-        """Edge along y [m]."""
+        """Return the edge along y [m]."""
         return self._size[1]
 
     def getZ(self) -> float:
-        """Edge along z [m]."""
+        """Return the edge along z [m]."""
         return self._size[2]
 
     def setX(self, x: float) -> None:
@@ -197,7 +197,7 @@ class Cylinder(SolidShape):
     INITIAL = geometry.Cylinder(0.0, 0.0)
 
     def getLength(self) -> float:
-        """Length [m]."""
+        """Return the length [m]."""
         return self.record.geometry.length  # pyright: ignore[reportAttributeAccessIssue] - a cylinder
 
     def setLength(self, length: float) -> None:
@@ -205,7 +205,7 @@ class Cylinder(SolidShape):
         self._resize(length=length)
 
     def getRadius(self) -> float:
-        """Radius [m]."""
+        """Return the radius [m]."""
         return self.record.geometry.radius  # pyright: ignore[reportAttributeAccessIssue] - a cylinder
 
     def setRadius(self, radius: float) -> None:
@@ -219,7 +219,7 @@ class ExternalMesh(SolidShape):
     INITIAL = geometry.Mesh("")
 
     def getFilename(self) -> str:
-        """The file name in the robot's file."""
+        """Return the file name in the robot's file."""
         return self._mesh.filename
 
     def setFilename(self, filename: str) -> None:
@@ -227,11 +227,11 @@ class ExternalMesh(SolidShape):
         self._change(geometry=geometry.Mesh(filename, self._mesh.scale))
 
     def getFileLocationOnLocalFileSystem(self) -> str:
-        """Path on this machine; the file name if it was not found."""
+        """Return the path on this machine; the file name if it was not found."""
         return self._mesh.path or self._mesh.filename
 
     def getScale(self) -> Vector3:
-        """Factors along x, y and z."""
+        """Return factors along x, y and z."""
         return Vector3(self._mesh.scale)
 
     def setScale(self, scale: ArrayLike) -> None:
