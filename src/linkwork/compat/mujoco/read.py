@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from linkwork.errors import warn_of
+from linkwork.io.mjcf.elements import gravity_of
 from linkwork.io.mjcf.model import floating_body, read_mjmodel
 from linkwork.io.mjcf.package import MjModel, Names, need_mjmodel
-from linkwork.io.mjcf.unsupported import gravity_of
 from linkwork.kindyn import KinDyn
 from linkwork.model.check import check
 from linkwork.model.model import Model

@@ -31,6 +31,13 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, concerning, listed, model_error
+from linkwork.io.mjcf.elements import (
+    actuators_of,
+    driven_joints,
+    equality_constraints,
+    equality_mimics,
+    unsupported_findings,
+)
 from linkwork.io.mjcf.package import (
     MjModel,
     Names,
@@ -41,13 +48,6 @@ from linkwork.io.mjcf.package import (
     name_in_file,
     names_of,
     pose_of,
-)
-from linkwork.io.mjcf.unsupported import (
-    actuators_of,
-    driven_joints,
-    equality_constraints,
-    equality_mimics,
-    unsupported_findings,
 )
 from linkwork.model.configurations import Configuration, initial_poses
 from linkwork.model.geometry import (

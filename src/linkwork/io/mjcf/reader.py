@@ -22,6 +22,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, ParseError, SourceLocation
 from linkwork.io.folders import Folders
 from linkwork.io.formats import Reading
+from linkwork.io.mjcf.elements import gravity_findings
 from linkwork.io.mjcf.model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf.package import (
     MjModel,
@@ -30,7 +31,6 @@ from linkwork.io.mjcf.package import (
     matrix_of,
     need_utf8_names,
 )
-from linkwork.io.mjcf.unsupported import gravity_findings
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import MAX_FILE_SIZE, Source, first_tag, shown_path, source_parse_error
 

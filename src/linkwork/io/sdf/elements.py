@@ -98,10 +98,6 @@ class SdfPart(Part):
 
     container = "model"
 
-    def __init__(self, element: Element, owner: str, report: SdfReport) -> None:
-        super().__init__(element, owner, report)
-        self.report = report
-
     def check(
         self, read: Collection[str], ignored: Collection[str] = (), attributes: Collection[str] = ()
     ) -> None:

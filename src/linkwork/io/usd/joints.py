@@ -155,12 +155,9 @@ def _read_side(
 ) -> tuple[str, Pose] | None:
     """Return the link on one side of a joint, and the joint frame on it; None after an error."""
     schema = file.pxr.UsdPhysics.Joint(prim)
-    position = schema.GetLocalPos1Attr() if number else schema.GetLocalPos0Attr()
-    rotation = schema.GetLocalRot1Attr() if number else schema.GetLocalRot0Attr()
-    xyz = np.array(position.Get(), dtype=float)
-    R = quaternion_rotation(rotation.Get())
-    relation = schema.GetBody1Rel() if number else schema.GetBody0Rel()
-    targets = relation.GetForwardedTargets()
+    xyz = np.array(getattr(schema, f"GetLocalPos{number}Attr")().Get(), dtype=float)
+    R = quaternion_rotation(getattr(schema, f"GetLocalRot{number}Attr")().Get())
+    targets = getattr(schema, f"GetBody{number}Rel")().GetForwardedTargets()
     target = file.stage.GetPrimAtPath(targets[0]) if targets else None
     if not (np.isfinite(xyz).all() and np.isfinite(R).all()):
         file.report.error(prim, f"the frame of the joint on body{number} is not finite")

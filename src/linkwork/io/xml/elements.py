@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from linkwork.errors import (
     MOST_LISTED,
@@ -101,7 +101,7 @@ class Part:
 
     container: ClassVar[str] = "robot"  # the element that contains links and joints
 
-    def __init__(self, element: Element, owner: str, report: Any) -> None:
+    def __init__(self, element: Element, owner: str, report: Report) -> None:
         self.element = element
         self.owner = owner
         self.report = report
