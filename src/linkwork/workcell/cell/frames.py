@@ -24,6 +24,7 @@ from linkwork.model.joints import KINDS, Axis, JointKind
 from linkwork.model.numbers import Triple, finite_numbers, instance, number, settle, text, triple
 from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name, checked_shapes
 from linkwork.model.pose import IDENTITY, Pose
+from linkwork.spatial.blocks import as_vec
 from linkwork.workcell.state.layout import NORM_NOISE, NORM_TOLERANCE
 
 WORLD = "WORLD"
@@ -77,7 +78,7 @@ class Motion:
     @property
     def constants(self) -> Axis:
         """The axis and pitch, as the formulas of the kind need them."""
-        return Axis(self.axis, self.pitch)
+        return Axis(as_vec(self.axis), self.pitch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
