@@ -20,7 +20,6 @@ from linkwork.version import __version__
 MOST_ELEMENTS = 6000  # recorded for a function, inputs and outputs together; at least one state
 _FOR_OTHER_MACHINES = 4.0  # times the difference allowed here, as another libm rounds differently
 _TICK = 1e-3  # [s]
-_LISTED = 40  # arrays of equal elements up to this length are written out
 
 _SELFTEST_HELPERS = """\
 /* The larger of two numbers; NaN if one of them is. */
@@ -187,10 +186,7 @@ def _example(package: Package) -> Iterator[str]:
     for one in package.functions:
         inputs |= {(a.name, a.port.size): a for a in one.function.inputs}
     for (name, size), argument in inputs.items():
-        if _is_filled(package, argument):
-            yield f"  static {t} {_variable(name, size)}[{size}];"
-        else:
-            yield from _array(package, _variable(name, size), _start(package, argument))
+        yield from _array(package, _variable(name, size), _start(package, argument))
     for index, one in enumerate(package.functions):
         for argument in one.function.outputs:
             size = max(argument.port.size, 1)
@@ -199,12 +195,6 @@ def _example(package: Package) -> Iterator[str]:
         yield f"  static {t} work[{package.prefix.upper()}_WORK];"
     yield "  int tick;"
     yield ""
-    for (name, size), argument in inputs.items():
-        if _is_filled(package, argument):
-            literal = package.real.literal(_start(package, argument)[0])
-            yield f"  for (int k = 0; k < {size}; ++k) {{"
-            yield f"    {_variable(name, size)}[k] = {literal};"
-            yield "  }"
     yield "  for (tick = 0; tick < TICKS; ++tick) {"
     yield "    /* measure: q, nu and so on would be filled here */"
     for index, one in enumerate(package.functions):
@@ -248,7 +238,7 @@ def _print_norm(name: str, size: str, label: str) -> Iterator[str]:
 
 def _array(package: Package, name: str, values: list[float]) -> Iterator[str]:
     literals = [package.real.literal(value) for value in values] or [package.real.literal(0.0)]
-    yield f"  {package.real.name} {name}[{len(literals)}] = {{"
+    yield f"  static {package.real.name} {name}[{len(literals)}] = {{"
     for start in range(0, len(literals), 8):
         yield "    " + ", ".join(literals[start : start + 8]) + ","
     yield "  };"
@@ -266,12 +256,6 @@ def _start(package: Package, argument: Argument) -> list[float]:
     if name == "parameters" and size == package.kd.parameters.size:
         return package.kd.parameter_values().tolist()
     return np.full(size, 0.1).tolist()
-
-
-def _is_filled(package: Package, argument: Argument) -> bool:
-    """Whether an input is long and has equal elements, so that a loop fills it."""
-    values = _start(package, argument)
-    return len(values) > _LISTED and len(set(values)) == 1
 
 
 def _variable(name: str, size: int) -> str:
