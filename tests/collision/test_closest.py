@@ -17,17 +17,18 @@ from linkwork.collision.closest import (
     closest,
     has_closed_form,
 )
+from linkwork.spatial.blocks import IDENTITY, ZERO, Mat, Vec
 from linkwork.spatial.source import so3
 
 N = 400
 
 
 def columns(array):
-    return tuple(array[..., k] for k in range(array.shape[-1]))
+    return Vec(*(array[..., k] for k in range(3)))
 
 
 def rows(R):
-    return tuple(columns(R[:, i]) for i in range(3))
+    return Mat(*(columns(R[:, i]) for i in range(3)))
 
 
 def random_solids(kind, rng, n=N):
@@ -97,16 +98,12 @@ def test_points_are_apart_along_the_normal_and_a_translation_separates(first, se
 
 
 def translated(solid, by):
-    x, y, z = columns(by)
+    step = columns(by)
     if isinstance(solid, Rod):
-        ends = [
-            tuple(c + d for c, d in zip(end, (x, y, z), strict=True)) for end in (solid.a, solid.b)
-        ]
-        return Rod(*ends, solid.radius)
+        return Rod(solid.a + step, solid.b + step, solid.radius)
     if isinstance(solid, HalfSpace):
-        along = sum(c * d for c, d in zip(solid.normal, (x, y, z), strict=True))
-        return HalfSpace(solid.normal, solid.offset + along)
-    center = tuple(c + d for c, d in zip(solid.center, (x, y, z), strict=True))
+        return HalfSpace(solid.normal, solid.offset + solid.normal.dot(step))
+    center = solid.center + step
     if isinstance(solid, Ball):
         return Ball(center, solid.radius)
     if isinstance(solid, Block):
@@ -114,26 +111,28 @@ def translated(solid, by):
     return Drum(solid.R, center, solid.radius, solid.half_length)
 
 
-EYE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-ORIGIN = (0.0, 0.0, 0.0)
-BLOCK = Block(EYE, ORIGIN, (0.1, 0.2, 0.3))
+BLOCK = Block(IDENTITY, ZERO, Vec(0.1, 0.2, 0.3))
 
 
 @pytest.mark.parametrize(
     ("first", "second", "distance"),
     [
-        (Ball(ORIGIN, 0.1), Ball(ORIGIN, 0.2), -0.3),
-        (Ball((0.0, 0.0, 0.1), 0.1), Rod(ORIGIN, (0.0, 0.0, 1.0), 0.2), -0.3),
-        (Rod(ORIGIN, (1.0, 0.0, 0.0), 0.1), Rod((0.5, 0.0, 0.0), (2.0, 0.0, 0.0), 0.1), -0.2),
-        (Rod(ORIGIN, (1.0, 0.0, 0.0), 0.1), Rod((0.0, 1.0, 0.0), (1.0, 1.0, 0.0), 0.1), 0.8),
-        (Rod(ORIGIN, ORIGIN, 0.1), Rod((0.0, 0.0, 1.0), (0.0, 0.0, 1.0), 0.1), 0.8),
-        (BLOCK, Ball(ORIGIN, 0.1), -0.2),
-        (BLOCK, Rod((-1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.0), -0.2),
-        (BLOCK, Rod((0.0, 0.0, 0.5), (0.0, 0.0, 2.0), 0.1), 0.1),
-        (BLOCK, Rod((-1.0, 0.0, 0.4), (1.0, 0.0, 0.4), 0.1), 0.0),
-        (Drum(EYE, ORIGIN, 0.2, 0.1), Ball(ORIGIN, 0.05), -0.15),
-        (HalfSpace((0.0, 0.0, 1.0), 0.0), BLOCK, -0.3),
-        (HalfSpace((0.0, 0.0, 1.0), 0.0), Drum(EYE, (0.0, 0.0, 1.0), 0.2, 0.1), 0.9),
+        (Ball(ZERO, 0.1), Ball(ZERO, 0.2), -0.3),
+        (Ball(Vec(0.0, 0.0, 0.1), 0.1), Rod(ZERO, Vec(0.0, 0.0, 1.0), 0.2), -0.3),
+        (
+            Rod(ZERO, Vec(1.0, 0.0, 0.0), 0.1),
+            Rod(Vec(0.5, 0.0, 0.0), Vec(2.0, 0.0, 0.0), 0.1),
+            -0.2,
+        ),
+        (Rod(ZERO, Vec(1.0, 0.0, 0.0), 0.1), Rod(Vec(0.0, 1.0, 0.0), Vec(1.0, 1.0, 0.0), 0.1), 0.8),
+        (Rod(ZERO, ZERO, 0.1), Rod(Vec(0.0, 0.0, 1.0), Vec(0.0, 0.0, 1.0), 0.1), 0.8),
+        (BLOCK, Ball(ZERO, 0.1), -0.2),
+        (BLOCK, Rod(Vec(-1.0, 0.0, 0.0), Vec(1.0, 0.0, 0.0), 0.0), -0.2),
+        (BLOCK, Rod(Vec(0.0, 0.0, 0.5), Vec(0.0, 0.0, 2.0), 0.1), 0.1),
+        (BLOCK, Rod(Vec(-1.0, 0.0, 0.4), Vec(1.0, 0.0, 0.4), 0.1), 0.0),
+        (Drum(IDENTITY, ZERO, 0.2, 0.1), Ball(ZERO, 0.05), -0.15),
+        (HalfSpace(Vec(0.0, 0.0, 1.0), 0.0), BLOCK, -0.3),
+        (HalfSpace(Vec(0.0, 0.0, 1.0), 0.0), Drum(IDENTITY, Vec(0.0, 0.0, 1.0), 0.2, 0.1), 0.9),
     ],
 )
 def test_degenerate_cases_are_finite_and_right(first, second, distance):
@@ -146,7 +145,7 @@ def test_degenerate_cases_are_finite_and_right(first, second, distance):
 def test_derivatives_are_finite_where_cores_coincide():
     @lw.compile(x=3)
     def distance(x):
-        return closest(Ball(tuple(x), 0.1), Rod(ORIGIN, (0.0, 0.0, 1.0), 0.1)).distance
+        return closest(Ball(Vec(*x), 0.1), Rod(ZERO, IDENTITY[2], 0.1)).distance
 
     x = np.array([0.0, 0.0, 0.5])
     np.testing.assert_allclose(distance(x), -0.2)

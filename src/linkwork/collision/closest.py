@@ -1,4 +1,4 @@
-"""Closest points of two shapes, in closed form and without branches.
+"""Return the closest points of two shapes, in closed form and without branches.
 
 A shape is a *core*, a point, a segment, a box or a cylinder, grown by a radius. The signed distance
 of two shapes is that of their cores less the radii. Where cores overlap, it is the negative of
@@ -14,7 +14,7 @@ the penetration depth: the shortest translation that separates them.
                      faces, and those across an edge and the segment
     half-space       the lowest point of the shape along the normal
 
-All functions compute with scalars of `spatial.blocks`, also inside traced functions.
+All functions compute with the value types of `spatial.blocks`, also inside traced functions.
 """
 
 from __future__ import annotations
@@ -27,25 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from linkwork.engine.symbolic.entries import Traced
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    Mat,
-    Scalar,
-    Vec,
-    add,
-    apply,
-    apply_t,
-    cross,
-    dot,
-    minus,
-    neg,
-    plus,
-    scale,
-    sub,
-    times,
-    total,
-    transpose,
-)
+from linkwork.spatial.blocks import IDENTITY, Mat, Scalar, Vec, total
 
 # Squared lengths below this are taken for it, so that directions and derivatives are finite.
 TINY = 1e-30
@@ -111,7 +93,7 @@ class Closest(NamedTuple):
 
 
 def closest(first: Solid, second: Solid) -> Closest:
-    """Signed distance and closest points of two shapes.
+    """Return signed distance and closest points of two shapes.
 
     Raises:
         KeyError: there is no closed form; see `has_closed_form`.
@@ -120,24 +102,24 @@ def closest(first: Solid, second: Solid) -> Closest:
     if function is not None:
         return function(first, second)
     swapped = _FUNCTIONS[type(second), type(first)](second, first)
-    return Closest(swapped.distance, swapped.second, swapped.first, neg(swapped.normal))
+    return Closest(swapped.distance, swapped.second, swapped.first, -swapped.normal)
 
 
 def has_closed_form(first: type[Solid], second: type[Solid]) -> bool:
-    """Whether `closest` accepts two shapes."""
+    """Return whether `closest` accepts two shapes."""
     return (first, second) in _FUNCTIONS or (second, first) in _FUNCTIONS
 
 
 def nearer(first: Closest, second: Closest) -> Closest:
-    """The one of two with the smaller distance."""
+    """Return the closest points with the smaller distance."""
     return selected(second.distance < first.distance, second, first)
 
 
 def selected(condition: Any, yes: Any, no: Any) -> Any:
-    """One of two scalars, vectors or tuples of them."""
+    """Return one of two scalars, vectors or tuples of them, by a condition."""
     if isinstance(yes, tuple):
         parts = [selected(condition, a, b) for a, b in zip(yes, no, strict=True)]
-        return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts)
+        return tuple(parts) if type(yes) is tuple else type(yes)(*parts)
     if isinstance(condition, Traced):
         return condition.select(yes, no)
     if isinstance(condition, np.ndarray):
@@ -146,23 +128,23 @@ def selected(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def smaller(a: Scalar, b: Scalar) -> Scalar:
-    """The smaller of two scalars."""
+    """Return the smaller of two scalars."""
     return selected(b < a, b, a)
 
 
 def larger(a: Scalar, b: Scalar) -> Scalar:
-    """The larger of two scalars."""
+    """Return the larger of two scalars."""
     return selected(a < b, b, a)
 
 
 def square_root(x: Scalar) -> Scalar:
-    """The square root of a scalar that is not negative."""
+    """Return the square root of a scalar that is not negative."""
     return larger(x, TINY) ** 0.5
 
 
 def length(v: Vec) -> Scalar:
-    """Length of a vector, at least `TINY` ** 0.5."""
-    return square_root(dot(v, v))
+    """Return the length of a vector, at least `TINY` ** 0.5."""
+    return square_root(v.dot(v))
 
 
 def _limited(t: Scalar) -> Scalar:
@@ -170,11 +152,11 @@ def _limited(t: Scalar) -> Scalar:
 
 
 def _absolute(x: Scalar) -> Scalar:
-    return larger(x, minus(0.0, x))
+    return larger(x, -x)
 
 
 def _along(a: Vec, d: Vec, t: Scalar) -> Vec:
-    return add(a, scale(t, d))
+    return a + t * d
 
 
 def _reciprocal(x: Scalar) -> Scalar:
@@ -182,7 +164,7 @@ def _reciprocal(x: Scalar) -> Scalar:
 
 
 def _grown(cores: tuple[Vec, Vec], first: Scalar, second: Scalar, aside: Vec) -> Closest:
-    """Closest points of two cores, grown by radii.
+    """Return the closest points of two cores, grown by radii.
 
     Args:
         cores: the closest points of the cores.
@@ -191,45 +173,45 @@ def _grown(cores: tuple[Vec, Vec], first: Scalar, second: Scalar, aside: Vec) ->
         aside: the direction to separate them in where the cores meet; need not be a unit vector.
     """
     a, b = cores
-    between = sub(b, a)
-    squared = dot(between, between)
+    between = b - a
+    squared = between.dot(between)
     apart = squared > TINY
     n = selected(apart, between, aside)
-    n = scale(1.0 / length(n), n)
-    distance = minus(square_root(squared), plus(first, second))
-    return Closest(distance, _along(a, n, first), _along(b, neg(n), second), n)
+    n = (1.0 / length(n)) * n
+    distance = square_root(squared) - (first + second)
+    return Closest(distance, _along(a, n, first), _along(b, -n, second), n)
 
 
 def _ball_ball(a: Ball, b: Ball) -> Closest:
-    return _grown((a.center, b.center), a.radius, b.radius, (0.0, 0.0, 1.0))
+    return _grown((a.center, b.center), a.radius, b.radius, IDENTITY[2])
 
 
 def _nearest_parameter(p: Vec, a: Vec, d: Vec) -> Scalar:
-    return _limited(times(dot(sub(p, a), d), _reciprocal(dot(d, d))))
+    return _limited((p - a).dot(d) * _reciprocal(d.dot(d)))
 
 
 def _across(d: Vec) -> Vec:
-    """A direction perpendicular to another."""
+    """Return a direction perpendicular to another."""
     smallest = smaller(smaller(_absolute(d[0]), _absolute(d[1])), _absolute(d[2]))
     x = selected(_absolute(d[0]) <= smallest, IDENTITY[0], IDENTITY[1])
     axis = selected(_absolute(d[2]) <= smallest, IDENTITY[2], x)
-    return cross(d, axis)
+    return d.cross(axis)
 
 
 def _ball_rod(ball: Ball, rod: Rod) -> Closest:
-    d = sub(rod.b, rod.a)
+    d = rod.b - rod.a
     on_rod = _along(rod.a, d, _nearest_parameter(ball.center, rod.a, d))
     return _grown((ball.center, on_rod), ball.radius, rod.radius, _across(d))
 
 
 def _rod_rod(first: Rod, second: Rod) -> Closest:
-    d, e = sub(first.b, first.a), sub(second.b, second.a)
-    r = sub(first.a, second.a)
-    dd, ee, de = dot(d, d), dot(e, e), dot(d, e)
-    dr, er = dot(d, r), dot(e, r)
-    inverse = _reciprocal(minus(times(dd, ee), times(de, de)))
-    s = _limited(times(minus(times(de, er), times(dr, ee)), inverse))
-    t = _limited(times(minus(times(dd, er), times(de, dr)), inverse))
+    d, e = first.b - first.a, second.b - second.a
+    r = first.a - second.a
+    dd, ee, de = d.dot(d), e.dot(e), d.dot(e)
+    dr, er = d.dot(r), e.dot(r)
+    inverse = _reciprocal(dd * ee - de * de)
+    s = _limited((de * er - dr * ee) * inverse)
+    t = _limited((dd * er - de * dr) * inverse)
     candidates = [(_along(first.a, d, s), _along(second.a, e, t))]
     for end in (first.a, first.b):
         candidates.append((end, _along(second.a, e, _nearest_parameter(end, second.a, e))))
@@ -237,24 +219,24 @@ def _rod_rod(first: Rod, second: Rod) -> Closest:
         candidates.append((_along(first.a, d, _nearest_parameter(end, first.a, d)), end))
 
     def squared(cores: tuple[Vec, Vec]) -> Scalar:
-        between = sub(cores[1], cores[0])
-        return dot(between, between)
+        between = cores[1] - cores[0]
+        return between.dot(between)
 
     pairs = [(squared(cores), cores) for cores in candidates]
     _, cores = reduce(lambda p, q: selected(q[0] < p[0], q, p), pairs)
-    normal = cross(d, e)
-    parallel = dot(normal, normal) <= TINY
+    normal = d.cross(e)
+    parallel = normal.dot(normal) <= TINY
     return _grown(cores, first.radius, second.radius, selected(parallel, _across(d), normal))
 
 
 def _block_point(half: Vec, x: Vec) -> Closest:
-    """Closest points of a box about the origin, and of a point."""
-    limited = tuple(smaller(larger(c, minus(0.0, h)), h) for c, h in zip(x, half, strict=True))
-    outside = sub(x, limited)
-    far = dot(outside, outside) > TINY
+    """Return the closest points of a box about the origin, and of a point."""
+    limited = Vec(*(smaller(larger(c, -h), h) for c, h in zip(x, half, strict=True)))
+    outside = x - limited
+    far = outside.dot(outside) > TINY
     distance = length(outside)
     # inside, the nearest face
-    depths = [minus(_absolute(c), h) for c, h in zip(x, half, strict=True)]
+    depths = [_absolute(c) - h for c, h in zip(x, half, strict=True)]
     depth, axis, on_face = depths[0], *_face(x, half, 0)
     for k in (1, 2):
         depth, axis, on_face = selected(
@@ -264,37 +246,36 @@ def _block_point(half: Vec, x: Vec) -> Closest:
         selected(far, distance, depth),
         selected(far, limited, on_face),
         x,
-        selected(far, scale(1.0 / distance, outside), axis),
+        selected(far, (1.0 / distance) * outside, axis),
     )
 
 
 def _face(x: Vec, half: Vec, k: int) -> tuple[Vec, Vec]:
-    """The face of a box along an axis that is nearest to a point: its normal and closest point."""
+    """Return normal and closest point of the face along an axis that is nearest to a point."""
     sign = selected(x[k] < 0.0, -1.0, 1.0)
-    axis = tuple(sign if i == k else 0.0 for i in range(3))
-    point = tuple(times(sign, half[k]) if i == k else c for i, c in enumerate(x))
-    return axis, point  # pyright: ignore[reportReturnType]
+    point = Vec(*(sign * half[k] if i == k else c for i, c in enumerate(x)))
+    return sign * IDENTITY[k], point
 
 
 def _in_world(core: Closest, R: Mat, o: Vec, radius: Scalar) -> Closest:
-    """Closest points in the axes of a core, for a second shape that is grown by a radius."""
-    n = apply(R, core.normal)
+    """Return closest points in the axes of a core, of a second shape grown by a radius."""
+    n = R @ core.normal
     return Closest(
-        minus(core.distance, radius),
-        add(o, apply(R, core.first)),
-        sub(add(o, apply(R, core.second)), scale(radius, n)),
+        core.distance - radius,
+        o + R @ core.first,
+        o + R @ core.second - radius * n,
         n,
     )
 
 
 def _block_ball(block: Block, ball: Ball) -> Closest:
-    x = apply_t(block.R, sub(ball.center, block.center))
+    x = block.R.T @ (ball.center - block.center)
     return _in_world(_block_point(block.half, x), block.R, block.center, ball.radius)
 
 
 def _block_rod(block: Block, rod: Rod) -> Closest:
-    a, b = (apply_t(block.R, sub(end, block.center)) for end in (rod.a, rod.b))
-    d = sub(b, a)
+    a, b = (block.R.T @ (end - block.center) for end in (rod.a, rod.b))
+    d = b - a
     t = _parameter_nearest_to_block(a, d, block.half)
     separated = _block_point(block.half, _along(a, d, t))
     overlapping = _block_segment_depth(a, d, block.half, t)
@@ -303,14 +284,14 @@ def _block_rod(block: Block, rod: Rod) -> Closest:
 
 
 def _parameter_nearest_to_block(a: Vec, d: Vec, half: Vec) -> Scalar:
-    """The t in [0, 1] at which a + t d is nearest to a box about the origin."""
+    """Return the t in [0, 1] at which a + t d is nearest to a box about the origin."""
 
     def slope(t: Scalar) -> Scalar:
         terms: list[Scalar] = []
         for x, v, h in zip(a, d, half, strict=True):
-            y = plus(x, times(t, v))
-            excess = minus(y, smaller(larger(y, minus(0.0, h)), h))
-            terms.append(times(v, excess))
+            y = x + t * v
+            excess = y - smaller(larger(y, -h), h)
+            terms.append(v * excess)
         return total(*terms)
 
     low, below = 0.0, slope(0.0)  # f' <= 0
@@ -318,31 +299,32 @@ def _parameter_nearest_to_block(a: Vec, d: Vec, half: Vec) -> Scalar:
     start, end = below, above
     for x, v, h in zip(a, d, half, strict=True):
         # a coordinate that does not change has no breakpoint: 0 / TINY, or far outside [0, 1]
-        inverse = 1.0 / selected(times(v, v) < TINY, TINY**0.5, v)
-        for side in (h, minus(0.0, h)):
-            t = _limited(times(minus(side, x), inverse))
+        inverse = 1.0 / selected(v * v < TINY, TINY**0.5, v)
+        for side in (h, -h):
+            t = _limited((side - x) * inverse)
             at_t = slope(t)
             is_low = both(at_t <= 0.0, low < t)
             low, below = selected(is_low, (t, at_t), (low, below))
             is_high = both(at_t >= 0.0, t < high)
             high, above = selected(is_high, (t, at_t), (high, above))
-    rise = minus(above, below)
+    rise = above - below
     flat = rise <= TINY
-    fraction = times(minus(0.0, below), 1.0 / selected(flat, 1.0, rise))
-    t = plus(low, times(selected(flat, 0.5, _limited(fraction)), minus(high, low)))
+    fraction = -below * (1.0 / selected(flat, 1.0, rise))
+    t = low + selected(flat, 0.5, _limited(fraction)) * (high - low)
     # monotone, so an end is nearest if f' does not change its sign
     return selected(start >= 0.0, 0.0, selected(end <= 0.0, 1.0, t))
 
 
 def both(a: Any, b: Any) -> Any:
-    """Whether two conditions hold."""
+    """Return whether two conditions hold."""
     return a & b if isinstance(a, (Traced, np.ndarray)) else (a and b)
 
 
 def _block_segment_depth(a: Vec, d: Vec, half: Vec, t: Scalar) -> Closest:
-    """Largest separation of a box about the origin and a segment along the axes that decide it.
+    """Return the largest separation of a box about the origin and a segment along some axes.
 
-    It is positive if and only if they do not overlap; then it is at most the distance.
+    The axes decide: it is positive if and only if they do not overlap, and then at most the
+    distance.
 
     Args:
         a: start of the segment.
@@ -354,57 +336,57 @@ def _block_segment_depth(a: Vec, d: Vec, half: Vec, t: Scalar) -> Closest:
     best: Closest | None = None
     for k in range(3):  # the axis of a face: an end of the segment is deepest
         n = _toward(center, IDENTITY[k], 1.0)
-        slope = dot(n, d)
+        slope = n.dot(d)
         deepest = selected(slope < 0.0, 1.0, selected(slope > 0.0, 0.0, t))
         best = _deeper(best, _along(a, d, deepest), n, half[k])
     for k in range(3):  # the axis across an edge and the segment: an inner point is deepest
-        axis = cross(IDENTITY[k], d)
+        axis = IDENTITY[k].cross(d)
         n = _toward(center, axis, 1.0 / length(axis))
-        edge = tuple(selected(x < 0.0, minus(0.0, h), h) for x, h in zip(n, half, strict=True))
-        m = cross(IDENTITY[k], n)
-        md = dot(m, d)
-        deepest = times(dot(m, sub(edge, a)), 1.0 / selected(times(md, md) <= TINY, 1.0, md))
-        reach = selected(dot(axis, axis) <= TINY, -NEVER, dot(n, edge))  # pyright: ignore[reportArgumentType]
+        edge = Vec(*(selected(x < 0.0, -h, h) for x, h in zip(n, half, strict=True)))
+        m = IDENTITY[k].cross(n)
+        md = m.dot(d)
+        deepest = m.dot(edge - a) * (1.0 / selected(md * md <= TINY, 1.0, md))
+        reach = selected(axis.dot(axis) <= TINY, -NEVER, n.dot(edge))
         best = _deeper(best, _along(a, d, _limited(deepest)), n, reach)
     assert best is not None
     return best
 
 
 def _toward(center: Vec, axis: Vec, inverse: Scalar) -> Vec:
-    """An axis, times `inverse`, on the side of a point."""
-    return scale(times(selected(dot(axis, center) < 0.0, -1.0, 1.0), inverse), axis)
+    """Return an axis, times `inverse`, on the side of a point."""
+    return selected(axis.dot(center) < 0.0, -1.0, 1.0) * inverse * axis
 
 
 def _deeper(best: Closest | None, deepest: Vec, n: Vec, reach: Scalar) -> Closest:
-    """The separation of a point and a box along an axis, if it is larger than another one."""
-    separation = minus(dot(n, deepest), reach)
-    candidate = Closest(separation, sub(deepest, scale(separation, n)), deepest, n)
+    """Return the separation of a point and a box along an axis, if it is larger than another."""
+    separation = n.dot(deepest) - reach
+    candidate = Closest(separation, deepest - separation * n, deepest, n)
     if best is None:
         return candidate
     return selected(best.distance < separation, candidate, best)
 
 
 def _drum_ball(drum: Drum, ball: Ball) -> Closest:
-    x, y, z = apply_t(drum.R, sub(ball.center, drum.center))
-    rho = square_root(plus(times(x, x), times(y, y)))
+    center = x, y, z = drum.R.T @ (ball.center - drum.center)
+    rho = square_root(x * x + y * y)
     inverse = 1.0 / rho
     on_axis = rho <= TINY**0.5
-    u = selected(on_axis, 1.0, times(x, inverse)), selected(on_axis, 0.0, times(y, inverse))
+    u = selected(on_axis, 1.0, x * inverse), selected(on_axis, 0.0, y * inverse)
     # a rectangle in the half-plane of the axis and the center of the ball
-    flat = _block_point((drum.radius, -NEVER, drum.half_length), (rho, 0.0, z))
+    flat = _block_point(Vec(drum.radius, -NEVER, drum.half_length), Vec(rho, 0.0, z))
 
     def lifted(v: Vec) -> Vec:
-        return times(v[0], u[0]), times(v[0], u[1]), v[2]
+        return Vec(v[0] * u[0], v[0] * u[1], v[2])
 
-    core = Closest(flat.distance, lifted(flat.first), (x, y, z), lifted(flat.normal))
+    core = Closest(flat.distance, lifted(flat.first), center, lifted(flat.normal))
     return _in_world(core, drum.R, drum.center, ball.radius)
 
 
 def _above(plane: HalfSpace, lowest: Vec, radius: Scalar) -> Closest:
-    """Closest points of a half-space and a shape, by the lowest point of its core."""
-    lowest = sub(lowest, scale(radius, plane.normal))
-    distance = minus(dot(plane.normal, lowest), plane.offset)
-    below = sub(lowest, scale(distance, plane.normal))
+    """Return the closest points of a half-space and a shape, by the lowest point of its core."""
+    lowest = lowest - radius * plane.normal
+    distance = plane.normal.dot(lowest) - plane.offset
+    below = lowest - distance * plane.normal
     return Closest(distance, below, lowest, plane.normal)
 
 
@@ -413,25 +395,25 @@ def _plane_ball(plane: HalfSpace, ball: Ball) -> Closest:
 
 
 def _plane_rod(plane: HalfSpace, rod: Rod) -> Closest:
-    is_b = dot(plane.normal, sub(rod.b, rod.a)) < 0.0
+    is_b = plane.normal.dot(rod.b - rod.a) < 0.0
     return _above(plane, selected(is_b, rod.b, rod.a), rod.radius)
 
 
 def _plane_block(plane: HalfSpace, block: Block) -> Closest:
     corner = block.center
-    for axis, h in zip(transpose(block.R), block.half, strict=True):
-        side = selected(dot(plane.normal, axis) < 0.0, h, minus(0.0, h))
+    for axis, h in zip(block.R.T, block.half, strict=True):
+        side = selected(plane.normal.dot(axis) < 0.0, h, -h)
         corner = _along(corner, axis, side)
     return _above(plane, corner, 0.0)
 
 
 def _plane_drum(plane: HalfSpace, drum: Drum) -> Closest:
-    axis = transpose(drum.R)[2]
-    slope = dot(plane.normal, axis)
-    down = minus(0.0, drum.half_length)
+    axis = drum.R.T[2]
+    slope = plane.normal.dot(axis)
+    down = -drum.half_length
     on_axis = _along(drum.center, axis, selected(slope < 0.0, drum.half_length, down))
-    radial = sub(plane.normal, scale(slope, axis))  # away from the plane, along the end face
-    rim = sub(on_axis, scale(times(drum.radius, 1.0 / length(radial)), radial))
+    radial = plane.normal - slope * axis  # away from the plane, along the end face
+    rim = on_axis - drum.radius * (1.0 / length(radial)) * radial
     return _above(plane, rim, 0.0)
 
 

@@ -36,26 +36,7 @@ from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.base import base_of
 from linkwork.mechanics.joints import JointPose, joint_pose
 from linkwork.model.geometry import Shape, Sphere
-from linkwork.spatial.blocks import (
-    IDENTITY,
-    ZERO,
-    Mat,
-    Scalar,
-    Twist,
-    Vec,
-    add,
-    apply,
-    cross,
-    dot,
-    matmul,
-    minus,
-    neg,
-    plus,
-    sub,
-    times,
-    total,
-    twist_rotate,
-)
+from linkwork.spatial.blocks import IDENTITY, ZERO, Force, Mat, Motion, Scalar, Vec, as_vec, total
 
 LARGEST = float(np.finfo(np.float32).max)  # a coordinate that is finite
 
@@ -83,14 +64,14 @@ class Robot:
             assert mount is not None
             joint = self._joints[body] = joint_pose(mount, self._q)
             R, o = self.pose(self.skeleton.bodies[body].parent)
-            self._bodies[body] = matmul(R, joint.R), add(o, apply(R, joint.p))
+            self._bodies[body] = R @ joint.R, o + R @ joint.p
         return self._bodies[body]
 
     def link_pose(self, link: str) -> tuple[Mat, Vec]:
         """Rotation and position of a link."""
         body, R_frame, p = self.skeleton.frames[self.problem.layout.model.frame_index(link)]
         R, o = self.pose(body)
-        return matmul(R, R_frame), add(o, apply(R, p))
+        return R @ R_frame, o + R @ p
 
     def solids(self, link: str) -> list[Solid]:
         """The shapes of a link."""
@@ -99,15 +80,14 @@ class Robot:
             self._solids[link] = [placed(shape, R, o) for shape in self.problem.shapes(link)]
         return self._solids[link]
 
-    def columns(self, body: int) -> list[tuple[int, Twist]]:
+    def columns(self, body: int) -> list[tuple[int, Motion]]:
         """Velocity that the joint of a body gives it, per unit of each of its coordinates.
 
         A point p of the body has the velocity v + w x p.
         """
         R, o = self.pose(body)
         mount = self._joints[body].mount
-        rotated = [twist_rotate(R, column) for column in self._joints[body].columns]
-        columns = [(add(v, cross(o, w)), w) for v, w in rotated]
+        columns = [(R @ column).shifted(o) for column in self._joints[body].columns]
         return list(zip(mount.nu_indices, columns, strict=True))
 
 
@@ -147,7 +127,7 @@ def distance_jacobian(problem: CollisionProblem, q: Scalars) -> Matrix:
         paths = [path_to(problem.skeleton, robot.body_of(link)) for link in (first, second)]
         n_shared = sum(a == b for a, b in zip(*paths, strict=False))
         row: list[Scalar] = [0.0] * problem.layout.nv
-        add_rates(row, robot, paths[0][n_shared:], (neg(points.normal), points.first))
+        add_rates(row, robot, paths[0][n_shared:], (-points.normal, points.first))
         add_rates(row, robot, paths[1][n_shared:], (points.normal, points.first))
         J.append(row)
     return J
@@ -165,10 +145,10 @@ def add_rates(
         force: a vector, and a point of the line that it acts along.
     """
     n, p = force
-    moment = cross(p, n)
+    wrench = Force(n, p.cross(n))
     for body in bodies:
-        for k, (v, w) in robot.columns(body):
-            row[k] = plus(row[k], plus(dot(n, v), dot(moment, w)))
+        for k, column in robot.columns(body):
+            row[k] = row[k] + wrench.dot(column)
 
 
 def minimum_distance(problem: CollisionProblem, q: Scalars) -> Scalar:
@@ -184,7 +164,7 @@ def smooth_minimum_distance(problem: CollisionProblem, q: Scalars, width: Scalar
         return np.inf
     least = reduce(smaller, values)
     terms = [np.exp((least - d) / width[0]) for d in values]
-    return selected(is_finite(q), minus(least, width[0] * np.log(total(*terms))), np.nan)
+    return selected(is_finite(q), least - width[0] * np.log(total(*terms)), np.nan)
 
 
 def _distances_by_points(problem: CollisionProblem, q: Scalars) -> list[Scalar]:
@@ -207,14 +187,14 @@ def in_collision(problem: CollisionProblem, q: Scalars) -> Scalar:
 def _is_free(a: Solid, b: Solid) -> Scalar:
     """1 if two shapes do not overlap, else 0."""
     if isinstance(a, Ball) and isinstance(b, Ball):
-        reach = larger(minus(plus(a.radius, b.radius), TOUCHING), 0.0)
-        return times(reach, reach) <= _squared(a.center, b.center)
+        reach = larger(a.radius + b.radius - TOUCHING, 0.0)
+        return reach * reach <= _squared(a.center, b.center)
     return closest(a, b).distance >= -TOUCHING
 
 
 def _squared(a: Vec, b: Vec) -> Scalar:
-    between = sub(b, a)
-    return dot(between, between)
+    between = b - a
+    return between.dot(between)
 
 
 def _by_radius(solids: Sequence[Solid]) -> tuple[list[list[Ball]], list[Solid]]:
@@ -235,8 +215,8 @@ def distance_of(first: Sequence[Solid], second: Sequence[Solid]) -> Scalar:
     for a in balls_a:
         for b in balls_b:
             squares = [_squared(x.center, y.center) for x in a for y in b]
-            reach = plus(a[0].radius, b[0].radius)
-            values.append(minus(square_root(reduce(smaller, squares)), reach))
+            reach = a[0].radius + b[0].radius
+            values.append(square_root(reduce(smaller, squares)) - reach)
     values += [closest(a, b).distance for a in others_a for b in second]
     values += [closest(a, b).distance for a in first if isinstance(a, Ball) for b in others_b]
     return reduce(smaller, values)
@@ -253,9 +233,7 @@ def _closest_of_links(robot: Robot, first: str, second: str) -> Closest:
     solids = [robot.solids(link) for link in (first, second)]
     spheres = _nearest_spheres(robot, first, second)
     if spheres is not None:
-        balls = [
-            Ball(add(o, apply(R, p)), r) for (R, o), p, r in zip(places, *spheres, strict=True)
-        ]
+        balls = [Ball(o + R @ p, r) for (R, o), p, r in zip(places, *spheres, strict=True)]
         nearest.append(closest(*balls))
     nearest += [
         closest(a, b)
@@ -282,7 +260,7 @@ def _nearest_spheres(
                 squares = [(_squared(center, b_solids[j].center), q) for j, q in b]  # pyright: ignore[reportAttributeAccessIssue]
                 options.append((*_nearest(squares), p))
             square, q, p = _nearest(options)
-            distance = minus(square_root(square), r_a + r_b)
+            distance = square_root(square) - (r_a + r_b)
             candidates.append((distance, (p, q), (r_a, r_b)))
     if not candidates:
         return None
@@ -301,7 +279,7 @@ def nearest_spheres(problem: CollisionProblem, q: Scalars) -> Matrix:
         spheres = _nearest_spheres(robot, *pair)
         assert spheres is not None
         (a, b), (r_a, r_b) = spheres
-        rows.append([*a, *b, plus(r_a, r_b)])
+        rows.append([*a, *b, r_a + r_b])
     return rows
 
 
@@ -322,11 +300,11 @@ def closest_to(robot: Robot, link: str, other: Any) -> Closest:
         options = [(_rank(solids[i].center, other), p) for i, p in group]  # pyright: ignore[reportAttributeAccessIssue]
         rank, p = _nearest(options)
         core = square_root(rank) if isinstance(other, Ball) else rank
-        candidates.append((minus(core, r), (p, r)))
+        candidates.append((core - r, (p, r)))
     nearest = [closest(solid, other) for solid in solids if not isinstance(solid, Ball)]
     if candidates:
         _, (p, r) = _nearest(candidates)
-        nearest.append(closest(Ball(add(o, apply(R, p)), r), other))
+        nearest.append(closest(Ball(o + R @ p, r), other))
     return reduce(nearer, nearest)
 
 
@@ -342,7 +320,7 @@ def _local_balls(shapes: Sequence[Shape]) -> dict[float, list[tuple[int, Vec]]]:
     balls: dict[float, list[tuple[int, Vec]]] = {}
     for index, shape in enumerate(shapes):
         if isinstance(shape.geometry, Sphere):
-            center = shape.link_H_shape.xyz
+            center = as_vec(shape.link_H_shape.xyz)
             balls.setdefault(shape.geometry.radius, []).append((index, center))
     return balls
 

@@ -30,7 +30,7 @@ from linkwork.kindyn.inputs import INPUTS
 from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.base import base_of
 from linkwork.model.geometry import Sphere
-from linkwork.spatial.blocks import add, apply
+from linkwork.spatial.blocks import Vec
 from linkwork.spatial.source import quat
 
 MOST_PAD = 1e-3  # bound of the rounding errors of single precision in `motions.h` [m]
@@ -77,7 +77,7 @@ def _sphere_centers(problem: CollisionProblem, q: Scalars) -> Matrix:
     for link in problem.links:
         R, o = robot.link_pose(link)
         for x, y, z in link_spheres(problem, link).centers.tolist():
-            points.append([*add(o, apply(R, (x, y, z)))])
+            points.append([*o + R @ Vec(x, y, z)])
     return points
 
 

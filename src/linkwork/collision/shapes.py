@@ -15,7 +15,7 @@ from linkwork.mechanics.problem import Problem
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere, row_of
 from linkwork.model.model import Model
 from linkwork.model.pose import rotation_and_position
-from linkwork.spatial.blocks import Mat, Vec, add, apply, matmul, scale, transpose
+from linkwork.spatial.blocks import Mat, Vec, as_vec
 
 Solid: TypeAlias = Ball | Rod | Block | Drum
 LinkPairs: TypeAlias = tuple[tuple[str, str], ...]
@@ -87,9 +87,9 @@ def uncompiled(model: Model, pairs: Sequence[tuple[str, str]]) -> list[tuple[str
 
 def placed(shape: Shape, R: Mat, o: Vec) -> Solid:
     """Place a shape of a link that has a rotation and a position."""
-    center = add(o, apply(R, shape.link_H_shape.xyz))
+    center = o + R @ as_vec(shape.link_H_shape.xyz)
     kind, build = row_of(_SOLIDS, shape.geometry, "a closed form")
-    R = R if kind is Ball else matmul(R, rotation_and_position(shape.link_H_shape)[0])
+    R = R if kind is Ball else R @ rotation_and_position(shape.link_H_shape)[0]
     return build(shape.geometry, R, center)
 
 
@@ -99,13 +99,12 @@ def _ball(sphere: Sphere, R: Mat, center: Vec) -> Ball:
 
 
 def _rod(capsule: Capsule, R: Mat, center: Vec) -> Rod:
-    half = scale(0.5 * capsule.length, transpose(R)[2])
-    return Rod(add(center, scale(-1.0, half)), add(center, half), capsule.radius)
+    half = 0.5 * capsule.length * R.T[2]
+    return Rod(center - half, center + half, capsule.radius)
 
 
 def _block(box: Box, R: Mat, center: Vec) -> Block:
-    x, y, z = (0.5 * edge for edge in box.size)
-    return Block(R, center, (x, y, z))
+    return Block(R, center, 0.5 * as_vec(box.size))
 
 
 def _drum(cylinder: Cylinder, R: Mat, center: Vec) -> Drum:

@@ -26,35 +26,25 @@ from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.model.geometry import Box, Capsule, Sphere
 from linkwork.model.geometry import Shape as LinkShape
 from linkwork.model.pose import as_pose
-from linkwork.spatial.blocks import (
-    Scalar,
-    as_vector,
-    cross,
-    dot,
-    neg,
-    plus,
-    scale,
-    sub,
-    twist_rotate,
-)
+from linkwork.spatial.blocks import Force, Scalar, Vec, as_mat, as_vector
 from linkwork.spatial.source import quat
 
 
 def _sphere(x: Scalars) -> Ball:
-    return Ball((x[0], x[1], x[2]), x[3])
+    return Ball(Vec(*x[:3]), x[3])
 
 
 def _capsule(x: Scalars) -> Rod:
-    return Rod((x[0], x[1], x[2]), (x[3], x[4], x[5]), x[6])
+    return Rod(Vec(*x[:3]), Vec(*x[3:6]), x[6])
 
 
 def _box(x: Scalars) -> Block:
-    R: Any = tuple(tuple(row) for row in quat.to_rotation(as_vector(x[3:7])))
-    return Block(R, (x[0], x[1], x[2]), scale(0.5, (x[7], x[8], x[9])))
+    R = as_mat(quat.to_rotation(as_vector(x[3:7])))
+    return Block(R, Vec(*x[:3]), 0.5 * Vec(*x[7:]))
 
 
 def _half_space(x: Scalars) -> HalfSpace:
-    return HalfSpace((x[0], x[1], x[2]), x[3])
+    return HalfSpace(Vec(*x[:3]), x[3])
 
 
 _BUILDERS: dict[str, Callable[[Scalars], Solid]] = {
@@ -112,10 +102,10 @@ def _jacobian(kind: str) -> Callable[..., Any]:
 def _row(robot: Robot, base: Base, link: str, obstacle: Solid) -> list[Scalar]:
     points = closest_to(robot, link, obstacle)
     row: list[Scalar] = [0.0] * robot.problem.layout.nv
-    n, p = neg(points.normal), points.first
-    moment = cross(sub(p, base.o), n)
-    for k, (v, w) in enumerate(twist_rotate(base.R, column) for column in base.columns):
-        row[k] = plus(dot(n, v), dot(moment, w))
+    n, p = -points.normal, points.first
+    wrench = Force(n, (p - base.o).cross(n))
+    for k, column in enumerate(base.columns):
+        row[k] = wrench.dot(base.R @ column)
     add_rates(row, robot, path_to(robot.skeleton, robot.body_of(link)), (n, p))
     return row
 
