@@ -23,7 +23,7 @@ SOURCES = {
     "viewer": (*PAGE, f"{ROBOTS}/arm.urdf"),
     "viewer_dark": (*PAGE, f"{ROBOTS}/humanoid.urdf"),
     "viewer_workcell": (
-        *(*PAGE, "src/linkwork/viewer/cell_controller.py"),
+        *(*PAGE, "src/linkwork/viewer/cell.py"),
         *(f"{ROBOTS}/cells/pick_and_place.xml", f"{ROBOTS}/cells/parts/gripper_arm.urdf"),
     ),
     "robots": (*DRAWN, *(f"{ROBOTS}/{name}.urdf" for name in ("arm", "humanoid", "quadruped"))),
