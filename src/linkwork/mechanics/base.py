@@ -101,7 +101,7 @@ class Base:
 
     @property
     def columns(self) -> list[Motion]:
-        """Twist of the base, in its axes, per unit of each of its six velocities; none if fixed."""
+        """The twist of the base, in its axes, per unit of each of its velocities; none if fixed."""
         if not self.floating:
             return []
         # the rows of R are the axes of the world, written in the base

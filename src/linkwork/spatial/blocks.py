@@ -18,10 +18,8 @@ matrix with any of them. `as_vec` and `as_mat` convert plain tuples, where these
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
-from operator import add as _add
-from operator import neg as _neg
-from operator import sub as _sub
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from linkwork.engine.symbolic.arrays import Array, as_array, stack
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Scalar: TypeAlias = Any
-T = TypeVar("T")
 _new = tuple.__new__
 
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # (row, column) of the entries of a Sym
@@ -70,13 +67,13 @@ class _Vectors(tuple["Vec", ...]):
     __array_priority__ = 1.0
 
     def __add__(self, other: Self) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _new(type(self), map(_add, self, other))
+        return _new(type(self), map(operator.add, self, other))
 
     def __sub__(self, other: Self) -> Self:
-        return _new(type(self), map(_sub, self, other))
+        return _new(type(self), map(operator.sub, self, other))
 
     def __neg__(self) -> Self:
-        return _new(type(self), map(_neg, self))
+        return _new(type(self), map(operator.neg, self))
 
     def __mul__(self, factor: Scalar) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
         return _new(type(self), [x * factor for x in self])
