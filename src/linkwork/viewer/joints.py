@@ -15,7 +15,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.constrained.assembly import PERTURBATIONS, assembler_of
 from linkwork.mechanics.constraints import Anchor
-from linkwork.model.joints.kind import Axis
+from linkwork.model.joints.motion import motion_subspace
 from linkwork.model.layout import BASE_NV
 from linkwork.model.parts import Joint
 
@@ -80,9 +80,8 @@ def sliders_of(kd: KinDyn) -> list[Slider]:
 
 def _reach(joint: Joint, index: int) -> float:
     """Return the reach of a coordinate without limits: a length if its motion rotates nothing."""
-    kind = joint.motion_kind
-    _, angular = kind.subspace(Axis(joint.axis, joint.pitch), kind.neutral)[index]
-    return UNLIMITED_ANGLE if any(angular) else UNLIMITED_LENGTH
+    S = motion_subspace(joint, joint.motion_kind.neutral, child=joint.second)
+    return UNLIMITED_ANGLE if S[3:, index].any() else UNLIMITED_LENGTH
 
 
 def slider_values(kd: KinDyn, q: Array) -> Array:
