@@ -146,7 +146,7 @@ class JointPose:
 
 
 def _is_about_axis(R: Mat) -> bool:
-    """Return whether a rotation is constant and about a coordinate axis, up to exchanged axes."""
+    """Return whether a constant R rotates about one coordinate axis, up to a permutation."""
     numbers = [x for row in R for x in row]
     return all(isinstance(x, float) for x in numbers) and sum(map(bool, numbers)) == 5
 

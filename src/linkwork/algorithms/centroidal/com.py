@@ -153,7 +153,7 @@ def is_leaf(skeleton: Skeleton, number: int) -> bool:
 
 
 def _split(mount: Mount, first: Vec) -> tuple[Vec, Vec]:
-    """Split a first moment: what the rotation of a joint leaves as it is, and what it changes."""
+    """Split a first moment into parts invariant and variant under the rotation of a joint."""
     if mount.kind.rotation == "none":
         return first, ZERO
     if mount.kind.rotation == "free":

@@ -145,7 +145,7 @@ def inverse_dynamics_derivatives(
 
 
 def _depth_first(skeleton: Skeleton) -> Iterator[tuple[int, bool]]:
-    """Each body but the base's twice: before all that it carries, and after (True).
+    """Yield bodies without the base, depth first: in pre-order (False) and in post-order (True).
 
     In this order few intermediate values are needed at the same time.
     """
@@ -237,7 +237,7 @@ class _Inward:
 
 
 def _transform(pose: JointPose, drift: Vec, base: Base, *, is_last: bool) -> _Inward:
-    """Return the transformation to the parent; of a body on the base, to the axes of its rows."""
+    """Return the transform to the parent; for children of the base, to the axes of its rows."""
     R_base, _ = base.expressed_at
     if is_last and R_base is not IDENTITY:
         return _Inward((R_base @ pose.R,), pose.arm, ZERO, R_base @ drift)
