@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import trimesh
 
 import linkwork as lw
+from linkwork.io.mesh_files import read_mesh
 from linkwork.model.geometry.surface import joined
 
 pytestmark = pytest.mark.peers  # which need coal
@@ -128,6 +131,8 @@ import sys, warnings
 import numpy as np
 import linkwork as lw
 from linkwork.io.mesh_files import read_mesh
+from linkwork.io.solids import with_shape_inertias
+from linkwork.viewer.drawing import drawing_of
 
 warnings.simplefilter("ignore")
 name, path = sys.argv[1:]
@@ -172,6 +177,34 @@ others += [lw.Capsule(0.0, 0.0), lw.Sphere(1e200), lw.Cylinder(1e-300, 1.0)]
 words = [attempt(collisions, other, m) for other in others for m in ("hull", "triangles")]
 words += [attempt(cell, other) for other in others]
 words += [attempt(read_mesh, mesh)]
+
+
+def inverse_kinematics():
+    model = pair(lw.Sphere(0.1))
+    robot = lw.CollisionModel(model, floating=False, shapes="spheres", pairs=[("fixed", "free")])
+    kd = lw.KinDyn(model, floating=False)
+    result = lw.ik(kd, {"free": [3.0, 0.0, 0.0]}, avoid=robot, restarts=1)
+    assert np.isfinite(result.q).all()
+
+
+def spheres():
+    cover = lw.spherize(pair(lw.Sphere(0.1)))
+    assert all(np.isfinite(one.protrusion) and one.coverage == 1.0 for one in cover.links)
+
+
+def inertia():
+    model, findings = with_shape_inertias(pair(lw.Sphere(0.1)), 1000.0)
+    assert model.link("fixed").inertia.mass > 0.0 or [f for f in findings if f.severity == "error"]
+
+
+def drawing():
+    drawn = drawing_of(pair(lw.Sphere(0.1)))
+    for part in drawn.parts["fixed"]:
+        assert np.isfinite(part.surface.vertices).all() and len(part.surface.faces)
+
+
+for function in (inverse_kinematics, spheres, inertia, drawing):
+    words.append(attempt(function))
 print("done", *words)
 """
 
@@ -188,3 +221,37 @@ def test_odd_meshes_have_distances_or_an_error_and_do_not_end_the_process(tmp_pa
     is_bad = name in ("too large", "too large for a float", "not a number", "infinite", "empty")
     expected = {"MissingFileError", "ModelError", "ValueRangeError"} if is_bad else {"right"}
     assert set(words[1:5]) <= expected
+    assert set(words[-4:-2]) <= expected
+
+
+@pytest.mark.parametrize("ending", ["stl", "obj", "ply", "off", "glb", "dae"])
+def test_a_mesh_in_a_tiny_unit_keeps_its_vertices_or_is_rejected(tmp_path, ending):
+    """trimesh merges vertices that are nearer than 1e-8, whatever the size of a mesh."""
+    cube = lw.Box((1.0, 2.0, 3.0)).surface()
+    tiny = trimesh.Trimesh(cube.vertices * 1e-9, cube.faces, process=False)
+    options = {"digits": 18} if ending in ("obj", "off") else {}
+    data = tiny.export(file_type=ending, **options)
+    path = tmp_path / f"tiny.{ending}"
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    mesh = lw.Mesh(path.name, (1e9, 1e9, 1e9), path=str(path))
+    pieces, reason = read_mesh(mesh)
+    if ending == "dae":
+        assert re.search("too small.*unit", reason)
+        return
+    ((surface, _),) = pieces
+    assert len(surface.vertices) == 8
+    np.testing.assert_allclose(surface.extents, [1.0, 2.0, 3.0], rtol=1e-6)
+    d = robot(mesh, lw.Sphere(0.1)).distances(at(2.0, 0.0, 0.0))
+    assert d[0] == pytest.approx(1.4, abs=1e-6)
+
+
+def test_a_floor_needs_some_hundred_spheres(tmp_path):
+    """Each of ten thousand cells had a sphere of its own, which took minutes."""
+    a, b, c, d = 50.0 * np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
+    floor = write_stl(tmp_path / "floor.stl", [[a, b, c], [a, c, d]])
+    builder = lw.ModelBuilder("world")
+    builder.add_link("floor", collisions=[lw.Shape(floor)])
+    (cover,) = lw.spherize(builder.build()).links
+    assert cover.n_shapes < 1000
+    assert cover.coverage == 1.0
+    assert cover.protrusion < 5.0

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.model.geometry import Cylinder
 from linkwork.model.geometry.surface import CHUNK, Support
 
 ACCURACY = 1e-9  # by which both bounds of a distance may differ, relative to the size of the shapes
@@ -233,19 +234,65 @@ def deepest(a: Support, b: Support, H: Array, coal: Any) -> Array:
             best, least = directions[heights.argmin()], float(heights.min())
         if least < -allowed:
             return np.full(10, np.nan)
-        hull = hull_of(of_a - of_b, coal)
+        is_last = round_ == ROUNDS - 1
+        try:
+            hull = hull_of(of_a - of_b, coal)
+        except RuntimeError:  # a vertex of a round face has more neighbors than coal can store
+            of_a, of_b, is_last = of_a[: -len(new_a)], of_b[: -len(new_b)], True
+            hull = hull_of(of_a - of_b, coal)
         of_a, of_b = of_a[hull.indices], of_b[hull.indices]
         if hull.rank < 3 or least <= allowed:
             return _result(a, b, best, -max(least, 0.0), of_a[0])
         triangles, normals, offsets = hull.planes()
         nearest = int(offsets.argmin())
         # around an axis of symmetry, the polytope stays coarse while the separation is exact
-        if least - offsets[nearest] <= (allowed if round_ < ROUNDS - 1 else COARSE * allowed):
+        if least - offsets[nearest] <= (COARSE * allowed if is_last else allowed):
             weights = _weights(hull.points[triangles[nearest]], offsets[nearest] * normals[nearest])
             return _result(a, b, best, -least, weights @ of_a[triangles[nearest]])
+        if is_last:
+            break
         order = np.argsort(offsets)[:MOST_FACES]
         directions = normals[order[offsets[order] < least - 0.5 * allowed]]
     return np.full(10, np.nan)
+
+
+def of_parallel_cylinders(a: Cylinder, b: Cylinder, H: Array) -> Array:
+    """(k, 10) distance, two points and the normal of cylinders; NaN where they are not parallel.
+
+    In the plane of their axes, they are two rectangles along the same directions. Elsewhere coal
+    and `deepest` are used, which converge slowly around a common axis.
+
+    Args:
+        a, b: the shapes.
+        H: (k, 4, 4) poses of b in the axes of a.
+    """
+    results = np.full((len(H), 10), np.nan)
+    rows = (np.linalg.norm(H[:, :2, 2], axis=-1) <= ACCURACY).nonzero()[0]
+    x, z = H[rows, :2, 3], H[rows, 2, 3]
+    apart = np.linalg.norm(x, axis=-1)
+    u = np.where((apart > 0.0)[:, None], x / np.maximum(apart, 1e-300)[:, None], [1.0, 0.0])
+    up = np.where(z < 0.0, -1.0, 1.0)
+    gaps = np.stack([apart - a.radius - b.radius, np.abs(z) - 0.5 * (a.length + b.length)], axis=-1)
+    beyond = np.linalg.norm(np.maximum(gaps, 0.0), axis=-1)
+    distance = np.where(beyond > 0.0, beyond, gaps.max(axis=-1))
+    is_radial = gaps[:, 0] >= gaps[:, 1]
+    along = np.stack([is_radial, ~is_radial], axis=-1).astype(float)
+    outside = (gaps > 0.0).all(axis=-1)
+    along[outside] = gaps[outside] / distance[outside, None]
+    # the closest point of a: at its end along the normal, else in the middle of the overlap
+    on_axis = _middle(-a.length / 2, a.length / 2, z - b.length / 2, z + b.length / 2)
+    across = _middle(-a.radius, a.radius, apart - b.radius, apart + b.radius)
+    height = np.where(along[:, 1] > 0.0, up * a.length / 2, on_axis)
+    reach = np.where(along[:, 0] > 0.0, a.radius, across)
+    results[rows, 0], results[rows, 1:3], results[rows, 3] = distance, reach[:, None] * u, height
+    results[rows, 7:9], results[rows, 9] = along[:, :1] * u, along[:, 1] * up
+    results[:, 4:7] = results[:, 1:4] + results[:, :1] * results[:, 7:]
+    return results
+
+
+def _middle(low: float, high: float, other_low: Array, other_high: Array) -> Array:
+    """The middle of the overlap of two intervals."""
+    return 0.5 * (np.maximum(low, other_low) + np.minimum(high, other_high))
 
 
 def _result(a: Support, b: Support, n: Array, core: float, on_core: Array) -> Array:

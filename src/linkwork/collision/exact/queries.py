@@ -12,7 +12,7 @@ is its hull, and so is one that is a segment or a point.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -26,6 +26,7 @@ from linkwork.collision.exact.convex import (
     deepest,
     hull_of,
     is_beaten,
+    of_parallel_cylinders,
     separations,
     triangles_of,
     vectors,
@@ -63,6 +64,7 @@ Meshes: TypeAlias = Literal["hull", "triangles"]
 # and accurate with the second, or else the third.
 TOLERANCES = (3e-6, 3e-10, 3e-8)
 SCALES = (1e-3, 1.0)  # sizes that tolerances are relative to [m]
+LARGE = 10.0  # pairs with a larger shape are scaled to size 1, in which tolerances are right [m]
 ACCURATE = 1e-8  # a relative error for which no other tolerance is tried
 ITERATIONS = 255  # of GJK and EPA
 LARGEST = 1e9  # size of a shape [m]
@@ -117,6 +119,15 @@ class Placed(NamedTuple):
     poses: Array  # (rows, 4, 4) of what it is fixed to
     owner: str  # what messages call that, such as `link 'hand'`
 
+    def scaled(self, factor: float) -> Placed:
+        """Scale the shape and its poses about the origin of the world."""
+        x, y, z = (factor * c for c in self.shape.link_H_shape.xyz)
+        pose = replace(self.shape.link_H_shape, xyz=(x, y, z))
+        geometry = self.shape.geometry.scaled(factor)
+        poses = self.poses.copy()
+        poses[:, :3, 3] *= factor
+        return Placed(replace(self.shape, geometry=geometry, link_H_shape=pose), poses, self.owner)
+
 
 class ShapeQueries:
     """Distances of shapes, which are converted once."""
@@ -169,14 +180,18 @@ class ShapeQueries:
                 result = closest(_with_arrays(first), _with_arrays(second))
             columns = [result.distance, *result.first, *result.second, *result.normal]
             return np.stack(np.broadcast_arrays(*columns), axis=-1)
-        (a, at_a), (b, at_b) = self._placed(first), self._placed(second)
-        return self._in_world(a, at_a, b, at_b)
+        factor = self._factor(first, second)
+        (a, at_a), (b, at_b) = (self._placed(x, factor) for x in (first, second))
+        results = self._in_world(a, at_a, b, at_b)
+        results[:, :7] /= factor
+        return results
 
     def overlap(self, first: Placed, second: Placed) -> Array:
         """(rows,) whether shapes overlap by more than `TOUCHING`."""
         if is_compiled(first.shape.geometry, second.shape.geometry):
             return ~(self.nearest(first, second)[:, 0] >= -TOUCHING)
-        (a, at_a), (b, at_b) = self._placed(first), self._placed(second)
+        factor = self._factor(first, second)
+        (a, at_a), (b, at_b) = (self._placed(x, factor) for x in (first, second))
         H = _relative(at_a, at_b)
         with np.errstate(all="ignore"):
             far = np.linalg.norm(H[:, :3, 3], axis=-1) > a.support.radius + b.support.radius
@@ -186,7 +201,13 @@ class ShapeQueries:
             return self._intersecting(a, b, H, overlaps)
         return overlaps
 
-    def _placed(self, placed: Placed) -> tuple[Solid, Array]:
+    def _factor(self, first: Placed, second: Placed) -> float:
+        """A power of 2, which changes no digits, that scales large shapes to size 1."""
+        size = max(self.solid(x.shape.geometry, x.owner).support.radius for x in (first, second))
+        return 1.0 if size <= LARGE else 2.0 ** -int(np.ceil(np.log2(size)))
+
+    def _placed(self, placed: Placed, factor: float = 1.0) -> tuple[Solid, Array]:
+        placed = placed if factor == 1.0 else placed.scaled(factor)
         solid = self.solid(placed.shape.geometry, placed.owner)
         return solid, solid.at(placed.poses @ placed.shape.link_H_shape.matrix())
 
@@ -217,7 +238,10 @@ class ShapeQueries:
     def _convex(self, a: Solid, b: Solid, H: Array) -> Array:
         """(rows, 10) of convex shapes, checked; NaN where H is not finite."""
         best = np.full((len(H), 10), np.nan)
-        finite = np.isfinite(H).all(axis=(1, 2)).nonzero()[0]
+        if isinstance(a.geometry, Cylinder) and isinstance(b.geometry, Cylinder):
+            best = of_parallel_cylinders(a.geometry, b.geometry, H)
+        is_left = np.isfinite(H).all(axis=(1, 2)) & np.isnan(best[:, 0])
+        finite = is_left.nonzero()[0]
         radii = a.support.radius, b.support.radius
         scale, rounding = float(np.clip(min(radii), *SCALES)), 1e-13 * sum(radii)
         gaps = np.full(len(H), np.inf)
@@ -227,9 +251,9 @@ class ShapeQueries:
             tried = [self._ask(a.convex, b.convex, H[k], request) for k in left]
             _improve(best, gaps, left, np.array(tried).reshape(-1, 10), (a.support, b.support, H))
             left = left[gaps[left] > ACCURATE * scale + rounding]
-        doubtful = gaps > TOLERANCES[0] * scale + rounding
+        doubtful = is_left & (gaps > TOLERANCES[0] * scale + rounding)
         doubtful[finite] |= is_beaten(a.support, b.support, H[finite], best[finite, 0])
-        for k in (doubtful & np.isfinite(H).all(axis=(1, 2))).nonzero()[0]:
+        for k in doubtful.nonzero()[0]:
             best[k] = deepest(a.support, b.support, H[k], self.coal)
         best[:, 4:7] = best[:, 1:4] + best[:, :1] * best[:, 7:]
         return best

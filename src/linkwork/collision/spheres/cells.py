@@ -237,14 +237,26 @@ def target_of(solids: Sequence[Solid], tolerance: float) -> Target:
     return Target(solids, target.corners, target.radii, target.areas, grid[inside], spacing)
 
 
-def _cell_edge(solids: Sequence[Solid], tolerance: float, size: float) -> float:
-    """The edge of cells: a third of the tolerance, half of it for large links, more for huge ones.
+def feasible_tolerance(solids: Sequence[Solid], tolerance: float) -> float:
+    """Return a tolerance that is not too small for the largest number of cells.
 
-    A cell with an edge of half the tolerance fits in a ball with the tolerance as radius.
+    A cell with an edge of half the tolerance fits in a ball with the tolerance as radius. If cells
+    are larger, each of them would need a ball of its own, so the tolerance grows: to twice the edge
+    of cells, and to four times the edge for huge links, of which some hundred balls are enough.
     """
-    surfaces = [solid.surface for solid in solids if solid.surface is not None]
-    triangles = [surface.triangles for surface in surfaces]
-    area = sum(float(np.linalg.norm(_normals(each), axis=1).sum()) / 2 for each in triangles)
+    least = 2.0 * float(np.sqrt(_area(solids) / MOST_CELLS))
+    return tolerance if least <= tolerance else least * min(least / tolerance, 2.0)
+
+
+def _area(solids: Sequence[Solid]) -> float:
+    """The area of the surfaces that are divided into cells."""
+    triangles = [solid.surface.triangles for solid in solids if solid.surface is not None]
+    return sum(float(np.linalg.norm(_normals(each), axis=1).sum()) / 2 for each in triangles)
+
+
+def _cell_edge(solids: Sequence[Solid], tolerance: float, size: float) -> float:
+    """The edge of cells: a third of the tolerance, half for large links, more for huge ones."""
+    area = _area(solids)
     edge = max(tolerance / 3, min(tolerance / 2, float(np.sqrt(area / SOME_CELLS))))
     return max(min(edge, size / 4), float(np.sqrt(area / MOST_CELLS)), size / MOST_CELLS)
 

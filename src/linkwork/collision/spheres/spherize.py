@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from linkwork.collision.shapes import axes_along
-from linkwork.collision.spheres.cells import Solid, Target, solid_of, target_of
+from linkwork.collision.spheres.cells import Solid, Target, feasible_tolerance, solid_of, target_of
 from linkwork.collision.spheres.cover import SLACK, Balls, cover_by_balls
 from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.sources import source_digest
@@ -255,7 +255,7 @@ class _Cover:
             self.radii = np.array([one.radius for one in capsules])
             self.protrusion = max(one.protrusion for one in capsules)
         else:
-            balls = _balls(self.target, tolerance, most)
+            balls = _balls(self.target, feasible_tolerance(solids, tolerance), most)
             self.segments = np.stack([balls.centers, balls.centers], axis=1)
             self.radii = balls.radii
             self.protrusion = balls.protrusion
@@ -264,8 +264,9 @@ class _Cover:
         """Measure how well the new shapes fit."""
         covered = np.zeros(len(self.target.corners), dtype=bool)
         for (start, end), radius in zip(self.segments, self.radii, strict=True):
-            far = _to_segment(self.target.corners, start, end).max(axis=1) + self.target.radii
-            covered |= far <= radius
+            left = np.flatnonzero(~covered)
+            far = _to_segment(self.target.corners[left], start, end).max(axis=1)
+            covered[left] = far + self.target.radii[left] <= radius
         areas = self.target.areas
         total = float(areas.sum())
         return LinkCover(
@@ -286,7 +287,8 @@ class _Cover:
         points = np.random.default_rng(0).uniform(low, high, (count, 3))
         inside_new = np.zeros(count, dtype=bool)
         for (start, end), radius in zip(self.segments, self.radii, strict=True):
-            inside_new |= _to_segment(points, start, end) <= radius
+            left = np.flatnonzero(~inside_new)
+            inside_new[left] = _to_segment(points[left], start, end) <= radius
         inside_old = self.target.contains(points[inside_new])
         n_old = int(inside_old.sum())
         return float(len(inside_old) - n_old) / n_old if n_old else None

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from linkwork.model.geometry.surface import RINGS, SEGMENTS, Support, Surface, j
 from linkwork.model.inertia import Inertia, solid_box, solid_cylinder, solid_sphere
 from linkwork.model.numbers import Triple, finite_numbers, instance, settle, size, text, triple
 from linkwork.model.pose import IDENTITY, Pose
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 T = TypeVar("T")
 
@@ -44,6 +47,10 @@ class Geometry(ABC):
     def sizes(self) -> tuple[float, ...]:
         """Its dimensions [m]; of a mesh its scale."""
 
+    @abstractmethod
+    def scaled(self, factor: float) -> Self:
+        """Scale the shape about its origin by a factor above 0."""
+
 
 class Primitive(Geometry):
     """A convex shape that is known by its sizes, which are at least 0."""
@@ -59,6 +66,10 @@ class Primitive(Geometry):
     def sizes(self) -> tuple[float, ...]:
         """Its dimensions [m]."""
         return tuple(getattr(self, one.name) for one in fields(self))  # pyright: ignore[reportArgumentType]
+
+    def scaled(self, factor: float) -> Self:
+        """Scale the shape about its origin by a factor above 0."""
+        return type(self)(*(factor * one for one in self.sizes))
 
     @property
     @abstractmethod
@@ -100,6 +111,11 @@ class Box(Primitive):
     def sizes(self) -> tuple[float, ...]:
         """The edges along x, y, z [m]."""
         return self.size
+
+    def scaled(self, factor: float) -> Self:
+        """Scale the edges by a factor above 0."""
+        x, y, z = self.size
+        return replace(self, size=(factor * x, factor * y, factor * z))
 
     @property
     def volume(self) -> float:
@@ -273,6 +289,11 @@ class Mesh(Geometry):
     def sizes(self) -> tuple[float, ...]:
         """Its scale along x, y, z."""
         return self.scale
+
+    def scaled(self, factor: float) -> Self:
+        """Scale the surface about its origin by a factor above 0."""
+        x, y, z = self.scale
+        return replace(self, scale=(factor * x, factor * y, factor * z))
 
 
 def row_of(table: Mapping[type[Geometry], T], geometry: Geometry, what: str) -> T:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.numbers import Triple
 
@@ -86,12 +87,12 @@ class Support:
     discs: Array  # (n,) radii of the discs; 0 for points
     ball: float = 0.0  # radius
 
-    @property
+    @cached_property
     def is_curved(self) -> bool:
         """Whether it has discs."""
         return bool(self.discs.any())
 
-    @property
+    @cached_property
     def radius(self) -> float:
         """The radius of the smallest ball about the origin that contains the shape."""
         across = np.linalg.norm(self.points[:, :2], axis=-1) + self.discs

@@ -1,0 +1,157 @@
+"""Distances of shapes at any pose and scale, and a shape that linkwork does not have: a cone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import pi
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.collision.exact import queries
+from linkwork.model.geometry import Primitive
+from linkwork.model.geometry.surface import Support, revolved
+from linkwork.spatial import so3
+
+pytestmark = pytest.mark.peers  # which need coal
+
+SHAPES = [lw.Sphere(0.2), lw.Capsule(0.1, 0.3), lw.Box((0.2, 0.3, 0.5)), lw.Cylinder(0.15, 0.4)]
+
+
+@dataclass(frozen=True, slots=True)
+class Cone(Primitive):
+    """A cone along z, with its apex above: a class, and one row for coal."""
+
+    radius: float
+    length: float
+
+    @property
+    def volume(self):
+        return pi / 3 * self.radius**2 * self.length
+
+    def solid(self, mass):
+        across = mass * (0.15 * self.radius**2 + 0.0375 * self.length**2)
+        along = 0.3 * mass * self.radius**2
+        return lw.Inertia(mass, (0, 0, -self.length / 4), (across, 0, 0, across, 0, along))
+
+    def surface(self, *, outer=False):
+        r = self.radius / (np.cos(pi / 32) if outer else 1.0)
+        return revolved([0.0, r, 0.0], [-self.length / 2, -self.length / 2, self.length / 2])
+
+    def support(self):
+        points = np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]) * self.length / 2
+        return Support(points, np.array([[0.0, 0.0, -1.0]]), np.array([self.radius, 0.0]))
+
+    def depth(self, points):
+        rho, z = np.hypot(points[:, 0], points[:, 1]), points[:, 2] + self.length / 2
+        x, side = np.stack([rho, z], axis=-1), np.array([-self.radius, self.length])
+        t = np.clip((x - [self.radius, 0.0]) @ side / (side @ side), 0.0, 1.0)
+        to_side = np.linalg.norm(x - [self.radius, 0.0] - t[:, None] * side, axis=-1)
+        to_base = np.hypot(np.maximum(rho - self.radius, 0.0), z)
+        is_inside = (z > 0.0) & (rho * self.length < self.radius * (self.length - z))
+        least = np.minimum(to_side, to_base)
+        return np.where(is_inside, least, -least)
+
+
+def placed(shape, poses):
+    return queries.Placed(lw.Shape(shape), poses, "a test")
+
+
+def random_poses(rng, n, spread=0.5):
+    H = np.tile(np.eye(4), (n, 1, 1))
+    H[:, :3, :3] = so3.exp(rng.normal(size=(n, 3)))
+    H[:, :3, 3] = rng.normal(size=(n, 3)) * spread
+    return H
+
+
+@pytest.fixture
+def cone(monkeypatch):
+    monkeypatch.setitem(queries.COAL_SHAPES, Cone, "Cone")
+    return Cone(0.2, 0.5)
+
+
+def test_a_new_shape_needs_a_class_and_a_row(cone):
+    """Distances to a small ball are depths of its center; the viewer and spheres need no row."""
+    rng = np.random.default_rng(0)
+    at, world = random_poses(rng, 60, 0.2), np.tile(np.eye(4), (60, 1, 1))
+    d = queries.ShapeQueries().nearest(placed(cone, world), placed(lw.Sphere(1e-3), at))[:, 0]
+    np.testing.assert_allclose(d, -cone.depth(at[:, :3, 3]) - 1e-3, atol=1e-6)
+    b = lw.ModelBuilder("cone")
+    b.add_link("body", inertia=cone.inertia(1000.0), collisions=[lw.Shape(cone)])
+    model = b.build()
+    (cover,) = lw.spherize(model).links
+    assert cover.coverage == 1.0
+    assert cover.protrusion <= 0.02
+    for format_, dump in (("URDF", lw.dump_urdf), ("SDF", lw.dump_sdf), ("MJCF", lw.dump_mjcf)):
+        with pytest.raises(lw.ModelError, match=rf"{format_}.*cone"):
+            dump(model)
+
+
+def test_a_shape_without_a_row_is_rejected():
+    world = np.eye(4)[None]
+    with pytest.raises(lw.ModelError, match=r"coal.*cone"):
+        queries.ShapeQueries().nearest(placed(Cone(0.2, 0.5), world), placed(SHAPES[2], world))
+
+
+@pytest.mark.parametrize("pair", [*combinations_with_replacement(range(5), 2)])
+def test_distances_are_symmetric_invariant_and_change_no_faster_than_poses(cone, pair):
+    first, second = ([*SHAPES, cone][k] for k in pair)
+    rng, n, shapes = np.random.default_rng(3), 12, queries.ShapeQueries()
+    A, B, C = (random_poses(rng, n, 0.3) for _ in range(3))
+    here = shapes.nearest(placed(first, A), placed(second, B))
+    back = shapes.nearest(placed(second, B), placed(first, A))
+    moved = shapes.nearest(placed(first, C @ A), placed(second, C @ B))
+    np.testing.assert_allclose(back[:, 0], here[:, 0], atol=2e-7)
+    np.testing.assert_allclose(moved[:, 0], here[:, 0], atol=2e-7)
+    # the separation along any direction is at most the distance, and equal along the normal
+    a, b = first.support(), second.support()
+    for normal, is_nearest in ((here[:, 7:], True), (random_poses(rng, n)[:, :3, 0], False)):
+        along_a, along_b = ((normal[:, None, :] @ H[:, :3, :3])[:, 0] for H in (A, B))
+        apart = (normal * (B - A)[:, :3, 3]).sum(axis=-1)
+        separation = apart - a.heights(along_a) - b.heights(-along_b)
+        assert (separation <= here[:, 0] + 2e-7).all()
+        assert not is_nearest or separation == pytest.approx(here[:, 0], abs=2e-7)
+    step = rng.normal(size=(n, 3)) * 0.01
+    B[:, :3, 3] += step
+    there = shapes.nearest(placed(first, A), placed(second, B))[:, 0]
+    assert (np.abs(there - here[:, 0]) <= np.linalg.norm(step, axis=-1) + 4e-7).all()
+
+
+def test_parallel_cylinders_have_closed_forms(monkeypatch):
+    """The same as of cylinders that are almost parallel; the slow refinement is not needed."""
+    a, b = lw.Cylinder(0.3, 0.6), lw.Cylinder(0.2, 0.5)
+    rng, shapes = np.random.default_rng(0), queries.ShapeQueries()
+    A, B = random_poses(rng, 40), np.tile(np.eye(4), (40, 1, 1))
+    B[:, :2, 3], B[:, 2, 3] = rng.normal(size=(40, 2)) * 0.3, rng.normal(size=40) * 0.4
+    B[:4, :2, 3], B[:2, 2, 3] = 0.0, 0.0  # coaxial, and concentric
+    B[1::2, :3, :3] = np.diag([1.0, -1.0, -1.0])
+    tilted = B.copy()
+    tilted[:, :3, :3] = so3.exp(rng.normal(size=(40, 3)) * 1e-7) @ B[:, :3, :3]
+    nearly = shapes.nearest(placed(a, A), placed(b, A @ tilted))
+    monkeypatch.setattr(queries, "deepest", None)
+    exact = shapes.nearest(placed(a, A), placed(b, A @ B))
+    np.testing.assert_allclose(exact[:, 0], nearly[:, 0], atol=1e-6)
+    np.testing.assert_allclose(
+        exact[:, 4:7] - exact[:, 1:4], exact[:, :1] * exact[:, 7:], atol=1e-12
+    )
+    np.testing.assert_allclose(np.linalg.norm(exact[:, 7:], axis=-1), 1.0, atol=1e-12)
+    for shape, poses, points in ((a, A, exact[:, 1:4]), (b, A @ B, exact[:, 4:7])):
+        local = (np.linalg.inv(poses) @ np.c_[points, np.ones(40)][..., None])[:, :3, 0]
+        np.testing.assert_allclose(shape.depth(local), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e4, 1e8])
+def test_distances_scale_with_the_shapes(scale):
+    rng = np.random.default_rng(5)
+    A, B = random_poses(rng, 10), random_poses(rng, 10)
+    expected = queries.ShapeQueries().nearest(placed(SHAPES[3], A), placed(SHAPES[2], B))[:, 0]
+    A[:, :3, 3] *= scale
+    B[:, :3, 3] *= scale
+    cylinder, box = (
+        lw.Cylinder(0.15 * scale, 0.4 * scale),
+        lw.Box((0.2 * scale, 0.3 * scale, 0.5 * scale)),
+    )
+    d = queries.ShapeQueries().nearest(placed(cylinder, A), placed(box, B))[:, 0]
+    np.testing.assert_allclose(d / scale, expected, atol=1e-6)
