@@ -181,14 +181,14 @@ words += [attempt(read_mesh, mesh)]
 
 def inverse_kinematics():
     model = pair(lw.Sphere(0.1))
-    robot = lw.CollisionModel(model, floating=False, shapes="spheres", pairs=[("fixed", "free")])
-    kd = lw.KinDyn(model, floating=False)
+    cover, kd = lw.spherize(model, max_spheres=4), lw.KinDyn(model, floating=False)
+    robot = lw.CollisionModel(kd, shapes=cover, pairs=[("fixed", "free")])
     result = lw.ik(kd, {"free": [3.0, 0.0, 0.0]}, avoid=robot, restarts=1)
     assert np.isfinite(result.q).all()
 
 
 def spheres():
-    cover = lw.spherize(pair(lw.Sphere(0.1)))
+    cover = lw.spherize(pair(lw.Sphere(0.1)), max_spheres=4)
     assert all(np.isfinite(one.protrusion) and one.coverage == 1.0 for one in cover.links)
 
 

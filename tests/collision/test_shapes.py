@@ -155,3 +155,16 @@ def test_distances_scale_with_the_shapes(scale):
     )
     d = queries.ShapeQueries().nearest(placed(cylinder, A), placed(box, B))[:, 0]
     np.testing.assert_allclose(d / scale, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("other", [lw.Capsule(0.05, 0.5), lw.Sphere(0.05)])
+def test_shapes_whose_axes_meet_are_separated_along_the_normal(other):
+    """The difference of points that meet is a rounding error, which is no direction."""
+    rng, shapes = np.random.default_rng(0), queries.ShapeQueries()
+    A, B = (random_poses(rng, 1000, 1.0) for _ in range(2))
+    A[:, :3, 3] = B[:, :3, 3] + 0.1 * A[:, :3, 2]  # a point of the axis of the first
+    here = shapes.nearest(placed(lw.Capsule(0.05, 0.3), A), placed(other, B))
+    np.testing.assert_allclose(here[:, 0], -0.1, atol=1e-12)
+    B[:, :3, 3] -= 1.001 * here[:, :1] * here[:, 7:]
+    apart = shapes.nearest(placed(lw.Capsule(0.05, 0.3), A), placed(other, B))[:, 0]
+    assert (apart > 0.0).all()

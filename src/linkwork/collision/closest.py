@@ -31,6 +31,7 @@ from linkwork.spatial.blocks import IDENTITY, Mat, Scalar, Vec, total
 
 # Squared lengths below this are taken for it, so that directions and derivatives are finite.
 TINY = 1e-30
+ROUNDING = 1e-24  # of squared distances of segments, relative to their squared lengths
 NEVER = -1e30  # a separation that is never the largest
 
 TOUCHING = 1e-9  # shapes overlap if their distance is below the negative of this [m]
@@ -163,7 +164,9 @@ def _reciprocal(x: Scalar) -> Scalar:
     return 1.0 / larger(x, TINY)
 
 
-def _grown(cores: tuple[Vec, Vec], first: Scalar, second: Scalar, aside: Vec) -> Closest:
+def _grown(
+    cores: tuple[Vec, Vec], first: Scalar, second: Scalar, aside: Vec, meeting: Scalar = TINY
+) -> Closest:
     """Return the closest points of two cores, grown by radii.
 
     Args:
@@ -171,12 +174,12 @@ def _grown(cores: tuple[Vec, Vec], first: Scalar, second: Scalar, aside: Vec) ->
         first: radius of the first.
         second: radius of the second.
         aside: the direction to separate them in where the cores meet; need not be a unit vector.
+        meeting: square of a distance of the cores that is a rounding error.
     """
     a, b = cores
     between = b - a
     squared = between.dot(between)
-    apart = squared > TINY
-    n = selected(apart, between, aside)
+    n = selected(squared > meeting, between, aside)
     n = (1.0 / length(n)) * n
     distance = square_root(squared) - (first + second)
     return Closest(distance, _along(a, n, first), _along(b, -n, second), n)
@@ -201,7 +204,8 @@ def _across(d: Vec) -> Vec:
 def _ball_rod(ball: Ball, rod: Rod) -> Closest:
     d = rod.b - rod.a
     on_rod = _along(rod.a, d, _nearest_parameter(ball.center, rod.a, d))
-    return _grown((ball.center, on_rod), ball.radius, rod.radius, _across(d))
+    meeting = ROUNDING * d.dot(d)
+    return _grown((ball.center, on_rod), ball.radius, rod.radius, _across(d), larger(meeting, TINY))
 
 
 def _rod_rod(first: Rod, second: Rod) -> Closest:
@@ -226,7 +230,9 @@ def _rod_rod(first: Rod, second: Rod) -> Closest:
     _, cores = reduce(lambda p, q: selected(q[0] < p[0], q, p), pairs)
     normal = d.cross(e)
     parallel = normal.dot(normal) <= TINY
-    return _grown(cores, first.radius, second.radius, selected(parallel, _across(d), normal))
+    aside = selected(parallel, _across(d), normal)
+    meeting = larger(ROUNDING * (dd + ee), TINY)
+    return _grown(cores, first.radius, second.radius, aside, meeting)
 
 
 def _block_point(half: Vec, x: Vec) -> Closest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,34 @@ from numpy.typing import ArrayLike
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn.inputs import OBSTACLE_BLOCK as BLOCK
-from linkwork.model.geometry import Box, Capsule, Shape, Sphere
-from linkwork.model.pose import NORM_TOLERANCE
+from linkwork.model.geometry import Box, Capsule, Geometry, Shape, Sphere
+from linkwork.model.pose import NORM_TOLERANCE, Pose
 from linkwork.spatial.source import quat
 
 WIDTHS = {"spheres": 4, "points": 3, "capsules": 7, "boxes": 10, "half_spaces": 4}
 ROUNDINGS = 8.0  # of single precision, relative to the largest coordinate of an obstacle
 _POSITIVE = {"spheres": slice(3, 4), "capsules": slice(6, 7), "boxes": slice(7, 10)}
+
+
+def _sphere_row(sphere: Sphere, pose: Pose) -> list[float]:
+    return [*pose.xyz, sphere.radius]
+
+
+def _capsule_row(capsule: Capsule, pose: Pose) -> list[float]:
+    center, half = np.array(pose.xyz), 0.5 * capsule.length * pose.matrix()[:3, 2]
+    return [*(center - half), *(center + half), capsule.radius]
+
+
+def _box_row(box: Box, pose: Pose) -> list[float]:
+    return [*pose.xyz, *quat.from_rotation(pose.matrix()[:3, :3]), *box.size]
+
+
+# The field of a shape, and its row there.
+_ROWS: dict[type[Geometry], tuple[str, Callable[[Any, Pose], list[float]]]] = {
+    Sphere: ("spheres", _sphere_row),
+    Capsule: ("capsules", _capsule_row),
+    Box: ("boxes", _box_row),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,21 +90,12 @@ class Obstacles:
         for shape in shapes:
             if not isinstance(shape, Shape):
                 raise ArgumentError(f"obstacles: expected a Shape, got {shown(shape)}")
-            geometry, pose = shape.geometry, shape.link_H_shape
-            if isinstance(geometry, Sphere):
-                rows["spheres"].append([*pose.xyz, geometry.radius])
-            elif isinstance(geometry, Capsule):
-                half = 0.5 * geometry.length * pose.matrix()[:3, 2]
-                center = np.array(pose.xyz)
-                rows["capsules"].append([*(center - half), *(center + half), geometry.radius])
-            elif isinstance(geometry, Box):
-                rows["boxes"].append(
-                    [*pose.xyz, *quat.from_rotation(pose.matrix()[:3, :3]), *geometry.size]
-                )
-            else:
+            if type(shape.geometry) not in _ROWS:
                 text = "an obstacle is a Sphere, a Capsule or a Box"
                 hint = "replace it by one of these that contains it"
-                raise ArgumentError(f"obstacles: {text}, got {shown(geometry)}; {hint}")
+                raise ArgumentError(f"obstacles: {text}, got {shown(shape.geometry)}; {hint}")
+            kind, row_of_shape = _ROWS[type(shape.geometry)]
+            rows[kind].append(row_of_shape(shape.geometry, shape.link_H_shape))
         return cls(**rows)  # pyright: ignore[reportArgumentType]
 
     def __repr__(self) -> str:
