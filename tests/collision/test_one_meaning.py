@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -189,12 +190,22 @@ def test_a_robot_may_stand_on_the_ground():
     assert not robot.in_collision(start, obstacles=ground)
     assert lw.plan(robot, start, goal, ground)
     assert robot.check_edges(start, goal, obstacles=ground)
+    # a margin is kept by what moves, also without the C extension
+    assert robot.check_edges(start, goal, obstacles=ground, margin=0.02)
+    assert lw.plan(robot, start, goal, ground, margin=0.02)
+    box = [lw.Shape(lw.Box((0.2, 0.2, 0.2)))]
+    links = [replace(x, collisions=box) if x.name == "boom" else x for x in b.build().links]
+    other = lw.CollisionModel(replace(b.build(), links=tuple(links)), floating=False)
+    assert other.check_edges(start, goal, obstacles=ground, margin=0.02)
+    assert not other.check_edges(start, goal, obstacles=ground, margin=0.95)
     target = {"boom": np.array([1.0, 0.0, 1.7])}
     assert lw.ik(robot.kindyn, target, avoid=robot, obstacles=ground).converged
     inside = lw.Obstacles(half_spaces=[[0.0, 0.0, 1.0, 1e-6]])
     assert robot.in_collision(start, obstacles=inside)
     assert "'foot'" in lw.plan(robot, start, goal, inside).reason
     assert not robot.check_edges(start, goal, obstacles=inside)
+    with pytest.raises(lw.ValueRangeError, match=r"'foot'.*half_spaces\[0\]"):
+        lw.ik(robot.kindyn, target, avoid=robot, obstacles=inside)
 
 
 def test_a_search_without_progress_ends():

@@ -125,7 +125,8 @@ def collides(
         result = np.asarray(~(distances >= margin - TOUCHING).all(axis=-1))
     if obstacles is not None and obstacles.n:
         distances = distances_to(robot, q, obstacles, threads)
-        result = result | ~(distances >= margin - TOUCHING).all(axis=(-2, -1))
+        margins = np.where(robot.fixed_links, 0.0, margin)  # these may stand on an obstacle
+        result = result | ~(distances >= margins - TOUCHING).all(axis=(-2, -1))
     return np.asarray(result)
 
 

@@ -71,6 +71,12 @@ class CollisionCore(KinDynCore):
         """The links with collision shapes: columns of `distances_to`."""
         return self.problem.links
 
+    @cached_property
+    def fixed_links(self) -> Array:
+        """(links,) whether each link with shapes is fixed to the world."""
+        is_fixed = [not self.floating and len(self.tree.path(link)) == 1 for link in self.links]
+        return np.array(is_fixed, dtype=bool)
+
     def with_pairs(self, pairs: LinkPairs) -> CollisionCore:
         """Return a robot with other pairs, all of which have closed forms."""
         options = {k: v for k, v in self.options.items() if k not in ("pairs", "meshes")}

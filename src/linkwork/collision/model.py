@@ -218,7 +218,7 @@ class CollisionModel(CollisionCore):
             q_start, q_end: (..., nq) both ends of the motions.
             resolution: largest distance, in the space of q, of two configurations that are tested.
             obstacles: `Obstacles`, or shapes whose poses are those in the world.
-            margin: smallest distance [m] of links to obstacles, and of the links of each pair.
+            margin: smallest distance [m] of moving links to obstacles, and of links of pairs.
             threads: as of every function.
         """
         settings = EdgeSettings(

@@ -216,24 +216,23 @@ class Spheres(ClosedForms):
         world, run = self.motions.world(obstacles), self.motions.run
         run("free", starts, ends, world, resolution, margin, out, workers, False)
         left = np.flatnonzero(~out)
-        if left.size and obstacles is not None and self.fixed_links_are_free(obstacles, margin):
+        if left.size and obstacles is not None and self.fixed_links_are_free(obstacles):
             some = np.empty(len(left), dtype=bool)
             ends, starts = ends[left], starts[left]
             run("free", starts, ends, world, resolution, margin, some, workers, True)
             out[left] = some
         return out
 
-    def fixed_links_are_free(self, obstacles: Obstacles, margin: float) -> bool:
-        """Whether no link that is fixed to the world collides with obstacles, in double precision.
+    def fixed_links_are_free(self, obstacles: Obstacles) -> bool:
+        """Whether no link that is fixed to the world overlaps obstacles, in double precision.
 
         Such a link may stand on an obstacle, which is nearer than single precision can decide.
         """
         robot = self.robot
-        fixed = [k for k, link in enumerate(robot.links) if len(robot.tree.path(link)) == 1]
-        if not obstacles.n or not fixed:
+        if not obstacles.n or not robot.fixed_links.any():
             return True
-        distances = distances_to(robot, robot.kindyn.neutral(), obstacles)[:, fixed]
-        return bool((distances >= margin - TOUCHING).all())
+        distances = distances_to(robot, robot.kindyn.neutral(), obstacles)
+        return bool((distances[:, robot.fixed_links] >= -TOUCHING).all())
 
 
 class _Bounds(NamedTuple):

@@ -71,7 +71,7 @@ def plan(
         obstacles: `Obstacles`, or shapes whose poses are those in the world.
         resolution: largest distance, in the space of q, of two configurations that are tested on a
             straight motion.
-        margin: smallest distance [m] of the robot to obstacles, and of the links of each pair.
+        margin: smallest distance [m] of moving links to obstacles, and of the links of each pair.
         limits: (nq,) lower and upper bounds of q; by default those of the joints. Start and goals
             may exceed them by 1e-5, as numbers in files are rounded.
         step: length of the edges of the search trees in the space of q, at least `resolution`.
@@ -124,7 +124,7 @@ def plan(
     status, *where, iterations, nodes, path = search(skips_static=False)
     reason = motions.reasons.get(status, "")
     is_blocked = path is None and "start in collision" in reason and where[1] < 0
-    if is_blocked and collider.fixed_links_are_free(obstacles, margin):  # one stands on an obstacle
+    if is_blocked and collider.fixed_links_are_free(obstacles):  # one stands on an obstacle
         status, *where, iterations, nodes, path = search(skips_static=True)
         reason = motions.reasons.get(status, "")
     if path is not None:

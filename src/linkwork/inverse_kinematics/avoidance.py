@@ -176,7 +176,7 @@ class Surroundings:
     avoidance: Avoidance
     margin: float
     obstacles: dict[str, Array]  # by kind: (n, width), or (rows, n, width)
-    fixed: Array  # () or (rows,) smallest distance [m] of links that no joint moves to obstacles
+    fixed: Array  # () or (rows,) overlap of links that no joint moves with obstacles, else infinity
 
     def select(self, rows: Array) -> Surroundings:
         """Select some rows, which may be repeated."""
@@ -303,26 +303,27 @@ def surroundings_of(
     if not robot.pairs and not rows:
         raise ArgumentError("avoid: the collision model has no pairs, and there are no obstacles")
     counts = tuple((kind, _count(x.shape[-2])) for kind, x in rows.items())
-    fixed = _fixed_clearance(robot, world, float(value))
+    fixed = _fixed_overlap(robot, world)
     return Surroundings(Avoidance(robot, counts), float(value), rows, fixed)
 
 
-def _fixed_clearance(robot: CollisionModel, obstacles: Obstacles, margin: float) -> Array:
-    """(...) smallest distance of the links that no joint moves to obstacles.
+def _fixed_overlap(robot: CollisionModel, obstacles: Obstacles) -> Array:
+    """(...) smallest distance of links that no joint moves to obstacles; infinite if they are free.
 
     Raises:
-        ValueRangeError: it is below the margin for obstacles without batch axes.
+        ValueRangeError: one overlaps an obstacle without batch axes.
     """
     fixed = [k for k in range(len(robot.links)) if k not in _moving(robot)]
     if not fixed or not obstacles.n:
         return np.array(np.inf)
     distances = robot.distances_to(robot.kindyn.neutral(), obstacles)[..., fixed]
-    if distances.ndim == 2 and not (distances >= margin - TOUCHING).all():
+    if distances.ndim == 2 and not (distances >= -TOUCHING).all():
         row, column = np.unravel_index(np.argmin(distances), distances.shape)
         link, obstacle = robot.links[fixed[int(column)]], obstacles.name_of(int(row))
-        text = f"{link!r}, which no joint moves, is {distances.min():.3g} m from {obstacle}"
-        raise ValueRangeError(f"obstacles: {text}, less than the margin of {margin:g} m")
-    return distances.min(axis=(-2, -1))
+        text = f"{link!r}, which no joint moves, overlaps {obstacle}"
+        raise ValueRangeError(f"obstacles: {text} by {-distances.min():.3g} m")
+    least = distances.min(axis=(-2, -1))
+    return np.where(least >= -TOUCHING, np.inf, least)
 
 
 def _count(n: int) -> int:
