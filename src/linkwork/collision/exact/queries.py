@@ -57,6 +57,7 @@ from linkwork.model.geometry import (
     row_of,
 )
 from linkwork.model.geometry.surface import Support
+from linkwork.spatial.blocks import as_mat, as_vec
 
 Meshes: TypeAlias = Literal["hull", "triangles"]
 
@@ -414,6 +415,5 @@ def _improve(best: Array, gaps: Array, rows: Array, tried: Array, pair: tuple[An
 def _with_arrays(one: Placed) -> Any:
     """A shape at poses, with arrays as scalars."""
     H = one.poses
-    R: Any = tuple(tuple(H[:, i, j] for j in range(3)) for i in range(3))
-    o: Any = tuple(H[:, i, 3] for i in range(3))
-    return placed(one.shape, R, o)
+    R = as_mat([[H[:, i, j] for j in range(3)] for i in range(3)])
+    return placed(one.shape, R, as_vec([H[:, i, 3] for i in range(3)]))
