@@ -23,9 +23,21 @@ from linkwork.workcell.state.state import State, check_state
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-CACHE_SIZE = 256  # entries of one topic; a topic with more is emptied
+CACHE_SIZE = 256  # entries of a dictionary below; when it has more, it is emptied
+
+
+class Results(dict[K, T]):
+    """Results of a function by its argument; reading one that exists costs no call of Python."""
+
+    def __init__(self, compute: Callable[[K], T]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, key: K) -> T:
+        return _stored(self, key, self._compute(key))
 
 
 class Cache:
@@ -40,15 +52,18 @@ class Cache:
             return self._topics[topic][key]
         except KeyError:
             pass
-        value = compute(*arguments)
-        entries = self._topics.setdefault(topic, {})
-        if len(entries) >= CACHE_SIZE:
-            entries.clear()
-        return entries.setdefault(key, value)
+        return _stored(self._topics.setdefault(topic, {}), key, compute(*arguments))
 
     def count(self, topic: str) -> int:
         """Return the number of entries of a topic."""
         return len(self._topics.get(topic, {}))
+
+
+def _stored(entries: dict[K, T], key: K, value: T) -> T:
+    """Store a value; return the value that another thread has stored first, if any."""
+    if len(entries) >= CACHE_SIZE:
+        entries.clear()
+    return entries.setdefault(key, value)
 
 
 @dataclass(frozen=True)

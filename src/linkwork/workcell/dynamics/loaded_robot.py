@@ -18,9 +18,9 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found, nearest, shown, warn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.parameters import JointPose, Parameter, Payload
-from linkwork.workcell.cell.data import Cache, CellData
+from linkwork.workcell.cell.data import CellData, Results
 from linkwork.workcell.cell.structure import local_pose
-from linkwork.workcell.dynamics.loads import Loads, prepare
+from linkwork.workcell.dynamics.loads import Loads, Plan, prepare
 from linkwork.workcell.kinematics.attach import poses_to_xyz_wxyz
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import DeviceModel
@@ -55,7 +55,8 @@ class LoadedRobot(Generic[Robot]):
         Raises:
             NameNotFoundError: a carrier is not a frame of the robot.
         """
-        self._cell, self.robot, self._plain, self._cache = cell, robot, plain, Cache()
+        self._cell, self.robot, self._plain = cell, robot, plain
+        self._payloads = Results(self._compute_payloads)  # by plan and the bytes of its values
         self._frames = robot.bodies(cell, plain)
         beyond = {cell.frame_index(name) for name in robot.beyond_locked()}
         # frames beyond locked ones are not rigidly fixed to their bodies
@@ -73,50 +74,48 @@ class LoadedRobot(Generic[Robot]):
             state: a state of the cell.
             more: (..., size) values of additional parameters by name.
         """
-        kd, parameters = self._payloads(state)
+        if state.values.ndim == 1:
+            plan = self._loads.plan(state.parents)
+            kd, parameters = self._payloads[plan, state.values[plan.columns].tobytes()]
+        else:
+            kd, parameters = self._of_batch(state)
+        if not more and not self.robot.locked:
+            return kd, parameters
         values = dict(more)
         for name in self.robot.locked:
             values[f"joint_pose.{name}"] = self._locked_pose(name, state.values)
-        if values:
-            shapes = [array.shape[:-1] for array in (parameters, *values.values())]
-            batch = np.broadcast_shapes(*shapes)
-            parameters = np.broadcast_to(parameters, (*batch, parameters.shape[-1])).copy()
-            for name, array in values.items():
-                parameters[..., kd.parameters[name]] = array
+        batch = np.broadcast_shapes(*(one.shape[:-1] for one in (parameters, *values.values())))
+        parameters = np.broadcast_to(parameters, (*batch, parameters.shape[-1])).copy()
+        for name, array in values.items():
+            parameters[..., kd.parameters[name]] = array
         return kd, parameters
 
-    def _payloads(self, state: State) -> tuple[Robot, Array]:
+    def _of_batch(self, state: State) -> tuple[Robot, Array]:
         """Return the robot and the parameters of its payloads; (n,) if all rows have the same."""
-        batch = state.batch_shape
-        if not batch:
-            return self._of_one(state.parents, state.values)
         values = flat_rows(state.values)
         if not len(values):
             return self.kd, self.kd.parameter_values()
         groups = self._loads.groups(flat_rows(state.parents))
         if len(groups) == 1:
-            of_loads = values[:, self._loads.plan(groups[0][0]).columns]
+            plan = groups[0][0]
+            of_loads = values[:, plan.columns]
             if (of_loads == of_loads[0]).all():
-                return self._of_one(groups[0][0], values[0])
+                return self._payloads[plan, of_loads[0].tobytes()]
         kd, parameters = self._of_rows(groups, values)
-        return kd, parameters.reshape(*batch, -1)
+        return kd, parameters.reshape(*state.batch_shape, -1)
 
-    def _of_one(self, parents: Array, values: Array) -> tuple[Robot, Array]:
-        """Return the robot and its parameters (n,) for one state."""
-        plan = self._loads.plan(parents)
-        key = plan, values[plan.columns].tobytes()
-        return self._cache.get("payloads", key, self._compute_one, parents, values)
-
-    def _compute_one(self, parents: Array, values: Array) -> tuple[Robot, Array]:
-        kd, (parameters,) = self._of_rows([(parents, slice(None))], values[None])
+    def _compute_payloads(self, key: tuple[Plan, bytes]) -> tuple[Robot, Array]:
+        """Return the robot and its parameters (n,) for a plan and the values that it depends on."""
+        plan, of_loads = key
+        values = np.zeros((1, self._cell.layout.n_values))
+        values[0, plan.columns] = np.frombuffer(of_loads)
+        kd, (parameters,) = self._of_rows([(plan, slice(None))], values)
         parameters.flags.writeable = False
         return kd, parameters
 
-    def _of_rows(self, groups: Sequence[tuple[Array, Any]], values: Array) -> tuple[Robot, Array]:
+    def _of_rows(self, groups: Sequence[tuple[Plan, Any]], values: Array) -> tuple[Robot, Array]:
         """Return the robot and its parameters (rows, n) for groups of rows with equal plans."""
-        parts = [
-            (self._loads.totals(self._loads.plan(row), values[rows]), rows) for row, rows in groups
-        ]
+        parts = [(self._loads.totals(plan, values[rows]), rows) for plan, rows in groups]
         if not self._plain.floating:
             for totals, _ in parts:
                 totals.pop(0, None)  # loads of a fixed base do not move

@@ -22,7 +22,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.spatial import inertia
 from linkwork.spatial.source import inertia as inertia_source
 from linkwork.spatial.source import quat, se3
-from linkwork.workcell.cell.data import Cache, CellData
+from linkwork.workcell.cell.data import CellData, Results
 from linkwork.workcell.cell.structure import leader_of, local_pose, parent_index
 from linkwork.workcell.state.state import equal_rows
 
@@ -69,7 +69,8 @@ class Loads:
             more: frames of the device whose poses in their bodies depend on the state; their loads
                 are transformed to the nearest of `frames` that carries them.
         """
-        self._cell, self._frames, self._cache = cell, frames, Cache()
+        self._cell, self._frames = cell, frames
+        self._plans = Results(self._build_plan)  # by the bytes of attachments
         layout = cell.layout
         n = len(layout.slots)
         self._is_carried = np.zeros(n, dtype=bool)  # whether a body carries it in every state
@@ -91,19 +92,15 @@ class Loads:
 
     def plan(self, parents: Array) -> Plan:
         """Return the plan for the attachments (n_attachable,) of one state."""
-        return self._cache.get("plans", parents.tobytes(), self._build_plan, parents)
+        return self._plans[parents.tobytes()]
 
-    def groups(self, parents: Array) -> list[tuple[Array, Any]]:
-        """Group rows of attachments (rows, n_attachable) that have equal plans.
-
-        Returns:
-            The attachments of each group, and an index of its rows. Attachments of frames that no
-            body carries are -1, so that they do not split groups.
-        """
+    def groups(self, parents: Array) -> list[tuple[Plan, Any]]:
+        """Return the plans of rows of attachments (rows, n_attachable), and the rows of each."""
         if not parents.strides[0]:  # all rows are the same memory
-            return [(parents[0], slice(None))]
-        parents = np.where(self._are_carried(parents), parents, -1)
-        return [(parents[rows[0]], rows) for rows in equal_rows(parents)]
+            return [(self.plan(parents[0]), slice(None))]
+        # attachments of frames that no body carries do not split groups
+        parents = np.where(self._are_carried(parents), parents, np.int32(-1))
+        return [(self.plan(parents[rows[0]]), rows) for rows in equal_rows(parents)]
 
     def _are_carried(self, parents: Array) -> Array:
         """Return whether a body carries each attachable frame, (rows, n_attachable)."""
@@ -138,7 +135,8 @@ class Loads:
         pose = step.pose @ local_pose(self._cell, step.frame, values)
         return inertia.transform(pose, parameters)
 
-    def _build_plan(self, parents: Array) -> Plan:
+    def _build_plan(self, attachments: bytes) -> Plan:
+        parents = np.frombuffer(attachments, dtype=np.int32)
         carried: list[CarriedFrame] = []
         columns: set[int] = set()
         for source, parameters in self._sources:
