@@ -18,7 +18,10 @@ from linkwork.workcell.files.robwork.elements import (
     IGNORED_ELEMENTS,
     CellPart,
     CellReport,
+    Scope,
+    full_name,
     is_linkwork_property,
+    lookup,
 )
 from linkwork.workcell.files.robwork.extensions import (
     HELPER_PROPERTY,
@@ -33,10 +36,8 @@ from linkwork.workcell.files.robwork.joints import (
     read_frame,
 )
 from linkwork.workcell.files.robwork.parallel import ParallelDevice
-from linkwork.workcell.files.robwork.setups import SETUPS, Setup, read_setup
-from linkwork.workcell.files.robwork.shapes import CellMeshes, Shapes, read_shapes
-
-Scope = tuple[str, ...]  # names of the device and the chains that contain an element
+from linkwork.workcell.files.robwork.setups import SETUPS, read_setup
+from linkwork.workcell.files.robwork.shapes import CellMeshes, read_shapes
 
 
 @dataclass(slots=True)
@@ -83,7 +84,8 @@ class Collected:
     device_parts: dict[str, CellPart] = field(default_factory=dict)
     parallels: list[ParallelDevice] = field(default_factory=list)
     homes: dict[str, tuple[float, ...]] = field(default_factory=dict)  # q by device
-    setups: list[Setup] = field(default_factory=list)  # pairs of frames that are not checked
+    # pairs of frames that are not checked: elements, and their scopes
+    setups: list[tuple[CellPart, Scope]] = field(default_factory=list)
     n_hints: int = 0  # number of searches for the nearest name
     implicit_on_world: list[Pending] = field(default_factory=list)  # frames without a parent
     first: CellPart | None = None  # the first <Frame> directly in the workcell
@@ -121,8 +123,8 @@ class Collected:
         elif part.tag == "Property":
             self.add_property(part, scope, None)
         elif part.tag in SETUPS:
-            setup = read_setup(part, scope, self.meshes)
-            self.setups += [setup] if setup else []
+            setup = read_setup(part, self.meshes)
+            self.setups += [(setup, scope)] if setup else []
         elif part.tag in IGNORED_ELEMENTS:
             part.ignore()
 
@@ -186,15 +188,18 @@ class Collected:
 
     def add_model(self, part: CellPart, scope: Scope, around: str | None) -> None:
         """Read a `<Drawable>` or `<CollisionModel>` of the enclosing frame, or of another."""
-        shapes = read_shapes(part, self.meshes)
+        visuals, collisions = read_shapes(part, self.meshes)
         ref = self._owner(part, scope, around)
         if ref is None:
             part.error(f"<{part.tag}> has no 'refframe', and is not inside a frame")
             return
 
         def apply(frame: CellFrame) -> CellFrame:
-            total = Shapes(frame.visuals, frame.collisions) + shapes
-            return replace(frame, visuals=total.visuals, collisions=total.collisions)
+            return replace(
+                frame,
+                visuals=frame.visuals + visuals,
+                collisions=frame.collisions + collisions,
+            )
 
         self.deferred.append(DeferredChange(part, scope, ref, apply))
 
@@ -241,16 +246,7 @@ class Collected:
 
     def lookup(self, ref: str, scope: Scope) -> str | None:
         """Return the full name of the frame that a name refers to in a scope."""
-        for depth in range(len(scope), -1, -1):
-            name = full_name(ref, scope[:depth])
-            if name in self.pending or name == WORLD:
-                return name
-        return None
-
-
-def full_name(name: str, scope: Scope) -> str:
-    """Name of a frame with the names of its device and chains."""
-    return ".".join((*scope, name))
+        return lookup(ref, scope, self.pending) or (WORLD if ref == WORLD else None)
 
 
 def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:

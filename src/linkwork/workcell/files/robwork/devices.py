@@ -15,8 +15,13 @@ from linkwork.errors import shown
 from linkwork.model.pose import Pose
 from linkwork.workcell.cell.devices import DeviceSpec, MobileDevice, SerialDevice, TreeDevice
 from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
-from linkwork.workcell.files.robwork.collect import Collected, Pending, Scope, full_name
-from linkwork.workcell.files.robwork.elements import IGNORED_ELEMENTS, CellPart
+from linkwork.workcell.files.robwork.collect import Collected, Pending
+from linkwork.workcell.files.robwork.elements import (
+    IGNORED_ELEMENTS,
+    CellPart,
+    Scope,
+    full_name,
+)
 from linkwork.workcell.files.robwork.extensions import read_configuration
 from linkwork.workcell.files.robwork.joints import LIMITS, MODELS, read_limit
 from linkwork.workcell.files.robwork.parallel import ParallelDevice, read_junctions
@@ -184,7 +189,7 @@ def _read_mobile(device: _Device, name: str) -> None:
     """Read a cart on two wheels: a movable frame on WORLD, two joints, and further frames."""
     cell, part = device.cell, device.part
     base = part.required_attribute("basename")
-    width_part = part.one("AxelWidth") if part.required_child("AxelWidth") else None
+    width_part = part.required_child("AxelWidth")
     wheels = [part.required_child(tag) for tag in ("LeftWheel", "RightWheel")]
     names = [wheel.required_attribute("name") if wheel else "" for wheel in wheels]
     width = width_part.content_numbers(1) if width_part else None

@@ -100,8 +100,8 @@ def _add_body(cell: Collected, part: CellPart, attribute: str, prefix: str) -> N
 
 def _read_inertia(part: CellPart) -> Callable[[CellFrame], Inertia | None]:
     """Return the inertia of a body as a function of its frame, whose shapes may define it."""
-    mass_part, cog_part, tensor_part = (part.one(tag) for tag in ("Mass", "COG", "Inertia"))
-    estimate = part.one("EstimateInertia")
+    mass_part, cog_part, tensor_part = (part.child(tag) for tag in ("Mass", "COG", "Inertia"))
+    estimate = part.child("EstimateInertia")
     if mass_part is None:
         part.error(f"<{part.tag}> has no <Mass>")
         return lambda frame: None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Container, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from linkwork.model.pose import IDENTITY, Pose, as_pose
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+Scope: TypeAlias = tuple[str, ...]
+"""Names of the device and the chains that contain an element."""
 
 # Larger angles are rejected [degrees]: they are too imprecise modulo 360.
 LARGEST_DEGREES = 1e8
@@ -74,23 +77,10 @@ class CellPart(Part):
 
     report: CellReport
 
-    def __init__(self, element: Element, owner: str, report: CellReport) -> None:
-        super().__init__(element, owner, report)
-        self.report = report
-
     def parts(self) -> Iterator[CellPart]:
         """Return all direct children, in order."""
         for element in self.element:
             yield CellPart(element, self.owner, self.report)
-
-    def one(self, tag: str) -> CellPart | None:
-        """Return the direct child with this name, or None; more than one is an error."""
-        part = self.child(tag)
-        return CellPart(part.element, self.owner, self.report) if part else None
-
-    def owned_by(self, owner: str) -> CellPart:
-        """Return the same element with another owner of its findings."""
-        return CellPart(self.element, owner, self.report)
 
     def name(self, kind: str) -> CellPart:
         """Return the same element as the owner of its findings, such as `frame 'box'`."""
@@ -155,6 +145,27 @@ class CellPart(Part):
             return default
         return value
 
+    def flag(self, attribute: str) -> bool:
+        """Return an attribute that is true or false; without it, False."""
+        return self.choice(attribute, ("true", "false"), "false") == "true"
+
+
+def full_name(name: str, scope: Scope) -> str:
+    """Name of a frame with the names of its device and chains."""
+    return ".".join((*scope, name))
+
+
+def lookup(name: str, scope: Scope, names: Container[str]) -> str | None:
+    """Return the full name of the frame that a name refers to: in the innermost scope that has it.
+
+    Args:
+        name: the name in the file.
+        scope: the scope of the element.
+        names: full names of all frames.
+    """
+    candidates = (full_name(name, scope[:depth]) for depth in range(len(scope), -1, -1))
+    return next((candidate for candidate in candidates if candidate in names), None)
+
 
 def is_linkwork_property(part: Part) -> bool:
     """Whether an element is a `<Property>` of linkwork."""
@@ -163,7 +174,7 @@ def is_linkwork_property(part: Part) -> bool:
 
 def read_pose(part: CellPart) -> Pose:
     """Read `<Pos>` and `<RPY>`, or a `<Transform>`, of an element; the identity without them."""
-    transform, pos, rpy = part.one("Transform"), part.one("Pos"), part.one("RPY")
+    transform, pos, rpy = part.child("Transform"), part.child("Pos"), part.child("RPY")
     if transform:
         if pos or rpy:
             transform.error("both <Transform> and <Pos> or <RPY> are present; expected one of them")

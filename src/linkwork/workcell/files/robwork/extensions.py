@@ -29,7 +29,7 @@ from linkwork.io.xml.elements import Part
 from linkwork.io.xml.source import Source, read_source
 from linkwork.model.joints import KINDS
 from linkwork.model.model import Model
-from linkwork.model.parts import Limits, Mimic, unit_vector
+from linkwork.model.parts import Limits, unit_vector
 from linkwork.workcell.cell.devices import (
     CompositeDevice,
     DeviceSpec,
@@ -43,6 +43,7 @@ from linkwork.workcell.cell.frames import CellFrame, Motion
 from linkwork.workcell.cell.robots import Placement
 from linkwork.workcell.files.robwork.elements import CellPart, read_pose
 from linkwork.workcell.files.robwork.include import allowed_file
+from linkwork.workcell.files.robwork.joints import read_dependence
 from linkwork.workcell.files.robwork.shapes import POSE_ELEMENTS, CellMeshes
 
 if TYPE_CHECKING:
@@ -199,11 +200,7 @@ def read_motion(part: Part) -> Motion | None:
     if limit:
         limit.warn_unknown((), tuple(_ATTRIBUTES[Limits]), strict=True)
         bounds = read_attributes(limit, Limits)
-    mimic = None
-    if depends:
-        depends.warn_unknown((), ("on", "gain", "offset"), strict=True)
-        on, gain = depends.required_attribute("on"), depends.number("gain")
-        mimic = Mimic(joint=on, multiplier=gain, offset=depends.number("offset")) if on else None
+    mimic = read_dependence(depends) if depends else None
     origin, attributes = read_origin(part), read_attributes(part, Motion)
     if part.report.n_errors > errors:
         return None
@@ -240,7 +237,7 @@ def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRo
     part.check((*POSE_ELEMENTS, "robot", "Q"), attributes)
     pose = read_pose(part)
     model = _read_model(part, meshes)
-    home = part.one("Q")
+    home = part.child("Q")
     if model is None:
         return None
     for attribute in ("base", "end"):
@@ -256,8 +253,8 @@ def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRo
         parent_H_base=pose,
         base=part.attribute("base"),
         end=part.attribute("end"),
-        floating=part.choice("floating", ("true", "false"), "false") == "true",
-        attachable=part.choice("daf", ("true", "false"), "false") == "true",
+        floating=part.flag("floating"),
+        attachable=part.flag("daf"),
     )
     return PlacedRobot(model, placement, read_configuration(home) if home else None)
 
@@ -269,7 +266,7 @@ def read_configuration(part: CellPart) -> tuple[float, ...] | None:
 
 
 def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
-    inline, file = part.one("robot"), part.attribute("file")
+    inline, file = part.child("robot"), part.attribute("file")
     if (inline is None) == (not file):
         part.error("<Robot> needs either a 'file' or a <robot> inside")
         return None

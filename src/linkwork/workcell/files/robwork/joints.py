@@ -21,6 +21,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import nearest, shown
+from linkwork.io.xml.elements import Part
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped
@@ -115,7 +116,7 @@ def read_frame(part: CellPart, name: str) -> list[CellFrame]:
         pose, kind = read_pose(part), _read_type(part)
     else:
         pose, kind = _read_dh(part)
-    attachable = part.choice("daf", ("true", "false"), "false") == "true"
+    attachable = part.flag("daf")
     if kind == LINKWORK_TYPE:
         if not any(is_motion_property(child) for child in part.parts()):
             part.error(f"a <Joint> of type {LINKWORK_TYPE!r} needs a property {MOTION_PROPERTY}")
@@ -138,7 +139,7 @@ def _frame(part: CellPart, name: str, pose: Pose, **fields: Any) -> CellFrame:
 def _read_plain_frame(part: CellPart, name: str) -> CellFrame:
     part.check((*POSE_ELEMENTS, *MODELS), ("name", "refframe", "type", "daf"))
     kind = part.choice("type", FRAME_TYPES, "Fixed")
-    attachable = part.choice("daf", ("true", "false"), "false") == "true"
+    attachable = part.flag("daf")
     movable = kind == "Movable"
     return _frame(part, name, read_pose(part), movable=movable, attachable=attachable)
 
@@ -153,20 +154,22 @@ def _read_type(part: CellPart) -> str:
 
 
 def _read_depend(part: CellPart, kind: str) -> Mimic | None:
-    depend = part.one("Depend")
+    depend = part.child("Depend")
     if depend is None:
         return None
-    depend.warn_unknown((), ("on", "gain", "offset"), strict=True)
-    on, gain, offset = (
-        depend.required_attribute("on"),
-        depend.number("gain"),
-        depend.number("offset"),
-    )
+    depends = read_dependence(depend)
     if kind not in ("Revolute", "Prismatic"):
         depend.error(
             f"a {kind} joint cannot depend on another; only joints with one coordinate can"
         )
         return None
+    return depends
+
+
+def read_dependence(part: Part) -> Mimic | None:
+    """Read the joint that another one depends on: `on`, `gain` and `offset`."""
+    part.warn_unknown((), ("on", "gain", "offset"), strict=True)
+    on, gain, offset = part.required_attribute("on"), part.number("gain"), part.number("offset")
     return Mimic(joint=on, multiplier=gain, offset=offset) if on.strip() else None
 
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from linkwork.errors import ParseError, SourceError, nearest, shown
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import read_source
 from linkwork.workcell.cell.frames import CellFrame
-from linkwork.workcell.files.robwork.elements import CellPart
+from linkwork.workcell.files.robwork.elements import CellPart, Scope, full_name, lookup
 from linkwork.workcell.files.robwork.shapes import CellMeshes
 
 SETUPS = ("CollisionSetup", "ProximitySetup")
@@ -33,19 +32,11 @@ _RULES = ("Include", "Exclude")
 _REGEX = "REGEX"  # start of a pattern that is a regular expression
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """A setup, and the names of the device and the chains that contain it."""
-
-    part: CellPart
-    scope: tuple[str, ...]
-
-
-def read_setup(part: CellPart, scope: tuple[str, ...], meshes: CellMeshes) -> Setup | None:
+def read_setup(part: CellPart, meshes: CellMeshes) -> CellPart | None:
     """Return the contents of a setup, from its file if it has one; None without that file."""
     name = part.attribute("file")
     if name is None:
-        return Setup(part, scope)
+        return part
     lookup = meshes.finder(part).find(name)
     if lookup.path is None:
         reason = "whose file does not exist in the allowed folders"
@@ -66,38 +57,31 @@ def read_setup(part: CellPart, scope: tuple[str, ...], meshes: CellMeshes) -> Se
     if inner.tag != part.tag:
         inner.error(f"expected <{part.tag}> as the root, got <{inner.tag.lstrip(':')}>")
         return None
-    return Setup(inner, scope)
+    return inner
 
 
-def excluded_pairs(setups: Sequence[Setup], frames: Sequence[CellFrame]) -> list[tuple[str, str]]:
+def excluded_pairs(
+    setups: Sequence[tuple[CellPart, Scope]], frames: Sequence[CellFrame]
+) -> list[tuple[str, str]]:
     """Return the pairs of frames that setups exclude."""
-    names = {frame.name for frame in frames}
     pairs: dict[tuple[str, str], None] = {}
-    for setup in setups:
-        read = _listed if setup.part.tag == "CollisionSetup" else _by_rules
-        pairs.update(dict.fromkeys(read(setup, names, frames)))
+    for setup, scope in setups:
+        read = _listed if setup.tag == "CollisionSetup" else _by_rules
+        pairs.update(dict.fromkeys(read(setup, scope, frames)))
     return list(pairs)
 
 
-def _full_name(name: str, scope: Sequence[str], names: Collection[str]) -> str | None:
-    """Return the frame with a name in the innermost scope that has it."""
-    for depth in range(len(scope), -1, -1):
-        full = ".".join([*scope[:depth], name])
-        if full in names:
-            return full
-    return None
-
-
 def _listed(
-    setup: Setup, names: Collection[str], _frames: Sequence[CellFrame]
+    setup: CellPart, scope: Scope, frames: Sequence[CellFrame]
 ) -> Iterator[tuple[str, str]]:
-    for group in setup.part.parts():
+    names = {frame.name for frame in frames}
+    for group in setup.parts():
         for part in group.parts() if group.tag == "Exclude" else ():
             ends: list[str] = []
             for attribute in ("first", "second"):
                 if not (name := part.required_attribute(attribute)).strip():
                     continue
-                full = _full_name(name, setup.scope, names)
+                full = lookup(name, scope, names)
                 if full is None:
                     part.warning(f"no frame named {shown(name)}; {nearest(name, names)}")
                 else:
@@ -107,11 +91,11 @@ def _listed(
 
 
 def _by_rules(
-    setup: Setup, _names: Collection[str], frames: Sequence[CellFrame]
+    setup: CellPart, scope: Scope, frames: Sequence[CellFrame]
 ) -> Iterator[tuple[str, str]]:
-    prefix = "".join(f"{name}." for name in setup.scope)
+    prefix = full_name("", scope)
     rules: list[tuple[str, re.Pattern[str], re.Pattern[str]]] = []
-    for part in setup.part.parts():
+    for part in setup.parts():
         if part.tag in _RULES:
             patterns = [part.required_attribute(f"Pattern{side}") for side in "AB"]
             try:
@@ -120,7 +104,7 @@ def _by_rules(
                 part.error(f"{' and '.join(map(shown, patterns))}: {error}")
                 continue
             rules.append((part.tag, first, second))
-    includes_all = (setup.part.attribute("UseIncludeAll") or "true").lower() != "false"
+    includes_all = (setup.attribute("UseIncludeAll") or "true").lower() != "false"
     with_shapes = [frame.name for frame in frames if frame.collisions]
     for a, b in combinations(with_shapes, 2):
         included = includes_all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from linkwork.io.folders import AllowedFolders, Folders
@@ -30,6 +30,13 @@ MESH_ENDINGS = (
 )
 UNSUPPORTED_SHAPES = ("Plane", "Cone", "Tube", "Custom")
 RESOLUTION = "level"  # of a mesh that approximates a round shape; not used
+MESH = "Polytope"
+# By element, which has the name of the class: the shape of some sizes, and their attributes.
+PRIMITIVES: dict[str, tuple[Callable[..., Geometry], tuple[str, ...]]] = {
+    "Box": (lambda *edges: Box(edges), ("x", "y", "z")),
+    "Sphere": (Sphere, ("radius",)),
+    "Cylinder": (Cylinder, ("radius", "z")),
+}
 
 
 class CellMeshes:
@@ -78,22 +85,15 @@ class CellMeshes:
         return filename if folder == "." else Path(folder, filename).as_posix()
 
 
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """Visual and collision shapes of a frame."""
+def read_shapes(part: CellPart, meshes: CellMeshes) -> tuple[tuple[Shape, ...], tuple[Shape, ...]]:
+    """Read a `<Drawable>` or a `<CollisionModel>`: a pose, a color, and any number of shapes.
 
-    visuals: tuple[Shape, ...] = ()
-    collisions: tuple[Shape, ...] = ()
-
-    def __add__(self, other: Shapes) -> Shapes:
-        return Shapes(self.visuals + other.visuals, self.collisions + other.collisions)
-
-
-def read_shapes(part: CellPart, meshes: CellMeshes) -> Shapes:
-    """Read a `<Drawable>` or a `<CollisionModel>`: a pose, a color, and any number of shapes."""
+    Returns:
+        Its visual and its collision shapes.
+    """
     is_visual = part.tag == "Drawable"
     attributes = ("name", "refframe", *(("colmodel",) if is_visual else ()))
-    part.check((*POSE_ELEMENTS, "RGB", *_GEOMETRIES, *UNSUPPORTED_SHAPES), attributes)
+    part.check((*POSE_ELEMENTS, "RGB", *PRIMITIVES, MESH, *UNSUPPORTED_SHAPES), attributes)
     pose = read_pose(part)
     material = _read_color(part)
     collision = part.choice("colmodel", ("Enabled", "Disabled"), "Enabled") if is_visual else ""
@@ -103,11 +103,11 @@ def read_shapes(part: CellPart, meshes: CellMeshes) -> Shapes:
         if (geometry := _read_geometry(child, meshes)) is not None
     )
     bare = tuple(replace(shape, material=None) for shape in shapes)
-    return Shapes(shapes if is_visual else (), () if collision == "Disabled" else bare)
+    return shapes if is_visual else (), () if collision == "Disabled" else bare
 
 
 def _read_color(part: CellPart) -> Material | None:
-    color = part.one("RGB")
+    color = part.child("RGB")
     if color is None:
         return None
     text = color.content()
@@ -123,8 +123,15 @@ def _read_geometry(part: CellPart, meshes: CellMeshes) -> Geometry | None:
     if part.tag in UNSUPPORTED_SHAPES:
         part.report.ignore(part.element, f"the shape <{part.tag}>")
         return None
-    reader = _GEOMETRIES.get(part.tag)
-    return reader(part, meshes) if reader else None
+    if part.tag == MESH:
+        part.warn_unknown((), ("file",), strict=True)
+        name = part.required_attribute("file")
+        return meshes.mesh(part, name) if name.strip() else None
+    if part.tag not in PRIMITIVES:
+        return None
+    create, names = PRIMITIVES[part.tag]
+    part.warn_unknown((), names if part.tag == "Box" else (*names, RESOLUTION), strict=True)
+    return create(*(_length(part, name) for name in names))
 
 
 def _length(part: CellPart, attribute: str) -> float:
@@ -132,35 +139,3 @@ def _length(part: CellPart, attribute: str) -> float:
     if value < 0:
         part.error(f"{part.tag} {attribute}: {value:g} is negative")
     return abs(value)
-
-
-def _box(part: CellPart, meshes: CellMeshes) -> Box:
-    del meshes
-    part.warn_unknown((), ("x", "y", "z"), strict=True)
-    return Box((_length(part, "x"), _length(part, "y"), _length(part, "z")))
-
-
-def _sphere(part: CellPart, meshes: CellMeshes) -> Sphere:
-    del meshes
-    part.warn_unknown((), ("radius", RESOLUTION), strict=True)
-    return Sphere(_length(part, "radius"))
-
-
-def _cylinder(part: CellPart, meshes: CellMeshes) -> Cylinder:
-    del meshes
-    part.warn_unknown((), ("radius", "z", RESOLUTION), strict=True)
-    return Cylinder(_length(part, "radius"), _length(part, "z"))
-
-
-def _polytope(part: CellPart, meshes: CellMeshes) -> Mesh | None:
-    part.warn_unknown((), ("file",), strict=True)
-    name = part.required_attribute("file")
-    return meshes.mesh(part, name) if name.strip() else None
-
-
-_GEOMETRIES: dict[str, Callable[[CellPart, CellMeshes], Geometry | None]] = {
-    "Box": _box,
-    "Sphere": _sphere,
-    "Cylinder": _cylinder,
-    "Polytope": _polytope,
-}

@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.io.units import degrees_text
 from linkwork.io.urdf.writer import write_link
 from linkwork.io.writing import add, format_numbers
-from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Mesh, Shape, Sphere, row_of
+from linkwork.model.geometry import Material, Mesh, Shape
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import KINDS
 from linkwork.model.joints.kind import axes_across
@@ -20,18 +20,12 @@ from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.workcell.cell.frames import CellFrame, Motion
 from linkwork.workcell.files.robwork.extensions import HELPER_PROPERTY, attributes_of
 from linkwork.workcell.files.robwork.joints import JOINT_TYPES, LINKWORK_TYPE, MOTION_PROPERTY
+from linkwork.workcell.files.robwork.shapes import MESH, PRIMITIVES
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 _KINDS_WITH_HELPER = ("revolute", "prismatic")
-# The element of a shape, and the attributes of its sizes.
-_SHAPES: dict[type[Geometry], tuple[str, tuple[str, ...]]] = {
-    Box: ("Box", ("x", "y", "z")),
-    Sphere: ("Sphere", ("radius",)),
-    Cylinder: ("Cylinder", ("radius", "z")),
-    Mesh: ("Polytope", ()),
-}
 _LARGEST = 1e6  # limits beyond this [rad] are not written in degrees
 
 
@@ -255,9 +249,9 @@ def _is_simple(shape: Shape) -> bool:
     has_only_color = material is None or (
         material.rgba is not None and material == Material(rgba=material.rgba)
     )
-    if isinstance(shape.geometry, Mesh) and shape.geometry.scale != (1.0, 1.0, 1.0):
-        return False
-    return has_only_color and type(shape.geometry) in _SHAPES
+    if isinstance(shape.geometry, Mesh):
+        return has_only_color and shape.geometry.scale == (1.0, 1.0, 1.0)
+    return has_only_color and type(shape.geometry).__name__ in PRIMITIVES
 
 
 def _write_shape(element: Element, shape: Shape) -> None:
@@ -265,9 +259,9 @@ def _write_shape(element: Element, shape: Shape) -> None:
     if shape.material and shape.material.rgba:
         *color, alpha = shape.material.rgba
         add(element, "RGB").text = format_numbers(*color, *([] if alpha == 1 else [alpha]))
-    tag, sizes = row_of(_SHAPES, shape.geometry, "RobWork")
     if isinstance(shape.geometry, Mesh):
-        add(element, tag, file=shape.geometry.filename)
+        add(element, MESH, file=shape.geometry.filename)
     else:
+        tag = type(shape.geometry).__name__
         values = map(format_numbers, shape.geometry.sizes)
-        add(element, tag, **dict(zip(sizes, values, strict=True)))
+        add(element, tag, **dict(zip(PRIMITIVES[tag][1], values, strict=True)))
