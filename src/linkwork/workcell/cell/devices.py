@@ -249,26 +249,25 @@ class RobotDevice(DeviceSpec):
 
 def path_joints(frames: Frames, base: str, ends: Sequence[str]) -> tuple[str, ...]:
     """Return the active joints between a base and ends that have coordinates, base first."""
-    joints: dict[str, None] = {}
-    for end in ends:
-        path: list[str] = []
-        current: str | None = end
-        while current is not None and current != base:
-            path.append(current)
-            current = frames[current].parent
-        for name in reversed(path):
-            motion = frames[name].motion
-            if motion and motion.active and frames[name].size:
-                joints[name] = None
-    return tuple(joints)
+    path = [frame for end in ends for frame in reversed(_frames_above(frames, end, base))]
+    is_driven = {frame.name: frame.motion and frame.motion.active and frame.size for frame in path}
+    return tuple(name for name, driven in is_driven.items() if driven)
+
+
+def _frames_above(frames: Frames, end: str, base: str) -> list[CellFrame]:
+    """Return the frames from an end up to a base, which is not included, or to WORLD."""
+    path: list[CellFrame] = []
+    current: str | None = end
+    while current is not None and current != base:
+        path.append(frames[current])
+        current = frames[current].parent
+    return path
 
 
 def _off_the_base(device: DeviceSpec, frames: Frames) -> Iterator[str]:
     for end in device.all_ends():
-        current: str | None = end
-        while current is not None and current != device.base:
-            current = frames[current].parent
-        if current is None:
+        path = _frames_above(frames, end, device.base)
+        if path and path[-1].parent is None:
             yield f"its base {device.base!r} does not carry its end {end!r}"
 
 

@@ -92,7 +92,7 @@ def parent_of(cell: CellData, frame: str, state: State) -> str | None:
         cell.check_state(state)
         return cell.frames[index].parent
     row = one_row(cell, state, (cell.layout.column[index],))
-    return cell.frame_names[parent_index(cell.layout, index, row)]
+    return parent_name(cell, index, row)
 
 
 def children_of(cell: CellData, frame: str, state: State) -> tuple[str, ...]:

@@ -82,9 +82,7 @@ class CellDynamics:
         self._loaded.warn_of_missing_inertia(f"device {device!r}")
         self._loaded.warn_of_joints_outside(f"device {device!r}", self.device)
         self._last: tuple[State, tuple[KinDyn, Array, Array]] | None = None
-        layout = cell.layout
-        spans = [layout.span(layout.frame(name)) for name in self.device.joint_names]
-        self._q = columns_of([k for span in spans for k in range(span.start, span.stop)])
+        self._q = columns_of(self.device.columns.tolist())
 
     def __repr__(self) -> str:
         return f"<CellDynamics of {self.device.name!r} in {self.cell.name!r}>"

@@ -25,10 +25,10 @@ from linkwork.errors import ShapeError
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData
-from linkwork.workcell.cell.devices import DeviceSpec, MobileDevice
+from linkwork.workcell.cell.devices import MobileDevice
 from linkwork.workcell.cell.structure import carriers
 from linkwork.workcell.kinematics import attach, fk, jacobians
-from linkwork.workcell.kinematics.device_joints import DeviceJoints, of_device
+from linkwork.workcell.kinematics.device_joints import DeviceJoints, spec_of
 from linkwork.workcell.state.state import State, distinct_rows, flat_rows
 
 if TYPE_CHECKING:
@@ -142,11 +142,8 @@ class Cart(Device):
         return np.array([[r / 2, r / 2], *[[0.0, 0.0]] * 4, [-r / track, r / track]])
 
 
-def bound_device(cell: CellData, spec: DeviceSpec) -> Device:
-    """Return the device of a description, for computations in a cell."""
-    return Cart(cell, spec) if isinstance(spec, MobileDevice) else Device(cell, spec)
-
-
 def device_of(cell: CellData, name: str) -> Device:
-    """Return the device with a name."""
-    return of_device(cell, name, bound_device)
+    """Return the device with a name, for computations in a cell."""
+    spec = spec_of(cell, name)
+    kind = Cart if isinstance(spec, MobileDevice) else Device
+    return cell.cache.get("devices", name, kind, cell, spec)

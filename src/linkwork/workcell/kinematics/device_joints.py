@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,8 +37,8 @@ class DeviceJoints:
         sizes = [cell.layout.slots[k].size for k in self._frames]
         starts = [cell.layout.offsets[k] for k in self._frames]
         spans = [np.arange(start, start + n) for start, n in zip(starts, sizes, strict=True)]
-        self._columns = np.concatenate([np.zeros(0, dtype=np.intp), *spans])
-        self._norms = cell.layout.norms_in(self._columns)
+        self.columns = np.concatenate([np.zeros(0, dtype=np.intp), *spans])  # of q in state values
+        self._norms = cell.layout.norms_in(self.columns)
         self.nq = sum(sizes)
         self.nv = sum(cell.frames[k].velocity_size for k in self._frames)
 
@@ -54,12 +53,12 @@ class DeviceJoints:
 
     def get_q(self, state: State) -> Array:
         """Return the positions of its joints, (..., nq)."""
-        return self.cell.check_state(state).values[..., self._columns]
+        return self.cell.check_state(state).values[..., self.columns]
 
     def set_q(self, state: State, q: ArrayLike) -> State:
         """Return the state with other positions of its joints; batch axes are broadcast."""
         self.cell.check_state(state)
-        return replaced(state, self._columns, self._norms, q, f"q of {self.name!r}")
+        return replaced(state, self.columns, self._norms, q, f"q of {self.name!r}")
 
     def path(self, state: State, q: ArrayLike) -> State:
         """Return a batch of states, one for each row of a path (N, nq)."""
@@ -146,20 +145,17 @@ class DeviceJoints:
         return is_floating and self.cell.frame(self.joint_names[0]).attachable
 
 
-T = TypeVar("T")
+def joints_of(cell: CellData, name: str) -> DeviceJoints:
+    """Return the joints of a device."""
+    return cell.cache.get("joints", name, DeviceJoints, cell, spec_of(cell, name))
 
 
-def of_device(cell: CellData, name: str, build: Callable[[CellData, DeviceSpec], T]) -> T:
-    """Return what is built from the description of a device; it is built once per cell."""
+def spec_of(cell: CellData, name: str) -> DeviceSpec:
+    """Return the description of the device with a name."""
     spec = cell.device_specs.get(name) if isinstance(name, str) else None
     if spec is None:
         raise name_not_found("device", name, cell.device_names)
-    return cell.cache.get("devices", (build, name), build, cell, spec)
-
-
-def joints_of(cell: CellData, name: str) -> DeviceJoints:
-    """Return the joints of a device."""
-    return of_device(cell, name, DeviceJoints)
+    return spec
 
 
 def _read_only(values: Sequence[float]) -> Array:

@@ -24,10 +24,10 @@ from linkwork.model.parts import Joint, Link, Mimic
 from linkwork.model.pose import as_pose
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData
-from linkwork.workcell.cell.devices import FreeDevice, MobileDevice, RobotDevice
+from linkwork.workcell.cell.devices import DeviceSpec, FreeDevice, MobileDevice, RobotDevice
 from linkwork.workcell.cell.frames import CellFrame
 from linkwork.workcell.cell.robots import joint_of
-from linkwork.workcell.cell.structure import carriers, leader_of, local_pose, parent_index
+from linkwork.workcell.cell.structure import carriers, leader_of, local_pose, parent_name
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.state.state import State
 
@@ -198,7 +198,7 @@ def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> Dev
     loops = [_loops(device, robot) for robot in robots if driven.intersection(robot.joints)]
     closing = [joint for of_robot, _ in loops for joint in of_robot]
     tree = [joint for name in order for joint in joints.get(name, ())]
-    attached = [cell.frame(name) for name in locked if cell.frame(name).attachable]
+    attached = [name for name in locked if cell.frame(name).attachable]
     return DeviceModel(
         Model(
             name=device.name,
@@ -210,7 +210,9 @@ def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> Dev
         False,
         names,
         tuple(name for name in locked if cell.frame(name).movable or cell.frame(name).motion),
-        tuple((frame.name, _parent(cell, frame.name, state.parents)) for frame in attached),
+        tuple(
+            (name, parent_name(cell, cell.frame_index(name), state.parents)) for name in attached
+        ),
         tuple(joint.name for joint in closing),
     )
 
@@ -218,10 +220,6 @@ def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> Dev
 def model_joints(cell: CellData, frame: str) -> tuple[str, ...]:
     """Return the joints of a `frames_model` that have the coordinates of a frame."""
     return _free_names(frame) if cell.frame(frame).movable else (frame,)
-
-
-def _parent(cell: CellData, frame: str, parents: Array) -> str:
-    return cell.frame_names[parent_index(cell.layout, cell.frame_index(frame), parents)]
 
 
 def _locked(device: DeviceJoints, parents: Array, ends: Sequence[str]) -> tuple[str, ...]:
@@ -254,9 +252,9 @@ def _below(
     """
     included = {*locked, *device.joint_names}
     children: dict[str, list[CellFrame]] = {}
-    for frame in cell.frames[1:]:
+    for k, frame in enumerate(cell.frames[1:], start=1):
         if not frame.attachable or frame.name in included:
-            children.setdefault(_parent(cell, frame.name, parents), []).append(frame)
+            children.setdefault(parent_name(cell, k, parents), []).append(frame)
     pending = [device.base]
     while pending:
         parent = pending.pop()
@@ -339,7 +337,7 @@ def _loops(device: DeviceJoints, robot: RobotDevice) -> tuple[list[Joint], list[
     joints = [
         replace(
             joint,
-            name=_loop_name(cell, robot, joint.name),
+            name=loop_name(cell, robot, joint.name),
             first=robot.frame(joint.first),
             second=robot.frame(joint.second),
         )
@@ -352,7 +350,7 @@ def _in_cell(
     cell: CellData, robot: RobotDevice, constraint: Constraint, frames: Mapping[str, str]
 ) -> Constraint:
     """Convert a constraint of a robot to frames of the cell; `frames` is by joint."""
-    name = _loop_name(cell, robot, constraint.name)
+    name = loop_name(cell, robot, constraint.name)
     if constraint.kind == "coupling":
         second = constraint.second and frames[constraint.second]
         return replace(constraint, name=name, first=frames[constraint.first], second=second)
@@ -369,13 +367,9 @@ def _in_cell(
     )
 
 
-def loop_name(device: DeviceJoints, name: str) -> str:
-    """Name in the cell of a loop or constraint of the robot of a device."""
-    robot = device.spec
-    return _loop_name(device.cell, robot, name) if isinstance(robot, RobotDevice) else name
-
-
-def _loop_name(cell: CellData, robot: RobotDevice, name: str) -> str:
+def loop_name(cell: CellData, robot: DeviceSpec, name: str) -> str:
     """Return the name of a closing joint or a constraint, which is not the name of a frame."""
+    if not isinstance(robot, RobotDevice):
+        return name  # of a `frames_model`, which has the names of the cell
     in_cell = robot.frame(name)
     return f"{in_cell} loop" if in_cell in cell.layout.index else in_cell

@@ -134,11 +134,9 @@ def poses_of(
     batch = values.shape[:-1]
     if len(batch) <= steps.MOST_AXES:
         return steps.run(values, parents, frame_indices, reference, out, threads)
-    n = len(cell.frames) if frame_indices is None else len(frame_indices)
-    buffer = None if out is None else out.reshape(-1, n, 4, 4)  # a view, because of C order
-    poses = steps.run(
-        flat_rows(values), flat_rows(parents), frame_indices, reference, buffer, threads
-    )
+    buffer = None if out is None else out.reshape(-1, *out.shape[-3:])  # a view, because of C order
+    rows = flat_rows(values), flat_rows(parents)
+    poses = steps.run(*rows, frame_indices, reference, buffer, threads)
     return in_batch(poses, batch) if out is None else out
 
 
@@ -226,10 +224,8 @@ class FKRange:
     """
 
     def __init__(self, cell: CellData, a: str, b: str, state: State) -> None:
-        layout = cell.layout
-        ends = layout.frame(a), layout.frame(b)
-        up, common, down = path_between(layout, *ends, one_row(cell, state))
-        row = one_row(cell, state)
+        layout, row = cell.layout, one_row(cell, state)
+        up, common, down = path_between(layout, layout.frame(a), layout.frame(b), row)
         frames = [k for k in (*up, *down) if layout.slots[k].attachable]
         self.cell, self.a, self.b = cell, a, b
         self.frames = tuple(cell.frame_names[k] for k in (*up, common, *down))

@@ -166,7 +166,7 @@ class _Solver:
             solution = self._solve_group(states[rows], selected)
             q[rows], reached[rows] = solution.q, solution.converged
             for name, error in solution.loop_errors.items():
-                in_cell = loop_name(self.device, name)
+                in_cell = loop_name(self.cell, self.device.spec, name)
                 self.loop_errors.setdefault(in_cell, np.zeros(len(q)))[rows] = error
         return self.device.set_q(states, q), reached
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from linkwork.errors import MOST_FINDINGS, Finding, ModelError, listed, nearest, shown
+from linkwork.errors import MOST_FINDINGS, ModelError, nearest, shown
 from linkwork.model.graph import cycles, joined
 from linkwork.model.pose import IDENTITY
 from linkwork.workcell.cell.devices import DeviceSpec
@@ -87,11 +87,8 @@ class Collected:
     # pairs of frames that are not checked: elements, and their scopes
     setups: list[tuple[CellPart, Scope]] = field(default_factory=list)
     n_hints: int = 0  # number of searches for the nearest name
-    implicit_on_world: list[Pending] = field(default_factory=list)  # frames without a parent
-    first: CellPart | None = None  # the first <Frame> directly in the workcell
+    has_first: bool = False  # whether there was a <Frame> directly in the workcell
     dh_type: str = ""  # of the last DHJoint that has one
-    # DHJoints without a type, and the type of the last DHJoint before
-    untyped: list[tuple[CellPart, str]] = field(default_factory=list)
 
     def add_frame(self, part: CellPart, scope: Scope, ref: str | None, default: str) -> str | None:
         """Read a frame or joint; return its full name, or None if it is invalid."""
@@ -104,7 +101,7 @@ class Collected:
             self._add_world(part)
             return name
         if part.tag == "DHJoint":
-            self._note_dh_type(part)
+            self._check_dh_type(part)
         try:
             frames = read_frame(part, name)
         except ModelError as error:
@@ -128,16 +125,22 @@ class Collected:
         elif part.tag in IGNORED_ELEMENTS:
             part.ignore()
 
-    def note_first(self, part: CellPart) -> None:
-        """Store the first <Frame> that is directly in the workcell."""
-        if self.first is None and part.tag == "Frame":
-            self.first = part.name("frame")
+    def check_first(self, part: CellPart) -> None:
+        """Warn if RobWork ignores the parent of the first <Frame> directly in the workcell."""
+        ref = part.attribute("refframe")
+        if not self.has_first and part.tag == "Frame" and ref not in (None, "", WORLD):
+            text = f"has the parent {shown(ref)}, but RobWork ignores the 'refframe' of the first"
+            text += f" <Frame> of a workcell and uses {WORLD}; write another <Frame> on {WORLD}"
+            part.name("frame").warning(f"{text} before it")
+        self.has_first |= part.tag == "Frame"
 
-    def _note_dh_type(self, part: CellPart) -> None:
-        """Store DHJoints that RobWork reads in the convention of an earlier one."""
+    def _check_dh_type(self, part: CellPart) -> None:
+        """Warn about DHJoints that RobWork reads in the convention of an earlier one."""
         kind = part.attribute("type")
         if kind is None and self.dh_type not in ("", DH_TYPES[0]):
-            self.untyped.append((part, self.dh_type))
+            text = f"<DHJoint> without 'type' is read as {DH_TYPES[0]!r}; RobWork reads it as"
+            text += f" {self.dh_type!r}, the type of an earlier <DHJoint>; add the type"
+            self.report.doubt(part.element, part.attribute("name") or "", text)
         self.dh_type = kind or self.dh_type
 
     def _add_world(self, part: CellPart) -> None:
@@ -256,9 +259,6 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
     for name in robots.keys() & cell.pending.keys():
         message = f"the name {name!r} is already used by a frame of a <Robot>"
         cell.pending[name].part.error(message)
-    _report_world(cell)
-    _report_first(cell)
-    _report_untyped(cell)
     for pending in cell.pending.values():
         if pending.ref is not None:
             name = cell.lookup(pending.ref, pending.scope)
@@ -369,34 +369,6 @@ def _apply_deferred(cell: Collected, frame_names: Collection[str], robots: Colle
         else:
             kind = "joint" if item.part.tag.endswith("Limit") else "frame"
             _report_missing(cell, item.part, (kind, item.ref), frame_names, item.scope)
-
-
-def _report_first(cell: Collected) -> None:
-    """Warn if RobWork ignores the parent of the first frame of the workcell."""
-    ref = cell.first.attribute("refframe") if cell.first is not None else None
-    if cell.first is not None and ref not in (None, "", WORLD):
-        text = f"has the parent {shown(ref)}, but RobWork ignores the 'refframe' of the first"
-        text += f" <Frame> of a workcell and uses {WORLD}; write another <Frame> on {WORLD} before"
-        cell.first.warning(f"{text} it")
-
-
-def _report_untyped(cell: Collected) -> None:
-    """Warn about DHJoints that RobWork reads in the convention of an earlier one."""
-    if cell.untyped:
-        first, kind = cell.untyped[0]
-        names = listed([shown(part.attribute("name")) for part, _ in cell.untyped])
-        text = f"<DHJoint> without 'type' is read as {DH_TYPES[0]!r}; RobWork reads it as {kind!r}"
-        text += f", the type of an earlier <DHJoint>; add the type: {names}"
-        cell.report.extend([Finding("warning", "", text, first.location)])
-
-
-def _report_world(cell: Collected) -> None:
-    """Warn about frames on WORLD without 'refframe', which RobWork's manual defines differently."""
-    if cell.implicit_on_world:
-        names = listed([shown(pending.content.name) for pending in cell.implicit_on_world])
-        text = f"without 'refframe', the parent is {WORLD}, as in RobWork's loader; according to"
-        text += f" its manual it is the frame before: {names}"
-        cell.report.extend([Finding("warning", "", text, cell.implicit_on_world[0].part.location)])
 
 
 def _in_order(cell: Collected, robots: dict[str, str]) -> tuple[CellFrame | PlacedRobot, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from linkwork.errors import Finding, ModelError, SourceLocation, counted, nearest
+from linkwork.errors import Finding, ModelError, SourceLocation, counted, listed, nearest, shown
 from linkwork.io.units import radians_from_degrees
 from linkwork.io.xml.elements import LARGEST, Part, Report
 from linkwork.io.xml.parse import tag_of
@@ -42,6 +42,7 @@ class CellReport(Report):
         super().__init__(file, {})
         self._locations: dict[Element, SourceLocation] = {}
         self._ignored: dict[str, list[SourceLocation]] = {}
+        self._doubtful: dict[str, dict[str, SourceLocation]] = {}
 
     def add_locations(self, file: str, lines: Mapping[Element, int]) -> None:
         """Store the lines of the elements of one file."""
@@ -65,8 +66,17 @@ class CellReport(Report):
         """Record an ignored element; `report_ignored` warns once per description."""
         self._ignored.setdefault(description, []).append(self.location(element))
 
+    def doubt(self, element: Element, name: str, text: str) -> None:
+        """Record a doubtful frame; `report_ignored` warns once per text, and names the frames."""
+        self._doubtful.setdefault(text, {})[name] = self.location(element)
+
     def report_ignored(self) -> None:
-        """Add one warning for each kind of ignored elements."""
+        """Add one warning for each kind of ignored elements and of doubtful frames."""
+        for text, locations in self._doubtful.items():
+            names = listed([shown(name) for name in locations])
+            self.extend(
+                [Finding("warning", "", f"{text}: {names}", next(iter(locations.values())))]
+            )
         for description, locations in self._ignored.items():
             times = f", {counted(len(locations), 'time')}" if len(locations) > 1 else ""
             self.extend([Finding("warning", "", f"{description} is ignored{times}", locations[0])])

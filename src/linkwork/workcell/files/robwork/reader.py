@@ -26,7 +26,6 @@ from linkwork.workcell.files.robwork.collect import (
     Pending,
     report_missing_parents,
     resolve,
-    robot_frames,
 )
 from linkwork.workcell.files.robwork.devices import DEVICES, FRAMES, read_device
 from linkwork.workcell.files.robwork.dynamic import (
@@ -52,6 +51,10 @@ from linkwork.workcell.files.robwork.shapes import CellMeshes
 from linkwork.workcell.workcell import WorkCell
 
 _EXTENSIONS = ("Robot", "Device")
+_IMPLICIT_PARENT = (
+    f"without 'refframe', the parent is {WORLD}, as in RobWork's loader;"
+    " according to its manual it is the frame before"
+)
 _KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_EXTENSIONS, *IGNORED_ELEMENTS)
 
 
@@ -133,10 +136,10 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
     for part in top.parts():
         if part.tag in FRAMES:
             ref = part.attribute("refframe")
-            cell.note_first(part)
+            cell.check_first(part)
             if name := cell.add_frame(part, (), ref or None, WORLD):
                 if ref is None and last != WORLD and name in cell.pending:
-                    cell.implicit_on_world.append(cell.pending[name])
+                    cell.report.doubt(part.element, name, _IMPLICIT_PARENT)
                 last = name
         elif part.tag in DEVICES:
             read_device(cell, part, last)
@@ -175,9 +178,6 @@ def _build(cell: Collected, name: str) -> WorkCell | None:
     contents = resolve(cell)
     if cell.report.n_errors:
         return None
-    _check_devices(cell)
-    if cell.report.n_errors:
-        return None
     frames: list[CellFrame] = [cell.world]
     devices = dict(cell.devices)
     try:
@@ -196,7 +196,11 @@ def _build(cell: Collected, name: str) -> WorkCell | None:
         pairs = tuple(excluded_pairs(cell.setups, frames))
         return _with_homes(WorkCell(name, tuple(frames), specs, pairs), cell)
     except ModelError as error:
-        cell.report.extend(error.findings)
+        located = {f"device {one!r}": part.location for one, part in cell.device_parts.items()}
+        cell.report.extend(
+            replace(finding, location=finding.location or located.get(finding.element))
+            for finding in error.findings
+        )
         return None
 
 
@@ -233,14 +237,3 @@ def _with_passive(
     return tuple(
         next(values) if frame in active else 0.0 for frame in joints for _ in range(frame.size)
     )
-
-
-def _check_devices(cell: Collected) -> None:
-    """Report frames of `<Device>` elements that do not exist."""
-    frames = {WORLD, *cell.pending, *robot_frames(cell)}
-    for device in filter(None, cell.devices.values()):
-        for name in device.frame_names():
-            if name not in frames:
-                text = f"no frame named {shown(name)}; {nearest(name, frames)}"
-                location = cell.device_parts[device.name].location
-                cell.report.extend([Finding("error", f"device {device.name!r}", text, location)])
