@@ -17,7 +17,7 @@ computed for each state, and NumPy computes the Jacobians.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
@@ -28,7 +28,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import warn_once
 from linkwork.spatial.blocks import scalars
 from linkwork.spatial.source import motion, se3
-from linkwork.workcell.cell.frames import Motion
+from linkwork.workcell.cell.frames import CellFrame, Motion
 from linkwork.workcell.cell.structure import (
     attachments_above,
     attachments_of,
@@ -40,9 +40,6 @@ from linkwork.workcell.kinematics import fk
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.state.state import State, equal_rows, flat_rows
 
-TwistFunction: TypeAlias = Callable[[Array], Array]
-"""The twist (..., 6) of a coordinate as a function of state values (..., n_values)."""
-
 
 @dataclass(frozen=True)
 class Twist:
@@ -51,8 +48,8 @@ class Twist:
     column: int  # of the Jacobian
     on_parent: bool  # whether it is in the axes of the frame's parent
     at_parent: bool  # whether it is at the origin of the parent
-    vector: Array  # (6,) [linear; angular]
-    function: TwistFunction | None = None  # replaces the vector if it depends on the state
+    vector: Array  # (..., 6) [linear; angular]
+    is_constant: bool = True  # whether it does not depend on the state
 
 
 @dataclass(frozen=True)
@@ -60,12 +57,20 @@ class DeviceColumns:
     """The contributions to the Jacobians of some frames, for given attachments."""
 
     indices: Array  # (m, 4) target, frame of the axes, frame of the origin, column
-    twists: Array  # (m, 6)
-    functions: dict[int, TwistFunction]  # by row: twists that depend on the state
+    twists: Array  # (m, ..., 6)
+    are_constant: bool  # whether no twist depends on the state
 
 
-def twists_of(device: DeviceJoints) -> dict[int, tuple[Twist, ...]]:
-    """Return the twists of all frames that a device moves relative to their parents, by index."""
+Twists: TypeAlias = dict[int, tuple[Twist, ...]]
+
+
+def twists_of(device: DeviceJoints, values: Array) -> Twists:
+    """Return the twists of all frames that a device moves relative to their parents, by index.
+
+    Args:
+        device: the device.
+        values: (..., n_values) state values, for joint kinds whose twists depend on the state.
+    """
     cell = device.cell
     first_columns: dict[int, int] = {}
     column = 0
@@ -73,22 +78,24 @@ def twists_of(device: DeviceJoints) -> dict[int, tuple[Twist, ...]]:
         k = cell.layout.frame(name)
         first_columns[k] = column
         column += cell.frames[k].velocity_size
-    twists: dict[int, tuple[Twist, ...]] = {}
+    twists: Twists = {}
     for k, frame in enumerate(cell.frames):
         if frame.movable and k in first_columns:
-            axes = enumerate(np.eye(6))
+            axes = enumerate(
+                np.broadcast_to(vector, (*values.shape[:-1], 6)) for vector in np.eye(6)
+            )
             first = first_columns[k]
             twists[k] = tuple(Twist(first + i, True, False, vector) for i, vector in axes)
         elif frame.motion:
-            leader, factor, _ = leader_of(cell, frame)
+            leader, factor, offset = leader_of(cell, frame)
             if leader in first_columns:
-                twists[k] = tuple(_joint_twists(device, k, first_columns[leader], factor))
+                theta = factor * values[..., cell.layout.span(leader)] + offset
+                twists[k] = tuple(_joint_twists(frame, theta, first_columns[leader], factor))
     return twists
 
 
-def _joint_twists(device: DeviceJoints, index: int, column: int, factor: float) -> Iterator[Twist]:
-    """Return the twists of a joint frame, from the formulas of its kind."""
-    frame = device.cell.frames[index]
+def _joint_twists(frame: CellFrame, theta: Array, column: int, factor: float) -> Iterator[Twist]:
+    """Return the twists of a joint frame at positions (..., nq), from the formulas of its kind."""
     motion_ = frame.motion
     assert motion_
     kind = motion_.motion_kind
@@ -97,27 +104,13 @@ def _joint_twists(device: DeviceJoints, index: int, column: int, factor: float) 
     sides = kind.subspace_sides()
     if sides is None:
         _warn_slow(frame.name, kind.name)
-    S = _subspace(motion_, np.array(kind.neutral))
+    S = _subspace(motion_, theta)
     for k, side in enumerate(sides or ("moving",) * kind.nv):
         on_parent = (side == "fixed") != motion_.backwards
         X = parent_X_joint if on_parent else frame_X_joint
         signed = (-factor if motion_.backwards else factor) * X
-        function = None if sides else _twist_function(device, index, k, signed)
-        yield Twist(column + k, on_parent, on_parent, signed @ S[k], function)
-
-
-def _twist_function(device: DeviceJoints, index: int, k: int, X: Array) -> TwistFunction:
-    """Return the k-th twist of a joint frame as a function of state values."""
-    cell, motion_ = device.cell, device.cell.frames[index].motion
-    assert motion_
-    leader, factor, offset = leader_of(cell, cell.frames[index])
-    span = cell.layout.span(leader)
-
-    def twist(values: Array) -> Array:
-        S = _subspace(motion_, factor * values[..., span] + offset)
-        return (X @ S[..., k, :, None])[..., 0]
-
-    return twist
+        vector = (signed @ S[..., k, :, None])[..., 0]
+        yield Twist(column + k, on_parent, on_parent, vector, sides is not None)
 
 
 def _subspace(motion_: Motion, theta: Array) -> Array:
@@ -135,20 +128,22 @@ def _warn_slow(frame: str, kind: str) -> None:
     warn_once(f"subspace of {kind}", f"{text}, so NumPy computes Jacobians, which is slower")
 
 
-def columns_of(device: DeviceJoints, targets: tuple[int, ...], row: Array) -> DeviceColumns:
+def columns_of(
+    device: DeviceJoints, targets: tuple[int, ...], row: Array, twists: Twists
+) -> DeviceColumns:
     """Return the contributions to the Jacobians of some frames.
 
     Args:
         device: the device whose coordinates are the columns.
         targets: indices of the frames.
         row: the attachments, one row of a state's parents.
+        twists: the twists of the device.
     """
     layout = device.cell.layout
     base = layout.frame(device.base)
-    twists = device.cell.cache.get("twists", device, twists_of, device)
     indices: list[tuple[int, int, int, int]] = []
     vectors: list[Array] = []
-    functions: dict[int, TwistFunction] = {}
+    are_constant = True
     for n, target in enumerate(targets):
         up, _, down = path_between(layout, base, target, row)
         for sign, path in ((-1.0, up), (1.0, down)):
@@ -156,20 +151,15 @@ def columns_of(device: DeviceJoints, targets: tuple[int, ...], row: Array) -> De
                 for twist in twists.get(frame, ()):
                     parent = parent_index(layout, frame, row)
                     axes = parent if twist.on_parent else frame
-                    if twist.function is not None:
-                        functions[len(indices)] = _times(sign, twist.function)
                     origin = parent if twist.at_parent else frame
                     indices.append((n, axes, origin, twist.column))
                     vectors.append(sign * twist.vector)
+                    are_constant &= twist.is_constant
     return DeviceColumns(
         np.array(indices, dtype=np.int32).reshape(-1, 4),
-        np.array(vectors, dtype=np.float64).reshape(-1, 6),
-        functions,
+        np.array(vectors, dtype=np.float64) if vectors else np.zeros((0, 6)),
+        are_constant,
     )
-
-
-def _times(sign: float, twist: TwistFunction) -> TwistFunction:
-    return lambda values: sign * twist(values)
 
 
 def base_J_frames(device: DeviceJoints, frames: tuple[str, ...], state: State) -> Array:
@@ -201,9 +191,9 @@ def _jacobians_of_tree(
     base = cell.layout.frame(device.base)
     row = np.ascontiguousarray(row)
     key = device, targets, *(attachments_of(cell.layout, frame, row) for frame in (base, *targets))
-    columns = cell.cache.get("columns", key, columns_of, device, targets, row)
+    columns = cell.cache.get("columns", key, _constant_columns, device, targets, row)
     steps = fk.steps_of(cell)
-    if steps is not None and not columns.functions:
+    if steps is not None and columns.are_constant:
         target_indices = np.array(targets, dtype=np.int32)
         values, batch = np.ascontiguousarray(values), values.shape[:-1]
         if len(batch) > steps.MOST_AXES:
@@ -214,25 +204,24 @@ def _jacobians_of_tree(
         return J if len(batch) <= steps.MOST_AXES else fk.in_batch(J, batch)
     shared = np.broadcast_to(row, (*values.shape[:-1], len(row)))
     table = fk.poses_of(cell, State.trusted(cell.layout, values, shared), None)
-    twists = [
-        columns.functions[k](values) if k in columns.functions else vector
-        for k, vector in enumerate(columns.twists)
-    ]
-    return _by_numpy(table, base, targets, columns.indices, twists, device.nv)
+    columns = columns_of(device, targets, row, twists_of(device, values))
+    return _by_numpy(table, base, targets, columns, device.nv)
 
 
-def _by_numpy(  # noqa: PLR0917 - as the C extension
-    table: Array,
-    base: int,
-    targets: tuple[int, ...],
-    indices: Array,
-    twists: Sequence[Array],
-    nv: int,
+def _constant_columns(device: DeviceJoints, targets: tuple[int, ...], row: Array) -> DeviceColumns:
+    """Return the contributions in the default state."""
+    cell = device.cell
+    twists = cell.cache.get("twists", device, twists_of, device, cell.default_state.values)
+    return columns_of(device, targets, row, twists)
+
+
+def _by_numpy(
+    table: Array, base: int, targets: tuple[int, ...], columns: DeviceColumns, nv: int
 ) -> Array:
     """Compute the same Jacobians (..., n, 6, nv) as the C extension, with NumPy."""
     J = np.zeros((*table.shape[:-3], len(targets), 6, nv))
     R_t = table[..., base, :3, :3].swapaxes(-1, -2)
-    for (target, axes, origin, column), twist in zip(indices.tolist(), twists, strict=True):
+    for (target, axes, origin, column), twist in zip(columns.indices, columns.twists, strict=True):
         R = R_t @ table[..., axes, :3, :3]
         arm = table[..., targets[target], :3, 3] - table[..., origin, :3, 3]
         arm = (R_t @ arm[..., None])[..., 0]

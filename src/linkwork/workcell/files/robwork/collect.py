@@ -87,7 +87,7 @@ class Collected:
     # pairs of frames that are not checked: elements, and their scopes
     setups: list[tuple[CellPart, Scope]] = field(default_factory=list)
     n_hints: int = 0  # number of searches for the nearest name
-    has_first: bool = False  # whether there was a <Frame> directly in the workcell
+    first: CellPart | None = None  # the first <Frame> directly in the workcell
     dh_type: str = ""  # of the last DHJoint that has one
 
     def add_frame(self, part: CellPart, scope: Scope, ref: str | None, default: str) -> str | None:
@@ -125,14 +125,10 @@ class Collected:
         elif part.tag in IGNORED_ELEMENTS:
             part.ignore()
 
-    def check_first(self, part: CellPart) -> None:
-        """Warn if RobWork ignores the parent of the first <Frame> directly in the workcell."""
-        ref = part.attribute("refframe")
-        if not self.has_first and part.tag == "Frame" and ref not in (None, "", WORLD):
-            text = f"has the parent {shown(ref)}, but RobWork ignores the 'refframe' of the first"
-            text += f" <Frame> of a workcell and uses {WORLD}; write another <Frame> on {WORLD}"
-            part.name("frame").warning(f"{text} before it")
-        self.has_first |= part.tag == "Frame"
+    def note_first(self, part: CellPart) -> None:
+        """Store the first <Frame> that is directly in the workcell."""
+        if self.first is None and part.tag == "Frame":
+            self.first = part.name("frame")
 
     def _check_dh_type(self, part: CellPart) -> None:
         """Warn about DHJoints that RobWork reads in the convention of an earlier one."""
@@ -259,6 +255,7 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
     for name in robots.keys() & cell.pending.keys():
         message = f"the name {name!r} is already used by a frame of a <Robot>"
         cell.pending[name].part.error(message)
+    _report_first(cell)
     for pending in cell.pending.values():
         if pending.ref is not None:
             name = cell.lookup(pending.ref, pending.scope)
@@ -369,6 +366,15 @@ def _apply_deferred(cell: Collected, frame_names: Collection[str], robots: Colle
         else:
             kind = "joint" if item.part.tag.endswith("Limit") else "frame"
             _report_missing(cell, item.part, (kind, item.ref), frame_names, item.scope)
+
+
+def _report_first(cell: Collected) -> None:
+    """Warn if RobWork ignores the parent of the first frame of the workcell."""
+    ref = cell.first.attribute("refframe") if cell.first is not None else None
+    if cell.first is not None and ref not in (None, "", WORLD):
+        text = f"has the parent {shown(ref)}, but RobWork ignores the 'refframe' of the first"
+        text += f" <Frame> of a workcell and uses {WORLD}; write another <Frame> on {WORLD} before"
+        cell.first.warning(f"{text} it")
 
 
 def _in_order(cell: Collected, robots: dict[str, str]) -> tuple[CellFrame | PlacedRobot, ...]:

@@ -71,8 +71,8 @@ class CellReport(Report):
         self._doubtful.setdefault(text, {})[name] = self.location(element)
 
     def report_ignored(self) -> None:
-        """Add one warning for each kind of ignored elements and of doubtful frames."""
-        for text, locations in self._doubtful.items():
+        """Add one warning for each kind of ignored elements, and without errors, of doubts."""
+        for text, locations in self._doubtful.items() if not self.n_errors else ():
             names = listed([shown(name) for name in locations])
             self.extend(
                 [Finding("warning", "", f"{text}: {names}", next(iter(locations.values())))]

@@ -136,7 +136,7 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
     for part in top.parts():
         if part.tag in FRAMES:
             ref = part.attribute("refframe")
-            cell.check_first(part)
+            cell.note_first(part)
             if name := cell.add_frame(part, (), ref or None, WORLD):
                 if ref is None and last != WORLD and name in cell.pending:
                     cell.report.doubt(part.element, name, _IMPLICIT_PARENT)
