@@ -88,7 +88,7 @@ def random_parents(cell: WorkCell, rng: np.random.Generator) -> np.ndarray:
     placed = [0]
     for frame in rng.permutation(layout.attachable).tolist():
         possible = np.flatnonzero(np.isin(roots, placed))
-        parents[layout.column[frame]] = rng.choice(possible)
+        parents[layout.columns[frame]] = rng.choice(possible)
         placed.append(frame)
     return parents
 

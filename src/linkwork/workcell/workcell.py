@@ -150,7 +150,7 @@ class WorkCell(Editing):
             if frame.size:
                 frame = replace(frame, home=tuple(state.values[layout.span(k)].tolist()))  # noqa: PLW2901
             if frame.attachable:
-                parent = frames[int(state.parents[layout.column[k]])].name
+                parent = frames[int(state.parents[layout.columns[k]])].name
                 frame = replace(frame, home_parent=None if parent == frame.parent else parent)  # noqa: PLW2901
             frames[k] = frame
         return replace(self, frames=tuple(frames))

@@ -17,7 +17,7 @@ from linkwork.workcell.state.state import State, flat_rows
 def parent_index(layout: StateLayout, frame: int, parents: Array) -> int:
     """Return the index of the parent of a frame, -1 for WORLD; `parents` is one row of a state."""
     if layout.slots[frame].attachable:
-        return int(parents[layout.column[frame]])
+        return int(parents[layout.columns[frame]])
     return layout.slots[frame].parent
 
 
@@ -91,7 +91,7 @@ def parent_of(cell: CellData, frame: str, state: State) -> str | None:
     if not cell.layout.slots[index].attachable:
         cell.check_state(state)
         return cell.frames[index].parent
-    row = one_row(cell, state, (cell.layout.column[index],))
+    row = one_row(cell, state, (cell.layout.columns[index],))
     return parent_name(cell, index, row)
 
 
@@ -108,7 +108,7 @@ def _children(layout: StateLayout, parents: Array) -> list[list[int]]:
         if slot.parent >= 0:
             result[slot.parent].append(k)
     for k in layout.attachable:
-        result[int(parents[layout.column[k]])].append(k)
+        result[int(parents[layout.columns[k]])].append(k)
     return result
 
 

@@ -43,10 +43,18 @@ static int read_pose_rows(PyObject *value, int type, npy_intp size, npy_intp *ro
     return count == 0 || (is_shared ? is_row : PyArray_IS_C_CONTIGUOUS(array));
 }
 
-/* Whether there is one row of parents for each row of values, or one for all. */
-static int parents_fit(npy_intp rows, npy_intp parent_rows, npy_intp parent_step)
+/* Read the arrays of states: a row of parents for each row of values, or one for all; 0 if they do not
+   match the frames. */
+static int read_states(PyObject *values, PyObject *parents, PoseJob *job, npy_intp *rows)
 {
-    return parent_rows == rows || (parent_rows == 1 && parent_step == 0);
+    npy_intp parent_rows = 0;
+    if (!read_pose_rows(values, NPY_DOUBLE, job->poses->n_values, rows, &job->value_step)
+        || !read_pose_rows(parents, NPY_INT32, job->poses->n_attachable, &parent_rows,
+                           &job->parent_step))
+        return 0;
+    job->values = PyArray_BYTES((PyArrayObject *)values);
+    job->parents = PyArray_BYTES((PyArrayObject *)parents);
+    return parent_rows == *rows || (parent_rows == 1 && job->parent_step == 0);
 }
 
 /* The output array (..., n, height, width) with the batch axes of values that `read_pose_rows` has
@@ -106,25 +114,30 @@ static PyObject *reject_arguments(void)
     return NULL;
 }
 
+/* The result of a call; takes the reference to `out`, which may be NULL unless the status is DONE. */
+static PyObject *finished(PyArrayObject *out, int status)
+{
+    if (status == DONE) return (PyObject *)out;
+    Py_XDECREF(out);
+    if (status == NO_MEMORY) return PyErr_NoMemory();
+    return status == INTERRUPTED ? NULL : reject_arguments();
+}
+
 /* run(values, parents, frames, reference, out, threads): poses of all frames, or of those in `frames`,
    relative to the world (-1) or a reference frame. */
 static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     const Poses *self = (Poses *)object;
     PoseJob job = {.poses = self};
-    npy_intp rows = 0, parent_rows = 0;
+    npy_intp rows = 0;
     if (count != 6 || !self->memory) return reject_arguments();
     int threads = api->read_threads(args[5]);
     job.reference = PyLong_Check(args[3]) ? PyLong_AsSsize_t(args[3]) : -2;
     if (PyErr_Occurred()) return NULL;  /* more than fits */
     if (threads < 0 || job.reference < -1 || job.reference >= self->n_frames
         || (job.reference >= 0 && args[2] == Py_None)
-        || !read_pose_rows(args[0], NPY_DOUBLE, self->n_values, &rows, &job.value_step)
-        || !read_pose_rows(args[1], NPY_INT32, self->n_attachable, &parent_rows, &job.parent_step)
-        || !parents_fit(rows, parent_rows, job.parent_step))
+        || !read_states(args[0], args[1], &job, &rows))
         return reject_arguments();
-    job.values = PyArray_BYTES((PyArrayObject *)args[0]);
-    job.parents = PyArray_BYTES((PyArrayObject *)args[1]);
     npy_int32 *out_at = PyMem_Malloc((size_t)self->n_frames * sizeof(npy_int32)
                                      + (size_t)self->n_slots);
     if (!out_at) return PyErr_NoMemory();
@@ -148,10 +161,7 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
         if (status == DONE) status = run_poses(&job, rows, threads);
     }
     PyMem_Free(out_at);
-    if (status == DONE) return (PyObject *)out;
-    Py_XDECREF(out);
-    if (status == NO_MEMORY) return PyErr_NoMemory();
-    return status == INTERRUPTED ? NULL : reject_arguments();
+    return finished(out, status);
 }
 
 /* Whether a value is an array of this type, in C order, of shape (n,), or (n, width) if width > 0. */
@@ -168,7 +178,7 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
 {
     const Poses *self = (Poses *)object;
     PoseJob job = {.poses = self};
-    npy_intp rows = 0, parent_rows = 0;
+    npy_intp rows = 0;
     if (count != 8 || !self->memory) return reject_arguments();
     int threads = api->read_threads(args[7]);
     job.reference = PyLong_Check(args[2]) ? PyLong_AsSsize_t(args[2]) : -1;
@@ -176,14 +186,11 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
     if (PyErr_Occurred()) return NULL;  /* more than fits */
     if (threads < 0 || job.reference < 0 || job.reference >= self->n_frames || job.nv < 0
         || job.nv > NPY_MAX_INT
-        || !read_pose_rows(args[0], NPY_DOUBLE, self->n_values, &rows, &job.value_step)
-        || !read_pose_rows(args[1], NPY_INT32, self->n_attachable, &parent_rows, &job.parent_step)
-        || job.parent_step || parent_rows != 1 || !is_pose_array(args[3], NPY_INT32, 0)
+        || !read_states(args[0], args[1], &job, &rows) || job.parent_step
+        || PyArray_NDIM((PyArrayObject *)args[1]) != 1 || !is_pose_array(args[3], NPY_INT32, 0)
         || !is_pose_array(args[4], NPY_INT32, 4) || !is_pose_array(args[5], NPY_DOUBLE, 6)
         || PyArray_DIM((PyArrayObject *)args[4], 0) != PyArray_DIM((PyArrayObject *)args[5], 0))
         return reject_arguments();
-    job.values = PyArray_BYTES((PyArrayObject *)args[0]);
-    job.parents = PyArray_BYTES((PyArrayObject *)args[1]);
     job.frames = PyArray_DATA((PyArrayObject *)args[3]);
     job.n_out = PyArray_DIM((PyArrayObject *)args[3], 0);
     job.columns = PyArray_DATA((PyArrayObject *)args[4]);
@@ -214,10 +221,7 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
         status = run_poses(&job, rows, threads);
     }
     PyMem_Free(is_needed);
-    if (status == DONE) return (PyObject *)out;
-    Py_DECREF(out);
-    if (status == NO_MEMORY) return PyErr_NoMemory();
-    return status == INTERRUPTED ? NULL : reject_arguments();
+    return finished(out, status);
 }
 
 /* Copy an array of `count` entries; 0 if its type or size differs. */

@@ -81,7 +81,7 @@ class Loads:
             while current not in frames and current not in (root, 0):
                 current = layout.slots[current].parent
             self._is_carried[k] = current in frames
-            self._column[k] = layout.column[root] if root else -1
+            self._column[k] = layout.columns[root] if root else -1
         self._sources = [
             (k, frame.inertia.parameters())
             for k, frame in enumerate(cell.frames)

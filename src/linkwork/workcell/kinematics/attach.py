@@ -99,7 +99,7 @@ def attached(cell: CellData, state: State, frame: str, parent: str | Sequence[st
         raise StateError(f"frame {frame!r} cannot be attached: it is {reason}")
     targets = _targets(cell, state, parent)
     parents = np.broadcast_to(state.parents, (*state.batch_shape, len(layout.attachable))).copy()
-    parents[..., layout.column[index]] = targets
+    parents[..., layout.columns[index]] = targets
     _reject_cycles(state, index, targets)
     return State.trusted(layout, state.values, parents)
 
@@ -109,7 +109,7 @@ def gripped(cell: CellData, state: State, frame: str, gripper: str | Sequence[st
     _check_movable(cell, state, frame)
     after = attached(cell, state, frame, gripper)
     span = cell.layout.span(cell.layout.frame(frame))
-    column = cell.layout.column[cell.layout.frame(frame)]
+    column = cell.layout.columns[cell.layout.frame(frame)]
     if isinstance(gripper, str):
         gripper_H_frame = fk.frame_H_frame(cell, gripper, frame, state)
     else:
@@ -209,7 +209,7 @@ def _parent_H_frame(cell: CellData, state: State, frame: str, world_H_frame: Arr
         world_H_parent = fk.world_H_frames(cell, (parent,), state)[..., 0, :, :]
     else:
         poses = fk.FKTable(cell, state).world_H_frames
-        world_H_parent = _chosen(poses, state.parents[..., layout.column[index]])
+        world_H_parent = _chosen(poses, state.parents[..., layout.columns[index]])
     return se3.inverse(world_H_parent) @ world_H_frame
 
 

@@ -85,7 +85,7 @@ class DeviceModel:
     def check_attachments(self, cell: CellData, state: State) -> None:
         """Reject states in which a locked frame is attached to another parent."""
         for name, parent in self.attachments:
-            column = cell.layout.column[cell.frame_index(name)]
+            column = cell.layout.columns[cell.frame_index(name)]
             if (state.parents[..., column] != cell.frame_index(parent)).any():
                 message = f"frame {name!r}, between the base and the joints of the device,"
                 raise StateError(f"{message} must be attached to {parent!r} in this state")

@@ -230,7 +230,7 @@ class FKRange:
         self.cell, self.a, self.b = cell, a, b
         self.frames = tuple(cell.frame_names[k] for k in (*up, common, *down))
         self.attachments = {cell.frame_names[k]: parent_name(cell, k, row) for k in frames}
-        self._columns = [layout.column[k] for k in frames]
+        self._columns = [layout.columns[k] for k in frames]
         self._parents = row[self._columns]
 
     def __repr__(self) -> str:

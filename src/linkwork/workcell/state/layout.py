@@ -78,11 +78,6 @@ class StateLayout:
         return tuple(k for k, slot in enumerate(self.slots) if slot.attachable)
 
     @cached_property
-    def column(self) -> Mapping[int, int]:
-        """Column of each attachable frame in a state's parents, by the index of the frame."""
-        return {frame: k for k, frame in enumerate(self.attachable)}
-
-    @cached_property
     def columns(self) -> Array:
         """(frames,) column of each attachable frame in a state's parents; 0 for other frames."""
         columns = np.zeros(len(self.slots), dtype=np.int32)

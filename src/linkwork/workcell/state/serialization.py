@@ -52,7 +52,7 @@ def to_json(layout: StateLayout, values: Array, parents: Array) -> str:
             names[k]: np.array(names, dtype=object)[parents[..., column]].tolist()
             if parents.ndim > 1
             else names[int(parents[column])]
-            for k, column in layout.column.items()
+            for column, k in enumerate(layout.attachable)
         },
     }
     return json.dumps(data)
@@ -67,7 +67,7 @@ def from_json(text: str | bytes) -> Contents:
     if data["digest"] != layout.digest:
         raise StateError("its digest does not match its frames")
     values = [_block(data["values"], slot, batch) for slot in layout.slots if slot.size]
-    attached = [_attached(data["attached"], layout, k, batch) for k in layout.column]
+    attached = [_attached(data["attached"], layout, k, batch) for k in layout.attachable]
     # Arrays are allocated only after the size of the batch is confirmed.
     parents = np.stack(attached, axis=-1) if attached else np.empty((*batch, 0), dtype=np.int32)
     return layout, np.concatenate([np.empty((*batch, 0)), *values], axis=-1), parents

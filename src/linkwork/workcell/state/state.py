@@ -289,28 +289,30 @@ def _frame_at(layout: StateLayout, index: int) -> str:
 
 def check_state(layout: StateLayout, state: State) -> State:
     """Return the state, or raise a StateError if it does not have this layout."""
-    if not isinstance(state, State):
-        raise ArgumentError(f"state: expected a State, got {shown(state)}")
-    theirs = state.layout
-    if theirs is layout or theirs.digest == layout.digest:
+    if isinstance(state, State) and (
+        state.layout is layout or state.layout.digest == layout.digest
+    ):
         return state
-    reason = difference(theirs, layout)
-    if theirs.cell != layout.cell:
-        raise StateError(f"this is not a state of cell {layout.cell!r}: {reason}")
+    _reject_other_cells(layout, state)
+    reason = difference(state.layout, layout)
     message = f"this state has another structure than cell {layout.cell!r}: {reason}"
     raise StateError(f"{message}; cell.upgrade(state) converts it")
 
 
-def upgraded_state(state: State, default: State) -> State:
-    """Convert a state to the layout of another one, whose values are the default of new frames."""
+def _reject_other_cells(layout: StateLayout, state: State) -> None:
     if not isinstance(state, State):
         raise ArgumentError(f"state: expected a State, got {shown(state)}")
+    if state.layout.cell != layout.cell:
+        reason = difference(state.layout, layout)
+        raise StateError(f"this is not a state of cell {layout.cell!r}: {reason}")
+
+
+def upgraded_state(state: State, default: State) -> State:
+    """Convert a state to the layout of another one, whose values are the default of new frames."""
+    _reject_other_cells(default.layout, state)
     ours, theirs = default.layout, state.layout
-    if theirs is ours or theirs.digest == ours.digest:
+    if theirs.digest == ours.digest:
         return state
-    if theirs.cell != ours.cell:
-        reason = difference(theirs, ours)
-        raise StateError(f"this is not a state of cell {ours.cell!r}: {reason}")
     _reject_changed_kinds(theirs, ours)
     start = default.broadcast(*state.batch_shape)
     values, parents = start.values.copy(), start.parents.copy()
@@ -322,7 +324,7 @@ def upgraded_state(state: State, default: State) -> State:
         if slot.size and theirs.slots[old].size:
             values[..., ours.span(k)] = state.values[..., theirs.span(old)]
         if slot.attachable and theirs.slots[old].attachable:
-            parents[..., ours.column[k]] = new_index[state.parents[..., theirs.column[old]]]
+            parents[..., ours.columns[k]] = new_index[state.parents[..., theirs.columns[old]]]
     return State(ours, values, parents)
 
 

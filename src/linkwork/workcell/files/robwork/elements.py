@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from linkwork.errors import Finding, ModelError, SourceLocation, counted, listed, nearest, shown
+from linkwork.errors import Finding, SourceLocation, counted, listed, nearest, shown
 from linkwork.io.units import radians_from_degrees
 from linkwork.io.xml.elements import LARGEST, Part, Report
 from linkwork.io.xml.parse import tag_of
 from linkwork.model.numbers import Triple
 from linkwork.model.pose import IDENTITY, Pose, as_pose
+from linkwork.spatial.source import so3
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
@@ -240,11 +241,6 @@ def _read_transform(part: CellPart) -> Pose:
             f"Transform: the first three columns differ from a rotation by {error:.1g}; "
             "the nearest rotation is used"
         )
-    u, _, v = np.linalg.svd(rotation)
     if error > 1e-15:
-        matrix[:3, :3] = u @ v
-    try:
-        return as_pose(matrix)
-    except ModelError as failure:
-        part.error(failure.findings[0].text)
-        return IDENTITY
+        matrix[:3, :3] = so3.project(rotation)
+    return as_pose(matrix)
