@@ -143,20 +143,21 @@ def test_excluded_pairs(cell):
         cell.with_excluded_pairs([("bax", "table")])
 
 
-def test_links_that_always_overlap_are_not_checked():
+@pytest.mark.parametrize("name", ["arm", "left.arm"])
+def test_links_that_always_overlap_are_not_checked(name):
     model = arm()
     big = [lw.Shape(lw.Sphere(0.9))]
     links = [(link.name, big if link.name in ("l0", "l2") else ()) for link in model.links]
     b = lw.ModelBuilder("big")
-    for name, shapes in links:
-        b.add_link(name, inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)), collisions=shapes)
+    for link, shapes in links:
+        b.add_link(link, inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)), collisions=shapes)
     for joint in model.joints:
         ends = joint.name, joint.kind, joint.first, joint.second
         b.add_joint(*ends, axis=joint.axis, first_H_joint=joint.first_H_joint)
-    cell = lw.WorkCell("cell").with_robot("arm", b.build())
+    cell = lw.WorkCell("cell").with_robot(name, b.build())
     ball = [lw.Shape(lw.Sphere(1.0))]
     cell = cell.with_frame("ball", movable=True, collisions=ball)
-    assert set(cell.collision_pairs) == {("arm.l0", "ball"), ("arm.l2", "ball")}
+    assert set(cell.collision_pairs) == {(f"{name}.l0", "ball"), (f"{name}.l2", "ball")}
     assert cell.in_collision(cell.state())
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 CellT = TypeVar("CellT", bound=CellData)
 
 _MOTION_FIELDS = {field.name for field in fields(Motion)}
-_FRAME_FIELDS = {field.name for field in fields(CellFrame)}
+_FRAME_FIELDS = {field.name for field in fields(CellFrame)} - {"name"}
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class Editing(CellData):
         frame = self.frames[index]
         if name == WORLD:
             raise model_error("the root of the cell cannot be changed", f"frame {WORLD!r}")
-        allowed = _FRAME_FIELDS | (_MOTION_FIELDS if frame.motion else set()) - {"name"}
+        allowed = _FRAME_FIELDS | _MOTION_FIELDS if frame.motion else _FRAME_FIELDS
         for key in changes:
             if key not in allowed:
                 raise ArgumentError(f"frame {name!r} has no field {key!r}; {nearest(key, allowed)}")

@@ -13,6 +13,7 @@ from linkwork.model.pose import Pose, pose_problem
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.frames import pose_to_xyz_wxyz
+from linkwork.workcell.cell.structure import carriers
 from linkwork.workcell.kinematics import fk
 from linkwork.workcell.state.layout import StateLayout
 from linkwork.workcell.state.state import State, distinct_rows, flat_rows, normalize
@@ -187,8 +188,6 @@ def _cycle_error(layout: StateLayout, frame: int, target: int) -> StateError:
 
 def _carriers(cell: CellData, state: State, frame: str) -> set[str]:
     """Return all frames that carry a frame in any row."""
-    from linkwork.workcell.cell.structure import carriers
-
     rows, _ = distinct_rows(flat_rows(state.parents))
     index = cell.layout.frame(frame)
     names = cell.frame_names

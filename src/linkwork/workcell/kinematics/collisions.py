@@ -134,16 +134,15 @@ class CellCollisions:
         self, pairs: Sequence[tuple[int, int]], structure: _Structure
     ) -> set[tuple[int, int]]:
         """Return pairs of links of one robot that overlap in all of many random states."""
-        names, devices = self.cell.frame_names, set(self.cell.device_names)
-
-        def robot(frame: int) -> str | None:
-            prefix = names[frame].partition(".")[0]
-            return prefix if prefix in devices else None
-
+        names, devices = self.cell.frame_names, self.cell.device_names
+        robots = {
+            k: max((one for one in devices if names[k].startswith(f"{one}.")), key=len, default="")
+            for k in self.frames
+        }
         left = [
             (a, b)
             for a, b in pairs
-            if robot(a) is not None and robot(a) == robot(b) and structure.is_checked(a, b)
+            if robots[a] and robots[a] == robots[b] and structure.is_checked(a, b)
         ]
         rng = np.random.default_rng(0)
         for _ in range(SAMPLES if left else 0):

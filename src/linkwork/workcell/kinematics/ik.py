@@ -24,7 +24,7 @@ from linkwork.inverse_kinematics.ik import IkResult, ik, summary
 from linkwork.inverse_kinematics.tasks import checked_positions
 from linkwork.kindyn import KinDyn
 from linkwork.model.pose import Pose
-from linkwork.spatial.source import quat, se3
+from linkwork.spatial.source import se3, so3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.frames import WORLD
@@ -365,5 +365,5 @@ def _errors(
         position[name] = np.linalg.norm(H[:, :3, 3] - goal.pose[:, :3, 3], axis=-1)
         if not goal.is_position:
             R = H[:, :3, :3].swapaxes(-1, -2) @ goal.pose[:, :3, :3]
-            rotation[name] = np.linalg.norm(quat.log(quat.from_rotation(R)), axis=-1)
+            rotation[name] = np.linalg.norm(so3.log(R), axis=-1)
     return position, rotation

@@ -69,7 +69,7 @@ class CellReport(Report):
 
     def doubt(self, element: Element, name: str, text: str) -> None:
         """Record a doubtful frame; `report_ignored` warns once per text, and names the frames."""
-        self._doubtful.setdefault(text, {})[name] = self.location(element)
+        self._doubtful.setdefault(text, {}).setdefault(name, self.location(element))
 
     def report_ignored(self) -> None:
         """Add one warning for each kind of ignored elements, and without errors, of doubts."""
