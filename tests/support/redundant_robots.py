@@ -21,6 +21,7 @@ from linkwork.algorithms.constraints.pseudo_inverse import (
 from linkwork.algorithms.constraints.sizes import regularization_of
 from linkwork.algorithms.dynamics.crba import mass_matrix
 from linkwork.algorithms.dynamics.rnea import inverse_dynamics
+from linkwork.spatial.blocks import as_vec
 
 GRAVITY = (0.0, 0.0, -9.80665)
 N_STATES = 3
@@ -170,10 +171,12 @@ def outcome(case):
     problem = robot.problem
     skeleton = problem.skeleton
     q, nu, tau = map(_columns, (case.q, case.nu, case.tau))
-    result = dynamics.forward_dynamics(problem, q, nu, tau, gravity=GRAVITY, velocity="mixed")
+    result = dynamics.forward_dynamics(
+        problem, q, nu, tau, gravity=as_vec(GRAVITY), velocity="mixed"
+    )
     nu_dot, _, residual = (_rows(part, n) for part in result)
     M = _rows(mass_matrix(skeleton, q, velocity="mixed"), n)
-    h = _rows(inverse_dynamics(skeleton, q, nu, velocity="mixed", gravity=GRAVITY), n)
+    h = _rows(inverse_dynamics(skeleton, q, nu, velocity="mixed", gravity=as_vec(GRAVITY)), n)
     rows = dynamics.rows_at(problem, q, nu, velocity="mixed")
     J = _rows([[row.jacobian.get(k, 0.0) for k in range(robot.nv)] for row in rows], n)
     target = -_rows([dynamics.stabilized(row, robot.stabilization) for row in rows], n)
