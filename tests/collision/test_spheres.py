@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.collision import spheres
+from linkwork.collision.spheres import spherize as spheres
 
 TOLERANCE = 0.03
 POSE = lw.Pose(xyz=(0.1, -0.05, 0.2), rpy=(0.4, -0.3, 1.0))

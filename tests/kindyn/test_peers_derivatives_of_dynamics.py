@@ -15,6 +15,7 @@ from tests.support.spatial import pin
 
 from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
 from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
+from linkwork.spatial.blocks import Vec
 
 pytestmark = pytest.mark.peers
 
@@ -25,7 +26,7 @@ def test_derivatives_of_inverse_dynamics_are_those_of_pinocchio(path):
     there = AtPinocchio(path, here)
     model, data, T = there.model, there.data, there.T
     numbers = [list(x) for x in (here.q, here.nu, here.nu_dot)]
-    options = {"gravity": tuple(GRAVITY), "velocity": "body"}
+    options = {"gravity": Vec(*GRAVITY), "velocity": "body"}
 
     found = inverse_dynamics_derivatives(here.kd.problem.skeleton, *numbers, **options)
     at_rest = gravity_force_derivative(here.kd.problem.skeleton, numbers[0], **options)

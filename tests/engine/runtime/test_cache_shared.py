@@ -46,10 +46,10 @@ def test_versions_do_not_read_each_others_code(tmp_path, folder):
     shutil.copytree(here / "linkwork", tmp_path / "linkwork")
     com = tmp_path / "linkwork" / "algorithms" / "centroidal" / "com.py"
     text = com.read_text()
-    expected = "    return [*add(base.o, apply(base.R, c))]\n"
+    expected = "    return [*base.o + base.R @ c]\n"
     assert expected in text
     com.write_text(
-        text.replace(expected, expected.replace("base.o", "add(base.o, (1.0, 0.0, 0.0))"))
+        text.replace(expected, expected.replace("base.o", "Vec(1.0, 0.0, 0.0) + base.o"))
     )
     first = run(here)
     stored = {path.name for path in folder.glob("*.o")}

@@ -453,6 +453,8 @@ class Derivative(Kernel):
                 is_long = program is None and self._steps() > MOST_UNROLLED_STEPS
                 if is_long:
                     self.code.store_program(_TOO_LONG)
+                elif program is not None:
+                    self.code.store_program(serialization.to_bytes(program))
             self._is_known_short = not is_long
             self._columnwise = self._build_columnwise() if is_long else None
             return self._columnwise
