@@ -168,3 +168,12 @@ def test_shapes_whose_axes_meet_are_separated_along_the_normal(other):
     B[:, :3, 3] -= 1.001 * here[:, :1] * here[:, 7:]
     apart = shapes.nearest(placed(lw.Capsule(0.05, 0.3), A), placed(other, B))[:, 0]
     assert (apart > 0.0).all()
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0, 1e6])
+def test_shapes_of_any_size_touch_within_the_same_depth(size):
+    shapes, A = queries.ShapeQueries(), np.tile(np.eye(4), (2, 1, 1))
+    box, B = lw.Box((size, size, size)), A.copy()
+    B[:, 2, 3] = size * (1.0 - 1e-9), size + 1e-9
+    overlap = shapes.overlap(placed(box, A), placed(box, B))
+    assert overlap.tolist() == [size > 1.0, False]

@@ -197,7 +197,7 @@ class ShapeQueries:
         with np.errstate(all="ignore"):
             far = np.linalg.norm(H[:, :3, 3], axis=-1) > a.support.radius + b.support.radius
         overlaps = ~far
-        overlaps[~far] = ~(self._convex(a, b, H[~far])[:, 0] >= -TOUCHING)
+        overlaps[~far] = ~(self._convex(a, b, H[~far])[:, 0] >= -TOUCHING * factor)
         if a.surface is not None or b.surface is not None:
             return self._intersecting(a, b, H, overlaps)
         return overlaps
