@@ -104,6 +104,8 @@ def _joint_twists(frame: CellFrame, theta: Array, column: int, factor: float) ->
     sides = kind.subspace_sides()
     if sides is None:
         _warn_slow(frame.name, kind.name)
+    else:  # constant on its side, where it is known at the neutral position
+        theta = np.broadcast_to(kind.neutral, theta.shape)
     S = _subspace(motion_, theta)
     for k, side in enumerate(sides or ("moving",) * kind.nv):
         on_parent = (side == "fixed") != motion_.backwards
