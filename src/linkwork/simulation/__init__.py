@@ -1,0 +1,1 @@
+"""Simulation of robots on fixed ground, with MuJoCo's contact physics."""
