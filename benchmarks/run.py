@@ -42,7 +42,6 @@ from peers import all_peers, version_of
 from plots import draw
 from report import Section, markdown
 from rollout import rollouts
-from scale import scale
 from scaling import float32, growth, threads
 from startup import startup
 from tick import tick
@@ -94,7 +93,6 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "workcell": lambda: workcell(patience),
         "jax": lambda: bridges_jax(patience, adam_too=not quick),
         "ik": lambda: inverse_kinematics(**({"n_targets": 20} if quick else {})),
-        "scale": lambda: scale(**({"most_bytes": 1 << 24} if quick else {})),
         "torch": lambda: bridge_torch(patience, **({"rows": 64} if quick else {})),
     }
 

@@ -7,7 +7,6 @@ M = kd.mass_matrix(kd.neutral())
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from linkwork.engine import BRIDGES as _BRIDGES
-from linkwork.engine import LAZY_BRIDGES as _LAZY_BRIDGES
 from linkwork.engine import UNRELATED_FOLDERS as _UNRELATED_FOLDERS
 from linkwork.version import __version__ as __version__
 
@@ -162,7 +161,6 @@ _LATER = {
 }
 # By package: what takes its arrays, imported when one of them is passed to linkwork.
 _BRIDGES |= {"torch": "linkwork.torch", "jax": "linkwork.jax", "casadi": "linkwork.casadi"}
-_LAZY_BRIDGES["dask"] = "linkwork.bridges.dask.arrays"
 _UNRELATED_FOLDERS[:] = ["cli", "viewer", "robots"]
 _MODULES = ("linalg", "parameters", "robots", "spatial")
 _INNER_MODULES = ("engine", "errors", "io", "model")

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import linkwork as lw
-from linkwork.batch import PACKAGES
 from linkwork.io.mesh_files import MESH_PACKAGES
 from linkwork.io.named_robots import EXAMPLES
 from linkwork.viewer.drawing import VIEWER_PACKAGES
@@ -25,7 +24,7 @@ def test_packages_in_messages_are_dependencies_of_an_extra():
     """What a message names is tested: it is in an extra, or in the packages of the tests."""
     text = (ROOT / "pyproject.toml").read_text()
     known = set(re.findall(r'"([A-Za-z][\w-]*)(?:\[\w+\])?[>=]=', text))
-    named = {*PACKAGES, EXAMPLES, *MESH_PACKAGES, *VIEWER_PACKAGES}
+    named = {EXAMPLES, *MESH_PACKAGES, *VIEWER_PACKAGES}
     for path in Path(lw.__file__).parent.rglob("*.py"):
         for call in re.findall(r"raise missing_package\((.*)\)", path.read_text()):
             named |= set(re.findall(r'"([\w\[\]-]+)"', call.partition(",")[2]))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import casadi as ca
-import dask
-import dask.array as da
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -92,12 +90,3 @@ def test_casadi(model, states, expected, symbol, compiled):
     values, gradient = function(states[0][0])
     np.testing.assert_allclose(values.full()[:, 0], expected[0][0], **CLOSE)
     np.testing.assert_allclose(gradient.full()[:, 0], expected[1][0], **CLOSE)
-
-
-def test_dask(kd, states, expected):
-    lazy = [da.from_array(rows, chunks=(2, -1)) for rows in states]
-    kernel = kd.function("inverse_dynamics")
-    with dask.config.set(scheduler="synchronous"):
-        np.testing.assert_allclose(kernel(*lazy).compute(), expected[0], **CLOSE)
-        jacobian = kernel.jacobian("q")(*lazy).compute()
-    np.testing.assert_allclose(jacobian.sum(axis=1), expected[1], **CLOSE)

@@ -245,7 +245,7 @@ def test_a_command_loads_only_what_it_needs():
 
     for package in ("llvmlite", "mujoco", "xacro", "pinocchio", "robot_descriptions", "viser"):
         assert f"'{package}'" not in done.stderr
-    for module in ("kindyn", "workcell", "viewer", "batch", "compat", "export"):
+    for module in ("kindyn", "workcell", "viewer", "compat", "export"):
         assert f"'linkwork.{module}'" not in done.stderr
 
 

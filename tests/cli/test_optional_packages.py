@@ -23,7 +23,7 @@ print(lw.check(model), lw.dump_urdf(model)[:20], kd.mass_matrix(q).shape)
 lw.ik(kd, {"tool": kd.transform("tool", q)}, q)
 print(lw.load_workcell("two_arms"))
 assert pickle.loads(pickle.dumps(kd)).nv == kd.nv
-import linkwork.batch, linkwork.collision, linkwork.export, linkwork.robots
+import linkwork.bridges, linkwork.collision, linkwork.export, linkwork.robots
 import linkwork.compat.cards, linkwork.compat.idyntree, linkwork.compat.pinnzoo
 import linkwork.compat.pinocchio, linkwork.compat.robwork, linkwork.compat.mujoco
 from linkwork.compat.adam import KinDynComputations

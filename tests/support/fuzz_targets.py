@@ -20,7 +20,6 @@ import re
 import struct
 import tempfile
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,9 +32,6 @@ import numpy as np
 from lxml import etree
 
 import linkwork as lw
-from linkwork.batch.plan import Plan, make_plan
-from linkwork.batch.run import earlier_run, journal_path
-from linkwork.batch.states import stored_states
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.errors import LinkworkError, LinkworkWarning
@@ -174,49 +170,12 @@ def run_object(data: bytes) -> None:
 # Files of numbers.
 
 
-def run_journal(data: bytes) -> None:
-    lines = [_of_this_version(line) for line in data.split(b"\n")]
-    lines = [b"%s %08x" % (line, zlib.crc32(line)) for line in lines]
-    for content in (data, b"\n".join(lines)):
-        journal_path(_plan()).write_bytes(content)
-        known = _outcome(lambda: earlier_run(_plan()))
-        if known is not None:
-            head, done = known
-            assert isinstance(head["processor"], str)
-            assert "stamp" in head
-            assert all(type(k) is int and k >= 0 and type(v) is str for k, v in done.items())
-
-
-def _of_this_version(line: bytes) -> bytes:
-    """The first line of a journal of this version, which is compared before all else."""
-    try:
-        head = json.loads(line)
-        head["facts"] |= {name: _plan().facts[name] for name in ("linkwork", "sources")}
-        return json.dumps(head).encode()
-    except Exception:  # noqa: BLE001 - what is wrong with it is for the target to see
-        return line
-
-
-@cache
-def _plan() -> Plan:
-    """A batch whose results are not computed yet."""
-    return make_plan(_robot(), "mass_matrix", _folder() / f"{os.getpid()}.zarr", random=20)
-
-
 def run_trajectory_csv(data: bytes) -> None:
     _outcome(lambda: read_trajectory(_robot(), _file("q.csv", data)))
 
 
 def run_trajectory_npy(data: bytes) -> None:
     _outcome(lambda: read_trajectory(_robot(), _file("q.npy", data)))
-
-
-def run_states_npz(data: bytes) -> None:
-    ports = _robot().function("inverse_dynamics").program.inputs
-    states = _outcome(lambda: stored_states(_file("states.npz", data), ports, {}))
-    if states is not None:
-        for port in ports:
-            assert states.read(port.name, 0, 1).shape[1:] == port.shape
 
 
 @cache
@@ -459,22 +418,6 @@ def object_seeds() -> list[bytes]:
     return [compiled(text) for text in texts]
 
 
-def journal_seeds() -> list[bytes]:
-    head = {"facts": _plan().facts, "stamp": [1, 2], "processor": "p"}
-    return [b"\n".join([json.dumps(head).encode(), b'[0, "ab"]', b'[1, ""]'])]
-
-
-def npz_seeds() -> list[bytes]:
-    ports = _robot().function("inverse_dynamics").program.inputs
-    arrays = {port.name: np.zeros((3, *port.shape)) for port in ports}
-    seeds = []
-    for save in (np.savez, np.savez_compressed):
-        file = io.BytesIO()
-        save(file, **arrays)
-        seeds.append(file.getvalue())
-    return seeds
-
-
 def npy_seeds() -> list[bytes]:
     seeds = []
     for shape, dtype in (((3, 8), float), ((2, 1), "f4"), ((2, 2), "i4")):
@@ -631,14 +574,6 @@ def mutate_json(data: bytes, rng: Random) -> bytes:
         return data
 
 
-def mutate_lines(data: bytes, rng: Random) -> bytes:
-    """Change the JSON in one line."""
-    lines = data.split(b"\n")
-    k = rng.randrange(len(lines))
-    lines[k] = mutate_json(lines[k], rng)
-    return b"\n".join(lines)
-
-
 def header_mutator(form: str, fit: Callable[[Any, bytes], bytes]) -> Mutator:
     """Changes the JSON header of data that starts with its length; `fit` resizes the rest."""
     length = struct.Struct(form)
@@ -730,9 +665,7 @@ TARGETS: dict[str, Target] = {
         header_mutator("<Q", fit_state),
     ),
     "object": Target(run_object, object_seeds, mutate_fields),
-    "journal": Target(run_journal, journal_seeds, mutate_lines),
     "trajectory_csv": Target(run_trajectory_csv, csv_seeds),
     "trajectory_npy": Target(run_trajectory_npy, npy_seeds),
-    "states_npz": Target(run_states_npz, npz_seeds),
     "ac3d": Target(run_ac3d, lambda: [AC3D]),
 }

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 
-from linkwork.cli.batch import batch
 from linkwork.cli.bench import bench
 from linkwork.cli.cache import cache
 from linkwork.cli.compute import dynamics, fk, ik
@@ -38,7 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 DESCRIBE = (info, tree, check, robots, compare, conventions)
-COMPUTE = (fk, dynamics, ik, batch, bench, demo)
+COMPUTE = (fk, dynamics, ik, bench, demo)
 SHOW_OR_WRITE = (view, convert, spherize, export)
 COMMANDS = (*DESCRIBE, *COMPUTE, *SHOW_OR_WRITE)
 for command in COMMANDS:

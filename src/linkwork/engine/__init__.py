@@ -8,8 +8,6 @@ BRIDGES: dict[str, str] = {}
 
 Kernels themselves reject these arrays.
 """
-LAZY_BRIDGES: dict[str, str] = {}
-"""By package: the module with `call_later(kernel, values, out=, threads=)`, called by kernels."""
 UNRELATED_FOLDERS: list[str] = []
 """Folders of the package whose source files neither define programs nor compile them.
 

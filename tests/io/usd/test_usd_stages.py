@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from tests.support.batches import run_python
 from tests.support.commands import run_here
+from tests.support.kernels import output_of
 from tests.support.linkages import four_bar
 from tests.support.usd_files import text_of, usd_stage
 
@@ -254,7 +254,7 @@ print("imported")
 @pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="object files are loaded on Linux only")
 def test_usd_is_imported_while_another_thread_loads_code():
     """Its extensions run Python code with the lock of the dynamic loader held."""
-    assert run_python(IMPORT_WHILE_LOADING).stdout == "imported\n"
+    assert output_of(IMPORT_WHILE_LOADING) == "imported"
 
 
 # Errors and left out elements.

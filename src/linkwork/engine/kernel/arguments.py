@@ -7,13 +7,12 @@ import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
 
-from linkwork.engine import BRIDGES, LAZY_BRIDGES
+from linkwork.engine import BRIDGES
 from linkwork.engine.kernel.extension import empty
 from linkwork.engine.kernel.norms import TOLERANCE, Span, norms
 from linkwork.engine.symbolic.arrays import (
@@ -33,7 +32,7 @@ _FOREIGN = {
     "torch": ("a torch tensor", "{0}.detach().cpu().numpy()"),
     "jax": ("a jax array", "np.asarray({0})"),
     "casadi": ("a casadi matrix", "{0}.full().ravel()"),
-    "dask": ("a dask array", "{0}.compute()"),
+    "dask": ("a dask array", "{0}.compute(), or apply the function with map_blocks"),
 }
 
 
@@ -268,15 +267,6 @@ def reject_foreign(value: Any, name: str) -> None:
         text = f"{name}: expected a NumPy array, got {what}; pass {conversion.format(name)}"
         hint = f", or use {BRIDGES[library]}" if library in BRIDGES else ""
         raise ArgumentError(text + hint)
-
-
-def lazy_bridge(values: Sequence[Any]) -> Any:
-    """Return the module for calls with lazy arrays; None if no value is one."""
-    for value in values:
-        module = LAZY_BRIDGES.get(foreign_package(value) or "")
-        if module is not None:
-            return import_module(module)
-    return None
 
 
 def _rows(array: Array, batch: tuple[int, ...], port: Port) -> Array:

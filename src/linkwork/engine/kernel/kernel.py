@@ -27,7 +27,6 @@ from linkwork.engine.kernel.arguments import (
     check_norms,
     environment_threads,
     in_order,
-    lazy_bridge,
     outputs_for,
     thread_number,
 )
@@ -316,9 +315,6 @@ class Kernel(Call):
         values = in_order(signature, args, named, self.options)
         if any(map(is_traced, values)):
             return self._call_traced(values, out)
-        bridge = lazy_bridge(values)
-        if bridge:
-            return bridge.call_later(self, values, out=out, threads=workers)
         rows, batch = as_rows(signature, values, self.dtype)
         check_norms(signature, rows)
         if self.check_input:

@@ -1,1 +1,0 @@
-"""Kernels and KinDyn for dask arrays."""
