@@ -212,17 +212,7 @@ def read_mjcf(
         MissingPackageError: MuJoCo is not installed.
     """
     del package_dirs, repair
-    if first_tag(source) == INCLUDED:
-        message = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
-        raise source_parse_error(source.name, message)
-    check_files(source)
-    mujoco = import_mujoco()
-    with collected_warnings(mujoco) as messages:
-        mj, references = _compile(mujoco, source)
-    warnings = [
-        Finding("warning", "", text, SourceLocation(source.name, _line(text)))
-        for text in dict.fromkeys(messages)
-    ]
+    mj, references, warnings = compile_mjcf(source)
     if mj.nbody <= 1:
         text = f"{NO_BODIES}; if another file includes this one, load that file"
         errors = source_parse_error(source.name, text).findings
@@ -237,6 +227,31 @@ def read_mjcf(
         ]
         return Reading(None, (*errors, *warnings))
     return Reading(model, (*warnings, *findings, *gravity_findings(mj)))
+
+
+def compile_mjcf(source: Source) -> tuple[MjModel, dict[str, Array], list[Finding]]:
+    """Compile a document with MuJoCo.
+
+    Returns:
+        The compiled model, the reference poses of its meshes by name, and MuJoCo's warnings.
+
+    Raises:
+        ParseError: MuJoCo rejects the file, or it refers to files outside of its `allowed` folders,
+            or creates too many copies of elements.
+        MissingPackageError: MuJoCo is not installed.
+    """
+    if first_tag(source) == INCLUDED:
+        message = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
+        raise source_parse_error(source.name, message)
+    check_files(source)
+    mujoco = import_mujoco()
+    with collected_warnings(mujoco) as messages:
+        mj, references = _compile(mujoco, source)
+    warnings = [
+        Finding("warning", "", text, SourceLocation(source.name, _line(text)))
+        for text in dict.fromkeys(messages)
+    ]
+    return mj, references, warnings
 
 
 def _compile(mujoco: Any, source: Source) -> tuple[MjModel, dict[str, Array]]:

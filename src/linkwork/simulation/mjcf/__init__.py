@@ -1,0 +1,1 @@
+"""Scenes of simulations from MuJoCo's models, and back."""
