@@ -7,7 +7,7 @@ the reader with a text instead.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -49,12 +49,15 @@ class Locations:
     """The lines of elements of a file, and of the files that it includes."""
 
     source: Source | None  # None: a compiled model, which has no lines
+    _places: dict[str, list[tuple[SourceLocation, str]]] = field(default_factory=dict)
 
     def of(self, kind: str, name: str = "", index: int = 0) -> SourceLocation | None:
         """Return where an element is: by its name, or else by its index among those of its kind."""
         if self.source is None:
             return None
-        places = list(_places(self.source, kind))
+        if kind not in self._places:
+            self._places[kind] = list(_places(self.source, kind))
+        places = self._places[kind]
         named = [place for place, its_name in places if name and its_name == name]
         unnamed = [place for place, _ in places[index : index + 1] if not name]
         return next(iter((*named, *unnamed)), SourceLocation(self.source.name, 1))
@@ -132,8 +135,8 @@ class Refusals:
         for index in range(getattr(mj, "nplugin", 0)):
             yield self._error("plugin", index, "plugins")
         touches = (mj.geom_contype != 0) | (mj.geom_conaffinity != 0)
-        for field, text in (("adhesion", "adhesion"), ("surfacevel", "velocities of surfaces")):
-            for geom in np.flatnonzero(touches & _nonzero(mj, f"geom_{field}", mj.ngeom)):
+        for what, text in (("adhesion", "adhesion"), ("surfacevel", "velocities of surfaces")):
+            for geom in np.flatnonzero(touches & _nonzero(mj, f"geom_{what}", mj.ngeom)):
                 yield self._error("geom", int(geom), text)
         for pair in np.flatnonzero(_nonzero(mj, "pair_adhesion", mj.npair)):
             yield self._error("pair", int(pair), "adhesion")
@@ -143,15 +146,15 @@ class Refusals:
         fields = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "limited")
         forces = {f: _nonzero(mj, f"tendon_{f}", mj.ntendon) for f in (*fields, "armature")}
         for index in range(mj.ntendon):
-            has = [field for field, is_set in forces.items() if is_set[index]]
+            has = [what for what, is_set in forces.items() if is_set[index]]
             if has:
                 yield self._error("tendon", index, f"forces of tendons ({', '.join(has)})")
 
     def _joints(self) -> Iterator[Finding]:
         mj = self.mj
-        for field in ("stiffnesspoly", "springyield"):
-            for joint in np.flatnonzero(_nonzero(mj, f"jnt_{field}", mj.njnt)):
-                yield self._error("joint", int(joint), field)
+        for what in ("stiffnesspoly", "springyield"):
+            for joint in np.flatnonzero(_nonzero(mj, f"jnt_{what}", mj.njnt)):
+                yield self._error("joint", int(joint), what)
         free = [joint for joint in range(mj.njnt) if kind_of(mj, joint) == "floating"]
         for joint in free:
             if mj.jnt_stiffness[joint]:
@@ -160,12 +163,12 @@ class Refusals:
                 yield self._error("joint", joint, "frictionloss of free joints")
         for dof in np.flatnonzero(_nonzero(mj, "dof_dampingpoly", mj.nv)):
             yield self._error("joint", int(mj.dof_jntid[dof]), "nonlinear damping (dampingpoly)")
-        for field in ("damping", "armature", "frictionloss"):
-            values = getattr(mj, f"dof_{field}")
+        for what in ("damping", "armature", "frictionloss"):
+            values = getattr(mj, f"dof_{what}")
             for joint in range(mj.njnt):
                 of_joint = values[mj.dof_jntid == joint]
                 if (of_joint != of_joint[:1]).any():
-                    yield self._error("joint", joint, f"{field} that differs between its axes")
+                    yield self._error("joint", joint, f"{what} that differs between its axes")
 
     def _equalities(self) -> Iterator[Finding]:
         if is_disabled(self.mj, "equality"):
@@ -202,9 +205,9 @@ class Refusals:
             return f"actuators with {dynamics} dynamics"
         if gain not in ("fixed", "affine") or bias not in ("none", "affine"):
             return f"actuators with {gain} gain and {bias} bias"
-        for field in ("delay", "armature", "damping", "dampingpoly"):
-            if _nonzero(mj, f"actuator_{field}", len(mj.actuator_trntype))[index]:
-                return f"{field} of actuators"
+        for what in ("delay", "armature", "damping", "dampingpoly"):
+            if _nonzero(mj, f"actuator_{what}", len(mj.actuator_trntype))[index]:
+                return f"{what} of actuators"
         return ""
 
 
