@@ -127,13 +127,17 @@ def write_mjcf(model: Model, *, floating: bool | None = None, meshes: bool = Tru
     """Write a robot as `dump_mjcf` does, but return the findings instead of warning."""
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-    writer = _Writer(model, floating, meshes)
+    writer = MjcfWriter(model, floating, meshes)
     writer.write()
     return Conversion(document_text(writer.top), tuple(writer.findings))
 
 
-class _Writer:
-    """Writes bodies from the base outward, and collects findings."""
+class MjcfWriter:
+    """Writes bodies from the base outward, and collects findings.
+
+    `top` is the root element, `bodies` has the elements of the links by name; that of the world is
+    None.
+    """
 
     def __init__(self, model: Model, floating: bool | None, meshes: bool) -> None:
         self.model = model
@@ -147,6 +151,7 @@ class _Writer:
         self.world = add(self.top, "worldbody")
         self.joints = JointWriter(model, self._on_world)
         self.findings: list[Finding] = []
+        self.bodies: dict[str | None, Element] = {None: self.world}
 
     def write(self) -> None:
         """Write the complete file."""
@@ -158,10 +163,9 @@ class _Writer:
         moving |= {self.base} if self.floating else set()
         tensors, findings = inertials(self.model, visits, moving)
         self.findings += findings
-        bodies: dict[str | None, Element] = {None: self.world}
         for visit in visits:
-            body = self._body(visit, bodies)
-            bodies[visit.link] = body
+            body = self._body(visit, self.bodies)
+            self.bodies[visit.link] = body
             if not (self.is_world and visit.link == self.base):
                 self._write_mount(body, visit)
                 if visit.link in tensors:
@@ -170,7 +174,7 @@ class _Writer:
             for frame in self.model.frames:
                 if frame.link == visit.link:
                     add(body, "site", name=frame.name, **pose_attributes(frame.link_H_frame))
-        equalities = EqualityWriter(self.top, self.model, bodies, self.joints.names_in_file)
+        equalities = EqualityWriter(self.top, self.model, self.bodies, self.joints.names_in_file)
         equalities.write(closing)
         self._write_motors()
         self._write_keyframes(tree)

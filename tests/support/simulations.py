@@ -1,0 +1,116 @@
+"""MuJoCo as an oracle for simulations: models, states, and what it computes when it converges."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+
+import mujoco
+import numpy as np
+
+SUITE = ("cheetah", "finger", "hopper", "humanoid", "humanoid_CMU", "pendulum", "reacher", "walker")
+
+
+def suite_files():
+    """Paths of models of dm_control's suite by name, if it is installed; it is not imported."""
+    package = importlib.util.find_spec("dm_control")
+    folders = list(package.submodule_search_locations or ()) if package else []
+    return {name: Path(folder) / "suite" / f"{name}.xml" for folder in folders for name in SUITE}
+
+
+def menagerie_files():
+    """Files of real robots in MJCF, if there is a folder of them: none of others is committed."""
+    default = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "mjcf"
+    folder = Path(os.environ.get("LINKWORK_MJCF", default))
+    return sorted(folder.glob("*.xml"))
+
+
+def on_the_ground_only(source):
+    """Compile a model without contacts between moving bodies, which linkwork does not have."""
+    text = str(source)
+    is_text = text.lstrip().startswith("<")
+    spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
+    for number, body in enumerate(spec.bodies[1:]):
+        body.name = body.name or f"body{number + 1}"
+    mj = spec.compile()
+
+    def moves(body):
+        return mj.body_dofnum[mj.body_weldid[body]] > 0
+
+    for pair in list(spec.pairs):
+        if all(moves(mj.geom(name).bodyid[0]) for name in (pair.geomname1, pair.geomname2)):
+            spec.delete(pair)
+    for first, second in combinations([b for b in range(1, mj.nbody) if moves(b)], 2):
+        spec.add_exclude(bodyname1=mj.body(first).name, bodyname2=mj.body(second).name)
+    return converging(spec.compile())
+
+
+def converging(mj):
+    """Let MuJoCo's solver run until it cannot improve."""
+    mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    mj.opt.iterations, mj.opt.tolerance = 200, 0
+    mj.opt.ls_iterations, mj.opt.ls_tolerance = 100, 1e-8
+    mj.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
+    return mj
+
+
+def random_states(mj, count, seed=0, *, speed=1.0):
+    """States near the keyframes: free bodies turned and at heights at which they touch, or fly."""
+    rng = np.random.default_rng(seed)
+    data = mujoco.MjData(mj)
+    starts = [mj.qpos0, *mj.key_qpos]
+    for number in range(count):
+        qpos = starts[number % len(starts)].copy()
+        mujoco.mj_integratePos(mj, qpos, rng.normal(size=mj.nv) * rng.choice([0.02, 0.3]), 1.0)
+        for joint in range(mj.njnt):
+            if mj.jnt_limited[joint] and mj.jnt_type[joint] in (2, 3):  # also beyond limits
+                low, high = mj.jnt_range[joint]
+                reach = 0.05 * (high - low)
+                at = mj.jnt_qposadr[joint]
+                qpos[at] = np.clip(qpos[at], low - reach, high + reach)
+                if rng.random() < 0.1:
+                    qpos[at] = rng.choice([low, high]) + rng.normal() * 0.02
+        data.qpos[:] = qpos
+        mujoco.mj_kinematics(mj, data)
+        lowest = lowest_point(mj, data)
+        free = [joint for joint in range(mj.njnt) if mj.jnt_type[joint] == 0]
+        if free and np.isfinite(lowest):
+            height = rng.choice([-0.002, -0.0005, 0.01, -0.02]) * rng.random()
+            for joint in free:
+                qpos[mj.jnt_qposadr[joint] + 2] += height - lowest
+        yield SimpleNamespace(
+            qpos=qpos,
+            qvel=rng.normal(size=mj.nv) * speed * rng.choice([0, 0.1, 1]),
+            ctrl=rng.normal(size=mj.nu) * rng.choice([0.1, 1]),
+            act=rng.normal(size=mj.na) * 0.1,
+        )
+
+
+def lowest_point(mj, data):
+    """The height of the lowest point of geoms that touch the world, above z = 0."""
+    lowest = np.inf
+    for geom in range(mj.ngeom):
+        if not mj.geom_bodyid[geom] or not (mj.geom_contype[geom] or mj.geom_conaffinity[geom]):
+            continue
+        R, p = data.geom_xmat[geom].reshape(3, 3), data.geom_xpos[geom]
+        box, center = mj.geom_aabb[geom, 3:], mj.geom_aabb[geom, :3]
+        kind = mujoco.mjtGeom(int(mj.geom_type[geom])).name
+        reach = np.abs(R[2]) @ box
+        if kind == "mjGEOM_CAPSULE":
+            reach = abs(R[2, 2]) * mj.geom_size[geom, 1] + mj.geom_size[geom, 0]
+        elif kind == "mjGEOM_ELLIPSOID":
+            reach = np.linalg.norm(R[2] * mj.geom_size[geom])
+        elif kind == "mjGEOM_SPHERE":
+            reach = mj.geom_size[geom, 0]
+        lowest = min(lowest, p[2] + R[2] @ center - reach)
+    return lowest
+
+
+def set_state(mj, data, state):
+    """Put a state into MuJoCo's data."""
+    mujoco.mj_resetData(mj, data)
+    data.qpos[:], data.qvel[:] = state.qpos, state.qvel
+    data.ctrl[:], data.act[:] = state.ctrl, state.act
