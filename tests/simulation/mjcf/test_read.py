@@ -114,7 +114,8 @@ forcerange="-9 8"/>
 biastype="affine" biasprm="4 5 6" actrange="0 1"/></actuator>
 <equality><connect body1="foot" anchor="0 0 0.1"/><weld name="w" site1="imu" site2="mark"/>
 <joint joint1="knee" polycoef="0.1 0 0 0 0"/></equality>
-<sensor><gyro name="turn" site="imu" cutoff="5"/><clock/><framepos objtype="body" objname="foot"
+<sensor><gyro name="turn" site="imu" cutoff="5"/><clock/>
+<framepos name="where" objtype="body" objname="foot"
 reftype="xbody" refname="leg"/></sensor>
 <keyframe><key name="home" qpos="1 2 3 0.6 0.8 0 0 0.5 1 0 0 0" qvel="1 2 3 4 5 6 7 8 9 10"
 act="0.2" ctrl="0.1 0.2"/></keyframe></mujoco>"""
