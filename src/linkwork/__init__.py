@@ -26,6 +26,8 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.engine.kernel.kernel import Kernel as Kernel
     from linkwork.engine.kernel.rollout import Rollout as Rollout
     from linkwork.engine.kernel.rollout import rollout as rollout
+    from linkwork.engine.symbolic.implicit import implicit as implicit
+    from linkwork.engine.symbolic.implicit import stop_gradient as stop_gradient
     from linkwork.engine.symbolic.repeat import repeat as repeat
     from linkwork.errors import ArgumentError as ArgumentError
     from linkwork.errors import Finding as Finding
@@ -127,6 +129,7 @@ _NAMES = {
     "linkwork.engine.kernel.compile": ("compile",),
     "linkwork.engine.kernel.kernel": ("Kernel",),
     "linkwork.engine.kernel.rollout": ("Rollout", "rollout"),
+    "linkwork.engine.symbolic.implicit": ("implicit", "stop_gradient"),
     "linkwork.engine.symbolic.repeat": ("repeat",),
     "linkwork.kindyn": ("ConstrainedKinDyn", "KinDyn"),
     "linkwork.kindyn.constrained.assembly": ("AssemblyResult", "assemble"),

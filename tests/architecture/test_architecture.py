@@ -79,7 +79,7 @@ PUBLIC = {
         "linalg",
         "robots",
     ),
-    *("parameters", "repeat", "rollout", "Rollout", "spatial"),
+    *("implicit", "parameters", "repeat", "rollout", "Rollout", "spatial", "stop_gradient"),
     *("KinDyn", "Kernel", "Model", "ModelBuilder", "ConstrainedKinDyn", "Contact", "Constraint"),
     *("assemble", "AssemblyResult"),
     *("Link", "Joint", "Frame", "Limits", "Mimic", "Pose"),

@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.pruning import values_of
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.code import BATCH_ENDING, Argument, Function
 from linkwork.export.names import MACRO_ENDINGS, Names, comment_text, identifier_part
@@ -158,7 +159,7 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
         Function(
             c_name,
             _title(kernel, spec),
-            kernel.program,
+            values_of(kernel.program),
             _inputs(signature),
             _outputs(kernel, spec),
             signature.unit_norms,

@@ -53,12 +53,29 @@ class Primal:
 
     @cached_property
     def depends(self) -> list[bool]:
-        """Whether each step depends on the active inputs."""
+        """Whether each step depends on the active inputs, and the derivatives depend on it."""
         bits = [int(k in self.active) for k in range(len(self.inputs))]
-        return [
+        depends = [
             any(any(part) for part in value) if isinstance(value, LoopValue) else bool(value)
             for value in self.program.dependencies(bits)
         ]
+        if Op.IMPLICIT not in self.program.operations:
+            return depends
+        return [a and b for a, b in zip(depends, self._matters, strict=True)]
+
+    @property
+    def _matters(self) -> list[bool]:
+        """Whether derivatives of the results depend on the derivative of each step."""
+        matters = [False] * len(self.program.steps)
+        for step in self.program.results:
+            matters[step] = True
+        for step in reversed(range(len(matters))):
+            if matters[step]:
+                operands = self.program.operands[step]
+                is_implicit = self.program.steps[step][0] is Op.IMPLICIT
+                for operand in operands[1:] if is_implicit else operands:
+                    matters[operand] = True
+        return matters
 
     @cached_property
     def rotations(self) -> RotationPairs:

@@ -30,6 +30,7 @@ from linkwork.engine.runtime.memory import Lease
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError, has_short_offsets, this_machine
 from linkwork.engine.symbolic.program import Program
+from linkwork.engine.symbolic.pruning import values_of
 
 # Computes the columns of each output from those of each input: one array (rows,) for each element
 # of a row. If all inputs have one row, it may return that row of an output instead of its columns.
@@ -127,6 +128,7 @@ class LlvmBackend(ObjectBackend):
 
     def emit(self, program: Program, form: Form) -> str:
         """Print LLVM IR."""
+        program = values_of(program)
         is_checked = form.has_checks and form.width > 1
         checked = checked_results(program) if is_checked else ()
         lanes = Lanes(form.width, form.scalar, has_short_offsets(), form.columns)

@@ -17,6 +17,7 @@ from linkwork.engine.codegen.python import emit_python
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.operations import FLOAT_FUNCTIONS, NUMPY_FUNCTIONS, Op
 from linkwork.engine.symbolic.program import Program, per_port
+from linkwork.engine.symbolic.pruning import values_of
 
 # A column function computes at most this many bytes of inputs and outputs, and this many rows, at a
 # time, so that the arrays of intermediate values stay in the cache.
@@ -27,6 +28,7 @@ class NumpyCode:
     """Computes the outputs of a program from the columns of its inputs."""
 
     def __init__(self, program: Program) -> None:
+        program = values_of(program)
         self._on_floats = python_function(program, FLOAT_FUNCTIONS)
         self._on_arrays = python_function(program, NUMPY_FUNCTIONS)
         self._outputs = program.outputs

@@ -3,7 +3,8 @@
 Invariants  the body of a loop is a graph inside another one. Expressions of the outer graph that
             the body uses become invariants; expressions of invariants are computed once, outside
 Carry       an entry of the carry that keeps its initial value becomes an invariant
-Unrolling   a loop of no iteration is its initial carry; a loop of one iteration is its body
+Unrolling   a loop of no iteration is its initial carry; a loop of one iteration is its body, unless
+            it is conditional
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class BodyGraph(Graph):
         read: Sequence[Expr] = (),
         written: Sequence[Expr] = (),
         is_reversed: bool = False,
+        is_conditional: bool = False,
     ) -> tuple[Loop, list[Expr]]:
         """Build the loop with this body; return the loop and its operands.
 
@@ -50,6 +52,7 @@ class BodyGraph(Graph):
             read: the stacks to read; nodes of the parent.
             written: one item of each stack to write; nodes of this graph.
             is_reversed: whether the loop starts with the last item of each stack.
+            is_conditional: whether it may end early; see `Loop`.
         """
         assert self.parent is not None
         results = [self.lifted(node) for node in (*next_carry, *written)]
@@ -64,7 +67,9 @@ class BodyGraph(Graph):
         sizes_out = len(next_carry), len(written)
         body = loop_body(sizes_in, sizes_out, replace(traced, steps=steps))
         operands = [*initial, *(self.captured[node] for node in invariants), *read]
-        return Loop(body, n, is_reversed), [self.parent.lifted(node) for node in operands]
+        return Loop(body, n, is_reversed, is_conditional), [
+            self.parent.lifted(node) for node in operands
+        ]
 
 
 def replay(
@@ -99,7 +104,10 @@ def loop_nodes(graph: Graph, loop: Loop, operands: Sequence[Expr]) -> LoopValue:
     n_carry = loop.n_carry
     if loop.n == 0:  # its stacks are empty
         return LoopValue(list(operands[:n_carry]), [graph.root.constant(0.0)] * loop.n_written)
-    if loop.n == 1:  # a stack is its only item
+    first = operands[0] if loop.is_conditional else None
+    if first is not None and first.op is Op.CONST and not first.args[0]:
+        return LoopValue(list(operands[:n_carry]), [])
+    if loop.n == 1 and (first is None or first.op is Op.CONST):  # a stack is its only item
         nodes = replay(loop.body, graph, operands)
         results = [nodes[step] for step in loop.body.results]
         return LoopValue(results[:n_carry], results[n_carry:])
@@ -167,6 +175,7 @@ def _simplified(
                 read=read,
                 written=results[n_carry:],
                 is_reversed=loop.is_reversed,
+                is_conditional=loop.is_conditional and 0 in changing,
             )
             return changing, simplified, simplified_operands
         unchanged -= changed

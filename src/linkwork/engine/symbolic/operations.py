@@ -301,6 +301,14 @@ class Op(IntEnum):
     LOOP = None  # a `program.Loop`; it has several values, which only the next two operations read
     LOOP_RESULT = None  # an entry of the carry of a loop after its last iteration
     LOOP_STACK = None  # the values that a loop wrote, one per iteration; only other loops read them
+    IMPLICIT = Operation(  # the value of a with the derivative of b; printers print only a
+        2,
+        lambda a, b: a,
+        lambda value, a, b: (0.0, 1.0),
+        most=lambda a, b: a.most,
+        steepest=_at_most_one,
+        operators=lambda a, b: a,
+    )
 
 
 OPERATIONS: dict[Op, Operation] = {op: op.row for op in Op if op.row is not None}

@@ -53,11 +53,14 @@ class Loop:
     Inputs of the body    three ports: the carry, invariants, and one item of each stack it reads
     Outputs of the body   two ports: the next carry, and one item of each stack it writes
     Stacks                have n items, one for each iteration; a reversed loop starts with the last
+    Conditional           the first entry of the carry is a condition. Where it is 0, an iteration
+                          keeps the carry, so that the loop may end once it is 0 in all rows
     """
 
     body: Program
     n: int
     is_reversed: bool = False
+    is_conditional: bool = False  # such a loop has no stacks
 
     @property
     def n_carry(self) -> int:
@@ -87,7 +90,7 @@ class Loop:
     @cached_property
     def digest(self) -> str:
         """Hash of the content; equal loops have equal digests."""
-        text = f"{self.n} {self.is_reversed} {self.body.digest}"
+        text = f"{self.n} {self.is_reversed} {self.is_conditional} {self.body.digest}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def run(
@@ -174,8 +177,12 @@ class Program:
     def n_ops(self) -> int:
         """Number of additions, subtractions, multiplications, divisions and negations of one run.
 
-        A loop body counts once per iteration.
+        A loop body counts once per iteration. What only derivatives need does not count.
         """
+        if Op.IMPLICIT in self.operations:
+            from linkwork.engine.symbolic.pruning import values_of
+
+            return values_of(self).n_ops
         outside_loops = sum(step[0] in ARITHMETIC for step in self.steps)
         return outside_loops + sum(loop.n * loop.body.n_ops for loop in self._loops_of_steps)
 

@@ -21,6 +21,8 @@ class _UsedValues:
     def add_dependencies(self, loop: Loop) -> None:
         """Add the carry entries that these values depend on, and set the operands."""
         body = loop.body
+        if loop.is_conditional:
+            self.results.add(0)
         while True:
             needed, _ = _needed(body, [body.results[k] for k in self.body_outputs(loop)])
             inputs = {
@@ -42,6 +44,24 @@ class _UsedValues:
 def pruned(program: Program) -> Program:
     """Remove carry entries, stacks and invariants of loops that the results do not need."""
     return _pruned(program, program.results)
+
+
+def values_of(program: Program) -> Program:
+    """Return the program that computes the same values, without what only derivatives need."""
+    if Op.IMPLICIT not in program.operations:
+        return program
+    step_of: list[int] = []
+    steps: list[tuple[Any, ...]] = []
+    for (op, *args), operands in zip(program.steps, program.operands, strict=True):
+        if op is Op.IMPLICIT:
+            step_of.append(step_of[args[0]])
+            continue
+        first = args[: len(args) - len(operands)]
+        step_of.append(len(steps))
+        steps.append((op, *first, *[step_of[arg] for arg in operands]))
+    loops = tuple(replace(loop, body=values_of(loop.body)) for loop in program.loops)
+    results = tuple(step_of[step] for step in program.results)
+    return pruned(replace(program, steps=tuple(steps), results=results, loops=loops))
 
 
 def _pruned(program: Program, results: Sequence[int]) -> Program:

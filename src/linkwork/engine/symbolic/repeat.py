@@ -23,7 +23,13 @@ from linkwork.errors import ArgumentError, ShapeError, shown
 Carry = TypeVar("Carry")
 
 
-def repeat(n: int, body: Callable[[Any], Any], carry: Carry) -> Carry:
+def repeat(
+    n: int,
+    body: Callable[[Any], Any],
+    carry: Carry,
+    *,
+    condition: Callable[[Any], Any] | None = None,
+) -> Carry:
     """Apply a function n times: body(body(...body(carry))).
 
     In a function that is being traced, such as one of `linkwork.compile`, the body is traced once
@@ -34,6 +40,10 @@ def repeat(n: int, body: Callable[[Any], Any], carry: Carry) -> Carry:
         n: number of iterations; 0 returns the initial carry.
         body: function of a carry that returns the next one, with the same structure and shapes.
         carry: the initial carry: an array, or a tuple of arrays and tuples.
+        condition: function of a carry that returns a comparison. A row of a batch stops when it is
+            false, and keeps its carry. Compiled code ends when all rows that are computed at a time
+            have stopped, so other rows do not change the result of a row. With n = 1, the body is
+            a branch.
 
     Returns:
         The carry after the last iteration.
@@ -42,14 +52,55 @@ def repeat(n: int, body: Callable[[Any], Any], carry: Carry) -> Carry:
     leaves = [_leaf(value, name) for name, value in _leaves(carry, "carry")]
     graph = _enclosing_graph(leaves)
     if graph is not None:
+        if condition is not None:
+            return _conditional(count, body, carry, condition, graph)
         return _like(carry, _traced_loop(count, body, carry, leaves, graph))
     for _ in range(count):  # copies, since a body may change its carry in place
+        if condition is not None and not condition(_like(carry, leaves)):
+            break
         leaves = _checked(body(_like(carry, [leaf.copy() for leaf in leaves])), carry, leaves)
     return _like(carry, leaves)
 
 
+def _conditional(
+    n: int,
+    body: Callable[[Any], Any],
+    carry: Any,
+    condition: Callable[[Any], Any],
+    graph: Graph,
+) -> Any:
+    """Trace a loop with a condition, which is the first entry of the carry of another loop."""
+
+    def holds(carry: Any) -> Any:
+        value = np.asarray(condition(carry))
+        if value.shape != () or not _is_condition(value[()]):
+            text = "condition: expected one comparison, such as `error > 1e-9`"
+            raise ArgumentError(f"{text}, got {shown(value)}")
+        return value
+
+    def step(state: Any) -> Any:
+        goes_on, carry = state
+        old = [leaf for _, leaf in _leaves(carry, "carry")]
+        returned = _checked(body(carry), carry, old)
+        kept = [np.where(goes_on, new, leaf) for new, leaf in zip(returned, old, strict=True)]
+        next_carry = _like(carry, kept)
+        if n == 1:
+            return np.zeros((), dtype=bool), next_carry
+        return np.where(goes_on, holds(next_carry), np.False_), next_carry
+
+    state = (holds(carry), carry)
+    leaves = [_leaf(value, name) for name, value in _leaves(state, "carry")]
+    return _like(state, _traced_loop(n, step, state, leaves, graph, is_conditional=True))[1]
+
+
 def _traced_loop(
-    n: int, body: Callable[[Any], Any], carry: Any, leaves: Sequence[Array], graph: Graph
+    n: int,
+    body: Callable[[Any], Any],
+    carry: Any,
+    leaves: Sequence[Array],
+    graph: Graph,
+    *,
+    is_conditional: bool = False,
 ) -> list[Array]:
     """Trace the loop and return the arrays of the final carry."""
     entries = _entries(leaves)
@@ -65,7 +116,8 @@ def _traced_loop(
         if not numbers:
             break
         conditions -= numbers  # conditions at first, but other numbers later: trace again
-    loop, operands = body_graph.loop(n, [graph.lifted(entry) for entry in entries], next_carry)
+    initial = [graph.lifted(entry) for entry in entries]
+    loop, operands = body_graph.loop(n, initial, next_carry, is_conditional=is_conditional)
     results = loop_nodes(graph, loop, operands).results
     for k in conditions:
         results[k].graph.conditions.add(results[k])

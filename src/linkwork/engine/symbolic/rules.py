@@ -182,6 +182,12 @@ def _select(graph: Graph, condition: Expr, yes: Expr, no: Expr) -> Expr:
     return yes if yes is no else graph.make(Op.SELECT, condition, yes, no)
 
 
+def _implicit(graph: Graph, value: Expr, other: Expr) -> Expr:
+    """Return the node of IMPLICIT; a constant with the derivative of a constant is a constant."""
+    is_same = value is other or (value.op is _CONST and other.op is _CONST)
+    return value if is_same else graph.make(Op.IMPLICIT, value, other)
+
+
 def _fold_only(graph: Graph, op: Op, *args: Expr) -> Expr:
     """Return the node of an operation without rules except constant folding."""
     folded = _folded(graph, op, *args)
@@ -209,4 +215,5 @@ RULES: dict[Op, Callable[..., Expr]] = {
     Op.DIV: _div,
     Op.NEG: _neg,
     Op.SELECT: _select,
+    Op.IMPLICIT: _implicit,
 }

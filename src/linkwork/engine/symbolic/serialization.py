@@ -2,7 +2,8 @@
 
     digest      SHA-256 of everything that follows
     header      its length (uint32), then JSON: names and shapes of the ports, sizes of the arrays,
-                and for each loop its number of iterations, direction, and body size in bytes
+                and for each loop its number of iterations, direction, whether it is conditional,
+                and body size in bytes
     arrays      operations (uint8); their arguments (int32), except the first ones of CONST and
                 LOOP; constants (float64); loops (int32); results (int32)
     loops       the body of each loop in the same format, without a digest
@@ -45,7 +46,7 @@ def _serialize(program: Program) -> bytes:
     parts = ([step[0] for step in program.steps], args, *first_args.values(), program.results)
     bodies = [_serialize(loop.body) for loop in program.loops]
     loops = [
-        (loop.n, loop.is_reversed, len(body))
+        (loop.n, loop.is_reversed, loop.is_conditional, len(body))
         for loop, body in zip(program.loops, bodies, strict=True)
     ]
     header = json.dumps(
@@ -79,10 +80,10 @@ def _parse(body: bytes) -> Program | None:
         parts.append(array.tolist())
         start += array.nbytes
     loops: list[Loop] = []
-    for n, is_reversed, size in header["loops"]:
+    for n, is_reversed, is_conditional, size in header["loops"]:
         loop_body = _parse(body[start : start + size])
         assert loop_body is not None
-        loops.append(Loop(loop_body, n, is_reversed))
+        loops.append(Loop(loop_body, n, is_reversed, is_conditional))
         start += size
     ops, args, constants, loop_indices, results = parts
     first_args = {Op.CONST: iter(constants), Op.LOOP: iter(loop_indices)}

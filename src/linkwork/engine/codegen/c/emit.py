@@ -14,6 +14,7 @@ from linkwork.engine.codegen.c.functions import (
 )
 from linkwork.engine.codegen.c.statements import Real, Scalars
 from linkwork.engine.symbolic.program import Program, per_port
+from linkwork.engine.symbolic.pruning import values_of
 
 
 def emit_c(program: Program, name: str, real: Real) -> str:
@@ -22,6 +23,7 @@ def emit_c(program: Program, name: str, real: Real) -> str:
 
 
 def _lines(program: Program, name: str, real: Real) -> Iterator[str]:
+    program = values_of(program)
     parts, real_type = cut_for_c(program), real.name
     sources = [
         Source(f"in{k}", f"in{k}[{index}]")

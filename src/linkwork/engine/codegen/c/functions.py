@@ -209,6 +209,14 @@ class ProgramPrinter:
             n = part.loop.n
             k = f"k = {n - 1}; k >= 0; --k" if part.loop.is_reversed else f"k = 0; k < {n}; ++k"
             yield from [restricted(head), "{", f"  for (long long {k}) {{"]
+            if part.loop.is_conditional:
+                flag = self._form.lanes * (self._origin + part.carry)
+                yield from (
+                    "    int any = 0;",
+                    f"    for (int j = 0; j < {self._form.lanes}; ++j) {{",
+                )
+                yield from (f"      any |= work[{flag} + j] != 0;", "    }")
+                yield from ("    if (!any) {", "      break;", "    }")
             yield from (f"    {line}" for line in lines)
             yield from ["  }", "}", ""]
 

@@ -34,6 +34,7 @@ from linkwork.engine.codegen.schedule.pieces import Piece
 from linkwork.engine.codegen.schedule.rows import StoreBlock, block_starts, schedule_of
 from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
+from linkwork.engine.symbolic.pruning import values_of
 
 
 def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[int] = ()) -> str:
@@ -43,8 +44,9 @@ def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[
         program: the program.
         name: the name of the function.
         lanes: number of rows at a time, and the type of elements.
-        checked: steps whose values must be finite.
+        checked: steps whose values must be finite; of `values_of` the program.
     """
+    program = values_of(program)
     return "\n".join(_ModulePrinter(program, lanes, checked).module(name)) + "\n"
 
 

@@ -1,0 +1,167 @@
+"""Contact points of shapes with the ground: distances, positions and frames, as MuJoCo finds them.
+
+Each pair of shapes has a fixed number of slots, one for each point that may touch:
+
+    sphere, ellipsoid    1
+    capsule              2, the ends of its axis
+    cylinder             4: the lowest points of both rims, and two more on the lower rim
+    box                  4: of the two ends of each diagonal, the lower one
+
+A contact lies midway between the surfaces. Its frame has the normal first, then two tangents; a
+capsule's first tangent is along its axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from linkwork.engine.symbolic.entries import FUNCTIONS, is_zero, select
+from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
+from linkwork.model.layout import Layout
+from linkwork.simulation.scene import ContactPair, Ellipsoid, MovingShape, Plane
+from linkwork.simulation.world import World, matrix_of
+from linkwork.spatial.blocks import Mat, Scalar, Vec
+
+TINY = 1e-30  # squares of lengths below it count as zero
+SLOTS = {Sphere: 1, Ellipsoid: 1, Capsule: 2, Cylinder: 4, Box: 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A contact slot at one configuration."""
+
+    pair: ContactPair
+    body: int
+    distance: Scalar  # between the surfaces; negative if they overlap
+    point: Vec  # from the base's origin
+    frame: Mat  # rows: the normal away from the ground, and two tangents
+    sign: float  # -1 if MuJoCo's normal points into the ground
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A shape: its rotation, and its center relative to a point of the plane."""
+
+    R: Mat
+    height: Scalar  # of the center above the plane
+    center: Vec  # from the base's origin
+    normal: Vec  # of the plane
+
+
+Point = tuple[Scalar, Vec, Vec | None]  # distance; the lowest point; direction of a tangent
+
+
+def n_slots(pair: ContactPair) -> int:
+    """Return the number of contact slots of a pair."""
+    return next(count for kind, count in SLOTS.items() if isinstance(pair.shape, kind))
+
+
+def is_supported(pair: ContactPair) -> bool:
+    """Return whether the contacts of a pair can be computed."""
+    return isinstance(pair.fixed, Plane) and isinstance(pair.shape, tuple(SLOTS))
+
+
+def touches(world: World, layout: Layout, pair: ContactPair) -> Iterator[Touch]:
+    """Yield the contact slots of a pair."""
+    body, R_link, r_link = world.frame(layout.model.frame_index(pair.link))
+    R_shape, p_shape = matrix_of(pair.link_H_shape.matrix())
+    R_plane, p_plane = matrix_of(pair.world_H_fixed.matrix())
+    normal = Vec(*(row[2] for row in R_plane))
+    center = r_link + R_link @ p_shape
+    height = center.dot(normal) + (world.base.o - p_plane).dot(normal)
+    placed = _Placed(R_link @ R_shape, height, center, normal)
+    points = next(f for kind, f in POINTS.items() if isinstance(pair.shape, kind))
+    sign = -1.0 if pair.moving_first else 1.0
+    for distance, lowest, tangent in points(pair.shape, placed):
+        point = lowest - (0.5 * distance) * normal
+        frame = frame_of(sign * normal, tangent)
+        yield Touch(pair, body, distance, point, frame, sign)
+
+
+def frame_of(normal: Vec, tangent: Vec | None) -> Mat:
+    """Return MuJoCo's contact frame; `tangent` is the direction of the second row, if there is one.
+
+    A direction along the normal is replaced by the x axis.
+    """
+    if tangent is None:
+        y = normal[1]
+        is_upright = select(y < 0.5, -0.5 < y, False)
+        tangent = Vec(0.0, select(is_upright, 1.0, 0.0), select(is_upright, 0.0, 1.0))
+    across = tangent - normal.dot(tangent) * normal
+    square = across.dot(across)
+    if isinstance(square, float):
+        first = (1.0 / math.sqrt(square)) * across
+    else:
+        is_free = TINY < square
+        inverse = 1.0 / FUNCTIONS["sqrt"](select(is_free, square, 1.0))
+        axes = zip(across, (1.0, 0.0, 0.0), strict=True)
+        first = Vec(*(select(is_free, inverse * x, other) for x, other in axes))
+    return Mat(normal, first, normal.cross(first))
+
+
+def _of_sphere(shape: Sphere, at: _Placed) -> Iterator[Point]:
+    yield at.height - shape.radius, at.center - shape.radius * at.normal, None
+
+
+def _of_capsule(shape: Capsule, at: _Placed) -> Iterator[Point]:
+    axis = Vec(*(row[2] for row in at.R))
+    along = at.normal.dot(axis)
+    for half in (0.5 * shape.length, -0.5 * shape.length):
+        lowest = at.center + half * axis - shape.radius * at.normal
+        yield at.height + half * along - shape.radius, lowest, axis
+
+
+def _of_ellipsoid(shape: Ellipsoid, at: _Placed) -> Iterator[Point]:
+    radii = shape.radii
+    down = [-r * x for r, x in zip(radii, at.R.T @ at.normal, strict=True)]
+    inverse = 1.0 / FUNCTIONS["sqrt"](sum(x * x for x in down))
+    local = Vec(*(r * (x * inverse) for r, x in zip(radii, down, strict=True)))
+    offset = at.R @ local
+    yield at.height + offset.dot(at.normal), at.center + offset, None
+
+
+def _of_box(shape: Box, at: _Placed) -> Iterator[Point]:
+    x, y, z = (0.5 * edge for edge in shape.size)
+    for corner in (Vec(-x, -y, -z), Vec(x, -y, -z), Vec(-x, y, -z), Vec(x, y, -z)):
+        offset = at.R @ corner
+        rise = offset.dot(at.normal)
+        sign = select(0.0 < rise, -1.0, 1.0)  # the other end of the diagonal is lower
+        yield at.height + sign * rise, at.center + sign * offset, None
+
+
+def _of_cylinder(shape: Cylinder, at: _Placed) -> Iterator[Point]:
+    R, n, radius, half = at.R, at.normal, shape.radius, 0.5 * shape.length
+    axis = Vec(*(row[2] for row in R))
+    rise = n.dot(axis)
+    axis, rise = _where(0.0 < rise, -axis, axis), -abs(rise)  # it points down
+    down = rise * axis - n  # across the axis
+    square = down.dot(down)
+    is_tilted = TINY <= square
+    scale = radius / FUNCTIONS["sqrt"](select(is_tilted, square, 1.0))
+    x_axis = Vec(*(row[0] for row in R))
+    rim = _where(is_tilted, scale * down, radius * x_axis)  # from the axis to the lowest point
+    drop = rim.dot(n)
+    cap = half * axis
+    lower, upper = at.height + half * rise, at.height - half * rise
+    yield lower + drop, at.center + rim + cap, None
+    yield upper + drop, at.center + rim - cap, None
+    across = rim.cross(axis)
+    side = (math.sqrt(0.75)) * across  # |rim x axis| = radius
+    third = lower - 0.5 * drop
+    for sideways in (side, -side):
+        yield third, at.center + sideways + cap - 0.5 * rim, None
+
+
+POINTS: dict[type[MovingShape], Callable[..., Iterator[Point]]] = {
+    Sphere: _of_sphere,
+    Capsule: _of_capsule,
+    Box: _of_box,
+    Cylinder: _of_cylinder,
+    Ellipsoid: _of_ellipsoid,
+}
+
+
+def _where(condition: Scalar, yes: Vec, no: Vec) -> Vec:
+    return Vec(*(select(condition, a, b) for a, b in zip(yes, no, strict=True)))

@@ -1,0 +1,157 @@
+"""The table of what simulations compute, and the kernels of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError
+from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.inputs import INPUTS, Input
+from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
+from linkwork.kindyn.quantities import Context, Quantity, with_context
+from linkwork.mechanics.problem import Problem
+from linkwork.model.model import Model
+from linkwork.simulation import dynamics
+from linkwork.simulation.contacts import n_slots
+from linkwork.simulation.dynamics import SimulationProblem
+from linkwork.simulation.forces import has_activation
+from linkwork.simulation.scene import Scene
+from linkwork.simulation.solver import Settings
+from linkwork.simulation.weights import weights_of
+from linkwork.spatial.blocks import Scalar
+
+
+class SimulationState(NamedTuple):
+    """States of a simulation, one in each row: the first arguments of a step, and its result."""
+
+    q: Array  # (..., nq)
+    nu: Array  # (..., nv) in the mixed representation
+    activation: Array  # (..., n) of the actuators that have one
+    acceleration: Array  # (..., nv) of the last step, from which the next one starts to search
+
+
+class Forward(NamedTuple):
+    """What acts in a state."""
+
+    nu_dot: Array  # (..., nv) acceleration
+    contact_forces: Array  # (..., contacts, 6) in the frame of each contact, as `mj_contactForce`
+    distances: Array  # (..., contacts) between the surfaces; negative if they overlap [m]
+    active: Array  # (..., contacts) 1 for contacts that may push, else 0
+    residual: Array  # (...) of the solver: norm of the gradient over the trace of M
+
+
+def _n_activations(problem: Any) -> int:
+    return sum(map(has_activation, problem.scene.actuators))
+
+
+def _n_controls(problem: Any) -> int:
+    return len(problem.scene.actuators)
+
+
+def _n_contacts(problem: Any) -> int:
+    return sum(map(n_slots, problem.scene.contacts))
+
+
+def _input(name: str, count: Callable[[Any], int], what: str, description: str) -> Input:
+    return Input(
+        name,
+        lambda problem: (count(problem),),
+        lambda problem: {},
+        lambda problem: f"{name} has {count(problem)} entries, {what}",
+        description,
+    )
+
+
+STATE = (
+    INPUTS["q"],
+    INPUTS["nu"],
+    _input("activation", _n_activations, "one for each actuator with dynamics", "activations"),
+    replace(INPUTS["nu_dot"], name="acceleration"),
+)
+CONTROL = _input("control", _n_controls, "one for each actuator", "controls of the actuators")
+STEP = Quantity(
+    "step",
+    (*STATE, CONTROL),
+    (("nq",), ("nv",), (_n_activations,), ("nv",)),
+    with_context(dynamics.step),
+    result=SimulationState,
+)
+FORWARD = Quantity(
+    "forward",
+    (*STATE, CONTROL),
+    (("nv",), (_n_contacts, 6), (_n_contacts,), (_n_contacts,), ()),
+    with_context(dynamics.forward),
+    result=Forward,
+)
+
+
+class StateKernel(QuantityKernel[Any]):
+    """A kernel whose first arguments are a state; it also takes a `SimulationState` for them."""
+
+    def _call(self, *args: Any, parameters: Any = None, **named: Any) -> Any:
+        if args and isinstance(args[0], SimulationState):
+            args = (*args[0], *args[1:])
+        return super()._call(*args, parameters=parameters, **named)
+
+
+class SimulationCore(KinDynCore):
+    """The robot, its scene, and the kernels; `Simulation` has the arguments."""
+
+    scene: Scene
+    settings: Settings
+
+    _OPTIONS = ("base", "floating", "dtype", "check", "scene", "settings")
+    _FURTHER_QUANTITIES: ClassVar[tuple[Quantity, ...]] = (STEP, FORWARD)
+    _WARMED_FIRST = ("step",)
+
+    def __init__(
+        self, model: Model, *, scene: Scene, settings: Settings, dtype: Any, check: bool
+    ) -> None:
+        super().__init__(
+            model,
+            scene.base,
+            floating=scene.floating,
+            representation="mixed",
+            gravity=scene.options.gravity,
+            dtype=dtype,
+            check=check,
+        )
+        self.__dict__["scene"] = scene
+        self.__dict__["settings"] = settings
+        if len(model.joints) > MOST_UNROLLED:
+            text = f"{model.name}: {len(model.joints)} joints are too many for a simulation"
+            raise ArgumentError(f"{text}; at most {MOST_UNROLLED} are compiled")
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The robot and its scene, as algorithms take them."""
+        first = SimulationProblem(self.tree, self.layout, scene=self.scene)
+        armature = dynamics.armature_of(first)
+        neutral = self._neutral()
+        weights = weights_of(first.skeleton, self.scene, armature, neutral)
+        is_single = self.dtype is np.float32
+        return replace(first, weights=weights, settings=self.settings, single=is_single)
+
+    def _neutral(self) -> list[float]:
+        layout = self.layout
+        base = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] if layout.floating else []
+        joints = [layout.model.joint(name).motion_kind.neutral for name in layout.joint_names]
+        return [*base, *(float(x) for joint in joints for x in joint)]
+
+    def _context(self, numbers: Any = None) -> Context:
+        return super()._context(numbers)
+
+    def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
+        key = self._digest if self._is_known(request) else None
+        return build_kernel(
+            self, request, key=key, dtype=self.dtype, check=self.check, kernel_type=StateKernel
+        )
+
+    def _robot_digest(self) -> str:
+        return f"{super()._robot_digest()} {self.scene!r} {self.settings!r} {self.dtype.__name__}"

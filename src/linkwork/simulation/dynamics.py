@@ -1,0 +1,353 @@
+"""One step of a simulation: contacts, accelerations, and the state after the step.
+
+All functions take the `problem`, which has the robot and the scene, and scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from linkwork.algorithms.dynamics.crba import mass_matrix
+from linkwork.algorithms.dynamics.rnea import inverse_dynamics
+from linkwork.algorithms.kinematics.manifold import integrate
+from linkwork.engine.symbolic.entries import FUNCTIONS, is_zero, select
+from linkwork.engine.symbolic.implicit import implicit_entry
+from linkwork.mechanics.joint_dynamics import DynamicsByIndex, JointDynamics
+from linkwork.mechanics.problem import Problem
+from linkwork.simulation.contacts import Touch, touches
+from linkwork.simulation.equalities import EqualityRow, equality_rows
+from linkwork.simulation.forces import (
+    Actuation,
+    actuation,
+    gravity_compensation,
+    joint_forces,
+    passive_forces,
+    span_of,
+)
+from linkwork.simulation.rows import ContactRow, EllipticRow, JointRow, PyramidRow
+from linkwork.simulation.scene import JointLimit, Scene
+from linkwork.simulation.softness import (
+    friction_gains,
+    gains,
+    impedance,
+    inverse_regularization,
+)
+from linkwork.simulation.solver import (
+    ContactProblem,
+    Settings,
+    differentiable,
+    inner_sparse,
+    solved,
+)
+from linkwork.simulation.weights import Weights
+from linkwork.simulation.world import World, world_of
+from linkwork.spatial.blocks import ZERO, Force, Scalar, Vec, as_vec, total
+
+LEAST_FRICTION = 1e-5  # mjMINMU
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationProblem(Problem):
+    """A robot and its scene."""
+
+    scene: Scene = field(default_factory=Scene)
+    weights: Weights = field(default_factory=lambda: Weights({}, {}))
+    settings: Settings = Settings()
+
+    @property
+    def gravity(self) -> Vec:
+        """The acceleration of free fall."""
+        return as_vec(self.scene.options.gravity)
+
+
+@dataclass(frozen=True)
+class State:
+    """A state, and what is computed from it."""
+
+    q: Sequence[Scalar]
+    nu: Sequence[Scalar]
+    activation: Sequence[Scalar]
+    acceleration: Sequence[Scalar]  # of the step before
+    control: Sequence[Scalar]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The simulation at one state: contacts, forces, and accelerations."""
+
+    problem: SimulationProblem
+    state: State
+    world: World
+    touches: tuple[Touch, ...]
+    contacts: tuple[ContactRow, ...]  # one for each of `touches`
+    actuators: Actuation
+    armature: DynamicsByIndex
+    M: list[list[Scalar]]
+    nu_dot: list[Scalar]
+    residual: Scalar
+    constrained: Sequence[Scalar]  # J^T f of all rows
+
+    @property
+    def contact_forces(self) -> list[list[Scalar]]:
+        """(contacts, 6) forces and moments in the frame of each contact, as `mj_contactForce`."""
+        motions = self.world.motions(self.nu_dot)
+        forces: list[list[Scalar]] = []
+        for row in self.contacts:
+            own = row.force(row.residual(motions[row.body]))
+            forces.append([*own, *[0.0] * (6 - len(own))])
+        return forces
+
+
+def moment_of(problem: SimulationProblem, state: State) -> Moment:
+    """Return contacts, forces and accelerations at a state."""
+    scene, layout, skeleton = problem.scene, problem.layout, problem.skeleton
+    q, nu = state.q, state.nu
+    options, gravity = scene.options, problem.gravity
+    world = world_of(skeleton, q, _bodies(problem))
+    armature = armature_of(problem)
+    actuators = actuation(layout, scene, q, nu, state.activation, state.control)
+    passive = passive_forces(layout, scene.joints, q, nu)
+    held = gravity_compensation(world, layout, scene, gravity)
+    forces = joint_forces(layout, scene.joints, actuators, passive, held)
+    bias = inverse_dynamics(skeleton, q, nu, None, gravity=gravity, velocity="mixed")
+    tau = [a - b for a, b in zip(forces, bias, strict=True)]
+    M = mass_matrix(skeleton, q, velocity="mixed", joint_dynamics=armature)
+    touching = tuple(
+        touch for pair in scene.contacts for touch in touches(world, layout, pair)
+    )
+    motions = world.motions(nu) if touching else {}
+    contacts = tuple(
+        contact_row(problem, touch, motions[touch.body].entries) for touch in touching
+    )
+    weights = problem.weights
+    equalities = tuple(
+        equality_rows(
+            world, layout, scene.equalities, q, nu, options, weights.links, weights.joints
+        )
+    )
+    soft_M, soft_tau = _with_equalities(M, tau, equalities)
+    joints = tuple(joint_rows(problem, q, nu))
+    contact_problem = ContactProblem(
+        world, soft_M, soft_tau, contacts, joints, problem.settings
+    )
+    solution = solved(contact_problem, state.acceleration)
+    a = solution.a
+
+    # the gradient of the cost at the solution, which carries its derivatives
+    constant = [implicit_entry(x, 0.0) for x in a]
+    moved = inverse_dynamics(
+        skeleton, q, nu, constant, gravity=gravity, velocity="mixed", joint_dynamics=armature
+    )
+    pushed = contact_problem.forces(contact_problem.residuals(constant))
+    for row in equalities:
+        force = row.force(constant)
+        for k, coefficient in row.J.items():
+            pushed[k] = pushed[k] + coefficient * force
+    gradient = [m - f - p for m, f, p in zip(moved, forces, pushed, strict=True)]
+    a = differentiable(contact_problem, a, gradient)
+    return Moment(
+        problem, state, world, touching, contacts, actuators, armature, M, a,
+        solution.residual, pushed,
+    )
+
+
+def step(
+    problem: SimulationProblem,
+    q: Sequence[Scalar],
+    nu: Sequence[Scalar],
+    activation: Sequence[Scalar],
+    acceleration: Sequence[Scalar],
+    control: Sequence[Scalar],
+) -> tuple[list[Scalar], ...]:
+    """Return q, nu, activation and acceleration after a step."""
+    now = moment_of(problem, State(q, nu, activation, acceleration, control))
+    h = problem.scene.options.timestep
+    a = _integrated(now)
+    next_nu = [v + h * x for v, x in zip(nu, a, strict=True)]
+    next_q = integrate(problem.skeleton, q, next_nu, [h], velocity="mixed")
+    return next_q, next_nu, now.actuators.next_activation, list(now.nu_dot)
+
+
+def forward(
+    problem: SimulationProblem,
+    q: Sequence[Scalar],
+    nu: Sequence[Scalar],
+    activation: Sequence[Scalar],
+    acceleration: Sequence[Scalar],
+    control: Sequence[Scalar],
+) -> tuple[Any, ...]:
+    """Return nu_dot, contact forces, distances, active contacts, and the residual."""
+    now = moment_of(problem, State(q, nu, activation, acceleration, control))
+    distances = [touch.distance for touch in now.touches]
+    active = [select(one.distance < one.pair.margin, 1.0, 0.0) for one in now.touches]
+    return now.nu_dot, now.contact_forces, distances, active, now.residual
+
+
+def contact_row(
+    problem: SimulationProblem, touch: Touch, motion: Sequence[Scalar]
+) -> ContactRow:
+    """Return the rows of a contact slot.
+
+    Args:
+        problem: the robot and the scene.
+        touch: the slot.
+        motion: velocity of the body at the base's origin.
+    """
+    pair, options = touch.pair, problem.scene.options
+    moving, turning = problem.weights.links[pair.link]
+    position = touch.distance - pair.margin
+    is_active = touch.distance < pair.margin
+    d = impedance(pair.softness, position)
+    friction = [_at_least(x, LEAST_FRICTION) for x in pair.friction[: pair.condim - 1]]
+    lines = [touch.sign * axis for axis in touch.frame]
+    wrenches = [Force(line, touch.point.cross(line)) for line in lines[: min(pair.condim, 3)]]
+    wrenches += [Force(ZERO, line) for line in lines[: pair.condim - 3]]
+    own = gains(pair.softness.solref, pair.softness, options)
+    is_elliptic = options.cone == "elliptic" and pair.condim > 1
+    sliding = friction_gains(pair.solref_friction, pair.softness, options) if is_elliptic else own
+    velocity = [_dot(wrench, motion) for wrench in wrenches]
+    reference = [-(own.b * velocity[0]) - own.k * (d * position)]
+    reference += [-(sliding.b * v) for v in velocity[1:]]
+    arguments = touch.body, tuple(wrenches), tuple(reference)
+    if pair.condim == 1:
+        D = select(is_active, inverse_regularization(d, moving), 0.0)
+        return PyramidRow(*arguments, D, ())
+    if is_elliptic:
+        D = select(is_active, inverse_regularization(d, moving), 0.0)
+        mu = friction[0] * (max(1e-15, options.impratio) ** -0.5)
+        return EllipticRow(*arguments, D, tuple(friction), mu)
+    first = friction[0] * friction[0]
+    weight = moving + first * moving
+    shared = (2.0 / max(1e-15, options.impratio)) * (first * weight)
+    D = select(is_active, inverse_regularization(d, shared), 0.0)
+    return PyramidRow(*arguments, D, tuple(friction))
+
+
+def joint_rows(
+    problem: SimulationProblem, q: Sequence[Scalar], nu: Sequence[Scalar]
+) -> Iterator[JointRow]:
+    """Yield the rows of dry friction and limits."""
+    scene, layout, weights = problem.scene, problem.layout, problem.weights
+    for friction in scene.frictions:
+        if is_zero(friction.loss):
+            continue
+        own = gains(friction.softness.solref, friction.softness, scene.options)
+        d = impedance(friction.softness, 0.0)
+        joint_weights = weights.joints[friction.joint]
+        for k, weight in zip(span_of(layout, friction.joint), joint_weights, strict=True):
+            D = inverse_regularization(d, weight)
+            yield JointRow({k: 1.0}, -(own.b * nu[k]), D, friction.loss)
+    for limit in scene.limits:
+        yield from _limit_rows(problem, limit, q, nu)
+
+
+def _limit_rows(
+    problem: SimulationProblem, limit: JointLimit, q: Sequence[Scalar], nu: Sequence[Scalar]
+) -> Iterator[JointRow]:
+    layout, options, softness = problem.layout, problem.scene.options, limit.softness
+    weight = problem.weights.joints[limit.joint][0]
+    own = gains(softness.solref, softness, options)
+    span = span_of(layout, limit.joint)
+    theta = q[layout.q[limit.joint]]
+
+    def row(distance: Scalar, J: Mapping[int, Scalar]) -> JointRow:
+        position = distance - limit.margin
+        d = impedance(softness, position)
+        rate = total(*(c * nu[k] for k, c in J.items()))
+        D = select(distance < limit.margin, inverse_regularization(d, weight), 0.0)
+        return JointRow(J, -(own.b * rate) - own.k * (d * position), D)
+
+    if len(span) == 3:
+        kind = layout.model.joint(limit.joint).motion_kind
+        rotation = Vec(*kind.between((1.0, 0.0, 0.0, 0.0), theta))
+        square = rotation.dot(rotation)
+        is_turned = square > 1e-30
+        angle = select(is_turned, FUNCTIONS["sqrt"](select(is_turned, square, 1.0)), 0.0)
+        inverse = 1.0 / select(is_turned, angle, 1.0)
+        axis = Vec(select(is_turned, inverse * rotation[0], 1.0), *(inverse * rotation)[1:])
+        upper = max(limit.lower, limit.upper)
+        yield row(upper - angle, dict(zip(span, -axis, strict=True)))
+        return
+    (k,), (x,) = span, theta
+    has_lower, has_upper = limit.lower > -float("inf"), limit.upper < float("inf")
+    if has_lower and has_upper and limit.upper - limit.lower > 2.0 * max(limit.margin, 0.0):
+        # at most one of both is active: the nearer one
+        is_low = x < 0.5 * (limit.lower + limit.upper)
+        sign = select(is_low, 1.0, -1.0)
+        yield row(select(is_low, x - limit.lower, limit.upper - x), {k: sign})
+        return
+    if has_lower:
+        yield row(x - limit.lower, {k: 1.0})
+    if has_upper:
+        yield row(limit.upper - x, {k: -1.0})
+
+
+def armature_of(problem: SimulationProblem) -> dict[int, JointDynamics]:
+    """Return the armature of joints by index in nu."""
+    return {
+        k: JointDynamics(armature=one.armature)
+        for one in problem.scene.joints
+        if not is_zero(one.armature)
+        for k in span_of(problem.layout, one.joint)
+    }
+
+
+def _integrated(now: Moment) -> list[Scalar]:
+    """Return the acceleration that a step integrates: (M + h D)^-1 M nu_dot."""
+    problem = now.problem
+    scene, options = problem.scene, problem.scene.options
+    implicit: dict[int, Scalar] = {}
+    if options.integrator == "implicitfast" or options.eulerdamp:
+        for one in scene.joints:
+            if not is_zero(one.damping):
+                for k in span_of(problem.layout, one.joint):
+                    implicit[k] = one.damping
+    if options.integrator == "implicitfast":
+        for k, gain in now.actuators.gains.items():
+            implicit[k] = implicit.get(k, 0.0) - gain
+    if not implicit:
+        return list(now.nu_dot)
+    h = options.timestep
+    M = [list(row) for row in now.M]
+    for k, damping in implicit.items():
+        M[k][k] = M[k][k] + h * damping
+    solver = ContactProblem(now.world, M, [0.0] * len(M), (), ())
+    pull = [inner_sparse(row, now.nu_dot) for row in now.M]
+    return solver.solve(M, pull)
+
+
+def _with_equalities(
+    M: list[list[Scalar]], tau: list[Scalar], rows: Sequence[EqualityRow]
+) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """Return M + J^T D J and tau + J^T D a_ref."""
+    if not rows:
+        return M, tau
+    M, tau = [list(row) for row in M], list(tau)
+    for row in rows:
+        for i, c in row.J.items():
+            weighted = row.D * c
+            tau[i] = tau[i] + weighted * row.reference
+            for j, other in row.J.items():
+                M[i][j] = M[i][j] + weighted * other
+    return M, tau
+
+
+def _bodies(problem: SimulationProblem) -> set[int]:
+    """Return the bodies that contacts, equations and gravity compensation act on."""
+    scene, frame_index = problem.scene, problem.layout.model.frame_index
+    names = {pair.link for pair in scene.contacts}
+    names |= {name for name, _ in scene.gravity_compensation}
+    for one in scene.equalities:
+        if one.kind != "joint":
+            names |= {name for name in (one.first, one.second) if name is not None}
+    return {problem.skeleton.frames[frame_index(name)][0] for name in sorted(names)}
+
+
+def _dot(wrench: Force, motion: Sequence[Scalar]) -> Scalar:
+    return as_vec(motion[:3]).dot(wrench[0]) + as_vec(motion[3:]).dot(wrench[1])
+
+
+def _at_least(x: Scalar, least: float) -> Scalar:
+    return max(x, least) if isinstance(x, float) else select(x < least, least, x)

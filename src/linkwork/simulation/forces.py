@@ -1,0 +1,144 @@
+"""Forces of actuators, springs, dampers and gravity compensation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwork.engine.symbolic.entries import FUNCTIONS, select
+from linkwork.model.layout import BASE_NV, Layout
+from linkwork.simulation.scene import ActuatorModel, JointForces, Range, Scene
+from linkwork.simulation.world import World
+from linkwork.spatial.blocks import Force, Scalar, Vec, as_vec, is_zero
+
+TINY = 1e-15  # mjMINVAL: the smallest time constant
+
+
+@dataclass(frozen=True, slots=True)
+class Actuation:
+    """What actuators do at one state."""
+
+    forces: list[Scalar]  # of each actuator
+    along: dict[int, Scalar]  # on joints, by index in nu
+    next_activation: list[Scalar]
+    gains: dict[int, Scalar]  # derivatives of `along` with respect to nu, which are negative
+
+
+def has_activation(actuator: ActuatorModel) -> bool:
+    """Return whether an actuator has a state."""
+    return actuator.dynamics != "none"
+
+
+def span_of(layout: Layout, joint: str) -> range:
+    """Return the indices in nu of a joint; "" is the base."""
+    if not joint:
+        return range(BASE_NV if layout.floating else 0)
+    return range(layout.nv)[layout.nu[joint]]
+
+
+def actuation(
+    layout: Layout,
+    scene: Scene,
+    q: Sequence[Scalar],
+    nu: Sequence[Scalar],
+    activation: Sequence[Scalar],
+    control: Sequence[Scalar],
+) -> Actuation:
+    """Return forces of actuators, and their next activations."""
+    states = iter(activation)
+    result = Actuation([], {}, [], {})
+    for one, u in zip(scene.actuators, control, strict=True):
+        u = _clipped(u, one.control_range)  # noqa: PLW2901 - the control in its range
+        if has_activation(one):
+            now = next(states)
+            following = _next_activation(one, now, u, scene.options.timestep)
+            result.next_activation.append(following)
+            u = following if one.early else now  # noqa: PLW2901
+        (theta,) = q[layout.q[one.joint]]
+        (k,) = span_of(layout, one.joint)
+        length, rate = one.gear * theta, one.gear * nu[k]
+        (g0, g1, g2), (b0, b1, b2) = one.gain, one.bias
+        free = (g0 + g1 * length + g2 * rate) * u + (b0 + b1 * length + b2 * rate)
+        low, high = one.force_range
+        force = _clipped(free, one.force_range)
+        slope = g2 * u + b2
+        if not is_zero(slope):
+            if low > -math.inf or high < math.inf:
+                slope = select(select(low < free, free < high, False), slope, 0.0)
+            result.gains[k] = result.gains.get(k, 0.0) + (one.gear * one.gear) * slope
+        result.forces.append(force)
+        result.along[k] = result.along.get(k, 0.0) + one.gear * force
+    return result
+
+
+def passive_forces(
+    layout: Layout, joints: Sequence[JointForces], q: Sequence[Scalar], nu: Sequence[Scalar]
+) -> dict[int, Scalar]:
+    """Return the forces of springs and dampers, by index in nu."""
+    along: dict[int, Scalar] = {}
+    for one in joints:
+        span = span_of(layout, one.joint)
+        if not is_zero(one.damping):
+            for k in span:
+                along[k] = along.get(k, 0.0) - one.damping * nu[k]
+        if not is_zero(one.stiffness) and one.joint:
+            kind = layout.model.joint(one.joint).motion_kind
+            stretch = kind.between(one.spring_reference, q[layout.q[one.joint]])
+            for k, value in zip(span, stretch, strict=True):
+                along[k] = along.get(k, 0.0) - one.stiffness * value
+    return along
+
+
+def gravity_compensation(
+    world: World, layout: Layout, scene: Scene, gravity: Vec
+) -> dict[int, Scalar]:
+    """Return the forces that hold a part of the weight of links, by index in nu."""
+    wrenches: dict[int, Force] = {}
+    by_name = {link.name: link for link in layout.model.links}
+    for name, part in scene.gravity_compensation:
+        inertia = by_name[name].inertia
+        body, R, r = world.frame(layout.model.frame_index(name))
+        force = (-part * inertia.mass) * gravity
+        wrench = Force(force, (r + R @ as_vec(inertia.com)).cross(force))
+        wrenches[body] = wrenches[body] + wrench if body in wrenches else wrench
+    return world.forces(wrenches)
+
+
+def joint_forces(
+    layout: Layout,
+    joints: Sequence[JointForces],
+    actuators: Actuation,
+    passive: dict[int, Scalar],
+    compensation: dict[int, Scalar],
+) -> list[Scalar]:
+    """Return the sum of all forces, with the ranges of what actuators may exert on joints."""
+    driven, total = dict(actuators.along), [passive.get(k, 0.0) for k in range(layout.nv)]
+    compensated = dict(compensation)
+    for one in joints:
+        for k in span_of(layout, one.joint):
+            if one.gravity_by_actuators and k in compensated:
+                driven[k] = driven.get(k, 0.0) + compensated.pop(k)
+            if k in driven:
+                driven[k] = _clipped(driven[k], one.force_range)
+    for more in (driven, compensated):
+        for k, value in more.items():
+            total[k] = total[k] + value
+    return total
+
+
+def _next_activation(one: ActuatorModel, now: Scalar, u: Scalar, timestep: float) -> Scalar:
+    if one.dynamics == "integrator":
+        following = now + timestep * u
+    else:
+        tau = max(TINY, one.time_constant)
+        exact = one.dynamics == "filterexact"
+        share = -math.expm1(-timestep / tau) if exact else timestep / tau
+        following = now + share * (u - now)
+    return _clipped(following, one.activation_range)
+
+
+def _clipped(x: Scalar, bounds: Range) -> Scalar:
+    low, high = bounds
+    x = x if low == -math.inf else FUNCTIONS["maximum"](low, x)
+    return x if high == math.inf else FUNCTIONS["minimum"](x, high)
