@@ -88,6 +88,8 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.model.parts import Link as Link
     from linkwork.model.parts import Mimic as Mimic
     from linkwork.model.pose import Pose as Pose
+    from linkwork.simulation.core import SimulationState as SimulationState
+    from linkwork.simulation.simulation import Simulation as Simulation
     from linkwork.viewer.viewer import view as view
     from linkwork.workcell.cell.devices import CompositeDevice as CompositeDevice
     from linkwork.workcell.cell.devices import FreeDevice as FreeDevice
@@ -149,6 +151,8 @@ _NAMES = {
     "linkwork.model.model": ("Model",),
     "linkwork.model.parts": ("Actuator", "Frame", "Joint", "Limits", "Link", "Mimic"),
     "linkwork.model.pose": ("Pose",),
+    "linkwork.simulation.core": ("SimulationState",),
+    "linkwork.simulation.simulation": ("Simulation",),
     "linkwork.viewer": ("view",),
     "linkwork.workcell.workcell": ("WorkCell",),
     "linkwork.workcell.cell.devices": (

@@ -47,6 +47,7 @@ MPMATH = {
     Op.HYPOT: mp.hypot,
     Op.FMOD: lambda a, b: a - b * (mp.floor(a / b) if a * b >= 0 else mp.ceil(a / b)),
     Op.COPYSIGN: lambda a, b: -abs(a) if b < 0 else abs(a),
+    Op.IMPLICIT: lambda a, b: a,
 }
 LIBM = {
     **ALGEBRA,
@@ -64,6 +65,7 @@ LIBM = {
     Op.HYPOT: math.hypot,
     Op.FMOD: math.fmod,
     Op.COPYSIGN: math.copysign,
+    Op.IMPLICIT: lambda a, b: a,
 }
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from linkwork.engine.symbolic.entries import FUNCTIONS, is_zero, select
+from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
 from linkwork.model.layout import Layout
 from linkwork.simulation.scene import ContactPair, Ellipsoid, MovingShape, Plane
@@ -87,14 +87,14 @@ def frame_of(normal: Vec, tangent: Vec | None) -> Mat:
     """
     if tangent is None:
         y = normal[1]
-        is_upright = select(y < 0.5, -0.5 < y, False)
+        is_upright = select(y < 0.5, y > -0.5, False)
         tangent = Vec(0.0, select(is_upright, 1.0, 0.0), select(is_upright, 0.0, 1.0))
     across = tangent - normal.dot(tangent) * normal
     square = across.dot(across)
     if isinstance(square, float):
         first = (1.0 / math.sqrt(square)) * across
     else:
-        is_free = TINY < square
+        is_free = square > TINY
         inverse = 1.0 / FUNCTIONS["sqrt"](select(is_free, square, 1.0))
         axes = zip(across, (1.0, 0.0, 0.0), strict=True)
         first = Vec(*(select(is_free, inverse * x, other) for x, other in axes))
@@ -127,7 +127,7 @@ def _of_box(shape: Box, at: _Placed) -> Iterator[Point]:
     for corner in (Vec(-x, -y, -z), Vec(x, -y, -z), Vec(-x, y, -z), Vec(x, y, -z)):
         offset = at.R @ corner
         rise = offset.dot(at.normal)
-        sign = select(0.0 < rise, -1.0, 1.0)  # the other end of the diagonal is lower
+        sign = select(rise > 0.0, -1.0, 1.0)  # the other end of the diagonal is lower
         yield at.height + sign * rise, at.center + sign * offset, None
 
 
@@ -135,10 +135,10 @@ def _of_cylinder(shape: Cylinder, at: _Placed) -> Iterator[Point]:
     R, n, radius, half = at.R, at.normal, shape.radius, 0.5 * shape.length
     axis = Vec(*(row[2] for row in R))
     rise = n.dot(axis)
-    axis, rise = _where(0.0 < rise, -axis, axis), -abs(rise)  # it points down
+    axis, rise = _where(rise > 0.0, -axis, axis), -abs(rise)  # it points down
     down = rise * axis - n  # across the axis
     square = down.dot(down)
-    is_tilted = TINY <= square
+    is_tilted = square >= TINY
     scale = radius / FUNCTIONS["sqrt"](select(is_tilted, square, 1.0))
     x_axis = Vec(*(row[0] for row in R))
     rim = _where(is_tilted, scale * down, radius * x_axis)  # from the axis to the lowest point

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,7 +14,7 @@ from linkwork.errors import ArgumentError
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import INPUTS, Input
 from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
-from linkwork.kindyn.quantities import Context, Quantity, with_context
+from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
 from linkwork.simulation import dynamics
@@ -24,7 +24,6 @@ from linkwork.simulation.forces import has_activation
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.solver import Settings
 from linkwork.simulation.weights import weights_of
-from linkwork.spatial.blocks import Scalar
 
 
 class SimulationState(NamedTuple):
@@ -44,6 +43,13 @@ class Forward(NamedTuple):
     distances: Array  # (..., contacts) between the surfaces; negative if they overlap [m]
     active: Array  # (..., contacts) 1 for contacts that may push, else 0
     residual: Array  # (...) of the solver: norm of the gradient over the trace of M
+
+
+class Linearization(NamedTuple):
+    """Derivatives of a step, in tangent coordinates."""
+
+    A: Array  # (..., 2 nv + activations, 2 nv + activations)
+    B: Array  # (..., 2 nv + activations, n_controls)
 
 
 def _n_activations(problem: Any) -> int:
@@ -133,19 +139,10 @@ class SimulationCore(KinDynCore):
         """The robot and its scene, as algorithms take them."""
         first = SimulationProblem(self.tree, self.layout, scene=self.scene)
         armature = dynamics.armature_of(first)
-        neutral = self._neutral()
+        neutral = self.layout.neutral().tolist()
         weights = weights_of(first.skeleton, self.scene, armature, neutral)
         is_single = self.dtype is np.float32
         return replace(first, weights=weights, settings=self.settings, single=is_single)
-
-    def _neutral(self) -> list[float]:
-        layout = self.layout
-        base = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] if layout.floating else []
-        joints = [layout.model.joint(name).motion_kind.neutral for name in layout.joint_names]
-        return [*base, *(float(x) for joint in joints for x in joint)]
-
-    def _context(self, numbers: Any = None) -> Context:
-        return super()._context(numbers)
 
     def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
         key = self._digest if self._is_known(request) else None

@@ -42,7 +42,7 @@ from linkwork.simulation.solver import (
     solved,
 )
 from linkwork.simulation.weights import Weights
-from linkwork.simulation.world import World, world_of
+from linkwork.simulation.world import State, World, world_of
 from linkwork.spatial.blocks import ZERO, Force, Scalar, Vec, as_vec, total
 
 LEAST_FRICTION = 1e-5  # mjMINMU
@@ -54,23 +54,12 @@ class SimulationProblem(Problem):
 
     scene: Scene = field(default_factory=Scene)
     weights: Weights = field(default_factory=lambda: Weights({}, {}))
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def gravity(self) -> Vec:
         """The acceleration of free fall."""
         return as_vec(self.scene.options.gravity)
-
-
-@dataclass(frozen=True)
-class State:
-    """A state, and what is computed from it."""
-
-    q: Sequence[Scalar]
-    nu: Sequence[Scalar]
-    activation: Sequence[Scalar]
-    acceleration: Sequence[Scalar]  # of the step before
-    control: Sequence[Scalar]
 
 
 @dataclass(frozen=True)
@@ -104,34 +93,23 @@ def moment_of(problem: SimulationProblem, state: State) -> Moment:
     """Return contacts, forces and accelerations at a state."""
     scene, layout, skeleton = problem.scene, problem.layout, problem.skeleton
     q, nu = state.q, state.nu
-    options, gravity = scene.options, problem.gravity
+    gravity = problem.gravity
     world = world_of(skeleton, q, _bodies(problem))
     armature = armature_of(problem)
-    actuators = actuation(layout, scene, q, nu, state.activation, state.control)
-    passive = passive_forces(layout, scene.joints, q, nu)
-    held = gravity_compensation(world, layout, scene, gravity)
+    actuators = actuation(layout, scene, state)
+    passive = passive_forces(layout, scene.joints, state)
+    held = gravity_compensation(world, scene, gravity)
     forces = joint_forces(layout, scene.joints, actuators, passive, held)
     bias = inverse_dynamics(skeleton, q, nu, None, gravity=gravity, velocity="mixed")
     tau = [a - b for a, b in zip(forces, bias, strict=True)]
     M = mass_matrix(skeleton, q, velocity="mixed", joint_dynamics=armature)
-    touching = tuple(
-        touch for pair in scene.contacts for touch in touches(world, layout, pair)
-    )
+    touching = tuple(touch for pair in scene.contacts for touch in touches(world, layout, pair))
     motions = world.motions(nu) if touching else {}
-    contacts = tuple(
-        contact_row(problem, touch, motions[touch.body].entries) for touch in touching
-    )
-    weights = problem.weights
-    equalities = tuple(
-        equality_rows(
-            world, layout, scene.equalities, q, nu, options, weights.links, weights.joints
-        )
-    )
+    contacts = tuple(contact_row(problem, touch, motions[touch.body].entries) for touch in touching)
+    equalities = tuple(equality_rows(world, scene, state, problem.weights))
     soft_M, soft_tau = _with_equalities(M, tau, equalities)
     joints = tuple(joint_rows(problem, q, nu))
-    contact_problem = ContactProblem(
-        world, soft_M, soft_tau, contacts, joints, problem.settings
-    )
+    contact_problem = ContactProblem(world, soft_M, soft_tau, contacts, joints, problem.settings)
     solution = solved(contact_problem, state.acceleration)
     a = solution.a
 
@@ -148,21 +126,24 @@ def moment_of(problem: SimulationProblem, state: State) -> Moment:
     gradient = [m - f - p for m, f, p in zip(moved, forces, pushed, strict=True)]
     a = differentiable(contact_problem, a, gradient)
     return Moment(
-        problem, state, world, touching, contacts, actuators, armature, M, a,
-        solution.residual, pushed,
+        problem,
+        state,
+        world,
+        touching,
+        contacts,
+        actuators,
+        armature,
+        M,
+        a,
+        solution.residual,
+        pushed,
     )
 
 
-def step(
-    problem: SimulationProblem,
-    q: Sequence[Scalar],
-    nu: Sequence[Scalar],
-    activation: Sequence[Scalar],
-    acceleration: Sequence[Scalar],
-    control: Sequence[Scalar],
-) -> tuple[list[Scalar], ...]:
+def step(problem: SimulationProblem, *entries: Sequence[Scalar]) -> tuple[list[Scalar], ...]:
     """Return q, nu, activation and acceleration after a step."""
-    now = moment_of(problem, State(q, nu, activation, acceleration, control))
+    now = moment_of(problem, State(*entries))
+    q, nu = now.state.q, now.state.nu
     h = problem.scene.options.timestep
     a = _integrated(now)
     next_nu = [v + h * x for v, x in zip(nu, a, strict=True)]
@@ -170,24 +151,15 @@ def step(
     return next_q, next_nu, now.actuators.next_activation, list(now.nu_dot)
 
 
-def forward(
-    problem: SimulationProblem,
-    q: Sequence[Scalar],
-    nu: Sequence[Scalar],
-    activation: Sequence[Scalar],
-    acceleration: Sequence[Scalar],
-    control: Sequence[Scalar],
-) -> tuple[Any, ...]:
+def forward(problem: SimulationProblem, *entries: Sequence[Scalar]) -> tuple[Any, ...]:
     """Return nu_dot, contact forces, distances, active contacts, and the residual."""
-    now = moment_of(problem, State(q, nu, activation, acceleration, control))
+    now = moment_of(problem, State(*entries))
     distances = [touch.distance for touch in now.touches]
     active = [select(one.distance < one.pair.margin, 1.0, 0.0) for one in now.touches]
     return now.nu_dot, now.contact_forces, distances, active, now.residual
 
 
-def contact_row(
-    problem: SimulationProblem, touch: Touch, motion: Sequence[Scalar]
-) -> ContactRow:
+def contact_row(problem: SimulationProblem, touch: Touch, motion: Sequence[Scalar]) -> ContactRow:
     """Return the rows of a contact slot.
 
     Args:
@@ -196,7 +168,7 @@ def contact_row(
         motion: velocity of the body at the base's origin.
     """
     pair, options = touch.pair, problem.scene.options
-    moving, turning = problem.weights.links[pair.link]
+    moving, _ = problem.weights.links[pair.link]
     position = touch.distance - pair.margin
     is_active = touch.distance < pair.margin
     d = impedance(pair.softness, position)

@@ -9,18 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from linkwork.algorithms.kinematics.frames import frame_acceleration, frame_velocity
 from linkwork.engine.symbolic.entries import FUNCTIONS
 from linkwork.model.layout import Layout
-from linkwork.simulation.scene import Equality, Options
+from linkwork.model.pose import Pose
+from linkwork.simulation.scene import Equality, Scene
 from linkwork.simulation.softness import gains, impedance, inverse_regularization
-from linkwork.simulation.world import World, matrix_of
-from linkwork.spatial.blocks import IDENTITY, ZERO, ZERO_MOTION, Force, Mat, Motion, Scalar, Vec
-from linkwork.spatial.blocks import inner, total
+from linkwork.simulation.weights import Weights
+from linkwork.simulation.world import State, World, matrix_of
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
+    ZERO_MOTION,
+    Force,
+    Mat,
+    Motion,
+    Scalar,
+    Vec,
+    inner,
+    total,
+)
 
-Weights = Mapping[str, tuple[Scalar, Scalar]]
 LEAST_SQUARE = 1e-12  # of the real part of the quaternion of a weld's error, for its inverse
 
 
@@ -59,22 +69,16 @@ class _Anchor:
 
 
 def equality_rows(
-    world: World,
-    layout: Layout,
-    equalities: Sequence[Equality],
-    q: Sequence[Scalar],
-    nu: Sequence[Scalar],
-    options: Options,
-    link_weights: Weights,
-    joint_weights: Mapping[str, Sequence[Scalar]],
+    world: World, scene: Scene, state: State, weights: Weights
 ) -> Iterator[EqualityRow]:
     """Yield the rows of all equations."""
-    for one in equalities:
+    options, nu = scene.options, state.nu
+    for one in scene.equalities:
         if one.kind == "joint":
-            error = _of_joints(layout, one, q, joint_weights)
+            error = _of_joints(world.skeleton.layout, one, state.q, weights.joints)
             norm = error.values[0]
         else:
-            error = _of_bodies(world, layout, one, q, nu, link_weights)
+            error = _of_bodies(world, one, state, weights)
             square = inner(error.values, error.values)
             norm = FUNCTIONS["sqrt"](square)
         own, d = gains(one.softness.solref, one.softness, options), impedance(one.softness, norm)
@@ -107,18 +111,11 @@ def _of_joints(
     return _Error((first - value,), (row,), (0.0,), (weight,))
 
 
-def _of_bodies(
-    world: World,
-    layout: Layout,
-    one: Equality,
-    q: Sequence[Scalar],
-    nu: Sequence[Scalar],
-    weights: Weights,
-) -> _Error:
+def _of_bodies(world: World, one: Equality, state: State, weights: Weights) -> _Error:
     """Return the distance of two points, and the vector part of the relative quaternion."""
-    a = _anchor(world, layout, one.first, one.first_H_anchor, q, nu)
-    b = _anchor(world, layout, one.second, one.second_H_anchor, q, nu)
-    both = [weights[name] for name in (one.first, one.second) if name is not None]
+    a = _anchor(world, one.first, one.first_H_anchor, state)
+    b = _anchor(world, one.second, one.second_H_anchor, state)
+    both = [weights.links[name] for name in (one.first, one.second) if name is not None]
     moving, turning = (total(*(pair[k] for pair in both)) for k in (0, 1))
     values: list[Scalar] = [*(a.r - b.r)]
     rows = [_row(world, a, b, axis, ZERO) for axis in IDENTITY]
@@ -140,20 +137,13 @@ def _of_bodies(
     return _Error(tuple(values), tuple(rows), tuple(biases), (moving,) * 3 + (turning,) * 3)
 
 
-def _anchor(
-    world: World,
-    layout: Layout,
-    name: str | None,
-    pose: Any,
-    q: Sequence[Scalar],
-    nu: Sequence[Scalar],
-) -> _Anchor:
+def _anchor(world: World, name: str | None, pose: Pose, state: State) -> _Anchor:
     R_own, p = matrix_of(pose.matrix())
     if name is None:
         return _Anchor(-1, R_own, p - world.base.o, ZERO_MOTION, ZERO_MOTION)
-    index = layout.model.frame_index(name)
+    index = world.skeleton.layout.model.frame_index(name)
     body, R, r = world.frame(index)
-    arm = R @ p
+    arm, q, nu = R @ p, state.q, state.nu
     velocity = Motion.of(frame_velocity(world.skeleton, q, nu, index, velocity="mixed"))
     bias = Motion.of(frame_acceleration(world.skeleton, q, nu, None, index, velocity="mixed"))
     w = velocity[1]
@@ -167,9 +157,7 @@ def _row(world: World, a: _Anchor, b: _Anchor, force: Vec, moment: Vec) -> dict[
     for side, sign in ((a, 1.0), (b, -1.0)):
         if side.body >= 0:
             wrench = Force(sign * force, sign * moment).shifted(side.r)
-            wrenches[side.body] = (
-                wrenches[side.body] + wrench if side.body in wrenches else wrench
-            )
+            wrenches[side.body] = wrenches[side.body] + wrench if side.body in wrenches else wrench
     return world.forces(wrenches)
 
 

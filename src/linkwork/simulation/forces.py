@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.layout import BASE_NV, Layout
 from linkwork.simulation.scene import ActuatorModel, JointForces, Range, Scene
-from linkwork.simulation.world import World
+from linkwork.simulation.world import State, World
 from linkwork.spatial.blocks import Force, Scalar, Vec, as_vec, is_zero
 
 TINY = 1e-15  # mjMINVAL: the smallest time constant
@@ -37,27 +37,20 @@ def span_of(layout: Layout, joint: str) -> range:
     return range(layout.nv)[layout.nu[joint]]
 
 
-def actuation(
-    layout: Layout,
-    scene: Scene,
-    q: Sequence[Scalar],
-    nu: Sequence[Scalar],
-    activation: Sequence[Scalar],
-    control: Sequence[Scalar],
-) -> Actuation:
+def actuation(layout: Layout, scene: Scene, state: State) -> Actuation:
     """Return forces of actuators, and their next activations."""
-    states = iter(activation)
+    states = iter(state.activation)
     result = Actuation([], {}, [], {})
-    for one, u in zip(scene.actuators, control, strict=True):
+    for one, u in zip(scene.actuators, state.control, strict=True):
         u = _clipped(u, one.control_range)  # noqa: PLW2901 - the control in its range
         if has_activation(one):
             now = next(states)
             following = _next_activation(one, now, u, scene.options.timestep)
             result.next_activation.append(following)
             u = following if one.early else now  # noqa: PLW2901
-        (theta,) = q[layout.q[one.joint]]
+        (theta,) = state.q[layout.q[one.joint]]
         (k,) = span_of(layout, one.joint)
-        length, rate = one.gear * theta, one.gear * nu[k]
+        length, rate = one.gear * theta, one.gear * state.nu[k]
         (g0, g1, g2), (b0, b1, b2) = one.gain, one.bias
         free = (g0 + g1 * length + g2 * rate) * u + (b0 + b1 * length + b2 * rate)
         low, high = one.force_range
@@ -73,7 +66,7 @@ def actuation(
 
 
 def passive_forces(
-    layout: Layout, joints: Sequence[JointForces], q: Sequence[Scalar], nu: Sequence[Scalar]
+    layout: Layout, joints: Sequence[JointForces], state: State
 ) -> dict[int, Scalar]:
     """Return the forces of springs and dampers, by index in nu."""
     along: dict[int, Scalar] = {}
@@ -81,20 +74,19 @@ def passive_forces(
         span = span_of(layout, one.joint)
         if not is_zero(one.damping):
             for k in span:
-                along[k] = along.get(k, 0.0) - one.damping * nu[k]
+                along[k] = along.get(k, 0.0) - one.damping * state.nu[k]
         if not is_zero(one.stiffness) and one.joint:
             kind = layout.model.joint(one.joint).motion_kind
-            stretch = kind.between(one.spring_reference, q[layout.q[one.joint]])
+            stretch = kind.between(one.spring_reference, state.q[layout.q[one.joint]])
             for k, value in zip(span, stretch, strict=True):
                 along[k] = along.get(k, 0.0) - one.stiffness * value
     return along
 
 
-def gravity_compensation(
-    world: World, layout: Layout, scene: Scene, gravity: Vec
-) -> dict[int, Scalar]:
+def gravity_compensation(world: World, scene: Scene, gravity: Vec) -> dict[int, Scalar]:
     """Return the forces that hold a part of the weight of links, by index in nu."""
     wrenches: dict[int, Force] = {}
+    layout = world.skeleton.layout
     by_name = {link.name: link for link in layout.model.links}
     for name, part in scene.gravity_compensation:
         inertia = by_name[name].inertia

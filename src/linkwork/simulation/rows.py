@@ -268,9 +268,7 @@ class _ConeSearch:
         gap, closing = N - mu * T, self.dN - mu * rate
         bend = (self.VV - rate * rate) * inverse  # T''
         is_free, sticks = mu * T <= N, mu * N + T <= 0.0
-        first = select(
-            sticks, self.sticking * (N * self.dN + half), self.sliding * (gap * closing)
-        )
+        first = select(sticks, self.sticking * (N * self.dN + half), self.sliding * (gap * closing))
         second = select(
             sticks,
             self.sticking * (self.dN * self.dN + self.VV),
@@ -281,12 +279,12 @@ class _ConeSearch:
 
 def _root(square: Scalar) -> Scalar:
     """Return the square root of a number that rounding may have made negative, and of 0."""
-    is_positive = TINY < square
+    is_positive = square > TINY
     return select(is_positive, FUNCTIONS["sqrt"](select(is_positive, square, 1.0)), 0.0)
 
 
 def _positive(x: Scalar) -> Scalar:
-    return select(0.0 < x, x, 1.0)
+    return select(x > 0.0, x, 1.0)
 
 
 def _sum_of_outer(pairs: Sequence[tuple[Sequence[Scalar], Sequence[Scalar]]]) -> Mat:

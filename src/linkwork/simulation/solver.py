@@ -118,8 +118,10 @@ class ContactProblem:
 
     def search(self, y: Residuals, dy: Residuals) -> list[Search]:
         """Return the costs of all rows along a line."""
-        of_contacts = map(ContactRow.along, self.contacts, y.contacts, dy.contacts)
-        return [*of_contacts, *map(JointRow.along, self.joints, y.joints, dy.joints)]
+        of_contacts = zip(self.contacts, y.contacts, dy.contacts, strict=True)
+        of_joints = zip(self.joints, y.joints, dy.joints, strict=True)
+        contacts = [row.along(own, rate) for row, own, rate in of_contacts]
+        return [*contacts, *(row.along(own, rate) for row, own, rate in of_joints)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +175,10 @@ def solved(problem: ContactProblem, start: Sequence[Scalar]) -> Solution:
         return scale * FUNCTIONS["sqrt"](inner(g, g))
 
     def goes_on(state: Any) -> Any:
-        return state[4] > settings.tolerance
+        return state[4][0] > settings.tolerance
 
     def iterate(state: Any) -> Any:
-        a, pull, flat, g = (list(part) for part in state[:4])  # pull = M a - tau
+        a, pull, flat, g = (part.tolist() for part in state[:4])  # pull = M a - tau
         y = first.like(flat)
         p = problem.solve(problem.hessian(y), [-x for x in g])
         dy, Mp = problem.rates(p), problem.momentum_rate(p)
@@ -186,13 +188,13 @@ def solved(problem: ContactProblem, start: Sequence[Scalar]) -> Solution:
         pull = [x + alpha * d for x, d in zip(pull, Mp, strict=True)]
         y = y.moved(alpha, dy)
         g = gradient(pull, y)
-        return _array(a), _array(pull), _array(y.flat), _array(g), _array([norm(g)])[0]
+        return _array(a), _array(pull), _array(y.flat), _array(g), _array([norm(g)])
 
     pull = [x - t for x, t in zip(problem.momentum_rate(start), problem.tau, strict=True)]
     g = gradient(pull, first)
-    state = (_array(start), _array(pull), _array(first.flat), _array(g), _array([norm(g)])[0])
+    state = (_array(start), _array(pull), _array(first.flat), _array(g), _array([norm(g)]))
     a, _, _, _, residual = repeat(settings.iterations, iterate, state, condition=goes_on)
-    return Solution(list(a), residual.item() if hasattr(residual, "item") else residual)
+    return Solution(a.tolist(), residual[0])
 
 
 def differentiable(
@@ -238,7 +240,7 @@ class _Line:
         small = settings.slope * abs(self.descent)
 
         def iterate(state: Array) -> Any:
-            alpha, low, high, _ = state
+            alpha, low, high, _ = state.tolist()
             first, second = self.slopes(alpha)
             is_low = first < 0.0
             low, high = select(is_low, alpha, low), select(is_low, high, alpha)
@@ -251,9 +253,8 @@ class _Line:
             return _array([following, low, high, select(is_small, 0.0, 1.0)])
 
         state = _array([1.0, 0.0, LARGEST_STEP, 1.0])
-        return repeat(
-            settings.line_search, iterate, state, condition=lambda state: state[3] > 0.0
-        )[0]
+        found = repeat(settings.line_search, iterate, state, condition=lambda x: x[3] > 0.0)
+        return found[0].item()
 
 
 def inner_sparse(row: Sequence[Scalar], a: Sequence[Scalar]) -> Scalar:

@@ -12,12 +12,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.kinematics.frames import joint_poses, path_to
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.base import Base, base_of
 from linkwork.mechanics.inertia import ArticulatedInertia
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import ZERO, Force, Mat, Motion, Scalar, Vec, as_mat, as_vec, inner
 
 Entries = dict[tuple[int, int], Scalar]  # of a symmetric matrix: (row, column), row >= column
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of a simulation, and its controls."""
+
+    q: Sequence[Scalar]
+    nu: Sequence[Scalar]
+    activation: Sequence[Scalar]
+    acceleration: Sequence[Scalar]  # of the step before
+    control: Sequence[Scalar]
 
 
 @dataclass(frozen=True)
@@ -113,9 +125,9 @@ def world_of(skeleton: Skeleton, q: Sequence[Scalar], bodies: Iterable[int]) -> 
     return World(skeleton, base, R, r, columns)
 
 
-def matrix_of(pose: Sequence[Sequence[float]]) -> tuple[Mat, Vec]:
+def matrix_of(pose: Array) -> tuple[Mat, Vec]:
     """Return rotation and position of a constant (4, 4) pose."""
-    rows = [list(map(float, row)) for row in pose]
+    rows = pose.tolist()
     return as_mat([row[:3] for row in rows[:3]]), as_vec([row[3] for row in rows[:3]])
 
 

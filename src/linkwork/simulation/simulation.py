@@ -1,0 +1,332 @@
+"""`Simulation`: a robot on the ground, with MuJoCo's contact physics."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array, as_array
+from linkwork.errors import ArgumentError, ShapeError, name_not_found, shown, warn_once
+from linkwork.kindyn import KinDyn
+from linkwork.kindyn.core import KinDynCore
+from linkwork.model.model import Model
+from linkwork.simulation.contacts import is_supported, n_slots
+from linkwork.simulation.core import (
+    STATE,
+    Linearization,
+    SimulationCore,
+    SimulationState,
+    StateKernel,
+)
+from linkwork.simulation.forces import has_activation
+from linkwork.simulation.ground import scene_on_ground
+from linkwork.simulation.scene import Keyframe, Scene
+from linkwork.simulation.solver import Settings
+from linkwork.spatial.source import quat
+
+
+class Simulation(SimulationCore):
+    """Robots on fixed ground, in steps: contacts with friction, actuators, limits.
+
+    The physics is that of MuJoCo: the same soft, convex contact problem, so that MJCF files mean
+    the same and states can be compared one by one. A step is a compiled function of one state,
+    for any number of rows, with exact derivatives.
+
+    A simulation is immutable and has no state: `sim.step(x, u)` returns the next states.
+
+        sim = lw.Simulation("go2.xml")
+        x = sim.state("home", batch=4096)
+        x = sim.step(x, sim.control("home"))
+
+    Args:
+        source: path or text of an MJCF file, a `mujoco.MjModel`, a `Model` or a `KinDyn`.
+        scene: ground, contacts, actuators and options of a `Model`; replaces the next three.
+        ground: whether the collision shapes of a `Model` touch the plane z = 0.
+        dt: time step [s] of a `Model`.
+        friction: coefficient of the contacts of a `Model`.
+        base, floating: of a `Model`, as `KinDyn` takes them.
+        iterations: most Newton steps of the solver in one time step.
+        tolerance: of the solver: norm of the gradient over the trace of the mass matrix.
+        dtype: numpy.float64 or numpy.float32.
+        check: whether to reject input that is not finite.
+        strict: whether contacts, sensors and other parts of the file that a simulation leaves out
+            are errors. If not, a warning names them, and `sim.ignored` lists them.
+    """
+
+    def __init__(
+        self,
+        source: str | bytes | PathLike[str] | Model | KinDyn | Any,
+        *,
+        scene: Scene | None = None,
+        ground: bool = False,
+        dt: float | None = None,
+        friction: float | None = None,
+        base: str | None = None,
+        floating: bool | None = None,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        dtype: Any = np.float64,
+        check: bool = False,
+        strict: bool = False,
+    ) -> None:
+        given = {"ground": ground or None, "dt": dt, "friction": friction, "base": base}
+        used = [
+            name for name, value in {**given, "floating": floating}.items() if value is not None
+        ]
+        if isinstance(source, KinDynCore):
+            base, floating = source.base, source.floating
+            source = source.model
+        if isinstance(source, Model):
+            model = source
+            if scene is None:
+                model, scene = scene_on_ground(
+                    model, ground=ground, dt=dt, friction=friction, base=base, floating=floating
+                )
+        else:
+            from linkwork.simulation.mjcf.read import read_simulation
+
+            if used or scene is not None:
+                name = used[0] if used else "scene"
+                raise ArgumentError(f"{name}: the file has it; it is an option of a Model")
+            model, scene = read_simulation(source, strict=strict)
+        scene = _supported(model, scene, strict=strict)
+        defaults = Settings()
+        settings = Settings(
+            iterations=defaults.iterations if iterations is None else _count(iterations),
+            tolerance=defaults.tolerance if tolerance is None else float(tolerance),
+        )
+        super().__init__(model, scene=scene, settings=settings, dtype=dtype, check=check)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.model, self.scene, self.settings, self.dtype, self.check)
+
+    @cached_property
+    def kd(self) -> KinDyn:
+        """Kinematics and dynamics of the robot, without the ground."""
+        return KinDyn(
+            self.model,
+            self.base,
+            floating=self.floating,
+            gravity=self.scene.options.gravity,
+            dtype=self.dtype,
+        )
+
+    @property
+    def step(self) -> StateKernel:
+        """The kernel of a time step: `step(x, u)` or `step(*x, u)` returns the next state.
+
+        It takes states and controls with any batch axes, and has everything that kernels have:
+        `out=`, `threads=`, `vjp`, `jvp`, `jacobian`. Derivatives are those of the solution, not of
+        the iterations of the solver. `lw.rollout(sim.step, x, controls)` takes many steps.
+        """
+        return self._of("step", ())  # pyright: ignore[reportReturnType]
+
+    @property
+    def forward(self) -> StateKernel:
+        """The kernel of what acts in a state: `forward(x, u)` returns a `Forward`."""
+        return self._of("forward", ())  # pyright: ignore[reportReturnType]
+
+    def rollout(self, x: SimulationState, controls: ArrayLike, **options: Any) -> SimulationState:
+        """Take many steps, in C: `lw.rollout(sim.step, x, controls)`.
+
+        Args:
+            x: the states at the start.
+            controls: (..., steps, n_controls).
+            options: of `lw.rollout`, such as `threads`.
+
+        Returns:
+            the states before and after each step: (..., steps + 1, n).
+        """
+        from linkwork.engine.kernel.rollout import rollout
+
+        return SimulationState(*rollout(self.step, tuple(x), controls, **options))
+
+    def linearize(self, x: SimulationState, u: ArrayLike) -> Linearization:
+        """Return the derivatives of a step in the tangent space of q, and in nu and activation.
+
+        With dx = (dq, dnu, da), where dq is a tangent as `kd.integrate` takes it,
+
+            dx after the step = A dx + B du
+        """
+        inputs = ("q", "nu", "activation", "control")
+        after = self.step(*x, u)
+        jacobians = self.step.jacobian(*inputs)(*x, u)
+        by_pair = iter(jacobians)
+        rows = [[np.asarray(next(by_pair)) for _ in inputs] for _ in STATE[:3]]
+        E, E_T = self.kd.velocity_kinematics(x.q), self.kd.velocity_kinematics_inverse(after.q)
+        rows[0] = [E_T @ block for block in rows[0]]
+        for row in rows:
+            row[0] = row[0] @ E
+        A = np.concatenate([np.concatenate(row[:3], axis=-1) for row in rows], axis=-2)
+        return Linearization(A, np.concatenate([row[3] for row in rows], axis=-2))
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """The names of the controls, one for each actuator."""
+        return tuple(one.name for one in self.scene.actuators)
+
+    @property
+    def n_controls(self) -> int:
+        """The number of controls."""
+        return len(self.scene.actuators)
+
+    @property
+    def contacts(self) -> tuple[str, ...]:
+        """The names of the contact slots: the pair, and a number if it has several."""
+        names: list[str] = []
+        for pair in self.scene.contacts:
+            n = n_slots(pair)
+            names += [pair.name] if n == 1 else [f"{pair.name}:{k}" for k in range(n)]
+        return tuple(names)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """What the file has and the simulation leaves out."""
+        return self.scene.ignored
+
+    @property
+    def dt(self) -> float:
+        """The time step [s]."""
+        return self.scene.options.timestep
+
+    def state(
+        self,
+        keyframe: str | None = None,
+        *,
+        q: ArrayLike | None = None,
+        nu: ArrayLike | None = None,
+        activation: ArrayLike | None = None,
+        qpos: ArrayLike | None = None,
+        qvel: ArrayLike | None = None,
+        batch: int | tuple[int, ...] | None = None,
+    ) -> SimulationState:
+        """Return states, neutral and at rest unless something else is given.
+
+        Args:
+            keyframe: the name of a keyframe of the file, or of a configuration of the model.
+            q, nu: configurations and velocities; they replace those of the keyframe.
+            activation: of the actuators that have one.
+            qpos, qvel: the same in MuJoCo's convention.
+            batch: batch axes in addition, all with the same state.
+        """
+        key = self._keyframe(keyframe)
+        if qpos is not None:
+            q = _only(q, "q", self._q_of(qpos))
+        if q is None:
+            q = key.q or self.layout.neutral()
+        positions = self._checked("q", q, self.nq)
+        if qvel is not None:
+            nu = _only(nu, "nu", self._nu_of(positions, qvel))
+        n = sum(map(has_activation, self.scene.actuators))
+        velocities = self._checked("nu", key.nu or np.zeros(self.nv) if nu is None else nu, self.nv)
+        states = self._checked(
+            "activation", key.activation or np.zeros(n) if activation is None else activation, n
+        )
+        axes = () if batch is None else (batch,) if isinstance(batch, int) else tuple(batch)
+        common = np.broadcast_shapes(
+            *(array.shape[:-1] for array in (positions, velocities, states))
+        )
+        parts = (positions, velocities, states, np.zeros(self.nv, self.dtype))
+        full = [np.broadcast_to(part, (*axes, *common, part.shape[-1])).copy() for part in parts]
+        return SimulationState(*full)
+
+    def control(self, keyframe: str) -> Array:
+        """Return the controls (n_controls,) of a keyframe."""
+        key = self._keyframe(keyframe)
+        return self._checked("control", key.control or np.zeros(self.n_controls), self.n_controls)
+
+    def qpos(self, x: SimulationState) -> Array:
+        """Return q in MuJoCo's convention."""
+        return np.asarray(x.q) + self._references
+
+    def qvel(self, x: SimulationState) -> Array:
+        """Return nu in MuJoCo's convention: the angular velocity of the base is in its own axes."""
+        nu = np.array(x.nu)
+        if self.floating:
+            R = quat.to_rotation(np.asarray(x.q)[..., 3:7])
+            nu[..., 3:6] = np.einsum("...ji,...j->...i", R, nu[..., 3:6])
+        return nu
+
+    def _q_of(self, qpos: ArrayLike) -> Array:
+        return self._checked("qpos", qpos, self.nq) - self._references
+
+    def _nu_of(self, q: Array, qvel: ArrayLike) -> Array:
+        nu = np.array(self._checked("qvel", qvel, self.nv))
+        if self.floating:
+            R = quat.to_rotation(q[..., 3:7])
+            angular = np.einsum("...ij,...j->...i", R, nu[..., 3:6])
+            nu = np.broadcast_to(nu, (*angular.shape[:-1], self.nv)).copy()
+            nu[..., 3:6] = angular
+        return nu
+
+    @cached_property
+    def _references(self) -> Array:
+        """(nq,) qpos - q."""
+        offsets = np.zeros(self.nq, self.dtype)
+        for name, value in self.scene.references:
+            offsets[self.layout.q[name]] = value
+        return offsets
+
+    def _keyframe(self, name: str | None) -> Keyframe:
+        if name is None:
+            return Keyframe(name="")
+        keyframes = {key.name: key for key in self.scene.keyframes}
+        if name in keyframes:
+            return keyframes[name]
+        named = {one.name for one in self.model.configurations}
+        if name in named:
+            return Keyframe(name=name, q=tuple(self.kd.q(name).tolist()))
+        raise name_not_found("keyframe", name, [*keyframes, *named])
+
+    def _checked(self, name: str, value: ArrayLike, size: int) -> Array:
+        array = np.asarray(as_array(value, name), self.dtype)
+        if array.ndim < 1 or array.shape[-1] != size:
+            raise ShapeError(f"{name}: expected shape (..., {size}), got {array.shape}")
+        return array
+
+
+def _unpickled(model: Model, scene: Scene, settings: Settings, dtype: Any, check: bool) -> Any:
+    return Simulation(
+        model,
+        scene=scene,
+        iterations=settings.iterations,
+        tolerance=settings.tolerance,
+        dtype=dtype,
+        check=check,
+    )
+
+
+def _supported(model: Model, scene: Scene, *, strict: bool) -> Scene:
+    """Return the scene without the contacts that cannot be computed, which a warning names."""
+    from dataclasses import replace
+
+    missing = [pair for pair in scene.contacts if not is_supported(pair)]
+    if missing:
+        kinds = sorted({f"{type(p.shape).__name__} on {type(p.fixed).__name__}" for p in missing})
+        texts = tuple(f"contact {pair.name!r}" for pair in missing)
+        if strict:
+            raise ArgumentError(f"{model.name}: no contacts of {', '.join(kinds)}: {shown(texts)}")
+        kept = tuple(pair for pair in scene.contacts if is_supported(pair))
+        scene = replace(scene, contacts=kept, ignored=(*scene.ignored, *texts))
+    if scene.ignored:
+        first = "; ".join(scene.ignored[:3])
+        more = f" and {len(scene.ignored) - 3} more" if len(scene.ignored) > 3 else ""
+        text = f"{model.name}: the simulation leaves out {first}{more}; `sim.ignored` lists them"
+        warn_once(f"ignored of {model.name}: {scene.ignored}", text)
+    return scene
+
+
+def _only(other: Any, name: str, value: Array) -> Array:
+    if other is not None:
+        raise ArgumentError(f"{name}: it is given twice, also in MuJoCo's convention")
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ArgumentError(f"iterations: expected a positive integer, got {shown(value)}")
+    return value
