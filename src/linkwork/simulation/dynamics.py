@@ -175,7 +175,7 @@ def contact_row(problem: SimulationProblem, touch: Touch, motion: Sequence[Scala
     friction = [_at_least(x, LEAST_FRICTION) for x in pair.friction[: pair.condim - 1]]
     lines = [touch.sign * axis for axis in touch.frame]
     wrenches = [Force(line, touch.point.cross(line)) for line in lines[: min(pair.condim, 3)]]
-    wrenches += [Force(ZERO, line) for line in lines[: pair.condim - 3]]
+    wrenches += [Force(ZERO, line) for line in lines[: max(0, pair.condim - 3)]]
     own = gains(pair.softness.solref, pair.softness, options)
     is_elliptic = options.cone == "elliptic" and pair.condim > 1
     sliding = friction_gains(pair.solref_friction, pair.softness, options) if is_elliptic else own
