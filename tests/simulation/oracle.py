@@ -1,4 +1,4 @@
-"""MuJoCo as the oracle of simulations: states along its trajectories, and what it computes there."""
+"""MuJoCo as the oracle of simulations: states of its trajectories, and what acts in them."""
 
 from __future__ import annotations
 
