@@ -28,12 +28,12 @@ N_STATES = 3
 # Errors of accelerations, relative to their size: usual ones, and those where an equation that is a
 # rounding error has a target, which nothing can satisfy.
 ERROR, ERROR_OF_IMPOSSIBLE = 1e-8, 3e-6
-# Sizes of rows relative to the robot, and singular values of J M^-1/2 with rows of norm 1, between
-# which either result is right.
+# Norms of rows of J M^-1/2 relative to those that they have if all entries have the size of the
+# robot, and singular values of the rows that count, with norm 1. Either result is right between.
 BETWEEN = {
-    INDEPENDENT: ((3e-9, 2e-6), (3e-9, 2e-6)),
-    REDUNDANT: ((3e-9, 2e-6), (3e-9, 2e-6)),
-    REDUNDANT_LARGE: ((3e-9, 2e-6), (1e-7, 2e-5)),
+    INDEPENDENT: ((3e-9, 1e-6), (3e-9, 2e-6)),
+    REDUNDANT: ((3e-9, 1e-6), (3e-9, 2e-6)),
+    REDUNDANT_LARGE: ((3e-9, 1e-6), (1e-7, 2e-5)),
     ROUNDED: ((3e-9, 3e-3), (1e-8, 1e-3)),
 }
 
@@ -183,6 +183,9 @@ def outcome(case):
     regularization = regularization_of(problem)
     system = dynamics.system_of(problem, q, rows, velocity="mixed", joint_dynamics={})
     weights = np.sqrt(_rows(system.pseudo_inverse().U, n) / regularization.mu)
+    full = _entry_sizes(case) * np.array(
+        [[c in row.jacobian for c in range(robot.nv)] for row in rows]
+    )
     errors, allowed, honest, largest = [], [], 0.0, 0.0
     for k in range(n):
         missed = J[k] @ nu_dot[k] - target[k]
@@ -190,7 +193,8 @@ def outcome(case):
         scale = np.maximum(terms, np.abs(tau_scale(J[k], M[k], case.tau[k] - h[k])))
         honest = max(honest, float((np.abs(missed - residual[k]) / (scale + 1e-300)).max()))
         equations = J[k], M[k], case.tau[k] - h[k], target[k], weights[k]
-        expected, smallest, size = solved(case, equations, BETWEEN[regularization])
+        sizes = sizes_of(J[k], M[k], full)
+        expected, smallest, size = solved(equations, sizes, BETWEEN[regularization])
         C = np.linalg.cholesky(M[k])
         largest = max(largest, np.linalg.norm(C.T @ nu_dot[k]) / size)
         if expected is None:
@@ -200,16 +204,21 @@ def outcome(case):
         norm = np.linalg.norm(C.T @ expected) + size
         errors.append(float(np.linalg.norm(C.T @ (nu_dot[k] - expected)) / norm))
         t = regularization.mu / smallest**2
-        is_possible = not np.any(target[k][sizes_of(case, J[k]) < BETWEEN[regularization][0][0]])
+        is_possible = not np.any(target[k][sizes < BETWEEN[regularization][0][0]])
         error = ERROR if is_possible else ERROR_OF_IMPOSSIBLE
         error += 1e-16 * np.linalg.cond(M[k])
         allowed.append(error + 1e-13 / smallest**2 + 1e-15 / smallest**3 + 70.0 * t**3)
     return Outcome(bool(np.isfinite(nu_dot).all()), honest, errors, allowed, largest)
 
 
-def sizes_of(case, J):
-    """(m,) sizes of rows relative to the robot."""
-    return np.abs(J / _entry_sizes(case)).max(axis=1, initial=0.0)
+def sizes_of(J, M, full):
+    """(m,) norms of rows of J M^-1/2, relative to those of rows with entries of full size.
+
+    The latter count each coordinate with its mobility while those before it are locked.
+    """
+    mobilities = np.array([np.linalg.inv(M[k:, k:])[0, 0] for k in range(len(M))])
+    norms = np.sqrt(np.maximum(np.einsum("mi,ij,mj->m", J, np.linalg.inv(M), J), 0.0))
+    return norms / np.sqrt(np.square(full) @ mobilities + 1e-300)
 
 
 def tau_scale(J, M, driving):
@@ -217,7 +226,7 @@ def tau_scale(J, M, driving):
     return np.abs(J) @ np.abs(np.linalg.solve(M, driving))
 
 
-def solved(case, equations, between):
+def solved(equations, sizes, between):
     """nu_dot of the equations that count, the smallest singular value, the size of a solution.
 
     The weights decide how equations that contradict each other are compromised; they do not decide
@@ -227,7 +236,6 @@ def solved(case, equations, between):
     C = np.linalg.cholesky(M)
     y0 = np.linalg.solve(C, driving)
     X = np.linalg.solve(C, J.T).T
-    sizes = sizes_of(case, J)
     keep = sizes >= row_band[0]
     norms = np.linalg.norm(X, axis=1)
     size = np.linalg.norm(y0) + (np.abs(target[keep]) / norms[keep]).max(initial=0.0)

@@ -16,6 +16,9 @@ from tests.support.redundant_robots import outcome, random_case
 import linkwork as lw
 
 N_MODELS = 200
+# Rows of a few millionths of their full size; a light link beside heavy ones; rounding errors that
+# have a target.
+HARD_MODELS = (4114, 4440, 8586, 9267)
 
 
 def camera(offset, kind="point"):
@@ -180,7 +183,7 @@ def test_compiled_code_and_numpy_agree_where_constraints_contradict_each_other()
 def test_random_robots_agree_with_a_rank_revealing_solution():
     """Robots of 1e-3 to 1e3 m, masses over six orders, anchors almost on axes, rounded angles."""
     n_compared = 0
-    for seed in range(N_MODELS):
+    for seed in (*range(N_MODELS), *HARD_MODELS):
         with np.errstate(all="ignore"):
             result = outcome(random_case(seed))
         assert result.is_finite, seed

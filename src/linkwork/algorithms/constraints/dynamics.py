@@ -110,7 +110,7 @@ def system_of(
 ) -> System:
     """The constraints and the mass matrix."""
     factor = mass_factor(problem.skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
-    X = [_times_factor(row.jacobian, factor) for row in rows]
+    X = [factor.row_product(row.jacobian) for row in rows]
     scaled = [{c: x * factor.inverse_pivots[c] for c, x in row.items()} for row in X]
     return System(problem, rows, factor, X, scaled)
 
@@ -133,18 +133,6 @@ def driven_system(
     system = system_of(problem, q, rows, velocity=velocity, joint_dynamics=joint_dynamics)
     bias = tree_inverse_dynamics(problem.skeleton, q, nu, **setting._asdict())
     return system, [t - h for t, h in zip(tau, bias, strict=True)]
-
-
-def _times_factor(row: SparseRow, factor: Factor) -> SparseRow:
-    """A row of J times W, by columns of W."""
-    column_of = {k: c for c, k in enumerate(factor.order)}
-    entries = {column_of[k]: value for k, value in row.items()}
-    columns = sorted({*entries, *(c for i in entries for c in factor.W[i])})
-    product: SparseRow = {}
-    for c in columns:
-        beyond = (x * factor.W[i][c] for i, x in entries.items() if c in factor.W[i])
-        product[c] = total(entries.get(c, 0.0), *beyond)
-    return product
 
 
 def stabilized(row: Row, gains: tuple[float, float]) -> Scalar:

@@ -42,7 +42,9 @@ class Regularization(NamedTuple):
     """The matrix U, and the polynomial.
 
     With g the diagonal entry of a row of G and c its size if the row were not due to rounding,
-    U = mu g + floor c / (1 + (g / (small c))^4).
+    U = mu g + floor c / (1 + (g / (small c))^4). So a row is compared with itself, or with its full
+    size if it is much smaller. With floor > mu, rows that are rounding errors have little weight
+    where they contradict others.
     """
 
     mu: float
@@ -54,17 +56,26 @@ class Regularization(NamedTuple):
     is_orthogonal: bool = False  # whether the factor is computed from rows, without G
     is_by_rows: bool = False  # whether the last factor 1 - T is a product with the rows
 
+    def added(self, g: Scalar, c: Scalar) -> Scalar:
+        """U of a row."""
+        if is_zero(g) or is_zero(c):
+            return self.mu * g
+        ratio = g * (1.0 / (self.small * c))
+        power = ratio * ratio
+        return self.mu * g + self.floor * c * (1.0 / (1.0 + power * power))
+
 
 # Of J M^-1/2 with rows of norm 1, singular values below 1e-8 are taken for rounding errors, those
-# above 1e-6 are real. For constraints that are independent but in singular configurations.
-INDEPENDENT = Regularization(5e-14, 2e-14, 1e-11, terms=3, projections=1, is_by_rows=True)
+# above 1e-6 are real. Rows below 3e-8 of their full size, c^(1/2), are taken for rounding errors,
+# those above 1e-7 are real. For constraints that are independent but in singular configurations.
+INDEPENDENT = Regularization(5e-14, 5e-13, 1e-15, terms=3, projections=1, is_by_rows=True)
 # The same limits, for constraints that are redundant in all configurations.
-REDUNDANT = Regularization(1e-13, 2e-14, 1e-11, is_orthogonal=True)
+REDUNDANT = Regularization(1e-13, 1e-12, 1e-15, is_orthogonal=True)
 # For many redundant constraints: singular values below 3e-7 are taken for rounding errors, those
 # above 1e-5 are real. With a smaller mu, rounding errors of G would cause forces without effect
 # where constraints contradict each other, about (1e-15 / mu)^4 / mu, and a factor from rows would
 # double the operations of Cassie.
-REDUNDANT_LARGE = Regularization(1e-11, 2e-14, 1e-11)
+REDUNDANT_LARGE = Regularization(1e-11, 1e-10, 1e-15)
 # Of robots whose file has rounded numbers, such as 1.5708 for pi/2: singular values below 1e-5 are
 # taken for rounding errors, those above 3e-4 are real.
 ROUNDED = Regularization(4e-10, 4e-9, 1e-8)
@@ -104,7 +115,7 @@ class PseudoInverse:
         n = self.n = len(G)
         self._regularization = regularization
         self._rows, self._weights = rows, weights
-        self.U = [self._added(G[k][k], sizes[k]) for k in range(n)]
+        self.U = [regularization.added(G[k][k], sizes[k]) for k in range(n)]
         self.is_zero = [all(is_zero(G[max(k, j)][min(k, j)]) for j in range(n)) for k in range(n)]
         if regularization.is_orthogonal:
             self._L, self._inverses = self._orthogonalized(rows, weights)
@@ -139,15 +150,6 @@ class PseudoInverse:
         if column < 0:
             return x * self.U[-1 - column]
         return x if weights is None else x * weights[column]
-
-    def _added(self, g: Scalar, c: Scalar) -> Scalar:
-        """U of a row."""
-        mu, floor, small = self._regularization[:3]
-        if is_zero(g) or is_zero(c):
-            return mu * g
-        ratio = g * (1.0 / (small * c))
-        power = ratio * ratio
-        return mu * g + floor * c * (1.0 / (1.0 + power * power))
 
     def _reciprocal(self, pivot: Scalar, row: int) -> Scalar:
         return 0.0 if self.is_zero[row] else 1.0 / pivot

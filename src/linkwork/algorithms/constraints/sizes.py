@@ -29,10 +29,12 @@ from linkwork.algorithms.constraints.pseudo_inverse import (
     mean,
 )
 from linkwork.algorithms.constraints.sparse import dense
+from linkwork.algorithms.dynamics.inverse_mass_matrix import mass_factor
 from linkwork.algorithms.kinematics.frames import Scalars, joint_poses, path_to
 from linkwork.algorithms.kinematics.manifold import integrate
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.elimination import SparseRow
+from linkwork.errors import SingularJointError
 from linkwork.mechanics.constraints import Coupling, FrameEquations
 from linkwork.mechanics.problem import Problem
 from linkwork.mechanics.skeleton import Skeleton
@@ -82,7 +84,8 @@ def row_sizes(
 ) -> list[Scalar]:
     """(m,) the diagonal of J B J^T, with a diagonal matrix B, for entries of J of their full size.
 
-    It is 0 for rows with a constant entry that is no rounding error.
+    Entries that are zero in every configuration do not count. It is 0 for rows with a constant
+    entry that is no rounding error.
 
     Args:
         problem: the robot and its constraints.
@@ -94,9 +97,9 @@ def row_sizes(
         if _constant_size(row, squares) >= REAL_ROW:
             sizes.append(0.0)
         elif mobilities is None:
-            sizes.append(total(*squares.values()))
+            sizes.append(total(*(x for k, x in squares.items() if k in row)))
         else:
-            sizes.append(total(*(x * mobilities[k] for k, x in squares.items())))
+            sizes.append(total(*(x * mobilities[k] for k, x in squares.items() if k in row)))
     return sizes
 
 
@@ -183,16 +186,31 @@ def redundant_in_part(problem: Problem) -> NearlyRedundant | None:
 
     The configurations are the neutral one and some at random, with loops closed if possible.
     """
-    norms = _norms(problem)
-    limit = regularization_of(problem).mu ** 0.5
+    norms, regularization = _norms(problem), regularization_of(problem)
+    low, high = (x * regularization.mu**0.5 for x in IN_PART)
     zero = tuple(float(x) for x in problem.layout.zero())
     for q in (zero, *_samples(problem)):
-        near = _between(
-            problem, _closed(problem, q, norms), (IN_PART[0] * limit, IN_PART[1] * limit)
-        )
+        closed, _ = _closed(problem, q, norms)
+        near = _between(problem, _compared(problem, closed, regularization), (low, high))
         if near is not None:
             return near
     return None
+
+
+def _compared(problem: Problem, q: Scalars, regularization: Regularization) -> Array:
+    """(m, nv) J M^-1/2, with rows divided by what the solution compares them with."""
+    try:
+        factor = mass_factor(problem.skeleton, q, velocity="mixed")
+    except SingularJointError:  # calls report it
+        return np.zeros((problem.n_equations, problem.layout.nv))
+    rows = [row.jacobian for row in constraint_rows(problem, State(q))]
+    pivots = np.array(factor.inverse_pivots, dtype=float)
+    X = [dense(factor.row_product(row), len(pivots)) for row in rows]
+    A = np.array(X, dtype=float).reshape(-1, len(pivots)) * np.sqrt(pivots)
+    c = row_sizes(problem, rows, dict(zip(factor.order, pivots.tolist(), strict=True)))
+    g = np.square(A).sum(axis=1).tolist()
+    U = np.array([regularization.added(*one) for one in zip(g, c, strict=True)], dtype=float)
+    return A / np.sqrt(np.where(U, U / regularization.mu, 1.0))[:, None]
 
 
 def _between(problem: Problem, J: Array, limits: tuple[float, float]) -> NearlyRedundant | None:
@@ -214,7 +232,7 @@ def _is_independent(problem: Problem) -> bool:
     norms = _norms(problem)
     for q in _samples(problem):
         J, _ = _scaled(problem, q, norms)
-        if _has_full_rank(J) and _has_full_rank(_closed(problem, q, norms)):
+        if _has_full_rank(J) and _has_full_rank(_closed(problem, q, norms)[1]):
             return True
     return False
 
@@ -241,8 +259,8 @@ def _samples(problem: Problem) -> Iterator[Scalars]:
         yield integrate(problem.skeleton, zero, step, (1.0,), velocity="mixed")
 
 
-def _closed(problem: Problem, q: Scalars, norms: Array) -> Array:
-    """The scaled Jacobian after steps of Newton that close loops as far as possible."""
+def _closed(problem: Problem, q: Scalars, norms: Array) -> tuple[Scalars, Array]:
+    """A configuration with loops closed as far as possible by Newton, and its scaled Jacobian."""
     J, error = _scaled(problem, q, norms)
     for _ in range(N_CLOSING):
         if np.abs(error).max(initial=0.0) < CLOSED:
@@ -251,7 +269,7 @@ def _closed(problem: Problem, q: Scalars, norms: Array) -> Array:
         step /= max(1.0, np.abs(step).max())
         q = integrate(problem.skeleton, q, step.tolist(), (1.0,), velocity="mixed")
         J, error = _scaled(problem, q, norms)
-    return J
+    return q, J
 
 
 def _scaled(problem: Problem, q: Scalars, norms: Array) -> tuple[Array, Array]:

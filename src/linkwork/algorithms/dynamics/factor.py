@@ -111,6 +111,16 @@ class Factor:
             solution[i] = z.get(row, 0.0) + sparse_dot(self.W[row], z)
         return solution
 
+    def row_product(self, row: SparseRow) -> SparseRow:
+        """Return a row times W, by column; the row is by index in nu."""
+        column_of = {k: c for c, k in enumerate(self.order)}
+        entries = {column_of[k]: value for k, value in row.items()}
+        product: SparseRow = {}
+        for c in sorted({*entries, *(c for i in entries for c in self.W[i])}):
+            beyond = (x * self.W[i][c] for i, x in entries.items() if c in self.W[i])
+            product[c] = total(entries.get(c, 0.0), *beyond)
+        return product
+
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
         """(nv,) M^-1 right, as nu. Where `right` is the float 0.0, nothing is computed with it."""
         u = self.inward(right)
