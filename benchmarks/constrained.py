@@ -14,7 +14,7 @@ from timing import Patience, Task, best_of_variants
 import linkwork as lw
 from linkwork.compat.pinocchio import Conventions
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.model.spanning import opened
+from linkwork.model.graph import opened
 from robots import CASES, GRAVITY, kindyn_of, load_quietly
 
 STANCES = {  # contacts and kind

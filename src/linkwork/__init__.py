@@ -54,8 +54,8 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.io.load import load as load
     from linkwork.io.mjcf.writer import dump_mjcf as dump_mjcf
     from linkwork.io.sdf.writer import dump_sdf as dump_sdf
-    from linkwork.io.srdf.description import SRDF as SRDF
-    from linkwork.io.srdf.reader import load_srdf as load_srdf
+    from linkwork.io.srdf import SRDF as SRDF
+    from linkwork.io.srdf import load_srdf as load_srdf
     from linkwork.io.urdf.writer import dump_urdf as dump_urdf
     from linkwork.io.usd.writer import dump_usd as dump_usd
     from linkwork.kindyn import ConstrainedKinDyn as ConstrainedKinDyn
@@ -66,8 +66,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.model.builder import ModelBuilder as ModelBuilder
     from linkwork.model.check import check as check
     from linkwork.model.configurations import Configuration as Configuration
-    from linkwork.model.constraints import Constraint as Constraint
-    from linkwork.model.description.describe import describe as describe
+    from linkwork.model.describe import describe as describe
     from linkwork.model.geometry import Box as Box
     from linkwork.model.geometry import Capsule as Capsule
     from linkwork.model.geometry import Cylinder as Cylinder
@@ -82,6 +81,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.model.inertia import solid_sphere as solid_sphere
     from linkwork.model.model import Model as Model
     from linkwork.model.parts import Actuator as Actuator
+    from linkwork.model.parts import Constraint as Constraint
     from linkwork.model.parts import Frame as Frame
     from linkwork.model.parts import Joint as Joint
     from linkwork.model.parts import Limits as Limits
@@ -121,8 +121,7 @@ _NAMES = {
     "linkwork.collision.plan": ("Plan", "plan"),
     "linkwork.collision.spheres.spherize": ("LinkCover", "Spherization", "spherize"),
     "linkwork.export": ("export",),
-    "linkwork.io.srdf.description": ("SRDF",),
-    "linkwork.io.srdf.reader": ("load_srdf",),
+    "linkwork.io.srdf": ("SRDF", "load_srdf"),
     "linkwork.io.sdf.writer": ("dump_sdf",),
     "linkwork.io.usd.writer": ("dump_usd",),
     "linkwork.io.urdf.writer": ("dump_urdf",),
@@ -140,8 +139,7 @@ _NAMES = {
     "linkwork.model.builder": ("ModelBuilder",),
     "linkwork.model.check": ("check",),
     "linkwork.model.configurations": ("Configuration",),
-    "linkwork.model.constraints": ("Constraint",),
-    "linkwork.model.description.describe": ("describe",),
+    "linkwork.model.describe": ("describe",),
     "linkwork.model.geometry": (
         *("Box", "Capsule", "Cylinder", "Material", "Mesh", "Shape", "Sphere"),
     ),
@@ -149,7 +147,7 @@ _NAMES = {
         *("Inertia", "point_mass", "solid_box", "solid_cylinder", "solid_sphere"),
     ),
     "linkwork.model.model": ("Model",),
-    "linkwork.model.parts": ("Actuator", "Frame", "Joint", "Limits", "Link", "Mimic"),
+    "linkwork.model.parts": ("Actuator", "Constraint", "Frame", "Joint", "Limits", "Link", "Mimic"),
     "linkwork.model.pose": ("Pose",),
     "linkwork.simulation.core": ("SimulationState",),
     "linkwork.simulation.simulation": ("Simulation",),

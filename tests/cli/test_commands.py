@@ -271,6 +271,6 @@ def test_warnings_of_the_library_reach_the_user(monkeypatch):
         warn("results are computed by NumPy")
         return model.name
 
-    monkeypatch.setattr("linkwork.model.description.describe.summary", summary)
+    monkeypatch.setattr("linkwork.model.describe.summary", summary)
 
     assert run("info", "pendulum").stderr == "linkwork: warning: results are computed by NumPy\n"

@@ -13,7 +13,7 @@ import trimesh
 
 import linkwork as lw
 from linkwork.io.mesh_files import read_mesh
-from linkwork.model.geometry.surface import joined
+from linkwork.model.geometry import joined
 
 pytestmark = pytest.mark.peers  # which need coal
 

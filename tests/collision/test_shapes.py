@@ -11,8 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.collision.exact import queries
-from linkwork.model.geometry import Primitive
-from linkwork.model.geometry.surface import Support, revolved
+from linkwork.model.geometry import Primitive, Support, revolved
 from linkwork.spatial import so3
 
 pytestmark = pytest.mark.peers  # which need coal

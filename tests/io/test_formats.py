@@ -7,7 +7,7 @@ import pytest
 import linkwork as lw
 from linkwork.errors import ArgumentError
 from linkwork.io.formats import FORMATS, WRITTEN, endings, format_to_write
-from linkwork.io.xml.source import format_of, read_source
+from linkwork.io.xml.documents import format_of, read_source
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -15,7 +15,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.io.mesh_files import read_mesh
-from linkwork.model.geometry.surface import Surface
+from linkwork.model.geometry import Surface
 
 resource = pytest.importorskip("resource")  # not on Windows
 

@@ -12,7 +12,7 @@ from tests.support.messages import assert_facts
 from tests.support.urdf_files import GOOD, changed, error_message, loaded
 
 from linkwork import LinkworkError, SourceError, load
-from linkwork.io.xml import source
+from linkwork.io.xml import documents
 
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes and devices are files only here")
 
@@ -119,7 +119,7 @@ def test_symbolic_link_to_a_file_is_followed(file: Path):
 
 
 def test_file_that_is_too_large_is_rejected(file: Path, monkeypatch):
-    monkeypatch.setattr(source, "MAX_FILE_SIZE", 1 << 20)
+    monkeypatch.setattr(documents, "MAX_FILE_SIZE", 1 << 20)
     file.write_bytes(b" " * ((1 << 20) + 1))
 
     assert_facts(failure(file), f"{re.escape(repr(str(file)))}.*1 MiB")
@@ -129,7 +129,7 @@ def test_file_that_is_too_large_is_rejected(file: Path, monkeypatch):
 def test_file_of_unknown_size_is_read_up_to_the_limit(monkeypatch):
     """Files of /proc have the size 0, and some of them are almost endless."""
     path = "/proc/self/maps"
-    monkeypatch.setattr(source, "MAX_FILE_SIZE", 100)
+    monkeypatch.setattr(documents, "MAX_FILE_SIZE", 100)
     assert len(Path(path).read_bytes()) > 100
 
     assert_facts(failure(path), f"{path!r}.*larger")

@@ -12,8 +12,8 @@ import pytest
 from tests.support.real_robots import FILES, label, load_quietly
 
 import linkwork as lw
-from linkwork.io.srdf.reader import read_srdf
-from linkwork.io.xml.source import read_source
+from linkwork.io.srdf import read_srdf
+from linkwork.io.xml.documents import read_source
 
 ARM = """<robot name="two_arms">
   <link name="torso"/> <link name="hip"/>

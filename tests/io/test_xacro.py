@@ -13,7 +13,7 @@ from tests.support.messages import assert_facts
 import linkwork as lw
 from linkwork.io.load import read
 from linkwork.io.xacro import is_xacro
-from linkwork.io.xml.source import read_source
+from linkwork.io.xml.documents import read_source
 
 pytestmark = pytest.mark.peers
 

@@ -25,7 +25,7 @@ from linkwork import (
     load,
 )
 from linkwork.errors import SourceLocation
-from linkwork.model.description.describe import joint_table, summary, tree_lines
+from linkwork.model.describe import joint_table, summary, tree_lines
 from linkwork.model.geometry import Box, Mesh, Shape
 from linkwork.model.inertia import point_mass, solid_box
 

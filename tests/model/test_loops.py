@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import linkwork as lw
-from linkwork.model.description.differences import differences
-from linkwork.model.spanning import closing_joints
+from linkwork.model.differences import differences
+from linkwork.model.graph import closing_joints
 
 
 def ring(kinds="rrrr", **options):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwork.model.description.table import NARROWEST, Table, as_text, width_of
+from linkwork.model.describe import NARROWEST, Table, as_text, width_of
 
 TABLE = Table(
     "parts",

@@ -7,7 +7,7 @@ import pytest
 from tests.support.models import random_model
 
 from linkwork import Joint, Link, Model, NameNotFoundError
-from linkwork.model.spanning import Visit, walk
+from linkwork.model.graph import Visit, walk
 from linkwork.model.tree import tree_from
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.spatial import DIGITS, EPS
 
-from linkwork.spatial.source import _series
+from linkwork.spatial.source import _helpers
 
 T = np.unique(
     np.concatenate(
@@ -43,12 +43,12 @@ def exact_inverse_c3(t):
 @pytest.mark.parametrize(
     ("function", "n", "tol"),
     [
-        (_series.cosine, 0, 1),
-        (_series.sinc, 1, 1.5),
-        (_series.c2, 2, 2),
-        (_series.c3, 3, 3),
-        (_series.c4, 4, 4),
-        (_series.c5, 5, 6),
+        (_helpers.cosine, 0, 1),
+        (_helpers.sinc, 1, 1.5),
+        (_helpers.c2, 2, 2),
+        (_helpers.c3, 3, 3),
+        (_helpers.c4, 4, 4),
+        (_helpers.c5, 5, 6),
     ],
 )
 def test_each_function_is_exact_to_a_few_units_in_the_last_place(function, n, tol):
@@ -65,10 +65,10 @@ def test_the_coefficient_of_inverse_jacobians_is_exact_up_to_pi():
     t = T[np.pi**2 >= T]
     with mp.workdps(DIGITS):
         expected = np.array([float(exact_inverse_c3(x)) for x in t])
-    assert (abs(_series.inverse_c3(t) - expected) / expected).max() <= 6 * EPS
+    assert (abs(_helpers.inverse_c3(t) - expected) / expected).max() <= 6 * EPS
 
 
-@pytest.mark.parametrize("function", [_series.cosine, _series.sinc, _series.c2, _series.c3])
+@pytest.mark.parametrize("function", [_helpers.cosine, _helpers.sinc, _helpers.c2, _helpers.c3])
 def test_large_angles_cause_no_warning_in_the_unused_branch(function):
     assert np.isfinite(function(np.array([0.0, 1e30, 1e300]))).all()
 
@@ -78,4 +78,4 @@ def test_double_atan_is_exact_where_it_is_used():
     with mp.workdps(DIGITS):
         roots = [mp.sqrt(mp.mpf(x)) for x in x2]
         expected = np.array([float(2 * mp.atan(r) / r) if r else 2.0 for r in roots])
-    assert (abs(_series.double_atan(x2) - expected) / expected).max() <= EPS
+    assert (abs(_helpers.double_atan(x2) - expected) / expected).max() <= EPS

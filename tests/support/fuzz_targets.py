@@ -35,7 +35,7 @@ import linkwork as lw
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.errors import LinkworkError, LinkworkWarning
-from linkwork.io.ac3d import read_ac3d
+from linkwork.io.mesh_files import read_ac3d
 from linkwork.viewer.trajectories import read_trajectory
 from linkwork.workcell.state import serialization as state_serialization
 

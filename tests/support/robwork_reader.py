@@ -19,7 +19,7 @@ import numpy as np
 from lxml import etree
 
 from linkwork.spatial import se3, so3
-from linkwork.workcell.files.robwork.joints import craig_dh, schilling_dh
+from linkwork.workcell.files.joints import craig_dh, schilling_dh
 
 ATTRIBUTES = {
     "WorkCell": ("name",),

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork import Model, Pose
+from linkwork.model.graph import walk
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.pose import as_pose
-from linkwork.model.spanning import walk
 
 GOOD = """\
 <sdf version="1.9">

@@ -207,7 +207,7 @@ def _from_cell(
 ) -> Conversion:
     """One device of a workcell as a robot, or the entire workcell."""
     from linkwork.workcell.files.load import load_workcell
-    from linkwork.workcell.files.robwork.writer_frames import explicit_home
+    from linkwork.workcell.files.writer_frames import explicit_home
     from linkwork.workcell.kinematics.device_model import device_model, with_shapes
 
     with warnings.catch_warnings(record=True) as caught:
@@ -250,7 +250,7 @@ def _from_cell(
 
 def _cell_to_write(file: str) -> WorkCell:
     """Return a workcell; the robots of an SDF world have their link frames on their joints."""
-    from linkwork.io.xml.source import format_of, read_source
+    from linkwork.io.xml.documents import format_of, read_source
     from linkwork.workcell.files.load import cell_in, load_workcell, read_sdf_cell
 
     path = Path(file)

@@ -90,7 +90,7 @@ def _has_loops(model: Model) -> bool:
 
 def _show_reading(console: Console, reading: Reading, elapsed: float, name: str) -> None:
     """Print the errors and warnings of a file, and a summary of the robot."""
-    from linkwork.model.description.describe import summary
+    from linkwork.model.describe import summary
 
     serious = [finding for finding in reading.findings if finding.severity != "note"]
     print_findings(console, serious)

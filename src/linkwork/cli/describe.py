@@ -38,8 +38,8 @@ from linkwork.io.named_robots import (
     downloaded_robots,
     example_robots,
 )
-from linkwork.io.xml.source import STANDARD_INPUT
-from linkwork.model.description.table import Table
+from linkwork.io.xml.documents import STANDARD_INPUT
+from linkwork.model.describe import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array
     from linkwork.model.model import Model
 
-TOLERANCE = 1e-9  # as in linkwork.model.description.differences, which imports NumPy
+TOLERANCE = 1e-9  # as in linkwork.model.differences, which imports NumPy
 SAMPLES = 50  # random configurations in which `compare` compares the links
 WIDTH = 79  # of lists of names
 
@@ -77,7 +77,7 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
 
     linkwork info arm
     """
-    from linkwork.model.description.describe import summary, tables
+    from linkwork.model.describe import summary, tables
 
     model = model_of_file(file, mimic=not free_mimic)
     if as_json:
@@ -132,7 +132,7 @@ def compare(
 
     linkwork compare robot.urdf robot.xml
     """
-    from linkwork.model.description.differences import differences
+    from linkwork.model.differences import differences
     from linkwork.model.layout import Layout
 
     models = model_of_file(file), model_of_file(second)
@@ -199,7 +199,7 @@ def robots(*, as_json: Json = False) -> None:
     linkwork robots
     """
     from linkwork import robots as bundled
-    from linkwork.model.description.describe import summary
+    from linkwork.model.describe import summary
 
     models = {name: bundled.load(name) for name in bundled.names()}
     if as_json:

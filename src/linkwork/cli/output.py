@@ -15,13 +15,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, Severity, SourceLocation, escaped
-from linkwork.model.description.table import Table, as_text, width_of
+from linkwork.model.describe import Table, as_text, width_of
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from linkwork.model.description.describe import Branch
+    from linkwork.model.describe import Branch
     from linkwork.model.model import Model
 
 COLORS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -78,7 +78,7 @@ def print_table(console: Console, table: Table) -> None:
 
 def print_tree(console: Console, model: Model, base: str) -> None:
     """Print the tree of a robot from a base, with dim lines and colored joints."""
-    from linkwork.model.description.describe import branches
+    from linkwork.model.describe import branches
 
     for branch in branches(model, base):
         console.print(_branch_text(branch, _width(console)))
@@ -177,7 +177,7 @@ def summary_data(model: Model) -> dict[str, Any]:
 
 def branch_data(model: Model, base: str) -> dict[str, Any]:
     """Return the tree from a base: each link with its joints, and the links that these lead to."""
-    from linkwork.model.spanning import walk
+    from linkwork.model.graph import walk
 
     nodes: dict[str, dict[str, Any]] = {}
     for link, parent, joint in walk(model, base):

@@ -22,7 +22,7 @@ from linkwork.errors import (
 )
 from linkwork.io.formats import titles
 from linkwork.io.named_robots import bundled_cells
-from linkwork.io.xml.source import Source, standard_input
+from linkwork.io.xml.documents import Source, standard_input
 
 if TYPE_CHECKING:
     from linkwork.io.formats import Reading
@@ -154,7 +154,7 @@ def is_cell(file: str) -> bool:
 def _has_several_robots(path: Path) -> bool:
     """Return whether an SDF file has several models, so that it is a workcell."""
     from linkwork.io.sdf.reader import read_world
-    from linkwork.io.xml.source import read_source
+    from linkwork.io.xml.documents import read_source
 
     try:
         return len(read_world(read_source(path)).robots) > 1

@@ -26,7 +26,7 @@ from linkwork.collision.shapes import LinkPairs, links_with_shapes, uncompiled
 from linkwork.collision.spheres.spherize import TOLERANCE, Spherization, refined, spherize
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found, shown, warn
-from linkwork.io.srdf.reader import load_srdf
+from linkwork.io.srdf import load_srdf
 from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Sphere
 from linkwork.model.model import Model

@@ -14,8 +14,7 @@ from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError, shown
 from linkwork.inverse_kinematics.avoidance import Avoidance
-from linkwork.inverse_kinematics.loops import ClosedTargets
-from linkwork.inverse_kinematics.step import Targets
+from linkwork.inverse_kinematics.step import ClosedTargets, Targets
 from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.constrained.assembly import Assembler, assembler_of, draw_closed

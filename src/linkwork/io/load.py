@@ -14,7 +14,7 @@ from linkwork.io.folders import Folders, as_folders
 from linkwork.io.formats import FORMATS, Reading
 from linkwork.io.named_robots import named_robot
 from linkwork.io.xacro import expand_xacro, is_xacro
-from linkwork.io.xml.source import Source, format_of, read_source
+from linkwork.io.xml.documents import Source, format_of, read_source
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -106,7 +106,7 @@ def _with_srdf(
 
     The arguments belong to the robot's file, so the SRDF file need not declare all of them.
     """
-    from linkwork.io.srdf.reader import read_srdf
+    from linkwork.io.srdf import read_srdf
 
     arguments = xacro_args if is_xacro(source) else None
     srdf, srdf_findings = read_srdf(source, model, arguments, package_dirs)

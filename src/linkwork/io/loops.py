@@ -37,11 +37,10 @@ from linkwork.errors import (
     nearest,
     shown,
 )
-from linkwork.io.xml.source import Source, read_source, source_parse_error
-from linkwork.model.constraints import Constraint, ConstraintKind
+from linkwork.io.xml.documents import Source, read_source, source_parse_error
 from linkwork.model.joints import plane_basis
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint
+from linkwork.model.parts import Constraint, ConstraintKind, Joint
 from linkwork.model.pose import IDENTITY, Pose, as_pose, composed, inverted
 from linkwork.spatial.source import se3
 

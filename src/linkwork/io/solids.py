@@ -15,8 +15,7 @@ import numpy as np
 
 from linkwork.errors import ArgumentError, Finding, LinkworkError, ModelError, counted, shown
 from linkwork.io.mesh_files import import_trimesh, read_surface
-from linkwork.model.geometry import Geometry, Mesh, Primitive, Shape
-from linkwork.model.geometry.surface import Surface
+from linkwork.model.geometry import Geometry, Mesh, Primitive, Shape, Surface
 from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved, six
 from linkwork.model.model import Model
 from linkwork.model.parts import Link

@@ -18,13 +18,12 @@ from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, model_error, shown, warn_of
 from linkwork.io.formats import Conversion
-from linkwork.model.constraints import Constraint
 from linkwork.model.geometry import Mesh
+from linkwork.model.graph import walk
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint, Mimic
+from linkwork.model.parts import Constraint, Joint, Mimic
 from linkwork.model.pose import inverted
-from linkwork.model.spanning import walk
 from linkwork.spatial.source import se3
 
 if TYPE_CHECKING:

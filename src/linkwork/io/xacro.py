@@ -23,8 +23,7 @@ from typing import Any
 from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
 from linkwork.io.folders import Folders
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.xml.parse import parse_xml, without_declaration
-from linkwork.io.xml.source import Source, source_parse_error
+from linkwork.io.xml.documents import Source, parse_xml, source_parse_error, without_declaration
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ELEMENT = re.compile(r"<xacro:\w")

@@ -39,7 +39,7 @@ from linkwork.kindyn.requests import Spec
 from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import BASE_NV, Layout
 from linkwork.spatial.blocks import Scalar, Vec, is_zero
-from linkwork.spatial.source._shapes import largest_is_one
+from linkwork.spatial.source._helpers import largest_is_one
 
 # Robots with more moving joints than this, and quantities with more operations, are computed with
 # NumPy: programs of robots are unrolled, and LLVM would take minutes for longer ones.

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from linkwork.errors import model_error
-from linkwork.model.constraints import Constraint
 from linkwork.model.joints.kind import Axis, Closure
-from linkwork.model.parts import Joint
+from linkwork.model.parts import Constraint, Joint
 from linkwork.model.pose import IDENTITY, Pose, inverted
 from linkwork.spatial.blocks import IDENTITY as AXES
 from linkwork.spatial.blocks import Vec, as_vec

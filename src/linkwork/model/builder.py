@@ -14,11 +14,20 @@ from math import inf
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import concerning, model_error, name_not_found
-from linkwork.model.constraints import Constraint, ConstraintKind
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
-from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, check_name, unit_vector
+from linkwork.model.parts import (
+    Constraint,
+    ConstraintKind,
+    Frame,
+    Joint,
+    Limits,
+    Link,
+    Mimic,
+    check_name,
+    unit_vector,
+)
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 
 

@@ -19,11 +19,11 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, name_not_found
 from linkwork.model.configurations import Configuration
+from linkwork.model.graph import walk
 from linkwork.model.joints.motion import child_H_parent, normalized
 from linkwork.model.model import Model
 from linkwork.model.parts import Follower, Joint, resolved_followers
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.model.spanning import walk
 from linkwork.spatial.blocks import Mat, Scalar, quaternion_rotation
 from linkwork.spatial.source import quat, se3
 

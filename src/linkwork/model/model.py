@@ -12,11 +12,10 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, concerning, model_error, name_not_found, shown
 from linkwork.model.configurations import Configuration
 from linkwork.model.configurations import combined as combined_configurations
-from linkwork.model.constraints import Constraint, ConstraintKind
 from linkwork.model.graph import Graph
 from linkwork.model.inertia import Inertia, combined, moved
 from linkwork.model.numbers import as_floats
-from linkwork.model.parts import Frame, Joint
+from linkwork.model.parts import Constraint, ConstraintKind, Frame, Joint
 from linkwork.model.pose import IDENTITY, Pose, as_pose, composed
 
 
@@ -32,8 +31,7 @@ class Model(Graph):
 
     def _repr_html_(self) -> str:
         """Return a summary and tables of joints, links and frames, for notebooks."""
-        from linkwork.model.description.describe import summary, tables
-        from linkwork.model.description.table import as_html
+        from linkwork.model.describe import as_html, summary, tables
 
         return as_html(summary(self), tables(self))
 

@@ -14,14 +14,20 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, model_error, name_not_found
-from linkwork.model.constraints import Constraint
 from linkwork.model.geometry import Shape
-from linkwork.model.graph import Graph
+from linkwork.model.graph import Graph, M, closing_joints, walk
 from linkwork.model.inertia import combined, moved
 from linkwork.model.joints.motion import motion_pose, normalized, position
-from linkwork.model.parts import Follower, Frame, Joint, Link, on_joints, resolved_followers
+from linkwork.model.parts import (
+    Constraint,
+    Follower,
+    Frame,
+    Joint,
+    Link,
+    on_joints,
+    resolved_followers,
+)
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose, composed, inverted
-from linkwork.model.spanning import M, closing_joints, walk
 from linkwork.spatial.source import se3
 
 

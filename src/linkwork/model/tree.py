@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.model.graph import walk
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import pose_matrices
-from linkwork.model.spanning import walk
 from linkwork.spatial.source import inertia, se3
 
 

@@ -15,7 +15,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.model.numbers import settle, text
 from linkwork.model.pose import Pose
-from linkwork.parameters import shapes
+from linkwork.parameters import variation
 from linkwork.parameters.variation import (
     Variation,
     inertia_from_values,
@@ -125,17 +125,17 @@ class LinkLength(_LinkParameter):
     """A factor of the length of a link that is a solid, as in adam.parametric; 1 in the model.
 
     The solid is the link's first visual, assumed to be a homogeneous box, cylinder or sphere.
-    `parameters.shapes` describes how its joints move. The inertia of the link becomes that of the
-    solid, with the density of the model (or of `LinkDensity`).
+    `parameters.variation` describes how its joints move. The inertia of the link becomes that of
+    the solid, with the density of the model (or of `LinkDensity`).
 
     Args:
         link: its name.
     """
 
-    solid: ClassVar[type[shapes.Solid]] = shapes.Solid
+    solid: ClassVar[type[variation.Solid]] = variation.Solid
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
-        shapes.original_density(model.link(self.link))
+        variation.original_density(model.link(self.link))
         return (Entry(f"length.{self.link}", (1.0,), "factor of the length of its shape"),)
 
     def claims(self, model: Model) -> Claims:
@@ -146,7 +146,7 @@ class LinkLength(_LinkParameter):
 
     def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
         into.lengths[self.link] = values[0][0]
-        shapes.vary(model, self.link, into, self.solid)
+        variation.vary(model, self.link, into, self.solid)
 
 
 @dataclass(frozen=True)
@@ -160,10 +160,10 @@ class LinkDensity(_LinkParameter):
         link: its name.
     """
 
-    solid: ClassVar[type[shapes.Solid]] = shapes.Solid
+    solid: ClassVar[type[variation.Solid]] = variation.Solid
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
-        density = shapes.original_density(model.link(self.link))
+        density = variation.original_density(model.link(self.link))
         return (Entry(f"density.{self.link}", (density,), "density of its shape [kg/m^3]"),)
 
     def claims(self, model: Model) -> Claims:
@@ -171,7 +171,7 @@ class LinkDensity(_LinkParameter):
 
     def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
         into.densities[self.link] = values[0][0]
-        shapes.vary(model, self.link, into, self.solid)
+        variation.vary(model, self.link, into, self.solid)
 
 
 @dataclass(frozen=True)

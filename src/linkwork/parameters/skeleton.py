@@ -18,10 +18,10 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Body, BodyFrames, Mount, Skeleton, body_frames, skeleton_of
+from linkwork.model.graph import walk
 from linkwork.model.joints import Axis
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
-from linkwork.model.spanning import walk
 from linkwork.model.tree import Tree
 from linkwork.parameters.variation import (
     Placement,

@@ -15,8 +15,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import missing_package
 from linkwork.io.mesh_files import read_mesh
-from linkwork.model.geometry import Box, Cylinder, Mesh, Primitive, Shape, Sphere
-from linkwork.model.geometry.surface import Surface
+from linkwork.model.geometry import Box, Cylinder, Mesh, Primitive, Shape, Sphere, Surface
 from linkwork.model.model import Model
 from linkwork.viewer.colors import GREY, UNRESOLVED, Rgb, rgb_of
 

@@ -15,8 +15,7 @@ from linkwork.collision.obstacles import WIDTHS, Obstacles, as_obstacles
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.model.check import unphysical_links
-from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere
-from linkwork.model.geometry.surface import Surface
+from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere, Surface
 from linkwork.model.parts import Link
 from linkwork.spatial.source import quat, se3
 from linkwork.viewer.camera import Extent

@@ -17,7 +17,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.inverse_kinematics.ik import ik
 from linkwork.kindyn import KinDyn
-from linkwork.model.geometry.surface import Surface, joined
+from linkwork.model.geometry import Surface, joined
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY

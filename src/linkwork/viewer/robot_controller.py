@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import counted
+from linkwork.model.graph import walk
 from linkwork.model.layout import BASE_NQ
 from linkwork.model.model import Model
-from linkwork.model.spanning import walk
 from linkwork.spatial.source import quat
 from linkwork.viewer.camera import Extent
 from linkwork.viewer.context import ViewerContext, action, finite

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.model.geometry.surface import Surface
+from linkwork.model.geometry import Surface
 from linkwork.spatial.source import quat, se3
 from linkwork.viewer.colors import Rgb, linear
 from linkwork.viewer.drawing import Part

@@ -10,7 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import Limits, Model, Pose
-from linkwork.io.xml.source import Source, format_of
+from linkwork.io.xml.documents import Source, format_of
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 
 mujoco = pytest.importorskip("mujoco")

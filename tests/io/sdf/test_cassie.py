@@ -15,7 +15,7 @@ import linkwork as lw
 from linkwork.compat.pinocchio import Conventions
 from linkwork.io.named_robots import robots_folder
 from linkwork.io.sdf.writer import convert_sdf
-from linkwork.model.spanning import opened
+from linkwork.model.graph import opened
 
 pytestmark = pytest.mark.peers
 

@@ -16,7 +16,7 @@ from tests.support.urdf_files import changed, error_lines, error_message, loaded
 import linkwork as lw
 from linkwork.io.folders import AllowedFolders
 from linkwork.io.load import read
-from linkwork.io.xml.source import Source
+from linkwork.io.xml.documents import Source
 
 HINGE = "<xyz>0 1 0</xyz>"
 LIMIT = "<limit><lower>-1</lower><upper>1</upper></limit>"

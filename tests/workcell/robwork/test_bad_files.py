@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.workcell.files.robwork import include as workcell_include
+from linkwork.workcell.files import include as workcell_include
 
 JOINT = '<Frame name="B"/><Joint name="J" type="Revolute"'
 

@@ -20,8 +20,8 @@ from linkwork.algorithms.kinematics.frames import Matrix, Scalars, body_pose, jo
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Skeleton
+from linkwork.model.graph import walk
 from linkwork.model.model import Model
-from linkwork.model.spanning import walk
 from linkwork.spatial.blocks import Force, Sym, Vec
 
 

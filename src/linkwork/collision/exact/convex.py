@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.model.geometry import Cylinder
-from linkwork.model.geometry.surface import CHUNK, Support
+from linkwork.model.geometry import CHUNK, Cylinder, Support
 
 ACCURACY = 1e-9  # by which both bounds of a distance may differ, relative to the size of the shapes
 PARALLEL = 1e-12  # 1 less the cosine of an angle that is taken for zero

@@ -54,9 +54,9 @@ from linkwork.model.geometry import (
     Primitive,
     Shape,
     Sphere,
+    Support,
     row_of,
 )
-from linkwork.model.geometry.surface import Support
 from linkwork.spatial.blocks import as_mat, as_vec
 
 Meshes: TypeAlias = Literal["hull", "triangles"]

@@ -18,8 +18,7 @@ from itertools import product
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.model.geometry import Geometry, Mesh, Primitive
-from linkwork.model.geometry.surface import Surface
+from linkwork.model.geometry import Geometry, Mesh, Primitive, Surface
 
 SOME_CELLS = 3000  # links that need more have larger cells,
 MOST_CELLS = 10_000  # but none with an edge above half the tolerance, up to this number

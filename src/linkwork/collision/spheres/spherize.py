@@ -29,9 +29,8 @@ from linkwork.errors import (
     shown,
 )
 from linkwork.io.mesh_files import read_surface
-from linkwork.model.description.table import Table, as_text
-from linkwork.model.geometry import Capsule, Mesh, Shape, Sphere
-from linkwork.model.geometry.surface import Surface
+from linkwork.model.describe import Table, as_text
+from linkwork.model.geometry import Capsule, Mesh, Shape, Sphere, Surface
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
 from linkwork.model.pose import Pose, as_pose

@@ -30,8 +30,8 @@ from linkwork.export.pinnzoo.state_order import (
     velocity_names,
 )
 from linkwork.kindyn import KinDyn
+from linkwork.model.graph import walk
 from linkwork.model.model import Model as RobotModel
-from linkwork.model.spanning import walk
 
 
 @dataclass(frozen=True)

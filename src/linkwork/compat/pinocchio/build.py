@@ -24,12 +24,12 @@ from linkwork.compat.pinocchio.order import crossings, is_cos_sin_there
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, MissingPackageError, model_error, shown
 from linkwork.kindyn import KinDyn
+from linkwork.model.graph import require_tree
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import plane_basis
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
-from linkwork.model.spanning import require_tree
 from linkwork.spatial.source import se3
 
 ROOT_JOINT = "root_joint"  # Pinocchio's name for the joint of a floating base

@@ -19,9 +19,9 @@ from typing import Any, Literal, TypeAlias
 
 from linkwork.errors import ModelError, ValueRangeError, model_error, name_not_found
 from linkwork.kindyn import KinDyn
+from linkwork.model.graph import Visit, walk
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
-from linkwork.model.spanning import Visit, walk
 
 Form: TypeAlias = Literal[
     "same", "angle_cos_sin", "cos_sin_angle", "two_angles", "planar", "quaternion", "free"

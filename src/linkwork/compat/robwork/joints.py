@@ -30,7 +30,7 @@ from linkwork.model.pose import as_pose
 from linkwork.spatial.source import motion as spatial
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
-from linkwork.workcell.files.robwork.joints import JOINT_TYPES
+from linkwork.workcell.files.joints import JOINT_TYPES
 
 
 class QBox(NamedTuple):

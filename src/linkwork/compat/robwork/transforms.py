@@ -27,7 +27,7 @@ from linkwork.compat.robwork.vectors import (
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.spatial.source import motion, se3, so3
-from linkwork.workcell.files.robwork.joints import craig_dh, hgp_dh, schilling_dh
+from linkwork.workcell.files.joints import craig_dh, hgp_dh, schilling_dh
 
 if TYPE_CHECKING:
     from typing_extensions import Self

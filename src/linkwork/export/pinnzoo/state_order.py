@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.kindyn import KinDyn
+from linkwork.model.graph import Visit, require_tree, walk
 from linkwork.model.model import Model
-from linkwork.model.spanning import Visit, require_tree, walk
 
 BASE_CONFIG = ("x", "y", "z", "q_w", "q_x", "q_y", "q_z")
 BASE_VELOCITY = ("lin_v_x", "lin_v_y", "lin_v_z", "ang_v_x", "ang_v_y", "ang_v_z")

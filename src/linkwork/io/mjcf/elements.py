@@ -32,8 +32,7 @@ from linkwork.io.mjcf.package import (
     pose_of,
 )
 from linkwork.io.units import left_out_gravity
-from linkwork.model.constraints import Constraint, ConstraintKind
-from linkwork.model.parts import Actuator, Mimic
+from linkwork.model.parts import Actuator, Constraint, ConstraintKind, Mimic
 from linkwork.model.pose import IDENTITY, Pose
 
 SUPPORTED = ("connect", "weld", "joint")

@@ -31,8 +31,14 @@ from linkwork.io.mjcf.package import (
     matrix_of,
     need_utf8_names,
 )
-from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import MAX_FILE_SIZE, Source, first_tag, shown_path, source_parse_error
+from linkwork.io.xml.documents import (
+    MAX_FILE_SIZE,
+    Source,
+    first_tag,
+    parse_xml,
+    shown_path,
+    source_parse_error,
+)
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

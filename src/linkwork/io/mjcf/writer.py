@@ -58,13 +58,12 @@ from linkwork.io.writing import (
     top_element,
     unique_name,
 )
-from linkwork.io.xml.source import source_parse_error
-from linkwork.model.constraints import Constraint
+from linkwork.io.xml.documents import source_parse_error
+from linkwork.model.graph import Visit, closing_edges, closing_joints, opened, walk
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint, resolved_followers
+from linkwork.model.parts import Constraint, Joint, resolved_followers
 from linkwork.model.pose import IDENTITY, Pose, composed, inverted
-from linkwork.model.spanning import Visit, closing_edges, closing_joints, opened, walk
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

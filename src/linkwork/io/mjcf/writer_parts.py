@@ -42,6 +42,7 @@ from linkwork.model.geometry import (
     Sphere,
     row_of,
 )
+from linkwork.model.graph import Visit
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints import plane_basis
 from linkwork.model.joints.motion import child_H_parent
@@ -49,7 +50,6 @@ from linkwork.model.model import Model
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.model.spanning import Visit
 from linkwork.spatial.source import quat, se3
 
 if TYPE_CHECKING:

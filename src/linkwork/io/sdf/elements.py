@@ -26,9 +26,9 @@ from linkwork.errors import ModelError, SourceLocation, nearest, shown
 from linkwork.io.folders import AllowedFolders, Folders
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.units import radians_from_degrees
-from linkwork.io.urdf.links import FINITE, LARGEST_ANGLE
+from linkwork.io.urdf.elements import FINITE, LARGEST_ANGLE
+from linkwork.io.xml.documents import Document
 from linkwork.io.xml.elements import LARGEST, Part, Report, has_xacro, xacro_message
-from linkwork.io.xml.parse import Document
 from linkwork.model.graph import joined
 from linkwork.model.pose import IDENTITY, Pose
 from linkwork.spatial.source import se3

@@ -20,18 +20,15 @@ from linkwork.io.folders import Folders
 from linkwork.io.formats import Reading
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.sdf.elements import WORLD, FrameGraph, FrameNode, SdfFile, SdfPart, SdfReport
-from linkwork.io.sdf.include import read_version
-from linkwork.io.sdf.joints import PARALLEL, Gearbox
-from linkwork.io.sdf.model import ModelParts, named, read_models
+from linkwork.io.sdf.model import ModelParts, named, read_models, read_version
+from linkwork.io.sdf.parts import PARALLEL, Gearbox
 from linkwork.io.units import EARTH, left_out_gravity
-from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import Source
+from linkwork.io.xml.documents import Source, parse_xml
 from linkwork.model.check import doubtful_parts
 from linkwork.model.configurations import initial_poses
-from linkwork.model.constraints import Constraint
 from linkwork.model.graph import connected_pieces, part_findings
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint, Link
+from linkwork.model.parts import Constraint, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial.source import quat, se3
 

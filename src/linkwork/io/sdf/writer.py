@@ -23,9 +23,9 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, model_error
 from linkwork.io.formats import Conversion
 from linkwork.io.sdf.elements import SEPARATOR, is_reserved
-from linkwork.io.sdf.joints import UNLIMITED
+from linkwork.io.sdf.parts import UNLIMITED
 from linkwork.io.sdf.reader import read_sdf
-from linkwork.io.urdf.links import MOMENTS
+from linkwork.io.urdf.elements import MOMENTS
 from linkwork.io.writing import (
     WORLD,
     add,
@@ -43,8 +43,8 @@ from linkwork.io.writing import (
     top_element,
     unique_name,
 )
-from linkwork.io.xml.source import read_source
-from linkwork.model.description.differences import differences
+from linkwork.io.xml.documents import read_source
+from linkwork.model.differences import differences
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints.kind import axes_across

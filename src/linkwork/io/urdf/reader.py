@@ -14,11 +14,9 @@ from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, listed, shown
 from linkwork.io.folders import Folders
 from linkwork.io.formats import Reading
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.urdf.joints import read_joint
-from linkwork.io.urdf.links import read_link, read_material
+from linkwork.io.urdf.elements import read_joint, read_link, read_material
+from linkwork.io.xml.documents import Source, namespace_of, parse_xml, tag_of
 from linkwork.io.xml.elements import Part, Report, has_xacro, report_xacro, xacro_message
-from linkwork.io.xml.parse import namespace_of, parse_xml, tag_of
-from linkwork.io.xml.source import Source
 from linkwork.model.check import doubtful_parts
 from linkwork.model.geometry import Material
 from linkwork.model.graph import NamedPlace, cycles, joined, part_findings

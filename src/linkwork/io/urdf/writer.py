@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, ModelError, listed, model_error
 from linkwork.io.formats import Conversion
-from linkwork.io.urdf.joints import BOUNDED_TYPES, EXTENSION_TYPES, UNLIMITED, URDF_TYPES
-from linkwork.io.urdf.links import MOMENTS
+from linkwork.io.urdf.elements import BOUNDED_TYPES, EXTENSION_TYPES, MOMENTS, UNLIMITED, URDF_TYPES
 from linkwork.io.urdf.reader import read_urdf
 from linkwork.io.writing import (
     add,
@@ -37,13 +36,13 @@ from linkwork.io.writing import (
     top_element,
     unique_name,
 )
-from linkwork.io.xml.source import read_source
+from linkwork.io.xml.documents import read_source
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
+from linkwork.model.graph import require_tree
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.model.spanning import require_tree
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

@@ -27,8 +27,16 @@ from linkwork.io.usd.stage import (
     quaternion_rotation,
     rotation_and_scale,
 )
-from linkwork.model.geometry import Box, Capsule, Cylinder, Material, Primitive, Shape, Sphere
-from linkwork.model.geometry.surface import Surface
+from linkwork.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Material,
+    Primitive,
+    Shape,
+    Sphere,
+    Surface,
+)
 from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved, six
 from linkwork.model.parts import Link
 from linkwork.model.pose import as_pose

@@ -37,7 +37,7 @@ from linkwork.io.usd.stage import (
     schema_types,
     usd_reason,
 )
-from linkwork.io.xml.source import Source, read_source, source_parse_error
+from linkwork.io.xml.documents import Source, read_source, source_parse_error
 from linkwork.model.graph import connected_pieces
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link

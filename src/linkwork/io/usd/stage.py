@@ -30,7 +30,7 @@ from linkwork.errors import (
     missing_package,
 )
 from linkwork.io.folders import AllowedFolders, Folders, as_folders
-from linkwork.io.xml.source import Source, source_parse_error
+from linkwork.io.xml.documents import Source, source_parse_error
 from linkwork.spatial.source import quat
 
 Prim: TypeAlias = Any  # pxr.Usd.Prim

@@ -31,13 +31,13 @@ from linkwork.io.writing import (
     poses_at_zero,
     reject,
 )
-from linkwork.io.xml.source import read_source
+from linkwork.io.xml.documents import read_source
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
+from linkwork.model.graph import walk
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
-from linkwork.model.spanning import walk
 from linkwork.spatial.source import quat, se3
 
 JOINT_TYPES = {

@@ -24,7 +24,7 @@ from linkwork.errors import (
     nearest,
     shown,
 )
-from linkwork.io.xml.parse import namespace_of, tag_of
+from linkwork.io.xml.documents import namespace_of, tag_of
 from linkwork.model.inertia import NO_INERTIA, Inertia, Six, moved
 from linkwork.model.parts import unit_vector
 from linkwork.model.pose import Pose, Triple

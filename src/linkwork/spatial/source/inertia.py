@@ -27,7 +27,7 @@ from linkwork.engine.symbolic.arrays import join as join_vectors
 from linkwork.engine.symbolic.arrays import matrix as matrix_of
 from linkwork.errors import model_error
 from linkwork.spatial.blocks import UPPER
-from linkwork.spatial.source._shapes import (
+from linkwork.spatial.source._helpers import (
     block,
     expect,
     eye,

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, cross, matvec, transpose
 from linkwork.engine.symbolic.arrays import join as join_vectors
-from linkwork.spatial.source._shapes import block, expect, split_pose, zero
+from linkwork.spatial.source._helpers import block, expect, split_pose, zero
 from linkwork.spatial.source.so3 import wedge
 
 

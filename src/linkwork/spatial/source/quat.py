@@ -16,8 +16,14 @@ from linkwork.engine.symbolic.arrays import (
     transpose,
     where,
 )
-from linkwork.spatial.source._series import cosine, double_atan, sinc
-from linkwork.spatial.source._shapes import expect, largest_is_one, per_vector
+from linkwork.spatial.source._helpers import (
+    cosine,
+    double_atan,
+    expect,
+    largest_is_one,
+    per_vector,
+    sinc,
+)
 
 ATAN_BOUND = 1e-3  # below this square of tan(angle/2), `log` uses the power series
 

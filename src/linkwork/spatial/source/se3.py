@@ -7,8 +7,18 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, dot, matvec, transpose
 from linkwork.spatial.source import so3
-from linkwork.spatial.source._series import c2, c3, c4, c5
-from linkwork.spatial.source._shapes import block, expect, eye, per_matrix, split_pose, zero
+from linkwork.spatial.source._helpers import (
+    block,
+    c2,
+    c3,
+    c4,
+    c5,
+    expect,
+    eye,
+    per_matrix,
+    split_pose,
+    zero,
+)
 from linkwork.spatial.source.motion import join, split
 
 

@@ -18,8 +18,7 @@ from linkwork.engine.symbolic.arrays import (
     where,
 )
 from linkwork.spatial.source import quat
-from linkwork.spatial.source._series import c2, c3, inverse_c3
-from linkwork.spatial.source._shapes import expect, eye, per_matrix, zero
+from linkwork.spatial.source._helpers import c2, c3, expect, eye, inverse_c3, per_matrix, zero
 
 
 def wedge(vector: ArrayLike) -> Array:

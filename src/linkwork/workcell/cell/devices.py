@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from linkwork.errors import Finding, concerning, model_error, nearest
+from linkwork.model.graph import closing_joints
 from linkwork.model.model import Model
 from linkwork.model.numbers import finite, instance, settle, text
 from linkwork.model.parts import Joint, check_name
-from linkwork.model.spanning import closing_joints
 from linkwork.workcell.cell.frames import CellFrame
 
 Frames: TypeAlias = Mapping[str, CellFrame]

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwork.errors import ArgumentError, shown
+from linkwork.model.graph import Visit, closing_joints, opened, walk
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import Pose, composed, inverted
-from linkwork.model.spanning import Visit, closing_joints, opened, walk
 from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.frames import CellFrame, Motion
 

@@ -24,8 +24,13 @@ from linkwork.kindyn.core import STANDARD_GRAVITY, gravity_vector
 from linkwork.kindyn.options import CoordinateOptions, list_options
 from linkwork.parameters import Gravity
 from linkwork.workcell.cell.data import CellData
-from linkwork.workcell.dynamics.loaded_robot import LoadedRobot, carrier_names, check_state_options
-from linkwork.workcell.dynamics.loads import columns_of, warmup
+from linkwork.workcell.dynamics.loaded_robot import (
+    LoadedRobot,
+    carrier_names,
+    check_state_options,
+    columns_of,
+    warmup,
+)
 from linkwork.workcell.kinematics.device import device_of
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model

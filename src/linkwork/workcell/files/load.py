@@ -31,13 +31,13 @@ from linkwork.io.named_robots import CELL_FOLDER, bundled_cells
 from linkwork.io.sdf.reader import PlacedModel, read_world
 from linkwork.io.urdf.writer import in_workcell_form
 from linkwork.io.writing import write_text
-from linkwork.io.xml.source import Source, format_of, read_source
+from linkwork.io.xml.documents import Source, format_of, read_source
 from linkwork.model.check import check
-from linkwork.model.constraints import WORLD as WORLD_LINK
+from linkwork.model.parts import WORLD as WORLD_LINK
 from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.cell.robots import Placement, place_robot
-from linkwork.workcell.files.robwork.reader import CellReading, read_workcell
-from linkwork.workcell.files.robwork.writer import WorkcellOutput, write_workcell
+from linkwork.workcell.files.reader import CellReading, read_workcell
+from linkwork.workcell.files.writer import WorkcellOutput, write_workcell
 from linkwork.workcell.workcell import WorkCell
 
 

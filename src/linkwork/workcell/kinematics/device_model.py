@@ -17,10 +17,9 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, StateError, listed
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore
-from linkwork.model.constraints import Constraint
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint, Link, Mimic
+from linkwork.model.parts import Constraint, Joint, Link, Mimic
 from linkwork.model.pose import as_pose
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData

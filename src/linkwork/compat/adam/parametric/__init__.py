@@ -5,7 +5,7 @@
 
 A listed link is a homogeneous solid: the box, cylinder or sphere of its first visual. Its mass and
 inertia are those of the solid, and the joints on it move with its far end, as described in
-`linkwork.parameters.shapes`. adam differs from this in two cases, see `AdamSolid`.
+`linkwork.parameters.variation`. adam differs from this in two cases, see `AdamSolid`.
 """
 
 # pyright: reportIncompatibleMethodOverride=false
@@ -33,8 +33,7 @@ from linkwork.model.inertia import from_parameters
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
 from linkwork.parameters import LinkDensity, LinkLength
-from linkwork.parameters.shapes import Solid, original_density, solid_of, vary
-from linkwork.parameters.variation import Variation
+from linkwork.parameters.variation import Solid, Variation, original_density, solid_of, vary
 from linkwork.spatial.blocks import Scalar, Sym
 
 add_import_paths(__name__, "numpy", "numpy.computations_parametric", "model")

@@ -25,16 +25,15 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from linkwork.errors import ArgumentError, ParseError, shown
+from linkwork.io.xml.documents import parse_xml, read_source
 from linkwork.io.xml.elements import Part, Report
-from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import read_source
 from linkwork.model.geometry import Shape
+from linkwork.model.graph import require_tree
 from linkwork.model.joints.motion import neutral_transform
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose, composed, inverted
 from linkwork.model.reduce import lumped_link, reduced, remounted
-from linkwork.model.spanning import require_tree
 
 _FORCE_TORQUE = "force_torque"
 _SENSORS = (_FORCE_TORQUE, "accelerometer", "gyroscope")  # in the order of their frames

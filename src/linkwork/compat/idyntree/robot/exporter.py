@@ -31,11 +31,11 @@ from linkwork.errors import (
 )
 from linkwork.io.urdf.writer import extension_findings, robot_element
 from linkwork.io.writing import document_text, expressible
+from linkwork.model.graph import walk
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link, unit_vector
 from linkwork.model.pose import IDENTITY, Pose, composed, inverted
 from linkwork.model.reduce import rerooted
-from linkwork.model.spanning import walk
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

@@ -21,11 +21,10 @@ from itertools import combinations
 from pathlib import Path
 
 from linkwork.errors import ParseError, SourceError, nearest, shown
-from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import read_source
+from linkwork.io.xml.documents import parse_xml, read_source
 from linkwork.workcell.cell.frames import CellFrame
-from linkwork.workcell.files.robwork.elements import CellPart, Scope, full_name, lookup
-from linkwork.workcell.files.robwork.shapes import CellMeshes
+from linkwork.workcell.files.elements import CellPart, Scope, full_name, lookup
+from linkwork.workcell.files.shapes import CellMeshes
 
 SETUPS = ("CollisionSetup", "ProximitySetup")
 _RULES = ("Include", "Exclude")

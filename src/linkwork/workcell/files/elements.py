@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwork.errors import Finding, SourceLocation, counted, listed, nearest, shown
 from linkwork.io.units import radians_from_degrees
+from linkwork.io.xml.documents import tag_of
 from linkwork.io.xml.elements import LARGEST, Part, Report
-from linkwork.io.xml.parse import tag_of
 from linkwork.model.numbers import Triple
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial.source import so3

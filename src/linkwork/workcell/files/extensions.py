@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwork.errors import ModelError, ParseError, SourceError, nearest, shown
 from linkwork.io.load import read as read_robot
-from linkwork.io.urdf.links import read_link, read_origin
+from linkwork.io.urdf.elements import read_link, read_origin
 from linkwork.io.writing import format_numbers
+from linkwork.io.xml.documents import Source, read_source
 from linkwork.io.xml.elements import Part
-from linkwork.io.xml.source import Source, read_source
 from linkwork.model.joints import KINDS
 from linkwork.model.model import Model
 from linkwork.model.parts import Limits, unit_vector
@@ -41,10 +41,10 @@ from linkwork.workcell.cell.devices import (
 )
 from linkwork.workcell.cell.frames import CellFrame, Motion
 from linkwork.workcell.cell.robots import Placement
-from linkwork.workcell.files.robwork.elements import CellPart, read_pose
-from linkwork.workcell.files.robwork.include import allowed_file
-from linkwork.workcell.files.robwork.joints import read_dependence
-from linkwork.workcell.files.robwork.shapes import POSE_ELEMENTS, CellMeshes
+from linkwork.workcell.files.elements import CellPart, read_pose
+from linkwork.workcell.files.include import allowed_file
+from linkwork.workcell.files.joints import read_dependence
+from linkwork.workcell.files.shapes import POSE_ELEMENTS, CellMeshes
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

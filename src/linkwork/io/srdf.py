@@ -1,4 +1,6 @@
-"""Reader of SRDF files. All errors in a file are reported at once, each with its line.
+"""SRDF files: groups, named configurations, disabled collision pairs of a robot.
+
+All errors in a file are reported at once, each with its line.
 
 Unknown     one SRDF often serves several variants of a robot, so links, joints and groups that do
             not exist are warnings, and whatever refers to them is left out
@@ -14,39 +16,125 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import cos, sin
 from os import PathLike
-from typing import get_args
+from typing import Literal, TypeAlias, get_args
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.errors import (
     ArgumentError,
     Finding,
     ModelError,
     ParseError,
     Suggestions,
+    name_not_found,
     nearest,
     shown,
     warn_of,
 )
 from linkwork.io.folders import Folders
-from linkwork.io.srdf.description import (
-    SRDF,
-    DisabledCollision,
-    EndEffector,
-    Group,
-    SphereApproximation,
-    VirtualJoint,
-    VirtualKind,
-)
 from linkwork.io.xacro import expand_xacro
+from linkwork.io.xml.documents import Source, parse_xml, read_source
 from linkwork.io.xml.elements import Part, Report, report_xacro
-from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import Source, read_source
 from linkwork.model.configurations import Configuration, position_problem
 from linkwork.model.geometry import Shape, Sphere
-from linkwork.model.graph import cycles
+from linkwork.model.graph import Visit, cycles, walk
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.model.spanning import Visit, walk
+
+VirtualKind: TypeAlias = Literal["fixed", "planar", "floating"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A named set of links and joints. Chains and nested groups are expanded.
+
+    links: those listed, those along the chains with both ends, the child of each listed joint.
+    joints: those listed, those along the chains, the joint that carries each listed link; fixed and
+        dependent ones too, but no virtual joints.
+    """
+
+    name: str
+    links: tuple[str, ...]  # in the order of the model
+    joints: tuple[str, ...]  # in the order of the model
+    chains: tuple[tuple[str, str], ...] = ()  # (base link, tip link), not those of nested groups
+    groups: tuple[str, ...] = ()  # nested groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndEffector:
+    """A group that is attached to a link, such as a gripper."""
+
+    name: str
+    parent_link: str
+    group: str
+    parent_group: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualJoint:
+    """How a link moves in the world, such as a floating base. It is not a joint of the model."""
+
+    name: str
+    kind: VirtualKind
+    parent_frame: str
+    child_link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisabledCollision:
+    """Two links between which collisions are not checked."""
+
+    first: str
+    second: str
+    reason: str = ""  # such as "Adjacent" or "Never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SphereApproximation:
+    """Spheres that approximate a link."""
+
+    link: str
+    spheres: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SRDF:
+    """The semantic description of a robot, as `load_srdf` reads it."""
+
+    name: str
+    groups: tuple[Group, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
+    """The group states. States of the same name in several groups are named `group/state`."""
+    end_effectors: tuple[EndEffector, ...] = ()
+    virtual_joints: tuple[VirtualJoint, ...] = ()
+    passive_joints: tuple[str, ...] = ()
+    disabled_collisions: tuple[DisabledCollision, ...] = ()
+    """Each pair once, those of `disable_default_collisions` included."""
+    sphere_approximations: tuple[SphereApproximation, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """Names of elements that are not part of SRDF and were not read, such as `gripper`."""
+
+    @cached_property
+    def disabled_pairs(self) -> frozenset[frozenset[str]]:
+        """The pairs of links between which collisions are not checked, in any order."""
+        return frozenset(frozenset((one.first, one.second)) for one in self.disabled_collisions)
+
+    def group(self, name: str) -> Group:
+        """Return the group of this name."""
+        by_name = {group.name: group for group in self.groups}
+        if name not in by_name:
+            raise name_not_found("group", name, by_name)
+        return by_name[name]
+
+    def added_to(self, model: Model) -> Model:
+        """Return the model with the named configurations of the file, for `kd.q(name)`.
+
+        They replace configurations of the same names.
+        """
+        names = {one.name for one in self.configurations}
+        others = tuple(one for one in model.configurations if one.name not in names)
+        return replace(model, configurations=(*others, *self.configurations))
+
 
 ROOT_JOINT = "root_joint"
 ELEMENTS = (

@@ -18,9 +18,9 @@ from linkwork.model.joints.kind import axes_across
 from linkwork.model.parts import NO_LIMITS, Link, Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.workcell.cell.frames import CellFrame, Motion
-from linkwork.workcell.files.robwork.extensions import HELPER_PROPERTY, attributes_of
-from linkwork.workcell.files.robwork.joints import JOINT_TYPES, LINKWORK_TYPE, MOTION_PROPERTY
-from linkwork.workcell.files.robwork.shapes import MESH, PRIMITIVES
+from linkwork.workcell.files.extensions import HELPER_PROPERTY, attributes_of
+from linkwork.workcell.files.joints import JOINT_TYPES, LINKWORK_TYPE, MOTION_PROPERTY
+from linkwork.workcell.files.shapes import MESH, PRIMITIVES
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

@@ -15,16 +15,16 @@ from linkwork.errors import shown
 from linkwork.model.pose import Pose
 from linkwork.workcell.cell.devices import DeviceSpec, MobileDevice, SerialDevice, TreeDevice
 from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
-from linkwork.workcell.files.robwork.collect import Collected, Pending
-from linkwork.workcell.files.robwork.elements import (
+from linkwork.workcell.files.collect import Collected, Pending
+from linkwork.workcell.files.elements import (
     IGNORED_ELEMENTS,
     CellPart,
     Scope,
     full_name,
 )
-from linkwork.workcell.files.robwork.extensions import read_configuration
-from linkwork.workcell.files.robwork.joints import LIMITS, MODELS, read_limit
-from linkwork.workcell.files.robwork.parallel import ParallelDevice, read_junctions
+from linkwork.workcell.files.extensions import read_configuration
+from linkwork.workcell.files.joints import LIMITS, MODELS, read_limit
+from linkwork.workcell.files.parallel import ParallelDevice, read_junctions
 
 DEVICES = ("SerialDevice", "TreeDevice", "ParallelDevice", "MobileDevice")
 FRAMES = ("Frame", "Joint", "DHJoint")

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from linkwork.model.configurations import Configuration
-from linkwork.model.constraints import WORLD, Constraint
 from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.model import Model
-from linkwork.model.parts import Actuator, Frame, Joint, Link
+from linkwork.model.parts import WORLD, Actuator, Constraint, Frame, Joint, Link
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import so3
 

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 
 from linkwork.errors import ParseError, SourceError, nearest, shown
 from linkwork.io.folders import AllowedFolders
-from linkwork.io.xml.parse import Document, parse_xml, tag_of
-from linkwork.io.xml.source import Source, read_source, shown_path
-from linkwork.workcell.files.robwork.elements import CellPart, CellReport
+from linkwork.io.xml.documents import Document, Source, parse_xml, read_source, shown_path, tag_of
+from linkwork.workcell.files.elements import CellPart, CellReport
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

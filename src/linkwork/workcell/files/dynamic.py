@@ -21,9 +21,9 @@ from dataclasses import replace
 from linkwork.model.geometry import Primitive
 from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved
 from linkwork.workcell.cell.frames import CellFrame
-from linkwork.workcell.files.robwork.collect import Collected, DeferredChange
-from linkwork.workcell.files.robwork.devices import DEVICES
-from linkwork.workcell.files.robwork.elements import CellPart
+from linkwork.workcell.files.collect import Collected, DeferredChange
+from linkwork.workcell.files.devices import DEVICES
+from linkwork.workcell.files.elements import CellPart
 
 INCLUDED = "IncludeData"  # the root element of files that a dynamic workcell includes
 _BODIES = {"RigidBody": "frame", "RigidBase": "frame"}

@@ -27,9 +27,9 @@ from linkwork.workcell.cell.devices import (
     TreeDevice,
 )
 from linkwork.workcell.cell.frames import WORLD, CellFrame
-from linkwork.workcell.files.robwork.devices import mobile_frames
-from linkwork.workcell.files.robwork.extensions import DEVICE_KINDS, HELPER_PROPERTY
-from linkwork.workcell.files.robwork.writer_frames import (
+from linkwork.workcell.files.devices import mobile_frames
+from linkwork.workcell.files.extensions import DEVICE_KINDS, HELPER_PROPERTY
+from linkwork.workcell.files.writer_frames import (
     add_property,
     explicit_home,
     needs_helper,

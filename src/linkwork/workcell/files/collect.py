@@ -14,7 +14,7 @@ from linkwork.model.graph import cycles, joined
 from linkwork.model.pose import IDENTITY
 from linkwork.workcell.cell.devices import DeviceSpec
 from linkwork.workcell.cell.frames import ROOT, WORLD, CellFrame
-from linkwork.workcell.files.robwork.elements import (
+from linkwork.workcell.files.elements import (
     IGNORED_ELEMENTS,
     CellPart,
     CellReport,
@@ -23,21 +23,21 @@ from linkwork.workcell.files.robwork.elements import (
     is_linkwork_property,
     lookup,
 )
-from linkwork.workcell.files.robwork.extensions import (
+from linkwork.workcell.files.extensions import (
     HELPER_PROPERTY,
     PlacedRobot,
     read_linkwork_property,
 )
-from linkwork.workcell.files.robwork.joints import (
+from linkwork.workcell.files.joints import (
     DH_TYPES,
     MODELS,
     Limit,
     is_motion_property,
     read_frame,
 )
-from linkwork.workcell.files.robwork.parallel import ParallelDevice
-from linkwork.workcell.files.robwork.setups import SETUPS, read_setup
-from linkwork.workcell.files.robwork.shapes import CellMeshes, read_shapes
+from linkwork.workcell.files.parallel import ParallelDevice
+from linkwork.workcell.files.setups import SETUPS, read_setup
+from linkwork.workcell.files.shapes import CellMeshes, read_shapes
 
 
 @dataclass(slots=True)

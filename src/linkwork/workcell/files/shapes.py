@@ -9,9 +9,9 @@ from pathlib import Path
 
 from linkwork.io.folders import AllowedFolders, Folders
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.xml.source import Source
+from linkwork.io.xml.documents import Source
 from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Mesh, Shape, Sphere
-from linkwork.workcell.files.robwork.elements import CellPart, read_pose
+from linkwork.workcell.files.elements import CellPart, read_pose
 
 POSE_ELEMENTS = ("Pos", "RPY", "Transform")
 # Endings that the name of a geometry file may omit, in the order of the search.

@@ -17,37 +17,36 @@ from typing import NamedTuple
 
 from linkwork.errors import Finding, ModelError, nearest, shown
 from linkwork.io.folders import AllowedFolders, Folders, as_folders
-from linkwork.io.xml.parse import namespace_of
-from linkwork.io.xml.source import Source
+from linkwork.io.xml.documents import Source, namespace_of
 from linkwork.workcell.cell.frames import WORLD, CellFrame
 from linkwork.workcell.cell.robots import place_robot
-from linkwork.workcell.files.robwork.collect import (
+from linkwork.workcell.files.collect import (
     Collected,
     Pending,
     report_missing_parents,
     resolve,
 )
-from linkwork.workcell.files.robwork.devices import DEVICES, FRAMES, read_device
-from linkwork.workcell.files.robwork.dynamic import (
+from linkwork.workcell.files.devices import DEVICES, FRAMES, read_device
+from linkwork.workcell.files.dynamic import (
     INCLUDED,
     read_dynamics,
     workcell_of,
 )
-from linkwork.workcell.files.robwork.elements import (
+from linkwork.workcell.files.elements import (
     IGNORED_ELEMENTS,
     CellPart,
     is_linkwork_property,
 )
-from linkwork.workcell.files.robwork.extensions import (
+from linkwork.workcell.files.extensions import (
     PlacedRobot,
     read_linkwork_device,
     read_placed_robot,
 )
-from linkwork.workcell.files.robwork.include import DYNAMIC, expand_includes
-from linkwork.workcell.files.robwork.joints import LIMITS, MODELS
-from linkwork.workcell.files.robwork.parallel import place_parallel
-from linkwork.workcell.files.robwork.setups import SETUPS, excluded_pairs
-from linkwork.workcell.files.robwork.shapes import CellMeshes
+from linkwork.workcell.files.include import DYNAMIC, expand_includes
+from linkwork.workcell.files.joints import LIMITS, MODELS
+from linkwork.workcell.files.parallel import place_parallel
+from linkwork.workcell.files.setups import SETUPS, excluded_pairs
+from linkwork.workcell.files.shapes import CellMeshes
 from linkwork.workcell.workcell import WorkCell
 
 _EXTENSIONS = ("Robot", "Device")

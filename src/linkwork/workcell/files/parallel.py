@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from linkwork.errors import SourceLocation, model_error, nearest, shown
-from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint, Link
+from linkwork.model.parts import Constraint, Joint, Link
 from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.frames import CellFrame
 from linkwork.workcell.cell.robots import Placement, joint_of, place_robot
-from linkwork.workcell.files.robwork.elements import CellPart
+from linkwork.workcell.files.elements import CellPart
 
 Junction: TypeAlias = tuple[str, str, SourceLocation]  # two frames that coincide
 

@@ -1,1 +1,0 @@
-"""SRDF: groups, named configurations and disabled collision pairs of a robot."""

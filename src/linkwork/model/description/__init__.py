@@ -1,1 +1,0 @@
-"""Descriptions for people: a summary, tables, and the differences between two robots."""
