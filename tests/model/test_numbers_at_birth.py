@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from linkwork import Frame, Inertia, Joint, Limits, Link, Mimic, ModelError, Pose
-from linkwork.model import inertia, parts, pose
-from linkwork.model.geometry import Box, Capsule, Cylinder, Material, Mesh, Shape, Sphere, shapes
+from linkwork.model import geometry, inertia, parts, pose
+from linkwork.model.geometry import Box, Capsule, Cylinder, Material, Mesh, Shape, Sphere
 
 NAMED = {"name": "j", "kind": "helical", "first": "a", "second": "b"}
 
@@ -81,15 +81,15 @@ def made_with(made, name, value):
 
 
 def test_the_table_above_has_every_part_and_every_number():
-    modules = (shapes, inertia, parts, pose)
+    modules = (geometry, inertia, parts, pose)
     made = {
         value
         for module in modules
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == module.__name__ and not isabstract(value)
     }
-    lists = {parts.Actuator}  # its gear has as many numbers as the joint has coordinates
-    computed = {parts.Follower}
+    lists = {parts.Actuator, parts.Constraint}  # have any number of gears or coefficients
+    computed = {parts.Follower, geometry.Surface, geometry.Support}
     assert made - lists - computed == NUMBERS.keys()
     for one, (_, sizes) in NUMBERS.items():
         numeric = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import pickle
 
@@ -26,19 +25,12 @@ def cell():
     return random_cell(np.random.default_rng(3), n_frames=13)
 
 
-@pytest.fixture(scope="module")
-def data(cell):
-    return random_state(cell, np.random.default_rng(0), (2,)).to_bytes()
-
-
 @pytest.mark.parametrize("batch", BATCHES)
 def test_serialized_states_are_equal_when_read_back(cell, rng, batch):
     state = random_state(cell, rng, batch)
     for again in (
         pickle.loads(pickle.dumps(state)),
         State.from_json(state.to_json()),
-        State.from_bytes(state.to_bytes()),
-        State.from_bytes(bytearray(state.to_bytes())),
         copy.deepcopy(state),
     ):
         assert again == state
@@ -200,22 +192,6 @@ def test_states_of_earlier_structures_are_upgraded_by_name(cell, rng):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda b: b[:-1], "damaged"),
-        (lambda b: b[:40], "damaged"),
-        (lambda b: b"", "'linkwork state 1'"),
-        (lambda b: b.replace(b"state 1", b"state 2", 1), "'linkwork state 1'"),
-        (lambda b: b[:-1] + bytes([b[-1] ^ 1]), "damaged"),
-        (lambda b: "text", "bytes.*str"),
-    ],
-)
-def test_damaged_bytes_are_rejected(data, change, text):
-    with pytest.raises(lw.StateError, match=text):
-        State.from_bytes(change(data))
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
         ({"format": "other"}, "format.*'linkwork state 1'"),
         ({"digest": "0"}, "digest"),
         ({"cell": "renamed"}, "digest"),
@@ -243,17 +219,6 @@ def test_a_batch_that_the_data_does_not_have_is_rejected_before_memory_is_alloca
     empty = json.loads(lw.WorkCell("empty").state().to_json())
     with pytest.raises(lw.StateError, match="batch"):
         State.from_json(json.dumps({**empty, "batch": batch}))
-    header = json.dumps({key: empty[key] for key in ("cell", "frames")} | {"batch": batch}).encode()
-    rest = len(header).to_bytes(8, "little") + header
-    with pytest.raises(lw.StateError, match="batch"):
-        State.from_bytes(b"linkwork state 1\n" + hashlib.sha256(rest).digest() + rest)
-
-
-def test_a_header_nested_without_end_is_rejected():
-    header = b"[" * 100_000
-    rest = len(header).to_bytes(8, "little") + header
-    with pytest.raises(lw.StateError, match=r"recursion|Stack overflow"):
-        State.from_bytes(b"linkwork state 1\n" + hashlib.sha256(rest).digest() + rest)
 
 
 def test_invalid_json_is_rejected():

@@ -35,7 +35,6 @@ from linkwork.io.xacro import expand_xacro
 from linkwork.io.xml.documents import Source, parse_xml, read_source
 from linkwork.io.xml.elements import Part, Report, report_xacro
 from linkwork.model.configurations import Configuration, position_problem
-from linkwork.model.geometry import Shape, Sphere
 from linkwork.model.graph import Visit, cycles, walk
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
@@ -89,14 +88,6 @@ class DisabledCollision:
     reason: str = ""  # such as "Adjacent" or "Never"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SphereApproximation:
-    """Spheres that approximate a link."""
-
-    link: str
-    spheres: tuple[Shape, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class SRDF:
     """The semantic description of a robot, as `load_srdf` reads it."""
@@ -110,7 +101,6 @@ class SRDF:
     passive_joints: tuple[str, ...] = ()
     disabled_collisions: tuple[DisabledCollision, ...] = ()
     """Each pair once, those of `disable_default_collisions` included."""
-    sphere_approximations: tuple[SphereApproximation, ...] = ()
     ignored: tuple[str, ...] = ()
     """Names of elements that are not part of SRDF and were not read, such as `gripper`."""
 
@@ -140,12 +130,11 @@ ROOT_JOINT = "root_joint"
 ELEMENTS = (
     *("group", "group_state", "end_effector", "virtual_joint", "passive_joint"),
     *("disable_collisions", "enable_collisions", "disable_default_collisions"),
-    "link_sphere_approximation",
 )
 # Elements of other programs: HPP, Pinocchio, MoveIt, Tesseract.
 OTHERS = (
     *("gripper", "handle", "contact", "specificities", "rotor_params", "torque_constant"),
-    *("joint_property", "position_only_ik"),
+    *("joint_property", "position_only_ik", "link_sphere_approximation"),
     *("group_tcps", "kinematics_plugin_config", "contact_managers_plugin_config"),
     *("calibration_config", "collision_margins"),
 )
@@ -266,7 +255,6 @@ class _Reader:
             virtual_joints=tuple(self.virtual.values()),
             passive_joints=tuple(self._passive_joints()),
             disabled_collisions=tuple(self._disabled_collisions()),
-            sphere_approximations=tuple(self._sphere_approximations()),
             ignored=tuple(ignored),
         )
 
@@ -506,18 +494,6 @@ class _Reader:
                     if other != link:
                         yield DisabledCollision(first=link, second=other, reason=part.tag)
 
-    def _sphere_approximations(self) -> Iterator[SphereApproximation]:
-        for part in self._parts("link_sphere_approximation", "link", ("link",)):
-            part.warn_unknown(("sphere",), ("link",))
-            spheres = [
-                Shape(Sphere(max(child.number("radius"), 0.0)), Pose(xyz=child.triple("center")))
-                for child in part.children("sphere")
-                if _has_valid_radius(child)
-            ]
-            link = part.required_attribute("link")
-            if self._has("link", link, part):
-                yield SphereApproximation(link=link, spheres=tuple(spheres))
-
 
 def _group_cycles(groups: dict[str, _GroupParts]) -> Iterator[list[str]]:
     """Yield a cycle of nested groups, if there is one."""
@@ -528,14 +504,6 @@ def _group_cycles(groups: dict[str, _GroupParts]) -> Iterator[list[str]]:
             break
         left = {name: nested - leaves for name, nested in left.items() if name not in leaves}
     yield from cycles({name: min(nested) for name, nested in left.items()})
-
-
-def _has_valid_radius(part: Part) -> bool:
-    """Return whether a radius is above zero; MoveIt writes zero for "no sphere"."""
-    radius = part.number("radius")
-    if radius < 0:
-        part.error(f"sphere radius: {radius:g} is negative")
-    return radius > 0
 
 
 def _words(part: Part) -> int:

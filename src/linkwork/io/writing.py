@@ -18,7 +18,8 @@ from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, model_error, shown, warn_of
 from linkwork.io.formats import Conversion
-from linkwork.model.geometry import Mesh
+from linkwork.io.xml.elements import SIZES
+from linkwork.model.geometry import Geometry, Mesh, row_of
 from linkwork.model.graph import walk
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
@@ -55,6 +56,20 @@ def add(parent: Element, tag: str, **attributes: str | None) -> Element:
 def format_numbers(*numbers: float) -> str:
     """Format numbers in the fewest digits that read back as the same floats."""
     return " ".join(repr(float(number)).removesuffix(".0") for number in numbers)
+
+
+def size_texts(geometry: Geometry, title: str) -> dict[str, str | None]:
+    """Return the sizes of a box, cylinder, sphere or capsule as text by name, for URDF and SDF.
+
+    Args:
+        geometry: the shape.
+        title: the format, for the message about other shapes.
+    """
+    sizes = {name: getattr(geometry, name) for name in row_of(SIZES, geometry, title)}
+    return {
+        name: format_numbers(*(size if isinstance(size, tuple) else (size,)))
+        for name, size in sizes.items()
+    }
 
 
 def document_text(top: Element) -> str:

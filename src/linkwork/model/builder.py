@@ -18,8 +18,6 @@ from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
 from linkwork.model.parts import (
-    Constraint,
-    ConstraintKind,
     Frame,
     Joint,
     Limits,
@@ -40,7 +38,6 @@ class ModelBuilder:
         self._links: dict[str, Link] = {}
         self._joints: dict[str, Joint] = {}
         self._frames: dict[str, Frame] = {}
-        self._constraints: dict[str, Constraint] = {}
 
     def add_link(
         self,
@@ -145,45 +142,8 @@ class ModelBuilder:
         self._frames[name] = frame
         return frame
 
-    def add_constraint(
-        self,
-        name: str,
-        kind: ConstraintKind,
-        first: str,
-        second: str | None = None,
-        *,
-        first_H_anchor: Pose | Array = IDENTITY,
-        second_H_anchor: Pose | Array = IDENTITY,
-        coefficients: Iterable[float] = (),
-    ) -> Constraint:
-        """Add a constraint that is not a joint; what it names may be added later.
-
-        Args:
-            name: used by no other constraint or joint.
-            kind: "point", "pose" or "coupling"; see `Model.with_constraint`.
-            first, second: frames, or joints of a coupling; None for the world.
-            first_H_anchor, second_H_anchor: the constrained point or frame on either side.
-            coefficients: of a coupling, lowest power first.
-
-        Raises:
-            ModelError: the name is taken, or the constraint makes no sense.
-        """
-        constraint = Constraint(
-            name=name,
-            kind=kind,
-            first=first,
-            second=second,
-            first_H_anchor=as_pose(first_H_anchor, "first_H_anchor"),
-            second_H_anchor=as_pose(second_H_anchor, "second_H_anchor"),
-            coefficients=tuple(coefficients),
-        )
-        if name in self._constraints or name in self._joints:
-            raise model_error("this name is taken", f"constraint {name!r}")
-        self._constraints[name] = constraint
-        return constraint
-
     def build(self) -> Model:
-        """Return the model of what was added so far. The builder can go on afterwards.
+        """Return the model of what was added so far; more can be added afterwards.
 
         Raises:
             ModelError: there are no links, or some are not joined to the rest, or a joint mimics
@@ -194,7 +154,6 @@ class ModelBuilder:
             links=tuple(self._links.values()),
             joints=tuple(self._joints.values()),
             frames=tuple(self._frames.values()),
-            constraints=tuple(self._constraints.values()),
         )
 
     def _need_links(self, *names: str) -> None:

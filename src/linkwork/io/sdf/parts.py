@@ -14,7 +14,6 @@ Types     revolute and continuous, prismatic, ball (spherical), fixed, screw (he
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -33,17 +32,13 @@ from linkwork.io.sdf.elements import (
     SdfPart,
 )
 from linkwork.io.urdf.elements import FINITE, MOMENTS
-from linkwork.io.xml.elements import has_xacro
+from linkwork.io.xml.elements import PRIMITIVES, SIZES, has_xacro, read_primitive
 from linkwork.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
     Geometry,
     Material,
     Mesh,
     Primitive,
     Shape,
-    Sphere,
 )
 from linkwork.model.inertia import NO_INERTIA, Inertia, combined, moved
 from linkwork.model.numbers import Triple
@@ -64,6 +59,7 @@ OTHERS_SHAPE = (
     *("max_contacts", "surface"),
 )
 AUTOMATIC = ("density", "auto_inertia_params")  # for automatic inertias
+_SHAPES = (*PRIMITIVES, "mesh")
 # Shapes for which linkwork has no geometry.
 OTHERS_GEOMETRY = ("cone", "ellipsoid", "plane", "heightmap", "image", "polyline", "empty")
 
@@ -192,16 +188,22 @@ def read_shape(part: SdfPart, model_H_link: Array, scope: Scope) -> Shape | None
 
 def read_geometry(part: SdfPart, file: SdfFile) -> Geometry | None:
     """Read a `<geometry>`: one shape, or several polylines; None if linkwork has no such shape."""
-    part.check((*_GEOMETRIES, *OTHERS_GEOMETRY))
-    shapes = list(part.children(*_GEOMETRIES, *OTHERS_GEOMETRY))
+    part.check((*_SHAPES, *OTHERS_GEOMETRY))
+    shapes = list(part.children(*_SHAPES, *OTHERS_GEOMETRY))
     if len(shapes) > 1 and any(shape.tag != "polyline" for shape in shapes):
         part.error(f"<geometry> has {len(shapes)} shapes; expected one")
         return None
     if not shapes:
         return None
     shape = shapes[0]
-    if shape.tag in _GEOMETRIES:
-        return _GEOMETRIES[shape.tag](shape, file)
+    if shape.tag == "mesh":
+        return _mesh(shape, file)
+    if shape.tag in PRIMITIVES:
+        sizes = SIZES[PRIMITIVES[shape.tag]]
+        shape.check(sizes)
+        for name in sizes:
+            shape.required_child(name)
+        return read_primitive(shape, lambda name, count: shape.values(name, count, (0.0,) * count))
     if shape.tag != "empty":
         shape.warning(f"left out: linkwork has no shape for <{shape.tag}>")
     return None
@@ -224,38 +226,6 @@ def read_material(part: SdfPart) -> Material | None:
     return Material(rgba=(r, g, b, alpha[0] if alpha else 1.0))
 
 
-def _length(part: SdfPart, tag: str) -> float:
-    """Return a required child with a length."""
-    child = part.required_child(tag)
-    value = part.value(tag, 0.0) if child else 0.0
-    if child and value < 0:
-        child.error(f"{part.tag} {tag}: {value:g} is negative")
-    return abs(value)
-
-
-def _box(part: SdfPart, file: SdfFile) -> Box:
-    del file
-    part.check(("size",))
-    part.required_child("size")
-    x, y, z = part.values("size", 3, (0.0, 0.0, 0.0))
-    if min(x, y, z) < 0:
-        part.error(f"box size: {[x, y, z]} has a negative edge")
-    return Box((abs(x), abs(y), abs(z)))
-
-
-def _round(
-    shape: Callable[..., Cylinder | Capsule | Sphere], *lengths: str
-) -> Callable[[SdfPart, SdfFile], Geometry]:
-    """Return the reader of a shape with these lengths as children."""
-
-    def read(part: SdfPart, file: SdfFile) -> Geometry:
-        del file
-        part.check(lengths)
-        return shape(*(_length(part, name) for name in lengths))
-
-    return read
-
-
 def _mesh(part: SdfPart, file: SdfFile) -> Mesh:
     part.check(("uri", "scale", "submesh"), ("convex_decomposition",), ("optimization",))
     uri = part.required_text("uri")
@@ -265,15 +235,6 @@ def _mesh(part: SdfPart, file: SdfFile) -> Mesh:
     x, y, z = part.values("scale", 3, (1.0, 1.0, 1.0))
     mesh = file.meshes.find(uri)
     return Mesh(uri, (x, y, z), mesh.path, mesh.searched)
-
-
-_GEOMETRIES: dict[str, Callable[[SdfPart, SdfFile], Geometry]] = {
-    "box": _box,
-    "cylinder": _round(Cylinder, "radius", "length"),
-    "sphere": _round(Sphere, "radius"),
-    "capsule": _round(Capsule, "radius", "length"),
-    "mesh": _mesh,
-}
 
 
 KIND_OF = {

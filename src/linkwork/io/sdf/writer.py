@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import copysign, inf, isfinite, pi
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,12 +40,13 @@ from linkwork.io.writing import (
     parent_H_child,
     poses_at_zero,
     reject,
+    size_texts,
     top_element,
     unique_name,
 )
 from linkwork.io.xml.documents import read_source
 from linkwork.model.differences import differences
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
+from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.joints.motion import motion_pose, normalized
@@ -329,31 +330,20 @@ def _write_shape(link: Element, tag: str, name: str, shape: Shape) -> None:
     element = add(link, tag, name=name)
     _write_pose(element, shape.link_H_shape)
     geometry = add(element, "geometry")
-    write = row_of(_SHAPES, shape.geometry, "SDF")
-    write(add(geometry, shape.geometry.kind), shape.geometry)
+    sizes = add(geometry, shape.geometry.kind)
+    if isinstance(shape.geometry, Mesh):
+        _write_mesh(sizes, shape.geometry)
+    else:
+        for size, text in size_texts(shape.geometry, "SDF").items():
+            add(sizes, size).text = text
     if tag == "visual" and shape.material and shape.material.rgba:
         _value(add(element, "material"), "diffuse", *shape.material.rgba)
-
-
-def _write_rod(element: Element, rod: Cylinder | Capsule) -> None:
-    _value(element, "radius", rod.radius)
-    _value(element, "length", rod.length)
 
 
 def _write_mesh(element: Element, mesh: Mesh) -> None:
     add(element, "uri").text = mesh.filename
     if mesh.scale != (1.0, 1.0, 1.0):
         _value(element, "scale", *mesh.scale)
-
-
-# What fills an element by shape.
-_SHAPES: dict[type[Geometry], Callable[[Element, Any], object]] = {
-    Box: lambda element, box: _value(element, "size", *box.size),
-    Cylinder: _write_rod,
-    Capsule: _write_rod,
-    Sphere: lambda element, sphere: _value(element, "radius", sphere.radius),
-    Mesh: _write_mesh,
-}
 
 
 def _write_joint(model: Element, joint: Joint) -> None:

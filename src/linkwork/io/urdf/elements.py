@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 
 from linkwork.errors import ModelError, nearest, shown
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.xml.elements import Part, Report, has_xacro
+from linkwork.io.xml.elements import PRIMITIVES, SIZES, Part, Report, has_xacro, read_primitive
 from linkwork.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
     Geometry,
     Material,
     Mesh,
     Shape,
-    Sphere,
 )
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints import KINDS
@@ -39,6 +35,7 @@ OTHERS_LINK = (
     *("contact", "self_filter", "surface", "verbose", "gravity", "kinematic", "sensor"),
     *("collision_checking", "self_collide", "selfCollide", "velocity_decay", "gazebo"),
 )
+_SHAPES = (*PRIMITIVES, "mesh")
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -107,15 +104,19 @@ def read_shape(part: Part, materials: Mapping[str, Material], meshes: MeshFinder
 
 def read_geometry(part: Part, meshes: MeshFinder) -> Geometry | None:
     """Read a `<geometry>`: exactly one shape."""
-    part.warn_unknown(tuple(_GEOMETRIES), ("name",))
-    shapes = [child for tag in _GEOMETRIES for child in part.children(tag)]
+    part.warn_unknown(_SHAPES, ("name",))
+    shapes = [child for tag in _SHAPES for child in part.children(tag)]
     if not shapes and any(":" in tag for tag in part.child_tags):
         part.warning("<geometry> contains a shape with a namespace, which is ignored")
         return None
     if len(shapes) != 1:
-        part.error(f"<geometry> has {len(shapes)} shapes; expected one of {', '.join(_GEOMETRIES)}")
+        part.error(f"<geometry> has {len(shapes)} shapes; expected one of {', '.join(_SHAPES)}")
         return None
-    return _GEOMETRIES[shapes[0].tag](shapes[0], meshes)
+    (shape,) = shapes
+    if shape.tag == "mesh":
+        return _mesh(shape, meshes)
+    shape.warn_unknown((), SIZES[PRIMITIVES[shape.tag]])
+    return read_primitive(shape, shape.numbers)
 
 
 def read_material(part: Part, materials: Mapping[str, Material]) -> Material:
@@ -137,50 +138,11 @@ def read_material(part: Part, materials: Mapping[str, Material]) -> Material:
     )
 
 
-def _length(part: Part, attribute: str) -> float:
-    value = part.number(attribute)
-    if value < 0:
-        part.error(f"{part.tag} {attribute}: {value:g} is negative")
-    return abs(value)
-
-
-def _box(part: Part, meshes: MeshFinder) -> Box:
-    del meshes
-    part.warn_unknown((), ("size",))
-    size = part.triple("size")
-    if any(edge < 0 for edge in size):
-        part.error(f"box size: {list(size)} has a negative edge")
-    x, y, z = map(abs, size)
-    return Box((x, y, z))
-
-
-def _round(
-    shape: Callable[..., Cylinder | Capsule | Sphere], *lengths: str
-) -> Callable[[Part, MeshFinder], Geometry]:
-    """Return the reader of a shape with these lengths as attributes."""
-
-    def read(part: Part, meshes: MeshFinder) -> Geometry:
-        del meshes
-        part.warn_unknown((), lengths)
-        return shape(*(_length(part, name) for name in lengths))
-
-    return read
-
-
 def _mesh(part: Part, meshes: MeshFinder) -> Mesh:
     part.warn_unknown((), ("filename", "scale"))
     filename = part.required_attribute("filename")
     mesh = meshes.find(filename)
     return Mesh(filename, part.triple("scale", (1.0, 1.0, 1.0)), mesh.path, mesh.searched)
-
-
-_GEOMETRIES: dict[str, Callable[[Part, MeshFinder], Geometry]] = {
-    "box": _box,
-    "cylinder": _round(Cylinder, "radius", "length"),
-    "sphere": _round(Sphere, "radius"),
-    "capsule": _round(Capsule, "radius", "length"),
-    "mesh": _mesh,
-}
 
 
 URDF_TYPES = ("continuous", "fixed", "floating", "planar", "prismatic", "revolute")

@@ -14,11 +14,10 @@ The file follows the rules of urdfdom, the parser of ROS and Pinocchio:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from linkwork.errors import Finding, ModelError, listed, model_error
 from linkwork.io.formats import Conversion
@@ -33,11 +32,12 @@ from linkwork.io.writing import (
     format_numbers,
     listed_findings,
     reject,
+    size_texts,
     top_element,
     unique_name,
 )
 from linkwork.io.xml.documents import read_source
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
+from linkwork.model.geometry import Capsule, Mesh, Shape
 from linkwork.model.graph import require_tree
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
@@ -210,7 +210,10 @@ def _write_shape(link: Element, tag: str, shape: Shape) -> None:
     element = add(link, tag, name=shape.name or None)
     _write_origin(element, shape.link_H_shape)
     geometry = add(element, "geometry")
-    attributes = row_of(_SHAPES, shape.geometry, "URDF")(shape.geometry)
+    if isinstance(shape.geometry, Mesh):
+        attributes = _mesh(shape.geometry)
+    else:
+        attributes = size_texts(shape.geometry, "URDF")
     add(geometry, shape.geometry.kind, **attributes)
     if shape.material:
         material = add(element, "material", name=shape.material.name)
@@ -223,20 +226,6 @@ def _write_shape(link: Element, tag: str, shape: Shape) -> None:
 def _mesh(mesh: Mesh) -> dict[str, str | None]:
     scale = format_numbers(*mesh.scale) if mesh.scale != (1.0, 1.0, 1.0) else None
     return {"filename": mesh.filename, "scale": scale}
-
-
-def _rod(rod: Cylinder | Capsule) -> dict[str, str | None]:
-    return {"radius": format_numbers(rod.radius), "length": format_numbers(rod.length)}
-
-
-# The attributes of an element by shape.
-_SHAPES: dict[type[Geometry], Callable[[Any], dict[str, str | None]]] = {
-    Box: lambda box: {"size": format_numbers(*box.size)},
-    Cylinder: _rod,
-    Capsule: _rod,
-    Sphere: lambda sphere: {"radius": format_numbers(sphere.radius)},
-    Mesh: _mesh,
-}
 
 
 def _write_joint(robot: Element, joint: Joint) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from linkwork.errors import (
     MOST_LISTED,
@@ -25,6 +25,7 @@ from linkwork.errors import (
     shown,
 )
 from linkwork.io.xml.documents import namespace_of, tag_of
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia, Six, moved
 from linkwork.model.parts import unit_vector
 from linkwork.model.pose import Pose, Triple
@@ -40,6 +41,15 @@ LARGEST = 1e60
 # ones are rounded unit vectors, such as 0.707 0.707 0.
 UNIT_NOTICE = 1e-3
 P = TypeVar("P", bound="Part")
+# The sizes of shapes in URDF and SDF, which have the names of the fields, and how many numbers each
+# size has. An element has the name of the class.
+SIZES: dict[type[Geometry], dict[str, int]] = {
+    Box: {"size": 3},
+    Cylinder: {"radius": 1, "length": 1},
+    Sphere: {"radius": 1},
+    Capsule: {"radius": 1, "length": 1},
+}
+PRIMITIVES = {shape.__name__.lower(): shape for shape in SIZES}  # by the name of the element
 
 
 class Report:
@@ -344,6 +354,23 @@ class Part:
             problem = "is not a decimal number"
         self.error(f"{subject}: {shown(word)} {problem}")
         return None
+
+
+def read_primitive(part: Part, numbers: Callable[[str, int], tuple[float, ...]]) -> Geometry:
+    """Read a box, cylinder, sphere or capsule.
+
+    Args:
+        part: its element.
+        numbers: reads the numbers of a size, by its name and their count.
+    """
+    shape = PRIMITIVES[part.tag]
+    sizes: dict[str, Any] = {}
+    for name, count in SIZES[shape].items():
+        values = numbers(name, count)
+        if min(values) < 0:
+            part.error(f"{part.tag} {name}: {min(values):g} is negative")
+        sizes[name] = abs(values[0]) if count == 1 else tuple(map(abs, values))
+    return shape(**sizes)
 
 
 def _looks_misspelled(name: str, known: Collection[str]) -> bool:

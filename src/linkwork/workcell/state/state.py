@@ -4,7 +4,7 @@
     parents    (..., n_attachable) the parent of each attachable frame, by index
 
 Both arrays are read-only. States compare and hash by value, and can be pickled and converted to and
-from JSON and bytes. They refer only to the layout of a cell, not to the cell.
+from JSON. They refer only to the layout of a cell, not to the cell.
 """
 
 from __future__ import annotations
@@ -27,8 +27,14 @@ from linkwork.errors import (
     shown,
 )
 from linkwork.model.graph import cycles
-from linkwork.workcell.state import serialization
-from linkwork.workcell.state.layout import NORM_NOISE, NORM_TOLERANCE, StateLayout
+from linkwork.workcell.state.layout import (
+    NORM_NOISE,
+    NORM_TOLERANCE,
+    StateLayout,
+    state_errors,
+    state_from_json,
+    state_to_json,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Self
@@ -187,23 +193,13 @@ class State:
 
     def to_json(self) -> str:
         """Convert the state to JSON, with the names of the frames."""
-        return serialization.to_json(self.layout, self.values, self.parents)
+        return state_to_json(self.layout, self.values, self.parents)
 
     @staticmethod
     def from_json(text: str | bytes) -> State:
         """Read a state from the output of `to_json`; raise a StateError if it is damaged."""
-        with serialization.state_errors():
-            return State(*serialization.from_json(text))
-
-    def to_bytes(self) -> bytes:
-        """Convert the state to bytes, without loss of precision."""
-        return serialization.to_bytes(self.layout, self.values, self.parents)
-
-    @staticmethod
-    def from_bytes(data: bytes) -> State:
-        """Read a state from the output of `to_bytes`; raise a StateError if it is damaged."""
-        with serialization.state_errors():
-            return State(*serialization.from_bytes(data))
+        with state_errors():
+            return State(*state_from_json(text))
 
 
 def checked_values(layout: StateLayout, values: ArrayLike) -> Array:
