@@ -18,7 +18,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.inverse_kinematics.avoidance import surroundings_of
 from linkwork.inverse_kinematics.search import Effort, Problems, Solutions, solve
-from linkwork.inverse_kinematics.settings import CACHE_SIZE, settings_of
+from linkwork.inverse_kinematics.settings import CACHE_SIZE, Request, settings_of
 from linkwork.inverse_kinematics.tasks import Task, as_floats, check_mapping, goal_of
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.constrained.assembly import TOLERANCE, assembler_of
@@ -100,7 +100,9 @@ def ik(
     """
     kd, loops = _internal_robots(kd)
     targets = {} if targets is None else targets
-    check_mapping(targets)
+    check_mapping(
+        "targets", targets, "poses or positions by frame, as in {'tool': [0.5, 0.2, 0.6]}"
+    )
     start = kd.neutral() if q0 is None else _configurations(kd, q0, "q0")
     held_joints = _names("hold", hold)
     if loops is not None:
@@ -114,14 +116,17 @@ def ik(
         _count("seed", seed),
     )
     surroundings = surroundings_of(kd, avoid, margin, obstacles)
-    settings = settings_of(
+    check_mapping("weights", weights or {}, "weights by frame, as in {'tool': 2.0}")
+    request = Request(
         *(kd, loops, goal.tasks, bool(limits), preferred is not None),
         None if surroundings is None else surroundings.avoidance,
-        *(held_joints, {} if weights is None else weights, tolerance),
+        *(tuple(held_joints), tuple((weights or {}).items()), tolerance),
     )
-    batch = _batch(start, goal.values, preferred)
+    settings = settings_of(request)
+    arrays = [array for array in (start, goal.values, preferred) if array is not None]
+    of_obstacles = () if surroundings is None else (surroundings.batch,)
+    batch = _batch(*(array.shape[:-1] for array in arrays), *of_obstacles)
     if surroundings is not None:
-        batch = _with_obstacles(batch, surroundings.batch)
         surroundings = surroundings.flat(batch)
     starts = _flat(start, batch)
     postures = None if preferred is None else _flat(preferred, batch)
@@ -237,24 +242,16 @@ def _names(argument: str, value: object) -> list[str]:
     return list(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _batch(*arrays: Array | None) -> tuple[int, ...]:
-    shapes = [array.shape[:-1] for array in arrays if array is not None]
+def _batch(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Broadcast the batch axes of all arguments."""
     if len(set(shapes)) == 1:
         return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = ", ".join(map(str, shapes))
-        message = f"batch axes of q0, targets and posture do not broadcast: {listed}"
+        message = f"batch axes of q0, targets, posture and obstacles do not broadcast: {listed}"
         raise ShapeError(message) from None
-
-
-def _with_obstacles(batch: tuple[int, ...], obstacles: tuple[int, ...]) -> tuple[int, ...]:
-    try:
-        return np.broadcast_shapes(batch, obstacles)
-    except ValueError:
-        text = f"do not broadcast with those of targets, q0 and posture {batch}"
-        raise ShapeError(f"batch axes of obstacles {obstacles} {text}") from None
 
 
 def _flat(array: Array, batch: tuple[int, ...]) -> Array:

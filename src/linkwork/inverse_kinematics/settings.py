@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ValueRangeError, shown
+from linkwork.errors import ValueRangeError, shown
 from linkwork.inverse_kinematics.avoidance import Avoidance
 from linkwork.inverse_kinematics.step import ClosedTargets, Targets
 from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
@@ -68,60 +67,43 @@ class Settings:
     all_random: bool
 
 
-def settings_of(  # noqa: PLR0917
-    kd: KinDyn,
-    loops: ConstrainedKinDyn | None,
-    tasks: tuple[Task, ...],
-    limits: bool,
-    posture: bool,
-    avoidance: Avoidance | None,
-    hold: Sequence[str],
-    weights: Mapping[str, Any],
-    tolerance: Any,
-) -> Settings:
-    """The settings for arguments of `ik`; `posture` states whether there is one.
+class Request(NamedTuple):
+    """The arguments of `ik` that are the same for all rows of a batch."""
 
-    `loops` is the robot with its equality constraints, `avoidance` the distances to keep; None if
-    there are none.
+    kd: KinDyn
+    loops: ConstrainedKinDyn | None  # the robot with its equality constraints, if any
+    tasks: tuple[Task, ...]
+    limits: bool
+    has_posture: bool
+    avoidance: Avoidance | None  # the distances to keep, if any
+    hold: tuple[str, ...]
+    weights: tuple[tuple[str, Any], ...]
+    tolerance: Any
 
-    They are cached if all arguments can be hashed.
-    """
-    if not isinstance(weights, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(f"weights: expected a dict of weights by frame, got {shown(weights)}")
-    arguments = (
-        *(kd, loops, tasks, limits, posture, avoidance),
-        *(tuple(hold), tuple(weights.items()), tolerance),
-    )
+
+def settings_of(request: Request) -> Settings:
+    """Return the settings of a request; they are cached if it can be hashed."""
     try:
-        return _cached_settings(*arguments)
+        return _cached_settings(request)
     except TypeError:  # an argument cannot be hashed
-        return _build_settings(*arguments)
+        return _build_settings(request)
 
 
-def _build_settings(  # noqa: PLR0917
-    kd: KinDyn,
-    loops: ConstrainedKinDyn | None,
-    tasks: tuple[Task, ...],
-    limits: bool,
-    posture: bool,
-    avoidance: Avoidance | None,
-    hold: tuple[str, ...],
-    weights: tuple[tuple[str, Any], ...],
-    tolerance: Any,
-) -> Settings:
-    scales = scales_of(tasks, dict(weights))
+def _build_settings(request: Request) -> Settings:
+    kd, tasks = request.kd, request.tasks
+    scales = scales_of(tasks, dict(request.weights))
     largest_weight = float(scales.max())
     counts = [count for task in tasks for count in (3, task.residual_size - 3)]
-    free = free_coordinates(kd.problem, hold)
+    free = free_coordinates(kd.problem, request.hold)
     is_random = np.zeros(kd.nq, dtype=bool)
     for name, span in kd.layout.q.items():
         is_random[span] = free[kd.layout.nu[name]].all()
     return Settings(
-        _functions_of(kd, loops, tasks, limits, posture, avoidance),
+        _functions_of(*request[:6]),
         np.repeat(scales.reshape(-1), counts) / largest_weight,
         scales / largest_weight,
         largest_weight,
-        np.where(scales > 0, 1.0 / _tolerances(tolerance), 0.0),
+        np.where(scales > 0, 1.0 / _tolerances(request.tolerance), 0.0),
         free,
         is_random,
         bool(free.all()),

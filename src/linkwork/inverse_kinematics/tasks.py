@@ -15,6 +15,7 @@ from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, NameNotFoundError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
+from linkwork.model.pose import pose_problem
 
 COM = "com"  # the name of the center of mass in lists of errors
 Kind = Literal["pose", "position", "com"]
@@ -91,11 +92,10 @@ def goal_of(kd: KinDyn, targets: Any, com: Any, held: Mapping[str, Array]) -> Go
     return Goal(tasks, np.concatenate(rows, axis=-1))
 
 
-def check_mapping(targets: object) -> None:
-    """Reject targets that are not a mapping from frames."""
-    if not isinstance(targets, Mapping):
-        expected = "poses or positions by frame, as in {'tool': [0.5, 0.2, 0.6]}"
-        raise ArgumentError(f"targets: expected {expected}, got {shown(targets)}")
+def check_mapping(argument: str, value: object, expected: str) -> None:
+    """Reject an argument that is not a mapping from frames."""
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{argument}: expected {expected}, got {shown(value)}")
 
 
 def _check_frame(kd: KinDyn, frame: object) -> None:
@@ -142,8 +142,8 @@ def _checked(name: str, array: Array, shape: tuple[int, ...]) -> Array:
 def _checked_pose(frame: str, pose: Array) -> Array:
     """(..., 12) position and rotation of a pose, which is checked."""
     values, defect = _pose_kernel()(pose)
-    if not defect.max(initial=0.0) <= ROTATION_TOLERANCE**2:
-        _reject_pose(frame, pose)
+    if not defect.max(initial=0.0) <= ROTATION_TOLERANCE**2 and (problem := pose_problem(pose)):
+        raise ValueRangeError(f"{frame}: the target is not a pose: it {problem}")
     return values
 
 
@@ -167,22 +167,6 @@ def _pose_kernel() -> Kernel:
         return np.concatenate([p, R.reshape(-1)]), error @ error + sum(defects)
 
     return pose_values
-
-
-def _reject_pose(frame: str, pose: Array) -> None:
-    """Raise the error for an invalid pose; rounding errors are tolerated."""
-    if not np.isfinite(pose).all():
-        raise ValueRangeError(f"{frame}: the target is not finite")
-    if (pose[..., 3, :] != LAST_ROW).any():
-        raise ValueRangeError(f"{frame}: the target is not a pose: its last row is not 0, 0, 0, 1")
-    R = pose[..., :3, :3]
-    error = abs(R.swapaxes(-1, -2) @ R - IDENTITY).max()
-    if error > ROTATION_TOLERANCE:
-        reason = f"R^T R of its rotation differs from the identity by {error:.3g}"
-        raise ValueRangeError(f"{frame}: the target is not a pose: {reason}")
-    if (np.linalg.det(R) < 0).any():
-        reason = "the axes of its rotation are left-handed (determinant -1)"
-        raise ValueRangeError(f"{frame}: the target is not a pose: {reason}")
 
 
 def scales_of(tasks: Sequence[Task], weights: Mapping[str, Any]) -> Array:

@@ -105,10 +105,13 @@ def pose_problem(matrix: Array) -> str:
     rotation = matrix[..., :3, :3]
     if not np.isfinite(matrix).all():
         return "has an entry that is not finite"
-    if not (matrix[..., 3, :] == [0, 0, 0, 1]).all():
-        return f"has the last row {matrix.reshape(-1, 4, 4)[0, 3].tolist()}, not [0, 0, 0, 1]"
-    if (np.abs(rotation @ rotation.swapaxes(-1, -2) - np.eye(3)) > NOT_A_ROTATION).any():
-        return "has axes that are not orthonormal"
+    last = matrix[..., 3, :].reshape(-1, 4)
+    is_wrong = (last != [0, 0, 0, 1]).any(axis=-1)
+    if is_wrong.any():
+        return f"has the last row {last[is_wrong][0].tolist()}, not [0, 0, 0, 1]"
+    error = np.abs(rotation @ rotation.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0)
+    if error > NOT_A_ROTATION:
+        return f"has axes that are not orthonormal: R R^T of the rotation differs by {error:.3g}"
     return "has left-handed axes" if (np.linalg.det(rotation) < 0).any() else ""
 
 

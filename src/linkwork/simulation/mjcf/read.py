@@ -31,7 +31,7 @@ from linkwork.io.mjcf.package import (
     pose_of,
 )
 from linkwork.io.mjcf.reader import compile_mjcf
-from linkwork.io.xml.source import read_source
+from linkwork.io.xml.documents import read_source
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 from linkwork.model.pose import Pose, as_pose

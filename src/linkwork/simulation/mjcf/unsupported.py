@@ -21,8 +21,7 @@ from linkwork.io.mjcf.package import (
     name_in_enum,
     name_in_file,
 )
-from linkwork.io.xml.parse import parse_xml
-from linkwork.io.xml.source import Source, read_source
+from linkwork.io.xml.documents import Source, parse_xml, read_source
 
 INTEGRATORS = {"EULER": "Euler", "IMPLICITFAST": "implicitfast"}
 EQUALITIES = ("connect", "weld", "joint")
