@@ -80,13 +80,13 @@ class Avoidance(NamedTuple):
         return _moving(self.robot)
 
     def residuals(self, q: Any, values: Any) -> tuple[Any, Any]:
-        """The residuals (n,) and the Jacobian (n, nv) of the velocity that lowers them, traced."""
+        """Return the residuals (n,), and the Jacobian (n, nv) that lowers them, traced."""
         d, J = self._all("", q, values), self._all("_jacobian", q, values)
         r = self._of(d, values)
         return r, np.where(r > 0.0, WEIGHT, 0.0)[:, None] * J
 
     def penalty(self, q: Any, values: Any) -> tuple[Any, Any]:
-        """The sum of squares of the residuals, and the smallest distance, traced."""
+        """Return the sum of squares of the residuals, and the smallest distance, traced."""
         d = self._all("", q, values)
         r = self._of(d, values)
         least: Any = np.inf
@@ -95,14 +95,14 @@ class Avoidance(NamedTuple):
         return r @ r, least
 
     def excess(self, excess: Any, least: Any, values: Any) -> Any:
-        """The excess of targets; at least 2 where the smallest distance is below the margin."""
+        """Return the excess; at least 2 where the smallest distance is below the margin."""
         return np.where(least >= values[..., 0] - TOUCHING, excess, np.maximum(excess, 2.0))
 
     def _of(self, d: Any, values: Any) -> Any:
         return WEIGHT * np.maximum(values[0] + SLACK - d, 0.0)
 
     def _all(self, suffix: str, q: Any, values: Any) -> Any:
-        """Distances (n,), or with the suffix of derivatives (n, nv)."""
+        """Return distances (n,), or with the suffix of derivatives (n, nv)."""
         robot, start = self.robot, 1 + self.n_spheres
         parts: list[Any] = []
         if self.n_spheres:
@@ -120,7 +120,7 @@ class Avoidance(NamedTuple):
         return np.concatenate(parts)
 
     def _of_spheres(self, suffix: str, q: Any, spheres: Any) -> Any:
-        """Distances of one sphere of each link of a pair, or their derivatives."""
+        """Return distances of one sphere of each link of a pair, or their derivatives."""
         kd = self.robot.kindyn
         rows: list[Any] = []
         for (first, second), sphere in zip(self.robot.pairs, spheres, strict=True):
@@ -192,7 +192,7 @@ class Surroundings:
         )
 
     def values(self, q: Array) -> Array:
-        """(size,) or (rows, size) the values of a step at configurations (rows, nq)."""
+        """Return the values (size,) or (rows, size) of a step at configurations (rows, nq)."""
         parts = [np.array([self.margin])]
         if self.avoidance.n_spheres:
             kernel = self.avoidance.robot.function(NEAREST_SPHERES.name)  # pyright: ignore[reportArgumentType]
@@ -209,7 +209,7 @@ class Surroundings:
         return np.concatenate(parts, axis=-1)
 
     def penalties(self, q: Array) -> Array:
-        """Costs of configurations (m, nq) or (rows, m, nq), to be broadcast against (rows, m)."""
+        """Return costs of configurations (m, nq) or (rows, m, nq), which broadcast to (rows, m)."""
         kernel = penalty_kernel(self.avoidance)
         if not self.is_selected:
             values = self.values(q)
@@ -222,20 +222,20 @@ class Surroundings:
         return kernel(flat, each.values(flat))[0].reshape(q.shape[:-1])
 
     def _nearest(self, kind: str, q: Array, n: int) -> Array:
-        """(rows, n, width) the obstacles nearest to the robot in each row."""
+        """Return the obstacles (rows, n, width) nearest to the robot in each row."""
         d = self._to_obstacles(kind, q).min(axis=-1)
         indices = np.argpartition(d, n - 1, axis=-1)[..., :n]
         rows = np.broadcast_to(self.obstacles[kind], (*d.shape, WIDTHS[kind]))
         return np.take_along_axis(rows, indices[..., None], axis=-2)
 
     def _to_obstacles(self, kind: str, q: Array) -> Array:
-        """(rows, n, links) distances of the links that joints move to all obstacles of a kind."""
+        """Return distances (rows, n, links) of the moving links to all obstacles of a kind."""
         rows: Any = {kind: self.obstacles[kind]}
         world = Obstacles(**rows)
         return self.avoidance.robot.distances_to(q, world)[..., list(self.avoidance.moving)]
 
     def clearance(self, q: Array) -> Array:
-        """(rows,) the smallest of all distances [m] at configurations (rows, nq)."""
+        """Return the smallest distance (rows,) [m] at configurations (rows, nq)."""
         robot = self.avoidance.robot
         least = np.broadcast_to(self.fixed, len(q))
         if robot.pairs:
@@ -247,7 +247,7 @@ class Surroundings:
         return least
 
     def keeps_margin(self, q: Array) -> Array:
-        """(rows,) whether all distances are at least the margin."""
+        """Return whether all distances are at least the margin, (rows,)."""
         return self.clearance(q) >= self.margin - TOUCHING
 
     @property
@@ -256,7 +256,7 @@ class Surroundings:
         return np.broadcast_shapes(*(x.shape[:-2] for x in self.obstacles.values()))
 
     def flat(self, batch: tuple[int, ...]) -> Surroundings:
-        """The same for a batch in one axis."""
+        """Return the same surroundings for a batch in one axis."""
         flat: dict[str, Array] = {}
         for kind, rows in self.obstacles.items():
             flat[kind] = rows
@@ -308,7 +308,7 @@ def surroundings_of(
 
 
 def _fixed_overlap(robot: CollisionModel, obstacles: Obstacles) -> Array:
-    """(...) smallest distance of links that no joint moves to obstacles; infinite if they are free.
+    """Return the distance (...) of links that no joint moves to obstacles; infinite if free.
 
     Raises:
         ValueRangeError: one overlaps an obstacle without batch axes.
@@ -327,7 +327,7 @@ def _fixed_overlap(robot: CollisionModel, obstacles: Obstacles) -> Array:
 
 
 def _count(n: int) -> int:
-    """The number of obstacles of a kind in a step that considers n of them."""
+    """Return the number of obstacles of a kind in a step that considers n of them."""
     return BLOCK if n <= BLOCK else MAX_OBSTACLES
 
 
@@ -354,7 +354,7 @@ def _check_compiled(robot: CollisionModel, kind: str) -> None:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _converted(avoid: CollisionModel) -> CollisionModel:
-    """The same in the mixed representation and float64, if all of its pairs are compiled."""
+    """Convert to the mixed representation and float64; reject pairs without closed form."""
     exact = uncompiled(avoid.model, avoid.pairs)
     if exact:
         a, b = exact[0]

@@ -143,7 +143,7 @@ def ik(
 
 
 def _internal_robots(kd: Any) -> tuple[KinDyn, ConstrainedKinDyn | None]:
-    """The robot in the mixed representation and float64, and with its equality constraints, if any.
+    """Return the robot, mixed and in float64, and the same with equality constraints, if any.
 
     Equal robots share one object.
     """
@@ -171,7 +171,7 @@ def _converted(kd: Robot) -> Robot:
 
 
 def _assembled(loops: ConstrainedKinDyn, q: Array, hold: Sequence[str], limits: bool) -> Array:
-    """(..., nq) configurations whose loops are closed as far as possible."""
+    """Return configurations (..., nq) whose loops are closed as far as possible."""
     rows = bounds_of(loops.layout, limits).clamped(q.reshape(-1, q.shape[-1]))
     closed, _ = assembler_of(loops, limits).close(rows, free_coordinates(loops.problem, hold))
     return closed.reshape(q.shape)
@@ -307,7 +307,7 @@ class IkResult:
 def summary(
     converged: Array, position_errors: Mapping[str, Array], loop_errors: Mapping[str, Array]
 ) -> str:
-    """How many rows have converged, and the largest errors."""
+    """Describe how many rows have converged, and the largest errors."""
     n, good = converged.size, int(np.count_nonzero(converged))
     text = f"{good} of {n} converged" if n != 1 else f"converged={bool(good)}"
     text += f", largest distance {_largest(position_errors):.2g} m"

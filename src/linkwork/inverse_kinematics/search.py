@@ -204,7 +204,7 @@ def _converged(converged: Array, rows: Array, n: int, group_size: int) -> Array:
 
 
 def _best(problems: Problems, solutions: Solutions, count: int) -> Array:
-    """Index of the best of each `count` rows.
+    """Return the index of the best of each `count` rows.
 
     Of rows that reach the targets, the one nearest to `preferred`; otherwise that of least cost.
     """
@@ -241,7 +241,7 @@ class _Starts:
             self.order[some] = np.argsort(costs, axis=1, kind="stable")
 
     def of(self, rows: Array, first: int, count: int) -> Array:
-        """(rows * count, nq) the next starts of each row."""
+        """Return the next starts (rows * count, nq) of each row."""
         random = self.pool[self.order[rows, first : first + count]]
         q = np.ascontiguousarray(self._combine(rows, random)).reshape(rows.size * count, -1)
         if self.assembler is None or self.all_random:
@@ -249,12 +249,12 @@ class _Starts:
         return self.assembler.close(q, self.free)[0]
 
     def _combine(self, rows: Array, random: Array) -> Array:
-        """Random values for free joints, and those of each row's start for all others."""
+        """Return random values for free joints, and those of each row's start for all others."""
         return random if self.all_random else np.where(self.is_random, random, self.q0[rows, None])
 
 
 def _held_spans(problems: Problems) -> list[slice]:
-    """The slices of q that are held."""
+    """Return the slices of q that are held."""
     layout, free = problems.settings.functions.kd.layout, problems.settings.free
     spans = [layout.q[name] for name, span in layout.nu.items() if not free[span].any()]
     if layout.floating and not free[:BASE_NV].any():
@@ -278,14 +278,14 @@ class Problems:
     surroundings: Surroundings | None  # what to keep away from
 
     def select(self, rows: Array) -> Problems:
-        """The problems of some rows, which may be repeated."""
+        """Return the problems of some rows, which may be repeated."""
         posture = None if self.posture is None else self.posture[rows]
         surroundings = None if self.surroundings is None else self.surroundings.select(rows)
         arrays = self.preferred[rows], self.target[rows], posture
         return Problems(self.settings, *arrays, self.pull, surroundings)
 
     def evaluate(self, q: Array, values: Array | None = None) -> tuple[Array, Array, Array]:
-        """Errors (n, tasks, 2), costs (n,) and excess (n,) of configurations.
+        """Return errors (n, tasks, 2), costs (n,) and excess (n,) of configurations.
 
         The excess is the largest error divided by its tolerance: at most 1 if all targets are
         reached, and all distances that `values` contain are kept.
@@ -304,13 +304,13 @@ class Problems:
         )
 
     def costs(self, rows: Array, q: Array) -> Array:
-        """(rows, m) costs of configurations (m, nq) or (rows, m, nq) for some of the rows."""
+        """Return costs (rows, m) of configurations (m, nq) or (rows, m, nq) of some rows."""
         target = self.target[rows, None] if rows.size > 1 else self.target[rows[0]]
         costs = self._errors(q, target, self._penalties(rows, q))[1]
         return costs.reshape(rows.size, q.shape[-2])
 
     def _penalties(self, rows: Array, q: Array) -> Any:
-        """Penalties that broadcast against (rows, m)."""
+        """Return penalties that broadcast against (rows, m)."""
         return 0.0 if self.surroundings is None else self.surroundings.select(rows).penalties(q)
 
 
@@ -331,7 +331,7 @@ class Descent:
         self._is_selected = True  # whether the obstacles and spheres are the nearest ones at q
 
     def _evaluated(self, q: Array) -> tuple[Array, Array]:
-        """Cost and excess, with the obstacles that the next steps consider."""
+        """Return the cost and excess, with the obstacles that the next steps consider."""
         problems, settings = self._problems, self._problems.settings
         surroundings = problems.surroundings if self._is_avoiding else None
         self._values = None if surroundings is None else surroundings.values(q)
@@ -382,7 +382,7 @@ class Descent:
         return before
 
     def _constant_inputs(self) -> list[Array]:
-        """The inputs that stay the same from step to step."""
+        """Return the inputs that stay the same from step to step."""
         problems, settings = self._problems, self._problems.settings
         inverse_tolerances = SEARCH_MARGIN * settings.inverse_tolerances.reshape(-1)
         inputs = [problems.target, settings.weights, settings.free, inverse_tolerances]
@@ -394,6 +394,6 @@ class Descent:
 
 
 def _repeated(array: Array, n: int, steps: int) -> Array:
-    """(n, steps, size) view of an input that is the same in each step: (n, size), or (size,)."""
+    """View an input (n, size) or (size,), the same in each step, as (n, steps, size)."""
     strides = (array.strides[0] if array.ndim == 2 else 0), 0, array.strides[-1]
     return np.ndarray((n, steps, array.shape[-1]), array.dtype, array, strides=strides)

@@ -37,7 +37,7 @@ class Functions:
     pools: dict[tuple[int, int], Array] = field(default_factory=dict)
 
     def pool(self, size: int, seed: int) -> Array:
-        """(size, nq) random configurations within the limits; the last pool is cached.
+        """Return random configurations (size, nq) within the limits; the last pool is cached.
 
         Loops are closed. There are fewer configurations if not enough were found.
         """
@@ -123,7 +123,7 @@ def _functions_of(  # noqa: PLR0917
     posture: bool,
     avoidance: Avoidance | None,
 ) -> Functions:
-    """The functions for some tasks, shared by equal robots."""
+    """Return the functions for some tasks, shared by equal robots."""
     bounds = bounds_of(kd.layout, limits)
     problem: Targets = Targets(kd, tasks, bounds, posture)
     assembler = None
@@ -141,7 +141,7 @@ def _functions_of(  # noqa: PLR0917
 
 
 def _tolerances(tolerance: Any) -> Array:
-    """(2,) the tolerances of distances [m] and angles [rad]."""
+    """Return the tolerances (2,) of distances [m] and angles [rad]."""
     pair = as_floats(tolerance, "tolerance")
     if pair.shape not in {(), (2,)} or not (pair >= 0).all() or not np.isfinite(pair).all():
         expected = "one number >= 0, or two, for distances [m] and angles [rad]"

@@ -129,7 +129,7 @@ class Targets:
         return cost
 
     def rows(self, q: Any, inputs: Mapping[str, Any]) -> tuple[Any, Any]:
-        """(rows,) the weighted residual and (rows, nv) its Jacobian: distances after the tasks."""
+        """Return the weighted residual (rows,) and its Jacobian (rows, nv), tasks first."""
         weights = inputs["weights"]
         e = weights * np.concatenate(residuals_of(self.kd, self.tasks, q, inputs["target"]))
         jacobians = [_jacobian_of(self.kd, task, q) for task in self.tasks]
@@ -140,7 +140,7 @@ class Targets:
         return np.concatenate([e, r]), np.concatenate([J, J_r])
 
     def to_posture(self, q: Any, inputs: Mapping[str, Any]) -> Any:
-        """(nv,) the difference from q to the posture in free coordinates; None without one."""
+        """Return the difference (nv,) from q to the posture, if any, in free coordinates."""
         if not self.has_posture:
             return None
         return inputs["free"] * self.kd.difference(q, inputs["posture"])
@@ -170,12 +170,12 @@ class Targets:
         return errors
 
     def with_loops(self, q: Any, cost: Any, excess: Any) -> tuple[Any, Any]:
-        """Return cost and excess of the targets: there are no loops."""
+        """Return the cost and excess of the targets: there are no loops."""
         return cost, excess
 
 
 def residuals_of(kd: KinDyn, tasks: Sequence[Task], q: Any, target: Any) -> list[Any]:
-    """For each task, the displacement [m] and the rotation vector [rad] to its target."""
+    """Return the displacement [m] and the rotation vector [rad] of each task to its target."""
     residuals: list[Any] = []
     start = 0
     for task in tasks:
@@ -208,7 +208,7 @@ def largest_of(errors: Sequence[Any], factors: Any) -> Any:
 
 
 def solved(J: Any, e: Any, k: Any, pull: Any, d: Any) -> Any:
-    """(nv,) the solution dx of (J^T J + k) dx = J^T e + pull d; d is None without a posture."""
+    """Solve (J^T J + k) dx = J^T e + pull d for dx (nv,); d is None without a posture."""
     if d is None:
         return solve_damped(J, e, k)
     base = (pull / k) * d
@@ -216,7 +216,7 @@ def solved(J: Any, e: Any, k: Any, pull: Any, d: Any) -> Any:
 
 
 def _jacobian_of(kd: KinDyn, task: Task, q: Any) -> Any:
-    """(rows, nv) Jacobian of the velocity of a task: linear, and angular for a pose."""
+    """Return the Jacobian (rows, nv) of the velocity of a task: linear, and angular for a pose."""
     if task.kind == "com":
         return kd.com_jacobian(q)
     J = kd.jacobian(task.frame, q)
@@ -262,7 +262,7 @@ class ClosedTargets(Targets):
         )
 
     def evaluate(self, q: Any, inputs: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Return cost and excess of targets and loops."""
+        """Return the cost and excess of targets and loops."""
         return self.with_loops(q, *super().evaluate(q, inputs), margin=LOOP_MARGIN)
 
     def with_loops(self, q: Any, cost: Any, excess: Any, *, margin: float = 1.0) -> tuple[Any, Any]:
@@ -285,11 +285,11 @@ class _Tangent:
         self._inverse = PseudoInverse(G, row_sizes(problem, self._rows), STEP)
 
     def closing(self, c: Any) -> Any:
-        """(nv,) -C^+ c: the least step that closes the loops, to first order."""
+        """Compute the least step -C^+ c (nv,) that closes the loops, to first order."""
         return -self._times_pseudo_inverse(list(c))
 
     def projected(self, row: Any) -> Any:
-        """(nv,) P x: the allowed velocity that is nearest to a vector x."""
+        """Compute the allowed velocity P x (nv,) that is nearest to a vector x."""
         entries = {k: x for k, x in enumerate(row) if not is_zero(x)}
         return row - self._times_pseudo_inverse([sparse_dot(c, entries) for c in self._rows])
 

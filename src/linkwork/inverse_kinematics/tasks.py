@@ -112,7 +112,7 @@ def _frame_task(frame: str, target: Any) -> tuple[Task, Array]:
 
 
 def checked_positions(frame: str, array: Array) -> Array:
-    """Return positions (..., 3); reject other shapes, and rotation matrices."""
+    """Return the positions (..., 3); reject other shapes, and rotation matrices."""
     positions = _checked(frame, array, (3,))
     if array.shape[-2:] == (3, 3) and _is_rotation(array):
         text = (
@@ -140,7 +140,7 @@ def _checked(name: str, array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _checked_pose(frame: str, pose: Array) -> Array:
-    """(..., 12) position and rotation of a pose, which is checked."""
+    """Return the position and rotation (..., 12) of a pose, which is checked."""
     values, defect = _pose_kernel()(pose)
     if not defect.max(initial=0.0) <= ROTATION_TOLERANCE**2 and (problem := pose_problem(pose)):
         raise ValueRangeError(f"{frame}: the target is not a pose: it {problem}")
@@ -170,7 +170,7 @@ def _pose_kernel() -> Kernel:
 
 
 def scales_of(tasks: Sequence[Task], weights: Mapping[str, Any]) -> Array:
-    """(tasks, 2) weights of positions and rotations; `weights` has one or two for each frame."""
+    """Return weights (tasks, 2) of positions and rotations, from one or two for each frame."""
     if not weights:
         return np.ones((len(tasks), 2))
     names = [task.frame for task in tasks]

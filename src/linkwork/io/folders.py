@@ -73,7 +73,7 @@ class AllowedFolders:
         return bool(self.folders)
 
     def __str__(self) -> str:
-        """The folders, for messages."""
+        """Return the folders, for messages."""
         return ", ".join(self.folders)
 
 

@@ -30,7 +30,7 @@ class Difference:
     second: str
 
     def __str__(self) -> str:
-        """One line."""
+        """Return the difference as one line."""
         if not self.what:
             return f"{self.element}: {self.first or self.second}"
         return f"{self.element}: {self.what}: {self.first} -> {self.second}"

@@ -116,13 +116,13 @@ class Support:
         return float(np.hypot(across, self.points[:, 2]).max()) + self.ball
 
     def heights(self, n: Array) -> Array:
-        """(k,) the support function for unit vectors n (k, 3)."""
+        """Return the support function (k,) for unit vectors n (k, 3)."""
         rows = max(1, CHUNK // len(self.points))
         parts = [self._along(n[k : k + rows]).max(axis=-1) for k in range(0, len(n), rows)]
         return (np.concatenate(parts) if parts else np.zeros(0)) + self.ball
 
     def farthest(self, n: Array) -> Array:
-        """(k, 3) the points of the shape without its ball that are farthest along n (k, 3)."""
+        """Return the points (k, 3) of the shape without its ball, farthest along n (k, 3)."""
         index = self._along(n).argmax(axis=-1)
         points = self.points[index].copy()
         across = np.linalg.norm(n[:, :2], axis=-1)
@@ -131,7 +131,7 @@ class Support:
         return points
 
     def _along(self, n: Array) -> Array:
-        """(k, points) the largest n . x of each disc."""
+        """Return the largest n . x of each disc, (k, points)."""
         heights = n @ self.points.T
         if self.is_curved:
             heights += np.linalg.norm(n[:, :2], axis=-1)[:, None] * self.discs
@@ -189,22 +189,22 @@ class Primitive(Geometry):
 
     @abstractmethod
     def solid(self, mass: float) -> Inertia:
-        """The inertia of a homogeneous solid of a mass [kg] about the origin."""
+        """Return the inertia of a homogeneous solid of a mass [kg] about the origin."""
 
     @abstractmethod
     def surface(self, *, outer: bool = False) -> Surface:
-        """The surface as triangles; if `outer`, of a polyhedron that contains the shape."""
+        """Return the surface as triangles; if `outer`, of a polyhedron that contains the shape."""
 
     @abstractmethod
     def support(self) -> Support:
-        """The support function."""
+        """Return the support function."""
 
     @abstractmethod
     def depth(self, points: Array) -> Array:
-        """(n,) distances of points (n, 3) inside to the surface; negative outside."""
+        """Return distances (n,) of points (n, 3) inside to the surface; negative outside."""
 
     def inertia(self, density: float) -> Inertia:
-        """The inertia of a homogeneous solid of a density [kg/m^3] about the origin."""
+        """Return the inertia of a homogeneous solid of a density [kg/m^3] about the origin."""
         return self.solid(density * self.volume)
 
 
@@ -234,11 +234,11 @@ class Box(Primitive):
         return math.prod(self.size)
 
     def solid(self, mass: float) -> Inertia:
-        """The inertia of a homogeneous box of a mass [kg]."""
+        """Return the inertia of a homogeneous box of a mass [kg]."""
         return solid_box(mass, self.size)
 
     def surface(self, *, outer: bool = False) -> Surface:
-        """Twelve triangles; sides share no vertices, so that edges look sharp."""
+        """Return twelve triangles; sides share no vertices, so that edges look sharp."""
         del outer
         vertices: list[list[float]] = []
         faces: list[list[int]] = []
@@ -256,12 +256,12 @@ class Box(Primitive):
         return Surface(np.array(vertices) * np.array(self.size) / 2, np.array(faces))
 
     def support(self) -> Support:
-        """The corners."""
+        """Return the corners."""
         corners = np.array(list(product((-0.5, 0.5), repeat=3))) * self.size
         return Support(corners, np.concatenate([np.eye(3), -np.eye(3)]), np.zeros(8))
 
     def depth(self, points: Array) -> Array:
-        """(n,) distances of points inside to the nearest face; negative outside."""
+        """Return distances (n,) of points inside to the nearest face; negative outside."""
         return _depth_between_faces(np.abs(points) - np.array(self.size) / 2)
 
 
@@ -278,22 +278,22 @@ class Cylinder(Primitive):
         return math.pi * (self.radius * self.radius) * self.length
 
     def solid(self, mass: float) -> Inertia:
-        """The inertia of a homogeneous cylinder of a mass [kg]."""
+        """Return the inertia of a homogeneous cylinder of a mass [kg]."""
         return solid_cylinder(mass, self.radius, self.length)
 
     def surface(self, *, outer: bool = False) -> Surface:
-        """The side and two caps, which share no vertices."""
+        """Return the side and two caps, which share no vertices."""
         r, z = self.radius, self.length / 2
         r = r / np.cos(np.pi / SEGMENTS) if outer else r
         caps = [revolved([0.0, r], [-z, -z]), revolved([r, 0.0], [z, z])]
         return joined([revolved([r, r], [-z, z]), *caps])
 
     def support(self) -> Support:
-        """Two discs."""
+        """Return two discs."""
         return Support(_ends(self.length), np.array([UPPER, LOWER]), np.full(2, self.radius))
 
     def depth(self, points: Array) -> Array:
-        """(n,) distances of points inside to the surface; negative outside."""
+        """Return distances (n,) of points inside to the surface; negative outside."""
         across = np.hypot(points[:, 0], points[:, 1]) - self.radius
         along = np.abs(points[:, 2]) - self.length / 2
         return _depth_between_faces(np.stack([across, along], axis=-1))
@@ -312,7 +312,7 @@ class Capsule(Primitive):
         return Cylinder(self.radius, self.length).volume + Sphere(self.radius).volume
 
     def solid(self, mass: float) -> Inertia:
-        """The inertia of a homogeneous capsule of a mass [kg]."""
+        """Return the inertia of a homogeneous capsule of a mass [kg]."""
         r, length = self.radius, self.length
         parts = 4.0 * r + 3.0 * length
         ball = mass * (4.0 * r / parts if parts else 1.0)  # of both half balls
@@ -323,7 +323,7 @@ class Capsule(Primitive):
         return Inertia(mass, tensor=(across, 0.0, 0.0, across, 0.0, tube.tensor[5] + along))
 
     def surface(self, *, outer: bool = False) -> Surface:
-        """A polyhedron with rings of vertices."""
+        """Return a polyhedron with rings of vertices."""
         step = np.pi / (RINGS + 1)
         angles = np.linspace(-np.pi / 2, np.pi / 2, RINGS + 2)
         angles = np.insert(angles, len(angles) // 2, [0.0, 0.0])
@@ -333,11 +333,11 @@ class Capsule(Primitive):
         return revolved((r * np.cos(angles)).tolist(), heights.tolist())
 
     def support(self) -> Support:
-        """A segment that is grown by a ball."""
+        """Return a segment that is grown by a ball."""
         return Support(_ends(self.length), np.zeros((0, 3)), np.zeros(2), ball=self.radius)
 
     def depth(self, points: Array) -> Array:
-        """(n,) distances of points inside to the surface; negative outside."""
+        """Return distances (n,) of points inside to the surface; negative outside."""
         half = self.length / 2
         beyond = points[:, 2] - np.clip(points[:, 2], -half, half)
         return self.radius - np.linalg.norm(np.column_stack([points[:, :2], beyond]), axis=-1)
@@ -357,21 +357,21 @@ class Sphere(Primitive):
         return 4 / 3 * math.pi * (self.radius * self.radius * self.radius)
 
     def solid(self, mass: float) -> Inertia:
-        """The inertia of a homogeneous ball of a mass [kg]."""
+        """Return the inertia of a homogeneous ball of a mass [kg]."""
         return solid_sphere(mass, self.radius)
 
     def surface(self, *, outer: bool = False) -> Surface:
-        """A polyhedron with rings of vertices."""
+        """Return a polyhedron with rings of vertices."""
         angles = np.linspace(-np.pi / 2, np.pi / 2, RINGS + 1)
         r = self.radius / _shrinking(np.pi / RINGS) if outer else self.radius
         return revolved((r * np.cos(angles)).tolist(), (r * np.sin(angles)).tolist())
 
     def support(self) -> Support:
-        """A point that is grown by a ball."""
+        """Return a point that is grown by a ball."""
         return Support(np.zeros((1, 3)), np.zeros((0, 3)), np.zeros(1), ball=self.radius)
 
     def depth(self, points: Array) -> Array:
-        """(n,) distances of points inside to the surface; negative outside."""
+        """Return distances (n,) of points inside to the surface; negative outside."""
         return self.radius - np.linalg.norm(points, axis=-1)
 
 
@@ -429,7 +429,7 @@ def _ends(length: float) -> Array:
 
 
 def _shrinking(step: float) -> float:
-    """Radius of the ball inside of a polyhedron whose vertices are on a ball of radius 1.
+    """Return the radius of the ball inside a polyhedron with vertices on a ball of radius 1.
 
     Args:
         step: angle between rings of vertices.
@@ -438,7 +438,7 @@ def _shrinking(step: float) -> float:
 
 
 def _depth_between_faces(outside: Array) -> Array:
-    """(n,) depths of points that are `outside` (n, m) of each pair of opposite faces."""
+    """Return depths (n,) of points that are `outside` (n, m) of each pair of opposite faces."""
     beyond = np.linalg.norm(np.maximum(outside, 0.0), axis=-1)
     return -(beyond + np.minimum(outside.max(axis=-1), 0.0))
 

@@ -32,7 +32,7 @@ from linkwork.spatial.source import se3
 
 
 def reduced(model: M, joints: Iterable[str], positions: Mapping[str, ArrayLike] | None = None) -> M:
-    """`Model.reduced`."""
+    """Implement `Model.reduced`."""
     if isinstance(joints, str):
         raise ArgumentError(f"joints: expected a list of names, got the text {joints!r}")
     names, positions = list(joints), dict(positions or {})
@@ -59,7 +59,7 @@ def reduced(model: M, joints: Iterable[str], positions: Mapping[str, ArrayLike] 
 
 
 def lumped(model: M) -> M:
-    """`Model.lumped`."""
+    """Implement `Model.lumped`."""
     closing = closing_joints(model)
     matrices, leader = _rigid_groups(model)
     pose_in_body = {link: as_pose(matrix) for link, matrix in matrices.items()}
@@ -109,7 +109,7 @@ def _rigid_groups(model: Graph) -> tuple[dict[str, Array], dict[str, str]]:
 
 
 def rerooted(model: M, base: str | None = None) -> M:
-    """`Model.rerooted`."""
+    """Implement `Model.rerooted`."""
     base = model.default_base if base is None else base
     holders = {visit.link: visit.joint for visit in walk(model, base) if visit.joint}
     # old_H_new of every link: where its frame has to go

@@ -64,7 +64,7 @@ class Tree:
 
 
 def tree_from(model: Model, base: str | None = None) -> Tree:
-    """See a model from a base.
+    """Build the tree of a model from a base.
 
     Args:
         model: the robot.

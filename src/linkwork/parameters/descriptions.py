@@ -54,7 +54,7 @@ class Parameter(ABC):
 
     @abstractmethod
     def entries(self, model: Model) -> tuple[Entry, ...]:
-        """The entries of the parameter vector, with the values of the model.
+        """Return the entries of the parameter vector, with the values of the model.
 
         Raises:
             NameNotFoundError: the model has no such part.
@@ -62,7 +62,7 @@ class Parameter(ABC):
 
     @abstractmethod
     def claims(self, model: Model) -> Claims:
-        """The properties of the robot that this parameter changes."""
+        """Return the properties of the robot that this parameter changes."""
 
     @abstractmethod
     def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
@@ -318,5 +318,5 @@ class Gravity(Parameter):
 
 
 def pose_values(pose: Pose) -> tuple[float, ...]:
-    """Position and quaternion wxyz of a pose."""
+    """Return the position and quaternion wxyz of a pose."""
     return (*pose.xyz, *quat.from_rotation(pose.matrix()[:3, :3]).tolist())

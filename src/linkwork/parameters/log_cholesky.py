@@ -25,7 +25,7 @@ from linkwork.errors import ShapeError, ValueRangeError
 
 
 def log_cholesky(theta: ArrayLike) -> Array:
-    """Inertial parameters of a body from its log-Cholesky parameters; they are always physical.
+    """Convert log-Cholesky parameters of a body to inertial ones, which are always physical.
 
     Args:
         theta: (..., 10) alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3. May be traced inside
@@ -50,7 +50,7 @@ def log_cholesky(theta: ArrayLike) -> Array:
 
 
 def log_cholesky_inverse(parameters: ArrayLike) -> Array:
-    """Log-Cholesky parameters of a body with volume, the inverse of `log_cholesky`.
+    """Convert inertial parameters of a body with volume; the inverse of `log_cholesky`.
 
     Args:
         parameters: (..., 10) m, m c, and the tensor's xx, xy, xz, yy, yz, zz about the origin.

@@ -59,7 +59,7 @@ class ParametricSkeleton:
         return skeleton_of(self.tree, self.layout)
 
     def skeleton(self, variation: Variation) -> Skeleton:
-        """The skeleton with inputs in place of constants."""
+        """Return the skeleton with inputs in place of constants."""
         if not (variation.inertias or variation.payloads or _moves(variation)):
             return self.constant
         if not _moves(variation):
@@ -109,7 +109,7 @@ class ParametricSkeleton:
         return Skeleton(self.layout, tuple(bodies), frames, links)
 
     def _constant_part(self, names: frozenset[str], moved_joints: frozenset[int]) -> Skeleton:
-        """The skeleton without some links, and with no inertia lumped across some joints."""
+        """Return the skeleton without some links, and with no inertia lumped across some joints."""
         key = names, moved_joints
         if key not in self.cache:
             inertias = self._without(names) if names else None
@@ -119,7 +119,7 @@ class ParametricSkeleton:
         return self.cache[key]
 
     def _without(self, names: Iterable[str]) -> Array:
-        """(bodies, 10) inertias of the bodies without some of their links."""
+        """Return inertias (bodies, 10) of the bodies without some of their links."""
         tree, model = self.tree, self.tree.model
         total = np.zeros_like(tree.inertias)
         for k, link in enumerate(model.links):
@@ -198,7 +198,7 @@ class _Placements:
         return self._variation.frame_poses.get(name) or constant_placement(frame.link_H_frame)
 
     def frames(self) -> Iterable[tuple[int, Mat, Vec]]:
-        """For each frame of the model: its body, and its pose in the new frame of that body."""
+        """Return the body of each frame of the model, and its pose in the frame of that body."""
         model = self._robot.tree.model
         for name, constant in zip(model.frame_names, self._robot.constant.frames, strict=True):
             body, old_H_link = self._link[model.frame(name).link]
@@ -207,7 +207,7 @@ class _Placements:
             yield body, _snapped_rotation(R, constant[1]), _snapped_position(p, constant[2])
 
     def mount(self, body: int) -> Mount:
-        """The mount of a body; that of the model if it does not depend on inputs."""
+        """Return the mount of a body; that of the model if it does not depend on inputs."""
         parent = self._robot.tree.parents[body]
         mount = self._robot.constant.bodies[body].mount
         assert mount is not None

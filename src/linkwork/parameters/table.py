@@ -115,11 +115,11 @@ class ParameterTable(Mapping[str, slice]):
         return self._entries
 
     def owner(self, index: int) -> str:
-        """The name of the parameter that contains an index of the vector."""
+        """Return the name of the parameter that contains an index of the vector."""
         return next(name for name, span in self._slices.items() if span.start <= index < span.stop)
 
     def vector(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
-        """(..., size) the values of the model, except for those given by name."""
+        """Return the values (..., size) of the model, except for those given by name."""
         nominal = np.array([x for entry in self._entries for x in entry.values], dtype=np.float64)
         replacements: dict[str, Array] = {}
         for name, value in (values or {}).items():
@@ -144,7 +144,7 @@ class ParameterTable(Mapping[str, slice]):
                 raise ArgumentError(f"parameters: {name} has no effect without joint_dynamics=True")
 
     def variation(self, vector: Any) -> Variation:
-        """The changes to the robot for a parameter vector."""
+        """Return the changes to the robot for a parameter vector."""
         into = Variation()
         remaining: list[Scalar] = list(vector)
         for description in self.descriptions:
@@ -157,7 +157,7 @@ class ParameterTable(Mapping[str, slice]):
 
 
 def _descriptions(parameters: Any) -> Iterable[Parameter]:
-    """The argument `parameters` of a `KinDyn` as a list of descriptions."""
+    """Return the argument `parameters` of a `KinDyn` as a list of descriptions."""
     if isinstance(parameters, ParameterTable):
         return parameters.descriptions
     if isinstance(parameters, Parameter):

@@ -106,7 +106,7 @@ class Solid:
     placement: Placement
 
     def volume(self, multiplier: Scalar) -> Scalar:
-        """Volume at a multiple of the length [m^3]."""
+        """Return the volume at a multiple of the length [m^3]."""
         match self.geometry:
             case Box(size=(x, y, z)):
                 return x * y * z * multiplier
@@ -133,13 +133,13 @@ class Solid:
         return self.rpy[0] < 0.0 or self.rpy[1] > 0.0
 
     def growth(self, multiplier: Scalar) -> Scalar:
-        """The change of the principal length at a multiple of the length [m]."""
+        """Return the change of the principal length at a multiple of the length [m]."""
         if isinstance(self.geometry, Cylinder) and self._is_lying:
             return 0.0
         return self.principal_length * (multiplier - 1.0)
 
     def moments(self, multiplier: Scalar, mass: Scalar) -> Sym:
-        """Inertia tensor about the solid's center, in the axes of the solid."""
+        """Return the inertia tensor about the solid's center, in the axes of the solid."""
         match self.geometry:
             case Box(size=(x, y, height)):
                 z = height * multiplier
@@ -155,7 +155,7 @@ class Solid:
         return Sym(xx, 0.0, 0.0, yy, 0.0, zz)
 
     def center(self, multiplier: Scalar) -> Vec:
-        """Position of the solid's center in the link."""
+        """Return the position of the solid's center in the link."""
         x, y, z = self.xyz
         if isinstance(self.geometry, Sphere):
             return Vec(x, y, z)
@@ -163,7 +163,7 @@ class Solid:
         return Vec(x, y, z - half if z < 0.0 else z + half)
 
     def joint_height(self, z: float, multiplier: Scalar) -> Scalar:
-        """Position along z of a joint that the link carries at z in the model."""
+        """Return the position along z of a joint that the link carries at z in the model."""
         growth = self.growth(multiplier)
         if z < 0.0:
             return z - growth
@@ -175,7 +175,7 @@ class Solid:
 
 
 def solid_of(link: Link, kind: type[Solid] = Solid) -> Solid:
-    """The solid of a link: its first visual."""
+    """Return the solid of a link: its first visual."""
     shape = link.visuals[0] if link.visuals else None
     if shape is None or not isinstance(shape.geometry, (Box, Cylinder, Sphere)):
         got = "no visual" if shape is None else f"a {type(shape.geometry).__name__}"
@@ -186,7 +186,7 @@ def solid_of(link: Link, kind: type[Solid] = Solid) -> Solid:
 
 
 def original_density(link: Link) -> float:
-    """Mass of a link divided by the volume of its solid [kg/m^3]."""
+    """Return the mass of a link divided by the volume of its solid [kg/m^3]."""
     volume = solid_of(link).volume(1.0)
     if not volume > 0.0:
         raise ArgumentError(f"link {link.name!r}: its first visual has no volume")

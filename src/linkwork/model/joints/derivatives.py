@@ -37,7 +37,7 @@ def derivatives(
     *arguments: Sequence[Scalar],
     wrt: Sequence[int] | None = None,
 ) -> list[Rows]:
-    """The derivatives of a function of vectors that returns a vector.
+    """Return the derivatives of a function of vectors that returns a vector.
 
     Args:
         function: takes as many sequences of scalars as there are arguments.
@@ -69,13 +69,13 @@ def derivatives(
 
 
 def product(a: Sequence[Sequence[Scalar]], b: Sequence[Sequence[Scalar]]) -> Rows:
-    """The product of two matrices given by rows."""
+    """Return the product of two matrices given by rows."""
     columns = list(zip(*b, strict=True))
     return [[inner(row, column) for column in columns] for row in a]
 
 
 def left_inverse(J: Sequence[Sequence[Scalar]]) -> Rows:
-    """(J^T J)^-1 J^T of a matrix (m, n) of full rank n <= m.
+    """Return (J^T J)^-1 J^T of a matrix (m, n) of full rank n <= m.
 
     It annihilates what is perpendicular to the columns of J.
     """
@@ -86,17 +86,17 @@ def left_inverse(J: Sequence[Sequence[Scalar]]) -> Rows:
 
 
 def identity(n: int, diagonal: float = 1.0) -> Rows:
-    """(n, n) rows of a multiple of the identity."""
+    """Return rows (n, n) of a multiple of the identity."""
     return [[diagonal if i == j else 0.0 for j in range(n)] for i in range(n)]
 
 
 def negative(rows: Sequence[Sequence[Scalar]]) -> Rows:
-    """A matrix with all signs changed."""
+    """Return a matrix with all signs changed."""
     return [[-x for x in row] for row in rows]
 
 
 def _computed(program: Program, values: Sequence[Scalar]) -> list[Scalar]:
-    """The results of a program at some scalars; constants of an expression become floats."""
+    """Return the results of a program at some scalars; constants of an expression become floats."""
     from linkwork.engine.symbolic.loops import replay
     from linkwork.engine.symbolic.node import Expr, innermost_graph
     from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
@@ -110,25 +110,25 @@ def _computed(program: Program, values: Sequence[Scalar]) -> list[Scalar]:
 
 
 def rotation_step_derivatives(x: Sequence[Scalar]) -> tuple[Rows, Rows]:
-    """Rows (3, 3) of Ad(exp(-x)) and of Jr(x)."""
+    """Return rows (3, 3) of Ad(exp(-x)) and of Jr(x)."""
     phi = as_vector(x)
     return _rows(so3.exp(-phi)), _rows(so3.right_jacobian(phi))
 
 
 def rotation_log_derivatives(x: Sequence[Scalar]) -> tuple[Rows, Rows]:
-    """Rows (3, 3) of Jl(x)^-1 and of Jr(x)^-1."""
+    """Return rows (3, 3) of Jl(x)^-1 and of Jr(x)^-1."""
     left = _rows(so3.left_jacobian_inverse(as_vector(x)))
     return left, [list(column) for column in zip(*left, strict=True)]
 
 
 def pose_step_derivatives(x: Sequence[Scalar]) -> tuple[Rows, Rows]:
-    """Rows (6, 6) of Ad(exp(-x)) and of Jr(x)."""
+    """Return rows (6, 6) of Ad(exp(-x)) and of Jr(x)."""
     xi = as_vector(x)
     return _rows(motion.motion_transform(se3.exp(-xi))), _rows(se3.right_jacobian(xi))
 
 
 def pose_log_derivatives(x: Sequence[Scalar]) -> tuple[Rows, Rows]:
-    """Rows (6, 6) of Jl(x)^-1 and of Jr(x)^-1 = Jl(x)^-1 + ad(x)."""
+    """Return rows (6, 6) of Jl(x)^-1 and of Jr(x)^-1 = Jl(x)^-1 + ad(x)."""
     xi = as_vector(x)
     left = se3.left_jacobian_inverse(xi)
     return _rows(left), _rows(left + motion.motion_cross_matrix(xi))

@@ -137,14 +137,14 @@ class JointKind(ABC):
 
     @abstractmethod
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
-        """Rotation and position of the moving side in the fixed side, M(theta)."""
+        """Return the rotation and position of the moving side in the fixed side, M(theta)."""
 
     @abstractmethod
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        """The nv columns of S, in the axes of the moving side at its origin."""
+        """Return the nv columns of S, in the axes of the moving side at its origin."""
 
     def factors(self, axis: Axis) -> tuple[Factor, ...] | None:
-        """Factors whose product, the first one leftmost, is M(theta); None if there are none.
+        """Return factors with the product M(theta), first one leftmost; None if there are none.
 
         Workcells compute poses from them in C; without them, they compute `pose` with NumPy, which
         is slower. The angle offset of the axis does not enter.
@@ -152,11 +152,11 @@ class JointKind(ABC):
         return None
 
     def closure(self, axis: Axis) -> Closure | None:
-        """The relative motion that the joint prevents; None if it cannot close a loop."""
+        """Return the relative motion that the joint prevents; None if it cannot close a loop."""
         return None
 
     def subspace_sides(self) -> tuple[Side, ...] | None:
-        """For each column of S, the side in whose axes and at whose origin it is constant.
+        """Return the side in whose axes and at whose origin each column of S is constant.
 
         None if a column is constant on neither side: then S is evaluated at each position.
         """
@@ -166,13 +166,13 @@ class JointKind(ABC):
     def subspace_rate(
         self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
     ) -> Columns | None:
-        """Time derivative of the columns of S at the velocity nu; None for a constant S."""
+        """Return the rates of the columns of S at the velocity nu; None for a constant S."""
         return None
 
     def bias_jacobian(
         self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
     ) -> Columns | None:
-        """Column k: derivative of S_dot nu along the k-th velocity; None for a constant S."""
+        """Return derivatives of S_dot nu, column k along velocity k; None for a constant S."""
         if self.subspace_rate(axis, theta, nu) is None:
             return None
 
@@ -187,25 +187,25 @@ class JointKind(ABC):
         return tuple(Motion.of(column) for column in zip(*rows, strict=True))
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
-        """Rows (nq, nv) of J with theta_dot = J nu."""
+        """Return rows (nq, nv) of J with theta_dot = J nu."""
         return identity(self.nv)
 
     def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
-        """Rows (nv, nq) of G with nu = G theta_dot: G J = 1, and no rate of a norm enters."""
+        """Return rows (nv, nq) of G, nu = G theta_dot: G J = 1, and no rate of a norm enters."""
         return left_inverse(self.position_jacobian(theta))
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
-        """Theta after one second at the constant velocity `step`."""
+        """Return theta after one second at the constant velocity `step`."""
         return [x + dx for x, dx in zip(theta, step, strict=True)]
 
     def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
-        """The step that leads from one theta to another, by the shortest rotation."""
+        """Return the step that leads from one theta to another, by the shortest rotation."""
         return [y - x for x, y in zip(start, end, strict=True)]
 
     def moved_derivatives(
         self, theta: Sequence[Scalar], step: Sequence[Scalar]
     ) -> tuple[Rows, Rows]:
-        """Rows (nv, nv) of the derivatives of `moved` with respect to theta and the step.
+        """Return rows (nv, nv) of the derivatives of `moved` with respect to theta and the step.
 
         Changes of the result are measured in the tangent space there.
         """
@@ -219,7 +219,7 @@ class JointKind(ABC):
     def between_derivatives(
         self, start: Sequence[Scalar], end: Sequence[Scalar]
     ) -> tuple[Rows, Rows]:
-        """Rows (nv, nv) of the derivatives of `between` with respect to start and end."""
+        """Return rows (nv, nv) of the derivatives of `between` with respect to start and end."""
         if type(self).between is JointKind.between:
             return identity(self.nv, -1.0), identity(self.nv)
         by_start, by_end = derivatives(self.between, start, end)
@@ -227,7 +227,7 @@ class JointKind(ABC):
         return by_start, product(by_end, self.position_jacobian(end))
 
     def normalized(self, theta: Sequence[Scalar]) -> list[Scalar]:
-        """Theta with its unit-norm parts scaled to norm 1."""
+        """Return theta with its unit-norm parts scaled to norm 1."""
         scaled = list(theta)
         for part in self.unit_norm:
             span = slice(part.start, part.start + part.count)
@@ -251,5 +251,5 @@ def axes_across(axis: Sequence[float]) -> tuple[Vec, Vec]:
 
 
 def plane_basis(axis: Array) -> Array:
-    """(3, 2) the two vectors of `axes_across`, as columns."""
+    """Return the two vectors (3, 2) of `axes_across`, as columns."""
     return np.array(axes_across(axis.tolist())).T

@@ -30,7 +30,7 @@ from linkwork.spatial.source import motion, se3
 
 
 def child_H_parent(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
-    """Pose of the other link in `child`.
+    """Return the pose of the other link in `child`.
 
     Args:
         joint: the joint between the two.
@@ -46,19 +46,19 @@ def child_H_parent(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
 
 
 def neutral_transform(joint: Joint, *, child: str) -> Array:
-    """(4, 4) child_H_parent at the joint's neutral position."""
+    """Compute child_H_parent (4, 4) at the joint's neutral position."""
     return child_H_parent(joint, joint.motion_kind.neutral, child=child)
 
 
 def motion_pose(joint: Joint, theta: ArrayLike) -> Array:
-    """(..., 4, 4) pose M of the moving side of the joint in its fixed side."""
+    """Return the pose M (..., 4, 4) of the moving side of the joint in its fixed side."""
     theta = position(joint, theta)
     R, p = joint.motion_kind.pose(_axis(joint), scalars(theta))
     return se3.pose(_array(R, theta), _array([p], theta)[..., 0, :])
 
 
 def motion_subspace(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
-    """Motion subspace S: the velocity of `child` relative to its parent is `S @ nu`.
+    """Compute the motion subspace S: the velocity of `child` relative to its parent is `S @ nu`.
 
     Args:
         joint: the joint between the two.
@@ -81,13 +81,13 @@ def motion_subspace(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
 
 
 def position_jacobian(joint: Joint, theta: ArrayLike) -> Array:
-    """(..., nq, nv) J with theta_dot = J nu; the same from both sides."""
+    """Compute J (..., nq, nv) with theta_dot = J nu; the same from both sides."""
     theta = position(joint, theta)
     return _array(joint.motion_kind.position_jacobian(scalars(theta)), theta)
 
 
 def normalized(joint: Joint, theta: ArrayLike) -> Array:
-    """(..., nq) position with its quaternion or (cos, sin) scaled to norm 1."""
+    """Return the position (..., nq) with its quaternion or (cos, sin) scaled to norm 1."""
     theta = position(joint, theta)
     return as_vector(joint.motion_kind.normalized(scalars(theta)))
 
@@ -106,7 +106,7 @@ def _axis(joint: Joint) -> Axis:
 
 
 def _array(rows: Sequence[Sequence[Any]], theta: Array) -> Array:
-    """(..., rows, columns) of scalars that are numbers or batches, with the batch of theta."""
+    """Convert scalars, numbers or batches, to (..., rows, columns) with the batch of theta."""
     width = len(rows[0]) if rows else 0
     array = np.empty((*theta.shape[:-1], len(rows), width), theta.dtype)
     for i, row in enumerate(rows):

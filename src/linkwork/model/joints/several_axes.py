@@ -90,7 +90,7 @@ class Universal(JointKind):
         return (ZERO_MOTION, Motion(ZERO, nu[0] * nu[1] * slope))
 
     def _second(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Vec, Mat]:
-        """The second axis, and the rotation about it."""
+        """Return the second axis, and the rotation about it."""
         e2, _ = axes_across(axis.direction)
         return e2, rotation_about(e2, cos(theta[1]), sin(theta[1]))
 
@@ -261,25 +261,25 @@ class Floating(JointKind):
 
 
 def _quaternion_rates(wxyz: Sequence[Scalar]) -> Rows:
-    """Rows (4, 3) that take the angular velocity in the moving axes to the rate of a quaternion."""
+    """Return rows (4, 3) from the angular velocity in the moving axes to quaternion rates."""
     w, x, y, z = (0.5 * number for number in wxyz)
     return [[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]
 
 
 def _quaternion_rates_inverse(wxyz: Sequence[Scalar]) -> Rows:
-    """Rows (3, 4) that take the rate of a unit quaternion to the angular velocity."""
+    """Return rows (3, 4) from the rate of a unit quaternion to the angular velocity."""
     w, x, y, z = (2.0 * number for number in wxyz)
     return [[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]
 
 
 def _in_space(step: Sequence[Scalar]) -> list[Scalar]:
-    """A step in the plane as one in space, the axis along z."""
+    """Convert a step in the plane to one in space, the axis along z."""
     x, y, angle = step
     return [x, y, 0.0, 0.0, 0.0, angle]
 
 
 def _of_plane(rows: Rows) -> Rows:
-    """(3, 3) rows and columns of the plane, of those (6, 6) in space."""
+    """Select rows and columns (3, 3) of the plane from (6, 6) in space."""
     return [[rows[i][j] for j in _PLANE] for i in _PLANE]
 
 
