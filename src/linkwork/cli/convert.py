@@ -207,7 +207,7 @@ def _from_cell(
 ) -> Conversion:
     """One device of a workcell as a robot, or the entire workcell."""
     from linkwork.workcell.files.load import load_workcell
-    from linkwork.workcell.files.writer_frames import explicit_home
+    from linkwork.workcell.files.writer import explicit_home
     from linkwork.workcell.kinematics.device_model import device_model, with_shapes
 
     with warnings.catch_warnings(record=True) as caught:

@@ -11,7 +11,7 @@ Shell completion reads the table, so this module does not import NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -128,3 +128,16 @@ def titles(*more: str) -> str:
     """Return the formats as a list in words, such as "URDF, SDF or MJCF"."""
     *words, last = (*(row.title for row in _ROWS), *more)
     return f"{', '.join(words)} or {last}"
+
+
+EARTH = (0.0, 0.0, -9.81)
+EARTH_ROUNDING = 0.02  # [m/s^2] covers the values in use: 9.8, 9.80665, 9.81
+
+
+def left_out_gravity(gravity: Sequence[float]) -> list[Finding]:
+    """Return a warning about a gravity that differs from the default of `KinDyn`."""
+    if all(abs(x - y) <= EARTH_ROUNDING for x, y in zip(gravity, EARTH, strict=True)):
+        return []
+    vector = ", ".join(f"{x:g}" for x in gravity)
+    message = f"left out: gravity; pass it as KinDyn(model, gravity=({vector}))"
+    return [Finding("warning", "", message)]

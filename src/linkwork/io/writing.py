@@ -1,13 +1,15 @@
 """What writers share: elements of XML, robots in simpler terms, findings, unique names.
 
-Numbers are written in the fewest digits that read back as the same floats.
+Numbers are written in the fewest digits that read back as the same floats, also angles in degrees.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Context, Decimal
 from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -252,3 +254,35 @@ def _mimic(constraint: Constraint) -> Mimic | None:
     if any(higher):
         return None
     return Mimic(joint=constraint.second, multiplier=multiplier, offset=offset)
+
+
+# Degrees are converted to and from radians with correct rounding, with more digits than a float
+# has. So 90 degrees is read as the float nearest to pi/2, and every float in radians can be written
+# in degrees without loss.
+_PI = Decimal(
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862"
+)
+_CONTEXT = Context(prec=60, Emax=9999, Emin=-9999)
+_DIGITS = 22  # enough for degrees that read back as the same float in radians
+
+
+def radians_from_degrees(degrees: str | float) -> float:
+    """Convert degrees, as a decimal string or a float, to radians."""
+    if float(degrees) == 0:  # also a string whose exponent is out of range for Decimal
+        return float(degrees)
+    exact = Decimal(degrees)
+    return float(_CONTEXT.divide(_CONTEXT.multiply(exact, _PI), Decimal(180)))
+
+
+def degrees_text(radians: float) -> str:
+    """Format an angle in degrees, with few digits that read back as the same float in radians."""
+    if not math.isfinite(radians):
+        raise ValueError(radians)
+    if radians == 0:
+        return "0"
+    for digits in (6, 12, 15, 16, 17):
+        text = f"{math.degrees(radians):.{digits}g}"
+        if radians_from_degrees(text) == radians:
+            return text
+    exact = _CONTEXT.divide(_CONTEXT.multiply(Decimal(radians), Decimal(180)), _PI)
+    return f"{exact:.{_DIGITS}g}"

@@ -12,7 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.io.mesh_files import read_mesh
-from linkwork.io.units import degrees_text, radians_from_degrees
+from linkwork.io.writing import degrees_text, radians_from_degrees
 from linkwork.spatial import so3
 
 JOINT = '<Frame name="B"/><Joint name="J" type="Revolute"/>'

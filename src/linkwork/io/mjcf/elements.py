@@ -21,6 +21,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, listed
+from linkwork.io.formats import left_out_gravity
 from linkwork.io.mjcf.package import (
     MjModel,
     Names,
@@ -31,7 +32,6 @@ from linkwork.io.mjcf.package import (
     name_in_file,
     pose_of,
 )
-from linkwork.io.units import left_out_gravity
 from linkwork.model.parts import Actuator, Constraint, ConstraintKind, Mimic
 from linkwork.model.pose import IDENTITY, Pose
 

@@ -25,8 +25,8 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, SourceLocation, nearest, shown
 from linkwork.io.folders import AllowedFolders, Folders
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.units import radians_from_degrees
 from linkwork.io.urdf.elements import FINITE, LARGEST_ANGLE
+from linkwork.io.writing import radians_from_degrees
 from linkwork.io.xml.documents import Document
 from linkwork.io.xml.elements import LARGEST, Part, Report, has_xacro, xacro_message
 from linkwork.model.graph import joined

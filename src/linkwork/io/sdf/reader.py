@@ -17,12 +17,11 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, SourceLocation, listed
 from linkwork.io.folders import Folders
-from linkwork.io.formats import Reading
+from linkwork.io.formats import EARTH, Reading, left_out_gravity
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.sdf.elements import WORLD, FrameGraph, FrameNode, SdfFile, SdfPart, SdfReport
 from linkwork.io.sdf.model import ModelParts, named, read_models, read_version
 from linkwork.io.sdf.parts import PARALLEL, Gearbox
-from linkwork.io.units import EARTH, left_out_gravity
 from linkwork.io.xml.documents import Source, parse_xml
 from linkwork.model.check import doubtful_parts
 from linkwork.model.configurations import initial_poses

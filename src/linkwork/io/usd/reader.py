@@ -22,8 +22,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, ParseError, listed, nearest, warn_of
 from linkwork.io.folders import Folders
-from linkwork.io.formats import Reading
-from linkwork.io.units import left_out_gravity
+from linkwork.io.formats import Reading, left_out_gravity
 from linkwork.io.usd.bodies import Body, body_H_part, read_body, read_link
 from linkwork.io.usd.joints import WORLD, UsdJoint, read_joint
 from linkwork.io.usd.stage import (

@@ -6,10 +6,11 @@ refers to the frame in the innermost scope that has it: chain, device, workcell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from linkwork.errors import MOST_FINDINGS, ModelError, nearest, shown
+from linkwork.errors import MOST_FINDINGS, ModelError, SourceLocation, nearest, shown
 from linkwork.model.graph import cycles, joined
 from linkwork.model.pose import IDENTITY
 from linkwork.workcell.cell.devices import DeviceSpec
@@ -28,6 +29,7 @@ from linkwork.workcell.files.extensions import (
     PlacedRobot,
     read_linkwork_property,
 )
+from linkwork.workcell.files.geometry import SETUPS, CellMeshes, read_setup, read_shapes
 from linkwork.workcell.files.joints import (
     DH_TYPES,
     MODELS,
@@ -35,20 +37,30 @@ from linkwork.workcell.files.joints import (
     is_motion_property,
     read_frame,
 )
-from linkwork.workcell.files.parallel import ParallelDevice
-from linkwork.workcell.files.setups import SETUPS, read_setup
-from linkwork.workcell.files.shapes import CellMeshes, read_shapes
+
+Junction: TypeAlias = tuple[str, str, SourceLocation]  # two frames that coincide
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelDevice:
+    """A parallel device as it is in the file."""
+
+    part: CellPart
+    name: str
+    frames: tuple[str, ...]  # full names; the first is the base
+    end: str
+    junctions: tuple[Junction, ...]
 
 
 @dataclass(slots=True)
 class Pending:
-    """A frame or robot whose parent may not be resolved yet."""
+    """A frame or robot before its parent is resolved."""
 
     content: CellFrame | PlacedRobot
     part: CellPart
     scope: Scope
     ref: str | None  # name of the parent in the file
-    parent: str  # full name of the parent; before names are resolved, the default parent
+    default: str  # full name of the parent without a `ref`
 
 
 @dataclass(slots=True)
@@ -241,7 +253,7 @@ class Collected:
 
     def parent_of(self, pending: Pending) -> str | None:
         """Return the full name of the parent of a frame; None if there is no such frame so far."""
-        return self.lookup(pending.ref, pending.scope) if pending.ref else pending.parent
+        return self.lookup(pending.ref, pending.scope) if pending.ref else pending.default
 
     def lookup(self, ref: str, scope: Scope) -> str | None:
         """Return the full name of the frame that a name refers to in a scope."""
@@ -256,16 +268,11 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
         message = f"the name {name!r} is already used by a frame of a <Robot>"
         cell.pending[name].part.error(message)
     _report_first(cell)
-    for pending in cell.pending.values():
-        if pending.ref is not None:
-            name = cell.lookup(pending.ref, pending.scope)
-            pending.parent = name or (pending.ref if pending.ref in robots else "")
-        if pending.parent not in frame_names:
-            missing_name = pending.ref if pending.ref is not None else pending.parent
-            _report_missing(cell, pending.part, ("frame", missing_name), frame_names, pending.scope)
-            pending.parent = WORLD
+    parents = {
+        name: _parent(cell, pending, frame_names, robots) for name, pending in cell.pending.items()
+    }
     _apply_deferred(cell, frame_names, robots)
-    _drop_helpers(cell)
+    _drop_helpers(cell, parents)
     joints = {
         name
         for name, other in cell.pending.items()
@@ -273,7 +280,21 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
     }
     for pending in cell.pending.values():
         _resolve_dependence(cell, pending, joints)
-    return _in_order(cell, robots)
+    return _in_order(cell, parents, robots)
+
+
+def _parent(
+    cell: Collected, pending: Pending, frame_names: Collection[str], robots: Collection[str]
+) -> str:
+    """Return the full name of the parent of a frame; WORLD after an error."""
+    parent = cell.parent_of(pending)
+    if parent is None and pending.ref in robots:
+        parent = pending.ref
+    if parent is not None and parent in frame_names:
+        return parent
+    reference = "frame", pending.ref or pending.default
+    _report_missing(cell, pending.part, reference, frame_names, pending.scope)
+    return WORLD
 
 
 def report_missing_parents(
@@ -294,15 +315,17 @@ def report_missing_parents(
             _report_missing(cell, pending.part, reference, frame_names, pending.scope)
 
 
-def _drop_helpers(cell: Collected) -> None:
+def _drop_helpers(cell: Collected, parents: dict[str, str]) -> None:
     """Remove the helpers for RobWork; the children of a helper get its parent."""
-    helpers = cell.helpers & cell.pending.keys()
-    parents = {name: cell.pending.pop(name).parent for name in helpers}
-    for pending in cell.pending.values():
+    of_helpers = {name: parents.pop(name) for name in cell.helpers & parents.keys()}
+    for name in of_helpers:
+        del cell.pending[name]
+    for name, parent in parents.items():
         seen = set[str]()
-        while pending.parent in parents and pending.parent not in seen:
-            seen.add(pending.parent)
-            pending.parent = parents[pending.parent]
+        while parent in of_helpers and parent not in seen:
+            seen.add(parent)
+            parent = of_helpers[parent]  # noqa: PLW2901 - walks up
+        parents[name] = parent
 
 
 def robot_frames(cell: Collected) -> dict[str, str]:
@@ -377,27 +400,28 @@ def _report_first(cell: Collected) -> None:
         cell.first.warning(f"{text} it")
 
 
-def _in_order(cell: Collected, robots: dict[str, str]) -> tuple[CellFrame | PlacedRobot, ...]:
+def _in_order(
+    cell: Collected, parents: Mapping[str, str], robots: Mapping[str, str]
+) -> tuple[CellFrame | PlacedRobot, ...]:
     """Sort parents before children, otherwise in the order of the file; cycles are errors."""
-    parents = {
-        name: robots.get(pending.parent, pending.parent) for name, pending in cell.pending.items()
-    }
-    for cycle in cycles({name: parent for name, parent in parents.items() if parent != WORLD}):
+    above = {name: robots.get(parent, parent) for name, parent in parents.items()}
+    for cycle in cycles({name: parent for name, parent in above.items() if parent != WORLD}):
         text = f"cycle of parents: {joined([*cycle, cycle[0]], ' -> ')}"
         cell.pending[cycle[0]].part.error(text)
     done: dict[str, None] = {WORLD: None}
-    for name in parents if not cell.report.n_errors else ():
+    for name in above if not cell.report.n_errors else ():
         chain: list[str] = []
         current = name
         while current not in done:
             chain.append(current)
-            current = parents[current]
+            current = above[current]
         done.update(dict.fromkeys(reversed(chain)))
-    return tuple(_with_parent(cell.pending[name]) for name in done if name != WORLD)
+    return tuple(
+        _with_parent(cell.pending[name].content, parents[name]) for name in done if name != WORLD
+    )
 
 
-def _with_parent(pending: Pending) -> CellFrame | PlacedRobot:
-    content = pending.content
+def _with_parent(content: CellFrame | PlacedRobot, parent: str) -> CellFrame | PlacedRobot:
     if isinstance(content, CellFrame):
-        return replace(content, parent=pending.parent)
-    return content._replace(placement=replace(content.placement, parent=pending.parent))
+        return replace(content, parent=parent)
+    return content._replace(placement=replace(content.placement, parent=parent))

@@ -3,19 +3,23 @@
 In a device, the default parent of a frame is the frame before it; in a SerialDevice it is always
 the parent. The first frame is the base. Its parent is always the last frame of the workcell before
 the device. If the first frame is a joint, the base is the parent of that joint.
+
+A `<ParallelDevice>` has several legs, each a `<SerialChain>` and the frames before and after it. A
+`<Junction>` lists, in two or more `<Chains>`, the chains whose legs lead to frames that coincide;
+without a junction, the last frames of all legs coincide.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from linkwork.errors import shown
+from linkwork.errors import SourceLocation, nearest, shown
 from linkwork.model.pose import Pose
 from linkwork.workcell.cell.devices import DeviceSpec, MobileDevice, SerialDevice, TreeDevice
 from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
-from linkwork.workcell.files.collect import Collected, Pending
+from linkwork.workcell.files.collect import Collected, Junction, ParallelDevice, Pending
 from linkwork.workcell.files.elements import (
     IGNORED_ELEMENTS,
     CellPart,
@@ -24,7 +28,6 @@ from linkwork.workcell.files.elements import (
 )
 from linkwork.workcell.files.extensions import read_configuration
 from linkwork.workcell.files.joints import LIMITS, MODELS, read_limit
-from linkwork.workcell.files.parallel import ParallelDevice, read_junctions
 
 DEVICES = ("SerialDevice", "TreeDevice", "ParallelDevice", "MobileDevice")
 FRAMES = ("Frame", "Joint", "DHJoint")
@@ -98,6 +101,48 @@ def _add_parallel(device: _Device, name: str, frames: tuple[str, ...]) -> None:
         cell.parallels.append(ParallelDevice(part, name, frames, end, junctions))
         if device.home is not None:
             cell.homes[name] = device.home
+
+
+def read_junctions(part: CellPart, chains: Mapping[str, str]) -> tuple[Junction, ...]:
+    """Return the pairs of frames that the junctions of a device join.
+
+    Args:
+        part: the device.
+        chains: the last frame of the leg of each chain, by the name of the chain.
+    """
+    junctions = [child for child in part.parts() if child.tag == "Junction"]
+    if not junctions and len(chains) < 2:
+        text = "expected two or more <SerialChain>, which form closed loops"
+        part.error(f"{text}; a device without loops is a <TreeDevice>")
+        return ()
+    if not junctions:
+        return tuple(_pairs(list(chains.values()), part.location))
+    pairs: list[Junction] = []
+    for junction in junctions:
+        junction.warn_unknown(("Chains",), (), strict=True)
+        lists = [child for child in junction.parts() if child.tag == "Chains"]
+        ends = [end for one in lists if (end := _end(one, chains))]
+        if len(lists) < 2:
+            junction.error("expected two or more <Chains>")
+        pairs += _pairs(ends, junction.location)
+    return tuple(pairs)
+
+
+def _pairs(ends: Sequence[str], location: SourceLocation) -> Iterable[Junction]:
+    return ((ends[0], other, location) for other in ends[1:])
+
+
+def _end(part: CellPart, chains: Mapping[str, str]) -> str | None:
+    """Return the last frame of the leg of the last chain of a list."""
+    names = part.content().split()
+    for name in names:
+        if name not in chains:
+            part.error(f"no <SerialChain> named {shown(name)}; {nearest(name, chains)}")
+            return None
+    if not names:
+        part.error("expected names of <SerialChain>")
+        return None
+    return chains[names[-1]]
 
 
 def _ends_of_legs(device: _Device, frames: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from linkwork.errors import Finding, SourceLocation, counted, listed, nearest, shown
-from linkwork.io.units import radians_from_degrees
+from linkwork.io.writing import radians_from_degrees
 from linkwork.io.xml.documents import tag_of
 from linkwork.io.xml.elements import LARGEST, Part, Report
 from linkwork.model.numbers import Triple

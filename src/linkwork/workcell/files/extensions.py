@@ -42,9 +42,9 @@ from linkwork.workcell.cell.devices import (
 from linkwork.workcell.cell.frames import CellFrame, Motion
 from linkwork.workcell.cell.robots import Placement
 from linkwork.workcell.files.elements import CellPart, read_pose
+from linkwork.workcell.files.geometry import POSE_ELEMENTS, CellMeshes
 from linkwork.workcell.files.include import allowed_file
 from linkwork.workcell.files.joints import read_dependence
-from linkwork.workcell.files.shapes import POSE_ELEMENTS, CellMeshes
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]

@@ -27,7 +27,7 @@ from linkwork.model.parts import Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped
 from linkwork.workcell.cell.frames import CellFrame, Motion
 from linkwork.workcell.files.elements import CellPart, read_pose
-from linkwork.workcell.files.shapes import POSE_ELEMENTS
+from linkwork.workcell.files.geometry import POSE_ELEMENTS
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 # (suffix of the name of an intermediate frame, kind, axis) of the joints that a type consists of.
