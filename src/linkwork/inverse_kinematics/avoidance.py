@@ -28,6 +28,7 @@ from linkwork.collision.model import CollisionModel
 from linkwork.collision.obstacles import BLOCK, WIDTHS, Obstacles, as_obstacles
 from linkwork.collision.shapes import CLOSED_FORMS, uncompiled
 from linkwork.collision.to_obstacles import DISTANCES_TO
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
@@ -54,6 +55,45 @@ _FAR = {
 }
 
 
+@dataclass(frozen=True)
+class AvoidingRobot:
+    """A collision model in the mixed representation and float64, and what is known about it."""
+
+    model: CollisionModel
+
+    @cached_property
+    def n_spheres(self) -> int:
+        """The number of values of the spheres that are nearest; 0 if a step takes all shapes."""
+        model = self.model
+        shapes = {link.name: [s.geometry for s in link.collisions] for link in model.model.links}
+        of_pairs = [shapes[link] for pair in model.pairs for link in pair]
+        if not all(isinstance(geometry, Sphere) for group in of_pairs for geometry in group):
+            return 0
+        n_pairs = sum(len(shapes[a]) * len(shapes[b]) for a, b in model.pairs)
+        return 7 * len(model.pairs) if n_pairs > MAX_SPHERES else 0
+
+    @cached_property
+    def moving(self) -> tuple[int, ...]:
+        """Indices of the links that joints can move: steps keep these away from obstacles."""
+        kd = self.model.kindyn
+        return tuple(
+            k
+            for k, link in enumerate(self.model.links)
+            if kd.floating or np.any(kd.jacobian(link, kd.random(seed=0)))
+        )
+
+    @cached_property
+    def largest_distances(self) -> Array:
+        """(pairs,) the largest distances in random configurations."""
+        q = self.model.kindyn.random(SAMPLES, seed=0)
+        return np.asarray(self.model.distances(q)).max(axis=0)
+
+    @cached_property
+    def penalty_kernels(self) -> dict[Avoidance, Kernel]:
+        """The compiled functions of `penalty_kernel`."""
+        return {}
+
+
 class Avoidance(NamedTuple):
     """The pairs of links and the number of obstacles that a compiled step considers.
 
@@ -61,23 +101,13 @@ class Avoidance(NamedTuple):
     consist of many, then the obstacles kind by kind.
     """
 
-    robot: CollisionModel  # in the mixed representation and float64
+    robot: AvoidingRobot
     counts: tuple[tuple[str, int], ...] = ()  # obstacles of a kind, a multiple of BLOCK
 
     @property
     def size(self) -> int:
         """The number of values."""
-        return 1 + self.n_spheres + sum(n * WIDTHS[kind] for kind, n in self.counts)
-
-    @property
-    def n_spheres(self) -> int:
-        """The number of values of the spheres that are nearest; 0 if a step takes all shapes."""
-        return 7 * len(self.robot.pairs) if _has_many_spheres(self.robot) else 0
-
-    @property
-    def moving(self) -> tuple[int, ...]:
-        """Indices of the links that joints can move: steps keep these away from obstacles."""
-        return _moving(self.robot)
+        return 1 + self.robot.n_spheres + sum(n * WIDTHS[kind] for kind, n in self.counts)
 
     def residuals(self, q: Any, values: Any) -> tuple[Any, Any]:
         """Return the residuals (n,), and the Jacobian (n, nv) that lowers them, traced."""
@@ -103,9 +133,9 @@ class Avoidance(NamedTuple):
 
     def _all(self, suffix: str, q: Any, values: Any) -> Any:
         """Return distances (n,), or with the suffix of derivatives (n, nv)."""
-        robot, start = self.robot, 1 + self.n_spheres
+        robot, start = self.robot.model, 1 + self.robot.n_spheres
         parts: list[Any] = []
-        if self.n_spheres:
+        if self.robot.n_spheres:
             parts.append(self._of_spheres(suffix, q, values[1:start].reshape(-1, 7)))
         elif robot.pairs:
             parts.append(robot.distance_jacobian(q) if suffix else robot.distances(q))
@@ -115,15 +145,15 @@ class Avoidance(NamedTuple):
             for _ in range(n // BLOCK):
                 block = values[start : start + width].reshape(BLOCK, WIDTHS[kind])
                 start += width
-                links = kernel(q, block)[:, list(self.moving)]
+                links = kernel(q, block)[:, list(self.robot.moving)]
                 parts.append(links.reshape(-1, *links.shape[2:]))
         return np.concatenate(parts)
 
     def _of_spheres(self, suffix: str, q: Any, spheres: Any) -> Any:
         """Return distances of one sphere of each link of a pair, or their derivatives."""
-        kd = self.robot.kindyn
+        kd = self.robot.model.kindyn
         rows: list[Any] = []
-        for (first, second), sphere in zip(self.robot.pairs, spheres, strict=True):
+        for (first, second), sphere in zip(self.robot.model.pairs, spheres, strict=True):
             H, G = kd.transform(first, q), kd.transform(second, q)
             a, b = H[:3, :3] @ sphere[:3], G[:3, :3] @ sphere[3:6]  # from the origins of the links
             between = G[:3, 3] + b - H[:3, 3] - a
@@ -138,35 +168,17 @@ class Avoidance(NamedTuple):
         return np.stack(rows)
 
 
-@lru_cache(maxsize=CACHE_SIZE)
-def _has_many_spheres(robot: CollisionModel) -> bool:
-    """Whether links consist of so many spheres that each step takes only the nearest ones."""
-    shapes = {link.name: [s.geometry for s in link.collisions] for link in robot.model.links}
-    of_pairs = [shapes[link] for pair in robot.pairs for link in pair]
-    if not all(isinstance(geometry, Sphere) for group in of_pairs for geometry in group):
-        return False
-    return sum(len(shapes[a]) * len(shapes[b]) for a, b in robot.pairs) > MAX_SPHERES
-
-
-@lru_cache(maxsize=CACHE_SIZE)
-def _moving(robot: CollisionModel) -> tuple[int, ...]:
-    kd = robot.kindyn
-    return tuple(
-        k
-        for k, link in enumerate(robot.links)
-        if kd.floating or np.any(kd.jacobian(link, kd.random(seed=0)))
-    )
-
-
-@lru_cache(maxsize=CACHE_SIZE)
 def penalty_kernel(avoidance: Avoidance) -> Kernel:
-    """Compile a function from q and the values to the cost and the smallest distance."""
+    """Return a function from q and the values to the cost and the smallest distance."""
+    kernels = avoidance.robot.penalty_kernels
+    if avoidance not in kernels:
 
-    @compile_function(q=avoidance.robot.nq, values=avoidance.size)
-    def penalty(q: Any, values: Any) -> Any:
-        return avoidance.penalty(q, values)
+        @compile_function(q=avoidance.robot.model.nq, values=avoidance.size)
+        def penalty(q: Any, values: Any) -> Any:
+            return avoidance.penalty(q, values)
 
-    return penalty
+        kernels[avoidance] = penalty
+    return kernels[avoidance]
 
 
 @dataclass(frozen=True)
@@ -187,16 +199,16 @@ class Surroundings:
     @property
     def is_selected(self) -> bool:
         """Whether there are more obstacles or spheres than a step takes."""
-        return self.avoidance.n_spheres > 0 or any(
+        return self.avoidance.robot.n_spheres > 0 or any(
             self.obstacles[kind].shape[-2] > n for kind, n in self.avoidance.counts
         )
 
     def values(self, q: Array) -> Array:
         """Return the values (size,) or (rows, size) of a step at configurations (rows, nq)."""
         parts = [np.array([self.margin])]
-        if self.avoidance.n_spheres:
-            kernel = self.avoidance.robot.function(NEAREST_SPHERES.name)  # pyright: ignore[reportArgumentType]
-            parts.append(np.asarray(kernel(q)).reshape(len(q), self.avoidance.n_spheres))
+        if self.avoidance.robot.n_spheres:
+            kernel = self.avoidance.robot.model.function(NEAREST_SPHERES.name)  # pyright: ignore[reportArgumentType]
+            parts.append(np.asarray(kernel(q)).reshape(len(q), self.avoidance.robot.n_spheres))
         for kind, n in self.avoidance.counts:
             rows = self.obstacles[kind]
             if rows.shape[-2] > n:
@@ -232,11 +244,13 @@ class Surroundings:
         """Return distances (rows, n, links) of the moving links to all obstacles of a kind."""
         rows: Any = {kind: self.obstacles[kind]}
         world = Obstacles(**rows)
-        return self.avoidance.robot.distances_to(q, world)[..., list(self.avoidance.moving)]
+        return self.avoidance.robot.model.distances_to(q, world)[
+            ..., list(self.avoidance.robot.moving)
+        ]
 
     def clearance(self, q: Array) -> Array:
         """Return the smallest distance (rows,) [m] at configurations (rows, nq)."""
-        robot = self.avoidance.robot
+        robot = self.avoidance.robot.model
         least = np.broadcast_to(self.fixed, len(q))
         if robot.pairs:
             least = np.minimum(least, robot.distances(q).min(axis=-1))
@@ -292,7 +306,7 @@ def surroundings_of(
     value = as_floats(margin, "margin")
     if value.shape or not 0.0 <= value < np.inf:
         raise ValueRangeError(f"margin: expected a number >= 0 [m], got {shown(margin)}")
-    robot, world = _converted(avoid), as_obstacles(() if obstacles is None else obstacles)
+    robot, world = _shared(avoid), as_obstacles(() if obstacles is None else obstacles)
     _check_margin(robot, float(value))
     rows: dict[str, Array] = {}
     for kind in DISTANCES_TO:
@@ -300,26 +314,26 @@ def surroundings_of(
         if listed.shape[-2]:
             _check_compiled(robot, kind)
             rows[kind] = listed
-    if not robot.pairs and not rows:
+    if not robot.model.pairs and not rows:
         raise ArgumentError("avoid: the collision model has no pairs, and there are no obstacles")
     counts = tuple((kind, _count(x.shape[-2])) for kind, x in rows.items())
     fixed = _fixed_overlap(robot, world)
     return Surroundings(Avoidance(robot, counts), float(value), rows, fixed)
 
 
-def _fixed_overlap(robot: CollisionModel, obstacles: Obstacles) -> Array:
+def _fixed_overlap(robot: AvoidingRobot, obstacles: Obstacles) -> Array:
     """Return the distance (...) of links that no joint moves to obstacles; infinite if free.
 
     Raises:
         ValueRangeError: one overlaps an obstacle without batch axes.
     """
-    fixed = [k for k in range(len(robot.links)) if k not in _moving(robot)]
+    fixed = [k for k in range(len(robot.model.links)) if k not in robot.moving]
     if not fixed or not obstacles.n:
         return np.array(np.inf)
-    distances = robot.distances_to(robot.kindyn.neutral(), obstacles)[..., fixed]
+    distances = robot.model.distances_to(robot.model.kindyn.neutral(), obstacles)[..., fixed]
     if distances.ndim == 2 and not (distances >= -TOUCHING).all():
         row, column = np.unravel_index(np.argmin(distances), distances.shape)
-        link, obstacle = robot.links[fixed[int(column)]], obstacles.name_of(int(row))
+        link, obstacle = robot.model.links[fixed[int(column)]], obstacles.name_of(int(row))
         text = f"{link!r}, which no joint moves, overlaps {obstacle}"
         raise ValueRangeError(f"obstacles: {text} by {-distances.min():.3g} m")
     least = distances.min(axis=(-2, -1))
@@ -343,18 +357,19 @@ def _check_same_robot(kd: KinDynCore, avoid: CollisionModel) -> None:
         raise ArgumentError(f"{text}; create it from the same model: lw.CollisionModel(kd)")
 
 
-def _check_compiled(robot: CollisionModel, kind: str) -> None:
+def _check_compiled(robot: AvoidingRobot, kind: str) -> None:
     """Reject links whose distances to a kind of obstacles have no closed form."""
-    compiled = robot.problem.compiled_links[kind]
-    others = [robot.links[k] for k in _moving(robot) if robot.links[k] not in compiled]
+    model = robot.model
+    compiled = model.problem.compiled_links[kind]
+    others = [model.links[k] for k in robot.moving if model.links[k] not in compiled]
     if others:
         what = f"the distance of {others[0]!r} to {kind.replace('_', '-')}"
         raise ArgumentError(f"avoid: {what} has no closed form; {CLOSED_FORMS}")
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _converted(avoid: CollisionModel) -> CollisionModel:
-    """Convert to the mixed representation and float64; reject pairs without closed form."""
+def _shared(avoid: CollisionModel) -> AvoidingRobot:
+    """Return one object for equal models; reject pairs without a closed form."""
     exact = uncompiled(avoid.model, avoid.pairs)
     if exact:
         a, b = exact[0]
@@ -362,17 +377,15 @@ def _converted(avoid: CollisionModel) -> CollisionModel:
         text = f"avoid: the distances of {n} have no closed form, such as {a!r} and {b!r}"
         raise ArgumentError(f"{text}; {CLOSED_FORMS}")
     if avoid.representation == "mixed" and avoid.dtype == np.float64:
-        return avoid
-    return avoid.replace(representation="mixed", dtype=np.float64)
+        return AvoidingRobot(avoid)
+    return AvoidingRobot(avoid.replace(representation="mixed", dtype=np.float64))
 
 
-@lru_cache(maxsize=CACHE_SIZE)
-def _check_margin(robot: CollisionModel, margin: float) -> None:
+def _check_margin(robot: AvoidingRobot, margin: float) -> None:
     """Reject a margin that some pair never keeps."""
-    if not robot.pairs:
-        return
-    largest = robot.distances(robot.kindyn.random(SAMPLES, seed=0)).max(axis=0)
-    for (a, b), distance in zip(robot.pairs, largest.tolist(), strict=True):
+    pairs = robot.model.pairs
+    largest = robot.largest_distances.tolist() if pairs else []
+    for (a, b), distance in zip(pairs, largest, strict=True):
         if distance < margin - TOUCHING:
             text = f"margin: {a!r} and {b!r} are at most {distance:.3g} m apart"
             hint = "reduce the margin, or omit the pair: lw.CollisionModel(kd, pairs=...)"
