@@ -7,7 +7,7 @@ import pytest
 from tests.support.commands import run_here as run
 
 import linkwork as lw
-from linkwork.model.differences import differences
+from linkwork.model.describe import differences
 
 
 @pytest.fixture

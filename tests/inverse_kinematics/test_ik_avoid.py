@@ -253,7 +253,7 @@ def test_invalid_arguments_are_rejected(kd, robot):
             "'ground' and 'l1'.*apart",
         ),
         (lambda: lw.ik(kd, target, avoid=robot, obstacles=3), lw.ArgumentError, "obstacles.*3"),
-        (lambda: lw.ik(kd, three, avoid=robot, obstacles=two), lw.ShapeError, r"\(2,\).*\(3,\)"),
+        (lambda: lw.ik(kd, three, avoid=robot, obstacles=two), lw.ShapeError, r"\(3,\).*\(2,\)"),
     ):
         with pytest.raises(error, match=message):
             call()

@@ -135,7 +135,7 @@ def arm_shape(text: str):
 
 
 SHAPE_ERRORS = [
-    ('<box size="-1 1 1"/>', "box size: .*-1.0, 1.0, 1.0"),
+    ('<box size="-1 1 1"/>', "box size: -1"),
     ('<box size="1 1"/>', "box size: .*3.*2.*'1 1'"),
     ("<box/>", "<box>.*'size'"),
     ('<sphere radius="-1"/>', "sphere radius: -1"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import linkwork as lw
-from linkwork.model.differences import differences
+from linkwork.model.describe import differences
 from linkwork.model.graph import closing_joints
 
 

@@ -13,7 +13,7 @@ import typer
 from linkwork.cli.output import print_json, print_table, print_text, terminal
 from linkwork.cli.robot_files import File, Floating, Functions, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
-from linkwork.model.describe import Table
+from linkwork.model.table import Table
 
 if TYPE_CHECKING:
     from linkwork.engine.kernel.kernel import Kernel

@@ -15,7 +15,7 @@ from linkwork.cli.complete import frame_names, joint_settings
 from linkwork.cli.output import print_json, print_table, print_text, terminal
 from linkwork.cli.robot_files import Base, File, Floating, Json, model_of_file
 from linkwork.errors import counted, escaped
-from linkwork.model.describe import Table
+from linkwork.model.table import Table
 
 if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array

@@ -39,7 +39,7 @@ from linkwork.io.named_robots import (
     example_robots,
 )
 from linkwork.io.xml.documents import STANDARD_INPUT
-from linkwork.model.describe import Table
+from linkwork.model.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array
     from linkwork.model.model import Model
 
-TOLERANCE = 1e-9  # as in linkwork.model.differences, which imports NumPy
+TOLERANCE = 1e-9  # as in linkwork.model.describe, which imports NumPy
 SAMPLES = 50  # random configurations in which `compare` compares the links
 WIDTH = 79  # of lists of names
 
@@ -132,7 +132,7 @@ def compare(
 
     linkwork compare robot.urdf robot.xml
     """
-    from linkwork.model.differences import differences
+    from linkwork.model.describe import differences
     from linkwork.model.layout import Layout
 
     models = model_of_file(file), model_of_file(second)

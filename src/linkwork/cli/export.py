@@ -12,7 +12,7 @@ from linkwork.cli.complete import one_of
 from linkwork.cli.output import print_json, print_table, print_text, terminal
 from linkwork.cli.robot_files import Base, File, Floating, Functions, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
-from linkwork.model.describe import Table
+from linkwork.model.table import Table
 
 if TYPE_CHECKING:
     from linkwork.compat import pinnzoo

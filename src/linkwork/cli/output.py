@@ -15,7 +15,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, Severity, SourceLocation, escaped
-from linkwork.model.describe import Table, as_text, width_of
+from linkwork.model.table import Table, as_text, width_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -40,12 +40,13 @@ from linkwork.mechanics.constraints import (
 from linkwork.mechanics.joint_dynamics import NO_CHANGES, joint_dynamics_of
 from linkwork.mechanics.problem import Problem
 from linkwork.model.check import sign_of_fixed_base
-from linkwork.model.describe import as_html, tables
+from linkwork.model.describe import tables
 from linkwork.model.graph import closing_joints, opened
 from linkwork.model.layout import JointLimits, Layout
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose
+from linkwork.model.table import as_html
 from linkwork.model.tree import Tree, tree_from
 from linkwork.spatial.blocks import Scalar, as_vec
 

@@ -1,137 +1,28 @@
-"""Descriptions of robots for people: summaries, and tables as text and as HTML.
+"""Descriptions of robots for people: the tree as a drawing, tables, and what differs between two.
 
-Tables are lines of text that fit the width there is. No cell is ever cut. A table that is too wide
-comes in blocks of columns, each with the columns that name the row; a cell that is too wide even so
-goes over several lines.
+The tables are rows of strings, so that other programs can format them. Names come from files, so
+characters that would act on a terminal are written as escapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
-from itertools import zip_longest
 from math import isfinite
-from typing import NamedTuple
-from unicodedata import combining, east_asian_width
+from pathlib import PureWindowsPath
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from linkwork.errors import counted, escaped
+from linkwork.model.configurations import Configuration
+from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.graph import Graph, closing_joints, opened, walk
-from linkwork.model.parts import WORLD, Joint, Mimic
+from linkwork.model.model import Model
+from linkwork.model.parts import WORLD, Actuator, Constraint, Frame, Joint, Link, Mimic
 from linkwork.model.pose import IDENTITY, Pose
-
-GAP = "  "  # between columns
-NARROWEST = 8  # characters; cells of a narrower column would break in every word
-_BREAKS = " _-/,.:"  # a long cell is folded after one of these, if there is one
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table for people: a heading, the names of its columns, and rows of text."""
-
-    heading: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[str] = frozenset()  # columns to be aligned to the right
-    n_naming: int = (
-        1  # number of leading columns that name the row; they are repeated in every block
-    )
-
-
-def as_text(table: Table, width: int | None = None) -> str:
-    """Return a table as lines of text, columns aligned.
-
-    Args:
-        table: what to write.
-        width: how many characters fit on a line; any number if not given.
-    """
-    blocks = ["\n".join(_lines(table, *block)) for block in _blocks(table, width)]
-    return "\n".join([table.heading, "\n\n".join(blocks)])
-
-
-def as_html(heading: str, tables: Iterable[Table]) -> str:
-    """Return a heading, and tables without rows left out, each to be opened by a click."""
-    parts = [f"<b>{escape(heading)}</b>"]
-    for table in tables:
-        if table.rows:
-            rows = "".join(_html_row("td", row) for row in table.rows)
-            body = f"<table>{_html_row('th', table.columns)}{rows}</table>"
-            parts.append(f"<details><summary>{escape(table.heading)}</summary>{body}</details>")
-    return "\n".join(parts)
-
-
-def _html_row(tag: str, cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
-
-
-def width_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text
-    )
-
-
-def _blocks(table: Table, width: int | None) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the columns of each block, and their widths."""
-    grid = [table.columns, *table.rows]
-    widths = [max(map(width_of, column)) for column in zip(*grid, strict=True)]
-    if width is None or sum(widths) + len(GAP) * (len(widths) - 1) <= width:
-        yield list(range(len(widths))), widths
-        return
-    naming = list(range(table.n_naming))
-    name = naming[-1]  # the others are numbers
-    widths[name] = min(widths[name], max(NARROWEST, width // 2))
-    room = width - sum(widths[column] + len(GAP) for column in naming)
-    block: list[int] = []
-    for column in range(table.n_naming, len(widths)):
-        widths[column] = min(widths[column], max(NARROWEST, room))
-        used_width = sum(widths[other] + len(GAP) for other in block)
-        if block and used_width + widths[column] > room:
-            yield [*naming, *block], widths
-            block = []
-        block.append(column)
-    yield [*naming, *block], widths
-
-
-def _lines(table: Table, columns: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-    """Yield a block of columns: names, a rule, rows."""
-    names = [table.columns[column] for column in columns]
-    chosen = [widths[column] for column in columns]
-    for row in (names, None, *([row[column] for column in columns] for row in table.rows)):
-        if row is None:
-            yield GAP.join("─" * width for width in chosen)
-            continue
-        folded = [_folded(cell, width) for cell, width in zip(row, chosen, strict=True)]
-        for pieces in zip_longest(*folded, fillvalue=""):
-            cells = [
-                _padded(piece, width, right=name in table.numeric)
-                for piece, width, name in zip(pieces, chosen, names, strict=True)
-            ]
-            yield GAP.join(cells).rstrip()
-
-
-def _padded(text: str, width: int, *, right: bool) -> str:
-    space = " " * (width - width_of(text))
-    return space + text if right else text + space
-
-
-def _folded(text: str, width: int) -> list[str]:
-    """Return a text in pieces that fit, cut after a separator where there is one."""
-    pieces: list[str] = []
-    while width_of(text) > width:
-        end = 0
-        while width_of(text[: end + 1]) <= width:
-            end += 1
-        best = max(text.rfind(mark, 0, end) for mark in _BREAKS) + 1
-        if text[end] == " ":
-            best = end
-        best = best or max(end, 1)
-        pieces.append(text[:best].rstrip())
-        text = text[best:].lstrip()
-    return [*pieces, text]
-
+from linkwork.model.table import Table, as_text
+from linkwork.spatial.source import so3
 
 _AXES = {(1.0, 0.0, 0.0): "x", (0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}
 
@@ -338,3 +229,174 @@ def _pose_text(pose: Pose) -> str:
         return "at its origin"
     turned = f", rpy {_vector(pose.rpy)}" if any(pose.rpy) else ""
     return f"xyz {_vector(pose.xyz)}{turned}"
+
+
+SAME = 1e-9  # numbers that differ by less, relative to the larger or absolute, are the same
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference: the part, the property, and its value in both robots."""
+
+    element: str  # such as "joint 'elbow'"
+    what: str  # such as "upper limit"; "" if only one robot has the part
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        """Return the difference as one line."""
+        if not self.what:
+            return f"{self.element}: {self.first or self.second}"
+        return f"{self.element}: {self.what}: {self.first} -> {self.second}"
+
+
+def differences(first: Model, second: Model, tolerance: float = SAME) -> list[Difference]:
+    """Return all differences between two robots, by the names of their parts.
+
+    Args:
+        first, second: the robots.
+        tolerance: relative to the larger of two numbers, or absolute if both are small.
+    """
+    results = [*_named_parts("link", first.links, second.links, _links, tolerance)]
+    results += _named_parts("joint", first.joints, second.joints, _joints, tolerance)
+    results += _named_parts("frame", first.frames, second.frames, _frames, tolerance)
+    results += _named_parts(
+        "constraint", first.constraints, second.constraints, _constraints, tolerance
+    )
+    results += _named_parts(
+        "configuration", first.configurations, second.configurations, _configurations, tolerance
+    )
+    results += _named_parts("actuator", first.actuators, second.actuators, _actuators, tolerance)
+    return results
+
+
+def _named_parts(
+    what: str, first: Sequence[Any], second: Sequence[Any], compare: Any, tolerance: float
+) -> Iterator[Difference]:
+    others = {part.name: part for part in second}
+    first_names = {part.name for part in first}
+    for part in first:
+        element = f"{what} {part.name!r}"
+        if part.name not in others:
+            yield Difference(element, "", "only in the first", "")
+            continue
+        for name, one, other in compare(part, others[part.name]):
+            if not _is_same(one, other, tolerance):
+                yield Difference(element, name, _text(one), _text(other))
+    for part in second:
+        if part.name not in first_names:
+            yield Difference(f"{what} {part.name!r}", "", "", "only in the second")
+
+
+def _links(one: Link, other: Link) -> Iterator[tuple[str, Any, Any]]:
+    a, b = one.inertia, other.inertia
+    yield "mass [kg]", a.mass, b.mass
+    if a.mass or b.mass:  # without mass there is no such point, whatever the file contains
+        yield "center of mass [m]", tuple(a.com), tuple(b.com)
+    yield "tensor xx xy xz yy yz zz about the center of mass [kg m^2]", a.tensor, b.tensor
+    yield from _shapes("visual", one.visuals, other.visuals)
+    yield from _shapes("collision", one.collisions, other.collisions)
+
+
+def _shapes(
+    what: str, first: Sequence[Shape], second: Sequence[Shape]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield shapes in their order: geometry and pose, but not names and colors."""
+    yield f"{what}s", len(first), len(second)
+    if len(first) != len(second):
+        return
+    for number, (one, other) in enumerate(zip(first, second, strict=True)):
+        (kind, size), (other_kind, other_size) = _geometry(one), _geometry(other)
+        yield f"{what} {number}", kind, other_kind
+        if kind == other_kind:
+            yield f"{what} {number}, size", size, other_size
+        yield from _poses(f"{what} {number}", one.link_H_shape, other.link_H_shape)
+
+
+def _geometry(shape: Shape) -> tuple[str, tuple[float, ...]]:
+    """Return the kind of a shape, for a mesh with the name of its file, and its size."""
+    kind, sizes = shape.geometry.kind, shape.geometry.sizes
+    if isinstance(shape.geometry, Mesh):
+        kind += f" {PureWindowsPath(shape.geometry.filename).name}"  # splits at / and at \
+    return kind, sizes
+
+
+def _joints(one: Joint, other: Joint) -> Iterator[tuple[str, Any, Any]]:
+    yield "kind", one.kind, other.kind
+    yield "links", f"{one.first} to {one.second}", f"{other.first} to {other.second}"
+    yield from _poses("mount on its first link", one.first_H_joint, other.first_H_joint)
+    yield from _poses("mount of its second link", one.joint_H_second, other.joint_H_second)
+    yield "axis", tuple(one.axis), tuple(other.axis)
+    yield "pitch [m/rad]", one.pitch, other.pitch
+    for name in ("lower", "upper", "velocity", "effort"):
+        yield f"{name} limit", getattr(one.limits, name), getattr(other.limits, name)
+    for name in ("damping", "friction", "armature"):
+        yield name, getattr(one, name), getattr(other, name)
+    yield "mimics", _mimic(one), _mimic(other)
+    yield "motor", _motor(one), _motor(other)
+
+
+def _motor(joint: Joint) -> str:
+    return {None: "not known", True: "yes", False: "no"}[joint.actuated]
+
+
+def _frames(one: Frame, other: Frame) -> Iterator[tuple[str, Any, Any]]:
+    yield "link", one.link, other.link
+    yield from _poses("pose", one.link_H_frame, other.link_H_frame)
+
+
+def _constraints(one: Constraint, other: Constraint) -> Iterator[tuple[str, Any, Any]]:
+    yield "kind", one.kind, other.kind
+    ends = [f"{part.first} and {part.second or WORLD}" for part in (one, other)]
+    yield "between", ends[0], ends[1]
+    yield from _poses("first anchor", one.first_H_anchor, other.first_H_anchor)
+    yield from _poses("second anchor", one.second_H_anchor, other.second_H_anchor)
+    coefficients = [" ".join(f"{c:g}" for c in part.coefficients) for part in (one, other)]
+    yield "coefficients", coefficients[0], coefficients[1]
+
+
+def _configurations(one: Configuration, other: Configuration) -> Iterator[tuple[str, Any, Any]]:
+    a, b = dict(one.positions), dict(other.positions)
+    for joint in dict.fromkeys((*a, *b)):
+        first, second = a.get(joint, "neutral"), b.get(joint, "neutral")
+        if isinstance(first, str) != isinstance(second, str):
+            first, second = _text(first), _text(second)
+        yield f"position of joint {joint!r}", first, second
+    yield "link with a pose", one.link or "none", other.link or "none"
+    yield from _poses("its pose", one.world_H_link, other.world_H_link)
+
+
+def _actuators(one: Actuator, other: Actuator) -> Iterator[tuple[str, Any, Any]]:
+    yield "joint", one.joint, other.joint
+    first, second = (" ".join(f"{number:.9g}" for number in part.gear) for part in (one, other))
+    yield "gear", first, second
+
+
+def _poses(what: str, one: Pose, other: Pose) -> Iterator[tuple[str, Any, Any]]:
+    yield f"{what}, position [m]", tuple(one.xyz), tuple(other.xyz)
+    a, b = one.matrix()[:3, :3], other.matrix()[:3, :3]
+    yield f"{what}, rotation", a, b
+
+
+def _mimic(joint: Joint) -> str:
+    mimic = joint.mimic
+    return f"{mimic.multiplier:g} * {mimic.joint} + {mimic.offset:g}" if mimic else "nothing"
+
+
+def _is_same(one: Any, other: Any, tolerance: float) -> bool:
+    if isinstance(one, str):
+        return one == other
+    a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    with np.errstate(invalid="ignore"):  # infinite limits
+        apart = abs(a - b)
+        close = apart <= tolerance * np.maximum(1.0, np.maximum(abs(a), abs(b)))
+    return bool(((close & np.isfinite(apart)) | (a == b)).all())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    array = np.asarray(value, dtype=float)
+    if array.shape == (3, 3):
+        return f"rpy {_text(so3.to_rpy(array))}"
+    return " ".join(f"{x + 0.0:.9g}" if isfinite(x) else "none" for x in array.reshape(-1))

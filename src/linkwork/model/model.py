@@ -31,7 +31,8 @@ class Model(Graph):
 
     def _repr_html_(self) -> str:
         """Return a summary and tables of joints, links and frames, for notebooks."""
-        from linkwork.model.describe import as_html, summary, tables
+        from linkwork.model.describe import summary, tables
+        from linkwork.model.table import as_html
 
         return as_html(summary(self), tables(self))
 

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, counted, name_not_found, shown
-from linkwork.model.describe import Table, as_html
 from linkwork.model.pose import Pose
+from linkwork.model.table import Table, as_html
 from linkwork.workcell.cell import structure
 from linkwork.workcell.cell.editing import Editing
 from linkwork.workcell.cell.frames import WORLD

@@ -17,7 +17,7 @@ from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 import linkwork as lw
 from linkwork.io.load import repair_inertias
 from linkwork.io.mjcf.writer import write_mjcf
-from linkwork.model.differences import differences
+from linkwork.model.describe import differences
 
 mujoco = pytest.importorskip("mujoco")
 

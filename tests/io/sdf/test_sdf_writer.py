@@ -11,7 +11,7 @@ from tests.support.linkages import gripper, stewart
 import linkwork as lw
 from linkwork.io.sdf.writer import in_sdf_form, sdf_text
 from linkwork.io.writing import expressible
-from linkwork.model.differences import differences
+from linkwork.model.describe import differences
 from linkwork.model.pose import Pose
 
 

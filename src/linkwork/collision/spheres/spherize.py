@@ -29,11 +29,11 @@ from linkwork.errors import (
     shown,
 )
 from linkwork.io.mesh_files import read_surface
-from linkwork.model.describe import Table, as_text
 from linkwork.model.geometry import Capsule, Mesh, Shape, Sphere, Surface
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
 from linkwork.model.pose import Pose, as_pose
+from linkwork.model.table import Table, as_text
 
 CoverShapes: TypeAlias = Literal["spheres", "capsules"]
 

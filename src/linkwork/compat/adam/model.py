@@ -56,11 +56,11 @@ from linkwork.io.usd.reader import load_usd
 from linkwork.io.usd.writer import dump_usd
 from linkwork.io.xml.documents import format_of, parse_xml, read_source
 from linkwork.model import parts
-from linkwork.model.describe import Table, as_text
 from linkwork.model.graph import require_tree
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model as SourceModel
 from linkwork.model.reduce import reduced
+from linkwork.model.table import Table, as_text
 
 add_import_paths(__name__, "model", "factory", "tree", "conversions", "conversions.idyntree")
 add_import_paths(__name__, "conversions.usd", "usd_factory", "usd_factory.usd_model")

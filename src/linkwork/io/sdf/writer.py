@@ -45,7 +45,7 @@ from linkwork.io.writing import (
     unique_name,
 )
 from linkwork.io.xml.documents import read_source
-from linkwork.model.differences import differences
+from linkwork.model.describe import differences
 from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.joints.kind import axes_across
