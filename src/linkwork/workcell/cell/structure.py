@@ -128,7 +128,12 @@ def frames_below(cell: CellData, frame: str, state: State) -> tuple[str, ...]:
 
 def walk(cell: CellData, state: State, root: int) -> list[tuple[int, int]]:
     """Return (frame, depth) of a frame and all frames that it carries, depth first."""
-    below = _children(cell.layout, one_row(cell, state))
+    return frames_from(cell.layout, one_row(cell, state), root)
+
+
+def frames_from(layout: StateLayout, row: Array, root: int) -> list[tuple[int, int]]:
+    """Return the same as `walk`, for one row of attachments."""
+    below = _children(layout, row)
     pending, result = [(root, 0)], []
     while pending:
         current, depth = pending.pop()

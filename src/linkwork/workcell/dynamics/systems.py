@@ -144,7 +144,18 @@ class Systems:
             return self._call(name, groups[0][0], state, signed, options)
         if self._needs_independent(name):
             raise ArgumentError(_different_robots("their independent velocities differ"))
-        out = options.pop("out", None)
+        return self._by_rows(name, state, signed, acting, options)
+
+    def _by_rows(
+        self,
+        name: str,
+        state: State,
+        signed: Sequence[Any],
+        acting: Mapping[str, ArrayLike],
+        options: dict[str, Any],
+    ) -> Any:
+        """Call a function for each group of rows with equal attachments, and merge the results."""
+        frames, out = tuple(acting), options.pop("out", None)
         arrays = {f"argument {k + 2}": as_array(one, "nu") for k, one in enumerate(signed)}
         arrays |= {f"wrench of {frame}": as_array(one, frame) for frame, one in acting.items()}
         n_axes = [*map(len, self._row_shapes(name)), *(1 for _ in acting)]

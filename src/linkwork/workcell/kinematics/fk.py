@@ -18,13 +18,15 @@ from linkwork.errors import ArgumentError, ShapeError, StateError, warn_once
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.structure import (
+    frames_from,
     local_pose,
     one_row,
+    parent_index,
     parent_name,
     path_between,
     walk,
 )
-from linkwork.workcell.state.state import State, flat_rows
+from linkwork.workcell.state.state import State, equal_rows, flat_rows
 
 Steps: TypeAlias = Any  # `Poses` of the C extension; None if NumPy computes the poses
 _IN_WORLD = -1  # the reference frame of world poses
@@ -196,24 +198,14 @@ def _by_numpy(
 
 def all_poses(cell: CellData, state: State) -> Array:
     """Compute the world poses (..., frames, 4, 4) of all frames with NumPy."""
-    layout = cell.layout
-    n, values = len(layout.slots), flat_rows(state.values)
-    local = np.empty((len(values), n, 4, 4))
-    for k in range(n):
-        local[:, k] = local_pose(cell, k, values)
-    parent_indices = np.tile(np.array([slot.parent for slot in layout.slots]), (len(values), 1))
-    if layout.attachable:
-        parent_indices[:, list(layout.attachable)] = flat_rows(state.parents)
-    world = np.empty_like(local)
-    done = np.zeros((len(values), n), dtype=bool)
-    world[:, 0], done[:, 0] = np.eye(4), True
-    rows = np.arange(len(values))
-    while not done.all():
-        for k in range(1, n):
-            ready = ~done[:, k] & done[rows, parent_indices[:, k]]
-            if ready.any():
-                world[ready, k] = world[rows[ready], parent_indices[ready, k]] @ local[ready, k]
-                done[ready, k] = True
+    layout, values, parents = cell.layout, flat_rows(state.values), flat_rows(state.parents)
+    world = np.empty((len(values), len(layout.slots), 4, 4))
+    world[:, 0] = np.eye(4)
+    for rows in equal_rows(parents):
+        row = parents[rows[0]]
+        for k, _ in frames_from(layout, row, 0)[1:]:
+            of_parent = world[rows, parent_index(layout, k, row)]
+            world[rows, k] = of_parent @ local_pose(cell, k, values[rows])
     return in_batch(world, state.batch_shape)
 
 
