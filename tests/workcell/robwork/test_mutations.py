@@ -145,7 +145,7 @@ def test_undamaged_cell_loads():
     cell = outcome(RICH)
 
     assert cell is not None
-    assert len(cell.frames) == 24
+    assert len(cell.frames) == 23
     check(cell)
 
 
