@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ModelError, SourceLocation, nearest, shown
+from linkwork.errors import ModelError, nearest, shown
 from linkwork.io.folders import AllowedFolders, Folders
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.urdf.elements import FINITE, LARGEST_ANGLE
@@ -74,21 +74,15 @@ class SdfReport(Report):
 
     def __init__(self, file: str, document: Document, *, repair: bool) -> None:
         super().__init__(file, document.lines, repair=repair)
-        self._files: dict[Element, tuple[str, Mapping[Element, int]]] = {}
         self.documents: dict[Path, Document] = {}  # of included files
         self.n_models = 0
         self.unread_models: set[str] = set()  # included models that could not be read
-        self.add_file(file, document)
+        self.extend(document.findings)
 
     def add_file(self, file: str, document: Document) -> None:
         """Add the findings about the XML of a file, and use its lines for its elements."""
-        self._files[document.root] = file, document.lines
+        self.add_lines(file, document.lines)
         self.extend(document.findings)
-
-    def location(self, element: Element) -> SourceLocation:
-        """Return the file and the line on which an element starts."""
-        file, lines = self._files[element.getroottree().getroot()]
-        return SourceLocation(file, lines.get(element, element.sourceline or 1))
 
 
 class SdfPart(Part):

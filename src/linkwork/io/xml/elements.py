@@ -53,7 +53,7 @@ PRIMITIVES = {shape.__name__.lower(): shape for shape in SIZES}  # by the name o
 
 
 class Report:
-    """The findings about one file.
+    """The findings about a file, and about other files that it includes.
 
     Args:
         file: the name of the file in messages.
@@ -72,6 +72,7 @@ class Report:
         self.file = file
         self.repair = repair
         self._lines = lines
+        self._others: dict[Element, tuple[str, int]] = {}  # file and line
         self.n_errors = 0
         self.findings: list[Finding] = []
         self.ignored: Counter[str] = Counter()  # by name: elements for other programs
@@ -102,8 +103,14 @@ class Report:
             self.extend([Finding("note", "", text, location, "left out")])
 
     def location(self, element: Element) -> SourceLocation:
-        """Return the line on which an element starts."""
+        """Return the file and the line on which an element starts."""
+        if element in self._others:
+            return SourceLocation(*self._others[element])
         return SourceLocation(self.file, self._lines.get(element, element.sourceline or 1))
+
+    def add_lines(self, file: str, lines: Mapping[Element, int]) -> None:
+        """Store the lines of the elements of a further file."""
+        self._others.update({element: (file, line) for element, line in lines.items()})
 
 
 class Part:

@@ -41,27 +41,14 @@ class CellReport(Report):
 
     def __init__(self, file: str) -> None:
         super().__init__(file, {})
-        self._locations: dict[Element, SourceLocation] = {}
         self._ignored: dict[str, list[SourceLocation]] = {}
         self._doubtful: dict[str, dict[str, SourceLocation]] = {}
-
-    def add_locations(self, file: str, lines: Mapping[Element, int]) -> None:
-        """Store the lines of the elements of one file."""
-        self._locations.update(
-            {element: SourceLocation(file, line) for element, line in lines.items()}
-        )
 
     def copy_locations(self, original: Element, copied: Element) -> None:
         """Use the lines of an element and its descendants for a copy of it."""
         for old, new in zip(original.iter(), copied.iter(), strict=True):
-            self._locations[new] = self.location(old)
-
-    def location(self, element: Element) -> SourceLocation:
-        """Return the file and line where an element starts."""
-        location = self._locations.get(element)
-        return (
-            location if location is not None else SourceLocation(self.file, element.sourceline or 1)
-        )
+            location = self.location(old)
+            self.add_lines(location.file, {new: location.line})
 
     def ignore(self, element: Element, description: str) -> None:
         """Record an ignored element; `report_ignored` warns once per description."""

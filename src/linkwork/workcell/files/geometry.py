@@ -183,7 +183,7 @@ def read_setup(part: CellPart, meshes: CellMeshes) -> CellPart | None:
     except ParseError as error:
         part.report.extend(error.findings)
         return None
-    part.report.add_locations(str(path), document.lines)
+    part.report.add_lines(str(path), document.lines)
     part.report.extend(document.findings)
     inner = CellPart(document.root, part.owner, part.report)
     if inner.tag != part.tag:

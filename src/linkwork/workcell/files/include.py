@@ -82,14 +82,14 @@ def expand_includes(source: Source, allowed: AllowedFolders) -> tuple[Element, C
     """
     document = parse_xml(source, any_end_tag=True)
     report = CellReport(source.name)
-    report.add_locations(source.name, document.lines)
+    report.add_lines(source.name, document.lines)
     report.extend(document.findings)
     path = source.path.resolve() if source.path else None
     expansion = _Expansion(report, allowed)
     workcell = document.root.get("workcell")
     if tag_of(document.root) in DYNAMIC and workcell is not None:
         include = document.root.makeelement("Include", {"file": workcell})
-        report.add_locations(source.name, {include: report.location(document.root).line})
+        report.add_lines(source.name, {include: report.location(document.root).line})
         document.root.insert(0, include)
     if expansion.grow(document.root):
         scope = _Scope(path.parent if path else None, (path,) if path else ())
@@ -188,7 +188,7 @@ def _included(
     document = _fragment(part, path)
     if document is None:
         return None
-    expansion.report.add_locations(str(path), document.lines)
+    expansion.report.add_lines(str(path), document.lines)
     expansion.report.extend(document.findings)
     inner = _Scope(path.parent, (*scope.files, path), depth=scope.depth)
     return (document.root, inner) if expansion.grow(document.root) else None
