@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.io.mjcf.elements import active_equalities, equality_kind
 from linkwork.io.mjcf.package import (
     MjModel,
     Names,
@@ -20,17 +21,8 @@ from linkwork.io.mjcf.package import (
 from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.simulation.scene import Ellipsoid, MovingShape, Sensor
+from linkwork.simulation.sensors import TABLE
 from linkwork.spatial.source import se3
-
-OF_FRAMES = (
-    *("framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis"),
-    *("framelinvel", "frameangvel", "framelinacc", "frameangacc"),
-)
-OF_SITES = ("gyro", "accelerometer", "velocimeter", "touch", "force", "torque")
-OF_JOINTS = ("jointpos", "jointvel", "jointactfrc", "ballquat", "ballangvel")
-OF_ACTUATORS = ("actuatorpos", "actuatorvel", "actuatorfrc")
-OF_SUBTREES = ("subtreecom", "subtreelinvel")
-KINDS = (*OF_FRAMES, *OF_SITES, *OF_JOINTS, *OF_ACTUATORS, *OF_SUBTREES)
 
 
 @dataclass(slots=True)
@@ -61,10 +53,15 @@ class SensorReader:
                 yield self._sensor(index, name, kind)
 
     def _problem(self, index: int, kind: str) -> str:
-        if kind not in KINDS:
+        if kind not in TABLE:
             return kind
         if is_disabled(self.mj, "sensor"):
             return "disabled"
+        if kind in ("force", "torque"):
+            link, _ = self._place("site", int(self.mj.sensor_objid[index]))
+            kinds = {equality_kind(self.mj, one) for one in active_equalities(self.mj)}
+            if not link or kinds & {"connect", "weld"}:
+                return f"{kind}, of a fixed link or beside equalities of links"
         for what in ("delay", "interval", "history"):
             if np.any(np.asarray(getattr(self.mj, f"sensor_{what}", np.zeros(index + 1)))[index]):
                 return f"{kind} with {what}"
