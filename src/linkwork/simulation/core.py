@@ -43,6 +43,7 @@ class Forward(NamedTuple):
     distances: Array  # (..., contacts) between the surfaces; negative if they overlap [m]
     active: Array  # (..., contacts) 1 for contacts that may push, else 0
     residual: Array  # (...) of the solver: norm of the gradient over the trace of M
+    sensors: Array  # (..., n) values of all sensors; `sim.sensors` has the slice of each
 
 
 class Linearization(NamedTuple):
@@ -62,6 +63,10 @@ def _n_controls(problem: Any) -> int:
 
 def _n_contacts(problem: Any) -> int:
     return sum(map(n_slots, problem.scene.contacts))
+
+
+def _n_readings(problem: Any) -> int:
+    return sum(one.size for one in problem.scene.sensors)
 
 
 def _input(name: str, count: Callable[[Any], int], what: str, description: str) -> Input:
@@ -91,7 +96,7 @@ STEP = Quantity(
 FORWARD = Quantity(
     "forward",
     (*STATE, CONTROL),
-    (("nv",), (_n_contacts, 6), (_n_contacts,), (_n_contacts,), ()),
+    (("nv",), (_n_contacts, 6), (_n_contacts,), (_n_contacts,), (), (_n_readings,)),
     with_context(dynamics.forward),
     result=Forward,
 )

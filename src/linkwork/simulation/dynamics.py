@@ -28,6 +28,7 @@ from linkwork.simulation.forces import (
 )
 from linkwork.simulation.rows import ContactRow, EllipticRow, JointRow, PyramidRow
 from linkwork.simulation.scene import JointLimit, Scene
+from linkwork.simulation.sensors import links_of_sensors, sensor_values
 from linkwork.simulation.softness import (
     friction_gains,
     gains,
@@ -43,7 +44,7 @@ from linkwork.simulation.solver import (
 )
 from linkwork.simulation.weights import Weights
 from linkwork.simulation.world import State, World, world_of
-from linkwork.spatial.blocks import ZERO, Force, Scalar, Vec, as_vec, total
+from linkwork.spatial.blocks import ZERO, Force, Motion, Scalar, Vec, as_vec, total
 
 LEAST_FRICTION = 1e-5  # mjMINMU
 
@@ -105,7 +106,10 @@ def moment_of(problem: SimulationProblem, state: State) -> Moment:
     M = mass_matrix(skeleton, q, velocity="mixed", joint_dynamics=armature)
     touching = tuple(touch for pair in scene.contacts for touch in touches(world, layout, pair))
     motions = world.motions(nu) if touching else {}
-    contacts = tuple(contact_row(problem, touch, motions[touch.body].entries) for touch in touching)
+    swept = world.motions(_swept(problem, nu)) if touching else {}
+    contacts = tuple(
+        contact_row(problem, touch, motions[touch.body], swept[touch.body]) for touch in touching
+    )
     equalities = tuple(equality_rows(world, scene, state, problem.weights))
     soft_M, soft_tau = _with_equalities(M, tau, equalities)
     joints = tuple(joint_rows(problem, q, nu))
@@ -152,20 +156,23 @@ def step(problem: SimulationProblem, *entries: Sequence[Scalar]) -> tuple[list[S
 
 
 def forward(problem: SimulationProblem, *entries: Sequence[Scalar]) -> tuple[Any, ...]:
-    """Return nu_dot, contact forces, distances, active contacts, and the residual."""
+    """Return nu_dot, contact forces, distances, active contacts, the residual, and sensors."""
     now = moment_of(problem, State(*entries))
     distances = [touch.distance for touch in now.touches]
     active = [select(one.distance < one.pair.margin, 1.0, 0.0) for one in now.touches]
-    return now.nu_dot, now.contact_forces, distances, active, now.residual
+    return now.nu_dot, now.contact_forces, distances, active, now.residual, sensor_values(now)
 
 
-def contact_row(problem: SimulationProblem, touch: Touch, motion: Sequence[Scalar]) -> ContactRow:
+def contact_row(
+    problem: SimulationProblem, touch: Touch, motion: Motion, swept: Motion
+) -> ContactRow:
     """Return the rows of a contact slot.
 
     Args:
         problem: the robot and the scene.
         touch: the slot.
         motion: velocity of the body at the base's origin.
+        swept: what MuJoCo's acceleration of it is more than J nu_dot.
     """
     pair, options = touch.pair, problem.scene.options
     moving, _ = problem.weights.links[pair.link]
@@ -179,9 +186,10 @@ def contact_row(problem: SimulationProblem, touch: Touch, motion: Sequence[Scala
     own = gains(pair.softness.solref, pair.softness, options)
     is_elliptic = options.cone == "elliptic" and pair.condim > 1
     sliding = friction_gains(pair.solref_friction, pair.softness, options) if is_elliptic else own
-    velocity = [_dot(wrench, motion) for wrench in wrenches]
+    velocity = [motion.dot(wrench) for wrench in wrenches]
     reference = [-(own.b * velocity[0]) - own.k * (d * position)]
     reference += [-(sliding.b * v) for v in velocity[1:]]
+    reference = [x - swept.dot(wrench) for x, wrench in zip(reference, wrenches, strict=True)]
     arguments = touch.body, tuple(wrenches), tuple(reference)
     if pair.condim == 1:
         D = select(is_active, inverse_regularization(d, moving), 0.0)
@@ -307,18 +315,30 @@ def _with_equalities(
 
 
 def _bodies(problem: SimulationProblem) -> set[int]:
-    """Return the bodies that contacts, equations and gravity compensation act on."""
+    """Return the bodies that contacts, equations, gravity compensation and sensors are on."""
     scene, frame_index = problem.scene, problem.layout.model.frame_index
     names = {pair.link for pair in scene.contacts}
     names |= {name for name, _ in scene.gravity_compensation}
+    names |= links_of_sensors(scene)
     for one in scene.equalities:
         if one.kind != "joint":
             names |= {name for name in (one.first, one.second) if name is not None}
     return {problem.skeleton.frames[frame_index(name)][0] for name in sorted(names)}
 
 
-def _dot(wrench: Force, motion: Sequence[Scalar]) -> Scalar:
-    return as_vec(motion[:3]).dot(wrench[0]) + as_vec(motion[3:]).dot(wrench[1])
+def _swept(problem: SimulationProblem, nu: Sequence[Scalar]) -> list[Scalar]:
+    """Return w x v of free bodies on joints: their linear velocity is in their axes.
+
+    MuJoCo's is in the world, where its derivative is R (v_dot + w x v).
+    """
+    layout = problem.layout
+    more: list[Scalar] = [0.0] * layout.nv
+    for joint in layout.model.joints:
+        if joint.kind == "floating":
+            span = layout.nu[joint.name]
+            v, w = as_vec(nu[span][:3]), as_vec(nu[span][3:])
+            more[span.start : span.start + 3] = w.cross(v)
+    return more
 
 
 def _at_least(x: Scalar, least: float) -> Scalar:

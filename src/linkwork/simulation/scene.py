@@ -33,6 +33,7 @@ from linkwork.model.pose import IDENTITY, Pose
 Numbers: TypeAlias = tuple[float, ...]
 Range: TypeAlias = tuple[float, float]
 ANY: Range = (-inf, inf)
+INITIAL = "initial"  # the keyframe of the positions in a file, MuJoCo's qpos0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import accumulate
 from os import PathLike
 from typing import Any
 
@@ -24,7 +26,7 @@ from linkwork.simulation.core import (
 )
 from linkwork.simulation.forces import has_activation
 from linkwork.simulation.ground import scene_on_ground
-from linkwork.simulation.scene import Keyframe, Scene
+from linkwork.simulation.scene import INITIAL, Keyframe, Scene
 from linkwork.simulation.solver import Settings
 from linkwork.spatial.source import quat
 
@@ -184,6 +186,15 @@ class Simulation(SimulationCore):
         return tuple(names)
 
     @property
+    def sensors(self) -> Mapping[str, slice]:
+        """Where the values of each sensor are in `forward(x, u).sensors`, by its name."""
+        ends = list(accumulate(one.size for one in self.scene.sensors))
+        return {
+            one.name: slice(end - one.size, end)
+            for one, end in zip(self.scene.sensors, ends, strict=True)
+        }
+
+    @property
     def ignored(self) -> tuple[str, ...]:
         """What the file has and the simulation leaves out."""
         return self.scene.ignored
@@ -204,7 +215,7 @@ class Simulation(SimulationCore):
         qvel: ArrayLike | None = None,
         batch: int | tuple[int, ...] | None = None,
     ) -> SimulationState:
-        """Return states, neutral and at rest unless something else is given.
+        """Return states: at rest in the pose of the file, or neutral, unless something is given.
 
         Args:
             keyframe: the name of a keyframe of the file, or of a configuration of the model.
@@ -245,23 +256,41 @@ class Simulation(SimulationCore):
 
     def qvel(self, x: SimulationState) -> Array:
         """Return nu in MuJoCo's convention: the angular velocity of the base is in its own axes."""
-        nu = np.array(x.nu)
-        if self.floating:
-            R = quat.to_rotation(np.asarray(x.q)[..., 3:7])
-            nu[..., 3:6] = np.einsum("...ji,...j->...i", R, nu[..., 3:6])
-        return nu
+        return self._turned(np.asarray(x.q), np.asarray(x.nu), to_mujoco=True)
+
+    def to_mjcf(self, path: str | PathLike[str] | None = None) -> str:
+        """Return the simulation as MJCF, for MuJoCo: robot, ground, contacts, actuators, options.
+
+        Args:
+            path: the file to write in addition.
+        """
+        from linkwork.simulation.mjcf.write import write_simulation
+
+        return write_simulation(self.model, self.scene, path)
 
     def _q_of(self, qpos: ArrayLike) -> Array:
         return self._checked("qpos", qpos, self.nq) - self._references
 
     def _nu_of(self, q: Array, qvel: ArrayLike) -> Array:
-        nu = np.array(self._checked("qvel", qvel, self.nv))
-        if self.floating:
-            R = quat.to_rotation(q[..., 3:7])
-            angular = np.einsum("...ij,...j->...i", R, nu[..., 3:6])
-            nu = np.broadcast_to(nu, (*angular.shape[:-1], self.nv)).copy()
-            nu[..., 3:6] = angular
-        return nu
+        return self._turned(q, self._checked("qvel", qvel, self.nv), to_mujoco=False)
+
+    def _turned(self, q: Array, rates: Array, *, to_mujoco: bool) -> Array:
+        """Convert velocities of free bodies.
+
+        In linkwork, the angular velocity of the base is in the world, and the linear velocity of
+        other free bodies in their axes; in MuJoCo, it is the other way round.
+        """
+        axes = np.broadcast_shapes(q.shape[:-1], rates.shape[:-1])
+        rates = np.broadcast_to(rates, (*axes, self.nv)).copy()
+        free = [joint.name for joint in self.model.joints if joint.kind == "floating"]
+        parts = [(self.layout.q[name], self.layout.nu[name].start, True) for name in free]
+        parts += [(slice(0, 7), 3, False)] if self.floating else []
+        for pose, start, is_body in parts:
+            R = quat.to_rotation(q[..., pose][..., 3:])
+            turned = "ij" if is_body == to_mujoco else "ji"
+            part = slice(start, start + 3)
+            rates[..., part] = np.einsum(f"...{turned},...j->...i", R, rates[..., part])
+        return rates
 
     @cached_property
     def _references(self) -> Array:
@@ -272,9 +301,9 @@ class Simulation(SimulationCore):
         return offsets
 
     def _keyframe(self, name: str | None) -> Keyframe:
-        if name is None:
-            return Keyframe(name="")
         keyframes = {key.name: key for key in self.scene.keyframes}
+        if name is None:
+            return keyframes.get(INITIAL, Keyframe(name=""))
         if name in keyframes:
             return keyframes[name]
         named = {one.name for one in self.model.configurations}

@@ -40,6 +40,7 @@ from linkwork.simulation.mjcf.sensors import SensorReader
 from linkwork.simulation.mjcf.unsupported import INTEGRATORS, Locations, Refusals
 from linkwork.simulation.scene import (
     ANY,
+    INITIAL,
     ActuatorModel,
     DryFriction,
     Equality,
@@ -52,7 +53,6 @@ from linkwork.simulation.scene import (
 )
 from linkwork.spatial.source import quat, se3
 
-INITIAL = "initial"  # the keyframe of the positions in the file, qpos0
 BASE = ""  # replaces the name of a joint for the free joint of the floating base
 
 
