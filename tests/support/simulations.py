@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import mujoco
 import numpy as np
 
+from linkwork.compat.mujoco import Conventions
+
 SUITE = ("cheetah", "finger", "hopper", "humanoid", "humanoid_CMU", "pendulum", "reacher", "walker")
 
 
@@ -78,7 +80,7 @@ def random_states(mj, count, seed=0, *, speed=1.0):
         lowest = lowest_point(mj, data)
         free = [joint for joint in range(mj.njnt) if mj.jnt_type[joint] == 0]
         if free and np.isfinite(lowest):
-            height = rng.choice([-0.002, -0.0005, 0.01, -0.02]) * rng.random()
+            height = rng.choice([0.01, -0.0005, -0.002, -0.005, -0.03]) * rng.random()
             for joint in free:
                 qpos[mj.jnt_qposadr[joint] + 2] += height - lowest
         yield SimpleNamespace(
@@ -114,3 +116,59 @@ def set_state(mj, data, state):
     mujoco.mj_resetData(mj, data)
     data.qpos[:], data.qvel[:] = state.qpos, state.qvel
     data.ctrl[:], data.act[:] = state.ctrl, state.act
+
+
+def compared(sim, mj, states):
+    """Yield (what, error relative to the largest number) of each state, where MuJoCo converges."""
+    states = list(states)
+    data, conventions = mujoco.MjData(mj), Conventions(sim.kd, mj)
+    columns = {name: np.array([getattr(one, name) for one in states]) for name in vars(states[0])}
+    x = sim.state(qpos=columns["qpos"], qvel=columns["qvel"], activation=columns["act"])
+    after = sim.step(x, columns["ctrl"])
+    for k, state in enumerate(states):
+        set_state(mj, data, state)
+        mujoco.mj_forward(mj, data)
+        a = conventions.qacc(x.q[k], x.nu[k], after.acceleration[k])
+        yield "acceleration", relative(a, data.qacc)
+        mujoco.mj_step(mj, data)
+        yield "qvel", relative(conventions.qvel(after.q[k], after.nu[k]), data.qvel)
+        tangent = np.zeros(mj.nv)
+        mujoco.mj_differentiatePos(mj, tangent, 1.0, data.qpos, conventions.qpos(after.q[k]))
+        yield "qpos", np.abs(tangent).max()
+        if mj.na:
+            yield "activation", relative(after.activation[k], data.act)
+
+
+def relative(ours, theirs):
+    """The largest difference, relative to the largest number or 1."""
+    return np.abs(ours - theirs).max(initial=0.0) / (1 + np.abs(theirs).max(initial=0.0))
+
+
+def contact_errors(sim, mj, states):
+    """Yield errors of the contact forces of each pair of shapes, and the number of contacts."""
+    states = list(states)
+    data, force = mujoco.MjData(mj), np.zeros(6)
+    columns = {name: np.array([getattr(one, name) for one in states]) for name in vars(states[0])}
+    x = sim.state(qpos=columns["qpos"], qvel=columns["qvel"], activation=columns["act"])
+    forward = sim.forward(x, columns["ctrl"])
+    pairs = {(one.fixed_name, one.shape_name): one.name for one in sim.scene.contacts}
+    slots = [name.rpartition(":")[0] or name for name in sim.contacts]
+    for k, state in enumerate(states):
+        set_state(mj, data, state)
+        mujoco.mj_forward(mj, data)
+        ours = {name: [] for name in pairs.values()}
+        for number, name in enumerate(slots):
+            if forward.active[k, number]:
+                values = [forward.distances[k, number], *forward.contact_forces[k, number]]
+                ours[name].append(np.array(values))
+        for number, contact in enumerate(data.contact):
+            if contact.efc_address < 0:
+                continue
+            names = [mj.geom(int(geom)).name for geom in contact.geom]
+            pair = pairs.get(tuple(names)) or pairs[tuple(names[::-1])]
+            mujoco.mj_contactForce(mj, data, number, force)
+            theirs = np.array([contact.dist, *force])
+            errors = [relative(one, theirs) for one in ours[pair]]
+            ours[pair].pop(int(np.argmin(errors)))  # each is used once
+            yield min(errors)
+        assert not any(ours.values())  # no contact that MuJoCo does not have

@@ -144,8 +144,8 @@ class SimulationCore(KinDynCore):
         """The robot and its scene, as algorithms take them."""
         first = SimulationProblem(self.tree, self.layout, scene=self.scene)
         armature = dynamics.armature_of(first)
-        neutral = self.layout.neutral().tolist()
-        weights = weights_of(first.skeleton, self.scene, armature, neutral)
+        zero = self.layout.zero().tolist()  # where MuJoCo computes them, whatever the limits
+        weights = weights_of(first.skeleton, self.scene, armature, zero)
         is_single = self.dtype is np.float32
         return replace(first, weights=weights, settings=self.settings, single=is_single)
 

@@ -13,7 +13,7 @@ Soft rows  `Softness` has the numbers of the file. Limits of solref (refsafe), c
 Contacts   combined already (priority, condim, friction, solmix, pairs). `margin` is the distance at
            which forces begin, so the position of a contact row is the distance minus the margin
 Weights    `link_weights` and `joint_weights` are `body_invweight0` and `dof_invweight0`. If they
-           are None, they are computed from the model at its neutral configuration
+           are None, they are computed from the model at zero positions
 Order      contacts, limits, friction and equalities are solved in the order of their tuples, which
            changes results by rounding only
 """
