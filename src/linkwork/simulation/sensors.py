@@ -20,9 +20,9 @@ from linkwork.algorithms.kinematics.frames import joint_poses
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
+from linkwork.model.graph import walk
 from linkwork.model.pose import IDENTITY as IDENTITY_POSE
 from linkwork.model.pose import Pose
-from linkwork.model.spanning import walk
 from linkwork.simulation.scene import Ellipsoid, MovingShape, Scene, Sensor
 from linkwork.simulation.world import matrix_of
 from linkwork.spatial.blocks import (
@@ -351,8 +351,9 @@ def _spans(shape: MovingShape, start: Vec, along: Vec) -> Iterator[_Span]:
         case Sphere(radius):
             yield _in_ball(start, along, radius)
         case Ellipsoid(radii):
-            scaled = (Vec(*(x / r for x, r in zip(v, radii, strict=True))) for v in (start, along))
-            yield _in_ball(*scaled, 1.0)
+            x, y, z = (1.0 / radius for radius in radii)
+            start, along = (Vec(x * v[0], y * v[1], z * v[2]) for v in (start, along))
+            yield _in_ball(start, along, 1.0)
         case Box(size):
             yield _common(
                 *(_in_slab(x, d, 0.5 * e) for x, d, e in zip(start, along, size, strict=True))
