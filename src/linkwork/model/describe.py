@@ -18,7 +18,6 @@ from linkwork.errors import counted, escaped
 from linkwork.model.configurations import Configuration
 from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.graph import Graph, closing_joints, opened, walk
-from linkwork.model.model import Model
 from linkwork.model.parts import WORLD, Actuator, Constraint, Frame, Joint, Link, Mimic
 from linkwork.model.pose import IDENTITY, Pose
 from linkwork.model.table import Table, as_text
@@ -250,7 +249,7 @@ class Difference:
         return f"{self.element}: {self.what}: {self.first} -> {self.second}"
 
 
-def differences(first: Model, second: Model, tolerance: float = SAME) -> list[Difference]:
+def differences(first: Graph, second: Graph, tolerance: float = SAME) -> list[Difference]:
     """Return all differences between two robots, by the names of their parts.
 
     Args:
