@@ -47,13 +47,11 @@ def test_arrays_of_vectors_are_columns(value):
 
 
 def test_configurations_have_parts():
-    q = rw.Q.zero(3)
-    q.setSubPart(1, rw.Q(5.0, 6.0))
+    q = rw.Q(0.0, 5.0, 6.0)
 
-    assert q.toStdVector() == [0, 5, 6]
+    assert q.getSubPart(1, 2).toStdVector() == [5, 6]
+    assert rw.Q.zero(3).toStdVector() == [0, 0, 0]
     assert rw.Q(2, [7.0, 8.0]).toStdVector() == [7, 8]
-    with pytest.raises(lw.ShapeError, match=r"setSubPart: 2 \+ 2.*\b3\b"):
-        q.setSubPart(2, rw.Q(5.0, 6.0))
     with pytest.raises(lw.ShapeError, match=r"getSubPart: 2 \+ 2.*\b3\b"):
         q.getSubPart(2, 2)
     with pytest.raises(lw.ArgumentError, match=r"Q: .*-1"):
@@ -67,7 +65,6 @@ def test_rotations_are_created_from_elements_and_columns():
 
     np.testing.assert_allclose(R.e(), so3.rot_z(np.pi / 2), atol=1e-16)
     assert rw.Rotation3D(R.getCol(0), R.getCol(1), R.getCol(2)) == R
-    assert R.getRow(0) == rw.Vector3D(0, -1, 0)
     assert R.tr() == 1
     assert R.isProperRotation()
     assert rw.Rotation3D.identity() == R * R.inverse()
@@ -99,12 +96,10 @@ def test_quaternions_multiply_as_their_rotations():
 
 def test_jacobians_are_filled_and_rotated():
     J = rw.Jacobian.zero(12, 2)
-    J.addPosition(rw.Vector3D(1, 2, 3), 1, 0)
-    J.addRotation(rw.Vector3D(4, 5, 6), 0, 1)
+    J.e()[6:9, 0] = 1, 2, 3
     R = rw.RPY(0.3, 0.2, 0.1).toRotation3D()
 
-    assert J.e()[6:9, 0].tolist() == [1, 2, 3]
-    assert J.e()[3:6, 1].tolist() == [4, 5, 6]
+    assert (J[6, 0], J(7, 0), J.elem(8, 0)) == (1, 2, 3)
     turned = R * J
     np.testing.assert_allclose(turned.e()[6:9, 0], R.e() @ [1, 2, 3])
     assert isinstance(J * rw.Q(1.0, 2.0), rw.Q)
@@ -149,18 +144,16 @@ def test_a_cell_lists_frames_and_devices_by_kind():
     cell = rw.WorkCellLoaderFactory.load("pick_and_place")
 
     assert rw.Models.findAllFrames(cell) == cell.getFrames()
-    assert {type(frame) for frame in cell.findFixedFrames()} == {rw.FixedFrame}
-    assert isinstance(cell.findDependentJoint("arm.finger_right"), rw.DependentPrismaticJoint)
+    assert isinstance(cell.findJoint("arm.finger_right"), rw.DependentPrismaticJoint)
     assert cell.findJointDevice("arm") is cell.findTreeDevice("arm")
     assert cell.findSerialDevice("manipulator") is not None
     assert cell.findCompositeDevice("arm") is cell.findSE3Device("arm") is None
-    assert cell.getStateStructure().getDAFs() == cell.findMovableFrames()
-    assert cell.getStateStructure().getMaxID() == len(cell.getFrames())
+    assert {type(frame) for frame in cell.findMovableFrames()} == {rw.MovableFrame}
     with pytest.raises(lw.ArgumentError, match=r"addDevice: .*Device.*'arm'"):
         cell.addDevice("arm")  # type: ignore[arg-type]
 
 
-def test_parts_of_states_are_copied_to_others():
+def test_states_are_copied_to_others():
     cell = rw.WorkCellLoaderFactory.load("pick_and_place")
     gripped, moved, before = (cell.getDefaultState() for _ in range(3))
     cube = cell.findMovableFrame("cube")
@@ -169,10 +162,8 @@ def test_parts_of_states_are_copied_to_others():
     assert hand is not None
     rw.Kinematics.gripFrame(cube, hand, gripped)
 
-    gripped.setTreeStateInState(moved)
-    assert cube.getParent(moved) is hand
-    assert cube.getTransform(moved) == cube.getTransform(before)
-    gripped.setQStateInState(moved)
+    assert moved == before != gripped
+    assert moved.copy(gripped) is moved
     assert moved == gripped != before
     assert moved.size() == cell.cell.state().values.size
     assert moved.getFrame(0) is cell.getWorldFrame()
@@ -234,7 +225,7 @@ def test_a_cart_is_created_from_frames():
     assert base.wTf(state).P() == rw.Vector3D(1, 0, 0)
     assert cart.getQ(state) == rw.Q(1.0, 1.0)
     with pytest.raises(lw.ModelError, match=r"limits.*joints"):
-        rw.SE3Device("free", cell.getWorldFrame(), base).setVelocityLimits(rw.Q(7, 1.0))
+        rw.SE3Device("free", cell.getWorldFrame(), base).setBounds(rw.Q(7, 0.0), rw.Q(7, 1.0))
     with pytest.raises(lw.ModelError, match=r"frame .*workcell"):
         rw.SE3Device("free", base, rw.MovableFrame("other"))
     with pytest.raises(lw.ArgumentError, match=r"State.*None"):
@@ -262,8 +253,6 @@ def test_joints_of_other_kinds_are_joints():
     assert type(view.findJoint("ball")) is rw.Joint
     with pytest.raises(lw.ModelError, match=r"RevoluteJoint.*PrismaticJoint"):
         rw.Joint("j")
-    with pytest.raises(lw.ModelError, match="depends on"):
-        rw.DependentRevoluteJoint("d", rw.Transform3D())
 
 
 FRAMES = """<Frame name="table" refframe="WORLD">
@@ -308,7 +297,7 @@ def test_files_are_included_from_any_folder_by_default(tmp_path):
     for load in (
         rw.WorkCellLoaderFactory.load,
         rw.WorkCellLoaderFactory_load,
-        rw.WorkCellLoaderFactory.getWorkCellLoader(".xml").loadWorkCell,
+        rw.WorkCellLoader.Factory.load,
     ):
         assert load(str(path)).findFrame("table") is not None
     with pytest.raises(lw.ParseError, match="include_dirs"):

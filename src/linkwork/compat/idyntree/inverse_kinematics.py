@@ -1,29 +1,27 @@
 """Inverse kinematics with iDynTree's names, solved by `lw.ik`.
 
 Targets       are reached as well as possible; `solve` may succeed without reaching them
-Constraints   frame constraints, and targets that are treated as constraints, must be met
-Base          floats unless a frame is constrained
+Constraints   frame constraints, and targets that are treated as constraints, must be met. They have
+              much larger weights than the targets, and are solved alone if the targets prevent them
 Anchor        one frame whose pose is constrained completely is the base of the computation, so this
-              constraint is met exactly; the others have much larger weights than the targets, and
-              are solved separately at the end if the targets prevent them
+              constraint is met exactly; without one, the base floats
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import write
 from linkwork.compat.idyntree.geometry import Transform
-from linkwork.compat.idyntree.robot.loader import ModelLoader, createReducedModel
-from linkwork.compat.idyntree.robot.model import Model
-from linkwork.compat.idyntree.statuses import status, success
+from linkwork.compat.idyntree.loader import ModelLoader, createReducedModel
+from linkwork.compat.idyntree.model import Model
+from linkwork.compat.idyntree.statuses import Partial, status, success
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
 from linkwork.inverse_kinematics.ik import IkResult, ik
@@ -40,39 +38,47 @@ InverseKinematicsTreatTargetAsConstraintRotationOnly = 2
 InverseKinematicsTreatTargetAsConstraintFull = 3
 
 POSITION, ROTATION, FULL = 1, 2, 3  # parts of a pose, as bits
+BITS = {POSITION: (POSITION,), ROTATION: (ROTATION,), FULL: (POSITION, ROTATION)}
 COM = "com"  # name of the center of mass among the frames with targets
 HARD = 1e6  # weight of a constraint; lw.ik scales residuals by its square root
 UNLIMITED = 1e20  # a larger limit means no limit
-TOLERANCE = 1e-6  # error below which a target counts as reached, so that no restart is needed
-RESTARTS = 64
-BETTER = 0.01  # another start is preferred to the initial condition if its cost is lower by 1 %
 
 
 @dataclass
 class _Goal:
     """A target pose of a frame, and which parts of it are used."""
 
-    pose: Array  # (4, 4)
     parts: int = FULL  # bits of POSITION and ROTATION
-    position_weight: float = 1.0
-    rotation_weight: float = 1.0
     constrained: int = 0  # bits of the parts that are constraints
     active: bool = True
     tolerance: float = 0.0  # distance within which a constraint counts as met, if larger than usual
+    pose: Array = field(default_factory=lambda: np.eye(4))
+    weights: dict[int, float] = field(default_factory=lambda: {POSITION: 1.0, ROTATION: 1.0})
 
-    def weights(self) -> tuple[float, float]:
+    def set(self, value: ArrayLike, parts: int, *weights: float) -> None:
+        """Set parts of the pose, from a pose or from these parts, and weights that are not < 0."""
+        if parts == FULL or np.shape(value) == (4, 4):
+            pose = Transform(value)
+        else:
+            pose = Transform(*((value, np.zeros(3)) if parts == ROTATION else (np.eye(3), value)))
+        if parts & POSITION:
+            self.pose[:3, 3] = pose[:3, 3]
+        if parts & ROTATION:
+            self.pose[:3, :3] = pose[:3, :3]
+        pairs = zip(BITS[parts], weights, strict=False)
+        self.weights |= {part: float(weight) for part, weight in pairs if weight >= 0}
+
+    def factors(self) -> list[float]:
         """Return the factors of both residuals for `lw.ik`; iDynTree weights their squares."""
-        position = HARD if self.constrained & POSITION else self.position_weight
-        rotation = HARD if self.constrained & ROTATION else self.rotation_weight
-        return (
-            float(np.sqrt(position)) if self.parts & POSITION else 0.0,
-            float(np.sqrt(rotation)) if self.parts & ROTATION else 0.0,
-        )
+        squares = [HARD if self.constrained & part else self.weights[part] for part in BITS[FULL]]
+        used = [bool(self.parts & part) for part in BITS[FULL]]
+        return (np.sqrt(squares) * used).tolist()
 
-    def weighted_target(self) -> tuple[Array, Any]:
-        """Return the target and its weights as `lw.ik` takes them: a position, or a pose."""
-        position, rotation = self.weights()
-        return (self.pose, (position, rotation)) if rotation else (self.pose[:3, 3], position)
+    def is_met(self, position_error: float, rotation_error: float, tolerance: float) -> bool:
+        """Return whether the errors of the constrained parts are within a tolerance."""
+        errors = {POSITION: position_error, ROTATION: rotation_error}
+        bits = [part for part in errors if part & self.constrained & self.parts]
+        return all(errors[part] <= max(tolerance, self.tolerance) for part in bits)
 
 
 class InverseKinematics(Partial):
@@ -103,19 +109,17 @@ class InverseKinematics(Partial):
         """Set a robot; if joints are listed, the others do not move."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        robot = model.robot
-        moving = [joint.name for joint in robot.joints if joint.nq]
-        considered = [robot.joint(name).name for name in consideredJoints]
+        moving = [joint.name for joint in model.robot.joints if joint.nq]
+        considered = [model.robot.joint(name).name for name in consideredJoints]
         self._considered = [name for name in considered if name in moving] or moving
         self._full = model.copy()
-        if self._considered == moving:
-            self._reduced.copy_from(self._full)
-        else:
+        self._reduced.copy_from(self._full)
+        if self._considered != moving:
             createReducedModel(self._full, self._considered, self._reduced)
         self._moving_coordinates = [k for name in self._considered for k in self._coordinates(name)]
-        self._base = model.link_name(model.getDefaultBaseLink())
-        self._kd = {}
-        self._base_pose, self._positions = np.eye(4), Layout(robot, floating=False).neutral()
+        self._base, self._kd = model.link_name(model.getDefaultBaseLink()), {}
+        self._base_pose = np.eye(4)
+        self._positions = Layout(model.robot, floating=False).neutral()
         self.clearProblem()
 
     def fullModel(self) -> Model:
@@ -130,11 +134,10 @@ class InverseKinematics(Partial):
         """Remove targets, constraints and parameters; the robot stays."""
         self._targets: dict[str, _Goal] = {}
         self._constraints: dict[str, _Goal] = {}
-        self._com = _Goal(np.eye(4), POSITION, active=False)
+        self._com = _Goal(POSITION, active=False)
         self._posture: Array | None = None
         self._posture_weight = 1e-6
-        self._start_base: Array | None = None
-        self._start_joints: Array | None = None
+        self._start: tuple[Array | None, Array | None] = None, None  # of the base and the joints
         self._solution: tuple[KinDyn, Array] | None = None
         self._mode = InverseKinematicsTreatTargetAsConstraintNone
         self._iterations, self._constraint_tolerance = 3000, 1e-4
@@ -162,25 +165,21 @@ class InverseKinematics(Partial):
     @success
     def getJointLimits(self, jointLimitsMin: Any, jointLimitsMax: Any) -> None:
         """Write the limits of all degrees of freedom of the full model."""
-        joints = self._moving_joints()
-        write(np.array([joint.getMinPosLimit() for joint in joints]), jointLimitsMin)
-        write(np.array([joint.getMaxPosLimit() for joint in joints]), jointLimitsMax)
+        limits = [joint.getPosLimits(0) for joint in self._moving_joints()]
+        write(np.array([lower for lower, _ in limits]), jointLimitsMin)
+        write(np.array([upper for _, upper in limits]), jointLimitsMax)
 
     @success
     def setJointLimits(self, jointLimitsMin: ArrayLike, jointLimitsMax: ArrayLike) -> None:
         """Set the limits of all degrees of freedom of the full model."""
         joints = self._moving_joints()
-        lower = np.ravel(as_floats(jointLimitsMin, "jointLimitsMin"))
-        upper = np.ravel(as_floats(jointLimitsMax, "jointLimitsMax"))
-        if not len(lower) == len(upper) == len(joints):
-            sizes = f"{len(lower)} and {len(upper)}"
+        limits = [np.ravel(as_floats(x, "joint limits")) for x in (jointLimitsMin, jointLimitsMax)]
+        if not len(limits[0]) == len(limits[1]) == len(joints):
+            sizes = f"{len(limits[0])} and {len(limits[1])}"
             raise ShapeError(f"joint limits: expected {len(joints)} elements each, got {sizes}")
-        for joint, low, high in zip(joints, lower.tolist(), upper.tolist(), strict=True):
-            joint.setPosLimits(
-                0,
-                low if abs(low) < UNLIMITED else -np.inf,
-                high if abs(high) < UNLIMITED else np.inf,
-            )
+        unlimited = [np.where(abs(x) < UNLIMITED, x, np.copysign(np.inf, x)) for x in limits]
+        for joint, lower, upper in zip(joints, *(x.tolist() for x in unlimited), strict=True):
+            joint.setPosLimits(0, lower, upper)
             joint.enablePosLimits(True)
         self._kd = {}
 
@@ -213,93 +212,78 @@ class InverseKinematics(Partial):
 
     @status(False)
     def addFrameConstraint(self, frameName: str, constraintValue: ArrayLike | None = None) -> bool:
-        """Keep a frame at a pose, by default at its current pose.
-
-        Returns:
-            False if the frame already has a constraint.
-        """
+        """Keep a frame at a pose, by default at its current pose; False if it has a constraint."""
         if constraintValue is None:
             kd = self._computation(self._base)
             q = self._configuration(kd, self._base_pose)
             constraintValue = kd.transform(self._frame(frameName), q)
-        return self._add_constraint(frameName, constraintValue, FULL)
+        return self._add(self._constraints, frameName, constraintValue, FULL, FULL)
 
     @status(False)
     def addFramePositionConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
         """Keep the origin of a frame at a position."""
-        return self._add_constraint(frameName, constraintValue, POSITION)
+        return self._add(self._constraints, frameName, constraintValue, POSITION, POSITION)
 
     @status(False)
     def addFrameRotationConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
         """Keep the orientation of a frame."""
-        return self._add_constraint(frameName, constraintValue, ROTATION)
+        return self._add(self._constraints, frameName, constraintValue, ROTATION, ROTATION)
 
     def activateFrameConstraint(self, frameName: str, newConstraintValue: ArrayLike) -> bool:
         """Enable a constraint that was disabled, with another value; False if there is none."""
-        goal = self._constraints.get(frameName)
-        if goal is not None:
-            goal.active, goal.pose = True, Transform(newConstraintValue).toNumPy()
-        return goal is not None
+        goal = self._constraints.get(frameName, _Goal())
+        goal.active, goal.pose = True, Transform(newConstraintValue).toNumPy()
+        return frameName in self._constraints
 
     def deactivateFrameConstraint(self, frameName: str) -> bool:
         """Disable a constraint; False if there is none."""
-        goal = self._constraints.get(frameName)
-        if goal is not None:
-            goal.active = False
-        return goal is not None
+        self._constraints.get(frameName, _Goal()).active = False
+        return frameName in self._constraints
 
     def isFrameConstraintActive(self, frameName: str) -> bool:
         """Return whether a frame has an enabled constraint."""
-        return frameName in self._constraints and self._constraints[frameName].active
+        return self._constraints.get(frameName, _Goal(active=False)).active
 
     # Targets.
 
     @status(False)
-    def addTarget(
-        self,
-        frameName: str,
-        targetValue: ArrayLike,
-        positionWeight: float = 1.0,
-        rotationWeight: float = 1.0,
-    ) -> bool:
-        """Add a target pose of a frame; False if the frame already has a target."""
-        return self._add_target(frameName, targetValue, FULL, positionWeight, rotationWeight)
+    def addTarget(self, frameName: str, targetValue: ArrayLike, *weights: float) -> bool:
+        """Add a target pose of a frame; False if the frame already has a target.
+
+        Args:
+            frameName: the frame.
+            targetValue: the pose.
+            weights: of the position and of the rotation; by default 1.
+        """
+        return self._add(self._targets, frameName, targetValue, FULL, self._mode, *weights)
 
     @status(False)
     def addPositionTarget(
         self, frameName: str, targetValue: ArrayLike, positionWeight: float = 1.0
     ) -> bool:
         """Add a target position of the origin of a frame."""
-        return self._add_target(frameName, targetValue, POSITION, positionWeight, 0.0)
+        goals, weight = self._targets, positionWeight
+        return self._add(goals, frameName, targetValue, POSITION, self._mode, weight)
 
     @status(False)
     def addRotationTarget(
         self, frameName: str, targetValue: ArrayLike, rotationWeight: float = 1.0
     ) -> bool:
         """Add a target orientation of a frame."""
-        return self._add_target(frameName, targetValue, ROTATION, 0.0, rotationWeight)
+        goals, weight = self._targets, rotationWeight
+        return self._add(goals, frameName, targetValue, ROTATION, self._mode, weight)
 
-    def updateTarget(
-        self,
-        frameName: str,
-        targetValue: ArrayLike,
-        positionWeight: float = -1.0,
-        rotationWeight: float = -1.0,
-    ) -> bool:
+    def updateTarget(self, frameName: str, targetValue: ArrayLike, *weights: float) -> bool:
         """Change a target; negative weights keep the old ones; False if there is no target."""
-        return self._update(frameName, targetValue, FULL, positionWeight, rotationWeight)
+        return self._update(frameName, targetValue, FULL, *weights)
 
-    def updatePositionTarget(
-        self, frameName: str, targetValue: ArrayLike, positionWeight: float = -1.0
-    ) -> bool:
+    def updatePositionTarget(self, frameName: str, targetValue: ArrayLike, *weight: float) -> bool:
         """Change the position of a target; False if there is no target with a position."""
-        return self._update(frameName, targetValue, POSITION, positionWeight, -1.0)
+        return self._update(frameName, targetValue, POSITION, *weight)
 
-    def updateRotationTarget(
-        self, frameName: str, targetValue: ArrayLike, rotationWeight: float = -1.0
-    ) -> bool:
+    def updateRotationTarget(self, frameName: str, targetValue: ArrayLike, *weight: float) -> bool:
         """Change the orientation of a target; False if there is no target with one."""
-        return self._update(frameName, targetValue, ROTATION, -1.0, rotationWeight)
+        return self._update(frameName, targetValue, ROTATION, *weight)
 
     def setDefaultTargetResolutionMode(self, mode: int) -> None:
         """Set which parts of targets added from now on are constraints."""
@@ -307,15 +291,13 @@ class InverseKinematics(Partial):
 
     def setTargetResolutionMode(self, targetName: str, mode: int) -> bool:
         """Set which parts of a target are constraints; False if there is no target."""
-        goal = self._targets.get(targetName)
-        if goal is not None:
-            goal.constrained = int(mode)
-        return goal is not None
+        self._targets.get(targetName, _Goal()).constrained = int(mode)
+        return targetName in self._targets
 
     def setCOMTarget(self, desiredPosition: ArrayLike, weight: float = 1.0) -> bool:
         """Set a target position of the center of mass."""
-        self._com.pose = _pose_with(np.eye(4), desiredPosition, POSITION)
-        self._com.position_weight, self._com.active = float(weight), True
+        self._com.set(desiredPosition, POSITION, weight)
+        self._com.active = True
         return True
 
     def setCOMAsConstraint(self, asConstraint: bool = True) -> None:
@@ -342,9 +324,8 @@ class InverseKinematics(Partial):
         self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
     ) -> None:
         """Set positions of all joints to stay near; a negative weight keeps the old one."""
-        name = "desiredJointConfiguration"
+        name, weights = "desiredJointConfiguration", np.unique(as_floats(weight, "weight"))
         self._posture = self._checked_positions(desiredJointConfiguration, self._full, name)
-        weights = np.unique(as_floats(weight, "weight"))
         if len(weights) != 1:
             message = f"weight: expected the same for all joints, got {shown(weight)}"
             raise ArgumentError(f"{message}; lw.ik has one weight for all joints")
@@ -367,12 +348,12 @@ class InverseKinematics(Partial):
     ) -> None:
         """Set the start; parts that are None start at the current configuration."""
         self._check_model()
+        base, joints = self._start
         if baseTransform is not None:
-            self._start_base = Transform(baseTransform).toNumPy()
+            base = Transform(baseTransform).toNumPy()
         if initialCondition is not None:
-            self._start_joints = self._checked_positions(
-                initialCondition, self._full, "initialCondition"
-            )
+            joints = self._checked_positions(initialCondition, self._full, "initialCondition")
+        self._start = base, joints
 
     @status(False)
     def setReducedInitialCondition(
@@ -391,35 +372,25 @@ class InverseKinematics(Partial):
             Whether the constraints are met. Targets that are not constraints may be missed.
         """
         self._check_model()
-        all_goals = {**self._targets, **self._constraints, COM: self._com}
-        goals = {name: one for name, one in all_goals.items() if one.active and any(one.weights())}
+        goals = {**self._targets, **self._constraints, COM: self._com}
+        goals = {name: one for name, one in goals.items() if one.active and any(one.factors())}
         full = [name for name, goal in goals.items() if goal.constrained == goal.parts == FULL]
         anchor = (self._base if self._base in full else full[0]) if full else None
         kd = self._computation(anchor or self._base)
         moving = [joint.name for joint in self._full.robot.joints if joint.nq]
-        fixed = [name for name in moving if name not in self._considered]
-        pose = self._base_pose if self._start_base is None else self._start_base
+        hold = [name for name in moving if name not in self._considered]
+        base, joints = self._start
         if anchor is not None:
-            fixed.append("base")
-            pose = goals.pop(anchor).pose
-        q0 = self._configuration(kd, pose, self._start_joints)
-        best = self._solve_from(kd, goals, q0, fixed)
-        if not best.converged:
-            other = self._solve_from(kd, goals, q0, fixed, restarts=RESTARTS)
-            first, second = (
-                (not self._constraints_met(result, goals), factor * _cost(result, goals))
-                for result, factor in ((best, 1 - BETTER), (other, 1.0))
-            )
-            best = other if second < first else best
-        if not self._constraints_met(best, goals):  # targets prevent it: solve constraints alone
-            constraints = {
-                name: replace(goal, parts=goal.parts & goal.constrained)
-                for name, goal in goals.items()
-                if goal.parts & goal.constrained
-            }
-            best = self._solve_from(kd, constraints, best.q, fixed)
-        self._solution = kd, best.q
-        return self._constraints_met(best, goals)
+            hold.append("base")
+            base = goals.pop(anchor).pose
+        q0 = self._configuration(kd, self._base_pose if base is None else base, joints)
+        result = self._solve_from(kd, goals, q0, hold)
+        if not self._constraints_met(result, goals):
+            bits = {name: goal.parts & goal.constrained for name, goal in goals.items()}
+            alone = {name: replace(goals[name], parts=some) for name, some in bits.items() if some}
+            result = self._solve_from(kd, alone, result.q, hold)
+        self._solution = kd, result.q
+        return self._constraints_met(result, goals)
 
     def getFullJointsSolution(self, baseTransformSolution: Any, shapeSolution: Any) -> bool:
         """Write the pose of the base and the positions of all joints."""
@@ -442,59 +413,55 @@ class InverseKinematics(Partial):
         write(kd.transform(self._frame(frameName), q), transform)
 
     def _solve_from(
-        self, kd: KinDyn, goals: dict[str, _Goal], q0: Array, fixed: list[str], restarts: int = 0
+        self, kd: KinDyn, goals: dict[str, _Goal], q0: Array, hold: list[str]
     ) -> IkResult:
-        both = {name: goal.weighted_target() for name, goal in goals.items()}
-        targets = {name: target for name, (target, _) in both.items()}
-        com = targets.pop(COM, None)
-        posture = None
-        if self._posture is not None:
-            posture = q0.copy()
-            posture[BASE_NQ:] = self._posture
+        poses = {
+            name: goal.pose if goal.factors()[1] else goal.pose[:3, 3]
+            for name, goal in goals.items()
+        }
+        weights = {name: goal.factors()[: poses[name].ndim] for name, goal in goals.items()}
+        posture = None if self._posture is None else np.append(q0[:BASE_NQ], self._posture)
         return ik(
             kd,
-            targets,
+            poses,
             q0,
-            com=com,
-            hold=fixed,
+            com=poses.pop(COM, None),
+            hold=hold,
             posture=posture,
             posture_weight=float(np.sqrt(self._posture_weight)),
-            weights={name: weight for name, (_, weight) in both.items()},
-            tolerance=min(TOLERANCE, self._constraint_tolerance),
+            weights={name: one if len(one) > 1 else one[0] for name, one in weights.items()},
+            tolerance=min(1e-6, self._constraint_tolerance),
             max_iterations=max(self._iterations, 1),
-            restarts=restarts,
         )
 
     def _constraints_met(self, result: IkResult, goals: dict[str, _Goal]) -> bool:
         """Return whether a result meets the constraints."""
-        for name, goal in goals.items():
-            parts = goal.constrained & goal.parts
-            tolerance = max(self._constraint_tolerance, goal.tolerance)
-            if parts & POSITION and result.position_errors[name] > tolerance:
-                return False
-            if parts & ROTATION and result.rotation_errors[name] > tolerance:
-                return False
-        return True
+        errors = result.position_errors, result.rotation_errors
+        return all(
+            goal.is_met(*(error.get(name, 0.0) for error in errors), self._constraint_tolerance)
+            for name, goal in goals.items()
+        )
 
-    def _add_constraint(self, name: str, value: ArrayLike, parts: int) -> bool:
-        goal = _Goal(_pose_with(np.eye(4), value, parts), parts, constrained=parts)
-        return self._constraints.setdefault(self._frame(name), goal) is goal
-
-    def _add_target(self, name: str, value: ArrayLike, parts: int, *weights: float) -> bool:
-        goal = _Goal(_pose_with(np.eye(4), value, parts), parts, *weights, constrained=self._mode)
-        return self._targets.setdefault(self._frame(name), goal) is goal
-
-    def _update(
-        self, name: str, value: ArrayLike, parts: int, position: float, rotation: float
+    def _add(
+        self,
+        goals: dict[str, _Goal],
+        name: str,
+        value: ArrayLike,
+        parts: int,
+        constrained: int,
+        *weights: float,
     ) -> bool:
+        """Add a target or constraint of a frame; return False if it has one."""
+        goal = _Goal(parts, constrained)
+        goal.set(value, parts, *weights)
+        return goals.setdefault(self._frame(name), goal) is goal
+
+    def _update(self, name: str, value: ArrayLike, parts: int, *weights: float) -> bool:
         """Change parts of a target, and weights that are not negative."""
-        goal = self._targets.get(name)
-        if goal is None or not goal.parts & parts:
-            return False
-        goal.pose = _pose_with(goal.pose, value, parts)
-        goal.position_weight = position if position >= 0 else goal.position_weight
-        goal.rotation_weight = rotation if rotation >= 0 else goal.rotation_weight
-        return True
+        goal = self._targets.get(name, _Goal(0))
+        if goal.parts & parts:
+            goal.set(value, parts, *weights)
+        return bool(goal.parts & parts)
 
     def _computation(self, base: str) -> KinDyn:
         if base not in self._kd:
@@ -547,28 +514,3 @@ class InverseKinematics(Partial):
         if self._solution is None:
             raise LinkworkError("no solution yet; call solve() first")
         return self._solution
-
-
-def _cost(result: IkResult, goals: dict[str, _Goal]) -> float:
-    """Return the weighted sum of the squared errors of a result."""
-    cost = 0.0
-    for name, goal in goals.items():
-        position, rotation = goal.weights()
-        cost += float(position * result.position_errors[name]) ** 2
-        if rotation:
-            cost += float(rotation * result.rotation_errors[name]) ** 2
-    return cost
-
-
-def _pose_with(pose: Array, value: ArrayLike, parts: int) -> Array:
-    """Return a pose with another position or orientation or both, which may be parts of a pose."""
-    if parts == FULL or np.shape(value) == (4, 4):
-        other = Transform(value).toNumPy()
-    else:
-        other = Transform(value, np.zeros(3)) if parts == ROTATION else Transform(np.eye(3), value)
-    new = pose.copy()
-    if parts & POSITION:
-        new[:3, 3] = other[:3, 3]
-    if parts & ROTATION:
-        new[:3, :3] = other[:3, :3]
-    return new

@@ -29,9 +29,21 @@ from linkwork.compat.robwork.collisions import (
 from linkwork.compat.robwork.collisions import CollisionStrategy as CollisionStrategy
 from linkwork.compat.robwork.collisions import ProximityData as ProximityData
 from linkwork.compat.robwork.collisions import ProximityStrategyFactory as ProximityStrategyFactory
+from linkwork.compat.robwork.containers import FramePairVector as FramePairVector
+from linkwork.compat.robwork.containers import FrameVector as FrameVector
+from linkwork.compat.robwork.containers import ParallelLegs as ParallelLegs
+from linkwork.compat.robwork.containers import PathQ as PathQ
+from linkwork.compat.robwork.containers import PathTimedState as PathTimedState
+from linkwork.compat.robwork.containers import Property as Property
+from linkwork.compat.robwork.containers import PropertyMap as PropertyMap
+from linkwork.compat.robwork.containers import PropertyType as PropertyType
+from linkwork.compat.robwork.containers import QVector as QVector
+from linkwork.compat.robwork.containers import StateVector as StateVector
+from linkwork.compat.robwork.containers import TimedState as TimedState
+from linkwork.compat.robwork.containers import TimedStateVector as TimedStateVector
+from linkwork.compat.robwork.containers import Transform3DdVector as Transform3DdVector
 from linkwork.compat.robwork.devices import CompositeDevice as CompositeDevice
 from linkwork.compat.robwork.devices import Device as Device
-from linkwork.compat.robwork.devices import JacobianCalculator as JacobianCalculator
 from linkwork.compat.robwork.devices import JointDevice as JointDevice
 from linkwork.compat.robwork.devices import MobileDevice as MobileDevice
 from linkwork.compat.robwork.devices import ParallelLeg as ParallelLeg
@@ -44,6 +56,7 @@ from linkwork.compat.robwork.frames import Frame as Frame
 from linkwork.compat.robwork.frames import MovableFrame as MovableFrame
 from linkwork.compat.robwork.frames import State as State
 from linkwork.compat.robwork.frames import StateStructure as StateStructure
+from linkwork.compat.robwork.frames import ownedPtr as ownedPtr
 from linkwork.compat.robwork.joints import DependentJoint as DependentJoint
 from linkwork.compat.robwork.joints import DependentPrismaticJoint as DependentPrismaticJoint
 from linkwork.compat.robwork.joints import DependentRevoluteJoint as DependentRevoluteJoint
@@ -55,54 +68,18 @@ from linkwork.compat.robwork.joints import QBox as QBox
 from linkwork.compat.robwork.joints import RevoluteJoint as RevoluteJoint
 from linkwork.compat.robwork.joints import SphericalJoint as SphericalJoint
 from linkwork.compat.robwork.joints import UniversalJoint as UniversalJoint
-from linkwork.compat.robwork.joints import VirtualJoint as VirtualJoint
 from linkwork.compat.robwork.kinematics import FKRange as FKRange
 from linkwork.compat.robwork.kinematics import FKTable as FKTable
 from linkwork.compat.robwork.kinematics import Kinematics as Kinematics
-from linkwork.compat.robwork.metrics import MetricFactory as MetricFactory
-from linkwork.compat.robwork.metrics import MetricUtil as MetricUtil
-from linkwork.compat.robwork.metrics import Rotation3DAngleMetric as Rotation3DAngleMetric
-from linkwork.compat.robwork.metrics import Transform3DAngleMetric as Transform3DAngleMetric
-from linkwork.compat.robwork.names import FUNCTIONS as _FUNCTIONS
-from linkwork.compat.robwork.names import EAAd as EAAd
-from linkwork.compat.robwork.names import EAAf as EAAf
-from linkwork.compat.robwork.names import FramePairVector as FramePairVector
-from linkwork.compat.robwork.names import FrameVector as FrameVector
-from linkwork.compat.robwork.names import InertiaMatrixd as InertiaMatrixd
-from linkwork.compat.robwork.names import InertiaMatrixf as InertiaMatrixf
-from linkwork.compat.robwork.names import ParallelLegs as ParallelLegs
-from linkwork.compat.robwork.names import PathQ as PathQ
-from linkwork.compat.robwork.names import PathState as PathState
-from linkwork.compat.robwork.names import PathTimedState as PathTimedState
-from linkwork.compat.robwork.names import Pose6Dd as Pose6Dd
-from linkwork.compat.robwork.names import Pose6Df as Pose6Df
-from linkwork.compat.robwork.names import Quaterniond as Quaterniond
-from linkwork.compat.robwork.names import Quaternionf as Quaternionf
-from linkwork.compat.robwork.names import QVector as QVector
-from linkwork.compat.robwork.names import Rotation2Dd as Rotation2Dd
-from linkwork.compat.robwork.names import Rotation2Df as Rotation2Df
-from linkwork.compat.robwork.names import Rotation3Dd as Rotation3Dd
-from linkwork.compat.robwork.names import Rotation3Df as Rotation3Df
-from linkwork.compat.robwork.names import RPYd as RPYd
-from linkwork.compat.robwork.names import RPYf as RPYf
-from linkwork.compat.robwork.names import StateVector as StateVector
-from linkwork.compat.robwork.names import TimedState as TimedState
-from linkwork.compat.robwork.names import TimedStateVector as TimedStateVector
-from linkwork.compat.robwork.names import Transform3Dd as Transform3Dd
-from linkwork.compat.robwork.names import Transform3DdVector as Transform3DdVector
-from linkwork.compat.robwork.names import Transform3Df as Transform3Df
-from linkwork.compat.robwork.names import Vector2Dd as Vector2Dd
-from linkwork.compat.robwork.names import Vector2Df as Vector2Df
-from linkwork.compat.robwork.names import Vector3Dd as Vector3Dd
-from linkwork.compat.robwork.names import Vector3Df as Vector3Df
-from linkwork.compat.robwork.names import VelocityScrew6Dd as VelocityScrew6Dd
-from linkwork.compat.robwork.names import VelocityScrew6Df as VelocityScrew6Df
-from linkwork.compat.robwork.names import Wrench6Dd as Wrench6Dd
-from linkwork.compat.robwork.names import Wrench6Df as Wrench6Df
-from linkwork.compat.robwork.names import ownedPtr as ownedPtr
-from linkwork.compat.robwork.properties import Property as Property
-from linkwork.compat.robwork.properties import PropertyMap as PropertyMap
-from linkwork.compat.robwork.properties import PropertyType as PropertyType
+from linkwork.compat.robwork.mathematics import METRICS as _METRICS
+from linkwork.compat.robwork.mathematics import LinearAlgebra as LinearAlgebra
+from linkwork.compat.robwork.mathematics import Math as Math
+from linkwork.compat.robwork.mathematics import MetricFactory as MetricFactory
+from linkwork.compat.robwork.mathematics import MetricUtil as MetricUtil
+from linkwork.compat.robwork.mathematics import Rotation3DAngleMetric as Rotation3DAngleMetric
+from linkwork.compat.robwork.mathematics import Statistics as Statistics
+from linkwork.compat.robwork.mathematics import Statistics_f as Statistics_f
+from linkwork.compat.robwork.mathematics import Transform3DAngleMetric as Transform3DAngleMetric
 from linkwork.compat.robwork.rotations import EAA as EAA
 from linkwork.compat.robwork.rotations import RPY as RPY
 from linkwork.compat.robwork.rotations import InertiaMatrix as InertiaMatrix
@@ -115,10 +92,7 @@ from linkwork.compat.robwork.transforms import Transform3D as Transform3D
 from linkwork.compat.robwork.transforms import VelocityScrew6D as VelocityScrew6D
 from linkwork.compat.robwork.transforms import Wrench6D as Wrench6D
 from linkwork.compat.robwork.transforms import inverse as inverse
-from linkwork.compat.robwork.utilities import LinearAlgebra as LinearAlgebra
-from linkwork.compat.robwork.utilities import Math as Math
-from linkwork.compat.robwork.utilities import Statistics as Statistics
-from linkwork.compat.robwork.utilities import Statistics_f as Statistics_f
+from linkwork.compat.robwork.vectors import PRECISIONS as _PRECISIONS
 from linkwork.compat.robwork.vectors import Deg2Rad as Deg2Rad
 from linkwork.compat.robwork.vectors import Pi as Pi
 from linkwork.compat.robwork.vectors import Q as Q
@@ -139,4 +113,13 @@ from linkwork.compat.robwork.workcell import WorkCell as WorkCell
 from linkwork.compat.robwork.workcell import WorkCellLoader as WorkCellLoader
 from linkwork.compat.robwork.workcell import WorkCellLoaderFactory as WorkCellLoaderFactory
 
-globals().update(_FUNCTIONS)  # Kinematics_frameTframe and so on
+globals().update(  # `Vector3Dd`, `EuclideanMetricQ`, `Kinematics_frameTframe` and similar names
+    _PRECISIONS
+    | _METRICS
+    | {
+        f"{kind.__name__}_{name}": getattr(kind, name)
+        for kind in (Kinematics, Models, WorkCellLoaderFactory)
+        for name, member in vars(kind).items()
+        if isinstance(member, staticmethod)
+    }
+)

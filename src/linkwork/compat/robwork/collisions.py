@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from linkwork.compat.robwork.containers import FramePairVector, StdVector
 from linkwork.compat.robwork.frames import Frame, PointerMethods, State
-from linkwork.compat.robwork.names import FramePairVector, StdVector
 from linkwork.compat.robwork.workcell import WorkCell
 from linkwork.errors import ArgumentError, shown
 

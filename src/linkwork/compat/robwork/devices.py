@@ -7,22 +7,22 @@ setQ     modifies the state passed to it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from linkwork.compat.robwork.containers import PropertyMap
 from linkwork.compat.robwork.frames import (
     Frame,
     PointerMethods,
     State,
     StateStructure,
-    as_matrix,
     structure_of,
 )
 from linkwork.compat.robwork.joints import Joint, QBox
-from linkwork.compat.robwork.properties import PropertyMap
 from linkwork.compat.robwork.transforms import Jacobian, Transform3D
 from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.engine.symbolic.arrays import Array
@@ -34,16 +34,7 @@ from linkwork.workcell.kinematics.device import Device as BoundDevice
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
-class JacobianCalculator:
-    """Computes Jacobians of some frames of a device, for many states."""
-
-    def __init__(self, device: Device, frames: Sequence[Frame]) -> None:
-        self._device, self._frames = device, list(frames)
-
-    def get(self, state: State) -> Jacobian:
-        """Return the Jacobians, stacked vertically."""
-        return self._device.baseJframes(self._frames, state)
+R = TypeVar("R")
 
 
 class Stateless:
@@ -143,17 +134,9 @@ class Device(PointerMethods, Stateless):
         """Return the largest speeds; infinite where there are none."""
         return Q(self._limit("velocity"))
 
-    def setVelocityLimits(self, vellimits: Q) -> None:
-        """Set the largest speeds."""
-        self._set_limits(velocity=vellimits)
-
     def getAccelerationLimits(self) -> Q:
         """Return the largest accelerations; infinite where there are none."""
         return Q(self._limit("acceleration"))
-
-    def setAccelerationLimits(self, acclimits: Q) -> None:
-        """Set the largest accelerations."""
-        self._set_limits(acceleration=acclimits)
 
     def _limit(self, field: str) -> Array:
         """Return limits of q by name: those of the joints, if all of q are joint coordinates."""
@@ -206,19 +189,6 @@ class Device(PointerMethods, Stateless):
         names = self.structure.names_of(frames)
         return Jacobian(self.bound().base_J_frames(names, self.structure.checked(state)))
 
-    def baseJCend(self, state: State) -> JacobianCalculator:
-        """Return a calculator of the Jacobian of its end, for many states."""
-        return self.baseJCframes([self.getEnd()], state)
-
-    def baseJCframe(self, frame: Frame, state: State) -> JacobianCalculator:
-        """Return a calculator of the Jacobian of a frame, for many states."""
-        return self.baseJCframes([frame], state)
-
-    def baseJCframes(self, frames: Sequence[Frame], state: State) -> JacobianCalculator:
-        """Return a calculator of the Jacobians of several frames, for many states."""
-        self.structure.checked(state)
-        return JacobianCalculator(self, frames)
-
     def getJoints(self) -> list[Frame]:
         """Return its joints, in the order of q."""
         return self.structure.frames_of(self.bound().joint_names)
@@ -249,6 +219,17 @@ class JointDevice(Device):
         super().__init__(structure, specs.JointDevice(name, first, last, names))
 
 
+def _of_all_joints(method: Callable[..., R]) -> Callable[..., R]:
+    """Convert a method of a device, whose last argument is a state, to one of a `ParallelLeg`."""
+
+    @wraps(method)
+    def call(self: ParallelLeg, *arguments: Any) -> R:
+        ends, state = (self.getBase(), self.getEnd()), arguments[-1]
+        return method(JointDevice("leg", *ends, self.joints(), state), *arguments)
+
+    return call
+
+
 class ParallelLeg(PointerMethods):
     """A chain of frames whose joints are active and passive ones, in the order of q."""
 
@@ -256,11 +237,8 @@ class ParallelLeg(PointerMethods):
         """Create a leg from its frames, each the parent of the next."""
         self._frames = [frame for frame in frames if frame]
 
-    def _device(self, state: State) -> JointDevice:
-        first, last = self._frames[0], self._frames[-1]
-        return JointDevice("leg", first, last, self._joints(), state)
-
-    def _joints(self) -> list[Joint]:
+    def joints(self) -> list[Joint]:
+        """Return its joints, active and passive."""
         return [frame for frame in self._frames if isinstance(frame, Joint)]
 
     def getKinematicChain(self) -> list[Frame]:
@@ -277,11 +255,11 @@ class ParallelLeg(PointerMethods):
 
     def getActuatedJoints(self) -> list[Joint]:
         """Return its active joints."""
-        return [joint for joint in self._joints() if joint.isActive()]
+        return [joint for joint in self.joints() if joint.isActive()]
 
     def getUnactuatedJoints(self) -> list[Joint]:
         """Return its passive joints."""
-        return [joint for joint in self._joints() if not joint.isActive()]
+        return [joint for joint in self.joints() if not joint.isActive()]
 
     def nrOfActiveJoints(self) -> int:
         """Return the number of active joints."""
@@ -293,35 +271,15 @@ class ParallelLeg(PointerMethods):
 
     def nrOfJoints(self) -> int:
         """Return the number of joints."""
-        return len(self._joints())
+        return len(self.joints())
 
     def getJointDOFs(self) -> int:
         """Return the number of coordinates of all joints."""
-        return sum(joint.getDOF() for joint in self._joints())
+        return sum(joint.getDOF() for joint in self.joints())
 
-    def getQ(self, state: State) -> Q:
-        """Return the positions of all joints."""
-        return self._device(state).getQ(state)
-
-    def setQ(self, q: Q, state: State) -> None:
-        """Set the positions of all joints in a state."""
-        self._device(state).setQ(q, state)
-
-    def baseTend(self, state: State) -> Transform3D:
-        """Return the pose of its last frame in its first."""
-        return self._device(state).baseTend(state)
-
-    def baseTframe(self, frame: Frame, state: State) -> Transform3D:
-        """Return the pose of any frame in its first one."""
-        return self._device(state).baseTframe(frame, state)
-
-    def baseJend(self, state: State) -> Jacobian:
-        """Return the Jacobian of its last frame."""
-        return self._device(state).baseJend(state)
-
-    def baseJframe(self, frame: Frame, state: State) -> Jacobian:
-        """Return the Jacobian of any frame."""
-        return self._device(state).baseJframe(frame, state)
+    getQ, setQ = _of_all_joints(Device.getQ), _of_all_joints(Device.setQ)
+    baseTend, baseTframe = _of_all_joints(Device.baseTend), _of_all_joints(Device.baseTframe)
+    baseJend, baseJframe = _of_all_joints(Device.baseJend), _of_all_joints(Device.baseJframe)
 
 
 class SerialDevice(JointDevice):
@@ -402,11 +360,6 @@ class MobileDevice(Device):
         cart = self.bound()
         assert isinstance(cart, Cart)
         state.value = cart.roll(value, target - cart.get_q(value))
-
-    def setDevicePose(self, transform: Transform3D, state: State) -> None:
-        """Set the pose of the cart in a state."""
-        value = self.structure.checked(state)
-        state.value = self.structure.cell.set_pose(value, self.spec.base, as_matrix(transform))
 
 
 class SE3Device(Device):

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from linkwork.compat.robwork.properties import PropertyMap
+from linkwork.compat.robwork.containers import PropertyMap
 from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.errors import ArgumentError, StateError, model_error, shown
 from linkwork.model.pose import as_pose
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from linkwork.engine.symbolic.arrays import Array
+
+
+T = TypeVar("T")
 
 
 class PointerMethods:
@@ -43,6 +46,11 @@ class PointerMethods:
     def cptr(self) -> Self:
         """Return the object itself."""
         return self
+
+
+def ownedPtr(value: T) -> T:
+    """Return the value itself; RobWork returns a pointer that owns it."""
+    return value
 
 
 def as_matrix(transform: Any, name: str = "transform") -> Array:
@@ -207,10 +215,6 @@ class Frame(PointerMethods):
         parent = structure.cell.parent(self.cell_names[0], structure.checked(state))
         return None if parent is None else structure.frame(parent)
 
-    def getDafParent(self, state: State) -> Frame | None:
-        """Return the parent of an attachable frame in a state; None for other frames."""
-        return self.getParent(state) if self.isDAF() else None
-
     def getChildren(self, state: State | None = None) -> list[Frame]:
         """Return its children: the permanent ones, then, in a state, the attached ones."""
         structure = self._in_cell()
@@ -222,10 +226,6 @@ class Frame(PointerMethods):
         return structure.frames_of(names)
 
     getChildrenList = getChildren
-
-    def getDafChildren(self, state: State) -> list[Frame]:
-        """Return the attachable frames that are its children in a state."""
-        return [frame for frame in self.getChildren(state) if frame.isDAF()]
 
     def isDAF(self) -> bool:
         """Return whether it can be attached to other frames. WORLD cannot, unlike in RobWork."""
@@ -352,14 +352,6 @@ class State:
         self._structure = structure
         return self
 
-    def setQStateInState(self, target: State) -> None:
-        """Copy the values of this state, without the attachments, to another."""
-        target.value = CellState(target.value.layout, self.value.values, target.value.parents)
-
-    def setTreeStateInState(self, target: State) -> None:
-        """Copy the attachments of this state to another."""
-        target.value = CellState(target.value.layout, target.value.values, self.value.parents)
-
 
 class StateStructure:
     """The frames of a workcell: a tree whose root is WORLD."""
@@ -389,10 +381,6 @@ class StateStructure:
         """Return the frames with names, each once: a joint may have several frames of the cell."""
         return list(dict.fromkeys(map(self.frame, names)))
 
-    def getDAFs(self) -> list[Frame]:
-        """Return all frames that can be attached."""
-        return [self.frame(frame.name) for frame in self.cell.frames if frame.attachable]
-
     def findFrame(self, name: str) -> Frame | None:
         """Return the frame with a name, or None."""
         frame = self.frame(name) if name in self.cell.layout.index else None
@@ -401,10 +389,6 @@ class StateStructure:
     def has(self, frame: Frame) -> bool:
         """Return whether a frame belongs to this structure."""
         return frame.structure is self and frame.cell_names[-1] in self.cell.layout.index
-
-    def getMaxID(self) -> int:
-        """One more than the largest index of a frame."""
-        return len(self.cell.frames)
 
     def getDefaultState(self) -> State:
         """Return the default state."""

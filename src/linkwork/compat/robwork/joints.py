@@ -263,12 +263,16 @@ def _pose(part: CellFrame, theta: Array) -> Array:
 
 
 def _subspace(part: CellFrame, theta: Array) -> Array:
-    """(6, n) velocity of a frame for unit velocities of its joint, in its axes at its origin."""
+    """(6, n) velocity of a frame for unit velocities of its joint, in its axes at its origin.
+
+    For a dependent joint, it is the velocity for a unit velocity of the joint it depends on.
+    """
     motion = _motion(part)
     side = "first" if motion.backwards else "second"
     columns = joint_motion.motion_subspace(_model_joint(part), theta, child=side)
     frame_H_side = se3.inverse(motion.joint_H_frame.matrix())
-    return spatial.motion_transform(frame_H_side) @ columns
+    rate = motion.depends.multiplier if motion.depends else 1.0
+    return rate * spatial.motion_transform(frame_H_side) @ columns
 
 
 class RevoluteJoint(Joint):
@@ -307,97 +311,26 @@ class PrismaticSphericalJoint(Joint):
     TYPE = "PrismaticSpherical"
 
 
-class VirtualJoint(Joint):
-    """A joint with coordinates that does not move.
-
-    In the cell, each coordinate moves a frame along z, and the next frame moves back by the same
-    distance.
-    """
-
-    def __init__(self, name: str, transform: Any = None, dof: int = 1) -> None:
-        """Create a joint from its name, its pose, and the number of its coordinates."""
-        self._dof = int(dof)
-        super().__init__(name, transform)
-
-    def _create_parts(self, name: str) -> list[CellFrame]:
-        if self._dof < 1:
-            message = f"a virtual joint needs at least one coordinate, got {self._dof}"
-            raise model_error(message, name)
-        parts: list[CellFrame] = []
-        for k in range(self._dof):
-            back = Mimic(joint=f"{name}.{k}", multiplier=-1.0)
-            ending = f".{k}.back" if k < self._dof - 1 else ""
-            for end, depends in ((f".{k}", None), (ending, back)):
-                motion = Motion(kind="prismatic", depends=depends)
-                parts.append(CellFrame(name=name + end, parent=WORLD, motion=motion))
-        return parts
-
-    def getJointTransform(self, state: Any) -> Transform3D:
-        """Return the identity."""
-        self._coordinates(state)
-        return Transform3D()
-
-    def getJacobian(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: the joint does not move."""
-
-
 class DependentJoint(Joint):
     """A joint that depends on another: q = scale * q of its owner + offset."""
 
     def __init__(
-        self,
-        name: str,
-        transform: Any = None,
-        owner: Any = None,
-        scale: float = 1.0,
-        offset: float = 0.0,
+        self, name: str, transform: Any, owner: Joint, scale: float = 1.0, offset: float = 0.0
     ) -> None:
         """Create a joint from its name, its pose at zero, and the joint that it depends on."""
         super().__init__(name, transform)
-        if not isinstance(owner, Joint):
-            raise model_error(
-                "a dependent joint needs the joint that it depends on", f"joint {name!r}"
-            )
         depends = Mimic(joint=owner.cell_names[-1], multiplier=scale, offset=offset)
         self._parts = (replace(self.part, motion=replace(self.motion, depends=depends)),)
-
-    def getOwner(self) -> Joint:
-        """Return the joint that it depends on."""
-        depends = self.motion.depends
-        assert depends is not None
-        owner = self._in_cell().frame(depends.joint)
-        assert isinstance(owner, Joint)
-        return owner
 
     def _coordinates(self, q: Any) -> tuple[tuple[CellFrame, ...], list[Array]]:
         if not isinstance(q, State):
             return self.parts, [as_floats(q, "q").reshape(1)]
-        _, (theta,) = self.getOwner()._coordinates(q)
-        return self.parts, [self.getScale() * theta + self.getOffset()]
-
-    def getJacobian(  # noqa: PLR0917 - the arguments of RobWork
-        self,
-        row: int,
-        col: int,
-        joint: Transform3D,
-        tcp: Transform3D,
-        state: Any,
-        jacobian: Jacobian,
-    ) -> None:
-        """Add its velocity, for a unit velocity of its owner, to the column of the owner."""
-        column = Jacobian(6, 1)
-        super().getJacobian(0, 0, joint, tcp, state, column)
-        jacobian.e()[row : row + 6, col] += self.getScale() * column.e()[:, 0]
-
-    def getScale(self) -> float:
-        """Return the factor of its owner's coordinate."""
         depends = self.motion.depends
-        return depends.multiplier if depends else 1.0
-
-    def getOffset(self) -> float:
-        """Return its coordinate where that of its owner is zero."""
-        depends = self.motion.depends
-        return depends.offset if depends else 0.0
+        assert depends is not None
+        owner = self._in_cell().frame(depends.joint)
+        assert isinstance(owner, Joint)
+        _, (theta,) = owner._coordinates(q)
+        return self.parts, [depends.multiplier * theta + depends.offset]
 
 
 class DependentRevoluteJoint(DependentJoint):

@@ -101,17 +101,6 @@ class Kinematics:
         return chain
 
     @staticmethod
-    def reverseChildToParentChain(child: Frame, parent: Frame | None, state: State) -> list[Frame]:
-        """Return the same frames, in reverse order."""
-        return Kinematics.childToParentChain(child, parent, state)[::-1]
-
-    @staticmethod
-    def parentToChildChain(parent: Frame | None, child: Frame, state: State) -> list[Frame]:
-        """Return the frames from a frame down to a descendant, excluded."""
-        chain = Kinematics.reverseChildToParentChain(child, parent, state)[:-1]
-        return chain if parent is None else [parent, *chain] if child is not parent else []
-
-    @staticmethod
     def buildFrameMap(root: Frame, state: State) -> dict[str, Frame]:
         """Return a frame and all below it, by name."""
         return {frame.getName(): frame for frame in Kinematics.findAllFrames(root, state)}

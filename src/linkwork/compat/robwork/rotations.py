@@ -18,7 +18,6 @@ from linkwork.compat.robwork.vectors import (
     Vector3D,
     as_floats,
     cross,
-    with_single_precision,
 )
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, shown
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@with_single_precision
-class Rotation2D(MathValue):
+class Rotation2D(MathValue, both_precisions=True):
     """A rotation in the plane, as a matrix."""
 
     BRACKETS = "()"
@@ -60,8 +58,7 @@ class Rotation2D(MathValue):
         return self.alike(Vector2D)(self._a @ as_floats(other, "product with a rotation", (2,)))
 
 
-@with_single_precision
-class Rotation3D(MathValue):
+class Rotation3D(MathValue, both_precisions=True):
     """A rotation matrix. Columns are the axes of the rotated frame."""
 
     BRACKETS = "()"
@@ -83,10 +80,6 @@ class Rotation3D(MathValue):
     def getCol(self, col: int) -> Vector3D:
         """Return a column."""
         return self.alike(Vector3D)(self._a[:, col])
-
-    def getRow(self, row: int) -> Vector3D:
-        """Return a row."""
-        return self.alike(Vector3D)(self._a[row])
 
     def inverse(self, copy: bool = True) -> Self:
         """Return the inverse rotation; with copy=False this rotation is inverted in place."""
@@ -127,8 +120,7 @@ def _entries(entries: tuple[Any, ...], name: str) -> Array:
     raise ArgumentError(f"{name}: expected 9 elements, got {len(entries)}")
 
 
-@with_single_precision
-class InertiaMatrix(MathValue):
+class InertiaMatrix(MathValue, both_precisions=True):
     """A (3, 3) matrix of moments of inertia [kg m^2]."""
 
     def __init__(self, *entries: Any) -> None:
@@ -142,21 +134,6 @@ class InertiaMatrix(MathValue):
         else:
             super().__init__(_entries(entries, "InertiaMatrix"))
 
-    @classmethod
-    def makeSolidSphereInertia(cls, mass: float, radi: float) -> Self:
-        """Return the inertia of a solid sphere, about its center."""
-        return cls(*[0.4 * mass * radi**2] * 3)
-
-    @classmethod
-    def makeHollowSphereInertia(cls, mass: float, radi: float) -> Self:
-        """Return the inertia of a thin spherical shell, about its center."""
-        return cls(*[2 / 3 * mass * radi**2] * 3)
-
-    @classmethod
-    def makeCuboidInertia(cls, mass: float, x: float, y: float, z: float) -> Self:
-        """Return the inertia of a solid cuboid with these edges, about its center."""
-        return cls(*[mass / 12 * total for total in (y**2 + z**2, x**2 + z**2, x**2 + y**2)])
-
     def __add__(self, other: InertiaMatrix) -> Self:
         return self.around(self._a + as_floats(other, "sum", (3, 3)))
 
@@ -166,8 +143,7 @@ class InertiaMatrix(MathValue):
         return self.alike(Vector3D)(self._a @ as_floats(other, "product with an inertia", (3,)))
 
 
-@with_single_precision
-class RPY(MathValue):
+class RPY(MathValue, both_precisions=True):
     """Three angles [rad]: RPY(a, b, c) = Rz(a) Ry(b) Rx(c)."""
 
     def __init__(self, *angles: Any) -> None:
@@ -183,8 +159,7 @@ class RPY(MathValue):
         return self.alike(Rotation3D).around(so3.from_rpy(np.asarray(self)[::-1]))
 
 
-@with_single_precision
-class EAA(Vector3D):
+class EAA(Vector3D, both_precisions=True):
     """An equivalent angle axis: the axis of a rotation times its angle [rad]."""
 
     def __init__(self, *values: Any) -> None:
@@ -243,8 +218,7 @@ def _between(v1: Array, v2: Array) -> Array:
     return np.asarray(cross(Vector3D(a), Vector3D(other)).normalize()) * np.pi
 
 
-@with_single_precision
-class Quaternion(Vector):
+class Quaternion(Vector, both_precisions=True):
     """A quaternion qx, qy, qz, qw."""
 
     def __init__(self, *values: Any) -> None:

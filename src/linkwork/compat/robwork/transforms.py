@@ -22,12 +22,11 @@ from linkwork.compat.robwork.vectors import (
     Vector3D,
     as_floats,
     coordinates,
-    with_single_precision,
 )
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.spatial.source import motion, se3, so3
-from linkwork.workcell.files.joints import craig_dh, hgp_dh, schilling_dh
+from linkwork.workcell.files.joints import craig_dh, schilling_dh
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,8 +53,7 @@ class Screw(Vector):
         return self.around((R @ self._a.reshape(2, 3, 1)).reshape(6))
 
 
-@with_single_precision
-class VelocityScrew6D(Screw):
+class VelocityScrew6D(Screw, both_precisions=True):
     """A velocity: linear (3), angular (3)."""
 
     def __init__(self, *values: Any) -> None:
@@ -74,8 +72,7 @@ class VelocityScrew6D(Screw):
         return self.alike(EAA).around(self._a[3:])
 
 
-@with_single_precision
-class Wrench6D(Screw):
+class Wrench6D(Screw, both_precisions=True):
     """A force (3) and a torque (3)."""
 
     def __init__(self, *values: Any) -> None:
@@ -101,8 +98,7 @@ class Wrench6D(Screw):
         self._a[3:] = as_floats(torque, "torque", (3,))
 
 
-@with_single_precision
-class Transform3D(MathValue):
+class Transform3D(MathValue, both_precisions=True):
     """A pose: position P and rotation R, together a (4, 4) matrix."""
 
     def __init__(self, *parts: Any) -> None:
@@ -140,11 +136,6 @@ class Transform3D(MathValue):
         """Return the pose Rx(alpha) Tx(a) Rz(theta) Tz(d), the convention of Craig's book."""
         return cls(craig_dh(alpha, a, d, theta))
 
-    @classmethod
-    def DHHGP(cls, alpha: float, a: float, beta: float, b: float) -> Self:
-        """Return the pose Ty(b) Ry(beta) Tx(a) Rx(alpha), for axes that are nearly parallel."""
-        return cls(hgp_dh(alpha, a, beta, b))
-
     def P(self) -> Vector3D:
         """Return the position; changes to it change this pose."""
         return self.alike(Vector3D).around(self._a[:3, 3])
@@ -171,8 +162,7 @@ class Transform3D(MathValue):
         return f"{type(self).__name__}({self.P()!r}, {self.R()!r})"
 
 
-@with_single_precision
-class Pose6D(MathValue):
+class Pose6D(MathValue, both_precisions=True):
     """A pose as six elements: position (3), angle times axis (3)."""
 
     def __init__(self, *values: Any) -> None:
@@ -183,17 +173,13 @@ class Pose6D(MathValue):
         """Return an element."""
         return self[i]
 
-    def getPos(self) -> Vector3D:
-        """Return the position; changes to it change this pose."""
-        return self.alike(Vector3D).around(self._a[:3])
-
     def getEAA(self) -> EAA:
         """Return the rotation; changes to it change this pose."""
         return self.alike(EAA).around(self._a[3:])
 
     def toTransform3D(self) -> Transform3D:
         """Return the pose as a matrix."""
-        return self.alike(Transform3D)(self.getPos(), self.getEAA())
+        return self.alike(Transform3D)(self._a[:3], self.getEAA())
 
 
 def inverse(value: T) -> T:
@@ -246,14 +232,6 @@ class Jacobian(MathValue):
     def elem(self, row: int, col: int) -> float:
         """Return an element."""
         return float(self._a[row, col])
-
-    def addPosition(self, part: Vector3D, row: int, col: int) -> None:
-        """Add a linear velocity to a column, in a block of six rows."""
-        self._a[6 * row : 6 * row + 3, col] += as_floats(part, "addPosition", (3,))
-
-    def addRotation(self, part: Vector3D, row: int, col: int) -> None:
-        """Add an angular velocity to a column, in a block of six rows."""
-        self._a[6 * row + 3 : 6 * row + 6, col] += as_floats(part, "addRotation", (3,))
 
     def rotated(self, R: Array) -> Jacobian:
         """Return it in other axes, for velocities of the same points."""

@@ -24,6 +24,8 @@ Deg2Rad = Pi / 180
 Rad2Deg = 180 / Pi
 T = TypeVar("T", bound="MathValue")
 V = TypeVar("V", bound="Vector")
+PRECISIONS: dict[str, type] = {}
+"""`Vector3Dd`, which is `Vector3D`, `Vector3Df` and so on."""
 
 
 def as_floats(value: object, name: str, shape: tuple[int, ...] | None = None) -> Array:
@@ -68,6 +70,14 @@ class MathValue:
     DTYPE: ClassVar[type[np.floating[Any]]] = np.float64
     FLOAT: ClassVar[Any]  # the variant in single precision
     BRACKETS: ClassVar[str] = " {}"  # printed around the elements
+
+    def __init_subclass__(cls, *, both_precisions: bool = False) -> None:
+        """Add the variant in single precision to a type, whose name ends in f."""
+        if both_precisions:
+            name, doc = cls.__name__, f"{cls.__doc__} In single precision."
+            fields = {"__doc__": doc, "__module__": "linkwork.compat.robwork", "DTYPE": np.float32}
+            cls.FLOAT = type(f"{name}f", (cls,), fields)
+            PRECISIONS.update({f"{name}d": cls, f"{name}f": cls.FLOAT})
 
     def __init__(self, elements: Array) -> None:
         self._a = np.asarray(elements, self.DTYPE)
@@ -144,17 +154,6 @@ class MathValue:
 
 def _restored(kind: type[T], array: Array) -> T:
     return kind.around(array)
-
-
-def with_single_precision(kind: type[T]) -> type[T]:
-    """Add the variant in single precision to a type, whose name ends in f."""
-    fields = {
-        "__doc__": f"{kind.__doc__} In single precision.",
-        "__module__": "linkwork.compat.robwork",
-        "DTYPE": np.float32,
-    }
-    kind.FLOAT = type(f"{kind.__name__}f", (kind,), fields)
-    return kind
 
 
 def castToFloat(value: MathValue) -> Any:
@@ -238,8 +237,7 @@ class Point(Vector):
         return normalize(self)
 
 
-@with_single_precision
-class Vector2D(Point):
+class Vector2D(Point, both_precisions=True):
     """A vector in the plane."""
 
     def __init__(self, *xy: Any) -> None:
@@ -251,8 +249,7 @@ class Vector2D(Point):
         return float(np.arctan2(self._a[1], self._a[0]))
 
 
-@with_single_precision
-class Vector3D(Point):
+class Vector3D(Point, both_precisions=True):
     """A vector in space."""
 
     BRACKETS = "()"
@@ -313,14 +310,6 @@ class Q(Vector):
         if not 0 <= start <= start + cnt <= self.size():
             raise ShapeError(f"getSubPart: {start} + {cnt} exceeds the {self.size()} elements")
         return Q(self._a[start : start + cnt])
-
-    def setSubPart(self, index: int, part: Q) -> None:
-        """Set some of the elements."""
-        values = as_floats(part, "setSubPart")
-        if not 0 <= index <= index + values.size <= self.size():
-            message = f"setSubPart: {index} + {values.size} exceeds the {self.size()} elements"
-            raise ShapeError(message)
-        self._a[index : index + values.size] = values
 
     def toStdVector(self) -> list[float]:
         """Return the elements as a list."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
+from linkwork.compat.robwork.containers import PropertyMap
 from linkwork.compat.robwork.devices import (
     CompositeDevice,
     Device,
@@ -29,20 +28,25 @@ from linkwork.compat.robwork.frames import (
     StateStructure,
 )
 from linkwork.compat.robwork.joints import (
-    DependentJoint,
     Joint,
-    PrismaticJoint,
-    RevoluteJoint,
 )
-from linkwork.compat.robwork.properties import PropertyMap
-from linkwork.compat.robwork.vectors import Q, as_floats
+from linkwork.compat.robwork.vectors import Q
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
-from linkwork.workcell.cell import devices as specs
 from linkwork.workcell.files.load import load_workcell
 from linkwork.workcell.workcell import WorkCell as Cell
 
-F = TypeVar("F", bound=Frame)
-D = TypeVar("D", bound=Device)
+Part = TypeVar("Part", bound="Frame | Device")
+
+
+def _finder(find: str, kind: type[Part]) -> Callable[[WorkCell, str], Part | None]:
+    """Build a method that returns the frame or device of a class with a name, or None."""
+
+    def method(self: WorkCell, name: str) -> Part | None:
+        part = getattr(self, find)(name)
+        return part if isinstance(part, kind) else None
+
+    method.__doc__ = f"Return the {kind.__name__} with a name, or None."
+    return method
 
 
 class Object:
@@ -138,41 +142,13 @@ class WorkCell(PointerMethods):
         """Return the frame with a name, or None."""
         return self._structure.findFrame(name)
 
-    def findFixedFrame(self, name: str) -> FixedFrame | None:
-        """Return the fixed frame with a name, or None."""
-        return self._frame(name, FixedFrame)
-
-    def findMovableFrame(self, name: str) -> MovableFrame | None:
-        """Return the movable frame with a name, or None."""
-        return self._frame(name, MovableFrame)
-
-    def findJoint(self, name: str) -> Joint | None:
-        """Return the joint with a name, or None."""
-        return self._frame(name, Joint)
-
-    def findRevoluteJoint(self, name: str) -> RevoluteJoint | None:
-        """Return the revolute joint with a name, or None."""
-        return self._frame(name, RevoluteJoint)
-
-    def findPrismaticJoint(self, name: str) -> PrismaticJoint | None:
-        """Return the prismatic joint with a name, or None."""
-        return self._frame(name, PrismaticJoint)
-
-    def findDependentJoint(self, name: str) -> DependentJoint | None:
-        """Return the dependent joint with a name, or None."""
-        return self._frame(name, DependentJoint)
-
-    def findFixedFrames(self) -> list[FixedFrame]:
-        """Return all fixed frames."""
-        return [frame for frame in self.getFrames() if isinstance(frame, FixedFrame)]
+    findFixedFrame = _finder("findFrame", FixedFrame)
+    findMovableFrame = _finder("findFrame", MovableFrame)
+    findJoint = _finder("findFrame", Joint)
 
     def findMovableFrames(self) -> list[MovableFrame]:
         """Return all movable frames."""
         return [frame for frame in self.getFrames() if isinstance(frame, MovableFrame)]
-
-    def _frame(self, name: str, kind: type[F]) -> F | None:
-        frame = self._structure.findFrame(name)
-        return frame if isinstance(frame, kind) else None
 
     def getObjects(self) -> list[Object]:
         """Return the frames that have visual or collision shapes."""
@@ -225,33 +201,12 @@ class WorkCell(PointerMethods):
         """Return the device with a name, or None."""
         return next((device for device in self._devices if device.getName() == name), None)
 
-    def findJointDevice(self, name: str) -> JointDevice | None:
-        """Return the joint device with a name, or None; serial and tree devices are included."""
-        return self._device(name, JointDevice)
-
-    def findSerialDevice(self, name: str) -> SerialDevice | None:
-        """Return the serial device with a name, or None."""
-        return self._device(name, SerialDevice)
-
-    def findTreeDevice(self, name: str) -> TreeDevice | None:
-        """Return the tree device with a name, or None."""
-        return self._device(name, TreeDevice)
-
-    def findCompositeDevice(self, name: str) -> CompositeDevice | None:
-        """Return the composite device with a name, or None."""
-        return self._device(name, CompositeDevice)
-
-    def findMobileDevice(self, name: str) -> MobileDevice | None:
-        """Return the mobile device with a name, or None."""
-        return self._device(name, MobileDevice)
-
-    def findSE3Device(self, name: str) -> SE3Device | None:
-        """Return the free device with a name, or None."""
-        return self._device(name, SE3Device)
-
-    def _device(self, name: str, kind: type[D]) -> D | None:
-        device = self.findDevice(name)
-        return device if isinstance(device, kind) else None
+    findJointDevice = _finder("findDevice", JointDevice)  # serial and tree devices are included
+    findSerialDevice = _finder("findDevice", SerialDevice)
+    findTreeDevice = _finder("findDevice", TreeDevice)
+    findCompositeDevice = _finder("findDevice", CompositeDevice)
+    findMobileDevice = _finder("findDevice", MobileDevice)
+    findSE3Device = _finder("findDevice", SE3Device)
 
 
 class WorkCellLoaderFactory:
@@ -276,20 +231,11 @@ class WorkCellLoaderFactory:
         cell = load_workcell(filename, **options)
         return WorkCell(cell, str(path.resolve()) if path.is_file() else "")
 
-    @staticmethod
-    def getWorkCellLoader(format: str = "") -> WorkCellLoader:
-        """Return the loader; the format is detected from the contents of a file."""
-        return WorkCellLoader()
-
 
 class WorkCellLoader:
     """The loader with its name in C++: `WorkCellLoader.Factory.load`."""
 
     Factory = WorkCellLoaderFactory
-
-    def loadWorkCell(self, filename: str | PathLike[str], **options: Any) -> WorkCell:
-        """Load a workcell, like `WorkCellLoaderFactory.load`."""
-        return WorkCellLoaderFactory.load(filename, **options)
 
 
 class Models:
@@ -315,21 +261,6 @@ class Models:
         return device
 
     @staticmethod
-    def inBounds(q: Any, bounds: Any, tolerance: float = 0.0) -> bool:
-        """Return whether a configuration, or the joints of a state, are within bounds.
-
-        Args:
-            q: a configuration, or a State.
-            bounds: a pair of bounds, a device or a joint; for a State, its WorkCell.
-            tolerance: how much they may be outside.
-        """
-        if isinstance(q, State):
-            joints = [frame for frame in bounds.getFrames() if isinstance(frame, Joint)]
-            return all(_within(joint.getData(q), joint.getBounds(), tolerance) for joint in joints)
-        box = bounds.getBounds() if isinstance(bounds, (Device, Joint)) else bounds
-        return _within(q, box, tolerance)
-
-    @staticmethod
     def getStatePath(
         device: Device, path: Iterable[Q], common_state: State, result: list[State] | None = None
     ) -> list[State]:
@@ -340,35 +271,3 @@ class Models:
             device.setQ(q, state)
             states.append(state)
         return states
-
-    @staticmethod
-    def makeDevice(
-        device: Device, state: State, base: Frame | None = None, end: Frame | None = None
-    ) -> Device:
-        """Return a device with the same joints and another base and end, fixed to the old ones."""
-        start = base or device.getBase()
-        last = end or device.getEnd()
-        if (start, last) == (device.getBase(), device.getEnd()):
-            return device
-        for frame, reference in ((start, device.getBase()), (last, device.getEnd())):
-            _check_fixed(device, frame, reference, state)
-        joints = device.bound().joint_names
-        a, b = device.structure.names_of([start, last])
-        spec = specs.JointDevice(device.getName(), a, b, joints)
-        return JointDevice.of(device.structure, spec)
-
-
-def _within(q: Any, box: Any, tolerance: float) -> bool:
-    values = as_floats(q, "q")
-    lower, upper = (as_floats(bound, "bounds", values.shape) for bound in box)
-    return bool(np.all((values >= lower - tolerance) & (values <= upper + tolerance)))
-
-
-def _check_fixed(device: Device, frame: Frame, reference: Frame, state: State) -> None:
-    """Raise if a frame moves relative to a frame of the device when the device moves."""
-    other = state.copy()
-    device.setQ(device.getQ(state) + Q([0.1] * device.getDOF()), other)
-    before, after = reference.fTf(frame, state), reference.fTf(frame, other)
-    if not before.equal(after, 1e-9):
-        message = f"frame {frame.getName()!r} moves relative to {reference.getName()!r}"
-        raise ArgumentError(f"makeDevice: {message} of the device")

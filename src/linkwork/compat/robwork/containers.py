@@ -1,8 +1,8 @@
-"""Properties with RobWork's names: values with an identifier, a description and a type."""
+"""Properties, lists and timed values with RobWork's names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from linkwork.compat.robwork.rotations import EAA, RPY, Quaternion, Rotation2D, Rotation3D
@@ -151,3 +151,85 @@ class Property:
     def clone(self) -> Property:
         """Return a copy."""
         return Property(self._identifier, self._description, self._value)
+
+
+class StdVector(list[Any]):
+    """A list with the methods of a C++ vector: `FrameVector(8)` has eight empty entries."""
+
+    def __init__(self, values: int | Iterable[Any] = (), value: Any = None) -> None:
+        super().__init__([value] * values if isinstance(values, int) else values)
+
+    def push_back(self, value: Any) -> None:
+        """Append a value."""
+        self.append(value)
+
+    def size(self) -> int:
+        """Return the number of values."""
+        return len(self)
+
+    def empty(self) -> bool:
+        """Return whether there are no values."""
+        return not self
+
+    def elem(self, idx: int) -> Any:
+        """Return a value."""
+        return self[idx]
+
+    def front(self) -> Any:
+        """Return the first value."""
+        return self[0]
+
+    def back(self) -> Any:
+        """Return the last value."""
+        return self[-1]
+
+
+class Transform3DdVector(StdVector):
+    """A list of poses."""
+
+
+class QVector(StdVector):
+    """A list of configurations."""
+
+
+class StateVector(StdVector):
+    """A list of states."""
+
+
+class FrameVector(StdVector):
+    """A list of frames."""
+
+
+class FramePairVector(StdVector):
+    """A list of pairs of frames, which `CollisionDetector.inCollision` fills."""
+
+
+class ParallelLegs(StdVector):
+    """A list of legs."""
+
+
+class PathQ(QVector):
+    """A path: a list of configurations."""
+
+
+class TimedState:
+    """A state at a time."""
+
+    def __init__(self, time: float, value: Any) -> None:
+        self._time, self._value = float(time), value
+
+    def getTime(self) -> float:
+        """Return the time [s]."""
+        return self._time
+
+    def getValue(self) -> Any:
+        """Return the state."""
+        return self._value
+
+
+class TimedStateVector(StdVector):
+    """A list of states at times."""
+
+
+class PathTimedState(TimedStateVector):
+    """A path: a list of states at times."""

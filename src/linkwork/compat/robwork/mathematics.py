@@ -1,16 +1,28 @@
-"""`Math` and `LinearAlgebra` with RobWork's names: conversions, random poses, matrices."""
+"""`Math`, `LinearAlgebra`, `Statistics` and metrics with RobWork's names."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from linkwork.compat.robwork.rotations import EAA, RPY, Quaternion, Rotation3D
-from linkwork.compat.robwork.transforms import Transform3D
-from linkwork.compat.robwork.vectors import MathValue, Q, Vector3D, as_floats
+from linkwork.compat.robwork.frames import PointerMethods
+from linkwork.compat.robwork.rotations import EAA, Quaternion, Rotation3D
+from linkwork.compat.robwork.transforms import Transform3D, inverse
+from linkwork.compat.robwork.vectors import (
+    MathValue,
+    Q,
+    Vector,
+    Vector3D,
+    as_floats,
+    norm1,
+    norm2,
+    normInf,
+)
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.spatial.source import so3
@@ -39,11 +51,6 @@ class Math:
         return eaa.alike(Quaternion)(*vector, math.cos(half))
 
     @staticmethod
-    def zyxToRotation3D(roll: float, pitch: float, yaw: float) -> Rotation3D:
-        """Return the rotation Rz(roll) Ry(pitch) Rx(yaw)."""
-        return RPY(roll, pitch, yaw).toRotation3D()
-
-    @staticmethod
     def skew(s: Vector3D) -> Array:
         """(3, 3) matrix S with S @ v = s x v."""
         return so3.wedge(as_floats(s, "skew", (3,)))
@@ -58,8 +65,7 @@ class Math:
     @staticmethod
     def clampQ(q: Q, *bounds: Any) -> Q:
         """Clip a configuration to bounds: a lower and an upper one, or a pair of them."""
-        lower, upper = bounds if len(bounds) == 2 else bounds[0]
-        return Math.clamp(Q(q), as_floats(lower, "bounds"), as_floats(upper, "bounds"))
+        return Math.clamp(Q(q), *map(np.asarray, bounds if len(bounds) == 2 else bounds[0]))
 
     @staticmethod
     def isNaN(d: float) -> bool:
@@ -106,14 +112,9 @@ class Math:
         return Q(length * direction / np.linalg.norm(direction))
 
     @staticmethod
-    def ranQuaternion() -> Quaternion:
-        """Draw a rotation uniformly."""
-        return Quaternion(Math.ranDir(4))
-
-    @staticmethod
     def ranRotation3D() -> Rotation3D:
         """Draw a rotation uniformly."""
-        return Math.ranQuaternion().toRotation3D()
+        return Quaternion(Math.ranDir(4)).toRotation3D()
 
     @staticmethod
     def ranTransform3D(translationLength: float = 1.0) -> Transform3D:
@@ -142,12 +143,6 @@ class LinearAlgebra:
         return bool(error <= precision and abs(np.linalg.det(matrix) - 1) <= precision)
 
     isProperOrthonormal = isSO
-
-    @staticmethod
-    def isSkewSymmetric(M: Any, precision: float = 1e-12) -> bool:
-        """Return whether a matrix is the negative of its transpose, within a precision."""
-        matrix = as_floats(M, "isSkewSymmetric")
-        return bool(np.abs(matrix + matrix.T).max() <= precision)
 
     @staticmethod
     def pseudoInverse(am: Any, precision: float = 1e-6) -> Array:
@@ -225,3 +220,87 @@ class Statistics:
 
 
 Statistics_f = Statistics  # which computes in double precision
+
+
+class VectorMetric(PointerMethods):
+    """A norm of the difference of two vectors; `distance(a)` is the norm of a.
+
+    Args:
+        norm: the norm.
+        weights: factors of the elements of the difference, if any.
+    """
+
+    def __init__(self, norm: Callable[[Vector], float], *weights: Any) -> None:
+        self._norm = norm
+        self._weights = Q(*weights) if weights else None
+
+    def distance(self, a: Any, b: Any = None) -> float:
+        """Return the distance of two vectors, or of one vector from zero."""
+        elements = as_floats(a, "a")
+        if b is not None:
+            elements = elements - as_floats(b, "b", elements.shape)
+        difference = Q(elements)
+        return self._norm(
+            difference if self._weights is None else difference.elemMultiply(self._weights)
+        )
+
+    def size(self) -> int:
+        """Return the number of weights; -1 if vectors may have any number of elements."""
+        return -1 if self._weights is None else self._weights.size()
+
+
+class Rotation3DAngleMetric(PointerMethods):
+    """The angle between two rotations."""
+
+    def distance(self, a: Rotation3D, b: Rotation3D | None = None) -> float:
+        """Return the angle between two rotations, or of one rotation [rad]."""
+        return EAA(a if b is None else a * inverse(b)).angle()
+
+
+class Transform3DAngleMetric(PointerMethods):
+    """The weighted sum of the distance and the angle of two poses."""
+
+    def __init__(self, posWeight: float, angWeight: float) -> None:
+        self._weights = posWeight, angWeight
+
+    def distance(self, a: Transform3D, b: Transform3D | None = None) -> float:
+        """Return the distance of two poses, or of one pose from the identity."""
+        pose = a if b is None else inverse(b) * a
+        position, angle = self._weights
+        return position * pose.P().norm2() + angle * EAA(pose.R()).angle()
+
+
+NORMS = {"Manhattan": norm1, "Euclidean": norm2, "Infinity": normInf}
+METRICS: dict[str, Callable[..., VectorMetric]] = {
+    f"{weighted}{name}Metric{kind}": partial(VectorMetric, norm)
+    for weighted in ("", "Weighted")
+    for name, norm in NORMS.items()
+    for kind in ("Q", "Vector2D", "Vector3D")
+}
+"""`EuclideanMetricQ`, `WeightedInfinityMetricVector3D` and so on, as SWIG names templates."""
+METRICS |= {  # RobWork's spelling
+    name.replace("ManhattanM", "ManhattenM"): metric
+    for name, metric in METRICS.items()
+    if name.startswith("WeightedManhattan")
+} | {"ManhattenMatricQ": METRICS["ManhattanMetricQ"]}
+
+
+class MetricFactory:
+    """Creates metrics: `makeEuclidean()`, `makeWeightedInfinityQ(weights)` and similar ones."""
+
+    makeRotation3DMetric = Rotation3DAngleMetric
+    makeTransform3DMetric = Transform3DAngleMetric
+
+
+for _weighted, _name, _kind in product(("", "Weighted"), NORMS, ("", "Q")):
+    _metric = staticmethod(METRICS[f"{_weighted}{_name}MetricQ"])
+    setattr(MetricFactory, f"make{_weighted}{_name}{_kind}", _metric)
+
+
+class MetricUtil:
+    """Norms and distances of vectors."""
+
+    norm1, norm2, normInf = staticmethod(norm1), staticmethod(norm2), staticmethod(normInf)
+    dist1 = staticmethod(VectorMetric(norm1).distance)
+    dist2 = staticmethod(VectorMetric(norm2).distance)
+    distInf = staticmethod(VectorMetric(normInf).distance)

@@ -1,1 +1,0 @@
-"""Robots with iDynTree's names: links, joints, shapes, models, reading and writing."""
