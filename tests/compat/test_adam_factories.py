@@ -67,15 +67,6 @@ def test_a_parametric_model_is_the_robot_of_the_parametric_class(file, rng):
     assert model.get_total_mass() == pytest.approx(varied.get_total_mass(LENGTHS, DENSITIES))
 
 
-def test_visuals_are_those_of_the_longer_solid(file):
-    trunk, thigh, _, ball = (
-        Model.build(parametric(file)).links[name].visuals[0].geometry for name in LINKS
-    )
-    assert trunk.size == pytest.approx((0.2, 0.3, 0.72))
-    assert (thigh.radius, thigh.length) == pytest.approx((0.05, 0.35))
-    assert ball.radius == pytest.approx(0.099)
-
-
 def test_factories_return_the_parts_of_the_class():
     urdf = lw.dump_urdf(lw.robots.load("quadruped"))
     factory = build_model_factory(urdf, SpatialMath())
@@ -110,10 +101,6 @@ def test_a_model_of_mujoco():
     factory = build_model_factory(compiled, SpatialMath())
     assert isinstance(factory, MujocoModelFactory)
     assert Model.build(factory).actuated_joints == ["elbow"]
-    with pytest.raises(lw.ModelError, match=r"^path: .*MjModel"):
-        URDFModelFactory(compiled, SpatialMath())
-    with pytest.raises(lw.ModelError, match=r"^mj_model: .*'a'"):
-        MujocoModelFactory("a", SpatialMath())
 
 
 def test_wrong_lists_raise_with_the_facts(file):

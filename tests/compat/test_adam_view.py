@@ -9,7 +9,6 @@ import adam
 import adam.numpy
 import numpy as np
 import pytest
-from linkwork.compat.adam.core.rbd_algorithms import RBDAlgorithms
 from tests.support.adam import (
     CHAIN,
     GRAVITY,
@@ -28,6 +27,7 @@ import linkwork as lw
 from linkwork.compat.adam import KinDynComputations, Representations
 from linkwork.compat.adam.core import SpatialMath
 from linkwork.compat.adam.model import read_adam_model
+from linkwork.compat.adam.numpy import RBDAlgorithms
 
 BODY, MIXED, INERTIAL = REPRESENTATIONS
 

@@ -7,8 +7,8 @@ import pytest
 from tests.support.idyntree import MODULES, compat, idyn, loader_of, without_compiling
 
 import linkwork as lw
-import linkwork.compat.idyntree.state
-from linkwork.compat.idyntree.robot.conversion import as_in_idyntree
+import linkwork.compat.idyntree.kindyn
+from linkwork.compat.idyntree.conversion import as_in_idyntree
 
 BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
 NUMBERS = np.random.default_rng(5).normal(size=40)
@@ -16,7 +16,7 @@ NUMBERS = np.random.default_rng(5).normal(size=40)
 
 @pytest.fixture(autouse=True)
 def _without_compiling(monkeypatch):
-    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", without_compiling)
+    monkeypatch.setattr(linkwork.compat.idyntree.kindyn, "KinDyn", without_compiling)
 
 
 def pose_of(iDynTree, seed=0):
@@ -104,27 +104,22 @@ def test_the_axis_of_a_joint_is_set_from_either_link(iDynTree, child):
 
 
 @BOTH
-def test_limits_and_friction_are_set_and_enabled(iDynTree):
+def test_limits_are_set_and_enabled(iDynTree):
     joint = iDynTree.RevoluteJoint()
-    before = (joint.hasPosLimits(), joint.hasEffortLimits(), joint.hasVelocityLimits())
+    before = joint.hasPosLimits()
     largest = joint.getMaxPosLimit(0)
     assert joint.setPosLimits(_index=0, min=-1.0, max=2.0)
     assert not joint.hasPosLimits()
-    for bound in ("Pos", "Effort", "Velocity"):
-        assert getattr(joint, f"enable{bound}Limits")(True)
-    assert joint.setEffortLimit(7, 3.0)  # the index is ignored for one coordinate
-    assert joint.setVelocityLimit(8, 4.0)
-    assert joint.setDamping(9, 0.5)
-    assert joint.setStaticFriction(10, 0.25)
-    assert joint.setJointDynamicsType(iDynTree.URDFJointDynamics)
+    assert joint.enablePosLimits(True)
 
-    assert before == (False, False, False)
+    assert before is False
     assert largest > 1e308
     assert joint.hasPosLimits()
     assert (joint.getMinPosLimit(0), joint.getMaxPosLimit(0)) == (-1.0, 2.0)
-    assert (joint.getEffortLimit(0), joint.getVelocityLimit(0)) == (3.0, 4.0)
-    assert (joint.getDamping(0), joint.getStaticFriction(0)) == (0.5, 0.25)
-    assert joint.getJointDynamicsType() == 1
+    assert joint.setPosLimits(7, -2.0, 3.0)  # the index is ignored for one coordinate
+    assert (joint.getMinPosLimit(8), joint.getMaxPosLimit(9)) == (-2.0, 3.0)
+    assert joint.enablePosLimits(False)
+    assert (joint.hasPosLimits(), joint.getMaxPosLimit(0)) == (False, 3.0)
     assert joint.isRevoluteJoint()
     assert not joint.isFixedJoint()
     fixed = iDynTree.FixedJoint()
@@ -136,7 +131,7 @@ def test_limits_and_friction_are_set_and_enabled(iDynTree):
 @pytest.mark.parametrize(
     "name", ["panda_description/panda", "iCubGenova04/model", "anymal_b_simple_description/anymal"]
 )
-def test_limits_and_friction_of_files_agree_with_idyntree(name):
+def test_limits_of_files_agree_with_idyntree(name):
     """With the index of a coordinate or, as callers often pass, that of the joint."""
     result = []
     for module in MODULES:
@@ -147,10 +142,6 @@ def test_limits_and_friction_of_files_agree_with_idyntree(name):
                 (
                     joint.hasPosLimits() and joint.getMinPosLimit(index),
                     joint.hasPosLimits() and joint.getMaxPosLimit(index),
-                    joint.hasEffortLimits() and joint.getEffortLimit(index),
-                    joint.hasVelocityLimits() and joint.getVelocityLimit(index),
-                    joint.getDamping(index),
-                    joint.getStaticFriction(index),
                     joint.isRevoluteJoint(),
                     joint.isPrismaticJoint(),
                 )
@@ -172,10 +163,6 @@ def built(iDynTree):
     prismatic = iDynTree.PrismaticJoint(1, 2, pose_of(iDynTree, 7), axis_of(iDynTree, 14))
     assert prismatic.enablePosLimits(True)
     assert prismatic.setPosLimits(0, -1.0, 1.0)
-    assert prismatic.enableEffortLimits(True)
-    assert prismatic.setEffortLimit(0, 5.0)
-    assert prismatic.enableVelocityLimits(True)
-    assert prismatic.setVelocityLimit(0, 6.0)
     assert model.addJointAndLink("arm", "slide", prismatic, "tool", link_of(iDynTree, 5)) == 1
     assert model.addLink("cover", link_of(iDynTree, 8)) == 3
     fixed = iDynTree.FixedJoint(pose_of(iDynTree, 20))
@@ -190,7 +177,6 @@ def structure(model):
         model.toString().split(),
         [(j.getFirstAttachedLink(), j.getSecondAttachedLink()) for j in joints],
         [(j.getIndex(), j.getDOFsOffset(), j.getPosCoordsOffset()) for j in joints],
-        [model.getNrOfNeighbors(link) for link in range(model.getNrOfLinks())],
         (model.getNrOfDOFs(), model.getNrOfFrames(), model.getDefaultBaseLink(), model.isValid()),
     )
 
@@ -251,7 +237,7 @@ def test_a_model_becomes_a_reduced_one(iDynTree):
     assert iDynTree.createReducedModel(model, ["slide"], reduced)
 
     assert (reduced.getNrOfLinks(), reduced.getNrOfDOFs()) == (2, 1)
-    assert reduced.isFrameNameUsed("tip")
+    assert reduced.getFrameIndex("tip") >= 0
     assert reduced.getTotalMass() == pytest.approx(model.getTotalMass(), rel=1e-12)
 
 
@@ -319,42 +305,18 @@ def test_poses_along_a_traversal_agree_with_idyntree():
     np.testing.assert_allclose(*result, rtol=1e-12, atol=1e-13)
 
 
-def test_the_rate_of_a_position_is_its_jacobian_times_the_velocity():
-    joint = joint_of(compat, "SphericalJoint")
-    position = np.array([0.5, 0.5, 0.5, 0.5])
-    J = joint.getPositionDerivativeVelocityJacobian(position)
-    written = compat.MatrixDynSize(1, 1)
-    assert joint.getPositionDerivativeVelocityJacobian(position, written) is True
-    omega = np.array([0.2, -0.3, 0.7])
-
-    def turned(time):
-        R = compat.Rotation.RotationFromQuaternion(position)
-        return (R * compat.GeomVector3(time * omega).exp()).asQuaternion().toNumPy()
-
-    derivative = (turned(1e-6) - turned(-1e-6)) / 2e-6
-    np.testing.assert_allclose(J.toNumPy() @ omega, derivative, atol=1e-9)
-    np.testing.assert_array_equal(J, written)
-    assert joint_of(compat, "RevoluteJoint").getPositionDerivativeVelocityJacobian(
-        np.zeros(1)
-    ).tolist() == [[1.0]]
-
-
 def test_a_revolute_joint_can_have_cosine_and_sine_as_its_position():
     """`RevoluteSO2Joint` moves as a `RevoluteJoint` at the same angle."""
     angle, parts = 0.7, (0, 1, pose_of(compat), axis_of(compat))
     revolute, joint = compat.RevoluteJoint(*parts), compat.RevoluteSO2Joint(*parts)
-    position = compat.VectorDynSize(2)
-    joint.setJointPositionFromAngle(position, angle)
+    position = np.array([np.cos(angle), np.sin(angle)])
 
     assert (joint.getNrOfPosCoords(), joint.getNrOfDOFs()) == (2, 1)
-    assert joint.getCurrentAngle(3 * position) == pytest.approx(angle, rel=1e-15)
     for ends in ((0, 1), (1, 0)):
         expected = revolute.getTransform([angle], *ends)
         np.testing.assert_allclose(joint.getTransform(position, *ends), expected, atol=1e-14)
         expected = revolute.getMotionSubspaceVector(0, *ends)
         np.testing.assert_allclose(joint.getMotionSubspaceVector(0, *ends), expected, atol=1e-15)
-    J = joint.getPositionDerivativeVelocityJacobian(position)
-    np.testing.assert_allclose(J, [[-np.sin(angle)], [np.cos(angle)]], rtol=1e-15)
     model = compat.Model()
     model.addLink("base", link_of(compat))
     model.addJointAndLink("base", "wheel", joint, "rim", link_of(compat, 3))
@@ -377,7 +339,7 @@ def test_a_robot_is_written_and_read_again(tmp_path):
         again = loader.model()
         assert again.getNrOfDOFs() == 2
         assert again.getTotalMass() == pytest.approx(model.getTotalMass(), rel=1e-12)
-        assert again.isFrameNameUsed("tip")
+        assert again.getFrameIndex("tip") >= 0
 
 
 @pytest.mark.parametrize(

@@ -134,15 +134,19 @@ def test_links_that_urdf_cannot_express_are_moved_with_a_warning(tmp_path):
 
 def test_spherical_joints_become_three_revolute_joints(tmp_path):
     model = robot_of(compat, ball(compat), frames={})
-    options = {"sphericalJointFakeLinkPrefix": "virtual_", "sphericalJointRevoluteJointPrefix": "r"}
-    ours = exported(compat, model, tmp_path, **options)
-    theirs = exported(idyn, robot_of(idyn, ball(idyn), frames={}), tmp_path, **options)
+    ours = exported(compat, model, tmp_path)
+    theirs = exported(idyn, robot_of(idyn, ball(idyn), frames={}), tmp_path)
 
     assert joints_of(ours) == joints_of(theirs)
-    exported(compat, model, tmp_path, **options)
+    exported(compat, model, tmp_path)
     robot = lw.load(tmp_path / "robot.urdf")
     ball_kd, revolute_kd = lw.KinDyn(model.robot, "base"), lw.KinDyn(robot, "base")
-    angles = {"rshoulder_x": 0.3, "rshoulder_y": -0.4, "rshoulder_z": 0.5, "hinge": 0.6}
+    angles = {
+        "spherical_rev_shoulder_x": 0.3,
+        "spherical_rev_shoulder_y": -0.4,
+        "spherical_rev_shoulder_z": 0.5,
+        "hinge": 0.6,
+    }
     rotation = np.eye(3)
     for letter, angle in zip("XYZ", (0.3, -0.4, 0.5), strict=True):
         rotation = rotation @ getattr(compat.Rotation, f"Rot{letter}")(angle).toNumPy()
@@ -162,36 +166,8 @@ def test_a_spherical_joint_can_be_kept(tmp_path):
     assert joints_of(root)["shoulder"][0] == "spherical"
 
 
-def test_additional_elements_are_added_at_the_end(tmp_path):
-    """iDynTree adds only the first element of a string."""
-    blobs = ["<gazebo><static>1</static></gazebo>", "<a/><b/>"]
-    root = exported(compat, robot_of(compat, weld(compat)), tmp_path, xmlBlobs=blobs)
-
-    assert [element.tag for element in root][-3:] == ["gazebo", "a", "b"]
-    assert root.find("gazebo/static").text == "1"
-    for blob in ("<broken", "text"):
-        with (
-            pytest.warns(lw.LinkworkWarning, match=f"xmlBlobs.*{blob}"),
-            pytest.raises(AssertionError),
-        ):
-            exported(compat, robot_of(compat, weld(compat)), tmp_path, xmlBlobs=[blob])
-
-
-def test_numbers_have_the_requested_digits(tmp_path):
-    theirs, ours = (
-        exported(module, robot_of(module, weld(module)), tmp_path, numericalPrecision=4)
-        for module in (idyn, compat)
-    )
-
-    numbers = [
-        [float(x) for link in root.iter("inertia") for x in link.attrib.values()]
-        for root in (theirs, ours)
-    ]
-    assert numbers[0] == numbers[1]
-    assert 0.1333 in numbers[1]
-    mount = ours.find("joint[@name='tool_fixed_joint']/origin")
-    assert mount.get("xyz").split()[0] == "0.1429"
-    exact = exported(compat, robot_of(compat, weld(compat)), tmp_path)
-    assert (
-        float(exact.find("joint[@name='tool_fixed_joint']/origin").get("xyz").split()[0]) == 1 / 7
-    )
+def test_options_that_are_not_supported_raise():
+    options = compat.ModelExporterOptions()
+    for name in ("xmlBlobs", "numericalPrecision", "sphericalJointFakeLinkPrefix"):
+        with pytest.raises(AttributeError, match=name):
+            setattr(options, name, "")

@@ -19,7 +19,6 @@ FORCES = ("SpatialForceVector", "Wrench", "SpatialMomentum")
 PRODUCTS = [
     *(("Rotation", other) for other in ("Rotation", "Position", "Direction", "Axis")),
     *(("Rotation", other) for other in ("Twist", "SpatialAcc", *FORCES)),
-    ("Rotation", "ClassicalAcc"),
     ("Rotation", "RotationalInertia"),
     *(("Transform", other) for other in ("Transform", "Position", "Direction", "Axis")),
     *(("Transform", other) for other in (*VECTORS, *FORCES)),
@@ -173,8 +172,6 @@ QUESTIONS = {
         1.3, value(i, "Position", 1), value(i, "RotationalInertia", 1)
     ),
     "sum of inertias": lambda i: value(i, "SpatialInertia", 1) + value(i, "SpatialInertia", 2),
-    "bias wrench": lambda i: value(i, "SpatialInertia", 1).biasWrench(value(i, "Twist", 2)),
-    "physical": lambda i: value(i, "SpatialInertia", 1).isPhysicallyConsistent(),
     "direction": lambda i: i.Direction(3, 0, 4),
     "no direction": lambda i: i.Direction(0, 0, 0),
     "reverse direction": lambda i: value(i, "Direction", 1).reverse(),

@@ -121,7 +121,9 @@ def test_only_the_considered_joints_move():
     assert ik.reducedModel().getNrOfDOFs() == 2
     assert ik.addFrameConstraint("panda_link0")
     assert ik.addPositionTarget("panda_hand", compat.Position(target))
-    assert ik.setReducedInitialCondition(None, [-1.4, 0.0])
+    start = current.copy()
+    start[[1, 3, 5]] = 0.0, -1.4, 1.0
+    assert ik.setFullJointsInitialCondition(None, start)
     assert ik.solve()
 
     s, _ = judge.place_as_solved(ik)

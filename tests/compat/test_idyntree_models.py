@@ -10,7 +10,7 @@ from tests.support.idyntree import MODULES, compat, idyn, loader_of, path_of
 from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
-from linkwork.compat.idyntree.robot.conversion import table_order
+from linkwork.compat.idyntree.conversion import table_order
 
 REDUCED = {
     "iCubGenova04/model": 12,
@@ -27,7 +27,7 @@ UNDEFINED_MATERIAL = {  # iDynTree stops reading visuals after a material withou
 
 
 def structure(model):
-    """Return all names, counts and neighbors of a robot."""
+    """Return all names and counts of a robot."""
     links, joints, frames = model.getNrOfLinks(), model.getNrOfJoints(), model.getNrOfFrames()
     ends = [model.getJoint(joint) for joint in range(joints)]
     return {
@@ -39,13 +39,6 @@ def structure(model):
         "links of frames": [model.getFrameLink(frame) for frame in range(frames)],
         "ends": [(j.getFirstAttachedLink(), j.getSecondAttachedLink()) for j in ends],
         "places": [(j.getDOFsOffset(), j.getPosCoordsOffset(), j.getNrOfDOFs()) for j in ends],
-        "neighbors": [
-            [
-                (model.getNeighbor(link, k).neighborLink, model.getNeighbor(link, k).neighborJoint)
-                for k in range(model.getNrOfNeighbors(link))
-            ]
-            for link in range(links)
-        ],
     }
 
 
@@ -83,8 +76,7 @@ def shapes(model, kind):
             elif mesh := shape.asExternalMesh():
                 sizes = ("mesh", mesh.getFilename(), *mesh.getScale().toNumPy().tolist())
             kinds = shape.isBox(), shape.isSphere(), shape.isCylinder(), shape.isExternalMesh()
-            colored = shape.isMaterialSet() and shape.getMaterial().hasColor()
-            color = shape.getMaterial().color().toNumPy().tolist() if colored else []
+            color = shape.getMaterial().color().toNumPy().tolist()
             what.append((link, shape.getName(), *kinds, *sizes, *color))
             poses.append(shape.getLink_H_geometry().asHomogeneousTransform().toNumPy())
     return what, np.array(poses)
@@ -179,14 +171,8 @@ def test_names_indices_and_frames_of_links(iDynTree):
     assert model.isValid()
     assert model.getLinkAdditionalFrames(link, result)
     assert len(result) == 1  # iDynTree's bindings do not expose the elements
-    assert model.isLinkNameUsed("panda_hand")
-    assert not model.isLinkNameUsed("panda_hand_tcp")
-    assert model.isFrameNameUsed("panda_hand_tcp")
-    assert model.isJointNameUsed("panda_joint1")
     assert model.isValidLinkIndex(link)
     assert not model.isValidLinkIndex(tcp)
-    assert model.isValidFrameIndex(tcp)
-    assert not model.isValidJointIndex(-1)
     assert model.getJointName(model.getJointIndex("panda_joint3")) == "panda_joint3"
     assert model.getFrameLink(tcp) == link
     H = iDynTree.Transform(iDynTree.Rotation.RPY(0.1, 0.2, 0.3), iDynTree.Position(1, 2, 3))
@@ -225,9 +211,6 @@ def test_traversals_visit_the_links_in_the_order_of_idyntree(name):
             [walk.getLink(index).getIndex() for index in indices],
             [walk.getParentLink(index).getIndex() for index in indices],
             [walk.getParentJoint(index).getIndex() for index in indices],
-            [walk.getTraversalIndexFromLinkIndex(link) for link in range(model.getNrOfLinks())],
-            walk.getParentLinkFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
-            walk.getParentJointFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
             [
                 (
                     walk.getParentLinkIndexFromJointIndex(model, joint),
@@ -287,57 +270,22 @@ def test_a_string_and_a_file_define_the_same_robot(tmp_path):
     assert structure(from_file.model()) == structure(from_text.model())
 
 
-@pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
-def test_shapes_are_added_changed_and_removed(iDynTree):
-    model = iDynTree.Model()
-    for name in ("stand", "arm"):
-        model.addLink(name, iDynTree.Link())
-    box, material = iDynTree.Box(), iDynTree.Material("red")
-    box.setX(1.0)
-    box.setY(2.0)
-    box.setZ(3.0)
-    box.setName("block")
-    box.setLink_H_geometry(
-        iDynTree.Transform(iDynTree.Rotation.RotZ(0.5), iDynTree.Position(1, 2, 3))
-    )
-    material.setColor(iDynTree.Vector4([1.0, 0.0, 0.0, 0.5]))
-    box.setMaterial(material)
-    model.visualSolidShapes().addSingleLinkSolidShape(1, box)
-    box.setX(9.0)  # a copy was added
-    sphere, cylinder, mesh = iDynTree.Sphere(), iDynTree.Cylinder(), iDynTree.ExternalMesh()
-    sphere.setRadius(0.25)
-    cylinder.setRadius(0.5)
-    cylinder.setLength(0.75)
-    mesh.setFilename("arm.stl")
-    mesh.setScale(iDynTree.Vector3([0.1, 0.2, 0.3]))
-    for shape in (sphere, cylinder, mesh):
-        model.collisionSolidShapes().addSingleLinkSolidShape(0, shape)
-    model.visualSolidShapes().getLinkSolidShapes()[1][0].asBox().setY(
-        5.0
-    )  # it belongs to the model
+def test_shapes_have_their_sizes_and_cannot_be_changed():
+    ball = lw.Shape(lw.Sphere(0.25), material=lw.Material(rgba=(1.0, 0.0, 0.0, 0.5)))
+    rod = lw.Shape(lw.Cylinder(0.5, 0.75), lw.Pose((1.0, 2.0, 3.0)))
+    builder = lw.ModelBuilder("r")
+    builder.add_link("stand", visuals=[ball, rod], collisions=[lw.Shape(lw.Box((1.0, 2.0, 3.0)))])
+    model = compat.Model(builder.build())
 
     what, poses = shapes(model, "visual")
-    kinds = (True, False, False, False)
-    assert what == [(1, "block", *kinds, "box", 1.0, 5.0, 3.0, 1.0, 0.0, 0.0, 0.5)]
-    assert poses[0, :3, 3].tolist() == [1, 2, 3]
-    assert [entry[6:] for entry in shapes(model.copy(), "collision")[0]] == [
-        ("sphere", 0.25),
-        ("cylinder", 0.5, 0.75),
-        ("mesh", "arm.stl", 0.1, 0.2, 0.3),
+    assert [entry[6:] for entry in what] == [
+        ("sphere", 0.25, 1.0, 0.0, 0.0, 0.5),
+        ("cylinder", 0.5, 0.75, 0.0, 0.0, 0.0, 0.0),
     ]
-    model.visualSolidShapes().clearSingleLinkSolidShapes(1)
-    assert shapes(model, "visual")[0] == []
-    visuals = model.collisionSolidShapes().getLinkSolidShapes()
-    links = visuals.begin()
-    assert [len(next(links)) for _ in range(visuals.size())] == [3, 0]
-
-
-def test_shapes_of_links_that_do_not_exist_are_rejected():
-    model = compat.Model()
-    with pytest.raises(lw.LinkworkError, match="link index 3"):
-        model.visualSolidShapes().addSingleLinkSolidShape(3, compat.Box())
-    with pytest.raises(lw.LinkworkError, match="SolidShape"):
-        model.visualSolidShapes().addSingleLinkSolidShape(0, "box")
+    assert poses[1, :3, 3].tolist() == [1, 2, 3]
+    (box,) = model.collisionSolidShapes().getLinkSolidShapes()[0]
+    with pytest.raises(AttributeError, match=r"setX.*linkwork"):
+        box.setX(9.0)
     with pytest.raises(lw.LinkworkError, match="Sphere, Box"):
         compat.SolidShape()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.idyntree import compat, idyn
 
-from linkwork.compat.idyntree.absent import replacements
+from linkwork.compat.idyntree.statuses import replacements
 
 INSTEAD = replacements()
 NAMES = sorted(compat.__all__)

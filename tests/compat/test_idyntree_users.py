@@ -13,7 +13,7 @@ import pytest
 from tests.support.idyntree import compat, idyn, loader_of, path_of, without_compiling
 
 import linkwork as lw
-import linkwork.compat.idyntree.state
+import linkwork.compat.idyntree.kindyn
 
 ROBOT = "iCubGenova04/model"
 JOINTS = ["torso_yaw", "l_hip_pitch", "l_knee", "r_shoulder_roll"]
@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "lin
 
 @pytest.fixture(autouse=True)
 def _without_compiling(monkeypatch):
-    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", without_compiling)
+    monkeypatch.setattr(linkwork.compat.idyntree.kindyn, "KinDyn", without_compiling)
 
 
 class Wrapper:

@@ -127,9 +127,8 @@ MATRICES = {
 def of_frame(iDynTree, kd, state, frame, n):
     name = kd.getFrameName(frame)
     assert kd.getFrameIndex(name) == frame
-    J, pattern = iDynTree.MatrixDynSize(6, 6 + n), iDynTree.MatrixDynSize(6, 6 + n)
+    J = iDynTree.MatrixDynSize(6, 6 + n)
     assert kd.getFrameFreeFloatingJacobian(name, J)
-    assert kd.getFrameFreeFloatingJacobianSparsityPattern(frame, pattern)
     nothing = np.zeros(6), np.zeros(n)
     return {
         f"WorldTransform {frame}": kd.getWorldTransform(name).asHomogeneousTransform().toNumPy(),
@@ -139,17 +138,15 @@ def of_frame(iDynTree, kd, state, frame, n):
         f"FrameAcc at 0 {frame}": kd.getFrameAcc(frame, *nothing).toNumPy(),
         f"FrameBiasAcc {frame}": kd.getFrameBiasAcc(name).toNumPy(),
         f"FrameFreeFloatingJacobian {frame}": J.toNumPy(),
-        f"FrameFreeFloatingJacobianSparsityPattern {frame}": pattern.toNumPy(),
     }
 
 
 def of_frames(iDynTree, kd, frames, others):
     reference, frame = frames
     n = kd.getNrOfDegreesOfFreedom()
-    J, explicit, pattern = (iDynTree.MatrixDynSize(6, n) for _ in range(3))
+    J, explicit = (iDynTree.MatrixDynSize(6, n) for _ in range(2))
     assert kd.getRelativeJacobian(reference, frame, J)
     assert kd.getRelativeJacobianExplicit(reference, frame, *others, explicit)
-    assert kd.getRelativeJacobianSparsityPattern(reference, frame, pattern)
     H = kd.getRelativeTransform(reference, frame)
     mixed = kd.getRelativeTransformExplicit(reference, others[0], frame, others[1])
     both = f"{reference} {frame}"
@@ -159,14 +156,13 @@ def of_frames(iDynTree, kd, frames, others):
         f"RelativeTransformExplicit {both}": mixed.asHomogeneousTransform().toNumPy(),
         f"RelativeJacobian {both}": J.toNumPy(),
         f"RelativeJacobianExplicit {both}": explicit.toNumPy(),
-        f"RelativeJacobianSparsityPattern {both}": pattern.toNumPy(),
     }
 
 
 def of_forces(iDynTree, kd, state, model):
     n, links = kd.getNrOfDegreesOfFreedom(), kd.getNrOfLinks()
     tau = iDynTree.FreeFloatingGeneralizedTorques(model)
-    wrenches, inside = iDynTree.LinkWrenches(model), iDynTree.LinkWrenches(model)
+    wrenches = iDynTree.LinkWrenches(model)
     nothing = iDynTree.LinkWrenches(model)
     nothing.zero()
     for link in range(links):
@@ -188,10 +184,6 @@ def of_forces(iDynTree, kd, state, model):
         "InverseDynamics at 0": forces(kd.inverseDynamics(*rest, nothing, tau)),
         "InverseDynamics without wrenches": forces(kd.inverseDynamics(*motion, nothing, tau)),
         "InverseDynamics": forces(kd.inverseDynamics(*motion, wrenches, tau)),
-        "InverseDynamics again": forces(
-            kd.inverseDynamicsWithInternalJointForceTorques(*motion, wrenches, tau, inside)
-        ),
-        "InternalWrenches": np.array([inside(link).toNumPy() for link in range(links)]),
         "Regressor": Y.toNumPy(),
         "InertialParameters": phi.toNumPy(),
     }

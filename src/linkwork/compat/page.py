@@ -6,8 +6,8 @@ same address, with the robots, shapes and arrows that were on it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from linkwork.errors import ValueRangeError, name_not_found
 from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Material, Shape
 from linkwork.model.model import Model
-from linkwork.model.pose import Pose, as_pose
+from linkwork.model.pose import as_pose
 from linkwork.spatial.source import quat
 from linkwork.viewer.colors import rgb_of
 from linkwork.viewer.drawing import drawing_of_shapes
@@ -25,7 +25,8 @@ from linkwork.viewer.scene import add_surface, node
 from linkwork.viewer.viewer import Viewer, view
 
 
-class Arrow(NamedTuple):
+@dataclass(frozen=True)
+class Arrow:
     """An arrow in the world, such as a force; of length 0 until it is placed."""
 
     rgba: Any
@@ -41,9 +42,8 @@ class Page:
         self._address = address  # `host` and `port` of `linkwork.view`
         self.robots: dict[str, KinDyn] = {}
         self._configurations: dict[str, Array] = {}
-        self._shapes: dict[str, Shape] = {}
-        self._arrows: dict[str, Arrow] = {}
-        self._nodes: dict[str, list[Any]] = {}  # of shapes and arrows in the scene
+        self._items: dict[str, Shape | Arrow] = {}
+        self._nodes: dict[str, list[Any]] = {}  # of the items in the scene
         self._camera: dict[str, Array] = {}
         self._viewer: Viewer | None = None
         self._opens_browser = self.closed = False
@@ -55,10 +55,8 @@ class Page:
             self._viewer = view(self.robots, **self._address)
             self._address["port"] = self._viewer.server.get_port()
             self._viewer.show(self._configurations)
-            for name, shape in self._shapes.items():
-                self.draw_shape(name, shape)
-            for name, arrow in self._arrows.items():
-                self.draw_arrow(name, arrow)
+            for name, item in self._items.items():
+                self.draw(name, item)
             self.set_camera()
             if self._opens_browser:
                 self._viewer.open()
@@ -100,47 +98,40 @@ class Page:
         self._configurations[name] = kd.normalize(q)
         self.viewer.show(self._configurations[name], robot=name)
 
-    def draw_shape(self, name: str, shape: Shape) -> None:
-        """Draw a shape, whose pose is its pose in the world; replace the one with this name."""
-        self._shapes[name] = shape
-        if self._viewer is not None:
-            parts = enumerate(drawing_of_shapes({name: (shape,)}).parts[name])
+    def draw(self, name: str, item: Shape | Arrow) -> None:
+        """Draw a shape, posed in the world, or an arrow; replace the one with this name."""
+        self._items[name] = item
+        if self._viewer is None:
+            return
+        if isinstance(item, Arrow):
+            color, _ = rgb_of(Material(rgba=item.rgba))
+            ends = item.start, item.vector
+            arrow = self._viewer.arrow(name, *ends, color=color, radius=item.radius)
+            self._nodes[name] = [arrow]
+        else:
+            parts = enumerate(drawing_of_shapes({name: (item,)}).parts[name])
             scene = self._viewer.server
-            self._nodes[name] = [
-                add_surface(scene, node("shapes", name, str(k)), p) for k, p in parts
-            ]
+            nodes = [add_surface(scene, node("shapes", name, str(k)), part) for k, part in parts]
+            self._nodes[name] = nodes
 
-    def place_shape(self, name: str, pose: Pose) -> None:
-        """Move a shape."""
-        self.draw_shape(name, replace(_named("shape", name, self._shapes), link_H_shape=pose))
-
-    def draw_arrow(self, name: str, arrow: Arrow) -> None:
-        """Draw an arrow; replace the one with this name."""
-        self._arrows[name] = arrow
-        if self._viewer is not None:
-            color, _ = rgb_of(Material(rgba=arrow.rgba))
-            ends = arrow.start, arrow.vector
-            self._nodes[name] = [self._viewer.arrow(name, *ends, color=color, radius=arrow.radius)]
-
-    def place_arrow(self, name: str, start: Array, vector: Array) -> None:
-        """Set the start of an arrow, and the vector to its end."""
-        arrow = _named("arrow", name, self._arrows)
-        self.draw_arrow(name, arrow._replace(start=start, vector=vector))
+    def place(self, name: str, kind: type[Shape | Arrow], **changes: Any) -> None:
+        """Change a shape or an arrow, such as its pose."""
+        items = {key: item for key, item in self._items.items() if isinstance(item, kind)}
+        self.draw(name, replace(_named(kind.__name__.lower(), name, items), **changes))
 
     def remove(self, name: str) -> None:
         """Remove a robot, a shape or an arrow."""
-        things = [things for things in self._things() if name in things]
-        if not things:
-            raise name_not_found("object", name, [name for some in self._things() for name in some])
-        del things[0][name]
+        _named("object", name, {**self.robots, **self._items})
+        self._items.pop(name, None)
         for handle in self._nodes.pop(name, ()):
             handle.remove()
-        if self._configurations.pop(name, None) is not None:
+        if self.robots.pop(name, None) is not None:
+            del self._configurations[name]
             self._discard()
 
     def check_new(self, name: str) -> None:
         """Raise if a name is in use."""
-        if any(name in things for things in self._things()):
+        if name in self.robots or name in self._items:
             raise ValueRangeError(f"there is already an object named {name!r}; delete it first")
 
     def set_camera(self, **points: Array) -> None:
@@ -153,9 +144,6 @@ class Page:
         for camera in (server.initial_camera, *clients):
             for name, point in self._camera.items():
                 setattr(camera, name, point)
-
-    def _things(self) -> tuple[dict[str, Any], ...]:
-        return self.robots, self._shapes, self._arrows
 
     def _set_robot(self, name: str, robot: KinDyn) -> None:
         self.robots[name] = robot

@@ -1,12 +1,7 @@
-"""Common parts of adam's modules: velocity representations, array type, `SpatialMath`.
-
-Several modules of adam are one module here. `add_import_paths` makes it importable by each of
-adam's paths.
-"""
+"""Common parts of adam's modules: velocity representations, array type, `SpatialMath`."""
 
 from __future__ import annotations
 
-import sys
 from enum import IntEnum
 from typing import Any
 
@@ -17,16 +12,6 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ValueRangeError, shown
 from linkwork.mechanics.base import Representation
 from linkwork.spatial import motion, so3
-
-
-def add_import_paths(module: str, *paths: str) -> None:
-    """Make a module importable as `module.path` too."""
-    for path in paths:
-        sys.modules[f"{module}.{path}"] = sys.modules[module]
-        setattr(sys.modules[module], path.rpartition(".")[2], sys.modules[module])
-
-
-add_import_paths(__name__, "constants", "spatial_math", "array_api_math", "rbd_algorithms")
 
 
 class Representations(IntEnum):

@@ -1,8 +1,11 @@
 """The class of `adam.jax`: methods for JAX arrays, to be jitted, mapped and differentiated."""
 
+# pyright: reportIncompatibleMethodOverride=false
+
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,13 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.jax.functions import wrap
+from linkwork.compat.adam import parametric
 from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - of adam's module
-from linkwork.compat.adam.core import add_import_paths
 from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
-
-add_import_paths(__name__, "computations", "jax_like")
 
 
 class KinDynComputations(DifferentiableKinDyn):
@@ -68,3 +69,14 @@ class KinDynComputations(DifferentiableKinDyn):
             x if x.dtype == dtype or x.dtype.kind in "cOUS" else jnp.asarray(x, dtype)
             for x in arrays
         ]
+
+
+class KinDynComputationsParametric(parametric.KinDynComputationsParametric, KinDynComputations):
+    """A robot with lengths and densities as inputs: the class of `adam.parametric.jax`."""
+
+    def forward_kinematics_fun(
+        self, frame: str, length_multiplier: Any, densities: Any
+    ) -> Callable[[Any, Any], Any]:
+        """`forward_kinematics` of a frame as a function of (base_transform, joint_positions)."""
+        shape = {"length_multiplier": length_multiplier, "densities": densities}
+        return partial(self.forward_kinematics, frame, **shape)

@@ -24,7 +24,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from linkwork.compat.adam.core import add_import_paths
 from linkwork.compat.adam.parts import (
     AdamInertia,
     AdamInertial,
@@ -61,12 +60,6 @@ from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model as SourceModel
 from linkwork.model.reduce import reduced
 from linkwork.model.table import Table, as_text
-
-add_import_paths(__name__, "model", "factory", "tree", "conversions", "conversions.idyntree")
-add_import_paths(__name__, "conversions.usd", "usd_factory", "usd_factory.usd_model")
-add_import_paths(__name__, "std_factories", "std_factories.std_model")
-add_import_paths(__name__, "std_factories.std_joint", "std_factories.std_link", "abc_factories")
-add_import_paths(__name__, "mj_factory", "mj_factory.mujoco_model")
 
 
 class UnknownNameError(NameNotFoundError, ValueError):
@@ -483,9 +476,6 @@ class URDFModelFactory(ModelFactory):
     """A robot from the path or contents of a URDF."""
 
     def __init__(self, path: Any, math: Any) -> None:
-        if is_mujoco_model(path):
-            message = "path: expected the path or contents of a URDF"
-            raise model_error(f"{message}, got {shown(path)}; use MujocoModelFactory")
         super().__init__(path, math)
 
 
@@ -493,8 +483,6 @@ class MujocoModelFactory(ModelFactory):
     """A robot from a `mujoco.MjModel`."""
 
     def __init__(self, mj_model: Any, math: Any) -> None:
-        if not is_mujoco_model(mj_model):
-            raise model_error(f"mj_model: expected a mujoco.MjModel, got {shown(mj_model)}")
         super().__init__(mj_model, math)
 
 

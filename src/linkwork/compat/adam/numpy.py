@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,6 @@ from linkwork.compat.adam.core import (
     NAMES,
     NumpyLike,
     Representations,
-    add_import_paths,
     name_of,
 )
 from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - adam.numpy
@@ -25,6 +24,7 @@ from linkwork.compat.adam.model import (
     read_adam_model,
     unknown_name,
 )
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, shown
@@ -33,9 +33,6 @@ from linkwork.kindyn import KinDyn
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-add_import_paths(__name__, "computations", "numpy_like")
-
-R = TypeVar("R")
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665, 0.0, 0.0, 0.0)
 """Acceleration of free fall in the world [m/s^2], and the angular part, as in adam."""
@@ -55,20 +52,6 @@ QUANTITIES = {
     "gravity_term": "gravity_force",
     "aba": "forward_dynamics",
 }
-
-
-class _replaceable(Generic[R]):  # noqa: N801 - a decorator
-    """A property that subclasses may assign to, as to an attribute of adam."""
-
-    def __init__(self, method: Callable[[Any], R]) -> None:
-        self._method, self.__doc__ = method, method.__doc__
-
-    @overload
-    def __get__(self, instance: None, owner: Any = None) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: Any = None) -> R: ...
-    def __get__(self, instance: object | None, owner: Any = None) -> Self | R:
-        return self if instance is None else self._method(instance)
 
 
 class KinDynComputations:
@@ -99,6 +82,7 @@ class KinDynComputations:
     ) -> None:
         self._model = read_adam_model(urdfstring, joints_name_list)
         self._root_of_file = self._model.root
+        self.model = self._model  # links, frames and joints by name; subclasses may replace it
         self._kd = self._robot(dtype)
         self._views: dict[str, tuple[KinDyn, dict[Any, Kernel]]] = {}
         self.NDoF = self._model.NDoF
@@ -157,14 +141,9 @@ class KinDynComputations:
         description = {"usd_stage": usd_stage, "robot_prim_path": robot_prim_path}
         return cls(description, *args, **kwargs)
 
-    @_replaceable
-    def model(self) -> AdamModel:
-        """Return the links, frames and joints by name."""
-        return self._model
-
-    @_replaceable
+    @cached_property
     def rbdalgos(self) -> RBDAlgorithms:
-        """Return the same quantities under the names of adam's algorithms."""
+        """The same quantities under the names of adam's algorithms."""
         return RBDAlgorithms(self, SpatialMath())
 
     @property
@@ -215,7 +194,9 @@ class KinDynComputations:
             ValueError: there is no such link, or it is a frame.
         """
         root = self._root_of_file if root_link is None else root_link
+        is_replaced = self.model is not self._model
         self._model = self._model.with_root(root)
+        self.model = self.model if is_replaced else self._model
         self._kd = self._kd.replace(base=root)
         self._kernels: dict[Any, Kernel] = {}
         self._views = {self._kd.representation: (self._kd, self._kernels)}
@@ -300,13 +281,15 @@ class KinDynComputations:
         """
         return self.robot_kernel("mass_matrix")(base_transform, joint_positions)
 
-    def centroidal_momentum_matrix(self, base_transform: ArrayLike, s: ArrayLike) -> Array:
+    def centroidal_momentum_matrix(
+        self, base_transform: ArrayLike, joint_positions: ArrayLike
+    ) -> Array:
         """Centroidal momentum matrix A: the momentum about the center of mass is `A @ nu`.
 
         Returns:
             (..., 6, 6 + n), rows [linear; angular] in the axes of the base (body) or the world.
         """
-        return self.robot_kernel("centroidal_momentum_matrix")(base_transform, s)
+        return self.robot_kernel("centroidal_momentum_matrix")(base_transform, joint_positions)
 
     def bias_force(
         self,
@@ -433,16 +416,6 @@ class DifferentiableKinDyn(KinDynComputations):
 
     _function = SmoothFunction
 
-    def centroidal_momentum_matrix(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, base_transform: Any, joint_positions: Any
-    ) -> Any:
-        """Centroidal momentum matrix A: the momentum about the center of mass is `A @ nu`.
-
-        Returns:
-            (..., 6, 6 + n), rows [linear; angular] in the axes of the base (body) or the world.
-        """
-        return super().centroidal_momentum_matrix(base_transform, joint_positions)
-
 
 class ConvertedFunction:
     """A function of a framework's arrays that converts its arguments first."""
@@ -459,12 +432,15 @@ class ConvertedFunction:
         self._function.warmup()
 
 
-def _with_arrays(method: Callable[..., Array]) -> Callable[..., NumpyLike]:
+def _with_arrays(method: Callable[..., Any]) -> Callable[..., Any]:
     """Convert a method of `KinDynComputations` to a method of `RBDAlgorithms`."""
 
     @wraps(method)
-    def call(self: RBDAlgorithms, *args: Any, **kwargs: Any) -> NumpyLike:
-        return NumpyLike(method(self.kindyn, *args, **kwargs))
+    def call(self: RBDAlgorithms, *args: Any, **kwargs: Any) -> Any:
+        value = method(self.kindyn, *args, **kwargs)
+        if isinstance(value, dict):
+            return {name: NumpyLike(array) for name, array in value.items()}
+        return NumpyLike(value)
 
     return call
 
@@ -482,27 +458,16 @@ class RBDAlgorithms:
             model = KinDynComputations(model, model.actuated_joints, root_link=model.root)
         self.kindyn, self.math = model, math
 
+    model = property(attrgetter("kindyn.model"))
+    NDoF = property(attrgetter("kindyn.NDoF"))
+    root_link = property(attrgetter("kindyn.root_link"))
     forward_kinematics = _with_arrays(KinDynComputations.forward_kinematics)
+    link_poses = _with_arrays(KinDynComputations.link_poses)
     jacobian = _with_arrays(KinDynComputations.jacobian)
     relative_jacobian = _with_arrays(KinDynComputations.relative_jacobian)
     jacobian_dot = _with_arrays(KinDynComputations.jacobian_dot)
     CoM_position = _with_arrays(KinDynComputations.CoM_position)
     CoM_jacobian = _with_arrays(KinDynComputations.CoM_jacobian)
-
-    @property
-    def model(self) -> AdamModel:
-        """Links, frames and joints by name."""
-        return self.kindyn.model
-
-    @property
-    def NDoF(self) -> int:
-        """Number of actuated joints."""
-        return self.kindyn.NDoF
-
-    @property
-    def root_link(self) -> str:
-        """The link whose pose and velocity are those of the base."""
-        return self.kindyn.root_link
 
     @property
     def frame_velocity_representation(self) -> Representations:
@@ -521,19 +486,10 @@ class RBDAlgorithms:
         """Return the mass of the robot [kg]."""
         return self.kindyn.get_total_mass()
 
-    def crba(
-        self, base_transform: ArrayLike, joint_positions: ArrayLike
-    ) -> tuple[NumpyLike, NumpyLike]:
+    def crba(self, *state: ArrayLike) -> tuple[NumpyLike, NumpyLike]:
         """(..., 6 + n, 6 + n) mass matrix and (..., 6, 6 + n) centroidal momentum matrix."""
-        q, kindyn = (base_transform, joint_positions), self.kindyn
-        return NumpyLike(kindyn.mass_matrix(*q)), NumpyLike(kindyn.centroidal_momentum_matrix(*q))
-
-    def link_poses(
-        self, base_transform: ArrayLike, joint_positions: ArrayLike
-    ) -> dict[str, NumpyLike]:
-        """Return poses of all links in the world, by name."""
-        poses = self.kindyn.link_poses(base_transform, joint_positions)
-        return {name: NumpyLike(pose) for name, pose in poses.items()}
+        matrices = self.kindyn.mass_matrix, self.kindyn.centroidal_momentum_matrix
+        return NumpyLike(matrices[0](*state)), NumpyLike(matrices[1](*state))
 
     def joints_jacobian(self, frame: str, joint_positions: ArrayLike) -> NumpyLike:
         """(..., 6, n) Jacobian relative to the root link, in the axes of the frame."""
@@ -542,33 +498,18 @@ class RBDAlgorithms:
         body.set_frame_velocity_representation(Representations.BODY_FIXED_REPRESENTATION)
         return NumpyLike(body.relative_jacobian(frame, joint_positions))
 
-    def rnea(
-        self,
-        base_transform: ArrayLike,
-        joint_positions: ArrayLike,
-        base_velocity: ArrayLike,
-        joint_velocities: ArrayLike,
-        g: ArrayLike,
-    ) -> NumpyLike:
-        """(..., 6 + n) bias forces under a gravity (6,)."""
-        state = base_transform, joint_positions, base_velocity, joint_velocities
-        return NumpyLike(self.kindyn.robot_kernel("bias_force")(*state, g))
+    def rnea(self, *state_and_gravity: ArrayLike) -> NumpyLike:
+        """(..., 6 + n) bias forces at a state, under a gravity (6,)."""
+        return NumpyLike(self.kindyn.robot_kernel("bias_force")(*state_and_gravity))
 
-    def aba(  # noqa: PLR0917 - adam's arguments
-        self,
-        base_transform: ArrayLike,
-        joint_positions: ArrayLike,
-        base_velocity: ArrayLike,
-        joint_velocities: ArrayLike,
-        joint_torques: ArrayLike,
-        g: ArrayLike,
-        external_wrenches: Mapping[str, ArrayLike] | None = None,
+    def aba(
+        self, *arguments: Any, external_wrenches: Mapping[str, ArrayLike] | None = None
     ) -> NumpyLike:
-        """(..., 6 + n) accelerations under a gravity (6,)."""
-        state = base_transform, joint_positions, base_velocity, joint_velocities
+        """(..., 6 + n) accelerations at a state, for joint torques and a gravity (6,).
+
+        As in adam, the wrenches on links and frames may be the last argument.
+        """
+        if arguments and (arguments[-1] is None or isinstance(arguments[-1], Mapping)):
+            arguments, external_wrenches = arguments[:-1], arguments[-1]
         kernel, wrenches = self.kindyn.aba_kernel(external_wrenches)
-        return NumpyLike(kernel(*state, joint_torques, g, *wrenches))
-
-
-# Also a name of adam.core and adam.core.rbd_algorithms.
-vars(sys.modules[SpatialMath.__module__])["RBDAlgorithms"] = RBDAlgorithms
+        return NumpyLike(kernel(*arguments, *wrenches))

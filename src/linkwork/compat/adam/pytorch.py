@@ -1,5 +1,7 @@
 """The class of `adam.pytorch`: methods for tensors, with gradients, one state or batches."""
 
+# pyright: reportIncompatibleMethodOverride=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,13 +12,11 @@ import torch
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.torch.functions import wrap
+from linkwork.compat.adam import parametric
 from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - of adam's module
-from linkwork.compat.adam.core import add_import_paths
 from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
-
-add_import_paths(__name__, "computations", "computation_batch", "torch_like")
 
 
 class KinDynComputations(DifferentiableKinDyn):
@@ -90,3 +90,13 @@ class KinDynComputations(DifferentiableKinDyn):
 
 
 KinDynComputationsBatch = KinDynComputations
+
+
+class KinDynComputationsParametric(parametric.KinDynComputationsParametric, KinDynComputations):
+    """A robot with lengths and densities as inputs: the class of `adam.parametric.pytorch`.
+
+    As in adam, the default type is torch.float64 here.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"dtype": torch.float64, **options})

@@ -9,7 +9,7 @@ returns an identity or zeros, a `LinkworkError` is raised.
 
 from types import ModuleType as _ModuleType
 
-from linkwork.compat.idyntree import absent as _absent
+from linkwork.compat.idyntree import statuses as _statuses
 from linkwork.compat.idyntree.arrays import Matrix2x3 as Matrix2x3
 from linkwork.compat.idyntree.arrays import Matrix3x3 as Matrix3x3
 from linkwork.compat.idyntree.arrays import Matrix4x4 as Matrix4x4
@@ -34,8 +34,14 @@ from linkwork.compat.idyntree.containers import LinkPositions as LinkPositions
 from linkwork.compat.idyntree.containers import LinkWrenches as LinkWrenches
 from linkwork.compat.idyntree.containers import StringVector as StringVector
 from linkwork.compat.idyntree.containers import cvar as cvar
+from linkwork.compat.idyntree.files import ModelExporter as ModelExporter
+from linkwork.compat.idyntree.files import ModelExporterOptions as ModelExporterOptions
+from linkwork.compat.idyntree.files import ModelLoader as ModelLoader
+from linkwork.compat.idyntree.files import ModelParserOptions as ModelParserOptions
+from linkwork.compat.idyntree.files import createReducedModel as createReducedModel
+from linkwork.compat.idyntree.files import dofsListFromURDF as dofsListFromURDF
+from linkwork.compat.idyntree.files import dofsListFromURDFString as dofsListFromURDFString
 from linkwork.compat.idyntree.geometry import Axis as Axis
-from linkwork.compat.idyntree.geometry import ClassicalAcc as ClassicalAcc
 from linkwork.compat.idyntree.geometry import Direction as Direction
 from linkwork.compat.idyntree.geometry import GeomVector3 as GeomVector3
 from linkwork.compat.idyntree.geometry import Position as Position
@@ -68,40 +74,30 @@ from linkwork.compat.idyntree.inverse_kinematics import (
 from linkwork.compat.idyntree.inverse_kinematics import (
     InverseKinematicsTreatTargetAsConstraintRotationOnly as InverseKinematicsTreatTargetAsConstraintRotationOnly,  # noqa: E501 - the name is long
 )
-from linkwork.compat.idyntree.kindyn import KinDynComputations as KinDynComputations
-from linkwork.compat.idyntree.robot.exporter import ModelExporter as ModelExporter
-from linkwork.compat.idyntree.robot.exporter import ModelExporterOptions as ModelExporterOptions
-from linkwork.compat.idyntree.robot.joints import FixedJoint as FixedJoint
-from linkwork.compat.idyntree.robot.joints import IJoint as IJoint
-from linkwork.compat.idyntree.robot.joints import PrismaticJoint as PrismaticJoint
-from linkwork.compat.idyntree.robot.joints import RevoluteJoint as RevoluteJoint
-from linkwork.compat.idyntree.robot.joints import RevoluteSO2Joint as RevoluteSO2Joint
-from linkwork.compat.idyntree.robot.joints import SphericalJoint as SphericalJoint
-from linkwork.compat.idyntree.robot.links import (
-    ForwardPositionKinematics as ForwardPositionKinematics,
-)
-from linkwork.compat.idyntree.robot.links import Link as Link
-from linkwork.compat.idyntree.robot.links import Neighbor as Neighbor
-from linkwork.compat.idyntree.robot.links import Traversal as Traversal
-from linkwork.compat.idyntree.robot.loader import ModelLoader as ModelLoader
-from linkwork.compat.idyntree.robot.loader import ModelParserOptions as ModelParserOptions
-from linkwork.compat.idyntree.robot.loader import createReducedModel as createReducedModel
-from linkwork.compat.idyntree.robot.loader import dofsListFromURDF as dofsListFromURDF
-from linkwork.compat.idyntree.robot.loader import dofsListFromURDFString as dofsListFromURDFString
-from linkwork.compat.idyntree.robot.model import Model as Model
-from linkwork.compat.idyntree.robot.records import NoJointDynamics as NoJointDynamics
-from linkwork.compat.idyntree.robot.records import URDFJointDynamics as URDFJointDynamics
-from linkwork.compat.idyntree.robot.shapes import Box as Box
-from linkwork.compat.idyntree.robot.shapes import Cylinder as Cylinder
-from linkwork.compat.idyntree.robot.shapes import ExternalMesh as ExternalMesh
-from linkwork.compat.idyntree.robot.shapes import Material as Material
-from linkwork.compat.idyntree.robot.shapes import SolidShape as SolidShape
-from linkwork.compat.idyntree.robot.shapes import Sphere as Sphere
-from linkwork.compat.idyntree.state import BODY_FIXED_REPRESENTATION as BODY_FIXED_REPRESENTATION
-from linkwork.compat.idyntree.state import (
+from linkwork.compat.idyntree.joints import FixedJoint as FixedJoint
+from linkwork.compat.idyntree.joints import IJoint as IJoint
+from linkwork.compat.idyntree.joints import PrismaticJoint as PrismaticJoint
+from linkwork.compat.idyntree.joints import RevoluteJoint as RevoluteJoint
+from linkwork.compat.idyntree.joints import RevoluteSO2Joint as RevoluteSO2Joint
+from linkwork.compat.idyntree.joints import SphericalJoint as SphericalJoint
+from linkwork.compat.idyntree.kindyn import BODY_FIXED_REPRESENTATION as BODY_FIXED_REPRESENTATION
+from linkwork.compat.idyntree.kindyn import (
     INERTIAL_FIXED_REPRESENTATION as INERTIAL_FIXED_REPRESENTATION,
 )
-from linkwork.compat.idyntree.state import MIXED_REPRESENTATION as MIXED_REPRESENTATION
+from linkwork.compat.idyntree.kindyn import MIXED_REPRESENTATION as MIXED_REPRESENTATION
+from linkwork.compat.idyntree.kindyn import KinDynComputations as KinDynComputations
+from linkwork.compat.idyntree.links import (
+    ForwardPositionKinematics as ForwardPositionKinematics,
+)
+from linkwork.compat.idyntree.links import Link as Link
+from linkwork.compat.idyntree.links import Traversal as Traversal
+from linkwork.compat.idyntree.model import Model as Model
+from linkwork.compat.idyntree.shapes import Box as Box
+from linkwork.compat.idyntree.shapes import Cylinder as Cylinder
+from linkwork.compat.idyntree.shapes import ExternalMesh as ExternalMesh
+from linkwork.compat.idyntree.shapes import Material as Material
+from linkwork.compat.idyntree.shapes import SolidShape as SolidShape
+from linkwork.compat.idyntree.shapes import Sphere as Sphere
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - `import *` leaves out files such as `model`
     name
@@ -120,4 +116,4 @@ def __getattr__(name: str) -> object:
     owner, _, method = name.partition("_")
     if method and not method.startswith("_") and isinstance(globals().get(owner), type):
         return getattr(globals()[owner], method)
-    raise _absent.no_attribute(f"module {__name__!r}", name)
+    raise _statuses.no_attribute(f"module {__name__!r}", name)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import BaseArray, VectorDynSize, array_of
 from linkwork.compat.idyntree.geometry import Transform, Wrench
-from linkwork.compat.idyntree.robot.records import ModelRecords
+from linkwork.compat.idyntree.records import ModelRecords
+from linkwork.compat.idyntree.statuses import Partial
 from linkwork.errors import ValueRangeError
 
 if TYPE_CHECKING:
@@ -35,26 +34,6 @@ cvar = SimpleNamespace(
 Item = TypeVar("Item")
 
 
-class StdIterator(Generic[Item]):
-    """An iterator with iDynTree's method `next()`, which returns an item."""
-
-    def __init__(self, items: Iterable[Item]) -> None:
-        self._items = iter(items)
-
-    def __iter__(self) -> Iterator[Item]:
-        return self._items
-
-    def next(self) -> Item:
-        """Return the next item.
-
-        Raises:
-            StopIteration: there are no more items.
-        """
-        return next(self._items)
-
-    __next__ = next
-
-
 class StdVector(Partial, list[Item], Generic[Item]):
     """A Python list with the most common methods of C++'s vector."""
 
@@ -71,10 +50,6 @@ class StdVector(Partial, list[Item], Generic[Item]):
     def empty(self) -> bool:
         """Return whether there are no items."""
         return not self
-
-    def begin(self) -> StdIterator[Item]:
-        """Return an iterator at the first item."""
-        return StdIterator(self)
 
 
 class StringVector(StdVector[str]):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import (
     PRODUCTS,
     Matrix3x3,
@@ -25,6 +24,7 @@ from linkwork.compat.idyntree.arrays import (
     Vector10,
     array_of,
 )
+from linkwork.compat.idyntree.statuses import Partial
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.spatial import inertia, motion, quat, se3, so3
@@ -200,12 +200,6 @@ class SpatialMomentum(SpatialForceVector):
     """A momentum."""
 
 
-class ClassicalAcc(Vector6):
-    """Acceleration of a point of a body, and angular acceleration."""
-
-    FAMILY = "classical acceleration"
-
-
 class Rotation(Matrix3x3):
     """Orientation of a frame b in a frame a: nine elements, or by default the identity."""
 
@@ -266,13 +260,6 @@ class Rotation(Matrix3x3):
             return array_of(Vector3, so3.to_rpy(R))
         return Vector3(0.0, -np.copysign(np.pi / 2, R[2, 0]), np.arctan2(-R[0, 1], R[1, 1]))
 
-    def getRPY(self, r: Any = None, p: Any = None, y: Any = None) -> tuple[float, float, float]:
-        """Return roll, pitch and yaw; the arguments are outputs in C++ and are not used."""
-        del r, p
-        del y
-        roll, pitch, yaw = self.asRPY().tolist()
-        return roll, pitch, yaw
-
     def log(self) -> GeomVector3:
         """Return the rotation vector: angle times axis."""
         return array_of(GeomVector3, so3.log(self.toNumPy()))
@@ -303,10 +290,6 @@ class Transform(Matrix4x4):
     def asHomogeneousTransform(self) -> Matrix4x4:
         """Return the pose as a matrix."""
         return array_of(Matrix4x4, self)
-
-    def fromHomogeneousTransform(self, transform: ArrayLike) -> None:
-        """Set the pose from a matrix."""
-        self[...] = Matrix4x4(transform)
 
     def asAdjointTransform(self) -> Matrix6x6:
         """Return the matrix that transforms velocities in b to a."""
@@ -404,16 +387,6 @@ class SpatialInertia(Matrix6x6):
         """Return the tensor about the center of mass."""
         return array_of(RotationalInertia, inertia.to_com(self.asVector().toNumPy())[2])
 
-    def biasWrench(self, V: ArrayLike) -> Wrench:
-        """Wrench on the body that moves with a velocity and has spatial acceleration 0."""
-        v = Twist(V).toNumPy()
-        return array_of(Wrench, motion.force_cross(v, self.toNumPy() @ v))
-
-    def isPhysicallyConsistent(self) -> bool:
-        """Return whether some distribution of mass has this inertia."""
-        parameters = self.asVector().toNumPy()
-        return bool(parameters[0] > 0 and inertia.is_physical(parameters))
-
 
 Rule = Callable[[Array, Array], Array]
 
@@ -448,7 +421,6 @@ PRODUCTS.update(
         (Rotation, Axis): _moved_axis,
         (Rotation, SpatialMotionVector): _product(_rotated),
         (Rotation, SpatialForceVector): _product(_rotated),
-        (Rotation, ClassicalAcc): _product(_rotated),
         (Rotation, RotationalInertia): _product(lambda R, tensor: R @ tensor @ R.T),
         (Transform, Transform): _product(np.matmul),
         (Transform, Position): _product(se3.transform_point),

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import write
+from linkwork.compat.idyntree.files import ModelLoader, createReducedModel
 from linkwork.compat.idyntree.geometry import Transform
-from linkwork.compat.idyntree.loader import ModelLoader, createReducedModel
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.statuses import Partial, status, success
 from linkwork.engine.symbolic.arrays import Array
@@ -73,12 +73,6 @@ class _Goal:
         squares = [HARD if self.constrained & part else self.weights[part] for part in BITS[FULL]]
         used = [bool(self.parts & part) for part in BITS[FULL]]
         return (np.sqrt(squares) * used).tolist()
-
-    def is_met(self, position_error: float, rotation_error: float, tolerance: float) -> bool:
-        """Return whether the errors of the constrained parts are within a tolerance."""
-        errors = {POSITION: position_error, ROTATION: rotation_error}
-        bits = [part for part in errors if part & self.constrained & self.parts]
-        return all(errors[part] <= max(tolerance, self.tolerance) for part in bits)
 
 
 class InverseKinematics(Partial):
@@ -332,14 +326,6 @@ class InverseKinematics(Partial):
         if weights[0] >= 0:
             self._posture_weight = float(weights[0])
 
-    @status(False)
-    def setDesiredReducedJointConfiguration(
-        self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
-    ) -> bool:
-        """Set positions of the considered joints to stay near."""
-        joints = self._expanded(desiredJointConfiguration, "desiredJointConfiguration")
-        return self.setDesiredFullJointsConfiguration(joints, weight)
-
     # Solving.
 
     @success
@@ -354,15 +340,6 @@ class InverseKinematics(Partial):
         if initialCondition is not None:
             joints = self._checked_positions(initialCondition, self._full, "initialCondition")
         self._start = base, joints
-
-    @status(False)
-    def setReducedInitialCondition(
-        self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
-    ) -> bool:
-        """Set the start of the base and of only the considered joints."""
-        if initialCondition is not None:
-            initialCondition = self._expanded(initialCondition, "initialCondition")
-        return self.setFullJointsInitialCondition(baseTransform, initialCondition)
 
     @status(False)
     def solve(self) -> bool:
@@ -436,10 +413,12 @@ class InverseKinematics(Partial):
 
     def _constraints_met(self, result: IkResult, goals: dict[str, _Goal]) -> bool:
         """Return whether a result meets the constraints."""
-        errors = result.position_errors, result.rotation_errors
+        errors = {POSITION: result.position_errors, ROTATION: result.rotation_errors}
         return all(
-            goal.is_met(*(error.get(name, 0.0) for error in errors), self._constraint_tolerance)
+            errors[part][name] <= max(self._constraint_tolerance, goal.tolerance)
             for name, goal in goals.items()
+            for part in BITS[FULL]
+            if part & goal.constrained & goal.parts
         )
 
     def _add(
@@ -475,12 +454,6 @@ class InverseKinematics(Partial):
             joints[moving] = start[moving]
         q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), joints])
         return kd.normalize(q)
-
-    def _expanded(self, reduced: ArrayLike, name: str) -> Array:
-        """Return the positions of all joints from the positions of the considered joints."""
-        full = self._positions.copy()
-        full[self._moving_coordinates] = self._checked_positions(reduced, self._reduced, name)
-        return full
 
     def _coordinates(self, name: str) -> list[int]:
         """Return the indices of a joint's coordinates in the positions of all joints."""

@@ -2,34 +2,32 @@
 
 Links     by index; the motion is that of `child` relative to `parent`, whichever is the first
 Robot     a joint of `model.getJoint` belongs to the robot: setters change the robot
-Limits    one may be set while it is disabled; `enable...` enables it. A joint without velocity
-          coordinates, or with several, has no limits: setters return False, as in iDynTree.
-          Joints with one coordinate ignore `_index`, as in iDynTree, because callers often pass
-          the index of the joint
+Limits    of the position may be set while they are disabled. A joint without velocity coordinates,
+          or with several, has none: setters return False, as in iDynTree. Joints with one
+          coordinate ignore `_index`, as in iDynTree, because callers often pass the index of the
+          joint
 Errors    a link or a coordinate that the joint does not have raises
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isfinite
 from sys import float_info
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.absent import Partial, casts
-from linkwork.compat.idyntree.arrays import array_of, result
+from linkwork.compat.idyntree.arrays import array_of
 from linkwork.compat.idyntree.geometry import Axis, Position, SpatialMotionVector, Transform
-from linkwork.compat.idyntree.robot.records import JointRecord, Limit, ModelRecords, name_at
+from linkwork.compat.idyntree.records import JointRecord, ModelRecords, name_at
+from linkwork.compat.idyntree.statuses import Partial, casts
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.model.joints.motion import (
     child_H_parent,
     motion_subspace,
     neutral_transform,
-    position_jacobian,
 )
 from linkwork.model.parts import Joint, unit_vector
 from linkwork.model.pose import Pose, as_floats, as_pose
@@ -59,9 +57,8 @@ class IJoint(Partial):
             names = ", ".join(kind.__name__ for kind in CLASSES.values())
             raise ArgumentError(f"IJoint is abstract; use one of {names}")
         axis = (1.0, 0.0, 0.0)  # iDynTree's default
-        self._stored = JointRecord(
-            Joint(name="joint", kind=self.KIND, first="first", second="second", axis=axis)
-        )
+        joint = Joint(name="joint", kind=self.KIND, first="first", second="second", axis=axis)
+        self._stored = JointRecord.of(joint)
         self._links = (UNKNOWN_LINK, UNKNOWN_LINK)
         self._index = -1
         self._model: ModelRecords | None = None
@@ -198,17 +195,6 @@ class IJoint(Partial):
         neutral = np.array(joint.motion_kind.neutral, dtype=np.float64)
         return array_of(SpatialMotionVector, motion_subspace(joint, neutral, child=side)[:, dof_i])
 
-    def getPositionDerivativeVelocityJacobian(
-        self, jntPos: ArrayLike, positionDerivative_J_velocity: Any = None
-    ) -> Any:
-        """J with theta_dot = J nu, (nq, nv), at a position of this joint or of all joints.
-
-        Returns:
-            J; or True, if an array to write to was passed.
-        """
-        J = position_jacobian(self._joint, self._theta(jntPos))
-        return result(np.array(J), positionDerivative_J_velocity)
-
     isFixedJoint, asFixedJoint = casts("FixedJoint")
     isRevoluteJoint, asRevoluteJoint = casts("RevoluteJoint")
     isPrismaticJoint, asPrismaticJoint = casts("PrismaticJoint")
@@ -216,19 +202,19 @@ class IJoint(Partial):
 
     def hasPosLimits(self) -> bool:
         """Return whether the limits of the position are enabled."""
-        return "position" in self.record.enabled
+        return self.record.enabled
 
     def enablePosLimits(self, enable: bool) -> bool:
         """Enable or disable the limits of the position."""
-        return self._enable("position", enable=enable)
+        return self._set_limits(self.record.limits, enabled=enable)
 
     def getMinPosLimit(self, _index: int = 0) -> float:
         """Return the lower limit of the position; the largest negative float if none was set."""
-        return max(self.record.limits.lower, -float_info.max) if self._limited else 0.0
+        return max(self.record.limits[0], -float_info.max) if self._joint.nv == 1 else 0.0
 
     def getMaxPosLimit(self, _index: int = 0) -> float:
         """Return the upper limit of the position; the largest float if none was set."""
-        return min(self.record.limits.upper, float_info.max) if self._limited else 0.0
+        return min(self.record.limits[1], float_info.max) if self._joint.nv == 1 else 0.0
 
     def getPosLimits(self, _index: int, min: Any = None, max: Any = None) -> tuple[float, float]:
         """Both limits of the position; `min` and `max` are outputs in C++ and are not used."""
@@ -237,87 +223,13 @@ class IJoint(Partial):
 
     def setPosLimits(self, _index: int, min: float, max: float) -> bool:
         """Set both limits of the position."""
-        return self._set_limits(lower=min, upper=max)
+        return self._set_limits((min, max), enabled=self.record.enabled)
 
-    def hasVelocityLimits(self) -> bool:
-        """Return whether the limit of the velocity is enabled."""
-        return "velocity" in self.record.enabled
-
-    def enableVelocityLimits(self, enable: bool) -> bool:
-        """Enable or disable the limit of the velocity."""
-        return self._enable("velocity", enable=enable)
-
-    def getVelocityLimit(self, _index: int = 0) -> float:
-        """Return the largest speed; 0 if none was set."""
-        return self._finite_limit(self.record.limits.velocity)
-
-    def setVelocityLimit(self, _index: int, velocityLimit: float) -> bool:
-        """Set the largest speed."""
-        return self._set_limits(velocity=velocityLimit)
-
-    def hasEffortLimits(self) -> bool:
-        """Return whether the limit of the torque or force is enabled."""
-        return "effort" in self.record.enabled
-
-    def enableEffortLimits(self, enable: bool) -> bool:
-        """Enable or disable the limit of the torque or force."""
-        return self._enable("effort", enable=enable)
-
-    def getEffortLimit(self, _index: int = 0) -> float:
-        """Return the largest torque or force; 0 if none was set."""
-        return self._finite_limit(self.record.limits.effort)
-
-    def setEffortLimit(self, _index: int, effortLimit: float) -> bool:
-        """Set the largest torque or force."""
-        return self._set_limits(effort=effortLimit)
-
-    def getJointDynamicsType(self) -> int:
-        """Return whether damping and friction are used: URDFJointDynamics, or NoJointDynamics."""
-        return self.record.dynamics
-
-    def setJointDynamicsType(self, enable: int) -> bool:
-        """Set whether damping and friction are used."""
-        self._set(replace(self.record, dynamics=int(enable)))
-        return True
-
-    def getDamping(self, _index: int = 0) -> float:
-        """Return the torque per speed."""
-        return self._joint.damping if self._limited else 0.0
-
-    def setDamping(self, _index: int, damping: float) -> bool:
-        """Set the torque per speed."""
-        if self._limited:
-            self._set_joint(damping=damping)
-        return self._limited
-
-    def getStaticFriction(self, _index: int = 0) -> float:
-        """Return the Coulomb friction."""
-        return self._joint.friction if self._limited else 0.0
-
-    def setStaticFriction(self, _index: int, staticFriction: float) -> bool:
-        """Set the Coulomb friction."""
-        if self._limited:
-            self._set_joint(friction=staticFriction)
-        return self._limited
-
-    @property
-    def _limited(self) -> bool:
-        """Whether the joint can have limits and friction."""
-        return self._joint.nv == 1
-
-    def _finite_limit(self, limit: float) -> float:
-        return limit if self._limited and isfinite(limit) else 0.0
-
-    def _enable(self, limit: Limit, *, enable: bool) -> bool:
-        if self._limited:
-            others = self.record.enabled - {limit}
-            self._set(replace(self.record, enabled=others | {limit} if enable else others))
-        return self._limited
-
-    def _set_limits(self, **changes: float) -> bool:
-        if self._limited:
-            self._set(replace(self.record, limits=replace(self.record.limits, **changes)))
-        return self._limited
+    def _set_limits(self, limits: tuple[float, float], *, enabled: bool) -> bool:
+        has_limits = self._joint.nv == 1
+        if has_limits:
+            self._set(self.record.with_limits(limits, enabled=enabled))
+        return has_limits
 
     def _side(self, child: int, parent: int | None = None) -> str:
         """Return the name of the link that is the child."""
@@ -392,16 +304,6 @@ class RevoluteSO2Joint(AxisJoint):
 
     KIND = "revolute_cos_sin"
 
-    def getCurrentAngle(self, jntPos: ArrayLike) -> float:
-        """Return the angle [rad] at a position of this joint or of all joints."""
-        cosine, sine = self._theta(jntPos)
-        return float(np.arctan2(sine, cosine))
-
-    def setJointPositionFromAngle(self, jntPos: Array, angle: float) -> None:
-        """Write the position of this joint at an angle [rad] to the positions of all joints."""
-        first = self.getPosCoordsOffset()
-        jntPos[first : first + 2] = np.cos(angle), np.sin(angle)
-
 
 class PrismaticJoint(AxisJoint):
     """Translation along an axis. Arguments: see `IJoint`."""
@@ -418,10 +320,6 @@ class SphericalJoint(IJoint):
         """Set the pose of the second link in the first at position 0; the center is unchanged."""
         first_H_second = Transform(link1_X_link2).toNumPy()
         self._set_poses(first_H_second, np.array(self._joint.first_H_joint.xyz))
-
-    def getPositionDerivativeVelocityJacobian(self, jntPos: ArrayLike, jac: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """J with theta_dot = J nu, (4, 3): nu is the angular velocity in the second link's axes."""
-        return super().getPositionDerivativeVelocityJacobian(jntPos, jac)
 
     def setJointCenter(self, link: int, center: ArrayLike) -> None:
         """Set the center of rotation, in the frame of one of the links."""

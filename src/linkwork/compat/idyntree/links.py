@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import array_of
 from linkwork.compat.idyntree.containers import LinkPositions
+from linkwork.compat.idyntree.conversion import traversal
 from linkwork.compat.idyntree.geometry import RotationalInertia, SpatialInertia, Transform
-from linkwork.compat.idyntree.robot.conversion import traversal
-from linkwork.compat.idyntree.robot.joints import IJoint, joint_of
-from linkwork.compat.idyntree.robot.records import ModelRecords
-from linkwork.compat.idyntree.statuses import status
+from linkwork.compat.idyntree.joints import IJoint, joint_of
+from linkwork.compat.idyntree.records import ModelRecords
+from linkwork.compat.idyntree.statuses import Partial, status
 from linkwork.errors import ValueRangeError
 from linkwork.model.inertia import from_parameters
 from linkwork.spatial.source import inertia
-
-
-@dataclass
-class Neighbor:
-    """A link next to another one, and the joint between the two."""
-
-    neighborLink: int = -1
-    neighborJoint: int = -1
 
 
 class _InertiaInRobot(SpatialInertia):
@@ -132,20 +123,6 @@ class Traversal(Partial):
         """Return the joint between the link at an index of the traversal and its parent."""
         model, (_, _, joint) = self._visit(traversalIndex)
         return None if joint < 0 else joint_of(model, joint)
-
-    def getTraversalIndexFromLinkIndex(self, linkIndex: int) -> int:
-        """Return the index of a link in the traversal."""
-        model, _ = self._visit(0)
-        model.link_name(linkIndex)  # raises if there is no such link
-        return [link for link, _, _ in self._visits].index(linkIndex)
-
-    def getParentLinkFromLinkIndex(self, linkIndex: int) -> Link | None:
-        """Return the parent of a link; None for the base."""
-        return self.getParentLink(self.getTraversalIndexFromLinkIndex(linkIndex))
-
-    def getParentJointFromLinkIndex(self, linkIndex: int) -> IJoint | None:
-        """Return the joint between a link and its parent; None for the base."""
-        return self.getParentJoint(self.getTraversalIndexFromLinkIndex(linkIndex))
 
     def isParentOf(self, parentCandidate: int, childCandidate: int) -> bool:
         """Return whether a link is the parent of another one."""

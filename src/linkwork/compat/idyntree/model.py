@@ -19,16 +19,15 @@ from numpy.typing import ArrayLike
 import linkwork.model.model as described
 from linkwork.compat.idyntree.arrays import VectorDynSize, array_of, result
 from linkwork.compat.idyntree.geometry import Transform
-from linkwork.compat.idyntree.robot.joints import IJoint, joint_of
-from linkwork.compat.idyntree.robot.links import Link, Neighbor, Traversal
-from linkwork.compat.idyntree.robot.records import JointRecord, ModelRecords, index_of, name_at
-from linkwork.compat.idyntree.robot.shapes import ModelSolidShapes
+from linkwork.compat.idyntree.joints import IJoint, joint_of
+from linkwork.compat.idyntree.links import Link, Traversal
+from linkwork.compat.idyntree.records import JointRecord, ModelRecords, index_of, name_at
+from linkwork.compat.idyntree.shapes import ModelSolidShapes
 from linkwork.compat.idyntree.statuses import status, success
 from linkwork.errors import (
     ArgumentError,
     LinkworkError,
     ShapeError,
-    ValueRangeError,
     model_error,
     shown,
 )
@@ -106,14 +105,6 @@ class Model(ModelRecords):
         ]
         return "\n".join(lines) + "\n"
 
-    def getPackageDirs(self) -> tuple[str, ...]:
-        """Return the folders to search for meshes."""
-        return self._packages
-
-    def setPackageDirs(self, packageDirs: Sequence[str]) -> None:
-        """Set the folders to search for meshes; linkwork uses them when it loads a file."""
-        self._packages = tuple(packageDirs)
-
     @status("")
     def getJointName(self, index: int) -> str:
         """Return the name of a joint."""
@@ -134,29 +125,9 @@ class Model(ModelRecords):
         """Return the index of a frame."""
         return index_of("frame", frameName, self._frame_names())
 
-    def isLinkNameUsed(self, linkName: str) -> bool:
-        """Return whether a link has this name."""
-        return linkName in self._link_names()
-
-    def isJointNameUsed(self, jointName: str) -> bool:
-        """Return whether a joint has this name."""
-        return jointName in self._joint_names()
-
-    def isFrameNameUsed(self, frameName: str) -> bool:
-        """Return whether a link or an additional frame has this name."""
-        return frameName in self._frame_names()
-
     def isValidLinkIndex(self, index: int) -> bool:
         """Return whether there is a link of this index."""
         return 0 <= index < self.getNrOfLinks()
-
-    def isValidJointIndex(self, index: int) -> bool:
-        """Return whether there is a joint of this index."""
-        return 0 <= index < self.getNrOfJoints()
-
-    def isValidFrameIndex(self, index: int) -> bool:
-        """Return whether there is a frame of this index."""
-        return 0 <= index < self.getNrOfFrames()
 
     def getLink(self, linkIndex: int) -> Link:
         """Return a link of the robot."""
@@ -189,19 +160,6 @@ class Model(ModelRecords):
             return indices
         frameIndeces[:] = indices
         return True
-
-    def getNrOfNeighbors(self, link: int) -> int:
-        """Return the number of joints of a link."""
-        return len(self._neighbors(self.link_name(link)))
-
-    def getNeighbor(self, link: int, neighborIndex: int) -> Neighbor:
-        """Return a neighbor of a link, in the order of the joints between them."""
-        name = self.link_name(link)
-        neighbors = self._neighbors(name)
-        if not 0 <= neighborIndex < len(neighbors):
-            message = f"neighbor {neighborIndex}: link {name!r} has {len(neighbors)} neighbors"
-            raise ValueRangeError(message)
-        return neighbors[neighborIndex]
 
     def getDefaultBaseLink(self) -> int:
         """Return the index of the default base; -1 if there is no link."""
@@ -342,15 +300,6 @@ class Model(ModelRecords):
     def _frame(self, index: int) -> parts.Frame:
         name, additional = self.frame_name(index), as_index(index) - len(self._links)
         return self._frames[additional] if additional >= 0 else parts.Frame(name=name, link=name)
-
-    def _neighbors(self, name: str) -> list[Neighbor]:
-        neighbors: list[Neighbor] = []
-        for index, record in enumerate(self._joints):
-            ends = (record.joint.first, record.joint.second)
-            if name in ends:
-                other = ends[1] if name == ends[0] else ends[0]
-                neighbors.append(Neighbor(self.link_index(other), index))
-        return neighbors
 
 
 def _check_joint(joint: object) -> None:

@@ -10,51 +10,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from operator import index as as_index
-from typing import Literal, TypeAlias
 
 import linkwork.model.model as described
-from linkwork.compat.idyntree.absent import Partial
-from linkwork.compat.idyntree.statuses import status
+from linkwork.compat.idyntree.statuses import Partial, status
 from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
 from linkwork.model import parts
-from linkwork.model.parts import NO_LIMITS, Joint, Limits
+from linkwork.model.parts import Joint
 
 NAME = "iDynTree model"  # name of robots built here; they have no name in iDynTree
-NoJointDynamics, URDFJointDynamics = 0, 1
-Limit: TypeAlias = Literal["position", "velocity", "effort"]
-DISABLED: dict[Limit, dict[str, float]] = {
-    "position": {"lower": -inf, "upper": inf},
-    "velocity": {"velocity": inf},
-    "effort": {"effort": inf},
-}
 
 
 @dataclass(frozen=True)
 class JointRecord:
-    """A `linkwork.Joint` without limits, the limits, and which of them are enabled."""
+    """A `linkwork.Joint`, the limits of its position, and whether they are enabled."""
 
-    joint: Joint  # with NO_LIMITS
-    limits: Limits = NO_LIMITS
-    enabled: frozenset[Limit] = frozenset()
-    dynamics: int = NoJointDynamics
+    joint: Joint  # unlimited while they are disabled
+    limits: tuple[float, float]
+    enabled: bool
 
     @classmethod
     def of(cls, joint: Joint) -> JointRecord:
         """Return the record of a joint, with finite limits enabled."""
-        enabled: set[Limit] = {
-            limit
-            for limit, names in DISABLED.items()
-            if any(isfinite(getattr(joint.limits, name)) for name in names)
-        }
-        dynamics = URDFJointDynamics if joint.damping or joint.friction else NoJointDynamics
-        return cls(replace(joint, limits=NO_LIMITS), joint.limits, frozenset(enabled), dynamics)
+        limits = (joint.limits.lower, joint.limits.upper)
+        return cls(joint, limits, any(map(isfinite, limits)))
 
-    def with_limits(self) -> Joint:
-        """Return the joint with the enabled limits."""
-        changes: dict[str, float] = {}
-        for limit in DISABLED.keys() - self.enabled:
-            changes |= DISABLED[limit]
-        return replace(self.joint, limits=replace(self.limits, **changes))
+    def with_limits(self, limits: tuple[float, float], *, enabled: bool) -> JointRecord:
+        """Return the record with other limits."""
+        lower, upper = limits if enabled else (-inf, inf)
+        joint_limits = replace(self.joint.limits, lower=lower, upper=upper)
+        return JointRecord(replace(self.joint, limits=joint_limits), limits, enabled)
 
 
 class ModelRecords(Partial):
@@ -79,7 +63,7 @@ class ModelRecords(Partial):
             self._robot = described.Model(
                 name=self._name,
                 links=tuple(self._links),
-                joints=tuple(record.with_limits() for record in self._joints),
+                joints=tuple(record.joint for record in self._joints),
                 frames=tuple(self._frames),
             )
         return self._robot

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Vector4
+from linkwork.compat.idyntree.files import ModelLoader
 from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
-from linkwork.compat.idyntree.robot.loader import ModelLoader
-from linkwork.compat.idyntree.robot.model import Model
-from linkwork.compat.idyntree.robot.records import name_at
+from linkwork.compat.idyntree.model import Model
+from linkwork.compat.idyntree.records import name_at
 from linkwork.compat.page import Arrow, Page
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import KinDyn
@@ -139,19 +139,19 @@ class MeshcatVisualizer(OnPage):
     ) -> None:
         """Move a shape."""
         pose = Transform(Rotation(rotation), Position(position)).toNumPy()
-        self._page.place_shape(shape_name, as_pose(pose))
+        self._page.place(shape_name, Shape, link_H_shape=as_pose(pose))
 
     def load_arrow(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
         """Add an arrow; `set_arrow_transform` places it."""
         self._page.check_new(shape_name)
-        self._page.draw_arrow(shape_name, Arrow(_rgba(color), radius))
+        self._page.draw(shape_name, Arrow(_rgba(color), radius))
 
     def set_arrow_transform(
         self, origin: ArrayLike, vector: ArrayLike, shape_name: str = "iDynTree"
     ) -> None:
         """Set the start of an arrow, and the vector to its end."""
-        ends = Position(origin).toNumPy(), Position(vector).toNumPy()
-        self._page.place_arrow(shape_name, *ends)
+        start, end = Position(origin).toNumPy(), Position(vector).toNumPy()
+        self._page.place(shape_name, Arrow, start=start, vector=end)
 
     def delete(self, shape_name: str = "iDynTree") -> None:
         """Remove a robot or a shape."""
@@ -159,7 +159,7 @@ class MeshcatVisualizer(OnPage):
 
     def _add_shape(self, name: str, geometry: Geometry, color: Any) -> None:
         self._page.check_new(name)
-        self._page.draw_shape(name, Shape(geometry, material=Material(rgba=_rgba(color))))
+        self._page.draw(name, Shape(geometry, material=Material(rgba=_rgba(color))))
 
 
 class VisualizerOptions:
@@ -195,11 +195,15 @@ class Visualizer(OnPage):
         """Return the camera."""
         return Camera(self._page)
 
-    def environment(self) -> Environment:
-        """Return the surroundings of the robots."""
-        return Environment()
+    def environment(self) -> Visualizer:
+        """Return the object with `setElementVisibility`."""
+        return self
 
     enviroment = environment  # iDynTree's spelling
+
+    def setElementVisibility(self, *_: Any) -> bool:
+        """Do nothing: pages always have a grid and a world frame."""
+        return True
 
     def setColorPalette(self, *_: Any) -> bool:
         """Do nothing: pages have one set of colors."""
@@ -230,14 +234,6 @@ class ModelVisualization:
     def setModelColor(self, modelColor: ColorViz) -> None:
         """Color the robot."""
         self._page.paint(self._name, (modelColor.r, modelColor.g, modelColor.b, modelColor.a))
-
-
-class Environment:
-    """The surroundings of the robots of a `Visualizer`."""
-
-    def setElementVisibility(self, *_: Any) -> bool:
-        """Do nothing: pages always have a grid and a world frame."""
-        return True
 
 
 @dataclass(frozen=True)

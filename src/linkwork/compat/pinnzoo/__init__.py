@@ -19,8 +19,12 @@ PinnZoo, Julia, CasADi and Pinocchio are not needed.
 
 from linkwork.compat.pinnzoo.functions import B_func as B_func
 from linkwork.compat.pinnzoo.functions import C_func as C_func
+from linkwork.compat.pinnzoo.functions import L_mult as L_mult
 from linkwork.compat.pinnzoo.functions import M_func as M_func
+from linkwork.compat.pinnzoo.functions import R_mult as R_mult
 from linkwork.compat.pinnzoo.functions import apply_delta_x as apply_delta_x
+from linkwork.compat.pinnzoo.functions import attitude_jacobian as attitude_jacobian
+from linkwork.compat.pinnzoo.functions import axis_angle_to_quat as axis_angle_to_quat
 from linkwork.compat.pinnzoo.functions import change_order as change_order
 from linkwork.compat.pinnzoo.functions import change_orders as change_orders
 from linkwork.compat.pinnzoo.functions import dynamics as dynamics
@@ -47,7 +51,12 @@ from linkwork.compat.pinnzoo.functions import kinematics_velocity as kinematics_
 from linkwork.compat.pinnzoo.functions import (
     kinematics_velocity_jacobian as kinematics_velocity_jacobian,
 )
+from linkwork.compat.pinnzoo.functions import quat_conjugate as quat_conjugate
+from linkwork.compat.pinnzoo.functions import quat_to_axis_angle as quat_to_axis_angle
+from linkwork.compat.pinnzoo.functions import quat_to_rot as quat_to_rot
 from linkwork.compat.pinnzoo.functions import randn_state as randn_state
+from linkwork.compat.pinnzoo.functions import rot_to_quat as rot_to_quat
+from linkwork.compat.pinnzoo.functions import skew as skew
 from linkwork.compat.pinnzoo.functions import state_error as state_error
 from linkwork.compat.pinnzoo.functions import velocity_kinematics as velocity_kinematics
 from linkwork.compat.pinnzoo.functions import (
@@ -62,17 +71,11 @@ from linkwork.compat.pinnzoo.legs import fix_joint_limits as fix_joint_limits
 from linkwork.compat.pinnzoo.legs import inverse_kinematics as inverse_kinematics
 from linkwork.compat.pinnzoo.legs import nearest_ik as nearest_ik
 from linkwork.compat.pinnzoo.model import Model as Model
+from linkwork.compat.pinnzoo.model import add_methods as _add_methods
 from linkwork.compat.pinnzoo.orders import ConversionIndices as ConversionIndices
 from linkwork.compat.pinnzoo.orders import StateOrder as StateOrder
 from linkwork.compat.pinnzoo.orders import create_conversion as create_conversion
 from linkwork.compat.pinnzoo.orders import generate_conversions as generate_conversions
-from linkwork.compat.pinnzoo.quaternions import L_mult as L_mult
-from linkwork.compat.pinnzoo.quaternions import R_mult as R_mult
-from linkwork.compat.pinnzoo.quaternions import attitude_jacobian as attitude_jacobian
-from linkwork.compat.pinnzoo.quaternions import axis_angle_to_quat as axis_angle_to_quat
-from linkwork.compat.pinnzoo.quaternions import quat_conjugate as quat_conjugate
-from linkwork.compat.pinnzoo.quaternions import quat_to_axis_angle as quat_to_axis_angle
-from linkwork.compat.pinnzoo.quaternions import quat_to_rot as quat_to_rot
-from linkwork.compat.pinnzoo.quaternions import rot_to_quat as rot_to_quat
-from linkwork.compat.pinnzoo.quaternions import skew as skew
 from linkwork.compat.pinnzoo.zoo import zoo_names as zoo_names
+
+_add_methods([*globals().values()])

@@ -1,4 +1,4 @@
-"""PinnZoo's functions of a state x: dynamics, kinematics, errors, initial states, orders.
+"""PinnZoo's functions of a state x: dynamics, kinematics, errors, states, orders, rotations.
 
 Dynamics     M(x) v_dot + C(x) = tau
 Kinematics   positions and velocities of the bodies of a model, and E with q_dot = E(q) v
@@ -12,24 +12,26 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.compat.pinnzoo.model import Model
 from linkwork.compat.pinnzoo.orders import ConversionIndices
-from linkwork.compat.pinnzoo.robot import Robot
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, name_not_found
+from linkwork.export.pinnzoo.manifold import axis_angle
 from linkwork.export.pinnzoo.state_order import velocity_names
+from linkwork.spatial import quat, so3
 
 
-def M_func(model: Robot, x: ArrayLike) -> Array:
+def M_func(model: Model, x: ArrayLike) -> Array:
     """(..., nv, nv) mass matrix at a state x (..., nx)."""
     return model.kernel("M_func")(x)
 
 
-def C_func(model: Robot, x: ArrayLike) -> Array:
+def C_func(model: Model, x: ArrayLike) -> Array:
     """(..., nv) bias forces: Coriolis, centrifugal and gravity forces; a vector, not a matrix."""
     return model.kernel("C_func")(x)
 
 
-def forward_dynamics(model: Robot, x: ArrayLike, tau: ArrayLike) -> Array:
+def forward_dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
     """(..., nv) acceleration v_dot = M^-1 (tau - C).
 
     Args:
@@ -40,7 +42,7 @@ def forward_dynamics(model: Robot, x: ArrayLike, tau: ArrayLike) -> Array:
     return model.kernel("forward_dynamics")(x, tau)
 
 
-def forward_dynamics_deriv(model: Robot, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+def forward_dynamics_deriv(model: Model, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
     """Derivatives of `forward_dynamics` with respect to x (..., nv, nx) and tau (..., nv, nv).
 
     The columns of x include four for the quaternion; `error_jacobian` projects them.
@@ -48,7 +50,7 @@ def forward_dynamics_deriv(model: Robot, x: ArrayLike, tau: ArrayLike) -> tuple[
     return model.kernel("forward_dynamics_deriv")(x, tau)
 
 
-def inverse_dynamics(model: Robot, x: ArrayLike, v_dot: ArrayLike) -> Array:
+def inverse_dynamics(model: Model, x: ArrayLike, v_dot: ArrayLike) -> Array:
     """(..., nv) forces tau = M v_dot + C.
 
     Args:
@@ -59,7 +61,7 @@ def inverse_dynamics(model: Robot, x: ArrayLike, v_dot: ArrayLike) -> Array:
     return model.kernel("inverse_dynamics")(x, v_dot)
 
 
-def inverse_dynamics_deriv(model: Robot, x: ArrayLike, v_dot: ArrayLike) -> tuple[Array, Array]:
+def inverse_dynamics_deriv(model: Model, x: ArrayLike, v_dot: ArrayLike) -> tuple[Array, Array]:
     """Derivatives of `inverse_dynamics` with respect to x (..., nv, nx) and v_dot (..., nv, nv).
 
     The latter is M. The columns of x include four for the quaternion; `error_jacobian` projects
@@ -68,7 +70,7 @@ def inverse_dynamics_deriv(model: Robot, x: ArrayLike, v_dot: ArrayLike) -> tupl
     return model.kernel("inverse_dynamics_deriv")(x, v_dot)
 
 
-def dynamics(model: Robot, x: ArrayLike, tau: ArrayLike) -> Array:
+def dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
     """(..., 2 nv) [v; v_dot]: the derivative of the error state, not of x.
 
     The derivative of x is [E v; v_dot], `error_jacobian` times this.
@@ -76,12 +78,12 @@ def dynamics(model: Robot, x: ArrayLike, tau: ArrayLike) -> Array:
     return model.kernel("dynamics")(x, tau)
 
 
-def dynamics_deriv(model: Robot, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+def dynamics_deriv(model: Model, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
     """Derivatives of `dynamics` with respect to x (..., 2 nv, nx) and tau (..., 2 nv, nv)."""
     return model.kernel("dynamics_deriv")(x, tau)
 
 
-def B_func(model: Robot, *, kf: float = 1.0, km: float = 0.0245, L: float = 0.175) -> Array:
+def B_func(model: Model, *, kf: float = 1.0, km: float = 0.0245, L: float = 0.175) -> Array:
     """(nv, number of inputs) B with tau = B u.
 
     Args:
@@ -100,7 +102,7 @@ def B_func(model: Robot, *, kf: float = 1.0, km: float = 0.0245, L: float = 0.17
     return np.eye(model.nv)[:, actuated]
 
 
-def kinematics(model: Robot, x: ArrayLike) -> Array:
+def kinematics(model: Model, x: ArrayLike) -> Array:
     """(..., size) position of each body in the world, followed by its orientation if requested.
 
     A quaternion is w x y z with w >= 0, an axis-angle vector no longer than pi.
@@ -108,17 +110,17 @@ def kinematics(model: Robot, x: ArrayLike) -> Array:
     return model.kernel("kinematics")(x)
 
 
-def kinematics_size(model: Robot) -> int:
+def kinematics_size(model: Model) -> int:
     """Length of the result of `kinematics`: 3, 6 (axis-angle) or 7 (quaternion) for each body."""
     return model.space.kinematics_size
 
 
-def kinematics_jacobian(model: Robot, x: ArrayLike) -> Array:
+def kinematics_jacobian(model: Model, x: ArrayLike) -> Array:
     """(..., size, nx) derivative of `kinematics` with respect to x; zero in the columns of v."""
     return model.kernel("kinematics_jacobian")(x)
 
 
-def kinematics_velocity(model: Robot, x: ArrayLike) -> Array:
+def kinematics_velocity(model: Model, x: ArrayLike) -> Array:
     """(..., size) time derivative of `kinematics`, J_q E v.
 
     The derivative of a position is the linear velocity in the world. That of an orientation is the
@@ -127,7 +129,7 @@ def kinematics_velocity(model: Robot, x: ArrayLike) -> Array:
     return model.kernel("kinematics_velocity")(x)
 
 
-def kinematics_velocity_jacobian(model: Robot, x: ArrayLike) -> Array:
+def kinematics_velocity_jacobian(model: Model, x: ArrayLike) -> Array:
     """(..., size, nx) derivative of `kinematics_velocity` with respect to x.
 
     The last nv columns are J_q E.
@@ -135,7 +137,7 @@ def kinematics_velocity_jacobian(model: Robot, x: ArrayLike) -> Array:
     return model.kernel("kinematics_velocity_jacobian")(x)
 
 
-def kinematics_force_jacobian(model: Robot, x: ArrayLike, force: ArrayLike) -> Array:
+def kinematics_force_jacobian(model: Model, x: ArrayLike, force: ArrayLike) -> Array:
     """(..., nv, nx) derivative with respect to x of the generalized forces E^T J_q^T force.
 
     Args:
@@ -146,12 +148,12 @@ def kinematics_force_jacobian(model: Robot, x: ArrayLike, force: ArrayLike) -> A
     return model.kernel("kinematics_force_jacobian")(x, force)
 
 
-def velocity_kinematics(model: Robot, x: ArrayLike) -> Array:
+def velocity_kinematics(model: Model, x: ArrayLike) -> Array:
     """(..., nq, nv) E with q_dot = E v."""
     return model.kernel("velocity_kinematics")(x)
 
 
-def velocity_kinematics_T(model: Robot, x: ArrayLike) -> Array:
+def velocity_kinematics_T(model: Model, x: ArrayLike) -> Array:
     """(..., nv, nq) E_T with v = E_T q_dot: a left inverse of E, not its transpose.
 
     E_T E = 1 where the quaternion has norm 1.
@@ -159,17 +161,17 @@ def velocity_kinematics_T(model: Robot, x: ArrayLike) -> Array:
     return model.kernel("velocity_kinematics_T")(x)
 
 
-def velocity_kinematics_jvp_deriv(model: Robot, x: ArrayLike, v: ArrayLike) -> Array:
+def velocity_kinematics_jvp_deriv(model: Model, x: ArrayLike, v: ArrayLike) -> Array:
     """(..., nq, nx) derivative of E v with respect to x, for a constant v (..., nv)."""
     return model.kernel("velocity_kinematics_jvp_deriv")(x, v)
 
 
-def velocity_kinematics_T_jvp_deriv(model: Robot, x: ArrayLike, q: ArrayLike) -> Array:
+def velocity_kinematics_T_jvp_deriv(model: Model, x: ArrayLike, q: ArrayLike) -> Array:
     """(..., nv, nx) derivative of E_T q with respect to x, for a constant q (..., nq)."""
     return model.kernel("velocity_kinematics_T_jvp_deriv")(x, q)
 
 
-def state_error(model: Robot, x: ArrayLike, x0: ArrayLike) -> Array:
+def state_error(model: Model, x: ArrayLike, x0: ArrayLike) -> Array:
     """(..., 2 nv) error of x relative to x0, so that `apply_delta_x(model, x0, error)` is x.
 
     [R0^T (p - p0); axis-angle of q0^-1 q; differences of joints and velocities]; with a fixed base
@@ -179,7 +181,7 @@ def state_error(model: Robot, x: ArrayLike, x0: ArrayLike) -> Array:
     return model.kernel("state_error")(x, x0)
 
 
-def apply_delta_x(model: Robot, x: ArrayLike, delta_x: ArrayLike) -> Array:
+def apply_delta_x(model: Model, x: ArrayLike, delta_x: ArrayLike) -> Array:
     """(..., nx) state with error delta_x (..., 2 nv) from x: the inverse of `state_error`.
 
     [p + R dp; q times the quaternion of dtheta; sums]; dtheta is a full angle, not half of it.
@@ -187,32 +189,32 @@ def apply_delta_x(model: Robot, x: ArrayLike, delta_x: ArrayLike) -> Array:
     return model.kernel("apply_delta_x")(x, delta_x)
 
 
-def error_jacobian(model: Robot, x: ArrayLike) -> Array:
+def error_jacobian(model: Model, x: ArrayLike) -> Array:
     """(..., nx, 2 nv) derivative of `apply_delta_x` with respect to delta_x at 0: blkdiag(E, 1)."""
     return model.kernel("error_jacobian")(x)
 
 
-def error_jacobian_T(model: Robot, x: ArrayLike) -> Array:
+def error_jacobian_T(model: Model, x: ArrayLike) -> Array:
     """(..., 2 nv, nx) derivative of `state_error` with respect to x at x0 = x: blkdiag(E_T, 1)."""
     return model.kernel("error_jacobian_T")(x)
 
 
-def error_jacobian_jvp_deriv(model: Robot, x: ArrayLike, delta_x: ArrayLike) -> Array:
+def error_jacobian_jvp_deriv(model: Model, x: ArrayLike, delta_x: ArrayLike) -> Array:
     """(..., nx, nx) derivative with respect to x of `error_jacobian` times delta_x (..., 2 nv)."""
     return model.kernel("error_jacobian_jvp_deriv")(x, delta_x)
 
 
-def error_jacobian_T_jvp_deriv(model: Robot, x: ArrayLike, x2: ArrayLike) -> Array:
+def error_jacobian_T_jvp_deriv(model: Model, x: ArrayLike, x2: ArrayLike) -> Array:
     """(..., 2 nv, nx) derivative with respect to x of `error_jacobian_T` times x2 (..., nx)."""
     return model.kernel("error_jacobian_T_jvp_deriv")(x, x2)
 
 
-def is_floating(model: Robot) -> bool:
+def is_floating(model: Model) -> bool:
     """Return whether the base moves freely."""
     return model.space.floating
 
 
-def zero_state(model: Robot) -> Array:
+def zero_state(model: Model) -> Array:
     """(nx,) neutral state: zeros, and the identity quaternion."""
     x = np.zeros(model.nx)
     if is_floating(model):
@@ -221,7 +223,7 @@ def zero_state(model: Robot) -> Array:
 
 
 def randn_state(
-    model: Robot, seed: int | np.random.Generator | None = None, *, batch: tuple[int, ...] = ()
+    model: Model, seed: int | np.random.Generator | None = None, *, batch: tuple[int, ...] = ()
 ) -> Array:
     """(*batch, nx) normally distributed states, with a quaternion of norm 1.
 
@@ -236,7 +238,7 @@ def randn_state(
     return x
 
 
-def init_state(model: Robot) -> Array:
+def init_state(model: Model) -> Array:
     """(nx,) initial state of a robot of the zoo in PinnZoo; `zero_state` for other robots."""
     x = zero_state(model)
     start = model.starting_pose
@@ -246,7 +248,7 @@ def init_state(model: Robot) -> Array:
 
 
 def change_order(
-    model: Robot,
+    model: Model,
     input: ArrayLike,
     from_: str,
     to: str,
@@ -283,7 +285,7 @@ def change_order(
 
 
 def change_orders(
-    model: Robot,
+    model: Model,
     inputs: Sequence[ArrayLike],
     from_: str,
     to: str,
@@ -307,7 +309,7 @@ def change_orders(
     return [change_order(model, one, from_, to, dims=axes) for one, axes in pairs]
 
 
-def _conversion(model: Robot, from_: str, to: str) -> ConversionIndices:
+def _conversion(model: Model, from_: str, to: str) -> ConversionIndices:
     for name in (from_, to):
         if name not in model.orders:
             raise name_not_found("order", name, model.orders)
@@ -316,3 +318,51 @@ def _conversion(model: Robot, from_: str, to: str) -> ConversionIndices:
         hint = "create it with generate_conversions(model.orders, model.conversions)"
         raise ArgumentError(f"{message}; {hint}")
     return model.conversions[from_, to]
+
+
+# Quaternions w x y z (Hamilton), the rotation of the body in the world; not normalized.
+
+
+def quat_to_axis_angle(q: ArrayLike) -> Array:
+    """(..., 3) axis times angle [rad], the angle in [0, 2 pi): different for q and -q."""
+    return axis_angle(as_array(q, "q", (4,)))
+
+
+def axis_angle_to_quat(omega: ArrayLike) -> Array:
+    """(..., 4) quaternion of an axis times an angle [rad], smooth at zero."""
+    return quat.exp(as_array(omega, "omega", (3,)))
+
+
+def quat_conjugate(q: ArrayLike) -> Array:
+    """(..., 4) quaternion with the vector part negated."""
+    return quat.conjugate(as_array(q, "q", (4,)))
+
+
+def skew(v: ArrayLike) -> Array:
+    """(..., 3, 3) matrix S with S u = v x u."""
+    return so3.wedge(as_array(v, "v", (3,)))
+
+
+def L_mult(q: ArrayLike) -> Array:
+    """(..., 4, 4) matrix L of multiplication from the left: q1 q2 = L(q1) q2."""
+    return quat.left_matrix(as_array(q, "q", (4,)))
+
+
+def R_mult(q: ArrayLike) -> Array:
+    """(..., 4, 4) matrix R of multiplication from the right: q1 q2 = R(q2) q1."""
+    return quat.right_matrix(as_array(q, "q", (4,)))
+
+
+def attitude_jacobian(q: ArrayLike) -> Array:
+    """(..., 4, 3) G = [-u^T; w 1 + [u]x] with q_dot = G omega / 2, omega in the body."""
+    return 2.0 * quat.rate_matrix(as_array(q, "q", (4,)))
+
+
+def quat_to_rot(q: ArrayLike) -> Array:
+    """(..., 3, 3) R = 1 + 2 w [u]x + 2 [u]x^2, the rotation of the body in the world."""
+    return quat.to_rotation(as_array(q, "q", (4,)))
+
+
+def rot_to_quat(R: ArrayLike) -> Array:
+    """(..., 4) unit quaternion of a rotation matrix, with w >= 0."""
+    return quat.from_rotation(as_array(R, "R", (3, 3)))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.pinnzoo.robot import Robot
+from linkwork.compat.pinnzoo.model import Model
 from linkwork.engine.symbolic.arrays import Array, as_array, matvec, transpose
 from linkwork.errors import ModelError, ShapeError, ValueRangeError, model_error
 from linkwork.spatial.source import quat
@@ -34,7 +34,7 @@ class Leg:
     calf: float
 
 
-def inverse_kinematics(model: Robot, x: ArrayLike, foot_locs: ArrayLike) -> Array:
+def inverse_kinematics(model: Model, x: ArrayLike, foot_locs: ArrayLike) -> Array:
     """(..., joints, 2) the two solutions for the angles of the legs; NaN where there is none.
 
     Args:
@@ -61,7 +61,7 @@ def inverse_kinematics(model: Robot, x: ArrayLike, foot_locs: ArrayLike) -> Arra
 
 
 def nearest_ik(
-    model: Robot, q: ArrayLike, foot_locs: ArrayLike, *, obey_limits: bool = True
+    model: Model, q: ArrayLike, foot_locs: ArrayLike, *, obey_limits: bool = True
 ) -> Array:
     """(..., nq) or (..., nx) with the angles of each leg from the solution nearest to those in q.
 
@@ -93,7 +93,7 @@ def nearest_ik(
     return fix_joint_limits(model, nearest) if obey_limits else nearest
 
 
-def fix_joint_limits(model: Robot, x: ArrayLike, *, suppress_error: bool = False) -> Array:
+def fix_joint_limits(model: Model, x: ArrayLike, *, suppress_error: bool = False) -> Array:
     """Return x or q with revolute joints moved into their limits by multiples of 2 pi.
 
     Args:
@@ -146,7 +146,7 @@ def _angles(leg: Leg, foot: Array, sign: float) -> Array:
     return np.pi - np.mod(np.pi - angles, 2.0 * np.pi)  # in (-pi, pi]
 
 
-def _legs(model: Robot) -> list[Leg]:
+def _legs(model: Model) -> list[Leg]:
     """Return the dimensions of the legs, from the positions of their parts at zero."""
     names = model.joint_names
     feet = model.kinematics_bodies

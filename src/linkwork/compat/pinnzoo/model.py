@@ -1,19 +1,35 @@
-"""`Model`: a robot with PinnZoo's functions as methods."""
+"""`Model`: a robot whose state is x = [q; v]: its sizes, names, orders and compiled functions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from functools import partial
+from inspect import isfunction, signature
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import linkwork.compat.pinnzoo.functions as zoo
-import linkwork.compat.pinnzoo.legs as leg
-from linkwork.compat.pinnzoo.robot import Robot
+from linkwork.compat.pinnzoo.orders import (
+    ConversionIndices,
+    StateOrder,
+    generate_conversions,
+    standard_orders,
+)
+from linkwork.compat.pinnzoo.zoo import ZOO, find_robot
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.errors import ArgumentError
+from linkwork.export.pinnzoo.state_order import actuated_names, check_joints, in_state_order
+from linkwork.export.pinnzoo.state_space import Orientation, StateSpace
+from linkwork.kindyn import KinDyn
+from linkwork.model.model import Model as RobotModel
 
 if TYPE_CHECKING:
     from linkwork.export.check import Report
 
+GRAVITY = (0.0, 0.0, -9.81)  # acceleration of free fall in Pinocchio and PinnZoo [m/s^2]
 
-class Model(Robot):
+
+class Model:
     """A robot whose state is x = [q; v], with PinnZoo's functions as methods.
 
     Args:
@@ -34,43 +50,129 @@ class Model(Robot):
         MissingPackageError: the robot is in a package that is not installed.
     """
 
-    M_func = zoo.M_func
-    C_func = zoo.C_func
-    forward_dynamics = zoo.forward_dynamics
-    forward_dynamics_deriv = zoo.forward_dynamics_deriv
-    inverse_dynamics = zoo.inverse_dynamics
-    inverse_dynamics_deriv = zoo.inverse_dynamics_deriv
-    dynamics = zoo.dynamics
-    dynamics_deriv = zoo.dynamics_deriv
-    B_func = zoo.B_func
+    def __init__(
+        self,
+        urdf_or_name: str | PathLike[str] | RobotModel,
+        kinematics_bodies: Sequence[str] | None = None,
+        orientation: Orientation | None = None,
+        *,
+        floating: bool | None = None,
+        actuated: Sequence[str] | None = None,
+        gravity: Any = GRAVITY,
+    ) -> None:
+        self._source = find_robot(urdf_or_name)
+        entry = self._source.entry
+        if kinematics_bodies is None:
+            kinematics_bodies = entry.bodies
+        if orientation is None:
+            orientation = entry.orientation
+        floats = entry.floating if floating is None else bool(floating)
+        check_joints(self._source.model)
+        kd = KinDyn(
+            in_state_order(self._source.model),
+            floating=floats,
+            representation="body",
+            gravity=gravity,
+        )
+        if kd.nv == 0:
+            hint = "; use floating=True for a floating base" if not floats else ""
+            raise ArgumentError(f"{kd.model.name}: the robot has no degrees of freedom{hint}")
+        self._options = {
+            "kinematics_bodies": kinematics_bodies,
+            "orientation": orientation,
+            "floating": floating,
+            "actuated": actuated,
+            "gravity": gravity,
+        }
+        self.space = StateSpace(kd, kinematics_bodies, orientation)  # pyright: ignore[reportArgumentType]
+        self._torques = actuated_names(kd, actuated)
+        self.orders: dict[str, StateOrder] = standard_orders(self._source.model, kd, self._torques)
+        """Orders of vectors by name: nominal, pinocchio, mujoco, rigidBodyDynamics. Others may be
+        added; `generate_conversions(model.orders, model.conversions)` creates their conversions."""
+        self.conversions: dict[tuple[str, str], ConversionIndices]
+        self.conversions = generate_conversions(self.orders)
 
-    kinematics = zoo.kinematics
-    kinematics_size = zoo.kinematics_size
-    kinematics_jacobian = zoo.kinematics_jacobian
-    kinematics_velocity = zoo.kinematics_velocity
-    kinematics_velocity_jacobian = zoo.kinematics_velocity_jacobian
-    kinematics_force_jacobian = zoo.kinematics_force_jacobian
-    velocity_kinematics = zoo.velocity_kinematics
-    velocity_kinematics_T = zoo.velocity_kinematics_T
-    velocity_kinematics_jvp_deriv = zoo.velocity_kinematics_jvp_deriv
-    velocity_kinematics_T_jvp_deriv = zoo.velocity_kinematics_T_jvp_deriv
-    inverse_kinematics = leg.inverse_kinematics
-    nearest_ik = leg.nearest_ik
-    fix_joint_limits = leg.fix_joint_limits
+    def __reduce__(self) -> Any:
+        return partial(type(self), **self._options), (self._source.argument,)
 
-    state_error = zoo.state_error
-    apply_delta_x = zoo.apply_delta_x
-    error_jacobian = zoo.error_jacobian
-    error_jacobian_T = zoo.error_jacobian_T
-    error_jacobian_jvp_deriv = zoo.error_jacobian_jvp_deriv
-    error_jacobian_T_jvp_deriv = zoo.error_jacobian_T_jvp_deriv
+    def __repr__(self) -> str:
+        bodies = ", ".join(self.kinematics_bodies) or "none"
+        sizes = f"nq {self.nq}, nv {self.nv}, nu {self.nu}"
+        return f"<pinnzoo.Model {self.name!r}: {sizes}, kinematics of {bodies}>"
 
-    is_floating = zoo.is_floating
-    zero_state = zoo.zero_state
-    randn_state = zoo.randn_state
-    init_state = zoo.init_state
-    change_order = zoo.change_order
-    change_orders = zoo.change_orders
+    @property
+    def name(self) -> str:
+        """Name in the zoo, else the name in the file."""
+        return self._source.name
+
+    @property
+    def urdf_path(self) -> str | None:
+        """The file of the robot, if there is one."""
+        return self._source.path
+
+    @property
+    def kd(self) -> KinDyn:
+        """The same robot as a `KinDyn`, with q and nu of x = [q; nu]."""
+        return self.space.kd
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The moving joints in the order of x."""
+        return self.kd.joint_names
+
+    @property
+    def kinematics_bodies(self) -> tuple[str, ...]:
+        """The bodies whose kinematics are computed."""
+        return self.space.bodies
+
+    @property
+    def orientation(self) -> Orientation:
+        """Representation of the orientation of bodies."""
+        return self.space.orientation
+
+    @property
+    def nq(self) -> int:
+        """Length of q."""
+        return self.space.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of v."""
+        return self.space.nv
+
+    @property
+    def nx(self) -> int:
+        """Length of x = [q; v]."""
+        return self.nq + self.nv
+
+    @property
+    def nx_dot(self) -> int:
+        """Length of the result of `dynamics`, [v; v_dot], and of an error state: 2 nv."""
+        return 2 * self.nv
+
+    @property
+    def nu(self) -> int:
+        """Number of actuated velocities."""
+        return len(self._torques)
+
+    @property
+    def nc(self) -> int:
+        """Number of bodies with kinematics."""
+        return len(self.kinematics_bodies)
+
+    @property
+    def starting_pose(self) -> tuple[float, ...] | None:
+        """(nq,) initial configuration of a robot of the zoo in PinnZoo, if it has one."""
+        return self._source.entry.start or None
+
+    @property
+    def is_quadrotor(self) -> bool:
+        """Whether it is the quadrotor of the zoo, which is actuated by rotors."""
+        return self._source.entry is ZOO["quadrotor"]
+
+    def kernel(self, name: str) -> Kernel:
+        """Return a compiled function by name, with `warmup`, `jacobian`, `vjp` and others."""
+        return self.space.kernel(name)
 
     def export(self, folder: str | Path, **options: Any) -> Report:
         """Write the functions as the C library that PinnZoo would have for this robot.
@@ -93,3 +195,14 @@ class Model(Robot):
             prefix=default_prefix(self.name) if prefix is None else prefix,
             **options,
         )
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # functions, see `add_methods`
+
+
+def add_methods(functions: Iterable[object]) -> None:
+    """Add functions of a model, such as `M_func(model, x)`, as methods: `model.M_func(x)`."""
+    for function in functions:
+        if isfunction(function) and [*signature(function).parameters][:1] == ["model"]:
+            setattr(Model, function.__name__, function)

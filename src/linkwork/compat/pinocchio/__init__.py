@@ -11,6 +11,6 @@ planar        x, y, angle                                x, y, cos, sin
 `import linkwork.compat.pinocchio` does not import Pinocchio; `to_pinocchio` does.
 """
 
-from linkwork.compat.pinocchio.build import to_pinocchio as to_pinocchio
 from linkwork.compat.pinocchio.conventions import Conventions as Conventions
-from linkwork.compat.pinocchio.read import from_pinocchio as from_pinocchio
+from linkwork.compat.pinocchio.models import from_pinocchio as from_pinocchio
+from linkwork.compat.pinocchio.models import to_pinocchio as to_pinocchio

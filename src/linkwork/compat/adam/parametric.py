@@ -1,5 +1,7 @@
 """Robots whose link lengths and densities are inputs: `adam.parametric.numpy` and `.model`.
 
+The classes for other frameworks are in their modules, such as `linkwork.compat.adam.jax`.
+
     length_multiplier   (k,)  factor of the length of each listed link; 1 is the file
     densities           (k,)  density of each listed link [kg/m^3]
 
@@ -20,25 +22,19 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.adam.core import add_import_paths
 from linkwork.compat.adam.kernels import WITH_GRAVITY
 from linkwork.compat.adam.model import AdamModel, URDFModelFactory, unknown_name
-from linkwork.compat.adam.numpy import QUANTITIES, STANDARD_GRAVITY, KinDynComputations
+from linkwork.compat.adam.numpy import QUANTITIES, KinDynComputations
 from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ShapeError, model_error
 from linkwork.kindyn import KinDyn
-from linkwork.model.geometry import Box, Cylinder, Sphere
+from linkwork.model.geometry import Cylinder
 from linkwork.model.inertia import from_parameters
 from linkwork.model.model import Model
-from linkwork.model.parts import Link
 from linkwork.parameters import LinkDensity, LinkLength
-from linkwork.parameters.variation import Solid, Variation, original_density, solid_of, vary
+from linkwork.parameters.variation import Solid, Variation, original_density, vary
 from linkwork.spatial.blocks import Scalar, Sym
-
-add_import_paths(__name__, "numpy", "numpy.computations_parametric", "model")
-add_import_paths(__name__, "model.parametric_factories")
-add_import_paths(__name__, "model.parametric_factories.parametric_model")
 
 Method: TypeAlias = Callable[..., Any]
 SHAPE = ("length_multiplier", "densities")
@@ -97,35 +93,26 @@ def _checked_links(model: AdamModel, links_name_list: Sequence[str]) -> list[str
     return list(links_name_list)
 
 
-def with_shape(name: str, **renamed: str) -> Method:
-    """Add lengths and densities as further arguments to a method of `KinDynComputations`.
-
-    Args:
-        name: the method.
-        renamed: arguments that have another name in this class of adam.
-    """
+def _with_shape(name: str) -> Method:
+    """Add lengths and densities as further arguments to a method of `KinDynComputations`."""
     method = getattr(KinDynComputations, name)
     parameters = inspect.signature(method).parameters.values()
-    names = [renamed.get(p.name, p.name) for p in parameters if p.default is p.empty]
+    names = [*(p.name for p in parameters if p.default is p.empty), *SHAPE]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature([inspect.Parameter(key, kind) for key in (*names, *SHAPE)])
-    count = len(signature.parameters) - 1
-    of_frame, with_gravity = "frame" in names, QUANTITIES[name] in WITH_GRAVITY
+    signature = inspect.Signature([inspect.Parameter(key, kind) for key in names])
 
     def call(self: KinDynComputationsParametric, *args: Any, **named: Any) -> Any:
         values = list(args)
-        if named or len(args) != count:
+        if named or len(args) != len(names) - 1:
             _, *values = signature.bind(self, *args, **named).args
-        kernel = self.frame_kernel(name, values.pop(0)) if of_frame else self.robot_kernel(name)
-        if with_gravity:
+        frame = [values.pop(0)] if "frame" in names else []
+        kernel = self.frame_kernel(name, *frame) if frame else self.robot_kernel(name)
+        if QUANTITIES[name] in WITH_GRAVITY:
             values.insert(-len(SHAPE), self.g)
         return kernel(*values)
 
-    call.__name__ = name
-    call.__qualname__ = f"KinDynComputationsParametric.{name}"
-    summary, _, result = (inspect.getdoc(method) or "").partition("Returns:\n")
-    call.__doc__ = f"{summary.partition(chr(10))[0]}\n\nReturns:\n{result}"
-    call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    call.__name__, call.__qualname__ = name, f"KinDynComputationsParametric.{name}"
+    call.__doc__, call.__signature__ = method.__doc__, signature  # pyright: ignore[reportFunctionMemberAccess]
     return call
 
 
@@ -139,9 +126,7 @@ class KinDynComputationsParametric(KinDynComputations):
         urdfstring: path or contents of a URDF.
         joints_name_list: the moving joints, in this order.
         links_name_list: the links whose lengths and densities are inputs.
-        root_link: the link whose pose and velocity are those of the base; by default the link that
-            is the child of no joint.
-        gravity: (6,) acceleration of free fall in the world, and three zeros.
+        options: of the class without parameters, by keyword, such as `root_link`.
     """
 
     links_name_list: Sequence[str]
@@ -151,11 +136,10 @@ class KinDynComputationsParametric(KinDynComputations):
         urdfstring: Any,
         joints_name_list: Sequence[str],
         links_name_list: Sequence[str],
-        root_link: str | None = None,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        **options: Any,
     ) -> None:
         self.links_name_list = links_name_list
-        super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
+        super().__init__(urdfstring, joints_name_list, **options)
 
     def _robot(self, dtype: Any) -> KinDyn:
         links = self.links_name_list = _checked_links(self._model, self.links_name_list)
@@ -186,18 +170,18 @@ class KinDynComputationsParametric(KinDynComputations):
 
         return compile_function(dtype=kd.dtype, length_multiplier=k, densities=k)(mass)
 
-    forward_kinematics: Method = with_shape("forward_kinematics")
-    jacobian: Method = with_shape("jacobian")
-    relative_jacobian: Method = with_shape("relative_jacobian")
-    jacobian_dot: Method = with_shape("jacobian_dot")
-    CoM_position: Method = with_shape("CoM_position")
-    CoM_jacobian: Method = with_shape("CoM_jacobian")  # not in adam
-    mass_matrix: Method = with_shape("mass_matrix")
-    centroidal_momentum_matrix: Method = with_shape("centroidal_momentum_matrix")
-    bias_force: Method = with_shape("bias_force")
-    coriolis_term: Method = with_shape("coriolis_term")
-    gravity_term: Method = with_shape("gravity_term")
-    aba: Method = with_shape("aba")  # not in adam
+    forward_kinematics: Method = _with_shape("forward_kinematics")
+    jacobian: Method = _with_shape("jacobian")
+    relative_jacobian: Method = _with_shape("relative_jacobian")
+    jacobian_dot: Method = _with_shape("jacobian_dot")
+    CoM_position: Method = _with_shape("CoM_position")
+    CoM_jacobian: Method = _with_shape("CoM_jacobian")  # not in adam
+    mass_matrix: Method = _with_shape("mass_matrix")
+    centroidal_momentum_matrix: Method = _with_shape("centroidal_momentum_matrix")
+    bias_force: Method = _with_shape("bias_force")
+    coriolis_term: Method = _with_shape("coriolis_term")
+    gravity_term: Method = _with_shape("gravity_term")
+    aba: Method = _with_shape("aba")  # not in adam
 
     def link_poses(
         self, base_transform: Any, joint_positions: Any, length_multiplier: Any, densities: Any
@@ -245,37 +229,18 @@ class URDFParametricModelFactory(URDFModelFactory):
 
 
 def _resized(model: Model, variation: Variation) -> Model:
-    """Return a model with other lengths and densities: inertias, joints and first visuals."""
+    """Return a model with other lengths and densities: inertias and joints."""
     for name in variation.lengths:
         vary(model, name, variation, AdamSolid)
+    inertias = {
+        name: from_parameters(np.array([body.mass, *body.first_moment, *body.tensor]))
+        for name, body in variation.inertias.items()
+    }
     joints = [
         replace(joint, first_H_joint=replace(joint.first_H_joint, xyz=pose[1]))
         if (pose := variation.joint_poses.get(joint.name))
         else joint
         for joint in model.joints
     ]
-    links = [
-        _resized_link(link, variation) if link.name in variation.inertias else link
-        for link in model.links
-    ]
+    links = [replace(link, inertia=inertias.get(link.name, link.inertia)) for link in model.links]
     return replace(model, links=tuple(links), joints=tuple(joints))
-
-
-def _resized_link(link: Link, variation: Variation) -> Link:
-    body, multiplier, solid = (
-        variation.inertias[link.name],
-        variation.lengths[link.name],
-        solid_of(link),
-    )
-    match solid.geometry:
-        case Box(size=(x, y, z)):
-            geometry = Box((x, y, z * multiplier))
-        case Cylinder(radius=radius, length=length):
-            geometry = Cylinder(radius, length * multiplier)
-        case Sphere(radius=radius):
-            geometry = Sphere(radius * multiplier)
-    first, *others = link.visuals
-    pose = replace(first.link_H_shape, xyz=solid.center(multiplier))
-    visuals = (replace(first, geometry=geometry, link_H_shape=pose), *others)
-    inertia = from_parameters(np.array([body.mass, *body.first_moment, *body.tensor]))
-    return replace(link, inertia=inertia, visuals=visuals)
