@@ -44,6 +44,9 @@ def test_the_representation_of_velocities(name):
         ),
         (lambda: lw.KinDyn(ARM, None, False), r"KinDyn\w*\.__init__\(\)"),
         (lambda: lw.KinDyn(ARM).random(1, 2), r"KinDyn\.random\(\)"),
+        (lambda: lw.KinDyn(ARM).jacobian(), r"jacobian\(frame, q\): .*name of a frame"),
+        (lambda: lw.KinDyn(ARM).transform(q=np.zeros(15)), r"transform\(frame, q\): .*frame"),
+        (lambda: lw.KinDyn(ARM).relative_transform("tool"), r"relative_transform\(reference, f"),
         (lambda: lw.KinDyn(ARM).transforms(1, fram=2), "transforms: .*'fram'.*'frames'"),
         (
             lambda: lw.KinDyn(ARM, base_pose=PLACED),

@@ -149,17 +149,8 @@ class KinDynCore:
             text = f"{model.name}: {moving} moving joints are too many to compile"
             warn(f"{text}; NumPy computes instead")
 
-    _OPTIONS = (
-        "base",
-        "floating",
-        "representation",
-        "gravity",
-        "base_pose",
-        "dtype",
-        "check",
-        "joint_dynamics",
-        "cut",
-    )
+    # all but self, model, parameters and unknown
+    _OPTIONS = tuple(signature(__init__).parameters)[2:-2]
 
     if not TYPE_CHECKING:
 

@@ -94,9 +94,8 @@ class Quantity:
     singular: Blame | None = None  # of a quantity that is not defined at every configuration
     solves_constraints: bool = False  # whether its value depends on which constraints are redundant
     instead: str = ""  # what to use if closed loops make it ambiguous; empty if they do not
-    needs: Literal["actuated", "independent"] | None = (
-        None  # setting of `Problem` that must be known
-    )
+    # The setting of `Problem` that must be known.
+    needs: Literal["actuated", "independent"] | None = None
     method: Callable[..., Any] | None = None  # the declaration
 
     def __post_init__(self) -> None:
@@ -251,9 +250,12 @@ def _raise(message: str, *_: Any, **__: Any) -> NoReturn:
 
 
 def _of_frame(name: str) -> Callable[..., Any]:
-    """Return a method that looks up the kernel of its frame and calls it."""
+    """Return a method that looks up the kernel of its frame and calls it.
 
-    def method(self: Any, frame: str, *inputs: Any, **named: Any) -> Any:
+    A call without frame is reported as one with a wrong frame, by the class of the robot.
+    """
+
+    def method(self: Any, frame: Any = None, *inputs: Any, **named: Any) -> Any:
         try:
             kernel = self._kernels[name][frame]
         except (KeyError, TypeError):  # not compiled yet, or not a name, which `function` reports
@@ -266,7 +268,9 @@ def _of_frame(name: str) -> Callable[..., Any]:
 def _of_pair(name: str) -> Callable[..., Any]:
     """Return a method that looks up the kernel of two frames and calls it."""
 
-    def method(self: Any, reference: str, frame: str, *inputs: Any, **named: Any) -> Any:
+    def method(
+        self: Any, reference: Any = None, frame: Any = None, *inputs: Any, **named: Any
+    ) -> Any:
         try:
             kernel = self._kernels[name][reference, frame]
         except (KeyError, TypeError):

@@ -102,6 +102,38 @@ def test_singular_values_below_a_billionth_are_rounding_errors(doubled):
     np.testing.assert_allclose(robot.project_velocity(q, free), free, atol=1e-6)
 
 
+@pytest.mark.parametrize("doubled", [False, True])
+def test_singular_and_regular_rows_of_a_batch_do_not_affect_each_other(doubled):
+    """Neither in their values nor in their derivatives, which are finite in both precisions."""
+    robot, _ = stretched(0.0, doubled=doubled)
+    angles = (0.0, 1e-10, 3e-7, 1e-4, 0.5, -2.0)
+    q = np.array([(shoulder, angle) for shoulder in (0.0, 0.7) for angle in angles])
+    rng = np.random.default_rng(0)
+    nu, tau, seed = rng.normal(size=(3, len(q), 2))
+    jacobian, vjp = robot.forward_dynamics.jacobian("q"), robot.forward_dynamics.vjp("q")
+    analytic = robot.forward_dynamics_derivatives(q, nu, tau)
+    slopes, of_forces = jacobian(q, nu, tau)[0], np.zeros((len(q), robot.m))
+    pulled = vjp(q, nu, tau, seed, of_forces, of_forces)
+    together = robot.forward_dynamics(q, nu, tau)
+    for k in range(len(q)):
+        alone = robot.forward_dynamics(q[k], nu[k], tau[k])
+        scale = np.abs(together.nu_dot[k]).max()
+        np.testing.assert_allclose(alone.nu_dot, together.nu_dot[k], atol=1e-10 * scale)
+        scale = np.abs(slopes[k]).max()
+        np.testing.assert_allclose(
+            robot.forward_dynamics_derivatives(q[k], nu[k], tau[k]).q,
+            analytic.q[k],
+            atol=1e-8 * np.abs(analytic.q[k]).max(),
+        )
+        if abs(q[k, 1]) > 1e-5:  # accelerations jump where the arm is stretched
+            np.testing.assert_allclose(pulled[k], seed[k] @ slopes[k], atol=1e-9 * scale)
+    assert all(np.isfinite(part).all() for part in (*analytic, slopes, pulled))
+    single = robot.replace(dtype=np.float32)
+    values = [x.astype(np.float32) for x in (q, nu, tau)]
+    for result in (single.forward_dynamics(*values), single.forward_dynamics_derivatives(*values)):
+        assert all(np.isfinite(part).all() for part in result)
+
+
 def test_constraints_that_are_satisfied_in_part_are_reported():
     """Also where they are nearly redundant in some configurations only, such as the neutral one."""
     b = lw.ModelBuilder("bent")
