@@ -13,7 +13,11 @@ import numpy as np
 
 from linkwork.compat.mujoco import Conventions
 
-SUITE = ("cheetah", "finger", "hopper", "humanoid", "humanoid_CMU", "pendulum", "reacher", "walker")
+SUITE = (
+    *("acrobot", "cartpole", "cheetah", "finger", "hopper", "humanoid", "pendulum", "reacher"),
+    "walker",
+)
+RUNGE_KUTTA = ("acrobot", "cartpole")  # simulations do not have their integrator
 
 
 def suite_files():
@@ -35,6 +39,8 @@ def on_the_ground_only(source):
     text = str(source)
     is_text = text.lstrip().startswith("<")
     spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
+    if spec.option.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     for number, body in enumerate(spec.bodies[1:]):
         body.name = body.name or f"body{number + 1}"
     mj = spec.compile()

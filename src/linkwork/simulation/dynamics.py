@@ -6,7 +6,7 @@ All functions take the `problem`, which has the robot and the scene, and scalars
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkwork.algorithms.dynamics.crba import mass_matrix
@@ -100,7 +100,8 @@ def moment_of(problem: SimulationProblem, state: State) -> Moment:
     actuators = actuation(layout, scene, state)
     passive = passive_forces(layout, scene.joints, state)
     held = gravity_compensation(world, scene, gravity)
-    forces = joint_forces(layout, scene.joints, actuators, passive, held)
+    forces, slopes = joint_forces(layout, scene.joints, actuators, passive, held)
+    actuators = replace(actuators, gains=slopes)
     bias = inverse_dynamics(skeleton, q, nu, None, gravity=gravity, velocity="mixed")
     tau = [a - b for a, b in zip(forces, bias, strict=True)]
     M = mass_matrix(skeleton, q, velocity="mixed", joint_dynamics=armature)

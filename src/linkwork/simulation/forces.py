@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.layout import BASE_NV, Layout
-from linkwork.simulation.scene import ActuatorModel, JointForces, Range, Scene
+from linkwork.simulation.scene import ANY, ActuatorModel, JointForces, Range, Scene
 from linkwork.simulation.world import State, World
 from linkwork.spatial.blocks import Force, Scalar, Vec, as_vec, is_zero
 
@@ -103,20 +103,29 @@ def joint_forces(
     actuators: Actuation,
     passive: dict[int, Scalar],
     compensation: dict[int, Scalar],
-) -> list[Scalar]:
-    """Return the sum of all forces, with the ranges of what actuators may exert on joints."""
+) -> tuple[list[Scalar], dict[int, Scalar]]:
+    """Return the sum of all forces, with the ranges of what actuators may exert on joints.
+
+    Returns:
+        the forces, and the derivatives of those of actuators with respect to nu: 0 at a range.
+    """
     driven, total = dict(actuators.along), [passive.get(k, 0.0) for k in range(layout.nv)]
+    slopes = dict(actuators.gains)
     compensated = dict(compensation)
     for one in joints:
         for k in span_of(layout, one.joint):
             if one.gravity_by_actuators and k in compensated:
                 driven[k] = driven.get(k, 0.0) + compensated.pop(k)
             if k in driven:
+                low, high = one.force_range
+                if k in slopes and one.force_range != ANY:
+                    is_free = select(low < driven[k], driven[k] < high, False)
+                    slopes[k] = select(is_free, slopes[k], 0.0)
                 driven[k] = _clipped(driven[k], one.force_range)
     for more in (driven, compensated):
         for k, value in more.items():
             total[k] = total[k] + value
-    return total
+    return total, slopes
 
 
 def _next_activation(one: ActuatorModel, now: Scalar, u: Scalar, timestep: float) -> Scalar:

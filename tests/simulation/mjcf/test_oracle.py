@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 import mujoco
 import numpy as np
 import pytest
 from tests.support.simulations import (
+    RUNGE_KUTTA,
     compared,
     contact_errors,
     converging,
@@ -20,7 +22,8 @@ from tests.support.simulations import (
 
 import linkwork as lw
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*leaves out")
+# what simulations leave out, and words of MuJoCo about old files
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 MEDIAN, WORST = 1e-10, 1e-6  # of relative errors
 
@@ -35,26 +38,119 @@ def check(sim, mj, *, count=60, seed=0, worst=WORST):
         assert max(numbers) < worst, what
 
 
-def euler(path):
-    """The content of a file, with an integrator that simulations have."""
-    return re.sub('integrator="RK4"', "", path.read_text())
-
-
-FILES = {name: path for name, path in suite_files().items() if name not in ("humanoid_CMU",)}
-FILES |= {path.stem: path for path in menagerie_files()}
+FILES = {**suite_files(), **{path.stem: path for path in menagerie_files()}}
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_robots_in_mjcf(name):
-    check(lw.Simulation(FILES[name]), on_the_ground_only(FILES[name]))
+    mj = on_the_ground_only(FILES[name])
+    check(lw.Simulation(mj if name in RUNGE_KUTTA else FILES[name]), mj)
 
 
-@pytest.mark.parametrize("name", ["quadruped", "humanoid"])
-def test_bundled_robots_through_their_mjcf(name):
-    sim = lw.Simulation(lw.load(name), ground=True, dt=0.004, friction=0.7)
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [("quadruped", "foot|trunk:0|FL_shank:0"), ("humanoid", "foot:0|l_shank:0|chest:0")],
+)
+def test_bundled_robots_through_their_mjcf(name, shapes):
+    model = lw.load(name)
+    scene = lw.Simulation(model, ground=True, dt=0.004, friction=0.7).scene
+    some = tuple(pair for pair in scene.contacts if re.search(shapes, pair.name))
+    sim = lw.Simulation(model, scene=replace(scene, contacts=some))
     mj = converging(mujoco.MjModel.from_xml_string(sim.to_mjcf()))
     check(sim, mj)
     errors = list(contact_errors(sim, mj, random_states(mj, 40, seed=1)))
     assert len(errors) > 20
+    assert np.median(errors) < MEDIAN
+    assert max(errors) < WORST
+
+
+SENSORS = """<mujoco><option cone="elliptic"/><worldbody>
+<geom type="plane" size="1 1 1" friction="0.8"/><site name="home" pos="1 2 3" euler="10 20 30"/>
+<body name="torso" pos="0 0 0.3"><freejoint/><geom name="hull" type="box" size="0.2 0.1 0.05"/>
+<site name="imu" pos="0 0 0.1" euler="0 10 100"/>
+<body name="leg" pos="0.2 0 0" euler="20 0 0"><joint name="knee" ref="0.3" armature="0.01"/>
+<geom size="0.05" pos="0 0 -0.1"/><site name="ankle" pos="0 0 -0.1" euler="40 0 0"/>
+<body name="shoe" pos="0 0 -0.1" euler="0 30 0">
+<geom name="sole" type="capsule" size="0.03 0.05" pos="0 0 -0.05"/>
+<site name="load" pos="0.01 0 0" euler="5 6 7"/>
+<site name="in_box" type="box" size="0.05 0.05 0.12" pos="0 0 -0.05"/>
+<site name="in_ball" size="0.05" pos="0.02 0 -0.05"/>
+<site name="in_capsule" type="capsule" size="0.03 0.04" pos="0 0 -0.1"/>
+<site name="in_cylinder" type="cylinder" size="0.03 0.04" pos="0 0 -0.1" euler="90 0 0"/>
+<site name="in_ellipsoid" type="ellipsoid" size="0.03 0.04 0.06" pos="0 0.03 -0.05"/>
+</body></body>
+<body name="head" pos="-0.3 0 0.2"><joint name="neck" type="ball"/><geom size="0.1"/>
+<site name="eye" euler="0 0 60" pos="0.1 0 0"/>
+<body name="wrist" pos="0 0 0.2"><joint name="w1" axis="0 0 1"/><joint name="w2" axis="0 1 0"/>
+<geom size="0.05" pos="0.1 0 0"/><site name="hand"/></body></body></body></worldbody>
+<actuator><position name="servo" joint="knee" kp="20" kv="2" gear="3" forcerange="-9 8"/></actuator>
+<sensor>{}</sensor></mujoco>"""
+OF_SITES = {
+    **dict.fromkeys(("gyro", "accelerometer", "velocimeter"), ("imu", "hand", "eye", "home")),
+    "touch": ("in_box", "in_ball", "in_capsule", "in_cylinder", "in_ellipsoid"),
+    **dict.fromkeys(("force", "torque"), ("load", "ankle", "eye", "hand", "imu")),
+}
+OF_FRAMES = (
+    *("framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis"),
+    *("framelinvel", "frameangvel", "framelinacc", "frameangacc"),
+)
+PLACES = (("site", "hand"), ("body", "shoe"), ("xbody", "head"), ("geom", "sole"), ("site", "home"))
+REFERENCES = (None, ("site", "ankle"), ("body", "wrist"), ("site", "home"))
+OTHERS = (
+    *('<jointpos joint="knee"/>', '<jointvel joint="knee"/>', '<gyro site="imu" cutoff="0.1"/>'),
+    *(
+        '<ballquat joint="neck"/>',
+        '<ballangvel joint="neck"/>',
+        '<touch site="in_box" cutoff="1"/>',
+    ),
+    *('<actuatorpos actuator="servo"/>', '<actuatorvel actuator="servo"/>'),
+    *('<actuatorfrc actuator="servo"/>', '<subtreecom body="torso"/>', '<subtreecom body="head"/>'),
+    *('<subtreelinvel body="torso"/>', '<subtreelinvel body="leg"/>'),
+)
+
+
+def all_sensors():
+    """The model with every kind of sensor, on several objects, in several references."""
+    elements = [f'<{kind} site="{site}"/>' for kind, sites in OF_SITES.items() for site in sites]
+    for kind in OF_FRAMES:
+        for number, (what, name) in enumerate(PLACES):
+            reference = None if kind.endswith("acc") else REFERENCES[number % len(REFERENCES)]
+            more = f'reftype="{reference[0]}" refname="{reference[1]}"' if reference else ""
+            elements.append(f'<{kind} objtype="{what}" objname="{name}" {more}/>')
+    elements += OTHERS
+    named = [text.replace(" ", f' name="s{k}" ', 1) for k, text in enumerate(elements)]
+    return SENSORS.format("".join(named))
+
+
+def test_sensors():
+    mj = on_the_ground_only(all_sensors())
+    sim = lw.Simulation(all_sensors())
+    data = mujoco.MjData(mj)
+    states = list(random_states(mj, 150))
+    x = sim.state(
+        qpos=np.array([one.qpos for one in states]), qvel=np.array([one.qvel for one in states])
+    )
+    ours = sim.forward(x, np.array([one.ctrl for one in states])).sensors
+    theirs = np.zeros_like(ours)
+    for k, state in enumerate(states):
+        set_state(mj, data, state)
+        mujoco.mj_forward(mj, data)
+        theirs[k] = data.sensordata
+    assert len(sim.sensors) == mj.nsensor
+    for name, where in sim.sensors.items():
+        a, b = ours[:, where], theirs[:, where]
+        if mj.sensor(name).type[0] == mujoco.mjtSensor.mjSENS_FRAMEQUAT:
+            a = a * np.sign((a * b).sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(a, b, atol=1e-9 * (1 + np.abs(b).max()), err_msg=name)
+        kind = mujoco.mjtSensor(int(mj.sensor(name).type[0])).name
+        if kind == "mjSENS_TOUCH":  # the states tell whether rays meet the sites
+            touching = (b > 0).any(axis=1).mean()
+            assert 0 < touching < 1
+
+
+def test_contact_forces():
+    mj = on_the_ground_only(all_sensors())
+    errors = list(contact_errors(lw.Simulation(all_sensors()), mj, random_states(mj, 100)))
+    assert len(errors) > 50
     assert np.median(errors) < MEDIAN
     assert max(errors) < WORST
