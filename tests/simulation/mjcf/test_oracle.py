@@ -17,6 +17,7 @@ from tests.support.simulations import (
     menagerie_files,
     on_the_ground_only,
     random_states,
+    set_state,
     suite_files,
 )
 
@@ -65,24 +66,25 @@ def test_bundled_robots_through_their_mjcf(name, shapes):
 
 
 SENSORS = """<mujoco><option cone="elliptic"/><worldbody>
-<geom type="plane" size="1 1 1" friction="0.8"/><site name="home" pos="1 2 3" euler="10 20 30"/>
+<geom name="floor" type="plane" size="1 1 1" friction="0.8"/>
+<site name="home" pos="1 2 3" euler="10 20 30"/>
 <body name="torso" pos="0 0 0.3"><freejoint/><geom name="hull" type="box" size="0.2 0.1 0.05"/>
 <site name="imu" pos="0 0 0.1" euler="0 10 100"/>
 <body name="leg" pos="0.2 0 0" euler="20 0 0"><joint name="knee" ref="0.3" armature="0.01"/>
-<geom size="0.05" pos="0 0 -0.1"/><site name="ankle" pos="0 0 -0.1" euler="40 0 0"/>
+<geom name="shank" size="0.05" pos="0 0 -0.1"/><site name="ankle" pos="0 0 -0.1" euler="40 0 0"/>
 <body name="shoe" pos="0 0 -0.1" euler="0 30 0">
 <geom name="sole" type="capsule" size="0.03 0.05" pos="0 0 -0.05"/>
 <site name="load" pos="0.01 0 0" euler="5 6 7"/>
 <site name="in_box" type="box" size="0.05 0.05 0.12" pos="0 0 -0.05"/>
-<site name="in_ball" size="0.05" pos="0.02 0 -0.05"/>
-<site name="in_capsule" type="capsule" size="0.03 0.04" pos="0 0 -0.1"/>
-<site name="in_cylinder" type="cylinder" size="0.03 0.04" pos="0 0 -0.1" euler="90 0 0"/>
-<site name="in_ellipsoid" type="ellipsoid" size="0.03 0.04 0.06" pos="0 0.03 -0.05"/>
+<site name="in_ball" size="0.07" pos="0.02 0 -0.05"/>
+<site name="in_capsule" type="capsule" size="0.04 0.06" pos="0 0 -0.1"/>
+<site name="in_cylinder" type="cylinder" size="0.05 0.06" pos="0 0 -0.1" euler="90 0 0"/>
+<site name="in_ellipsoid" type="ellipsoid" size="0.05 0.06 0.09" pos="0 0.03 -0.08"/>
 </body></body>
-<body name="head" pos="-0.3 0 0.2"><joint name="neck" type="ball"/><geom size="0.1"/>
+<body name="head" pos="-0.3 0 0.2"><joint name="neck" type="ball"/><geom name="skull" size="0.1"/>
 <site name="eye" euler="0 0 60" pos="0.1 0 0"/>
 <body name="wrist" pos="0 0 0.2"><joint name="w1" axis="0 0 1"/><joint name="w2" axis="0 1 0"/>
-<geom size="0.05" pos="0.1 0 0"/><site name="hand"/></body></body></body></worldbody>
+<geom name="fist" size="0.05" pos="0.1 0 0"/><site name="hand"/></body></body></body></worldbody>
 <actuator><position name="servo" joint="knee" kp="20" kv="2" gear="3" forcerange="-9 8"/></actuator>
 <sensor>{}</sensor></mujoco>"""
 OF_SITES = {
@@ -126,7 +128,7 @@ def test_sensors():
     mj = on_the_ground_only(all_sensors())
     sim = lw.Simulation(all_sensors())
     data = mujoco.MjData(mj)
-    states = list(random_states(mj, 150))
+    states = list(random_states(mj, 200))
     x = sim.state(
         qpos=np.array([one.qpos for one in states]), qvel=np.array([one.qvel for one in states])
     )
