@@ -36,7 +36,7 @@ def cassie() -> lw.KinDyn:
 
 def main() -> dict[str, np.ndarray]:
     """Compute the torques of standing, and a fall without torques."""
-    # of a Cassie that stands, the equations of rods and feet are redundant but for 2e-6
+    # of a Cassie that stands, the equations of rods and feet are redundant but for 1e-5
     warnings.filterwarnings("ignore", "cassie: .* redundant but for", lw.LinkworkWarning)
     kd = cassie()
     stance = kd.constrained(FEET, actuated=MOTORS, stabilization=50.0)
