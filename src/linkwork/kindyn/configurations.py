@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import pi, radians
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -211,43 +210,3 @@ def _bounds(kind: JointKind, limits: Limits) -> tuple[Array, Array]:
     lower = limits.lower if np.isfinite(limits.lower) else -reach
     upper = limits.upper if np.isfinite(limits.upper) else np.maximum(reach, lower)
     return np.minimum(lower, upper), np.asarray(upper)
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """The ranges of all entries of q, for drawing many configurations at once.
-
-    The distribution is as in `random_configurations`. The same generator draws other numbers: here
-    all are drawn together, which is several times faster.
-    """
-
-    lower: Array  # (nq,)
-    upper: Array  # (nq,)
-    unit_norms: tuple[slice, ...]  # quaternions and (cos, sin)
-
-    def draw(self, rows: int, rng: np.random.Generator) -> Array:
-        """(rows, nq) configurations."""
-        q = rng.random((rows, len(self.lower)))
-        q *= self.upper - self.lower
-        q += self.lower
-        for span in self.unit_norms:
-            direction = rng.standard_normal((rows, span.stop - span.start))
-            q[:, span] = direction / np.linalg.norm(direction, axis=-1, keepdims=True)
-        return q
-
-
-def ranges_of(layout: Layout) -> Ranges:
-    """The ranges of a robot's configurations."""
-    lower, upper = np.zeros(layout.nq), np.zeros(layout.nq)
-    parts = [(slice(0, BASE_NQ), KINDS["floating"], NO_LIMITS)] if layout.floating else []
-    for name, span in layout.q.items():
-        joint = layout.model.joint(name)
-        parts.append((span, joint.motion_kind, joint.limits))
-    for span, kind, limits in parts:
-        lower[span], upper[span] = _bounds(kind, limits)
-    unit_norms = tuple(
-        slice(span.start + part.start, span.start + part.start + part.count)
-        for span, kind, _ in parts
-        for part in kind.unit_norm
-    )
-    return Ranges(lower, upper, unit_norms)
