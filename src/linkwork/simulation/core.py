@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, listed
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import INPUTS, Input
 from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
@@ -133,6 +133,10 @@ class SimulationCore(KinDynCore):
             dtype=dtype,
             check=check,
         )
+        free = [one.name for one in model.joints if one.motion_kind.nv > 3]
+        if free:
+            text = f"{model.name}: a simulation has one free body, the base"
+            raise ArgumentError(f"{text}; these joints are free as well: {listed(free)}")
         self.__dict__["scene"] = scene
         self.__dict__["settings"] = settings
         if len(model.joints) > MOST_UNROLLED:

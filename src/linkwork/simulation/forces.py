@@ -115,7 +115,9 @@ def joint_forces(
     for one in joints:
         for k in span_of(layout, one.joint):
             if one.gravity_by_actuators and k in compensated:
-                driven[k] = driven.get(k, 0.0) + compensated.pop(k)
+                held = compensated.pop(k)
+                if actuators.forces:  # as MuJoCo, which computes no actuation otherwise
+                    driven[k] = driven.get(k, 0.0) + held
             if k in driven:
                 low, high = one.force_range
                 if k in slopes and one.force_range != ANY:

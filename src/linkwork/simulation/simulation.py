@@ -30,6 +30,8 @@ from linkwork.simulation.scene import INITIAL, Keyframe, Scene
 from linkwork.simulation.solver import Settings
 from linkwork.spatial.source import quat
 
+INITIAL = "initial"  # the keyframe of the pose in the file
+
 
 class Simulation(SimulationCore):
     """Robots on fixed ground, in steps: contacts with friction, actuators, limits.
@@ -156,9 +158,8 @@ class Simulation(SimulationCore):
         """
         inputs = ("q", "nu", "activation", "control")
         after = self.step(*x, u)
-        jacobians = self.step.jacobian(*inputs)(*x, u)
-        by_pair = iter(jacobians)
-        rows = [[np.asarray(next(by_pair)) for _ in inputs] for _ in STATE[:3]]
+        jacobians = iter(self.step.jacobian(*inputs)(*x, u))
+        rows = [[np.asarray(next(jacobians)) for _ in inputs] for _ in STATE[:3]]
         E, E_T = self.kd.velocity_kinematics(x.q), self.kd.velocity_kinematics_inverse(after.q)
         rows[0] = [E_T @ block for block in rows[0]]
         for row in rows:

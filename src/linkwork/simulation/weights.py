@@ -1,6 +1,6 @@
 """Inverse weights: how easily bodies and joints move, which scales the softness of their rows.
 
-MuJoCo computes them once, at the neutral configuration: of a body, the mean of the diagonal of
+MuJoCo computes them once, with all joints at zero: of a body, the mean of the diagonal of
 J M^-1 J^T for the velocity of its center of mass, and for its angular velocity; of a joint, the
 mean of the diagonal of M^-1.
 """
@@ -32,13 +32,13 @@ class Weights:
 
 
 def weights_of(
-    skeleton: Skeleton, scene: Scene, armature: DynamicsByIndex, neutral: Sequence[float]
+    skeleton: Skeleton, scene: Scene, armature: DynamicsByIndex, zero: Sequence[float]
 ) -> Weights:
-    """Return the weights of a scene, or those of the robot at its neutral configuration."""
+    """Return the weights of a scene, or those of the robot with all joints at zero."""
     if scene.link_weights is not None and scene.joint_weights is not None:
         return Weights(dict(scene.link_weights), dict(scene.joint_weights))
     layout = skeleton.layout
-    M = np.array(mass_matrix(skeleton, neutral, velocity="mixed", joint_dynamics=armature), float)
+    M = np.array(mass_matrix(skeleton, zero, velocity="mixed", joint_dynamics=armature), float)
     inverse = np.linalg.inv(M) if len(M) else M
     links = {one.link for one in scene.contacts}
     for equality in scene.equalities:
@@ -46,7 +46,7 @@ def weights_of(
             links |= {name for name in (equality.first, equality.second) if name is not None}
     by_name = {link.name: link for link in layout.model.links}
     of_links = {
-        name: _of_link(skeleton, inverse, by_name[layout.model.frame(name).link], neutral)
+        name: _of_link(skeleton, inverse, by_name[layout.model.frame(name).link], zero)
         for name in sorted(links)
     }
     return Weights(of_links, _of_joints(skeleton, inverse))

@@ -121,9 +121,10 @@ class ColumnwiseJacobian:
         chunk = max(1, CHUNK_BYTES // max(count * width * self.kernel.dtype.itemsize, 1))
         for start in range(0, n, chunk):
             stop = min(start + chunk, n)
+            pieces = [array[start:stop] if len(array) > 1 else array for array in rows]
             arguments = [
-                (array[start:stop] if len(array) > 1 else array).reshape(-1, 1, *port.shape)
-                for array, port in zip(rows, self._inputs, strict=True)
+                piece.reshape(len(piece), 1, *port.shape)
+                for piece, port in zip(pieces, self._inputs, strict=True)
             ]
             products = self.kernel(*arguments, *self._units, threads=threads)
             parts = products if isinstance(products, tuple) else (products,)
