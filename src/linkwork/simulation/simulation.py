@@ -30,8 +30,6 @@ from linkwork.simulation.scene import INITIAL, Keyframe, Scene
 from linkwork.simulation.solver import Settings
 from linkwork.spatial.source import quat
 
-INITIAL = "initial"  # the keyframe of the pose in the file
-
 
 class Simulation(SimulationCore):
     """Robots on fixed ground, in steps: contacts with friction, actuators, limits.
