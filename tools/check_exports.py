@@ -26,7 +26,7 @@ import linkwork as lw
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT, Real
 from linkwork.export import check
 from linkwork.export.check import Row
-from linkwork.export.names import Names
+from linkwork.export.code import Names
 from linkwork.export.requests import exported_functions
 from linkwork.export.samples import DIFFERENCE, rounding_errors, sample_of
 

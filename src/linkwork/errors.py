@@ -89,7 +89,7 @@ class Finding:
         return self.line()
 
     def line(self, *, short: bool = False, label: bool = False) -> str:
-        """The finding on one line.
+        """Format the finding on one line.
 
         Args:
             short: whether to omit the folder of the file.

@@ -15,7 +15,7 @@ from tests.support.models import random_model, random_q
 
 import linkwork as lw
 import linkwork.casadi as lwc
-from linkwork.bridges.casadi.machine_code import SLOTS
+from linkwork.bridges.casadi.kernels import SLOTS
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 

@@ -26,7 +26,7 @@ def arguments(op, rng):
 def test_torch(op, rng):
     import torch
 
-    from linkwork.bridges.torch.replay import _FUNCTIONS
+    from linkwork.bridges.torch.operators import _FUNCTIONS
 
     columns, expected = arguments(op, rng)
     results = _FUNCTIONS[op](*map(torch.as_tensor, columns))
@@ -48,7 +48,7 @@ def test_jax(op, rng):
 def test_casadi(op, rng):
     import casadi as ca
 
-    from linkwork.bridges.casadi.sx import _functions
+    from linkwork.bridges.casadi.kernels import _functions
 
     columns, expected = arguments(op, rng)
     symbols = [ca.SX.sym(f"x{k}") for k in range(len(columns))]

@@ -12,7 +12,7 @@ from tests.support.tensors import FRAMES, frames_of, inputs_of, listed, robot
 import linkwork as lw
 import linkwork.torch
 from linkwork.bridges.methods import METHODS
-from linkwork.bridges.torch.replay import Replay
+from linkwork.bridges.torch.operators import Replay
 
 SINGLE = ("mass_matrix", "forward_dynamics", "jacobian", "integrate", "velocity_derivatives")
 

@@ -81,7 +81,7 @@ except SystemExit:
         ((), "linkwork dynamics arm --flo", "--floating"),
         ((), "linkwork conventions pinn", "pinnzoo"),
         (("--version",), "", "linkwork "),
-        (("--help",), "", "gravity compensation"),
+        (("--help",), "", "forces and mass matrix"),
         (("dynamics", "--help"), "", "--velocity"),
     ],
 )

@@ -51,6 +51,14 @@ def test_they_are_blocked_in_these_tests():
     assert "typer" in run_without_them("import linkwork.cli.main").stderr
 
 
+def test_the_command_explains_what_to_install():
+    done = run_without_them("from linkwork.cli import run; run()")
+    assert done.returncode == 1
+    assert done.stderr.startswith("linkwork: error: ")
+    assert "pip install typer rich" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_no_module_outside_of_the_command_line_imports_them():
     code = """
 import pkgutil, linkwork

@@ -19,8 +19,7 @@ from linkwork.engine.codegen.c import functions
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.engine.symbolic.tracing import trace
-from linkwork.export.code import scalar_code
-from linkwork.export.names import Names
+from linkwork.export.code import Names, scalar_code
 
 GOLDEN = """\
 void lw_test_f(const double *LW_RESTRICT in_a, const double *LW_RESTRICT in_b, \

@@ -18,7 +18,7 @@ from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check, write
-from linkwork.export.names import Names
+from linkwork.export.code import Names
 from linkwork.export.requests import exported_functions
 from linkwork.export.samples import sample_of
 
@@ -176,12 +176,12 @@ def test_only_unchanged_files_of_an_export_are_overwritten(tmp_path):
     kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
     lw.export(kd, tmp_path, ["com"], check=False)
     lw.export(kd, tmp_path, ["mass_matrix"], check=False)
-    (tmp_path / "main.c").write_text((tmp_path / "main.c").read_text() + "/* my controller */")
+    (tmp_path / "Makefile").write_text((tmp_path / "Makefile").read_text() + "# my own target")
     (tmp_path / "SHA256SUMS").write_text((tmp_path / "SHA256SUMS").read_text() + "\ndamaged\n")
     for robot in (kd, lw.KinDyn(lw.robots.load("double_pendulum"), floating=False)):
-        with pytest.raises(ArgumentError, match=re.escape(str(tmp_path / "main.c")) + ".*force"):
+        with pytest.raises(ArgumentError, match=re.escape(str(tmp_path / "Makefile")) + ".*force"):
             lw.export(robot, tmp_path, ["com"], check=False)
-    assert (tmp_path / "main.c").read_text().endswith("/* my controller */")
+    assert (tmp_path / "Makefile").read_text().endswith("# my own target")
     lw.export(kd, tmp_path, ["com"], check=False, force=True)
     lw.export(kd, tmp_path, ["com"], check=False)
 

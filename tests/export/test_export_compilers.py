@@ -22,7 +22,7 @@ from linkwork.export.requests import DEFAULT_FUNCTIONS
 
 pytestmark = pytest.mark.slow
 
-CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")  # the functions of the example
+SIMULATION = ("inverse_dynamics", "forward_dynamics", "integrate")
 SANITIZED = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-O0", "-g")
 C_COMPILERS = ["cc", *filter(shutil.which, ["clang"])]
 CPP_COMPILERS = ["g++", *filter(shutil.which, ["clang++"])]
@@ -50,7 +50,7 @@ def exported(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("linkwork.engine.codegen.c.functions.LONGEST_UNCUT", 150)
         patch.setattr("linkwork.engine.codegen.c.functions.LONGEST_PART", 150)
-        report = lw.export(kd, folder, CLOSED_LOOP, prefix="dp", lanes=2, check=False)
+        report = lw.export(kd, folder, SIMULATION, prefix="dp", lanes=2, check=False)
     assert any(row.work_bytes for row in report.rows)
     return folder
 
@@ -69,7 +69,6 @@ def test_the_makefile_builds_and_tests_it(exported, tmp_path):
 
     assert "passed  dp_inverse_dynamics_batch" in printed
     assert "0 failures" in printed
-    assert "dp_integrate out: norm 1" in run(["./example"], folder)
 
 
 def test_the_self_test_fails_where_a_result_is_wrong(exported, tmp_path):
@@ -91,18 +90,28 @@ def has_sanitizers(compiler):
 
 @pytest.mark.parametrize("compiler", ["cc", *filter(has_sanitizers, C_COMPILERS[1:])])
 def test_it_has_no_undefined_behavior(compiler, exported, tmp_path):
-    """Sanitizers check the self-test and the example."""
-    flags = ["-std=c99", *STRICT, *SANITIZED]
-    for program in ("selftest", "main"):
-        command = [compiler, *flags, exported / f"{program}.c", *library(exported)]
-        run([*command, "-lm", "-o", program], tmp_path)
-        run([f"./{program}"], tmp_path)
+    """Sanitizers check the self-test."""
+    command = [compiler, "-std=c99", *STRICT, *SANITIZED, exported / "selftest.c"]
+    run([*command, *library(exported), "-lm", "-o", "selftest"], tmp_path)
+    run(["./selftest"], tmp_path)
 
 
 @pytest.mark.parametrize("compiler", C_COMPILERS)
 def test_it_compiles_without_a_warning(compiler, exported, tmp_path):
     files = [exported / name for name in sources(exported)]
     run([compiler, "-std=c99", "-O2", "-fsyntax-only", *STRICT, *files], tmp_path)
+
+
+def test_the_call_in_the_readme_compiles_and_runs(exported, tmp_path):
+    lines = (
+        (exported / "README.md").read_text("ascii").split("A call, with memory")[1].split("\n\n")
+    )
+    include, *declarations, call = [line.strip() for line in lines[1].splitlines()]
+    program = "\n".join([include, *declarations, "int main(void)", "{", "  q[3] = 1.0;", call])
+    (tmp_path / "call.c").write_text(f"{program}\n  return 0;\n}}\n", "ascii")
+    command = [CC, "-std=c99", *STRICT, f"-I{exported}", "call.c", *library(exported)]
+    run([*command, "-lm", "-o", "call"], tmp_path)
+    run(["./call"], tmp_path)
 
 
 @pytest.mark.parametrize("compiler", CPP_COMPILERS)
@@ -188,7 +197,7 @@ def arm(request, tmp_path_factory):
     """Dynamics and a Jacobian of a robot arm, with functions of many rows."""
     folder = tmp_path_factory.mktemp("arm")
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False, dtype=request.param)
-    lw.export(kd, folder, [*CLOSED_LOOP, "jacobian:tool"], prefix="dp", lanes=2, check=False)
+    lw.export(kd, folder, [*SIMULATION, "jacobian:tool"], prefix="dp", lanes=2, check=False)
     return folder
 
 

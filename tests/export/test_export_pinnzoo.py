@@ -19,7 +19,7 @@ from linkwork.engine.runtime import compiled_program
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check
 from linkwork.export.pinnzoo import files as pinnzoo_files
-from linkwork.export.pinnzoo.functions import FUNCTIONS
+from linkwork.export.pinnzoo.files import FUNCTIONS
 from linkwork.export.pinnzoo.state_space import input_names
 
 pytestmark = pytest.mark.slow

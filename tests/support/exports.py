@@ -10,9 +10,8 @@ import numpy as np
 import linkwork as lw
 from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.check import c_results, driver_text
-from linkwork.export.code import Argument, Function
-from linkwork.export.header import header_text
-from linkwork.export.names import Names
+from linkwork.export.code import Argument, Function, Names
+from linkwork.export.files import header_text
 from linkwork.export.package import package_of
 from linkwork.export.requests import Exported
 from linkwork.export.write import build_of

@@ -19,7 +19,7 @@ from linkwork.viewer.charts import (
     shares_of,
     table,
 )
-from linkwork.viewer.colors import signed_colors
+from linkwork.viewer.drawing import signed_colors
 
 EVIL = "<script>alert('x')</script>\"&"
 

@@ -6,7 +6,7 @@ import numpy as np
 from tests.support.page import Page, soon
 
 import linkwork as lw
-from linkwork.viewer.colors import COLLIDING, FREE
+from linkwork.viewer.drawing import COLLIDING, FREE
 
 
 def two_arms():

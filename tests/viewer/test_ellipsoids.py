@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.colors import hexadecimal, linear, load_colors, rgb_of, signed_colors
+from linkwork.viewer.drawing import hexadecimal, linear, load_colors, rgb_of, signed_colors
 from linkwork.viewer.overlays import (
     inertia_ellipsoids,
     manipulability,

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.camera import (
+from linkwork.viewer.drawing import drawing_of
+from linkwork.viewer.robot import ViewedRobot
+from linkwork.viewer.scene import (
     FIELD_OF_VIEW,
     PANEL,
     Extent,
@@ -15,8 +17,6 @@ from linkwork.viewer.camera import (
     margins_of,
     sight_of,
 )
-from linkwork.viewer.drawing import drawing_of
-from linkwork.viewer.robot import ViewedRobot
 
 
 def on_page(extent, aspect, width):

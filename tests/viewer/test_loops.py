@@ -8,7 +8,7 @@ from tests.support.linkages import four_bar, gripper, parallel_ankle
 from tests.support.page import Page, soon
 
 import linkwork as lw
-from linkwork.viewer.colors import CLOSED, OPEN, linear
+from linkwork.viewer.drawing import CLOSED, OPEN, linear
 from linkwork.viewer.robot import ViewedRobot
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.colors import OBSTACLE, linear
+from linkwork.viewer.drawing import OBSTACLE, linear
 
 BOX = [0.5, 0.1, 0.2, np.cos(0.3), 0.0, 0.0, np.sin(0.3), 0.2, 0.3, 0.4]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.support.commands import run_here
 
-from linkwork.cli.robot_files import is_cell
+from linkwork.cli.arguments import is_cell
 from linkwork.io.named_robots import CELL_FOLDER
 
 

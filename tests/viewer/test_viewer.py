@@ -14,7 +14,7 @@ import pytest
 from tests.support.page import Page, soon
 
 import linkwork as lw
-from linkwork.viewer.colors import PHYSICAL, UNPHYSICAL, linear
+from linkwork.viewer.drawing import PHYSICAL, UNPHYSICAL, linear
 from linkwork.viewer.robot_controller import RobotController
 from linkwork.viewer.server import open_server
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -200,13 +200,6 @@ class Bridged:
             function = self._functions_of_quantities[request] = self.function(request)
             return function
 
-    def parameter_values(self, values: Any = None) -> Any:
-        """(..., n) values of the model parameters that are inputs of all functions, in one vector.
-
-        Takes the arguments of `linkwork.KinDyn.parameter_values`, as NumPy arrays or floats.
-        """
-        return self._constant(self.numpy.parameter_values(values))
-
 
 class BridgedKinDyn(Bridged):
     """Base class of the `KinDyn` of each bridge: the options and methods of `linkwork.KinDyn`."""
@@ -259,33 +252,6 @@ class BridgedKinDyn(Bridged):
         axes = axes or (frame if representation == "body" else reference)
         return self._of("relative_jacobian_at", reference, frame, origin, axes)(q, **named)
 
-    def neutral(self) -> Any:
-        """(nq,) neutral configuration; see `linkwork.KinDyn.neutral`."""
-        return self._constant(self.numpy.neutral())
-
-    def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Any:
-        """(*n, nq) random configurations; see `linkwork.KinDyn.random`."""
-        return self._constant(self.numpy.random(n, seed=seed))
-
-    def q(self, positions: Any = None, /, **by_name: Any) -> Any:
-        """(nq,) configuration from positions of joints by name; the others are neutral.
-
-        Takes the arguments of `linkwork.KinDyn.q`, as NumPy arrays or floats.
-        """
-        return self._constant(self.numpy.q(positions, **by_name))
-
-    def inertial_parameters(self) -> Any:
-        """(10 links,) inertial parameters phi, in which the dynamics is linear."""
-        return self._constant(self.numpy.inertial_parameters())
-
-    def jacobian_sparsity(self, frame: str) -> Any:
-        """(6, nv) bool: False where the Jacobian of a frame is zero at every configuration."""
-        return self._constant(self.numpy.jacobian_sparsity(frame))
-
-    def relative_jacobian_sparsity(self, reference: str, frame: str) -> Any:
-        """(6, n) bool: False where the relative Jacobian is zero at every configuration."""
-        return self._constant(self.numpy.relative_jacobian_sparsity(reference, frame))
-
 
 class BridgedConstrainedKinDyn(Bridged):
     """Base class of the `ConstrainedKinDyn` of each bridge."""
@@ -306,9 +272,10 @@ class BridgedConstrainedKinDyn(Bridged):
         return self.constraint_wrenches(q, forces, **named)[..., index, :]
 
     def project_configuration(self, q: Any, **options: Any) -> Any:
-        """(..., nq) a configuration nearby that satisfies the constraints, without derivatives.
+        """Return (..., nq), a configuration nearby that satisfies the constraints.
 
-        Takes the arguments of `linkwork.ConstrainedKinDyn.project_configuration`.
+        Takes the arguments of `linkwork.ConstrainedKinDyn.project_configuration`. The result has no
+        derivatives.
         """
         try:
             values = np.asarray(q.detach() if hasattr(q, "detach") else q)
@@ -351,13 +318,13 @@ class BridgedRollout:
 
 
 def no_numeric_values() -> ArgumentError:
-    """The error for a symbol, or an array that a framework traces, in place of numbers."""
+    """Return the error for a symbol, or a traced array, in place of numbers."""
     text = "project_configuration: q has no numeric values here, and the search needs them"
     return ArgumentError(f"{text}; closing_step is one step of it, as a function of symbols")
 
 
 def is_attribute(quantity: Quantity) -> bool:
-    """Whether the function itself can stand for the method: no frames, no default values."""
+    """Return whether the function itself can stand for the method: no frames, no default values."""
     return not quantity.frames and not _defaults(quantity)
 
 
@@ -408,13 +375,13 @@ def documented(function: Any, quantity: Quantity) -> Any:
         receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         signature = signature.replace(parameters=[receiver, *signature.parameters.values()])
     function.__signature__ = signature
-    function.__name__, function.__doc__ = quantity.name, _documentation(quantity)
+    function.__name__, function.__doc__ = quantity.name, without_examples(quantity.method)
     return function
 
 
-def _documentation(quantity: Quantity) -> str:
+def without_examples(method: Any) -> str:
     """Return the docstring of a method without examples, which use NumPy arrays."""
-    return (inspect.getdoc(quantity.method) or "").partition("\n\nExamples:")[0]
+    return (inspect.getdoc(method) or "").partition("\n\nExamples:")[0]
 
 
 def _delegated(cls: type[Any], name: str) -> property:
@@ -422,14 +389,28 @@ def _delegated(cls: type[Any], name: str) -> property:
     return property(lambda self: getattr(self.numpy, name), doc=doc)
 
 
-def _complete(cls: type[Bridged], attributes: Sequence[str]) -> None:
-    """Add the quantities of the class for NumPy, and its attributes that are not arrays."""
+def _converted(cls: type[Any], name: str) -> Callable[..., Any]:
+    """Build a method that converts the array which the method for NumPy returns."""
+    method = getattr(cls, name)
+
+    @wraps(method)
+    def convert(self: Any, *args: Any, **named: Any) -> Any:
+        return self._constant(method(self.numpy, *args, **named))
+
+    convert.__doc__ = without_examples(method)
+    return convert
+
+
+def _complete(cls: type[Bridged], attributes: Sequence[str], constants: Sequence[str]) -> None:
+    """Add the quantities of the class for NumPy, its attributes, and methods of constant arrays."""
     for name, quantity in cls._METHODS.items():  # pyright: ignore[reportPrivateUsage]
         if name not in _DEFINED_HERE:
             create = _Attribute if is_attribute(quantity) else _frame_method
             setattr(cls, name, documented(create(quantity), quantity))
     for name in attributes:
         setattr(cls, name, _delegated(cls._NUMPY, name))  # pyright: ignore[reportPrivateUsage]
+    for name in constants:
+        setattr(cls, name, _converted(cls._NUMPY, name))  # pyright: ignore[reportPrivateUsage]
 
 
 _OF_ROBOT = (
@@ -437,20 +418,15 @@ _OF_ROBOT = (
     *("joint_dynamics", "layout", "tree", "nq", "nv", "joint_names", "limits", "total_mass"),
     *("parameters", "closing_joints", "actuation", "problem", "quantities"),
 )
-_complete(BridgedKinDyn, _OF_ROBOT)
-_complete(
-    BridgedConstrainedKinDyn,
-    (
-        *_OF_ROBOT,
-        "contacts",
-        "actuated",
-        "stabilization",
-        "independent",
-        "rows",
-        "m",
-        "wrench_names",
-    ),
+_OF_CONSTRAINTS = (
+    *("contacts", "actuated", "stabilization", "independent", "rows", "m", "wrench_names"),
 )
+_CONSTANTS = (
+    *("neutral", "random", "q", "parameter_values", "inertial_parameters"),
+    *("jacobian_sparsity", "relative_jacobian_sparsity"),
+)
+_complete(BridgedKinDyn, _OF_ROBOT, _CONSTANTS)
+_complete(BridgedConstrainedKinDyn, (*_OF_ROBOT, *_OF_CONSTRAINTS), ("parameter_values",))
 for _name in ("transforms", "relative_jacobian"):
-    getattr(BridgedKinDyn, _name).__doc__ = _documentation(METHODS[_name])
+    getattr(BridgedKinDyn, _name).__doc__ = without_examples(METHODS[_name].method)
 BridgedConstrainedKinDyn.forces_of.__doc__ = NumpyConstrainedKinDyn.forces_of.__doc__

@@ -1,32 +1,43 @@
-"""The command that times the functions of a robot on this machine."""
+"""Commands that time the functions of a robot on this machine: bench and demo."""
 
 from __future__ import annotations
 
 import os
+import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import File, Floating, Functions, Json, model_of_file
-from linkwork.errors import ArgumentError, escaped
+from linkwork.cli.arguments import (
+    File,
+    Floating,
+    Functions,
+    Json,
+    model_of_file,
+    option,
+    read_file,
+    robot_names,
+)
+from linkwork.cli.output import print_findings, print_json, print_table, print_text, terminal
+from linkwork.errors import ArgumentError, count_findings, counted, escaped
 from linkwork.model.table import Table
+from linkwork.version import __version__
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from linkwork.engine.kernel.kernel import Kernel
+    from linkwork.engine.symbolic.arrays import Array
+    from linkwork.io.formats import Reading
     from linkwork.kindyn import KinDyn
+    from linkwork.model.model import Model
 
 DEFAULT_ROWS = 4096
 BURST = 0.005  # [s] of calls that are timed together, for the resolution of the clock
 REPEATS = 7  # bursts, of which the fastest counts
-
-Rows = Annotated[int, typer.Option("--rows", metavar="N", help="configurations in a batch")]
-Threads = Annotated[
-    int, typer.Option("--threads", metavar="N", help="threads of a batch; 0 for all cores")
-]
 
 
 @dataclass(frozen=True)
@@ -46,12 +57,12 @@ def bench(
     file: File,
     *,
     functions: Functions = None,
-    rows: Rows = DEFAULT_ROWS,
-    threads: Threads = 1,
+    rows: int = option("--rows", "N", "configurations in a batch", DEFAULT_ROWS),
+    threads: int = option("--threads", "N", "threads of a batch; 0 for all cores", 1),
     floating: Floating = None,
     as_json: Json = False,
 ) -> None:
-    """Time functions of a robot on this machine.
+    """Time functions of a robot.
 
     linkwork bench arm --functions mass_matrix,jacobian:tool
     """
@@ -92,12 +103,9 @@ def _timing(kd: KinDyn, request: tuple[Any, ...], rows: int, threads: int) -> Ti
         operations = kernel.code.make_program().n_ops  # `program` may come from the cache
         traced = time.perf_counter() - start
         compiling, size = _compile_time(kernel)
-        kernel.warmup()
         single, many = _inputs(kd, kernel, 1), _inputs(kd, kernel, rows)
         single = tuple(array[0] for array in single)
-        out = kernel(*many, threads=threads)
-        one = least_time(lambda: kernel(*single))
-        batch = least_time(lambda: kernel(*many, out=out, threads=threads)) / rows
+        one, batch = _times(kernel, single, many, threads=threads)
     except SingularJointError:  # a joint without inertia has no finite acceleration
         return Timing(name, None, None, None, None, None)
     compile_time = None if compiling is None else traced + compiling
@@ -105,7 +113,7 @@ def _timing(kd: KinDyn, request: tuple[Any, ...], rows: int, threads: int) -> Ti
 
 
 def _compile_time(kernel: Kernel) -> tuple[float | None, int | None]:
-    """Seconds to compile without the cache, and bytes of the code; None if it is not compiled."""
+    """Return seconds to compile without the cache, and bytes of code; None if not compiled."""
     from linkwork.engine.runtime.backends import ObjectBackend
     from linkwork.engine.runtime.compiler import FAST
     from linkwork.engine.runtime.processor import NoMachineCodeError
@@ -165,6 +173,16 @@ def _shown(value: float | None, factor: float, digits: int) -> str:
     return "-" if value is None else f"{value * factor:,.{digits}f}"
 
 
+def _times(
+    kernel: Any, single: Sequence[Any], many: Sequence[Any], threads: int | None = None
+) -> tuple[float, float]:
+    """Return seconds of a call with one row, and per row of a call with many rows and `out=`."""
+    kernel.warmup()
+    out = kernel(*many, threads=threads)
+    batch = least_time(lambda: kernel(*many, out=out, threads=threads))
+    return least_time(lambda: kernel(*single)), batch / len(many[0])
+
+
 def least_time(
     call: Callable[[], object], *, burst: float = BURST, repeats: int = REPEATS
 ) -> float:
@@ -181,3 +199,178 @@ def _elapsed(call: Callable[[], object], count: int) -> float:
     for _ in range(count):
         call()
     return time.perf_counter() - start
+
+
+BATCH = 10_000
+WIDTH = 80  # columns, if the output is not a terminal
+LONGEST = 40  # characters of a path in titles
+GOOD = 1e-6  # relative errors up to this are due to rounding
+
+Robot = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ROBOT]",
+        help="a file or a robot's name; arm if not given",
+        autocompletion=robot_names,
+    ),
+]
+
+
+def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
+    """Check and time a robot, on one screen.
+
+    A base that looks fixed is fixed, unless --floating is given.
+
+    linkwork demo quadruped
+    """
+    from linkwork.kindyn import KinDyn
+
+    start = time.perf_counter()
+    reading = read_file(robot)
+    elapsed = time.perf_counter() - start
+    console = terminal()
+    name = escaped(robot if len(robot) <= LONGEST else robot.rpartition("/")[2])
+    _title(console, f"linkwork {__version__} loads {name}", gap=False)
+    _show_reading(console, reading, elapsed, name)
+    model = reading.model
+    if model is None:
+        raise typer.Exit(2)
+    kd = KinDyn(model, floating=_choose_base(console, model, floating))
+    _title(console, "do the equations of motion hold? (relative error, random state)")
+    good = _show_physics(console, kd)
+    _title(console, f"µs per configuration: one by one, and {BATCH:,} in one call")
+    _show_speed(console, kd)
+    console.print()
+    base = "" if kd.floating else " --fixed"
+    print_text(
+        console, f"next: linkwork view {name}{base}  (the robot on a local web page)", "bold"
+    )
+    print_text(console, f"more: linkwork info {name}, linkwork bench {name}")
+    if not good:
+        raise typer.Exit(1)
+
+
+def _choose_base(console: Console, model: Model, floating: bool | None) -> bool:
+    """Return whether the base floats; what was assumed is printed."""
+    from linkwork.model.check import sign_of_fixed_base
+
+    if floating is not None:
+        return floating
+    sign = sign_of_fixed_base(model, model.default_base)
+    if sign:
+        _print_wrapped(console, f"its base is fixed here: {escaped(sign)}")
+    return not sign
+
+
+def _has_loops(model: Model) -> bool:
+    return bool(model.n_loops or model.constraints)
+
+
+def _show_reading(console: Console, reading: Reading, elapsed: float, name: str) -> None:
+    """Print the errors and warnings of a file, and a summary of the robot."""
+    from linkwork.model.describe import summary
+
+    serious = [finding for finding in reading.findings if finding.severity != "note"]
+    print_findings(console, serious)
+    notes = len(reading.findings) - len(serious)
+    outcome = count_findings(serious) if serious else "no errors, no warnings"
+    more = f", {counted(notes, 'note')} (shown by `linkwork check {name}`)" if notes else ""
+    _print_wrapped(console, f"read in {elapsed * 1e3:.0f} ms: {outcome}{more}")
+    if reading.model is not None:
+        _print_wrapped(console, summary(reading.model))
+
+
+def _title(console: Console, text: str, *, gap: bool = True) -> None:
+    if gap:
+        console.print()
+    _print_wrapped(console, text, "bold")
+    print_text(console, "─" * min(len(text), WIDTH, console.width), "dim")
+
+
+def _print_wrapped(console: Console, text: str, style: str = "") -> None:
+    """Print a string in lines that fit."""
+    width = min(WIDTH, console.width)
+    for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
+        print_text(console, line, style)
+
+
+def _random_state(kd: KinDyn) -> tuple[Array, Array, Array]:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    q, nu, nu_dot = kd.random(seed=0), rng.normal(size=kd.nv), rng.normal(size=kd.nv)
+    return q, kd.constrained().project_velocity(q, nu) if _has_loops(kd.model) else nu, nu_dot
+
+
+def _show_physics(console: Console, kd: KinDyn) -> bool:
+    """Check identities that hold for every robot, and print the errors."""
+    import numpy as np
+
+    from linkwork.errors import SingularJointError
+
+    q, nu, nu_dot = _random_state(kd)
+    frame = kd.model.link_names[-1]
+    checks: dict[str, tuple[Any, Any]] = {}
+    M, h = kd.mass_matrix(q), kd.bias_force(q, nu)
+    try:
+        if _has_loops(kd.model):
+            loops, tau = kd.constrained(), nu_dot
+            accelerations, forces, _ = loops.forward_dynamics(q, nu, tau)
+            J = loops.jacobian(q)
+            checks["M nu_dot + h = tau + J^T forces"] = (M @ accelerations + h, tau + J.T @ forces)
+            checks["loops: J nu_dot = -Jdot nu"] = (
+                J @ accelerations,
+                -loops.bias(q, nu),
+            )
+        else:
+            tau = kd.inverse_dynamics(q, nu, nu_dot)
+            checks["inverse dynamics = M nu_dot + h"] = (tau, M @ nu_dot + h)
+            forward = kd.forward_dynamics(q, nu, tau)
+            checks["forward dynamics undoes inverse dynamics"] = (forward, nu_dot)
+    except SingularJointError as error:
+        _print_wrapped(console, f"forward dynamics: {error}")
+    checks |= {
+        "kinetic energy = nu^T M nu / 2": (kd.kinetic_energy(q, nu), nu @ M @ nu / 2),
+        "velocity of a frame = J nu": (kd.velocity(frame, q, nu), kd.jacobian(frame, q) @ nu),
+    }
+    good = True
+    for name, (left, right) in checks.items():
+        scale = max(np.abs(right).max(initial=0.0), 1e-300)
+        off = np.abs(np.asarray(left) - right).max(initial=0.0) / scale
+        good &= bool(off < GOOD)
+        print_text(console, f"{name:42} {off:.0e}  {'yes' if off < GOOD else 'NO'}")
+    return good
+
+
+def _show_speed(console: Console, kd: KinDyn) -> None:
+    """Print times per call and per row of a batch, and the times of NumPy's `solve` to compare."""
+    import numpy as np
+
+    from linkwork.errors import SingularJointError
+    from linkwork.kindyn.core import unambiguous
+
+    q, nu, nu_dot = _random_state(kd)
+    Q = kd.random(BATCH, seed=1)
+    V = np.random.default_rng(1).normal(size=(BATCH, kd.nv))
+    functions: dict[str, tuple[Any, tuple[Array, ...], tuple[Array, ...]]] = {
+        "inverse dynamics": ("inverse_dynamics", (q, nu, nu_dot), (Q, V, V)),
+        "mass matrix": ("mass_matrix", (q,), (Q,)),
+        "forward dynamics": ("forward_dynamics", (q, nu, nu_dot), (Q, V, V)),
+    }
+    for name, (function, one, many) in functions.items():
+        if not unambiguous(kd, [function]):
+            continue
+        try:
+            _show_times(console, name, *_times(kd.function(function), one, many))
+        except SingularJointError:
+            continue
+    if kd.nv:
+        M, tau = kd.mass_matrix(Q), V[..., None]
+        M[np.arange(BATCH)[:, None], range(kd.nv), range(kd.nv)] += 1.0  # massless links too
+        single = least_time(lambda: np.linalg.solve(M[0], tau[0]))
+        batch = least_time(lambda: np.linalg.solve(M, tau)) / BATCH
+        _show_times(console, f"NumPy's solve, {kd.nv} x {kd.nv}", single, batch)
+
+
+def _show_times(console: Console, name: str, single: float, batch: float) -> None:
+    print_text(console, f"{name:26} {single * 1e6:8.2f} {batch * 1e6:10.3f}")

@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.complete import frame_names, joint_settings
+from linkwork.cli.arguments import (
+    Base,
+    File,
+    Floating,
+    Json,
+    flag,
+    frame_names,
+    joint_settings,
+    model_of_file,
+    option,
+)
 from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import Base, File, Floating, Json, model_of_file
 from linkwork.errors import counted, escaped
 from linkwork.model.table import Table
 
@@ -34,32 +43,8 @@ Set = Annotated[
         autocompletion=joint_settings,
     ),
 ]
-Velocity = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--velocity",
-        metavar="JOINT=VALUE",
-        help="velocity [rad/s] or [m/s]",
-        autocompletion=joint_settings,
-    ),
-]
 FrameName = Annotated[
     str, typer.Argument(metavar="FRAME", help="a link or frame", autocompletion=frame_names)
-]
-Matrix = Annotated[bool, typer.Option("--matrix", help="print the mass matrix, however large")]
-Position = Annotated[str | None, typer.Option("--position", metavar="X,Y,Z", help="target [m]")]
-Rpy = Annotated[
-    str | None,
-    typer.Option("--rpy", metavar="R,P,Y", help="target: roll, pitch, yaw [rad], or with deg"),
-]
-Wxyz = Annotated[
-    str | None, typer.Option("--wxyz", metavar="W,X,Y,Z", help="target: a quaternion instead")
-]
-Restarts = Annotated[
-    int | None,
-    typer.Option(
-        "--restarts", help="random starts if the first fails; if not given, as many as lw.ik"
-    ),
 ]
 
 
@@ -105,13 +90,17 @@ def dynamics(
     file: File,
     *,
     at: Set = None,
-    velocity: Velocity = None,
+    velocity: list[str] | None = option(
+        "--velocity", "JOINT=VALUE", "velocity [rad/s] or [m/s]", None, joint_settings
+    ),
     floating: Floating = None,
     base: Base = None,
-    matrix: Matrix = False,
+    matrix: bool = flag("--matrix", "print the mass matrix, however large"),
     as_json: Json = False,
 ) -> None:
-    """Print mass, energy, gravity compensation, mass matrix.
+    """Print energies, forces and mass matrix.
+
+    The forces compensate gravity (gravity), or gravity and velocities (bias force).
 
     linkwork dynamics arm --fixed --set elbow_pitch=1 --velocity wrist_roll=1
     """
@@ -156,16 +145,20 @@ def ik(
     file: File,
     frame: FrameName,
     *,
-    position: Position = None,
-    rpy: Rpy = None,
-    wxyz: Wxyz = None,
+    position: str | None = option("--position", "X,Y,Z", "target [m]"),
+    rpy: str | None = option("--rpy", "R,P,Y", "target: roll, pitch, yaw [rad], or with deg"),
+    wxyz: str | None = option("--wxyz", "W,X,Y,Z", "target: a quaternion instead"),
     at: Set = None,
     floating: Floating = None,
     base: Base = None,
-    restarts: Restarts = None,
+    restarts: int | None = option(
+        "--restarts", None, "random starts if the first fails; if not given, as many as lw.ik"
+    ),
     as_json: Json = False,
 ) -> None:
-    """Print joint positions that bring a frame to a target. Exits with 1 if there are none.
+    """Solve the inverse kinematics of a frame.
+
+    Prints joint positions that bring the frame to a target. Exits with 1 if there are none.
 
     A floating base moves as well; --fixed moves the joints alone.
 
@@ -270,7 +263,7 @@ def _coordinates(kd: KinDyn) -> list[str]:
 
 
 def _numbered(kd: KinDyn, spans: Any) -> list[str]:
-    """A name for each coordinate of the joints; joints of several coordinates have indices."""
+    """Return a name for each coordinate of the joints, with an index if a joint has several."""
     names: list[str] = []
     for name in kd.joint_names:
         count = spans[name].stop - spans[name].start

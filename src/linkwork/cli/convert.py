@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwork.cli.complete import one_of
-from linkwork.cli.output import finding_data, print_findings, print_json, print_text, terminal
-from linkwork.cli.robot_files import (
+from linkwork.cli.arguments import (
     File,
     Floating,
     Json,
+    flag,
     is_cell,
     model_in,
     model_of_file,
+    one_of,
+    option,
     read_file,
 )
+from linkwork.cli.output import finding_data, print_findings, print_json, print_text, terminal
 from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.errors import (
     ArgumentError,
@@ -41,53 +43,36 @@ if TYPE_CHECKING:
 Out = Annotated[
     str | None, typer.Argument(metavar="OUT", help="file to write, or - for standard output")
 ]
-SameOut = Annotated[
-    str | None, typer.Option("-o", "--out", metavar="OUT", help="the same, as an option")
-]
-To = Annotated[
-    str | None,
-    typer.Option(
-        "--to",
-        metavar="FORMAT",
-        help=f"{', '.join(WRITTEN)}; by default, by the extension of OUT",
-        autocompletion=one_of(*WRITTEN),
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="overwrite OUT")]
-NoMeshes = Annotated[bool, typer.Option("--no-meshes", help="MJCF: leave meshes out")]
-Repair = Annotated[
-    bool, typer.Option("--repair", help="replace inertias that no body can have by the nearest")
-]
-Density = Annotated[
-    float | None,
-    typer.Option(
-        "--inertia-from-meshes",
-        metavar="DENSITY",
-        help="inertias of shapes with this density, in kg/m^3, for links without an inertia",
-    ),
-]
-Device = Annotated[
-    str | None, typer.Option("--device", metavar="NAME", help="the device of a workcell to write")
-]
 
 
 def convert(
     file: File,
     out: Out = None,
     *,
-    same_out: SameOut = None,
-    to: To = None,
-    force: Force = False,
+    same_out: str | None = option("-o --out", "OUT", "the same, as an option"),
+    to: str | None = option(
+        "--to",
+        "FORMAT",
+        f"{', '.join(WRITTEN)}; by default, by the extension of OUT",
+        None,
+        one_of(*WRITTEN),
+    ),
+    force: bool = flag("--force", "overwrite OUT"),
     floating: Floating = None,
-    no_meshes: NoMeshes = False,
-    repair: Repair = False,
-    inertia_from_meshes: Density = None,
-    device: Device = None,
+    no_meshes: bool = flag("--no-meshes", "MJCF: leave meshes out"),
+    repair: bool = flag("--repair", "replace inertias that no body can have by the nearest"),
+    inertia_from_meshes: float | None = option(
+        "--inertia-from-meshes",
+        "DENSITY",
+        "inertias of shapes with this density, in kg/m^3, for links without an inertia",
+    ),
+    device: str | None = option("--device", "NAME", "the device of a workcell to write"),
     as_json: Json = False,
 ) -> None:
-    """Write a robot as URDF, SDF, MJCF, USD or workcell XML.
+    """Write a robot in another format.
 
-    Prints what the format cannot represent. MuJoCo, if installed, checks MJCF before it is written.
+    Formats: URDF, SDF, MJCF, USD and workcell XML. Prints what the format cannot represent.
+    MuJoCo, if installed, checks MJCF before it is written.
 
     linkwork convert robot.urdf robot.mjcf
     """
@@ -129,29 +114,17 @@ def convert(
     print_text(console, f"{name}: {WRITTEN[target].title}{checked}", "bold")
 
 
-Tolerance = Annotated[
-    float, typer.Option("--tolerance", metavar="M", help="how far the new shapes may protrude [m]")
-]
-MaxSpheres = Annotated[
-    int | None, typer.Option("--max-spheres", metavar="N", help="most shapes of a link")
-]
-Capsules = Annotated[bool, typer.Option("--capsules", help="capsules instead of spheres")]
-OutOption = Annotated[
-    str | None, typer.Option("-o", "--out", metavar="OUT", help="URDF file to write")
-]
-
-
 def spherize(
     file: File,
     *,
-    out: OutOption = None,
-    tolerance: Tolerance = 0.02,
-    max_spheres: MaxSpheres = None,
-    capsules: Capsules = False,
-    force: Force = False,
+    out: str | None = option("-o --out", "OUT", "URDF file to write"),
+    tolerance: float = option("--tolerance", "M", "how far the new shapes may protrude [m]", 0.02),
+    max_spheres: int | None = option("--max-spheres", "N", "most shapes of a link"),
+    capsules: bool = flag("--capsules", "capsules instead of spheres"),
+    force: bool = flag("--force", "overwrite OUT"),
     as_json: Json = False,
 ) -> None:
-    """Cover the collision shapes of a robot by spheres.
+    """Cover collision shapes by spheres.
 
     Prints how well they fit each link, and writes the robot as URDF if OUT is given.
 
@@ -205,7 +178,7 @@ def _written_cell(cell: WorkCell) -> Conversion:
 def _from_cell(
     file: str, out: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
 ) -> Conversion:
-    """One device of a workcell as a robot, or the entire workcell."""
+    """Convert one device of a workcell to a robot, or write the entire workcell."""
     from linkwork.workcell.files.load import load_workcell
     from linkwork.workcell.files.writer import explicit_home
     from linkwork.workcell.kinematics.device_model import device_model, with_shapes

@@ -1,15 +1,28 @@
-"""Commands that describe robots: info, tree, check, compare; and lists: robots, conventions."""
+"""Commands that show robots: info, tree, check, compare, view; and lists: robots, conventions."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.complete import card_names, link_names
+from linkwork.cli.arguments import (
+    File,
+    Floating,
+    Json,
+    card_names,
+    flag,
+    is_cell,
+    link_names,
+    model_of_file,
+    option,
+    read_file,
+    robot_and_cell_names,
+)
 from linkwork.cli.output import (
     branch_data,
     finding_data,
@@ -23,13 +36,8 @@ from linkwork.cli.output import (
     summary_data,
     terminal,
 )
-from linkwork.cli.robot_files import (
-    File,
-    Json,
-    model_of_file,
-    read_file,
-)
-from linkwork.errors import count_findings, counted, escaped
+from linkwork.errors import ArgumentError, count_findings, counted, escaped
+from linkwork.io.formats import titles
 from linkwork.io.named_robots import (
     BUNDLED,
     DESCRIPTIONS,
@@ -46,22 +54,12 @@ if TYPE_CHECKING:
 
     from linkwork.engine.symbolic.arrays import Array
     from linkwork.model.model import Model
+    from linkwork.viewer import Viewer
 
 TOLERANCE = 1e-9  # as in linkwork.model.describe, which imports NumPy
 SAMPLES = 50  # random configurations in which `compare` compares the links
 WIDTH = 79  # of lists of names
 
-Base = Annotated[
-    str | None,
-    typer.Option(
-        "--base", metavar="LINK", help="draw the tree from this link", autocompletion=link_names
-    ),
-]
-FreeMimic = Annotated[bool, typer.Option("--free-mimic", help="treat mimic joints as independent")]
-Strict = Annotated[bool, typer.Option("--strict", help="exit with 1 on warnings")]
-Tolerance = Annotated[
-    float, typer.Option("--tolerance", help="values that differ by less are equal")
-]
 Card = Annotated[
     str | None,
     typer.Argument(
@@ -72,8 +70,13 @@ Card = Annotated[
 ]
 
 
-def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) -> None:
-    """Print the links, joints and mass of a robot.
+def info(
+    file: File,
+    *,
+    as_json: Json = False,
+    free_mimic: bool = flag("--free-mimic", "treat mimic joints as independent"),
+) -> None:
+    """Print links, joints and mass of a robot.
 
     linkwork info arm
     """
@@ -91,7 +94,12 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
             print_table(console, table)
 
 
-def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
+def tree(
+    file: File,
+    *,
+    base: str | None = option("--base", "LINK", "draw the tree from this link", None, link_names),
+    as_json: Json = False,
+) -> None:
     """Draw the tree of a robot, from any link.
 
     linkwork tree arm --base wrist
@@ -105,8 +113,10 @@ def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
     print_tree(terminal(), model, start)
 
 
-def check(file: File, *, strict: Strict = False, as_json: Json = False) -> None:
-    """Report errors and warnings in a robot file.
+def check(
+    file: File, *, strict: bool = flag("--strict", "exit with 1 on warnings"), as_json: Json = False
+) -> None:
+    """Report errors and warnings of a file.
 
     Exits with 2 on errors, and with --strict also with 1 on warnings.
 
@@ -126,7 +136,13 @@ def check(file: File, *, strict: Strict = False, as_json: Json = False) -> None:
 
 
 def compare(
-    file: File, second: File, *, tolerance: Tolerance = TOLERANCE, as_json: Json = False
+    file: File,
+    second: File,
+    *,
+    tolerance: float = option(
+        "--tolerance", None, "values that differ by less are equal", TOLERANCE
+    ),
+    as_json: Json = False,
 ) -> None:
     """Show differences between two robot files. Exits with 1 if there are any.
 
@@ -194,7 +210,9 @@ def _largest_distance(first: Model, second: Model) -> float | None:
 
 
 def robots(*, as_json: Json = False) -> None:
-    """List the robots that every command takes by name.
+    """List the robots that have a name.
+
+    Every command takes these names in place of a file.
 
     linkwork robots
     """
@@ -255,3 +273,57 @@ def conventions(name: Card = None, *, as_json: Json = False) -> None:
     else:
         heading = f"Conventions of {cards[0].name}"
         print_table(terminal(), Table(heading, ("what", "how"), rows(cards[0])))
+
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE",
+        help=f"{titles('workcell')} file, or the name of a bundled robot or workcell",
+        autocompletion=robot_and_cell_names,
+    ),
+]
+
+
+def view(
+    files: Files,
+    *,
+    port: int | None = option("--port", "N", "8080 or the next free one if not given"),
+    no_open: bool = flag("--no-open", "print the address, open no browser"),
+    trajectory: str | None = option("--trajectory", "FILE", ".npy or .csv file to play"),
+    floating: Floating = None,
+    dark: bool = flag("--dark", "a dark page"),
+    host: str = option(
+        "--host", "ADDRESS", "0.0.0.0 lets other machines see the page", "127.0.0.1"
+    ),
+) -> None:
+    """Show robots or a workcell in a browser.
+
+    They are on a web page that only this machine can open, unless --host is given.
+
+    linkwork view arm --trajectory motion.csv
+    """
+    with _open_viewer(files, port, floating=floating, dark=dark, host=host) as viewer:
+        if trajectory is not None:
+            viewer.play(trajectory, robot=viewer.robots[0])
+        with suppress(KeyboardInterrupt):
+            print_text(terminal(), f"{', '.join(map(escaped, files))} at {viewer.url}; Ctrl-C ends")
+            if not no_open:
+                viewer.open()
+            viewer.wait()
+
+
+def _open_viewer(
+    files: list[str], port: int | None, *, floating: bool | None, dark: bool, host: str
+) -> Viewer:
+    from linkwork.kindyn import KinDyn
+    from linkwork.viewer import view as show
+
+    if any(map(is_cell, files)):
+        from linkwork.workcell.files.load import load_workcell
+
+        if len(files) > 1:
+            raise ArgumentError("a workcell is shown alone; name one file")
+        return show(load_workcell(files[0]), port=port, dark=dark, host=host)
+    robots = [KinDyn(model_of_file(file), floating=floating) for file in files]
+    return show(*robots, port=port, dark=dark, host=host)

@@ -4,116 +4,77 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from linkwork.cli.complete import one_of
+from linkwork.cli.arguments import (
+    Base,
+    File,
+    Floating,
+    Functions,
+    Json,
+    flag,
+    model_of_file,
+    one_of,
+    option,
+)
 from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import Base, File, Floating, Functions, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
 from linkwork.model.table import Table
+
+REPRESENTATIONS = "mixed", "body", "inertial"
 
 if TYPE_CHECKING:
     from linkwork.compat import pinnzoo
     from linkwork.export.check import Report
     from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 
-Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "-o", "--output", metavar="DIR", help="folder to write to; ./ROBOT_c if not given"
-    ),
-]
-Derivatives = Annotated[
-    bool, typer.Option("--derivatives", help="add the derivatives of each function")
-]
-Float = Annotated[bool, typer.Option("--float", help="single precision instead of double")]
-Prefix = Annotated[
-    str | None,
-    typer.Option(
-        "--prefix", metavar="NAME", help="prefix of names in C; the robot's name if not given"
-    ),
-]
-Representation = Annotated[
-    str | None,
-    typer.Option(
-        "--representation",
-        metavar="NAME",
-        help="mixed, body or inertial",
-        autocompletion=one_of("mixed", "body", "inertial"),
-    ),
-]
-JointDynamics = Annotated[
-    bool, typer.Option("--joint-dynamics", help="with armature, damping and friction of joints")
-]
-Contacts = Annotated[
-    str | None,
-    typer.Option(
-        "--contacts",
-        metavar="FRAMES",
-        help="functions of the robot with contacts: frames with commas between them; "
-        "FRAME=point and FRAME=rolling are other kinds than pose",
-    ),
-]
-Actuated = Annotated[
-    str | None,
-    typer.Option(
-        "--actuated", metavar="JOINTS", help="with --contacts: the joints that have actuators"
-    ),
-]
-Lanes = Annotated[
-    int,
-    typer.Option("--lanes", metavar="N", help="add batch functions that compute N rows at a time"),
-]
-OneFile = Annotated[bool, typer.Option("--one-file", help="all functions in one C file")]
-PinnZoo = Annotated[
-    bool,
-    typer.Option(
-        "--pinnzoo",
-        help="PinnZoo's functions, C signatures and folders; FILE may be a robot of its zoo",
-    ),
-]
-Bodies = Annotated[
-    str | None,
-    typer.Option(
-        "--bodies", metavar="NAMES", help="with --pinnzoo: links and frames with kinematics"
-    ),
-]
-Orientation = Annotated[
-    str | None,
-    typer.Option(
-        "--orientation", metavar="NAME", help="with --pinnzoo: none, quaternion or axis_angle"
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="overwrite files that were edited")]
-NoCheck = Annotated[bool, typer.Option("--no-check", help="do not compile and compare")]
-
 
 def export(
     file: File,
     *,
-    output: Folder = None,
+    output: Path | None = option(
+        "-o --output", "DIR", "folder to write to; ./ROBOT_c if not given"
+    ),
     functions: Functions = None,
-    derivatives: Derivatives = False,
-    single: Float = False,
-    prefix: Prefix = None,
+    derivatives: bool = flag("--derivatives", "add the derivatives of each function"),
+    single: bool = flag("--float", "single precision instead of double"),
+    prefix: str | None = option(
+        "--prefix", "NAME", "prefix of names in C; the robot's name if not given"
+    ),
     base: Base = None,
     floating: Floating = None,
-    representation: Representation = None,
-    joint_dynamics: JointDynamics = False,
-    contacts: Contacts = None,
-    actuated: Actuated = None,
-    lanes: Lanes = 0,
-    one_file: OneFile = False,
-    no_check: NoCheck = False,
-    force: Force = False,
-    pinnzoo: PinnZoo = False,
-    bodies: Bodies = None,
-    orientation: Orientation = None,
+    representation: str | None = option(
+        "--representation", "NAME", "mixed, body or inertial", None, one_of(*REPRESENTATIONS)
+    ),
+    joint_dynamics: bool = flag(
+        "--joint-dynamics", "with armature, damping and friction of joints"
+    ),
+    contacts: str | None = option(
+        "--contacts",
+        "FRAMES",
+        "functions of the robot with contacts: frames with commas between them; "
+        "FRAME=point and FRAME=rolling are other kinds than pose",
+    ),
+    actuated: str | None = option(
+        "--actuated", "JOINTS", "with --contacts: the joints that have actuators"
+    ),
+    lanes: int = option("--lanes", "N", "add batch functions that compute N rows at a time", 0),
+    one_file: bool = flag("--one-file", "all functions in one C file"),
+    no_check: bool = flag("--no-check", "do not compile and compare"),
+    force: bool = flag("--force", "overwrite files that were edited"),
+    pinnzoo: bool = flag(
+        "--pinnzoo",
+        "PinnZoo's functions, C signatures and folders; FILE may be a robot of its zoo",
+    ),
+    bodies: str | None = option(
+        "--bodies", "NAMES", "with --pinnzoo: links and frames with kinematics"
+    ),
+    orientation: str | None = option(
+        "--orientation", "NAME", "with --pinnzoo: none, quaternion or axis_angle"
+    ),
     as_json: Json = False,
 ) -> None:
-    """Write functions of a robot as a C library.
+    """Write functions of a robot in C.
 
     By default: mass_matrix, bias_force, inverse_dynamics, forward_dynamics and integrate; with
     --contacts: error, jacobian, forward_dynamics and step.
@@ -180,8 +141,8 @@ def _with_contacts(
 
 
 def _default_folder(prefix: str | None, robot: str) -> Path:
-    """The folder of an export that names none: a subfolder of the current one, such as `arm_c`."""
-    from linkwork.export.names import checked_prefix, default_prefix
+    """Return the default folder of an export: a subfolder of the current one, such as `arm_c`."""
+    from linkwork.export.code import checked_prefix, default_prefix
 
     return Path(f"{default_prefix(robot) if prefix is None else checked_prefix(prefix)}_c")
 

@@ -1,4 +1,4 @@
-"""The `linkwork` command: thin commands over the library.
+"""The `linkwork` command: thin commands over the library, and those about its cache.
 
 Exit codes   0 success, 1 warnings (`check --strict`) or a closed pipe, 2 an error
 """
@@ -9,27 +9,84 @@ import io
 import os
 import re
 import sys
+import time
 import warnings
 from typing import Annotated, Any
 
 import typer
 
-from linkwork.cli.bench import bench
-from linkwork.cli.cache import cache
+from linkwork.cli.arguments import Json, split_xacro_arguments, xacro_arguments
+from linkwork.cli.bench import bench, demo
 from linkwork.cli.compute import dynamics, fk, ik
 from linkwork.cli.convert import convert, spherize
-from linkwork.cli.demo import demo
-from linkwork.cli.describe import check, compare, conventions, info, robots, tree
+from linkwork.cli.describe import check, compare, conventions, info, robots, tree, view
 from linkwork.cli.export import export
-from linkwork.cli.output import print_message
-from linkwork.cli.robot_files import split_xacro_arguments, xacro_arguments
-from linkwork.cli.view import view
-from linkwork.errors import FloatingBaseWarning, LinkworkError, LinkworkWarning
+from linkwork.cli.output import print_json, print_message, print_text, terminal
+from linkwork.engine.runtime.cache import MEGABYTE, cache_folder, cached_files, clear, size_limit
+from linkwork.errors import FloatingBaseWarning, LinkworkError, LinkworkWarning, escaped
 from linkwork.version import __version__
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, wherever typer keeps it
 LOOSE_NUMBERS = re.compile(r"unexpected extra arg|o such option: '?-[.\d]")  # in click's message
 INTERRUPTED = 130  # the exit code of a program that was stopped from the keyboard
+
+cache = typer.Typer()
+
+
+@cache.callback(invoke_without_command=True)
+def about_cache(context: typer.Context) -> None:
+    """Show or clear the cache of machine code.
+
+    linkwork cache info
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@cache.command(name="info")
+def cache_info(*, as_json: Json = False) -> None:
+    """Print folder, size and limit of the cache.
+
+    linkwork cache info
+    """
+    folder, limit = cache_folder(), size_limit()
+    files = cached_files(folder) if folder else []
+    facts: dict[str, Any] = {
+        "folder": str(folder) if folder else None,
+        "files": len(files),
+        "megabytes": sum(file.size for file in files) / MEGABYTE,
+        "most_megabytes": limit / MEGABYTE if limit else None,
+        "oldest_use_days": (time.time() - files[0].used) / 86_400 if files else None,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    console = terminal()
+    if folder is None:
+        print_text(console, "there is no cache: it is off, or this user has no home")
+        return
+    most = f" of at most {facts['most_megabytes']:g} MB" if limit else ", without a limit"
+    print_text(console, escaped(str(folder)), "bold")
+    print_text(console, f"{len(files)} files, {facts['megabytes']:.1f} MB{most}")
+    if files:
+        print_text(console, f"the oldest was used {facts['oldest_use_days']:.0f} days ago")
+
+
+@cache.command(name="clear")
+def clear_cache(*, as_json: Json = False) -> None:
+    """Remove all code from the cache.
+
+    It is compiled again when it is needed.
+
+    linkwork cache clear
+    """
+    folder = cache_folder()
+    count = clear(folder) if folder else 0
+    if as_json:
+        print_json({"files_removed": count})
+        return
+    print_text(terminal(), f"{count} files removed")
+
 
 app = typer.Typer(
     pretty_exceptions_enable=False,

@@ -97,7 +97,7 @@ def _width(console: Console) -> int | None:
 
 
 def _branch_text(branch: Branch, width: int | None) -> Text:
-    """A branch on one line, or with its link on a second line if one is too short for both."""
+    """Format a branch on one line, or with its link on a second line if one is too short."""
     from rich.text import Text
 
     if not branch.joint:  # the base

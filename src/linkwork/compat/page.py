@@ -19,8 +19,7 @@ from linkwork.model.geometry import Material, Shape
 from linkwork.model.model import Model
 from linkwork.model.pose import as_pose
 from linkwork.spatial.source import quat
-from linkwork.viewer.colors import rgb_of
-from linkwork.viewer.drawing import drawing_of_shapes
+from linkwork.viewer.drawing import drawing_of_shapes, rgb_of
 from linkwork.viewer.scene import add_surface, node
 from linkwork.viewer.viewer import Viewer, view
 

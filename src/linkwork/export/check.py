@@ -206,7 +206,7 @@ def _write_errors(folder: Path) -> Generator[None, None, None]:
 
 
 def _sums_in(folder: Path) -> dict[str, str]:
-    """The digests of files that earlier exports have written to a folder, by name."""
+    """Return the digests of files that earlier exports have written to a folder, by name."""
     path = folder / _SUMS
     lines = (
         path.read_text(encoding="ascii", errors="replace").splitlines() if path.is_file() else ()
@@ -321,7 +321,7 @@ def driver_text(build: Build) -> str:
 
 
 def _driver_lines(one: CheckedFunction, t: str) -> Iterator[str]:
-    """Statements that read inputs, call the function and write outputs, by row or all at once."""
+    """Yield statements that read inputs, call the function and write outputs."""
     function = one.function
     arrays = (*function.inputs, *function.outputs)
     rows = "n" if one.lanes else "1u"

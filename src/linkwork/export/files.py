@@ -1,17 +1,169 @@
-"""The files of an export besides its C code: README, Makefile and CMakeLists.txt."""
+"""The files of an export besides its C code: header, README, Makefile and CMakeLists.txt.
+
+The header declares the functions, with shapes, units and conventions in comments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
+from linkwork.engine.kernel.norms import TOLERANCE
 from linkwork.export.check import Report
-from linkwork.export.header import conventions, header_text
-from linkwork.export.names import comment_text
-from linkwork.export.package import MARK, Package
-from linkwork.export.programs import example_text, selftest_text
-from linkwork.export.python_module import module_text
+from linkwork.export.code import Argument, checks_norms, comment_text, prototype
+from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.export.samples import Sample
+from linkwork.export.selftest import selftest_text
+from linkwork.kindyn import KinDyn
 from linkwork.version import __version__
+
+_WIDTH = 100  # of a line
+_REPRESENTATIONS = {
+    "mixed": "of the frame's origin, in the axes of the world",
+    "body": "of the frame's origin, in the axes of the frame",
+    "inertial": "of the point of the body at the world's origin, in the axes of the world",
+}
+
+
+def header_text(package: Package) -> str:
+    """Return the contents of the header."""
+    upper, kd = package.prefix.upper(), package.kd
+    lines = [
+        f"/* {comment_text(kd.model.name)}: {MARK} {__version__}.",
+        " *",
+        *(f" * {line}".rstrip() for line in conventions(kd)),
+        " */",
+        f"#ifndef {upper}_H",
+        f"#define {upper}_H",
+        "",
+    ]
+    lines += ["#include <stddef.h>", ""] if package.lanes else []
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    lines += [f"#define {upper}_NQ {kd.nq}", f"#define {upper}_NV {kd.nv}", ""]
+    lines += _workspaces(package)
+    for one in package.functions:
+        lines += [*_declaration(package, one), ""]
+    lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif"]
+    return "\n".join(lines) + "\n"
+
+
+def _workspaces(package: Package) -> Iterator[str]:
+    """Yield the lengths of workspaces that suffice for all functions."""
+    upper = package.prefix.upper()
+    if package.longest_work:
+        yield "/* Length of a workspace that suffices for any function of one row. */"
+        yield f"#define {upper}_WORK {package.longest_work}"
+        yield ""
+    if package.longest_batch_work:
+        yield "/* Length of a workspace that suffices for any function of many rows. */"
+        yield f"#define {upper}_BATCH_WORK {package.longest_batch_work}"
+        yield ""
+
+
+def conventions(kd: KinDyn) -> Iterator[str]:
+    """Yield what all functions have in common, as lines of text."""
+    yield "Arrays      elements in C order (rows of a matrix one after the other); none may overlap"
+    yield "Units       SI: meters, radians, seconds, kilograms, newtons"
+    yield "6-vectors   linear part first, then the angular part"
+    yield f"Velocities  {kd.representation}: {_REPRESENTATIONS[kd.representation]};"
+    yield "            for the base, frames and Jacobians. Forces and wrenches are dual to them"
+    yield f"Base        {comment_text(kd.base)}, {_base(kd)}"
+    yield f"Gravity     ({', '.join(f'{x:g}' for x in kd.gravity)}) m/s^2 in the world"
+    effect = "included in the dynamics" if kd.joint_dynamics else "not included"
+    yield f"Joints      armature, damping and friction are {effect}"
+    if any(joint.motion_kind.unit_norm for joint in kd.model.joints) or kd.floating:
+        yield "Unit norms  a quaternion or (cos, sin) whose norm drifted is divided by it; if it"
+        yield f"            differs from 1 by more than {TOLERANCE:g}, no output is written"
+    yield ""
+    yield from _vector(kd, "q")
+    yield ""
+    yield from _vector(kd, "nu")
+
+
+def _base(kd: KinDyn) -> str:
+    if kd.floating:
+        return "which moves freely"
+    if kd.base_pose is None:
+        return "fixed to the world at its origin"
+    xyz, rpy = (", ".join(f"{x:g}" for x in part) for part in (kd.base_pose.xyz, kd.base_pose.rpy))
+    return f"fixed to the world at ({xyz}) m, roll pitch yaw ({rpy}) rad"
+
+
+def _vector(kd: KinDyn, name: Literal["q", "nu"]) -> Iterator[str]:
+    """Yield a line for the entries of each joint in q or nu."""
+    is_position = name == "q"
+    slices, size = (kd.layout.q, kd.nq) if is_position else (kd.layout.nu, kd.nv)
+    yield f"{name}: {size} elements"
+    if kd.floating and is_position:
+        yield "  0..2: position of the base in the world [m]"
+        yield "  3..6: quaternion of the base, w x y z"
+    elif kd.floating:
+        yield "  0..2: linear velocity of the base [m/s]"
+        yield "  3..5: angular velocity of the base [rad/s]"
+    for joint, span in slices.items():
+        indices = (
+            f"{span.start}" if span.stop - span.start == 1 else f"{span.start}..{span.stop - 1}"
+        )
+        kind = kd.model.joint(joint).motion_kind
+        description = kind.position_text if is_position else kind.velocity_text
+        ending = f": {description}" if description else ""
+        yield f"  {indices}: {comment_text(joint)}, {kind.name}{ending}"
+
+
+def _declaration(package: Package, one: GeneratedFunction) -> Iterator[str]:
+    function, real = one.function, package.real
+    first, *others = textwrap.wrap(f"/* {function.title}.", _WIDTH - 3) or ["/*"]
+    yield first
+    yield from (f" * {line}" for line in others)
+    yield " *"
+    listed = [a.name for a in (*function.inputs, *function.outputs)]
+    width = max(map(len, [*listed, *(["work"] if one.code.work else [])]), default=0)
+    for argument in function.inputs:
+        yield from _described(argument, width)
+    for argument in function.outputs:
+        yield from _described(argument, width)
+    if one.code.work:
+        yield f" * {'work'.ljust(width)}  workspace of {one.work_macro} elements"
+    if checks_norms(function):
+        yield " *"
+        yield " * Returns 0, or 1 if a norm differs from 1 by too much."
+    yield f" * {function.program.n_ops} operations."
+    yield " */"
+    if one.code.work:
+        yield f"#define {one.work_macro} {one.code.work}"
+    yield from _wrapped(prototype(function, real, work=bool(one.code.work)))
+    if one.batch:
+        yield ""
+        yield f"/* The same for any number of rows, computed {package.lanes} at a time."
+        yield " * Each array has the rows one after the other."
+        if checks_norms(function):
+            yield " * Returns the number of rows, or the index of the first row whose norm differs"
+            yield " * from 1 by too much; then no output is written."
+        yield " */"
+        if one.batch.work:
+            yield f"#define {one.batch_work_macro} {one.batch.work}"
+        yield from _wrapped(prototype(function, real, work=bool(one.batch.work), batch=True))
+
+
+def _wrapped(declaration: str) -> Iterator[str]:
+    """Split a declaration into several lines if it is long."""
+    line, *parts = f"{declaration};".split(", ")
+    for part in parts:
+        if len(f"{line}, {part}") < _WIDTH:
+            line = f"{line}, {part}"
+        else:
+            yield f"{line},"
+            line = f"    {part}"
+    yield line
+
+
+def _described(argument: Argument, width: int) -> Iterator[str]:
+    shape: Sequence[int] = argument.port.shape
+    size = " x ".join(map(str, shape)) or "scalar"
+    text = f" * {argument.name.ljust(width)}  {size}"
+    text = f"{text}: {argument.description}" if argument.description else text
+    yield from textwrap.wrap(text, _WIDTH, subsequent_indent=f" * {' ' * width}  ")
 
 
 def files_of(package: Package, samples: Sequence[Sample]) -> dict[str, str]:
@@ -25,8 +177,6 @@ def files_of(package: Package, samples: Sequence[Sample]) -> dict[str, str]:
         f"{package.prefix}.h": header_text(package),
         **package.sources,
         "selftest.c": selftest_text(package, samples),
-        "main.c": example_text(package),
-        f"python/{package.prefix}.c": module_text(package),
         "Makefile": _makefile(package),
         "CMakeLists.txt": _cmake(package),
     }
@@ -44,11 +194,7 @@ STRICT := -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic
 
 OBJECTS := {objects}
 
-PYTHON ?= python3
-QUERY = $(shell $(PYTHON) -c "import sysconfig as s; print($(1))")
-MODULE = python/{prefix}$(call QUERY,s.get_config_var('EXT_SUFFIX'))
-
-all: lib{prefix}.a example
+all: lib{prefix}.a
 
 lib{prefix}.a: $(OBJECTS)
 \t$(AR) rcs $@ $(OBJECTS)
@@ -59,21 +205,17 @@ lib{prefix}.a: $(OBJECTS)
 selftest: selftest.o lib{prefix}.a
 \t$(CC) $(CFLAGS) $(LDFLAGS) selftest.o lib{prefix}.a -lm -o $@
 
-example: main.o lib{prefix}.a
-\t$(CC) $(CFLAGS) $(LDFLAGS) main.o lib{prefix}.a -lm -o $@
-
 test: selftest
 \t./selftest
 
-# import {prefix}, with the folder python in sys.path; needs the headers of Python
-python: {prefix}.h $(OBJECTS:.o=.c) python/{prefix}.c
-\t$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $(LDFLAGS) -I. -I$(call QUERY,s.get_path('include')) \\
-\t  python/{prefix}.c $(OBJECTS:.o=.c) -lm -o $(MODULE)
+# to load the functions at run time, for example with ctypes
+lib{prefix}.so: {prefix}.h $(OBJECTS:.o=.c)
+\t$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $(LDFLAGS) $(OBJECTS:.o=.c) -lm -o $@
 
 clean:
-\trm -f $(OBJECTS) selftest.o main.o lib{prefix}.a selftest example python/*.so
+\trm -f $(OBJECTS) selftest.o lib{prefix}.a lib{prefix}.so selftest
 
-.PHONY: all test python clean
+.PHONY: all test clean
 """
 
 
@@ -98,9 +240,6 @@ if(NOT MSVC)
   target_link_libraries({prefix} PUBLIC m)
 endif()
 
-add_executable({prefix}_example main.c)
-target_link_libraries({prefix}_example {prefix})
-
 enable_testing()
 add_executable({prefix}_selftest selftest.c)
 target_link_libraries({prefix}_selftest {prefix})
@@ -108,11 +247,24 @@ add_test(NAME {prefix}_selftest COMMAND {prefix}_selftest)
 """
 
 
+def _usage(package: Package) -> Iterator[str]:
+    """Yield C code that calls the first function."""
+    one, t = package.functions[0], package.real.name
+    function, arguments = one.function, (*one.function.inputs, *one.function.outputs)
+    yield f'#include "{package.prefix}.h"'
+    yield f"static {t} {', '.join(f'{a.name}[{max(a.port.size, 1)}]' for a in arguments)};"
+    if one.code.work:
+        yield f"static {t} work[{one.work_macro}];"
+    names = [argument.name for argument in arguments] + ["work"] * bool(one.code.work)
+    yield f"{function.name}({', '.join(names)});"
+
+
 def readme_text(package: Package, report: Report) -> str:
     """Return the README, with the results of the check."""
     prefix, kd = package.prefix, package.kd
     functions = "\n".join(f"- `{one.function.name}`" for one in package.functions)
     listed = "\n".join(f"    {line}".rstrip() for line in conventions(kd))
+    usage = "\n".join(f"    {line}" for line in _usage(package))
     batch = ""
     if package.lanes:
         batch = f"""
@@ -127,16 +279,19 @@ C99 functions of the robot `{comment_text(kd.model.name)}`, {MARK} {__version__}
 They allocate nothing, have no state between calls, and need only libm. Any number of threads may
 call them.
 
-    make          # the library lib{prefix}.a and the example
+    make          # the library lib{prefix}.a
     make test     # compares with recorded results
-    ./example     # a control loop
-    make python   # a Python module in the folder python; needs Python's headers
 
 or with CMake: `cmake -B build && cmake --build build && ctest --test-dir build`.
+`make lib{prefix}.so` builds a shared library.
 
 `{prefix}.h` describes the arguments and results of each function:
 
 {functions}
+
+A call, with memory that is allocated once:
+
+{usage}
 
 A function with the parameter `work` needs memory for intermediate values. The caller passes it, so
 that it is not on a small stack; the header defines its length. Do not compile with `-ffast-math`.

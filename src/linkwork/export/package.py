@@ -9,8 +9,7 @@ from linkwork.engine.codegen.c.functions import MACROS
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.codegen.c.vectors import vector_support
 from linkwork.engine.kernel.norms import TOLERANCE
-from linkwork.export.code import BATCH_ENDING, Code, Function, batch_code, scalar_code
-from linkwork.export.names import Names
+from linkwork.export.code import BATCH_ENDING, Code, Function, Names, batch_code, scalar_code
 from linkwork.export.requests import Exported
 from linkwork.kindyn import KinDyn
 from linkwork.version import __version__

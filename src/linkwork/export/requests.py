@@ -17,8 +17,15 @@ from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.pruning import values_of
 from linkwork.errors import ArgumentError, shown
-from linkwork.export.code import BATCH_ENDING, Argument, Function
-from linkwork.export.names import MACRO_ENDINGS, Names, comment_text, identifier_part
+from linkwork.export.code import (
+    BATCH_ENDING,
+    MACRO_ENDINGS,
+    Argument,
+    Function,
+    Names,
+    comment_text,
+    identifier_part,
+)
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.inputs import DESCRIPTIONS
 from linkwork.kindyn.requests import Spec, request_of_text, spec_of
@@ -225,7 +232,7 @@ def _output_description(spec: Spec, field: str, robot: Any) -> str:
 
 
 def _equations(robot: ConstrainedKinDyn) -> str:
-    """The indices of the equations of each loop and contact."""
+    """List the indices of the equations of each loop and contact."""
     return ", ".join(
         f"{comment_text(name)} {span.start}..{span.stop - 1}" for name, span in robot.rows.items()
     )

@@ -76,7 +76,7 @@ def sample_of(
 def rounding_errors(
     one: Exported, inputs: Sequence[Array], outputs: Sequence[Array], real: Real
 ) -> Array:
-    """(rows,) effect of rounding in the precision of the C code, relative to the largest element.
+    """Return the effect of rounding in the type of the C code, relative to the largest element.
 
     In double precision it is the error of the kernel: its results are compared with those of the
     same operations in NumPy's longdouble. In single precision it is the error of the same
@@ -96,7 +96,7 @@ def difference(results: Sequence[Array], expected: Sequence[Array]) -> float:
 
 
 def _differences(results: Sequence[Array], expected: Sequence[Array]) -> Iterator[Array]:
-    """(rows,) for each output: the largest relative difference; NaN counts as infinite."""
+    """Yield the largest relative difference of each row, by output; NaN counts as infinite."""
     sizes = [np.abs(reference).max(axis=1) for reference in expected]
     for result, reference, largest in zip(results, expected, sizes, strict=True):
         size = np.maximum(largest, SMALL * np.max(sizes, axis=0))

@@ -13,9 +13,8 @@ import numpy as np
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.check import Build, CheckedFunction, Report, Row, write_checked
-from linkwork.export.code import BATCH_ENDING
+from linkwork.export.code import BATCH_ENDING, Names, checked_prefix, default_prefix
 from linkwork.export.files import files_of, readme_text
-from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Package, package_of
 from linkwork.export.requests import (
     DEFAULT_CONSTRAINED_FUNCTIONS,
@@ -153,5 +152,5 @@ def build_of(package: Package) -> Build:
         package.real,
         package.sources,
         tuple(functions),
-        programs=("selftest.c", "main.c"),
+        programs=("selftest.c",),
     )

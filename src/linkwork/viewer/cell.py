@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,14 +10,12 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.model.layout import BASE_NQ, BASE_NV
-from linkwork.viewer.camera import Extent, around, drawn_points
 from linkwork.viewer.charts import table
-from linkwork.viewer.colors import COLLIDING
-from linkwork.viewer.context import ViewerContext, action
-from linkwork.viewer.drawing import drawing_of_shapes
+from linkwork.viewer.drawing import COLLIDING, drawing_of_shapes
 from linkwork.viewer.panel import NONE
 from linkwork.viewer.robot import ViewedRobot
-from linkwork.viewer.scene import Bodies, DragHandles, Triads, node
+from linkwork.viewer.scene import Controller, Extent, around, drawn_points
+from linkwork.viewer.server import ViewerContext, action
 from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model
 
@@ -62,7 +60,10 @@ class CellRobot(ViewedRobot):
         return self._owner.cell.dynamics(self.name)
 
     def gravity_force(self) -> Array:
-        """(joints,) gravity compensation of the joints, including carried objects [N m] or [N]."""
+        """Return the forces of the joints that compensate gravity, (joints,) [N m] or [N].
+
+        Carried objects are included.
+        """
         force = self.dynamics.gravity_force(self._owner.state)
         return force if self.fixed else force[BASE_NV:]
 
@@ -75,7 +76,7 @@ class CellRobot(ViewedRobot):
         return float(self.dynamics.total_mass(self._owner.state))
 
     def com(self) -> Array:
-        """(3,) center of mass in the world, including carried objects."""
+        """Return the center of mass in the world, (3,), including carried objects."""
         return self.dynamics.com(self._owner.state)
 
 
@@ -117,7 +118,7 @@ class ViewedCell:
         return list(dict.fromkeys([*ends, *others]))
 
     def poses(self) -> Array:
-        """(frames, 4, 4) poses of all frames in the world."""
+        """Return the poses of all frames in the world, (frames, 4, 4)."""
         return self.cell.fk(self.state).world_H_frames
 
     def set_state(self, state: State) -> None:
@@ -161,17 +162,15 @@ class ViewedCell:
 FAR = 0.1  # from a gripper to what it grips, in reaches of the scene
 
 
-class CellController:
+class CellController(Controller):
     """Connects a workcell with its nodes in the scene and its controls."""
 
     def __init__(self, context: ViewerContext, viewed: ViewedCell) -> None:
-        self.context, self.viewed = context, viewed
+        self.viewed = viewed
         cell, root = viewed.cell, viewed.cell.name
         self.drawing = drawing_of_shapes({f.name: f.visuals or f.collisions for f in cell.frames})
-        self.bodies = Bodies(context.server, root, self.drawing.parts, self._toggle)
-        self._size = 0.08 * self.extent().reach  # of triads and handles [m]
-        self.triads = Triads(context.server, root, self._size)
-        self._handles: DragHandles | None = None
+        size = 0.08 * self.extent().reach
+        super().__init__(context, root, self.drawing.parts, triad=size, handles=2 * size)
         self._dragged_frame = ""
         self._is_checking = False
         with context.server.gui.add_folder(f"Workcell {root}"):
@@ -193,12 +192,13 @@ class CellController:
         self.colliding = gui.add_html("")
         movable = gui.add_dropdown("Move", (NONE, *viewed.movable))
         movable.on_update(lambda _: self.move(None if movable.value == NONE else movable.value))
-        self.frames = {}
+        boxes: dict[str, Any] = {}
         with gui.add_folder("Frames", expand_by_default=False):
             for name in viewed.cell.frame_names:
                 handle = gui.add_checkbox(name, False)
                 handle.on_update(lambda _, name=name, handle=handle: self.triad(name, handle.value))
-                self.frames[name] = handle
+                boxes[name] = handle
+        self.triad_boxes = boxes
         if self.drawing.notes:
             with gui.add_folder("Notes", expand_by_default=False):
                 gui.add_html(table([(note, "") for note in self.drawing.notes]))
@@ -212,10 +212,7 @@ class CellController:
         """Draw all frames in the current state."""
         poses = self.viewed.cell.fk(self.viewed.state)
         with self.context.callbacks_suppressed(), self.context.server.atomic():
-            self.bodies.place(poses.__getitem__)
-            self.triads.place(poses.__getitem__)
-            if self._handles is not None:
-                self._handles.place(poses[self._dragged_frame])
+            self.place(poses.__getitem__, {"move": lambda: poses[self._dragged_frame]})
             self._show_attachments()
             if self._is_checking:
                 self._show_collisions()
@@ -234,19 +231,6 @@ class CellController:
                 (f"{self.object.value} to {self.gripper.value}", f"{round(distance, 6):.3g} m")
             )
         self.carried.content = table(rows)
-
-    def _toggle(self, frame: str) -> None:
-        """Show or hide the triad of a frame that was clicked."""
-        self.frames[frame].value = not self.frames[frame].value
-
-    def _moved(self) -> None:
-        self.context.moved(self)
-
-    @action
-    def triad(self, frame: str, visible: bool) -> None:
-        """Show or hide a triad."""
-        self.triads.show(frame, visible)
-        self._moved()
 
     @action
     def choose(self) -> None:
@@ -287,16 +271,8 @@ class CellController:
     @action
     def move(self, frame: str | None) -> None:
         """Add handles to a movable frame, or remove them."""
-        if self._handles is not None:
-            self._handles.remove()
-            self._handles = None
-        if frame is not None:
-            path, scale = node(self.viewed.cell.name, "move"), 2 * self._size
-            self._handles = DragHandles(
-                self.context, path, scale, dragged=self._dragged, released=self._moved
-            )
-            self._dragged_frame = frame
-        self._moved()
+        self._dragged_frame = frame or ""
+        self.set_handles("move", self._dragged if frame else None)
 
     def _dragged(self, pose: Array) -> None:
         self.viewed.move(self._dragged_frame, pose)

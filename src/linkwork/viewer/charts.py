@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.viewer.colors import hexadecimal, load_colors, signed_colors
+from linkwork.viewer.drawing import hexadecimal, load_colors, signed_colors
 
 WIDTH = 300  # of a chart [pixels]
 ROW = 16  # height of a bar with its label [pixels]
@@ -94,7 +94,7 @@ def png(image: Array) -> bytes:
 
 
 def shares_of(forces: Array, limits: Array) -> Array:
-    """Each force divided by its limit; where there is no limit, by the largest force of those."""
+    """Divide each force by its limit, or by the largest force without a limit."""
     bounded = np.isfinite(limits) & (limits > 0)
     largest = float(np.abs(forces[~bounded]).max(initial=0.0))
     return forces / np.where(bounded, limits, max(largest, 1e-12))

@@ -85,7 +85,7 @@ def _reach(joint: Joint, index: int) -> float:
 
 
 def slider_values(kd: KinDyn, q: Array) -> Array:
-    """(number of sliders,) the values that belong to a configuration, perhaps beyond the limits."""
+    """Return the value of each slider at a configuration, perhaps beyond its limits."""
     values: list[float] = []
     for name in kd.joint_names:
         kind = kd.model.joint(name).motion_kind
@@ -167,7 +167,7 @@ class Loops:
         }
 
     def anchors(self, poses: Array) -> Array:
-        """(n, 2, 3) where the two frames of each loop of `with_anchors` are [m].
+        """Return (n, 2, 3), where the two frames of each loop of `with_anchors` are [m].
 
         Args:
             poses: (frames, 4, 4) of the frames of the robot in the world.

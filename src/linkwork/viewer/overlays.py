@@ -18,9 +18,8 @@ from linkwork.model.check import unphysical_links
 from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere, Surface
 from linkwork.model.parts import Link
 from linkwork.spatial.source import quat, se3
-from linkwork.viewer.camera import Extent
 from linkwork.viewer.charts import shares_of
-from linkwork.viewer.colors import (
+from linkwork.viewer.drawing import (
     ANGULAR,
     CLOSED,
     COLLIDING,
@@ -34,10 +33,10 @@ from linkwork.viewer.colors import (
     Rgb,
     linear,
     load_colors,
+    pose_along,
 )
-from linkwork.viewer.drawing import pose_along
 from linkwork.viewer.robot import ViewedRobot
-from linkwork.viewer.scene import add_batch, arrow_sizes, node, place
+from linkwork.viewer.scene import Extent, add_batch, arrow_sizes, node, place
 from linkwork.viewer.scene import arrays_of as _arrays
 
 LARGEST_DISC = 0.045  # radius of the disc that shows the load of a joint, in reaches
@@ -244,7 +243,7 @@ class Ellipsoid:
 
 
 def inertia_ellipsoids(links: Sequence[Link]) -> list[tuple[str, Ellipsoid, bool]]:
-    """For each link with mass: its name, the ellipsoid in its frame, whether a body can have it.
+    """Return name, ellipsoid in its frame, and validity of the inertia of each link with mass.
 
     The ellipsoid is the homogeneous one of the same mass and inertia: with principal moments I,
     its radii are r_i^2 = 5 (I_j + I_k - I_i) / (2 m). Where a radius would be imaginary, the
@@ -419,7 +418,7 @@ def add_obstacles(
 
 
 def _plate(half_space: Array, reach: float) -> Array:
-    """(10,) the box of a half-space, as a row of `Obstacles.boxes`."""
+    """Return the box of a half-space, as a row of `Obstacles.boxes`."""
     normal, size = half_space[:3], reach * np.array(PLATE)
     center = normal * (half_space[3] - size[2] / 2)
     return np.concatenate([center, quat.from_rotation(pose_along(normal)[:3, :3]), size])

@@ -135,7 +135,7 @@ class ViewedRobot:
         return reached
 
     def assembled(self, q: Array) -> Array:
-        """A configuration nearby with closed loops, as far as they can be; the base stays."""
+        """Close the loops near a configuration, as far as possible; the base stays."""
         return q if self.loops is None else self.loops.closed(q)[0]
 
     def open_loops(self) -> dict[str, float]:
@@ -217,16 +217,16 @@ class ViewedRobot:
     # Quantities.
 
     def poses(self) -> Array:
-        """(frames, 4, 4) poses of all frames in the world, in the order of `frame_names`."""
+        """Return the poses of all frames in the world, (frames, 4, 4), ordered as `frame_names`."""
         return self.kd.transforms(self.q)
 
     def origins_during(self, q: Array) -> Array:
-        """(n, 3) origins of all frames in some of the configurations (rows, nq) [m]."""
+        """Return (n, 3) origins of all frames in some of the configurations (rows, nq) [m]."""
         some = q[:: max(1, len(q) // SAMPLES)]
         return self.kd.transforms(some)[..., :3, 3].reshape(-1, 3)
 
     def pose(self, frame: str) -> Array:
-        """(4, 4) pose of a frame in the world."""
+        """Return the pose of a frame in the world, (4, 4)."""
         return self.poses()[self.kd.model.frame_index(frame)]
 
     def total_mass(self) -> float:
@@ -234,7 +234,7 @@ class ViewedRobot:
         return self.kd.total_mass
 
     def com(self) -> Array:
-        """(3,) center of mass in the world."""
+        """Return the center of mass in the world, (3,)."""
         return self.kd.com(self.q)
 
     @property
@@ -245,7 +245,7 @@ class ViewedRobot:
         return [*([] if self.fixed else named), *(slider.label for slider in self.sliders)]
 
     def gravity_force(self) -> Array:
-        """(joints,) gravity compensation: forces that hold the joints [N m] or [N].
+        """Return the forces that hold the joints against gravity, (joints,) [N m] or [N].
 
         The link `support` is fixed to the world. With its Jacobian J and the wrench f on it, the
         base is in equilibrium if g_base = J_base^T f, and the joints need g_joints - J_joints^T f.
@@ -258,7 +258,7 @@ class ViewedRobot:
         return g[BASE_NV:] - J[:, BASE_NV:].T @ f
 
     def efforts(self) -> Array:
-        """(joints,) the largest forces of the joints; infinite where there is no limit."""
+        """Return the largest forces of the joints; infinite where there is no limit."""
         return np.asarray(self.kd.limits.effort)
 
     def mass_matrix(self) -> Array:
@@ -267,16 +267,16 @@ class ViewedRobot:
         return M[BASE_NV:, BASE_NV:] if self.fixed else M
 
     def jacobian(self, frame: str) -> Array:
-        """(6, n) Jacobian of a frame, axes of the world; without the base if that is fixed."""
+        """Return the Jacobian of a frame, axes of the world; without a base that is fixed."""
         J = self.kd.jacobian(frame, self.q)
         return J[:, BASE_NV:] if self.fixed else J
 
     def frame_velocity(self, frame: str) -> Array:
-        """(6,) velocity of a frame [linear; angular], axes of the world."""
+        """Return the velocity of a frame [linear; angular], axes of the world."""
         return self.kd.velocity(frame, self.q, self.nu)
 
     def joint_axes(self) -> Array:
-        """(sliders, 4, 4) poses in the world whose z axis is the axis of each slider's joint."""
+        """Return (sliders, 4, 4) poses in the world; z is the axis of the joint of each slider."""
         carriers, mounts = self._axes
         return self.poses()[carriers] @ mounts
 
@@ -296,7 +296,7 @@ class ViewedRobot:
 
 
 def _enlarged(part: Part) -> Surface:
-    """The surface of a part on its link, a little outside of a visual shape of the same size."""
+    """Return the surface of a part on its link, a little larger than a visual of its size."""
     return part.surface.scaled((ENLARGED, ENLARGED, ENLARGED)).placed(part.link_H_part)
 
 

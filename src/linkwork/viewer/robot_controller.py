@@ -15,17 +15,16 @@ from linkwork.model.graph import walk
 from linkwork.model.layout import BASE_NQ
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
-from linkwork.viewer.camera import Extent
-from linkwork.viewer.context import ViewerContext, action, finite
 from linkwork.viewer.drawing import Drawing
 from linkwork.viewer.overlays import Overlays
 from linkwork.viewer.panel import NONE, RobotPanel
 from linkwork.viewer.robot import ViewedRobot
-from linkwork.viewer.scene import Bodies, DragHandles, Triads, node
+from linkwork.viewer.scene import Controller, Extent
+from linkwork.viewer.server import ViewerContext, action, finite
 from linkwork.viewer.trajectories import Player, Trajectory, read_trajectory
 
 
-class RobotController:
+class RobotController(Controller):
     """Connects a robot with its nodes in the scene and its controls."""
 
     def __init__(
@@ -47,19 +46,18 @@ class RobotController:
             in_cell: whether it is a device of a workcell, which draws all links itself and decides
                 where the base is.
         """
-        self.context, self.robot = context, robot
+        self.robot = robot
         self.size = min(max(drawing.size, 0.08 * extent.reach), 0.4 * extent.reach)
-        server, root = context.server, robot.name
-        self.bodies = Bodies(server, root, {} if in_cell else drawing.parts, self._toggle)
-        self.triads = Triads(server, root, 0.35 * self.size)
+        server, parts = context.server, {} if in_cell else drawing.parts
+        sizes = {"triad": 0.35 * self.size, "handles": 0.9 * self.size}
+        super().__init__(context, robot.name, parts, **sizes)
         self.overlays = Overlays(server, robot, self.size, extent)
         frames = frame_tree(robot.kd.model, robot.kd.base)
         notes = [] if in_cell else drawing.notes
         self.panel = RobotPanel(server, robot, self, frames, notes, movable_base=not in_cell)
+        self.triad_boxes = self.panel.triads
         self.player: Player | None = None
         self.loop_note = ""  # why a slider has stopped
-        self._base_handles: DragHandles | None = None
-        self._frame_handles: DragHandles | None = None
         self._dragged_frame = ""
 
     # Drawing.
@@ -69,13 +67,10 @@ class RobotController:
         poses = self.robot.poses()
         index = self.robot.kd.model.frame_index
         with self.context.callbacks_suppressed(), self.context.server.atomic():
-            self.bodies.place(lambda name: poses[index(name)])
-            self.triads.place(lambda name: poses[index(name)])
+            dragged = {"drag": lambda: poses[index(self._dragged_frame)]}
+            base = {"base": lambda: self.robot.base_pose}
+            self.place(lambda name: poses[index(name)], {**dragged, **base})
             self.overlays.update(poses)
-            if self._frame_handles is not None:
-                self._frame_handles.place(poses[index(self._dragged_frame)])
-            if self._base_handles is not None:
-                self._base_handles.place(self.robot.base_pose)
             self.panel.show_joints()
             self.panel.show_loops(self.loop_note)
 
@@ -90,9 +85,6 @@ class RobotController:
         robot.q, robot.nu = robot.configuration(q), robot.velocity(nu)
         self.loop_note = ""
         self._moved()
-
-    def _moved(self) -> None:
-        self.context.moved(self)
 
     # Actions of the controls.
 
@@ -134,43 +126,20 @@ class RobotController:
         self._moved()
 
     @action
-    def triad(self, frame: str, visible: bool) -> None:
-        """Show or hide a triad."""
-        self.triads.show(frame, visible)
-        self._moved()
-
-    def _toggle(self, frame: str) -> None:
-        """Show or hide the triad of a link that was clicked."""
-        handle = self.panel.triads.get(frame)
-        if handle is not None:
-            handle.value = not handle.value
-
-    @action
     def move_base(self, enabled: bool) -> None:
         """Add handles to the base, or remove them."""
-        if self._base_handles is not None:
-            self._base_handles.remove()
-        self._base_handles = self._handles("base", self._base_dragged) if enabled else None
-        self._moved()
+        self.set_handles("base", self._base_dragged if enabled else None)
 
     @action
     def drag_frame(self, frame: str | None) -> None:
         """Add handles to a frame, or remove them."""
-        if self._frame_handles is not None:
-            self._frame_handles.remove()
-            self._frame_handles = None
         if frame is not None:
             self.robot.kd.model.frame_index(frame)
-            self._frame_handles = self._handles("drag", self._frame_dragged)
             self._dragged_frame = frame
         with self.context.callbacks_suppressed():
             self.panel.drag.value = NONE if frame is None else frame
             self.panel.show_drag(None if frame is None else "")
-        self._moved()
-
-    def _handles(self, name: str, dragged: Any) -> DragHandles:
-        path, scale = node(self.robot.name, name), 0.9 * self.size
-        return DragHandles(self.context, path, scale, dragged=dragged, released=self._moved)
+        self.set_handles("drag", None if frame is None else self._frame_dragged)
 
     def _base_dragged(self, pose: Array) -> None:
         self._stop()
@@ -199,8 +168,7 @@ class RobotController:
         with self.context.callbacks_suppressed():
             note = f"{file}: {summary}" if file else summary
             self.panel.show_trajectory(trajectory.duration, note)
-        if self.context.camera is not None:
-            self.context.camera.include(self.robot.origins_during(trajectory.q))
+        self.context.include(self.robot.origins_during(trajectory.q))
         self._show_player()
 
     @action
@@ -261,7 +229,7 @@ def _stopped(label: str, open_loops: Mapping[str, float]) -> str:
 
 
 def frame_tree(model: Model, base: str) -> list[tuple[int, str]]:
-    """Depth and name of all frames: each link, its further frames, then its child links."""
+    """List depth and name of all frames: each link, its further frames, then its child links."""
     depth: dict[str, int] = {}
     children: dict[str | None, list[str]] = {}
     start = model.frame(base).link

@@ -1,9 +1,11 @@
-"""Nodes of the scene: surfaces that move with frames, triads, and the ground."""
+"""The scene: its extent, nodes that move with frames, triads, the ground, and the camera."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -11,12 +13,154 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.geometry import Surface
 from linkwork.spatial.source import quat, se3
-from linkwork.viewer.colors import Rgb, linear
-from linkwork.viewer.drawing import Part
+from linkwork.viewer.drawing import Drawing, Part, Rgb, linear
+from linkwork.viewer.robot import ViewedRobot
+from linkwork.viewer.server import ViewerContext, action
 
-if TYPE_CHECKING:
-    from linkwork.viewer.camera import Extent
-    from linkwork.viewer.context import ViewerContext
+LEAST_REACH = 1e-4  # of a scene in which everything is at one point [m]
+DIRECTION = np.array([1.0, -0.75, 0.42])  # from the scene to the camera
+FIELD_OF_VIEW = 0.7  # from the lower edge of the page to the upper one [rad]
+MARGIN = 1.05  # the camera moves back for a scene larger than its view by this factor
+ASPECT = 1.5  # width of a page divided by its height, if unknown
+NARROW = 1.0  # pages of a smaller aspect are narrow
+WIDTH = 1280  # of a page, if unknown [pixels]
+PANEL = 410  # pixels that the controls cover at the right of a wide page
+# Where the scene may be, as fractions of the way from the center of the page to its left, right,
+# lower and upper edge. The controls cover the right side of a wide page, or the lower half of a
+# narrow one.
+WIDE_MARGINS = (0.72, 0.0, 0.66, 0.66)
+NARROW_MARGINS = (0.8, 0.8, -0.1, 0.75)
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """A scene as it is when the page opens."""
+
+    points: Array  # (n, 3) of all that is drawn, in the world [m]; at least one
+    ground: float  # height of the ground [m]
+
+    @property
+    def reach(self) -> float:
+        """Diagonal of the box around it [m]; never zero."""
+        edges = self.points.max(axis=0) - self.points.min(axis=0)
+        return max(float(np.linalg.norm(edges)), LEAST_REACH)
+
+    def including(self, points: Array) -> Extent:
+        """Return the extent of this scene and of further points (n, 3)."""
+        both = np.concatenate([self.points, points])
+        return Extent(both, min(self.ground, float(both[:, 2].min())))
+
+    @property
+    def cell(self) -> float:
+        """Distance between lines on the ground [m]: a power of ten, at most a quarter of reach."""
+        return float(10.0 ** np.floor(np.log10(self.reach / 4)))
+
+
+def extent_of(robots: Sequence[ViewedRobot], drawings: Sequence[Drawing]) -> Extent:
+    """Return the extent of robots where they are now."""
+    both = zip(robots, drawings, strict=True)
+    return around(
+        [drawn_points(drawing, robot.frame_names, robot.poses()) for robot, drawing in both]
+    )
+
+
+def around(clouds: Sequence[Array]) -> Extent:
+    """Return the extent of points; the ground is at 0, or lower if points are below."""
+    points = np.concatenate([*clouds, np.zeros((0, 3))])
+    points = points if len(points) else np.zeros((1, 3))
+    return Extent(points, min(0.0, float(points[:, 2].min())))
+
+
+def drawn_points(drawing: Drawing, names: Sequence[str], poses: Array) -> Array:
+    """Return (n, 3) points of surfaces, or origins of frames if there is no surface [m].
+
+    Args:
+        drawing: surfaces by the names of frames.
+        names: of the frames.
+        poses: (frames, 4, 4) of these frames in the world.
+    """
+    clouds = [np.zeros((0, 3))]
+    for name, pose in zip(names, poses, strict=True):
+        for part in drawing.parts.get(name, []):
+            H = pose @ part.link_H_part
+            clouds.append(part.surface.vertices @ H[:3, :3].T + H[:3, 3])
+    points = np.concatenate(clouds)
+    return points if len(points) else poses[:, :3, 3]
+
+
+class Camera:
+    """Aims the cameras of all pages at the scene."""
+
+    def __init__(self, server: Any, extent: Extent) -> None:
+        self._server, self._extent = server, extent
+        self._lock = Lock()  # a page may connect while a trajectory is loaded
+        camera, reach = server.initial_camera, extent.reach
+        camera.fov = FIELD_OF_VIEW
+        camera.near, camera.far = min(0.01, 0.01 * reach), max(1000.0, 100 * reach)
+        camera.position, camera.look_at = sight_of(extent)
+        server.on_client_connect(lambda client: self._aim(client.camera))
+
+    def include(self, points: Array) -> None:
+        """Move the cameras back if some of these points (n, 3) are outside their view."""
+        with self._lock:
+            wider = self._extent.including(points)
+            if wider.reach <= MARGIN * self._extent.reach:
+                return
+            self._extent = wider
+        for client in self._server.get_clients().values():
+            self._aim(client.camera)
+
+    def _aim(self, camera: Any) -> None:
+        width, height = max(camera.image_width, 1), max(camera.image_height, 1)
+        with self._lock:
+            camera.position, camera.look_at = sight_of(self._extent, width / height, width)
+
+
+def margins_of(aspect: float, width: float) -> tuple[float, float, float, float]:
+    """Return the area of a page for the scene: left, right, down, up.
+
+    Args:
+        aspect: width by height.
+        width: of the page [pixels].
+    """
+    if aspect < NARROW:
+        return NARROW_MARGINS
+    left, _, down, up = WIDE_MARGINS
+    return left, max(1 - 2 * PANEL / width, -0.4), down, up
+
+
+def sight_of(extent: Extent, aspect: float = ASPECT, width: float = WIDTH) -> tuple[Array, Array]:
+    """Return the closest position of the camera that sees all points, and what it looks at.
+
+    Seen from a camera at (x, y, z), where z points from the scene to the camera, a point (a, b, c)
+    is left of the right margin if a - x <= k (z - c), where k is the tangent of the angle to it;
+    so for the other margins. The least z that allows all of it follows from the extreme points.
+    """
+    away = DIRECTION / np.linalg.norm(DIRECTION)
+    right = np.cross([0.0, 0.0, 1.0], away)
+    right /= np.linalg.norm(right)
+    axes = np.stack([right, np.cross(away, right), away])
+    below = [*extent.points.mean(axis=0)[:2], extent.ground]
+    a, b, c = axes @ np.concatenate([extent.points, [below]]).T
+    tangent = np.tan(FIELD_OF_VIEW / 2)
+    left, right_, down, up = np.array([aspect, aspect, 1, 1]) * margins_of(aspect, width) * tangent
+    aside, z_wide = _fitted(a, c, left, right_)
+    above, z_high = _fitted(b, c, down, up)
+    z = max(z_wide, z_high, float(c.max()) + 0.5 * extent.reach)
+    x, y = (aside + (left - right_) * z) / 2, (above + (down - up) * z) / 2
+    middle = (float(c.min()) + float(c.max())) / 2
+    return axes.T @ np.array([x, y, z]), axes.T @ np.array([x, y, middle])
+
+
+def _fitted(across: Array, toward: Array, low: float, high: float) -> tuple[float, float]:
+    """Return twice the camera's coordinate across at z = 0, and the least z.
+
+    It lies between upper - high z and low z - lower; the result is their mean.
+    """
+    upper = float((across + high * toward).max())
+    lower = float((-across + low * toward).max())
+    return upper - lower, (upper + lower) / (low + high)
+
 
 BRAND: Rgb = (70, 110, 200)  # of buttons and sliders
 FADE_DISTANCE = 10.0  # at which the lines on the ground are gone, in reaches of the scene
@@ -147,7 +291,7 @@ def arrow_sizes(radius: float, length: float = np.inf) -> dict[str, float]:
 
 
 def _opacity(value: float) -> float | None:
-    """As viser takes it: None for an opaque surface."""
+    """Convert an opacity to the form of viser: None for an opaque surface."""
     return None if value >= 1 else max(value, 0.01)
 
 
@@ -231,6 +375,71 @@ class DragHandles:
         if self._handle is not None:
             wxyz = self._handle.wxyz / np.linalg.norm(self._handle.wxyz)
             self._dragged(np.asarray(se3.pose(quat.to_rotation(wxyz), self._handle.position)))
+
+
+class Controller:
+    """What robots and workcells on the page have: surfaces, triads, and handles at some poses."""
+
+    def __init__(
+        self,
+        context: ViewerContext,
+        root: str,
+        parts: Mapping[str, Sequence[Part]],
+        *,
+        triad: float,
+        handles: float,
+    ) -> None:
+        """Add the surfaces.
+
+        Args:
+            context: shared by the controllers.
+            root: name of the robot or workcell, under which its nodes are.
+            parts: surfaces by the name of the frame that they move with.
+            triad: length of the axes of a triad [m].
+            handles: size of handles [m].
+        """
+        self.context = context
+        self.bodies = Bodies(context.server, root, parts, self._toggle)
+        self.triads = Triads(context.server, root, triad)
+        self.triad_boxes: Mapping[str, Any] = {}  # by frame: shows whether its triad is visible
+        self._root, self._handle_size = root, handles
+        self._handles: dict[str, DragHandles] = {}
+
+    def _moved(self) -> None:
+        self.context.moved(self)
+
+    def place(
+        self, poses: Callable[[str], Array], handles: Mapping[str, Callable[[], Array]]
+    ) -> None:
+        """Place surfaces, triads, and those handles that there are."""
+        self.bodies.place(poses)
+        self.triads.place(poses)
+        for name, shown in self._handles.items():
+            shown.place(handles[name]())
+
+    def set_handles(self, name: str, dragged: Callable[[Array], None] | None) -> None:
+        """Add handles, which call a function when they are dragged; or remove them."""
+        old = self._handles.pop(name, None)
+        if old is not None:
+            old.remove()
+        if dragged is not None:
+            path, size = node(self._root, name), self._handle_size
+            self._handles[name] = DragHandles(
+                self.context, path, size, dragged=dragged, released=self._moved
+            )
+        self._moved()
+
+    @action
+    def triad(self, frame: str, visible: bool) -> None:
+        """Show or hide a triad."""
+        self.triads.show(frame, visible)
+        self._moved()
+
+    def _toggle(self, frame: str) -> None:
+        """Show or hide the triad of a frame that was clicked."""
+        box = self.triad_boxes.get(frame)
+        if box is not None:
+            box.value = not box.value
 
 
 def apply_theme(server: Any, *, dark: bool, extent: Extent) -> Any:

@@ -1,29 +1,34 @@
-"""The server of the page: viser, bound to this machine, accepting connections of its pages only.
+"""The server of the page, and what the controllers share: a lock, and a thread that redraws.
 
-A browser lets every web page open a websocket to this machine, and names that page in the header
-`Origin`. viser's server does not check it, so a page of the internet could move the robot and read
-its meshes while a viewer runs. Programs that are not browsers send no `Origin`.
+The server is viser's, bound to this machine, and accepts connections of its pages only. A browser
+lets every web page open a websocket to this machine, and names that page in the header `Origin`.
+viser's server does not check it, so a page of the internet could move the robot and read its meshes
+while a viewer runs. Programs that are not browsers send no `Origin`.
 
 It is not enough that `Origin` and `Host` are the same: the name of a page of the internet can be
 resolved to this machine after the page was loaded (DNS rebinding), and then both are that name. So
-the server answers only to names that nobody else can define: those of this machine (localhost),
-literal IP addresses, and the host that it was opened with.
+the server answers only to names that nobody else can define: localhost, literal IP addresses, and
+the host that it was opened with.
 """
 
 from __future__ import annotations
 
 import socket
+import threading
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, redirect_stdout
+from functools import wraps
 from http import HTTPStatus
 from io import StringIO
 from ipaddress import ip_address
+from math import isfinite
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from linkwork.errors import ArgumentError, LinkworkWarning, SourceError, shown
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, SourceError, shown
 from linkwork.viewer.drawing import viewer_package
 
 LOCAL = "127.0.0.1"
@@ -106,7 +111,7 @@ def is_own_page(origin: str | None, host: str | None, configured: str) -> bool:
 
 
 def is_own_name(host: str | None, configured: str) -> bool:
-    """Whether a header `Host` is a name of this machine, an IP address, or the configured host."""
+    """Return whether a header `Host` names this machine, an IP address, or the configured host."""
     try:
         name = (urlsplit(f"//{host or ''}").hostname or "").rstrip(".")
     except ValueError:
@@ -168,3 +173,110 @@ def _checked(
         return None if process is None else process(connection, request)
 
     return run
+
+
+REDRAW_PERIOD = 0.04  # between two runs of the thread [s]
+
+Method = TypeVar("Method", bound=Callable[..., None])
+
+
+class ViewerContext:
+    """Shared by the controllers of a viewer."""
+
+    def __init__(self, server: Any, moved: Callable[[Any], None]) -> None:
+        """Create the lock.
+
+        Args:
+            server: of the page.
+            moved: called by a controller whose robot or workcell has moved, to be redrawn soon.
+        """
+        self.server, self.moved = server, moved
+        self.include: Callable[[Array], None] = lambda points: None  # in the view of the camera
+        self.lock = threading.RLock()
+        self._suppressed = False
+
+    @contextmanager
+    def callbacks_suppressed(self) -> Generator[None, None, None]:
+        """Set controls without running their actions; the caller holds the lock."""
+        before, self._suppressed = self._suppressed, True
+        try:
+            yield
+        finally:
+            self._suppressed = before
+
+    def run(self, act: Callable[[], None]) -> None:
+        """Run the action of a control, unless callbacks are suppressed; errors go to the page."""
+        with self.lock:
+            if self._suppressed:
+                return
+            try:
+                act()
+            except LinkworkError as error:
+                self.notify(str(error))
+
+    def notify(self, text: str) -> None:
+        """Show an error on all open pages."""
+        for client in self.server.get_clients().values():
+            client.add_notification("linkwork", text, auto_close_seconds=8.0, color="red")
+
+
+def finite(value: object) -> float:
+    """Return a number of a control; other values come only from programs that are not the page."""
+    if isinstance(value, (int, float)) and isfinite(value):
+        return float(value)
+    raise ArgumentError(f"expected a finite number, got {shown(value)}")
+
+
+def action(method: Method) -> Method:
+    """Return a method of a controller that a control calls, from any thread."""
+
+    @wraps(method)
+    def run(self: Any, *arguments: Any) -> None:
+        self.context.run(lambda: method(self, *arguments))
+
+    return cast("Method", run)
+
+
+class RedrawThread:
+    """Runs a function on request, at most 25 times a second.
+
+    An exception is reported and does not end the thread: the next `wake` runs the function again.
+    """
+
+    def __init__(self, work: Callable[[], bool], report: Callable[[Exception], None]) -> None:
+        """Start the thread.
+
+        Args:
+            work: run once after each `wake`, and again and again while it returns True.
+            report: called with an exception that `work` raised.
+        """
+        self._work, self._report = work, report
+        self._requested, self._closed = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="linkwork viewer", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Request a run."""
+        self._requested.set()
+
+    def close(self) -> None:
+        """End the thread, after a run that is under way."""
+        self._closed.set()
+        self._requested.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        while True:
+            self._requested.wait()
+            if self._closed.is_set():
+                return
+            self._requested.clear()
+            try:
+                again = self._work()
+            except Exception as error:  # noqa: BLE001 - the page must not freeze
+                again = False
+                self._report(error)
+            if again:
+                self._requested.set()
+            self._closed.wait(REDRAW_PERIOD)

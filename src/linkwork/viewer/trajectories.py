@@ -51,7 +51,7 @@ class Trajectory:
         return float(self.times[-1] - self.times[0])
 
     def at(self, kd: KinDyn, time: float) -> tuple[Array, Array]:
-        """q and nu at a time after the first sample: at constant velocity between two samples."""
+        """Return q and nu at a time after the first sample; velocities are constant in between."""
         n = len(self.times)
         moment = float(np.clip(self.times[0] + time, self.times[0], self.times[-1]))
         k = int(np.clip(np.searchsorted(self.times, moment, side="right") - 1, 0, max(n - 2, 0)))
@@ -106,7 +106,7 @@ class Player:
             self.stop()
 
     def state(self) -> tuple[Array, Array]:
-        """q and nu now."""
+        """Return q and nu now."""
         return self.trajectory.at(self._kd, self.time)
 
 
@@ -249,7 +249,7 @@ def _numbers(file: Path, line: int, *cells: str, width: int) -> list[float]:
 
 
 def _named(kd: KinDyn, names: Sequence[str], rows: Array, what: str) -> Trajectory:
-    """Columns by name; joints that are not named stay where they are when all is neutral."""
+    """Assign columns by name; joints that are not named stay where they are when all is neutral."""
     q = np.tile(kd.neutral(), (len(rows), 1))
     times: Array | None = None
     columns = {

@@ -23,17 +23,14 @@ from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Shape
 from linkwork.model.layout import BASE_NQ
 from linkwork.model.model import Model
-from linkwork.viewer.camera import Camera, drawn_points, extent_of
 from linkwork.viewer.cell import CellController, ViewedCell
-from linkwork.viewer.colors import COM, OBSTACLE, TRACE, Rgb
-from linkwork.viewer.context import RedrawThread, ViewerContext
-from linkwork.viewer.drawing import drawing_of, viewer_package
+from linkwork.viewer.drawing import COM, OBSTACLE, TRACE, Rgb, drawing_of, viewer_package
 from linkwork.viewer.overlays import Trace, add_arrow, add_obstacles
 from linkwork.viewer.panel import NONE, choose_robot
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.robot_controller import RobotController
-from linkwork.viewer.scene import apply_theme
-from linkwork.viewer.server import LOCAL, open_server
+from linkwork.viewer.scene import Camera, apply_theme, drawn_points, extent_of
+from linkwork.viewer.server import LOCAL, RedrawThread, ViewerContext, open_server
 from linkwork.viewer.trajectories import read_trajectory, trajectory
 from linkwork.workcell.state.state import State
 from linkwork.workcell.workcell import WorkCell
@@ -89,7 +86,7 @@ class Viewer:
             self._apply_theme()
             self._moved_names.update(self._robots, [None] if cell else [])
             self._draw()  # the thread draws the charts, whose kernels are compiled first
-            self._context.camera = Camera(self._server, self._extent)
+            self._context.include = Camera(self._server, self._extent).include
         self._redraw = RedrawThread(self._tick, self._report_failure)
         self._redraw.wake()
         self._seen = False  # by a browser, or by a program that waits for one
@@ -188,7 +185,7 @@ class Viewer:
                 self._controller(robot).show(q, nu)
 
     def q(self, robot: str | None = None) -> Array:
-        """(nq,) where a robot is now; without its base if that is fixed."""
+        """Return the configuration of a robot now, (nq,); without its base if that is fixed."""
         with self._context.lock:
             viewed = self._controller(robot).robot
             return (viewed.q[BASE_NQ:] if viewed.fixed else viewed.q).copy()

@@ -12,8 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.bridges.casadi.machine_code import compiled_function
-from linkwork.bridges.casadi.sx import as_matrix, casadi_package, matrix_shape, name_of, sx_function
+from linkwork.bridges.casadi.kernels import (
+    as_matrix,
+    casadi_package,
+    compiled_function,
+    matrix_shape,
+    name_of,
+    sx_function,
+)
 from linkwork.bridges.methods import (
     Bridged,
     BridgedConstrainedKinDyn,
@@ -140,13 +146,13 @@ class ConstrainedKinDyn(Functions, BridgedConstrainedKinDyn):
     __module__ = "linkwork.casadi"
 
     def forces_of(self, name: str, q: Any, forces: Any, **named: Any) -> Any:
-        """(6, n) the wrenches of n columns; see `linkwork.ConstrainedKinDyn.forces_of`."""
+        """Return (6, n), the wrenches of n columns; see `linkwork.ConstrainedKinDyn.forces_of`."""
         index = self.numpy._wrench_index(name)  # pyright: ignore[reportPrivateUsage]
         wrenches = self.constraint_wrenches(q, forces, **named)
         return casadi_package().reshape(wrenches[index, :], 6, -1)
 
     def project_configuration(self, q: Any, **options: Any) -> Any:
-        """(nq, n) configurations nearby that satisfy the constraints, for n columns of numbers.
+        """Return (nq, n) configurations nearby that satisfy the constraints, for n columns.
 
         Takes the arguments of `linkwork.ConstrainedKinDyn.project_configuration`.
         """

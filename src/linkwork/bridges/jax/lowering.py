@@ -90,7 +90,7 @@ def key_of(kernel: Kernel) -> str:
 
 
 def _has_code(kernel: Kernel, results: Sequence[Any]) -> bool:
-    """Whether machine code computes the kernel; prepares it for the rows of these results."""
+    """Prepare machine code for the rows of these results; return whether there is any."""
     ports = (*kernel.signature.inputs, *kernel.signature.outputs)
     if any(len(port.shape) > HANDLER.most_axes for port in ports):
         return False

@@ -48,7 +48,7 @@ def batch_of(value: Any, port: Port) -> Shape:
 
 
 def is_one_row(batch: Shape) -> bool:
-    """Whether the batch axes are those of a single row, whatever their number."""
+    """Return whether all batch axes have length 1."""
     return all(length == 1 for length in batch)
 
 

@@ -22,7 +22,7 @@ SMALL_BATCH = 256  # calls whose inputs have at most this many elements use one 
 
 
 def most_threads() -> int | None:
-    """Return the thread limit of a call: that of PyTorch, as for its own operators.
+    """Return the thread limit of PyTorch, which applies to calls of kernels too.
 
     A `DataLoader` sets it to one in each worker, so that all workers together do not exceed the
     cores. None if LINKWORK_THREADS is set, which then applies.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.casadi.sx import as_matrix, casadi_package, matrix_shape, sx_function
+from linkwork.bridges.casadi.kernels import as_matrix, casadi_package, matrix_shape, sx_function
 from linkwork.compat.adam import parametric
 from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - of adam.casadi
 from linkwork.compat.adam.model import unknown_name

@@ -181,7 +181,7 @@ class Model:
             folder: destination; created if it does not exist.
             options: further options of `linkwork.export`, such as `prefix` for another name.
         """
-        from linkwork.export.names import default_prefix
+        from linkwork.export.code import default_prefix
         from linkwork.export.write import export
 
         prefix = options.pop("prefix", None)

@@ -22,7 +22,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, ValueRangeError, shown
-from linkwork.export.pinnzoo.state_order import (
+from linkwork.export.pinnzoo.state_space import (
     BASE_CONFIG,
     BASE_VELOCITY,
     config_names,

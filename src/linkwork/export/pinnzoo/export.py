@@ -1,8 +1,12 @@
-"""`export(..., pinnzoo=True)`: the C library of a robot in the format of PinnZoo."""
+"""`export(..., pinnzoo=True)`: the C library of a robot in the format of PinnZoo.
+
+Matrices are column-major, and quaternions are not normalized.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,17 +14,80 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.codegen.c.statements import DOUBLE
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.program import Port, Program, per_port
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.check import Build, CheckedFunction, Report, Row, write_checked
-from linkwork.export.code import scalar_code
-from linkwork.export.names import Names, checked_prefix, default_prefix
+from linkwork.export.code import (
+    Argument,
+    Function,
+    Names,
+    checked_prefix,
+    default_prefix,
+    scalar_code,
+)
 from linkwork.export.package import GeneratedFunction
-from linkwork.export.pinnzoo.code import name_of
-from linkwork.export.pinnzoo.files import PinnZooPackage, readme_text
-from linkwork.export.pinnzoo.functions import pinnzoo_functions, pinnzoo_sample
-from linkwork.export.pinnzoo.state_order import actuated_names, in_state_order
-from linkwork.export.pinnzoo.state_space import Orientation, StateSpace
+from linkwork.export.pinnzoo.files import FUNCTIONS, PinnZooPackage, name_of, readme_text
+from linkwork.export.pinnzoo.state_space import (
+    Orientation,
+    StateSpace,
+    actuated_names,
+    in_state_order,
+)
+from linkwork.export.requests import Exported
+from linkwork.export.samples import Sample, sample_of
 from linkwork.kindyn import KinDyn
+
+
+def pinnzoo_functions(space: StateSpace) -> list[Exported]:
+    """Return the functions of a robot; those of kinematics only if there are bodies."""
+    return [_exported(space, name) for name in FUNCTIONS if name in space.names]
+
+
+def _exported(space: StateSpace, name: str) -> Exported:
+    title, outputs = FUNCTIONS[name]
+    kernel = space.kernel(name)
+    by_row = kernel.program.outputs
+    program = _by_columns(kernel.program)
+    inputs = [Argument(f"{port.name}_in", port) for port in program.inputs]
+    results = [
+        Argument(output, port, " x ".join(map(str, original.shape)))
+        for output, port, original in zip(outputs, program.outputs, by_row, strict=True)
+    ]
+    function = Function(f"lw_{name}", title, program, tuple(inputs), tuple(results))
+    return Exported(function, kernel)
+
+
+def pinnzoo_sample(space: StateSpace, one: Exported, *, rows: int) -> Sample:
+    """Draw random states and compute the kernel's results, with column-major matrices."""
+    program = one.kernel.program
+
+    def draw(n: int, rng: np.random.Generator) -> tuple[Array, ...]:
+        inputs = tuple(rng.normal(size=(n, port.size)) for port in program.inputs)
+        if space.floating:
+            wxyz = inputs[0][:, 3:7]
+            wxyz /= np.linalg.norm(wxyz, axis=1, keepdims=True)
+        return inputs
+
+    by_rows = replace(one, function=replace(one.function, program=program))
+    sample = sample_of(space.kd, by_rows, DOUBLE, rows=rows, draw=draw)
+    outputs = (
+        part.reshape(rows, *port.shape).swapaxes(1, -1).reshape(rows, -1)
+        for part, port in zip(sample.outputs, program.outputs, strict=True)
+    )
+    return replace(sample, outputs=tuple(outputs))
+
+
+def _by_columns(program: Program) -> Program:
+    """Return the program with column-major matrices: each row of an output is a column."""
+    ports: list[Port] = []
+    results: list[int] = []
+    for port, steps in per_port(program.outputs, program.results):
+        order = np.arange(port.size).reshape(port.shape).T
+        ports.append(replace(port, shape=order.shape))
+        results += [steps[k] for k in order.flat]
+    return replace(program, outputs=tuple(ports), results=tuple(results))
+
 
 _OPTIONS = ("bodies", "orientation", "actuated")
 _ROWS = 10  # number of rows at which C is compared with the kernels

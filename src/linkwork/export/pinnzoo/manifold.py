@@ -26,7 +26,7 @@ NEAR, NO_DIRECTION = 1e-6, 1e-24
 
 
 def times_E(q: Array, v: Array, *, floating: bool) -> Array:
-    """(nq,) E v."""
+    """Return E v, (nq,)."""
     if not floating:
         return v
     wxyz = q[3:7]
@@ -35,7 +35,7 @@ def times_E(q: Array, v: Array, *, floating: bool) -> Array:
 
 
 def times_E_T(q: Array, rates: Array, *, floating: bool) -> Array:
-    """(nv,) E_T times (nq,) rates."""
+    """Return E_T times rates, (nv,)."""
     if not floating:
         return rates
     wxyz = q[3:7]
@@ -45,7 +45,7 @@ def times_E_T(q: Array, rates: Array, *, floating: bool) -> Array:
 
 
 def times_E_transposed(q: Array, forces: Array, *, floating: bool) -> Array:
-    """(nv,) E^T times (nq,) forces: maps forces dual to q_dot to forces dual to v."""
+    """Return E^T times forces, (nv,): maps forces dual to q_dot to forces dual to v."""
     if not floating:
         return forces
     wxyz = q[3:7]
@@ -55,7 +55,7 @@ def times_E_transposed(q: Array, forces: Array, *, floating: bool) -> Array:
 
 
 def matrix_E(q: Array, n: int, *, floating: bool) -> Array:
-    """(nq, nv) E for n joints."""
+    """Return E for n joints, (nq, nv)."""
     if not floating:
         return np.eye(n)
     wxyz = q[3:7]
@@ -63,7 +63,7 @@ def matrix_E(q: Array, n: int, *, floating: bool) -> Array:
 
 
 def matrix_E_T(q: Array, n: int, *, floating: bool) -> Array:
-    """(nv, nq) E_T for n joints."""
+    """Return E_T for n joints, (nv, nq)."""
     if not floating:
         return np.eye(n)
     wxyz = q[3:7]
@@ -84,7 +84,7 @@ def block_diagonal(*blocks: Array) -> Array:
 
 
 def base_gravity_jacobian(wxyz: Array, gravity: Array) -> Array:
-    """(3, 4) derivative of R^T g, gravity in the base, with respect to the quaternion.
+    """Differentiate R^T g, gravity in the base, with respect to the quaternion: (3, 4).
 
     R^T g = g - 2 w (u x g) + 2 u x (u x g), so that
     d/dw = -2 u x g,  d/du = 2 w [g]x + 2 (u g^T + (u.g) 1 - 2 g u^T)
@@ -101,7 +101,7 @@ def base_gravity_jacobian(wxyz: Array, gravity: Array) -> Array:
 
 
 def axis_angle(wxyz: Array) -> Array:
-    """(..., 3) axis times angle, the angle in [0, 2 pi): q and -q have different vectors.
+    """Return axis times angle, (..., 3), the angle in [0, 2 pi): q and -q have different vectors.
 
     angle / |u| = 2 atan2(|u|, w) / |u|, near no rotation 2 / w (1 - r / 3 + r^2 / 5 - ...) with
     r = |u|^2 / w^2. At w = -1, where a full rotation has no axis, the result is zero.
@@ -116,7 +116,7 @@ def axis_angle(wxyz: Array) -> Array:
 
 
 def state_error(x: Array, x0: Array, *, floating: bool) -> Array:
-    """(2 nv,) error that `apply_delta_x` adds to x0 to get x."""
+    """Return the error that `apply_delta_x` adds to x0 to get x, (2 nv,)."""
     if not floating:
         return x - x0
     R0 = quat.to_rotation(x0[3:7])
@@ -126,7 +126,7 @@ def state_error(x: Array, x0: Array, *, floating: bool) -> Array:
 
 
 def apply_delta_x(x: Array, delta_x: Array, *, floating: bool) -> Array:
-    """(nx,) state with the error `delta_x` from x."""
+    """Return the state with the error `delta_x` from x, (nx,)."""
     if not floating:
         return x + delta_x
     position = x[:3] + quat.rotate(x[3:7], delta_x[:3])

@@ -1,25 +1,21 @@
-"""The C programs of an export: selftest.c and the example main.c.
+"""The self-test of an export: selftest.c compares each function with recorded results.
 
-The self-test compares each function with recorded results on the machine where the code is to run.
-The example is a control loop that calls the functions at each tick.
+It runs on the machine where the code is to run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.export.code import BATCH_ENDING, Argument, Function, checks_norms
+from linkwork.export.code import BATCH_ENDING, Function, checks_norms
 from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.export.samples import SMALL, Sample
 from linkwork.version import __version__
 
 MOST_ELEMENTS = 6000  # recorded for a function, inputs and outputs together; at least one state
 _FOR_OTHER_MACHINES = 4.0  # times the difference allowed here, as another libm rounds differently
-_TICK = 1e-3  # [s]
 
 _SELFTEST_HELPERS = """\
 /* The larger of two numbers; NaN if one of them is. */
@@ -147,7 +143,7 @@ def _batch_test(
 
 
 def _least(function: Function, state: str) -> str:
-    """The size with which small outputs are compared, as an expression in C."""
+    """Return the size with which small outputs are compared, as an expression in C."""
     size = "0.0"
     for argument in function.outputs if len(function.outputs) > 1 else ():
         size = f"larger({size}, largest(expected_{argument.name}[{state}], {argument.port.size}u))"
@@ -164,104 +160,3 @@ def _table(name: str, rows: Array, real: Real) -> Iterator[str]:
             yield "      " + ", ".join(literals[start : start + 6]) + ","
         yield "    },"
     yield "  };"
-
-
-def example_text(package: Package) -> str:
-    """Return the contents of main.c, which calls every function once per tick."""
-    return "\n".join(_example(package)) + "\n"
-
-
-def _example(package: Package) -> Iterator[str]:
-    t = package.real.name
-    yield f"/* An example; {MARK} {__version__}."
-    yield " *"
-    yield " * The skeleton of a control loop: measure, compute, act."
-    yield " */"
-    yield from (f'#include "{package.prefix}.h"', "", "#include <math.h>", "#include <stdio.h>", "")
-    yield "#define TICKS 100"
-    yield ""
-    yield "int main(void)"
-    yield "{"
-    inputs: dict[tuple[str, int], Argument] = {}
-    for one in package.functions:
-        inputs |= {(a.name, a.port.size): a for a in one.function.inputs}
-    for (name, size), argument in inputs.items():
-        yield from _array(package, _variable(name, size), _start(package, argument))
-    for index, one in enumerate(package.functions):
-        for argument in one.function.outputs:
-            size = max(argument.port.size, 1)
-            yield f"  static {t} {_result(index, argument)}[{size}];"
-    if package.longest_work:
-        yield f"  static {t} work[{package.prefix.upper()}_WORK];"
-    yield "  int tick;"
-    yield ""
-    yield "  for (tick = 0; tick < TICKS; ++tick) {"
-    yield "    /* measure: q, nu and so on would be filled here */"
-    for index, one in enumerate(package.functions):
-        function = one.function
-        arguments = [_variable(a.name, a.port.size) for a in function.inputs]
-        results = [_result(index, a) for a in function.outputs]
-        yield from _call(one, arguments, results)
-    yield "    /* act: the results would be used here */"
-    yield "  }"
-    yield ""
-    for index, one in enumerate(package.functions):
-        for argument in one.function.outputs:
-            name, size = _result(index, argument), str(argument.port.size)
-            label = f"{one.function.name} {argument.name}: norm %.6g"
-            yield from _print_norm(name, size, label)
-    yield "  return 0;"
-    yield "}"
-
-
-def _call(one: GeneratedFunction, arguments: list[str], results: list[str]) -> Iterator[str]:
-    function = one.function
-    all_arguments = ", ".join([*arguments, *results, *(["work"] if one.code.work else [])])
-    if not checks_norms(function):
-        yield f"    {function.name}({all_arguments});"
-        return
-    yield f"    if ({function.name}({all_arguments}) != 0) {{"
-    yield '      fputs("the norm of a quaternion is not 1\\n", stderr);'
-    yield "      return 1;"
-    yield "    }"
-
-
-def _print_norm(name: str, size: str, label: str) -> Iterator[str]:
-    yield "  {"
-    yield "    double squares = 0.0;"
-    yield f"    for (int k = 0; k < {size}; ++k) {{"
-    yield f"      squares += (double){name}[k] * (double){name}[k];"
-    yield "    }"
-    yield f'    printf("{label}\\n", sqrt(squares));'
-    yield "  }"
-
-
-def _array(package: Package, name: str, values: list[float]) -> Iterator[str]:
-    literals = [package.real.literal(value) for value in values] or [package.real.literal(0.0)]
-    yield f"  static {package.real.name} {name}[{len(literals)}] = {{"
-    for start in range(0, len(literals), 8):
-        yield "    " + ", ".join(literals[start : start + 8]) + ","
-    yield "  };"
-
-
-def _start(package: Package, argument: Argument) -> list[float]:
-    """Return initial values: the neutral configuration, one millisecond, or constants."""
-    name, size = argument.port.name, argument.port.size
-    if name in ("q", "q_start", "q_end") and size == package.kd.nq:
-        return package.kd.neutral().tolist()
-    if name == "dt":
-        return [_TICK]
-    if name == "gravity":
-        return list(package.kd.gravity)
-    if name == "parameters" and size == package.kd.parameters.size:
-        return package.kd.parameter_values().tolist()
-    return np.full(size, 0.1).tolist()
-
-
-def _variable(name: str, size: int) -> str:
-    """Name the variable of an input; inputs of the same name may have different sizes."""
-    return f"{name}_{size}"
-
-
-def _result(index: int, argument: Argument) -> str:
-    return f"result{index}_{argument.name}"

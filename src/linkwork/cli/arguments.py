@@ -1,16 +1,20 @@
-"""Robots and workcells as arguments of commands: files, names, standard input, xacro arguments."""
+"""Arguments and options that several commands share: robots, files, completion in a shell.
+
+A robot or workcell is a file, a name or standard input; values of xacro arguments follow it.
+Functions for completion may neither raise nor print: a shell would show it on the command line.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.complete import frame_names, function_names, robot_names
 from linkwork.cli.output import print_message
 from linkwork.errors import (
     LinkworkError,
@@ -20,13 +24,127 @@ from linkwork.errors import (
     escaped,
     shown,
 )
-from linkwork.io.formats import titles
-from linkwork.io.named_robots import bundled_cells
+from linkwork.io.formats import endings, titles
+from linkwork.io.named_robots import bundled_cells, bundled_names, example_robots
 from linkwork.io.xml.documents import Source, standard_input
 
 if TYPE_CHECKING:
     from linkwork.io.formats import Reading
     from linkwork.model.model import Model
+
+
+def option(
+    names: str,
+    metavar: str | None,
+    text: str,
+    default: Any = None,
+    complete: Callable[..., list[str]] | None = None,
+) -> Any:
+    """Declare an option, as the default value of a parameter of a command.
+
+    Args:
+        names: such as "--output", or several with spaces between them.
+        metavar: stands for its value in the help text; the type of the value if None.
+        text: the help text.
+        default: the value of a command line without it.
+        complete: completes the value in a shell.
+    """
+    return typer.Option(
+        default, *names.split(), metavar=metavar, help=text, autocompletion=complete
+    )
+
+
+def flag(name: str, text: str) -> Any:
+    """Declare an option without a value, which is True if the command line has it."""
+    return typer.Option(False, name, help=text)
+
+
+def robot_names(incomplete: str) -> list[str]:
+    """Return names of robots, robot files and folders that begin with a string."""
+    names = [*bundled_names(), *example_robots()]
+    matching = [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+    return matching + _files(incomplete)
+
+
+def robot_and_cell_names(incomplete: str) -> list[str]:
+    """Return the same as `robot_names`, and names of bundled workcells."""
+    cells = [name for name in bundled_cells() if name.startswith(incomplete)]
+    return [*cells, *robot_names(incomplete)]
+
+
+def function_names(incomplete: str) -> list[str]:
+    """Return the quantities, in a list with commas: completes the last one of `mass_matrix,jac`."""
+    from linkwork.kindyn import KinDyn
+
+    before, comma, name = incomplete.rpartition(",")
+    return [f"{before}{comma}{one}" for one in KinDyn.quantities if one.startswith(name)]
+
+
+def card_names(incomplete: str) -> list[str]:
+    """Return libraries that have a convention card."""
+    from linkwork.compat.cards import all_cards
+
+    return [card.name for card in all_cards() if card.name.startswith(incomplete)]
+
+
+def one_of(*names: str) -> Callable[[str], list[str]]:
+    """Return a completion with fixed choices."""
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
+
+
+def frame_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Return frames of the robot that the command line names."""
+    return _of_robot(context, lambda model: model.frame_names, incomplete)
+
+
+def link_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Return links of the robot that the command line names."""
+    return _of_robot(context, lambda model: model.link_names, incomplete)
+
+
+def joint_settings(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the moving joints of the robot, each with the `=` that a value follows."""
+
+    def settings(model: Model) -> list[str]:
+        return [f"{joint.name}=" for joint in model.joints if joint.nq]
+
+    return _of_robot(context, settings, incomplete)
+
+
+def _of_robot(context: typer.Context, names: Callable[[Model], Any], start: str) -> list[str]:
+    from linkwork.io.load import read
+
+    file = context.params.get("file") or _first_argument()
+    if not isinstance(file, str) or file in ("", "-"):
+        return []
+    try:
+        model = read(file, expand=False).model  # a key press must not run code of a xacro file
+    except (LinkworkError, OSError):
+        return []
+    return [] if model is None else [name for name in names(model) if name.startswith(start)]
+
+
+def _first_argument() -> str:
+    """Return the first word after the command: click skips it if an option lacks its value."""
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    words = [word for word in line.split()[2:] if not word.startswith("-")]
+    return words[0] if words else ""
+
+
+def _files(start: str) -> list[str]:
+    folder, beginning = os.path.split(start)
+    try:
+        paths = sorted(Path(folder or ".").iterdir())
+    except OSError:
+        return []
+    return [
+        os.path.join(folder, path.name) + ("/" if path.is_dir() else "")  # noqa: PTH118 - as typed
+        for path in paths
+        if path.name.startswith(beginning)
+        and (beginning or not path.name.startswith("."))
+        and (path.is_dir() or path.suffix in endings())
+    ]
+
 
 File = Annotated[
     str,
