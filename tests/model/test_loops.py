@@ -121,9 +121,8 @@ def test_what_cannot_represent_loops_raises(tied, tmp_path):
     if tied:
         tree = lw.Model(name="chain", links=model.links, joints=model.joints[:2])
         model = tree.with_constraint("point", "c", name="ca")
-    from linkwork.export.pinnzoo.state_order import in_state_order
-
     from linkwork.compat.idyntree.conversion import as_in_idyntree
+    from linkwork.export.pinnzoo.state_space import in_state_order
 
     for convert in (
         lw.dump_urdf,

@@ -17,7 +17,7 @@ from linkwork.compat.pinnzoo.orders import ConversionIndices
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, name_not_found
 from linkwork.export.pinnzoo.manifold import axis_angle
-from linkwork.export.pinnzoo.state_order import velocity_names
+from linkwork.export.pinnzoo.state_space import velocity_names
 from linkwork.spatial import quat, so3
 
 

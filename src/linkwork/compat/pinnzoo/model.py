@@ -18,8 +18,13 @@ from linkwork.compat.pinnzoo.orders import (
 from linkwork.compat.pinnzoo.zoo import ZOO, find_robot
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError
-from linkwork.export.pinnzoo.state_order import actuated_names, check_joints, in_state_order
-from linkwork.export.pinnzoo.state_space import Orientation, StateSpace
+from linkwork.export.pinnzoo.state_space import (
+    Orientation,
+    StateSpace,
+    actuated_names,
+    check_joints,
+    in_state_order,
+)
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model as RobotModel
 
