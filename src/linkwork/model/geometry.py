@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from itertools import product
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from linkwork.errors import model_error, shown
 from linkwork.model.inertia import Inertia, solid_box, solid_cylinder, solid_sphere
 from linkwork.model.numbers import Triple, finite_numbers, instance, settle, size, text, triple
 from linkwork.model.pose import IDENTITY, Pose
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 SEGMENTS = 32  # around a round shape
 RINGS = 16  # from pole to pole of a ball
@@ -104,6 +101,11 @@ class Support:
     discs: Array  # (n,) radii of the discs; 0 for points
     ball: float = 0.0  # radius
 
+    def scaled(self, factor: float) -> Support:
+        """Scale the shape about the origin by a factor above 0."""
+        sizes = factor * self.points, self.normals, factor * self.discs, factor * self.ball
+        return Support(*sizes)
+
     @cached_property
     def is_curved(self) -> bool:
         """Whether it has discs."""
@@ -158,10 +160,6 @@ class Geometry(ABC):
     def sizes(self) -> tuple[float, ...]:
         """Its dimensions [m]; of a mesh its scale."""
 
-    @abstractmethod
-    def scaled(self, factor: float) -> Self:
-        """Scale the shape about its origin by a factor above 0."""
-
 
 class Primitive(Geometry):
     """A convex shape that is known by its sizes, which are at least 0."""
@@ -177,10 +175,6 @@ class Primitive(Geometry):
     def sizes(self) -> tuple[float, ...]:
         """Its dimensions [m]."""
         return tuple(getattr(self, one.name) for one in fields(self))  # pyright: ignore[reportArgumentType]
-
-    def scaled(self, factor: float) -> Self:
-        """Scale the shape about its origin by a factor above 0."""
-        return type(self)(*(factor * one for one in self.sizes))
 
     @property
     @abstractmethod
@@ -222,11 +216,6 @@ class Box(Primitive):
     def sizes(self) -> tuple[float, ...]:
         """The edges along x, y, z [m]."""
         return self.size
-
-    def scaled(self, factor: float) -> Self:
-        """Scale the edges by a factor above 0."""
-        x, y, z = self.size
-        return replace(self, size=(factor * x, factor * y, factor * z))
 
     @property
     def volume(self) -> float:
@@ -400,11 +389,6 @@ class Mesh(Geometry):
     def sizes(self) -> tuple[float, ...]:
         """Its scale along x, y, z."""
         return self.scale
-
-    def scaled(self, factor: float) -> Self:
-        """Scale the surface about its origin by a factor above 0."""
-        x, y, z = self.scale
-        return replace(self, scale=(factor * x, factor * y, factor * z))
 
 
 def row_of(table: Mapping[type[Geometry], T], geometry: Geometry, what: str) -> T:

@@ -1,10 +1,5 @@
 """Distances of two shapes at many poses: closed forms with NumPy, all others by the package `coal`.
 
-coal computes the distance of convex shapes by GJK and EPA, one row after another. Its result is
-used only where the separation along its normal confirms it (`convex`). Otherwise it is computed
-again with another tolerance, then by refining a polytope; if that fails too, it is NaN, which never
-counts as free.
-
 A mesh stands for its convex hull, or for its triangles. Triangles of a mesh that is not convex have
 no penetration depth: where they intersect another shape, the distance is NaN. A mesh that is convex
 is its hull, and so is one that is a segment or a point.
@@ -12,25 +7,21 @@ is its hull, and so is one that is a segment or a point.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from linkwork.collision.closest import TOUCHING, closest
-from linkwork.collision.exact.convex import (
+from linkwork.collision.exact.hulls import (
     Hull,
-    along_face,
     areas,
-    deepest,
     hull_of,
-    is_beaten,
-    of_parallel_cylinders,
-    separations,
     triangles_of,
     vectors,
 )
+from linkwork.collision.exact.search import Search, distance, distance_request
 from linkwork.collision.shapes import is_compiled, placed
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
@@ -61,13 +52,8 @@ from linkwork.spatial.blocks import as_mat, as_vec
 
 Meshes: TypeAlias = Literal["hull", "triangles"]
 
-# Of GJK and EPA, relative to the smaller shape. EPA with curved shapes is reliable with the first,
-# and accurate with the second, or else the third.
-TOLERANCES = (3e-6, 3e-10, 3e-8)
-SCALES = (1e-3, 1.0)  # sizes that tolerances are relative to [m]
-LARGE = 10.0  # pairs with a larger shape are scaled to size 1, in which tolerances are right [m]
-ACCURATE = 1e-8  # a relative error for which no other tolerance is tried
-ITERATIONS = 255  # of GJK and EPA
+SIZES = (1e-2, 10.0)  # of the smaller shape [m]; others are scaled to 1, because coal has lengths
+TRIANGLE_TOLERANCE = 3e-8  # of GJK [m]
 LARGEST = 1e9  # size of a shape [m]
 CONVEX = 1e-5  # depth of a point inside the hull of a convex mesh, relative to its size
 SIMILAR = 1e-2  # the same of a mesh that its hull replaces without a warning
@@ -120,15 +106,6 @@ class Placed(NamedTuple):
     poses: Array  # (rows, 4, 4) of what it is fixed to
     owner: str  # what messages call that, such as `link 'hand'`
 
-    def scaled(self, factor: float) -> Placed:
-        """Scale the shape and its poses about the origin of the world."""
-        x, y, z = (factor * c for c in self.shape.link_H_shape.xyz)
-        pose = replace(self.shape.link_H_shape, xyz=(x, y, z))
-        geometry = self.shape.geometry.scaled(factor)
-        poses = self.poses.copy()
-        poses[:, :3, 3] *= factor
-        return Placed(replace(self.shape, geometry=geometry, link_H_shape=pose), poses, self.owner)
-
 
 class ShapeQueries:
     """Distances of shapes, which are converted once."""
@@ -142,27 +119,29 @@ class ShapeQueries:
         check_meshes(meshes)
         self.meshes = meshes
         self.replaced: list[str] = []  # owners of meshes that are not convex, replaced by hulls
-        self._solids: dict[Geometry, Solid] = {}
+        self._solids: dict[tuple[Geometry, float], Solid] = {}
 
     @cached_property
     def coal(self) -> Any:
         """The package."""
         return import_coal()
 
-    def solid(self, geometry: Geometry, owner: str) -> Solid:
+    def solid(self, geometry: Geometry, owner: str, factor: float = 1.0) -> Solid:
         """A shape for coal.
 
         Args:
             geometry: the shape.
             owner: what messages call it, such as `link 'hand'`.
+            factor: what it is scaled by.
 
         Raises:
             MissingFileError: its mesh cannot be read.
             ValueRangeError: it is too large.
         """
-        if geometry not in self._solids:
-            self._solids[geometry] = self._converted(geometry, owner)
-        return self._solids[geometry]
+        key = geometry, factor
+        if key not in self._solids:
+            self._solids[key] = self._converted(geometry, owner, factor)
+        return self._solids[key]
 
     def warn_of_hulls(self, name: str) -> None:
         """Warn, once for each robot, of meshes that are not convex and that hulls stand for."""
@@ -197,20 +176,23 @@ class ShapeQueries:
         with np.errstate(all="ignore"):
             far = np.linalg.norm(H[:, :3, 3], axis=-1) > a.support.radius + b.support.radius
         overlaps = ~far
-        overlaps[~far] = ~(self._convex(a, b, H[~far])[:, 0] >= -TOUCHING * factor)
+        limit = -TOUCHING * factor
+        overlaps[~far] = ~(self._convex(a, b, H[~far], limit)[:, 0] >= limit)
         if a.surface is not None or b.surface is not None:
             return self._intersecting(a, b, H, overlaps)
         return overlaps
 
     def _factor(self, first: Placed, second: Placed) -> float:
-        """A power of 2, which changes no digits, that scales large shapes to size 1."""
-        size = max(self.solid(x.shape.geometry, x.owner).support.radius for x in (first, second))
-        return 1.0 if size <= LARGE else 2.0 ** -int(np.ceil(np.log2(size)))
+        """A power of 2, which changes no digits, that scales the smaller shape to size 1."""
+        radii = [self.solid(x.shape.geometry, x.owner).support.radius for x in (first, second)]
+        size = min(radii) or max(radii)
+        return 1.0 if SIZES[0] <= size <= SIZES[1] or not size else 2.0 ** -round(np.log2(size))
 
     def _placed(self, placed: Placed, factor: float = 1.0) -> tuple[Solid, Array]:
-        placed = placed if factor == 1.0 else placed.scaled(factor)
-        solid = self.solid(placed.shape.geometry, placed.owner)
-        return solid, solid.at(placed.poses @ placed.shape.link_H_shape.matrix())
+        solid = self.solid(placed.shape.geometry, placed.owner, factor)
+        poses = placed.poses @ placed.shape.link_H_shape.matrix()
+        poses[:, :3, 3] *= factor
+        return solid, solid.at(poses)
 
     def to_half_spaces(self, placed: Placed, planes: Array) -> Array:
         """(rows, 10) as `nearest`, of a shape to half-spaces (rows, 4)."""
@@ -236,51 +218,19 @@ class ShapeQueries:
 
     # In the axes of the first shape.
 
-    def _convex(self, a: Solid, b: Solid, H: Array) -> Array:
-        """(rows, 10) of convex shapes, checked; NaN where H is not finite."""
-        best = np.full((len(H), 10), np.nan)
-        if isinstance(a.geometry, Cylinder) and isinstance(b.geometry, Cylinder):
-            best = of_parallel_cylinders(a.geometry, b.geometry, H)
-        is_left = np.isfinite(H).all(axis=(1, 2)) & np.isnan(best[:, 0])
-        finite = is_left.nonzero()[0]
-        radii = a.support.radius, b.support.radius
-        scale, rounding = float(np.clip(min(radii), *SCALES)), 1e-13 * sum(radii)
-        gaps = np.full(len(H), np.inf)
-        left = finite
-        for tolerance in TOLERANCES:
-            request = self._request(tolerance * scale)
-            tried = [self._ask(a.convex, b.convex, H[k], request) for k in left]
-            _improve(best, gaps, left, np.array(tried).reshape(-1, 10), (a.support, b.support, H))
-            left = left[gaps[left] > ACCURATE * scale + rounding]
-        doubtful = is_left & (gaps > TOLERANCES[0] * scale + rounding)
-        doubtful[finite] |= is_beaten(a.support, b.support, H[finite], best[finite, 0])
-        for k in doubtful.nonzero()[0]:
-            best[k] = deepest(a.support, b.support, H[k], self.coal)
-        best[:, 4:7] = best[:, 1:4] + best[:, :1] * best[:, 7:]
-        return best
-
-    def _request(self, tolerance: float) -> Any:
-        request = self.coal.DistanceRequest()
-        request.gjk_tolerance = request.epa_tolerance = tolerance
-        request.gjk_max_iterations = request.epa_max_iterations = ITERATIONS
-        request.enable_signed_distance = True
-        return request
-
-    def _ask(self, a: Any, b: Any, H: Array, request: Any) -> Array:
-        coal = self.coal
-        result, at_b = coal.DistanceResult(), coal.Transform3s(H[:3, :3], H[:3, 3])
-        distance = coal.distance(a, self._identity, b, at_b, request, result)
-        points = result.getNearestPoint1(), result.getNearestPoint2()
-        return np.array([distance, *points[0], *points[1], *result.normal])
+    def _convex(self, a: Solid, b: Solid, H: Array, threshold: float | None = None) -> Array:
+        """(rows, 10) of convex shapes."""
+        shapes, supports = (a.convex, b.convex), (a.support, b.support)
+        return Search(self.coal, shapes, supports, H, threshold).best
 
     def _of_triangles(self, a: Solid, b: Solid, H: Array, results: Array) -> Array:
         """The same of triangles, given those of hulls: NaN where they intersect."""
         intersecting = self._intersecting(a, b, H, ~(results[:, 0] >= -TOUCHING))
         results[intersecting] = np.nan
         first, second = a.surface or a.convex, b.surface or b.convex
-        request = self._request(TOLERANCES[-1])
+        request = distance_request(self.coal, TRIANGLE_TOLERANCE)
         for k in (np.isfinite(H).all(axis=(1, 2)) & ~intersecting).nonzero()[0]:
-            row = self._ask(first, second, H[k], request)
+            row = distance(self.coal, (first, second), H[k], request)
             if row[0] > results[k, 0]:  # else hulls touch, and triangles with them
                 results[k] = row
         return results
@@ -292,30 +242,24 @@ class ShapeQueries:
         for k in (rows & np.isfinite(H).all(axis=(1, 2))).nonzero()[0]:
             at_b = coal.Transform3s(H[k, :3, :3], H[k, :3, 3])
             answer = coal.CollisionResult()
-            request = self._contact_request
-            result[k] = coal.collide(first, self._identity, second, at_b, request, answer) > 0
+            request, identity = coal.CollisionRequest(), coal.Transform3s.Identity()
+            result[k] = coal.collide(first, identity, second, at_b, request, answer) > 0
         return result
-
-    @cached_property
-    def _identity(self) -> Any:
-        return self.coal.Transform3s.Identity()
-
-    @cached_property
-    def _contact_request(self) -> Any:
-        return self.coal.CollisionRequest()
 
     # Conversion.
 
-    def _converted(self, geometry: Geometry, owner: str) -> Solid:
+    def _converted(self, geometry: Geometry, owner: str, factor: float) -> Solid:
         if isinstance(geometry, Mesh):
-            return self._mesh(geometry, owner)
+            return self._mesh(geometry, owner, factor)
         assert isinstance(geometry, Primitive)
-        support = geometry.support()
-        _check_size(support.radius, owner)
+        support = geometry.support().scaled(factor)
+        if factor == 1.0:
+            _check_size(support.radius, owner)
         kind = getattr(self.coal, row_of(COAL_SHAPES, geometry, "coal"))
-        return Solid(geometry, support, np.zeros(3), kind(*geometry.sizes))
+        sizes = (factor * one for one in geometry.sizes)
+        return Solid(geometry, support, np.zeros(3), kind(*sizes))
 
-    def _mesh(self, mesh: Mesh, owner: str) -> Solid:
+    def _mesh(self, mesh: Mesh, owner: str, factor: float) -> Solid:
         coal = self.coal
         surface, reason = read_surface(mesh)
         if surface is None:
@@ -325,9 +269,10 @@ class ShapeQueries:
         with np.errstate(over="ignore"):
             _check_size(float(np.abs([low, high]).max()), owner)
         center = 0.5 * (low + high)
-        corners = corners - center
+        corners = factor * (corners - center)
+        center = factor * center
         hull = hull_of(corners.reshape(-1, 3), coal)
-        normals = hull.planes()[1] if hull.rank > 1 else np.zeros((0, 3))
+        normals = hull.planes()[0] if hull.rank > 1 else np.zeros((0, 3))
         support = Support(hull.points, normals, np.zeros(len(hull.points)))
         convex = coal.Convex(vectors(hull.points, coal), triangles_of(hull.triangles, coal))
         solid = Solid(mesh, support, center, convex)
@@ -379,37 +324,6 @@ def _relative(at_a: Array, at_b: Array) -> Array:
         H[:, :3, :3] = back @ at_b[:, :3, :3]
         H[:, :3, 3] = (back @ (at_b[:, :3, 3] - at_a[:, :3, 3])[..., None])[..., 0]
     return H
-
-
-def _improve(best: Array, gaps: Array, rows: Array, tried: Array, pair: tuple[Any, ...]) -> None:
-    """Use results whose separations are larger, and bound the errors.
-
-    Args:
-        best: (n, 10) the results so far, which are changed.
-        gaps: (n,) bounds of their errors, which are changed.
-        rows: (k,) indices of what was tried.
-        tried: (k, 10) other results.
-        pair: both shapes, and (n, 4, 4) poses of the second in the axes of the first.
-    """
-    a, b, H = pair
-    with np.errstate(all="ignore"):
-        tried[:, 7:] /= np.linalg.norm(tried[:, 7:], axis=-1, keepdims=True)
-    is_number = np.isfinite(tried).all(axis=-1)
-    rows, tried = rows[is_number], tried[is_number]
-    n = np.array([along_face(a, b, H[k], row[7:]) for k, row in zip(rows, tried, strict=True)])
-    for normals in (tried[:, 7:], n.reshape(-1, 3)):
-        height, separation = separations(a, b, H[rows], normals)
-        errors = np.abs(tried[:, 0] - separation)
-        off = np.abs((normals * tried[:, 1:4]).sum(axis=-1) - height)  # the point is not on a
-        is_better = ~(separation <= best[rows, 0])
-        gaps[rows] = np.where(
-            is_better,
-            np.maximum(errors, 0.1 * off),
-            np.minimum(gaps[rows], np.abs(tried[:, 0] - best[rows, 0])),
-        )
-        at = rows[is_better]
-        best[at] = tried[is_better]
-        best[at, 0], best[at, 7:] = separation[is_better], normals[is_better]
 
 
 def _with_arrays(one: Placed) -> Any:

@@ -1,0 +1,136 @@
+"""Pairs of shapes that are built to have a known distance: a point of each, a gap apart.
+
+If the support function of the first has its maximum along n at one point, and that of the second
+along -n at the other, no other points are nearer.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.collision.exact.queries import Placed, ShapeQueries
+from linkwork.spatial import so3
+
+pytestmark = pytest.mark.peers  # which need coal
+
+ROWS = 24
+SHAPES = [lw.Capsule(0.1, 0.3), lw.Box((0.2, 0.3, 0.5)), lw.Cylinder(0.15, 0.4)]
+PLATE, DISC = lw.Box((0.5, 0.4, 0.01)), lw.Cylinder(0.3, 0.005)
+
+
+def scaled(shape, factor):
+    sizes = [factor * size for size in shape.sizes]
+    return lw.Box(sizes) if isinstance(shape, lw.Box) else type(shape)(*sizes)
+
+
+def some_normals(support, rng):
+    """Unit vectors: across a face, nearly so, across an axis, and in any direction."""
+    n = rng.normal(size=(ROWS, 3))
+    n[rng.random(ROWS) < 0.2, 2] = 0.0
+    if len(support.normals):
+        off = n * 10.0 ** rng.uniform(-12.0, -2.0, size=(ROWS, 1)) * rng.integers(2, size=(ROWS, 1))
+        faces = support.normals[rng.integers(len(support.normals), size=ROWS)] + off
+        n = np.where(rng.random((ROWS, 1)) < 0.5, faces, n)
+    return n / np.linalg.norm(n, axis=-1, keepdims=True)
+
+
+def turned(normals, n, rng):
+    """Rotations R, random about n, with R normals = n."""
+
+    def axes(v):
+        x = np.cross(v, rng.normal(size=v.shape))
+        x /= np.linalg.norm(x, axis=-1, keepdims=True)
+        return np.stack([x, np.cross(v, x), v], axis=-1)
+
+    return axes(n) @ axes(normals).swapaxes(1, 2)
+
+
+def points_along(support, n, rng):
+    """A point of the shape that is farthest along each normal: anywhere in a face or edge."""
+    points = support.farthest(n) + support.ball * n
+    for k, one in enumerate(n):
+        heights = support.points @ one
+        corners = support.points[heights > heights.max() - 1e-15 * support.radius]
+        if not support.is_curved and len(corners) > 1:
+            points[k] = rng.dirichlet(np.ones(len(corners))) @ corners + support.ball * one
+    return points
+
+
+def pairs_at(first, second, gaps, rng):
+    """Poses of shapes whose distances are the gaps."""
+    supports = [shape.support() for shape in (first, second)]
+    n = so3.exp(rng.normal(size=(ROWS, 3)))[..., 2]
+    n[::4] = np.eye(3)[rng.integers(3, size=len(n[::4]))]
+    A, B = np.tile(np.eye(4), (2, ROWS, 1, 1))
+    own = [some_normals(support, rng) for support in supports]
+    A[:, :3, :3], B[:, :3, :3] = turned(own[0], n, rng), turned(own[1], -n, rng)
+    on_a, on_b = (
+        (H[:, :3, :3] @ points_along(support, v, rng)[..., None])[..., 0]
+        for H, support, v in zip((A, B), supports, own, strict=True)
+    )
+    B[:, :3, 3] = on_a + gaps[:, None] * n - on_b
+    return A, B
+
+
+def outside(shape, poses, points):
+    """How far points are outside of shapes at poses."""
+    local = (poses[:, :3, :3].swapaxes(1, 2) @ (points - poses[:, :3, 3])[..., None])[..., 0]
+    return np.maximum(-shape.depth(local), 0.0)
+
+
+@pytest.mark.parametrize("first", [*SHAPES, PLATE, DISC], ids=lambda s: f"{s.kind}{s.sizes}")
+@pytest.mark.parametrize(
+    ("size", "ratio"), [(1.0, 1.0), (1.0, 1e-3), (1.0, 1e-6), (1e-6, 1.0), (1e5, 1.0), (1e-3, 1e4)]
+)
+def test_distances_are_the_gaps(first, size, ratio):
+    rng, shapes = np.random.default_rng(5), ShapeQueries()
+    for other in SHAPES[1:]:
+        a, b = scaled(first, size), scaled(other, size * ratio)
+        radii = [shape.support().radius for shape in (a, b)]
+        gaps = rng.choice(radii, size=ROWS) * 10.0 ** rng.uniform(-9.0, 4.0, size=ROWS)
+        gaps[rng.random(ROWS) < 0.4] = 0.0
+        A, B = pairs_at(a, b, gaps, rng)
+        results = shapes.nearest(Placed(lw.Shape(a), A, "a"), Placed(lw.Shape(b), B, "b"))
+        d, first_points, second_points, n = np.split(results, [1, 4, 7], axis=1)
+        allowed = max(radii) + gaps
+        assert (np.abs(d[:, 0] - gaps) <= 1e-8 * allowed).all()
+        np.testing.assert_allclose(second_points, first_points + d * n, atol=1e-14 * allowed.max())
+        assert (outside(a, A, first_points) <= 1e-6 * allowed).all()
+        assert (outside(b, B, second_points) <= 1e-5 * allowed).all()
+        if min(radii) > 1e-4 and max(radii) < 10.0:  # links that touch within 1e-9 m are free
+            one = Placed(lw.Shape(a), A, "a")
+            assert not shapes.overlap(one, Placed(lw.Shape(b), B, "b")).any()
+            into = 0.5 * (A[:, :3, 3] + first_points) - second_points
+            B[:, :3, 3] += into  # a point of the second is halfway to the center of the first
+            assert shapes.overlap(one, Placed(lw.Shape(b), B, "b")).all()
+
+
+@pytest.mark.parametrize("pair", list(combinations_with_replacement(range(3), 2)))
+def test_boxes_and_hulls_overlap_by_the_least_of_all_translations(pair):
+    """Of polytopes, one of the normals of faces and products of edges is that of the depth."""
+    kinds = [lw.Box((0.2, 0.3, 0.5)), lw.Box((0.4, 0.4, 0.4)), lw.Box((0.6, 0.5, 0.02))]
+    a, b = (kinds[k] for k in pair)
+    rng, shapes = np.random.default_rng(8), ShapeQueries()
+    A, B = np.tile(np.eye(4), (2, 60, 1, 1))
+    B[:, :3, :3] = so3.exp(rng.normal(size=(60, 3)) * 10.0 ** rng.uniform(-9.0, 0.5, size=(60, 1)))
+    B[:, :3, 3] = rng.normal(size=(60, 3)) * 0.1
+    B[:6, :3, 3] = 0.0
+    B[:3, :3, :3] = np.eye(3)
+    R = B[:, :3, :3]
+    across = np.cross(np.eye(3)[None, :, None], R.swapaxes(1, 2)[:, None]).reshape(60, 9, 3)
+    n = np.concatenate([np.tile(np.eye(3), (60, 1, 1)), R.swapaxes(1, 2), across], axis=1)
+    lengths = np.linalg.norm(n, axis=-1, keepdims=True)
+    n /= np.where(lengths > 1e-7, lengths, np.inf)
+    halves = [0.5 * np.array(shape.size) for shape in (a, b)]
+    reach = np.abs(n) @ halves[0] + np.abs(n @ R) @ halves[1]
+    separation = np.abs(n @ B[:, :3, 3, None])[..., 0] - reach
+    expected = np.where(lengths[..., 0] > 1e-7, separation, -np.inf).max(axis=1)
+    d = shapes.nearest(Placed(lw.Shape(a), A, "a"), Placed(lw.Shape(b), B, "b"))[:, 0]
+    overlaps = expected < 0.0
+    assert overlaps.sum() > 15
+    np.testing.assert_allclose(d[overlaps], expected[overlaps], atol=1e-10)
+    assert (d[~overlaps] >= expected[~overlaps] - 1e-10).all()
