@@ -122,16 +122,11 @@ def table_order(names: Iterable[str]) -> list[str]:
         if len(order) == buckets:  # the table grows: every name is inserted again
             buckets = next(size for size in _BUCKETS if size > buckets)
             waiting, order = [*order, name], []
-        for waiting_name in waiting:
-            _put(order, waiting_name, hashes, buckets)
+        for new in waiting:  # before the names in the same bucket, or before all
+            buckets_of = [hashes[other] % buckets for other in order]
+            bucket = hashes[new] % buckets
+            order.insert(buckets_of.index(bucket) if bucket in buckets_of else 0, new)
     return order
-
-
-def _put(order: list[str], name: str, hashes: dict[str, int], buckets: int) -> None:
-    """Insert a name in front of the names in the same bucket, or of all if there are none."""
-    bucket = hashes[name] % buckets
-    same = (index for index, other in enumerate(order) if hashes[other] % buckets == bucket)
-    order.insert(next(same, 0), name)
 
 
 def _hash(data: bytes) -> int:

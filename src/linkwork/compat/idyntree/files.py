@@ -169,17 +169,16 @@ def createReducedModel(
 def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> bool:
     """Write the names of the moving joints to a list, in iDynTree's order."""
     loader = ModelLoader()
-    if not loader.loadModelFromFile(urdf_filename):
-        return False
-    dofs[:] = [joint.name for joint in loader.model().robot.joints if joint.nv]
-    return True
+    return loader.loadModelFromFile(urdf_filename) and _write_dofs(loader, dofs)
 
 
 def dofsListFromURDFString(urdf_string: str, dofs: list[str]) -> bool:
     """Return the same for the contents of a URDF file."""
     loader = ModelLoader()
-    if not loader.loadModelFromString(urdf_string):
-        return False
+    return loader.loadModelFromString(urdf_string) and _write_dofs(loader, dofs)
+
+
+def _write_dofs(loader: ModelLoader, dofs: list[str]) -> bool:
     dofs[:] = [joint.name for joint in loader.model().robot.joints if joint.nv]
     return True
 
