@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import defaultdict
 from dataclasses import replace
 
 import mujoco
 import numpy as np
 import pytest
+from tests.support.random_mjcf import RandomModel
 from tests.support.simulations import (
     RUNGE_KUTTA,
     compared,
@@ -156,3 +158,39 @@ def test_contact_forces():
     assert len(errors) > 50
     assert np.median(errors) < MEDIAN
     assert max(errors) < WORST
+
+
+FEET = {
+    "anymal": (("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"), 0.01),
+    "cassie_v2": (("left-foot", "right-foot"), 0.05),
+}
+
+
+def with_spheres_as_feet(name):
+    """A robot of example-robot-data as MuJoCo's model: spheres on a floor, and motors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spec = mujoco.MjSpec.from_string(lw.dump_mjcf(lw.load(name, repair=True), meshes=False))
+    for geom in list(spec.geoms):
+        spec.delete(geom)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1], condim=4)
+    feet, radius = FEET[name]
+    for body in spec.bodies:
+        if body.name in feet:
+            body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[radius, 0, 0], mass=0)
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    return converging(spec.compile())
+
+
+@pytest.mark.parametrize("name", FEET)
+def test_robots_on_spheres(name):
+    mj = with_spheres_as_feet(name)
+    assert mj.neq == (0 if name == "anymal" else 4)
+    check(lw.Simulation(mj), mj)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_models(seed):
+    text = RandomModel(seed).text
+    mj = on_the_ground_only(text)
+    check(lw.Simulation(text), mj, count=40, seed=seed)
