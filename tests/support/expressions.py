@@ -30,6 +30,7 @@ ALGEBRA = {
     Op.LESS: lambda a, b: 1 if a < b else 0,
     Op.LESS_EQUAL: lambda a, b: 1 if a <= b else 0,
     Op.SELECT: lambda c, a, b: a if c != 0 else b,
+    Op.FMA: lambda a, b, c: a * b + c,
 }
 MPMATH = {
     **ALGEBRA,

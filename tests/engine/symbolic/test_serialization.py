@@ -53,5 +53,5 @@ def test_damaged_data_is_rejected():
 
 
 def test_data_of_another_version_is_rejected():
-    body = to_bytes(random_program(1)[0])[32:].replace(b'"version": 3', b'"version": 9')
+    body = to_bytes(random_program(1)[0])[32:].replace(b'"version": 4', b'"version": 9')
     assert from_bytes(hashlib.sha256(body).digest() + body) is None

@@ -170,7 +170,7 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
             raise ArgumentError(f"{name} returns an empty tuple")
         return tuple(_result(f"{name}[{k}]", part) for k, part in enumerate(returned))
 
-    return trace(run, inputs, name, keeps_nan=True)
+    return trace(run, inputs, name, follows_numpy=True)
 
 
 def _explain(name: str, error: Exception) -> None:

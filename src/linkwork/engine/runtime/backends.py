@@ -29,6 +29,7 @@ from linkwork.engine.runtime.compiler import FAST, RELOCATION, compiled, load_co
 from linkwork.engine.runtime.memory import Lease
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError, has_short_offsets, this_machine
+from linkwork.engine.symbolic.fusion import fused
 from linkwork.engine.symbolic.program import Program
 from linkwork.engine.symbolic.pruning import values_of
 
@@ -129,6 +130,8 @@ class LlvmBackend(ObjectBackend):
     def emit(self, program: Program, form: Form) -> str:
         """Print LLVM IR."""
         program = values_of(program)
+        if this_machine().has_fma:  # else LLVM would call libm for each fused step
+            program = fused(program)
         is_checked = form.has_checks and form.width > 1
         checked = checked_results(program) if is_checked else ()
         lanes = Lanes(form.width, form.scalar, has_short_offsets(), form.columns)

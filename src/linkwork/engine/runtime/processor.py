@@ -32,6 +32,7 @@ class Machine:
 
     name: str  # machines with the same name can run the same code
     lanes: int  # doubles in a vector register
+    has_fma: bool = False  # whether it has fused products and sums, as all but old x86 do
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def _by_system() -> Machine | None:
     if version is None or not all(map(entries.get, _ENTRIES)):
         return None
     flags = entries["flags"].split()
-    return Machine("|".join((*(entries[name] for name in _ENTRIES), version)), _lanes(flags))
+    name = "|".join((*(entries[name] for name in _ENTRIES), version))
+    return Machine(name, _lanes(flags), "fma" in flags)
 
 
 def _by_llvm() -> Machine:
@@ -90,7 +92,7 @@ def _by_llvm() -> Machine:
     version = ".".join(map(str, llvm.llvm_version_info))
     features = [name[1:] for name in target.features.split(",") if name.startswith("+")]
     name = "|".join((target.cpu, target.features, target.triple, version))
-    return Machine(name, _lanes(features))
+    return Machine(name, _lanes(features), "fma" in features or not has_short_offsets())
 
 
 def _lanes(features: list[str]) -> int:

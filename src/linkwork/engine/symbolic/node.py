@@ -259,8 +259,8 @@ class Graph:
         self.captured: dict[Expr, Expr] = {}  # expression of the parent, by input of this graph
         self._input_of: dict[Expr, Expr] = {}  # the inverse of `captured`
         self.conditions: set[Expr] = set()  # entries of loop carries that are conditions
-        # whether a - a is NaN where a is not finite, instead of 0
-        self.keeps_nan: bool = parent is not None and parent.keeps_nan
+        # whether a - a is NaN where a is not finite, as in NumPy, instead of 0
+        self.follows_numpy: bool = parent is not None and parent.follows_numpy
 
     @property
     def root(self) -> Graph:

@@ -144,7 +144,7 @@ class Op(IntEnum):
         most=_sum_of_most,
         steepest=_at_most_one,
         symbol="+",
-        llvm="fadd contract",
+        llvm="fadd",
     )
     SUB = Operation(
         2,
@@ -153,7 +153,7 @@ class Op(IntEnum):
         most=_sum_of_most,
         steepest=_at_most_one,
         symbol="-",
-        llvm="fsub contract",
+        llvm="fsub",
     )
     MUL = Operation(
         2,
@@ -162,7 +162,7 @@ class Op(IntEnum):
         most=lambda a, b: a.most * b.most,
         steepest=lambda value, a, b: (b.most, a.most),
         symbol="*",
-        llvm="fmul contract",
+        llvm="fmul",
     )
     DIV = Operation(
         2,
@@ -172,7 +172,7 @@ class Op(IntEnum):
         steepest=lambda value, a, b: max(value.most, 1.0) * b.inverse,
         symbol="/",
         on_arrays=np.divide,
-        llvm="fdiv contract",
+        llvm="fdiv",
     )
     NEG = Operation(
         1,
@@ -308,6 +308,15 @@ class Op(IntEnum):
         most=lambda a, b: a.most,
         steepest=_at_most_one,
         operators=lambda a, b: a,
+    )
+    FMA = Operation(  # a b + c, rounded once by machine code; only `fusion.fused` makes it
+        3,
+        lambda a, b, c: a * b + c,
+        lambda value, a, b, c: (b, a, 1.0),
+        most=lambda a, b, c: a.most * b.most + c.most,
+        steepest=lambda value, a, b, c: (b.most, a.most, 1.0),
+        operators=lambda a, b, c: a * b + c,
+        llvm="llvm.fma",
     )
 
 

@@ -172,6 +172,8 @@ class Program:
     steps: tuple[tuple[Any, ...], ...]
     results: tuple[int, ...]  # the step of each element of all outputs, flattened
     loops: tuple[Loop, ...] = ()
+    # Whether a difference of two products is 0 where they are equal, as in NumPy; see `fusion`.
+    follows_numpy: bool = False
 
     @cached_property
     def n_ops(self) -> int:
@@ -200,6 +202,7 @@ class Program:
     def digest(self) -> str:
         """Hash of the content; equal programs have equal digests."""
         data = hashlib.sha256(repr((self.inputs, self.outputs, self.results)).encode())
+        data.update(bytes([self.follows_numpy]))
         for op, *args in self.steps:
             if op is Op.CONST:
                 data.update(struct.pack("<bd", op, args[0]))

@@ -91,6 +91,7 @@ def _pruned(program: Program, results: Sequence[int]) -> Program:
         tuple(steps),
         tuple(step_of[step] for step in results),
         tuple(loop for _, loop in loops.values()),
+        program.follows_numpy,
     )
 
 

@@ -2,8 +2,8 @@
 
 A rule holds for all finite numbers, up to rounding, and adds no operation except a negation.
 Structural zeros stay zero even where x is infinite, NaN or zero: 0 x = 0 and 0 / x = 0. So does
-x - x, except in functions of users (`Graph.keeps_nan`). The sign of a zero may change. Factors are
-combined only while the constant keeps full precision.
+x - x, except in functions of users (`Graph.follows_numpy`). The sign of a zero may change. Factors
+are combined only while the constant keeps full precision.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _add_signed(graph: Graph, a: Expr, b: Expr) -> Expr | None:
 
 
 def _sub(graph: Graph, a: Expr, b: Expr) -> Expr:
-    if a is b and not graph.keeps_nan:  # a - a = 0
+    if a is b and not graph.follows_numpy:  # a - a = 0
         return graph.constant(0.0)
     op_a, op_b = a.op, b.op
     if op_a is _CONST or op_b is _CONST or op_a is _NEG or op_b is _NEG:

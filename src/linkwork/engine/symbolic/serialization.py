@@ -23,7 +23,7 @@ import numpy as np
 from linkwork.engine.symbolic.operations import ARGUMENTS, Op
 from linkwork.engine.symbolic.program import Loop, Port, Program
 
-_VERSION = 3
+_VERSION = 4
 _DIGEST_SIZE = 32
 _KINDS = ("<u1", "<i4", "<f8", "<i4", "<i4")  # types of the arrays
 _OPS = {int(op): op for op in Op}
@@ -56,6 +56,7 @@ def _serialize(program: Program) -> bytes:
             "outputs": [(port.name, port.shape) for port in program.outputs],
             "sizes": [len(part) for part in parts],
             "loops": loops,
+            "follows_numpy": program.follows_numpy,
         }
     ).encode()
     arrays = [np.array(part, kind).tobytes() for part, kind in zip(parts, _KINDS, strict=True)]
@@ -96,7 +97,9 @@ def _parse(body: bytes) -> Program | None:
         steps.append((op, *first, *args[end : end + count]))
         end += count
     inputs, outputs = _ports(header["inputs"]), _ports(header["outputs"])
-    return Program(inputs, outputs, tuple(steps), tuple(results), tuple(loops))
+    return Program(
+        inputs, outputs, tuple(steps), tuple(results), tuple(loops), header["follows_numpy"]
+    )
 
 
 def _ports(entries: list[Any]) -> tuple[Port, ...]:

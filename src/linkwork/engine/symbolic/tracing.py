@@ -20,7 +20,7 @@ def trace(
     inputs: Iterable[Port],
     output_names: Sequence[str] | str,
     *,
-    keeps_nan: bool = False,
+    follows_numpy: bool = False,
 ) -> Program:
     """Run a function on arrays of expressions and record its operations.
 
@@ -29,11 +29,11 @@ def trace(
         inputs: names and shapes of its arguments.
         output_names: the names of the returned arrays; or one name, to which an index is appended
             if the function returns a tuple.
-        keeps_nan: whether a - a is NaN where a is not finite, as in NumPy, instead of 0.
+        follows_numpy: see `Graph.follows_numpy` and `Program.follows_numpy`.
     """
     ports = tuple(inputs)
     graph = Graph(RULES)
-    graph.keeps_nan = keeps_nan
+    graph.follows_numpy = follows_numpy
     with graph.being_traced():
         returned = function(*(_input_array(graph, port) for port in ports))
     arrays = returned if isinstance(returned, tuple) else (returned,)
@@ -89,5 +89,7 @@ def program_of(
             steps.append((op, first, *[step_of[arg.index] for arg in args[1:]]))
     result_steps = tuple(step_of[node.index] for node in results)
     unique_loops = tuple(loop for _, loop in loops.values())
-    program = Program(inputs, outputs, tuple(steps), result_steps, unique_loops)
+    program = Program(
+        inputs, outputs, tuple(steps), result_steps, unique_loops, graph.follows_numpy
+    )
     return pruned(program) if loops else program

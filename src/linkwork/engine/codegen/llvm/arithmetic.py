@@ -1,7 +1,7 @@
 """The LLVM instructions of each operation of a program, for any number of lanes.
 
-LLVM may fuse a product and a sum. Reassociation and reciprocals are not allowed: they would change
-results by more than rounding where an intermediate value overflows, underflows or cancels.
+No flag allows LLVM to change a result: each operation rounds once, as the program says, so code of
+one row and of several gives the same bits. Fused products and sums are steps: `symbolic/fusion.py`.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ class Arithmetic:
         """Print the sine or cosine of an angle; one call computes both."""
         vector, pair = self._lanes.vector, f"{{ {self._lanes.vector}, {self._lanes.vector} }}"
         self._calls.sincos = True
+        self._calls.intrinsics.add(Op.FMA)
         if arg not in self._pairs:
             self._pairs[arg] = self._new()
             yield f"  {self._pairs[arg]} = call fastcc {pair} @sincos({vector} {value})"

@@ -15,7 +15,7 @@ Only spilled registers are on the stack, since the calling thread may have a sma
 Each lane computes a row, so the steps are the same for any W. Elements are loaded and stored in
 W x W blocks that are transposed in registers, or as they are if the rows of a block are stored in
 columns (`Lanes.columns`; the strides are then those of contiguous rows). No optimization pass runs,
-since the program has no redundancy. Products and sums may be fused.
+since the program has no redundancy, and no flag allows other results.
 """
 
 from __future__ import annotations

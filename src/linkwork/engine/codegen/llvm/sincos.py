@@ -83,7 +83,6 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
         f"  %replaced = call fastcc {pair} @sincos_libm({vector} %x, {bools} %large, {pair} %both)",
         f"  ret {pair} %replaced",
         "}",
-        f"declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})",
         f"declare {vector} @llvm.fabs.{suffix}({vector})",
         *_libm_function(vector, scalar, int(width or 0)),
     ]

@@ -193,7 +193,9 @@ static NOINLINE PyObject *call_fast(Call *self, PyObject *const *args, Py_ssize_
             return NULL;
         }
     }
+    Mode mode = enter_usual_mode();
     PyObject *result = call_row(self, args, out_argument);
+    leave_usual_mode(mode);
     if (result || PyErr_Occurred()) return result;
     return call_rows(self, args, out_argument, threads);
 }

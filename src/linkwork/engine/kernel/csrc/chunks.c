@@ -102,7 +102,7 @@ static int inputs_are_finite(const Call *self, void **in, const npy_int64 *strid
     return 1;
 }
 
-int compute_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
+static int compute_in_usual_mode(const Job *job, npy_intp start, npy_intp rows, char *block)
 {
     const Call *self = job->call;
     void **in = (void **)(block + job->pointers_offset), **out = in + self->n_in;
@@ -149,4 +149,12 @@ int compute_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
         if (!output_is_finite(self, &self->outs[k], data, rows, blocks)) return NOT_FINITE_OUTPUT;
     }
     return DONE;
+}
+
+int compute_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
+{
+    Mode mode = enter_usual_mode();
+    int status = compute_in_usual_mode(job, start, rows, block);
+    leave_usual_mode(mode);
+    return status;
 }

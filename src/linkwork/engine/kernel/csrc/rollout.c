@@ -29,6 +29,7 @@
 /* Compute all steps of a tile forwards; returns the status. */
 static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadState **state)
 {
+    Mode mode = enter_usual_mode();
     Tile tile = make_tile(job, start, rows, block, state);
     Roll *roll = tile.roll;
     char *copy = tile.frames, *first = copy + roll->frame;
@@ -48,6 +49,7 @@ static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThr
         memcpy(first, frame, roll->frame);
     }
     if (roll->is_large) end_of_stream();
+    leave_usual_mode(mode);
     return status;
 }
 
@@ -100,6 +102,7 @@ static int make_checkpoints(Tile *tile, char *checkpoints, char *copy, char *scr
 static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
                           PyThreadState **state)
 {
+    Mode mode = enter_usual_mode();
     Tile tile = make_tile(job, start, rows, block, state);
     Roll *roll = tile.roll;
     char *after = tile.frames, *before = after + roll->frame, *copy = before + roll->frame;
@@ -139,6 +142,7 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
     }
     if (status == DONE) write_frame(&tile, roll->gradients, 0, after);
     if (roll->is_large) end_of_stream();
+    leave_usual_mode(mode);
     return status;
 }
 

@@ -1,0 +1,311 @@
+"""The same bits of a row everywhere: alone, in batches, on threads, in quick and in fast code.
+
+Results are compared by their bytes, so also signs of zeros; NaN only by its position.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from itertools import cycle, islice
+
+import numpy as np
+import pytest
+from tests.support.constrained import arguments as constrained_arguments
+from tests.support.constrained import stance_of
+from tests.support.models import MOVING_KINDS, random_model
+from tests.support.sphere_robots import arm
+
+import linkwork as lw
+from linkwork.engine.kernel.rollout import Rollout
+from linkwork.engine.runtime.compiler import compiled, load_code
+from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64, this_machine
+
+ROWS = 2 * 2 * this_machine().lanes + 3  # two vectors of float32 or four of float64, and a rest
+FRAMES = ("frame0", "frame1", "link2", "link3")
+KINDS = ("value", "jacobian", "jvp", "vjp")
+EXPENSIVE = 300  # elements of the results of a quantity whose Jacobian is left out
+
+
+def random_robot(seed, **options):
+    rng = np.random.default_rng(seed)
+    return lw.KinDyn(random_model(rng, 5, MOVING_KINDS), **options)
+
+
+@cache
+def robots():
+    return (
+        random_robot(1, floating=True),
+        lw.KinDyn(lw.load("arm"), floating=False),
+        random_robot(2, floating=False, representation="body"),
+        lw.KinDyn(lw.load("quadruped"), floating=True),
+        random_robot(3, floating=True, base="frame0", representation="inertial"),
+    )
+
+
+def request_of(kd, name):
+    count = len(lw.KinDyn.quantities[name].frames)
+    frames = FRAMES if "frame1" in kd.model.frame_names else kd.model.link_names[1:]
+    return (name, *islice(cycle(frames), count)) if count else name
+
+
+def rows_for(kernel, kd, dtype=np.float64, seed=0):
+    """Arguments with some exact zeros of both signs, and quaternions that have drifted."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for port in kernel.signature.inputs:
+        if port.name in ("q", "q_start", "q_end"):
+            array = kd.random(ROWS, seed=int(rng.integers(1000)))
+        else:
+            array = rng.normal(size=(ROWS, *port.shape))
+            array[rng.random(array.shape) < 0.1] = -0.0
+        rows.append(array.astype(dtype))
+    for unit in kernel.signature.unit_norms:
+        drift = 1.0 + 1e-5 * rng.normal(size=(ROWS, 1))
+        rows[unit.input].reshape(ROWS, -1)[:, unit.offset : unit.offset + unit.count] *= drift
+    return rows
+
+
+def bits(result):
+    """The bytes of each row of results; NaN has one representation."""
+    arrays = result if isinstance(result, tuple) else (result,)
+    flat = [np.where(np.isnan(array), np.nan, array).reshape(len(array), -1) for array in arrays]
+    return [b"".join(array[row].tobytes() for array in flat) for row in range(len(flat[0]))]
+
+
+def alone(kernel, rows):
+    """The bits of each row, computed by a call of its own."""
+    singles = [kernel(*row) for row in zip(*rows, strict=True)]
+    return [
+        bits(tuple(np.asarray(a)[None] for a in (r if isinstance(r, tuple) else (r,))))[0]
+        for r in singles
+    ]
+
+
+def strided(array):
+    """The same values in memory that is neither contiguous nor of the type of the kernel."""
+    wide = np.zeros((len(array), *array.shape[1:], 2), array.dtype)
+    wide[..., 0] = array
+    return wide[..., 0]
+
+
+def check(kernel, fresh, rows):
+    """Compare the bits of rows in all ways of calling a kernel.
+
+    Args:
+        kernel: has no code yet.
+        fresh: an equal kernel, which loads the code that `kernel` has stored.
+        rows: arguments.
+    """
+    expected = alone(kernel, rows)  # by quick code, unless the fast code is ready soon
+    assert bits(kernel(*rows)) == expected
+    kernel.warmup()
+    assert kernel.status == "fast"
+    assert alone(kernel, rows) == expected
+    n = len(rows[0])
+    for pick in (slice(None), slice(1, None), slice(None, None, -1), slice(0, n - 3), slice(2, 5)):
+        for threads in (1, 2):
+            assert bits(kernel(*[a[pick] for a in rows], threads=threads)) == expected[pick]
+    result = kernel(*rows)
+    out = tuple(map(np.empty_like, result)) if isinstance(result, tuple) else np.empty_like(result)
+    assert bits(kernel(*map(strided, rows), out=out)) == expected
+    many = [np.concatenate([a] * 40) for a in rows]
+    assert bits(kernel(*many, threads=2)) == expected * 40
+    fresh.warmup()
+    assert bits(fresh(*rows)) == expected == alone(fresh, rows)
+
+
+def equal_kernels(kd, request, kind, dtype=np.float64):
+    """A kernel and an equal one of another `KinDyn`, which shares only the code on disk."""
+    kernels = [one.function(request) for one in (kd.replace(dtype=dtype), kd.replace(dtype=dtype))]
+    return kernels if kind == "value" else [one.derivative(kind) for one in kernels]
+
+
+CASES = [
+    (name, (k + 2 * j) % 5, kind)
+    for k, name in enumerate(lw.KinDyn.quantities)
+    for j, kind in enumerate(("value", KINDS[1 + k % 3]))
+    if (name, kind) not in {("forward_dynamics_derivatives", "jacobian")}
+]
+
+
+@pytest.mark.parametrize(("name", "robot", "kind"), CASES)
+def test_quantities_and_derivatives(name, robot, kind):
+    kd = robots()[robot]
+    kernel, fresh = equal_kernels(kd, request_of(kd, name), kind)
+    check(kernel, fresh, rows_for(kernel, kd))
+
+
+@pytest.mark.parametrize("kind", ["value", "vjp"])
+@pytest.mark.parametrize("name", ["forward_dynamics", "mass_matrix", "integrate"])
+def test_single_precision(name, kind):
+    kd = robots()[0]
+    kernel, fresh = equal_kernels(kd, name, kind, np.float32)
+    check(kernel, fresh, rows_for(kernel, kd, np.float32))
+
+
+@pytest.mark.parametrize("kind", ["value", "vjp"])
+@pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics", "impact"])
+def test_constrained_functions(name, kind):
+    stance = stance_of(lw.KinDyn, floating=True)
+    kernel, fresh = (
+        one.function(name) if kind == "value" else one.function(name).derivative(kind)
+        for one in (stance, stance_of(lw.KinDyn, floating=True))
+    )
+    names = [port.name for port in stance.function(name).signature.inputs]
+    rows = constrained_arguments(stance, names, (ROWS,))
+    rng = np.random.default_rng(2)
+    rows += [rng.normal(size=(ROWS, *port.shape)) for port in kernel.signature.inputs[len(rows) :]]
+    check(kernel, fresh, rows)
+
+
+@pytest.mark.parametrize("name", ["distances", "smooth_minimum_distance", "in_collision"])
+def test_collision_functions(name):
+    robot, fresh = (lw.CollisionModel(arm(), floating=False) for _ in range(2))
+    rows = [robot.kindyn.random(ROWS, seed=1)]
+    rows += [np.linspace(0.01, 0.1, ROWS)] if name.startswith("smooth") else []
+    check(robot.function(name), fresh.function(name), rows)
+
+
+@cache
+def step_of_arm():
+    kd = lw.KinDyn(random_model(np.random.default_rng(5), 4, MOVING_KINDS), floating=True)
+
+    @lw.compile(q=kd.nq, nu=kd.nv, tau=kd.nv)
+    def step(q, nu, tau):
+        nu = nu + 0.01 * kd.forward_dynamics(q, nu, tau)
+        return kd.integrate(q, nu, 0.01), nu
+
+    return kd, step
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_rollout_is_a_loop_of_calls(threads):
+    """Also of quaternions that drift, which calls and rollouts normalize."""
+    kd, step = step_of_arm()
+    rng, n = np.random.default_rng(1), 6
+    q, nu = kd.random(ROWS, seed=3), rng.normal(size=(ROWS, kd.nv))
+    q[:, kd.layout.base_wxyz] *= 1.0 + 1e-5 * rng.normal(size=(ROWS, 1))
+    tau = rng.normal(size=(ROWS, n, kd.nv))
+    found = lw.rollout(step, (q, nu), tau, threads=threads)
+    for row in (0, ROWS // 2, ROWS - 1):
+        state = q[row], nu[row]
+        own = lw.rollout(step, state, tau[row])
+        for k in range(n):
+            state = step(*state, tau[row, k])
+            for states, one, value in zip(found, own, state, strict=True):
+                assert states[row, k + 1].tobytes() == one[k + 1].tobytes() == value.tobytes()
+
+
+def test_gradients_of_rollouts():
+    kd, step = step_of_arm()
+    rng, n = np.random.default_rng(1), 6
+    q, nu = kd.random(ROWS, seed=3), rng.normal(size=(ROWS, kd.nv))
+    tau = rng.normal(size=(ROWS, n, kd.nv))
+    weights = rng.normal(size=(ROWS, n + 1, kd.nq)), rng.normal(size=(ROWS, n + 1, kd.nv))
+
+    def gradients(pick, threads):
+        parts = [tuple(a[pick] for a in arrays) for arrays in ((q, nu), weights)]
+        found = Rollout(step).vjp(parts[0], tau[pick], parts[1], threads=threads)
+        return bits((*found.x0, found.controls))
+
+    expected = gradients(slice(None), 1)
+    assert gradients(slice(None), 2) == expected
+    assert gradients(slice(None, None, -1), 1) == expected[::-1]
+    for row in (0, 1, ROWS - 1):
+        assert gradients(slice(row, row + 1), 1) == [expected[row]]
+
+
+MODES = {"to zero": 0x8040, "up": 0x4000, "toward zero": 0x6000}
+
+
+@pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="MXCSR is a register of x86-64")
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_modes_that_other_libraries_set(mode):
+    """Rounding and subnormal numbers are as usual in calls, and the mode remains afterwards."""
+    mode_of_thread = mode_functions()
+    tiny = np.geomspace(1e-300, 1e-3, ROWS)
+    rows = np.outer(tiny, [1.0, 0.3, -0.7])
+
+    @lw.compile(x=3)
+    def products(x):
+        return np.stack([x[0] * x[1] + 0.1, x[0] * x[1], np.sin(x[2]) / 3.0, x[0] * 1e-9])
+
+    kd, step = step_of_arm()
+    q, nu, tau = kd.random(ROWS, seed=3), np.ones((ROWS, kd.nv)), np.ones((ROWS, 3, kd.nv))
+    many = np.tile(rows, (4000, 1))
+
+    def results():
+        yield products(rows)
+        yield products(rows[1])[None]
+        yield products(many, threads=2)
+        yield lw.rollout(step, (q * 1.0, nu), tau, threads=2)
+
+    expected = [bits(one) for one in results()]
+    before = mode_of_thread(None)
+    mode_of_thread(before | mode)
+    try:
+        found, after = list(results()), mode_of_thread(None)
+    finally:
+        mode_of_thread(before)
+    assert after & 0xFFC0 == (before | mode) & 0xFFC0
+    assert [bits(one) for one in found] == expected
+
+
+@cache
+def mode_functions():
+    """A function that sets MXCSR, if it is given a value, and returns the value before."""
+    ir = """
+    declare void @llvm.x86.sse.ldmxcsr(ptr)
+    declare void @llvm.x86.sse.stmxcsr(ptr)
+    define void @read(ptr %p) {
+      call void @llvm.x86.sse.stmxcsr(ptr %p)
+      ret void
+    }
+    define void @write(ptr %p) {
+      call void @llvm.x86.sse.ldmxcsr(ptr %p)
+      ret void
+    }
+    """
+    code = load_code(compiled(ir))
+    read, write = (
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(one)) for one in ("read", "write")
+    )
+
+    def mode_of_thread(value):
+        word = ctypes.c_uint32()
+        read(ctypes.addressof(word))
+        if value is not None:
+            write(ctypes.addressof(ctypes.c_uint32(value)))
+        return word.value
+
+    mode_of_thread.code = code  # keeps it in memory
+    return mode_of_thread
+
+
+def test_equal_products_cancel_in_functions_of_users():
+    """As in NumPy: neither product of a difference is fused."""
+
+    @lw.compile(a=3, b=3)
+    def cross(a, b):
+        return np.cross(a, b)
+
+    a = np.random.default_rng(0).normal(size=(ROWS, 3))
+    assert not cross(a, a).any()
+    assert not cross(a[0], a[0]).any()
+    np.testing.assert_array_equal(cross(a, -a[::-1]), -cross(a, a[::-1]))
+    np.testing.assert_array_equal(cross(a, a[::-1]), np.cross(a, a[::-1]))
+
+
+def test_the_promise_is_per_function():
+    """PyTorch computes the method itself; a function that contains it fuses other products."""
+    kd = robots()[3]
+    q = kd.random(ROWS, seed=1)
+
+    @lw.compile(q=kd.nq)
+    def energy(q):
+        return 0.5 * kd.mass_matrix(q).sum() + kd.potential_energy(q)
+
+    found, expected = energy(q), 0.5 * kd.mass_matrix(q).sum(axis=(1, 2)) + kd.potential_energy(q)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert bits(found) == [bits(energy(row)[None])[0] for row in q]
