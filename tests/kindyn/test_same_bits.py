@@ -179,6 +179,32 @@ def step_of_arm():
     return kd, step
 
 
+@pytest.mark.parametrize("kind", ["value", "vjp"])
+def test_loops_that_end_early(kind):
+    """Rows in one vector end after different numbers of iterations."""
+
+    def kernel():
+        @lw.compile(a=3)
+        def roots(a):
+            def improve(carry):
+                x, _ = carry
+                better = 0.5 * (x + a / x)
+                return better, better - x
+
+            start = np.stack([a[0] + 1.0, a[1] + 1.0, a[2] + 1.0])
+            x, _ = lw.repeat(
+                40, improve, (start, start), condition=lambda carry: abs(carry[1]).sum() > 1e-9
+            )
+            return x * a[0] - a[1]
+
+        return roots if kind == "value" else roots.vjp("a")
+
+    rng = np.random.default_rng(3)
+    rows = [10.0 ** rng.uniform(-6, 6, (ROWS, 3))]
+    rows += [rng.normal(size=(ROWS, 3))] if kind == "vjp" else []
+    check(kernel(), kernel(), rows)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_rollout_is_a_loop_of_calls(threads):
     """Also of quaternions that drift, which calls and rollouts normalize."""
