@@ -31,13 +31,16 @@ def fused(program: Program) -> Program:
     for step, (op, *args) in enumerate(program.steps):
         if step in chosen:
             product = chosen[step]
-            a, b = (step_of[arg] for arg in program.steps[product][1:])
             is_first = args[0] == product
-            c = step_of[args[1 if is_first else 0]]
+            terms = [*program.steps[product][1:], args[1 if is_first else 0]]
+            operands = [step_of[term] for term in terms]
             if op is Op.SUB:
-                steps.append((Op.NEG, c if is_first else a))
-                a, c = (a, len(steps) - 1) if is_first else (len(steps) - 1, c)
-            steps.append((Op.FMA, a, b, c))
+                k = 2 if is_first else 1  # of two factors the second: constants are the first
+                first, *rest = program.steps[terms[k]]
+                is_constant = first is Op.CONST
+                steps.append((first, -rest[0]) if is_constant else (Op.NEG, operands[k]))
+                operands[k] = len(steps) - 1
+            steps.append((Op.FMA, *operands))
         elif step not in gone:
             operands = program.operands[step]
             first = args[: len(args) - len(operands)]
