@@ -148,7 +148,8 @@ def pair(other, shape=mesh):
 
 
 def collisions(other, meshes):
-    robot = lw.CollisionModel(pair(other), floating=False, meshes=meshes)
+    pairs = [("fixed", "free")]
+    robot = lw.CollisionModel(pair(other), floating=False, meshes=meshes, pairs=pairs)
     q = robot.kindyn.random(4, seed=0)
     d = robot.distances(q)
     assert meshes == "triangles" or np.isfinite(d).all(), d

@@ -52,6 +52,7 @@ from linkwork.spatial.blocks import as_mat, as_vec
 
 Meshes: TypeAlias = Literal["hull", "triangles"]
 
+MOST_DOUBLINGS = 20  # of sizes: what is still tiny then is almost a point
 SIZES = (1e-2, 10.0)  # of the smaller shape [m]; others are scaled to 1, because coal has lengths
 TRIANGLE_TOLERANCE = 3e-8  # of GJK [m]
 LARGEST = 1e9  # size of a shape [m]
@@ -186,7 +187,7 @@ class ShapeQueries:
         """A power of 2, which changes no digits, that scales the smaller shape to size 1."""
         radii = [self.solid(x.shape.geometry, x.owner).support.radius for x in (first, second)]
         size = min(radii) or max(radii)
-        return 1.0 if SIZES[0] <= size <= SIZES[1] or not size else 2.0 ** -round(np.log2(size))
+        return 1.0 if SIZES[0] <= size <= SIZES[1] or not size else 2.0 ** min(-round(np.log2(size)), MOST_DOUBLINGS)
 
     def _placed(self, placed: Placed, factor: float = 1.0) -> tuple[Solid, Array]:
         solid = self.solid(placed.shape.geometry, placed.owner, factor)
