@@ -187,7 +187,9 @@ class ShapeQueries:
         """A power of 2, which changes no digits, that scales the smaller shape to size 1."""
         radii = [self.solid(x.shape.geometry, x.owner).support.radius for x in (first, second)]
         size = min(radii) or max(radii)
-        return 1.0 if SIZES[0] <= size <= SIZES[1] or not size else 2.0 ** min(-round(np.log2(size)), MOST_DOUBLINGS)
+        if SIZES[0] <= size <= SIZES[1] or not size:
+            return 1.0
+        return 2.0 ** min(-round(np.log2(size)), MOST_DOUBLINGS)
 
     def _placed(self, placed: Placed, factor: float = 1.0) -> tuple[Solid, Array]:
         solid = self.solid(placed.shape.geometry, placed.owner, factor)
