@@ -100,7 +100,7 @@ WRONG = {
     joint('<motion kind="revolute"><limit lower="2" upper="1"/></motion>'): "lower.*upper",
     joint(""): "<Property>.*<motion>",
     joint('<motion kind="revolute"/>').replace("Joint", "Frame").replace('type="linkwork"', ""): (
-        r"linkwork\.motion: .*<Joint>"
+        r"linkwork\.motion: .*<Joint>.*<mount>"
     ),
     '<Frame name="a"><Property name="linkwork.effort">1</Property></Frame>': (
         r"linkwork\.effort: .*not a joint"

@@ -9,7 +9,7 @@ Ignored   sensors, plugins, lights, physics and rendering
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,6 @@ from linkwork.io.meshes import MeshFinder
 from linkwork.io.sdf.elements import WORLD, FrameGraph, FrameNode, SdfFile, SdfPart, SdfReport
 from linkwork.io.sdf.model import ModelParts, named, read_models, read_version
 from linkwork.io.sdf.parts import PARALLEL, Gearbox
-from linkwork.io.writing import unique_name
 from linkwork.io.xml.documents import Source, parse_xml
 from linkwork.model.check import doubtful_parts
 from linkwork.model.configurations import initial_poses
@@ -114,17 +113,16 @@ def _fixed_joints(
     parts: ModelParts, joints: Sequence[Joint], world_H_link: Mapping[str, Array]
 ) -> list[Joint]:
     """Return the joints that fix the links of static models to the world."""
-    used = {joint.name for joint in joints}
     return [
         Joint(
-            name=unique_name(f"{link}_fixed", used),
+            name=name,
             kind="fixed",
             first=WORLD,
             second=link,
             first_H_joint=as_pose(world_H_link[link]),
             location=parts.part.location,
         )
-        for link in parts.static
+        for link, name in _new_names(parts.static, joints, "fixed")
     ]
 
 
@@ -145,16 +143,9 @@ def _free_joints(parts: ModelParts, joints: Sequence[Joint]) -> list[Joint]:
         if WORLD not in group
     ]
     parts.part.note(f"links without a joint to the world move freely: {listed(free)}")
-    used, location = {joint.name for joint in joints}, parts.part.location
     return [
-        Joint(
-            name=unique_name(f"{link}_free", used),
-            kind="floating",
-            first=WORLD,
-            second=link,
-            location=location,
-        )
-        for link in free
+        Joint(name=name, kind="floating", first=WORLD, second=link, location=parts.part.location)
+        for link, name in _new_names(free, joints, "free")
     ]
 
 
@@ -162,6 +153,19 @@ def _coordinates(world_H_link: Array) -> tuple[float, ...]:
     """Return the coordinates of a floating joint."""
     wxyz = quat.from_rotation(se3.rotation_of(world_H_link))
     return (*se3.position_of(world_H_link).tolist(), *wxyz.tolist())
+
+
+def _new_names(
+    links: Iterable[str], joints: Sequence[Joint], suffix: str
+) -> Iterator[tuple[str, str]]:
+    """Yield links with unique names for new joints, such as `arm_fixed`."""
+    used = {joint.name for joint in joints}
+    for link in links:
+        name = f"{link}_{suffix}"
+        while name in used:
+            name += "_"
+        used.add(name)
+        yield link, name
 
 
 def _couplings(

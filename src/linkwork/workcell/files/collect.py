@@ -25,7 +25,7 @@ from linkwork.workcell.files.elements import (
     lookup,
 )
 from linkwork.workcell.files.extensions import (
-    HELPER,
+    HELPER_PROPERTY,
     PlacedRobot,
     read_linkwork_property,
 )
@@ -167,7 +167,7 @@ class Collected:
             elif is_linkwork_property(child):
                 change = read_linkwork_property(child, self.meshes)
                 self.deferred.append(DeferredChange(child, scope, local_name, change))
-                if child.attribute("name") == HELPER:
+                if child.attribute("name") == HELPER_PROPERTY:
                     self.helpers.add(full_name(local_name, scope))
             elif child.tag == "Property":
                 self.add_property(child, scope, local_name)
@@ -272,8 +272,7 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
         name: _parent(cell, pending, frame_names, robots) for name, pending in cell.pending.items()
     }
     _apply_deferred(cell, frame_names, robots)
-    for name in cell.helpers & (parents.keys() - parents.values()):  # without children
-        del cell.pending[name], parents[name]
+    _drop_helpers(cell, parents)
     joints = {
         name
         for name, other in cell.pending.items()
@@ -314,6 +313,19 @@ def report_missing_parents(
             reference = ("frame", str(pending.ref))
             frame_names = {*cell.pending, WORLD}
             _report_missing(cell, pending.part, reference, frame_names, pending.scope)
+
+
+def _drop_helpers(cell: Collected, parents: dict[str, str]) -> None:
+    """Remove the helpers for RobWork; the children of a helper get its parent."""
+    of_helpers = {name: parents.pop(name) for name in cell.helpers & parents.keys()}
+    for name in of_helpers:
+        del cell.pending[name]
+    for name, parent in parents.items():
+        seen = set[str]()
+        while parent in of_helpers and parent not in seen:
+            seen.add(parent)
+            parent = of_helpers[parent]  # noqa: PLW2901 - walks up
+        parents[name] = parent
 
 
 def robot_frames(cell: Collected) -> dict[str, str]:
