@@ -149,7 +149,7 @@ def test_undamaged_cell_loads():
     cell = outcome(RICH)
 
     assert cell is not None
-    assert len(cell.frames) == 23
+    assert len(cell.frames) == 24
     check(cell)
 
 
