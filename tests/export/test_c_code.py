@@ -13,11 +13,13 @@ from tests.support.exports import (
     package_for,
     results,
 )
-from tests.support.expressions import BINARY, LIBM, UNARY, program_for
+from tests.support.expressions import BINARY, LIBM, UNARY, program_for, run_compiled
 
 from linkwork.engine.codegen.c import functions
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
+from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64, this_machine
+from linkwork.engine.symbolic.fusion import fused
 from linkwork.engine.symbolic.tracing import trace
 from linkwork.export.code import Names, scalar_code
 
@@ -28,16 +30,15 @@ double *LW_RESTRICT out_out)
   const double t0 = in_a[0];
   const double t1 = in_a[1];
   const double t2 = in_b[0];
-  const double t3 = sin(t0);
-  const double t5 = 0.1 * t1;
-  const double t6 = t3 + t5;
-  out_out[0] = t6;
-  const double t7 = t0 < t1 ? 1.0 : 0.0;
-  const double t8 = -t2;
-  const double t9 = t7 != 0.0 ? t8 : t1;
-  out_out[1] = t9;
-  const double t10 = t2 - t1;
-  out_out[3] = t10;
+  const double t3 = LW_SIN(t0);
+  const double t5 = LW_FMA(0.1, t1, t3);
+  out_out[0] = t5;
+  const double t6 = t0 < t1 ? 1.0 : 0.0;
+  const double t7 = -t2;
+  const double t8 = t6 != 0.0 ? t7 : t1;
+  out_out[1] = t8;
+  const double t9 = t2 - t1;
+  out_out[3] = t9;
   out_out[2] = (-2.5);
 }
 """
@@ -197,3 +198,24 @@ def test_nan_and_infinity_result_in_nan(tmp_path):
         np.testing.assert_array_equal(
             results(package, tmp_path, arguments, batch=batch)[0], expected
         )
+
+
+@pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="the options of GCC are those of x86-64")
+@pytest.mark.skipif(not this_machine().has_fma, reason="the code is run")
+@pytest.mark.parametrize(("real", "lanes"), [(DOUBLE, 2), (DOUBLE, 4), (FLOAT, 4), (FLOAT, 8)])
+@pytest.mark.parametrize("options", ["-O0", "-O2 -std=c99", "-O3 -std=gnu11"])
+def test_the_same_bits_as_machine_code_where_products_are_fused(real, lanes, options, tmp_path):
+    """For rows of functions of one and of many rows, also with angles that libm computes."""
+    program = random_program(5, 120)
+    package = package_for(program, real, lanes=lanes)
+    build(package, tmp_path, "-mavx2", "-mfma", *options.split())
+    x = np.random.default_rng(5).normal(size=(4 * lanes, 5)).astype(np.float32).astype(float)
+    x[3], x[5, 0], x[7, 1] = -0.0, 1e15, np.nan
+    (expected,) = run_compiled(fused(program), x, scalar=real.name, width=1)
+    for batch in (False, True):
+        (found,) = results(package, tmp_path, x, batch=batch)
+        same = found.astype(expected.dtype)
+        assert np.isnan(same).any()
+        assert (np.isnan(same) == np.isnan(expected)).all()
+        known = ~np.isnan(same)
+        assert same[known].tobytes() == expected[known].tobytes()

@@ -6,6 +6,7 @@ Results are compared by their bytes, so also signs of zeros; NaN only by its pos
 from __future__ import annotations
 
 import ctypes
+import shutil
 from functools import cache
 from itertools import cycle, islice
 
@@ -335,3 +336,16 @@ def test_the_promise_is_per_function():
     found, expected = energy(q), 0.5 * kd.mass_matrix(q).sum(axis=(1, 2)) + kd.potential_energy(q)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert bits(found) == [bits(energy(row)[None])[0] for row in q]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_c_backend_gives_the_bits_of_llvm(dtype, monkeypatch):
+    kd = robots()[0]
+    monkeypatch.setenv("LINKWORK_BACKEND", "c")
+    in_c, _ = equal_kernels(kd, "forward_dynamics", "value", dtype)
+    in_c.warmup()
+    monkeypatch.setenv("LINKWORK_BACKEND", "llvm")
+    in_llvm, _ = equal_kernels(kd, "forward_dynamics", "value", dtype)
+    rows = rows_for(in_c, kd, dtype)
+    assert bits(in_c(*rows)) == bits(in_llvm(*rows))

@@ -9,6 +9,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.engine.codegen.c.statements import DOUBLE
+from linkwork.engine.symbolic.pruning import values_of
 from linkwork.export.check import c_results, driver_text
 from linkwork.export.code import Argument, Function, Names
 from linkwork.export.files import header_text
@@ -30,7 +31,7 @@ def function_of(program, name="lw_test_f", unit_norms=()):
 def package_for(program, real=DOUBLE, lanes=0, unit_norms=()):
     """A package with one function; the robot does not matter."""
     kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
-    one = Exported(function_of(program, unit_norms=unit_norms), None)  # pyright: ignore
+    one = Exported(function_of(values_of(program), unit_norms=unit_norms), None)  # pyright: ignore
     return package_of(kd, [one], prefix="lw_test", real=real, names=Names(), lanes=lanes)
 
 

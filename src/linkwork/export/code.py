@@ -24,6 +24,7 @@ from linkwork.engine.codegen.c.functions import (
 )
 from linkwork.engine.codegen.c.statements import Form, Real, Scalars, Vectors
 from linkwork.engine.kernel.arguments import UnitNorm
+from linkwork.engine.symbolic.fusion import fused
 from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 from linkwork.errors import ArgumentError, shown
@@ -44,6 +45,7 @@ MACRO_ENDINGS = ("_work", "_batch_work")
 _RESERVED = (
     *("lw_unit", "lw_is_far", "lw_vec", "lw_mask", "lw_loose", "lw_rows", "lw_store", "lw_set"),
     *("lw_one", "lw_zero", "lw_sincos", "lw_restrict", "lw_noinline"),
+    *("lw_circle", "lw_is_fused", "lw_fma_rows"),
     *(f"lw_{op.name.lower()}" for op in Op),
     *("size_t", "ssize_t", "wchar_t", "ptrdiff_t", "max_align_t", "float_t", "double_t", "off_t"),
     *("fpos_t", "va_list", "math_errhandling"),
@@ -144,6 +146,7 @@ class Code:
     text: str
     work: int  # length of the workspace; if 0, the function has none
     calls: frozenset[str] = frozenset()  # helpers of `vector_support` that it uses
+    operations: frozenset[Op] = frozenset()  # of a function of one row
 
 
 def scalar_code(function: Function, real: Real, names: Names) -> Code:
@@ -186,9 +189,10 @@ class _Writer:
     def __init__(self, function: Function, form: Form, names: Names) -> None:
         self._function, self._form = function, form
         self._is_batch = form.lanes > 1
-        self._parts = cut_for_c(function.program)
+        self._program = fused(function.program)
+        self._parts = cut_for_c(self._program)
         self._is_cut = len(self._parts.pieces) > 1
-        self._has_work = self._is_cut or bool(function.program.loops)
+        self._has_work = self._is_cut or bool(self._program.loops)
         self._array = "work" if self._has_work else "unit"  # holds the normalized elements
         self._printer = ProgramPrinter(
             self._parts,
@@ -215,7 +219,7 @@ class _Writer:
     def _targets(self) -> dict[int, list[Target]]:
         """Return, by step, the output elements that it computes."""
         function, targets = self._function, dict[int, list[Target]]()
-        results = per_port(function.program.outputs, function.program.results)
+        results = per_port(self._program.outputs, self._program.results)
         for argument, steps in zip(
             function.outputs, (steps for _, steps in results if steps), strict=True
         ):
@@ -241,7 +245,7 @@ class _Writer:
             offset += unit.count
         lines += calls
         lines += [*self._unused(), *(["  return 0;"] if function.unit_norms else []), "}"]
-        return Code("\n".join(lines) + "\n", n_work)
+        return Code("\n".join(lines) + "\n", n_work, operations=self._program.operations)
 
     def batch(self, scalar_work: int) -> Code:
         """Return the function of many rows."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.codegen.c.functions import MACROS
+from linkwork.engine.codegen.c.rounding import rounding_support
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.codegen.c.vectors import vector_support
 from linkwork.engine.kernel.norms import TOLERANCE
@@ -87,7 +88,13 @@ class Package:
         lines += [f'#include "{self.prefix}.h"', "", "#include <math.h>"]
         lines += ["#include <float.h>"] if has_norms else []
         parts = ["\n".join(lines) + "\n", MACROS]
-        parts += [vector_support(self.real, self.lanes, calls)] if batch else []
+        operations = {op for code in codes if code for op in code.operations}
+        support = (
+            vector_support(self.real, self.lanes, calls)
+            if batch
+            else rounding_support(self.real, operations)
+        )
+        parts += [support] if support else []
         parts += [unit_norm_functions(self.real, check=batch)] if has_norms else []
         return "\n".join([*parts, *(code.text for code in codes if code)])
 

@@ -163,7 +163,8 @@ class CBackend(ObjectBackend):
         """The command, and the size and modification time of the compiler's file."""
         command = self._command()
         status = Path(command[0]).stat()
-        return f"{command}|{status.st_size}|{status.st_mtime_ns}|{platform.machine()}"
+        options = self._options()
+        return f"{command}|{options}|{status.st_size}|{status.st_mtime_ns}|{platform.machine()}"
 
     def emit(self, program: Program, form: Form) -> str:
         """Print C99."""
@@ -175,7 +176,7 @@ class CBackend(ObjectBackend):
         import tempfile
 
         command = self._command()
-        options = "-std=c99", f"-O{level}", "-ffp-contract=off", "-fPIC", "-shared"
+        options = f"-O{level}", *self._options()
         try:
             with tempfile.TemporaryDirectory(prefix="linkwork_c_") as folder:
                 source, library = Path(folder) / "f.c", Path(folder) / "f.so"
@@ -207,6 +208,11 @@ class CBackend(ObjectBackend):
                 return _Library(path)
         except OSError as error:
             raise NoMachineCodeError(f"it cannot be loaded ({error})") from error
+
+    @staticmethod
+    def _options() -> tuple[str, ...]:
+        fma = ("-mfma",) if has_short_offsets() and this_machine().has_fma else ()
+        return "-std=c99", "-ffp-contract=off", "-fPIC", "-shared", *fma
 
     @staticmethod
     def _command() -> list[str]:

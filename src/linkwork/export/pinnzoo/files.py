@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from linkwork.engine.codegen.c.functions import MACROS
+from linkwork.engine.codegen.c.rounding import rounding_support
 from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.check import Report
 from linkwork.export.code import Argument, comment_text, prototype
@@ -55,6 +56,7 @@ def source_text(one: GeneratedFunction) -> str:
             "#include <stddef.h>",
             "",
             MACROS,
+            rounding_support(DOUBLE, one.code.operations),
             f"static {head};",
             "",
             one.code.text,

@@ -12,7 +12,9 @@ from linkwork.engine.codegen.c.functions import (
     Target,
     cut_for_c,
 )
+from linkwork.engine.codegen.c.rounding import rounding_support
 from linkwork.engine.codegen.c.statements import Real, Scalars
+from linkwork.engine.symbolic.fusion import fused
 from linkwork.engine.symbolic.program import Program, per_port
 from linkwork.engine.symbolic.pruning import values_of
 
@@ -23,7 +25,7 @@ def emit_c(program: Program, name: str, real: Real) -> str:
 
 
 def _lines(program: Program, name: str, real: Real) -> Iterator[str]:
-    program = values_of(program)
+    program = fused(values_of(program))
     parts, real_type = cut_for_c(program), real.name
     sources = [
         Source(f"in{k}", f"in{k}[{index}]")
@@ -40,6 +42,7 @@ def _lines(program: Program, name: str, real: Real) -> Iterator[str]:
     inputs = [Parameter(f"in{k}", f"in{k}", True) for k in range(len(program.inputs))]
     outputs = [Parameter(f"out{k}", f"out{k}", False) for k in range(len(program.outputs))]
     yield from ("#include <math.h>", "#include <stdint.h>", "", MACROS)
+    yield rounding_support(real, program.operations)
     yield from printer.loops()
     is_cut = len(parts.pieces) > 1
     if is_cut:

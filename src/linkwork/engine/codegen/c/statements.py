@@ -22,6 +22,8 @@ def c_form(op: Op) -> str:
     row, name = OPERATIONS[op], op.name.lower()
     if op is Op.SELECT:
         return "{} != 0.0 ? {} : {}"
+    if op in (Op.FMA, Op.SIN, Op.COS):  # macros of `rounding`
+        return f"LW_{op.name}({', '.join(['{}'] * row.arity)})"
     if not row.symbol:
         return f"{name}({', '.join(['{}'] * row.arity)})"
     if row.arity == 1:
@@ -121,7 +123,7 @@ class Scalars:
             op: form.replace("1.0", one).replace("0.0", zero) for op, form in C_FORM.items()
         }
         for op, form in C_FORM.items():
-            if form[0].isalpha():  # a function of libm
+            if form[0].islower():  # a function of libm
                 self._forms[op] = form.replace("(", f"{real.suffix}(", 1)
 
     def load(self, array: str, size: int, index: int) -> str:
@@ -207,6 +209,8 @@ class Vectors:
                 self.calls.add("sincos")
                 yield f"lw_vec s_{angle}, c_{angle};"
                 yield f"lw_sincos(&{angle}, &s_{angle}, &c_{angle});"
+        elif op is Op.FMA:
+            yield f"const lw_vec {name} = LW_FMA_ROWS({', '.join(texts)});"
         elif OPERATIONS[op].is_comparison:
             self.calls.add("one")
             a, b = texts
