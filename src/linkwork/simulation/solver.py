@@ -32,6 +32,7 @@ from linkwork.spatial.blocks import Force, Scalar, inner, total
 
 Matrix = list[list[Scalar]]
 LARGEST_STEP = 1e10  # along the direction of Newton's method
+LARGEST_RESIDUAL = 1e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Settings:
     line_search: int = 20
     # of the gradient times 1 / trace M: MuJoCo's measure, and its default is 1e-8
     tolerance: float = 1e-10
-    slope: float = 0.05  # of the slope along a step, that may remain
+    slope: float = 0.3  # of the slope along a step, that may remain
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,9 @@ def solved(problem: ContactProblem, start: Sequence[Scalar]) -> Solution:
     g = gradient(pull, first)
     state = (_array(start), _array(pull), _array(first.flat), _array(g), _array([norm(g)]))
     a, _, _, _, residual = repeat(settings.iterations, iterate, state, condition=goes_on)
-    return Solution(a.tolist(), residual[0])
+    (error,) = residual.tolist()
+    is_number = error < LARGEST_RESIDUAL  # else the row is NaN, and no guess
+    return Solution([select(is_number, x, error) for x in a.tolist()], error)
 
 
 def differentiable(

@@ -1,0 +1,247 @@
+"""`lw.Simulation`: states, batches, bits, bad input, and physics that can be computed by hand."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+
+@pytest.fixture(scope="module")
+def quadruped():
+    """The bundled quadruped on its collision shapes."""
+    return lw.Simulation(lw.load("quadruped"), ground=True, dt=0.002, friction=0.8)
+
+
+def ball(radius=0.1, mass=2.0):
+    """A solid sphere that floats."""
+    return lw.Model(
+        name="ball",
+        links=(
+            lw.Link(
+                name="ball",
+                inertia=lw.solid_sphere(mass, radius),
+                collisions=(lw.Shape(lw.Sphere(radius)),),
+            ),
+        ),
+    )
+
+
+def block(edges=(0.3, 0.2, 0.1), mass=3.0):
+    """A box that floats."""
+    shape = lw.Shape(lw.Box(edges))
+    inertia = lw.solid_box(mass, edges)
+    return lw.Model(
+        name="block", links=(lw.Link(name="block", inertia=inertia, collisions=(shape,)),)
+    )
+
+
+def standing(sim, n=40):
+    """States of a quadruped that falls, lands and slides."""
+    rng = np.random.default_rng(0)
+    x = sim.state(batch=n)
+    q, nu = np.array(x.q), 0.5 * rng.normal(size=x.nu.shape)
+    q[:, 2] += rng.uniform(0.25, 0.45, n)
+    u = 2.0 * rng.normal(size=(n, sim.n_controls))
+    states = sim.rollout(x._replace(q=q, nu=nu), np.repeat(u[:, None], 150, axis=1))
+    return lw.SimulationState(*(part[:, -1].copy() for part in states)), u
+
+
+def test_a_state_is_named_and_batched(quadruped):
+    sim = quadruped
+    x = sim.state(batch=(2, 3))
+    assert [part.shape for part in x] == [(2, 3, n) for n in (sim.nq, sim.nv, 0, sim.nv)]
+    u = np.zeros(sim.n_controls)
+    after = sim.step(x, u)
+    assert isinstance(after, lw.SimulationState)
+    assert after.q.shape == (2, 3, sim.nq)
+    np.testing.assert_array_equal(sim.step(*x, u).nu, after.nu)
+    assert len(sim.controls) == sim.n_controls == 12
+    given = sim.state(qpos=sim.qpos(after), qvel=sim.qvel(after))
+    np.testing.assert_allclose(given.nu, after.nu, atol=1e-15)
+
+
+def test_rows_do_not_depend_on_others_or_on_threads(quadruped):
+    sim = quadruped
+    x, u = standing(sim)
+    sim.step.warmup()
+    together = sim.step(x, u)
+    active = sim.forward(x, u).active.sum(axis=-1)
+    assert active.min() < active.max(), "some rows touch the ground at more points than others"
+    order = np.random.default_rng(1).permutation(len(u))
+    mixed = sim.step(*(part[order] for part in x), u[order], threads=2)
+    for a, b in zip(mixed, together, strict=True):
+        np.testing.assert_array_equal(a, b[order])
+
+
+def test_a_row_that_diverges_is_alone(quadruped):
+    sim = quadruped
+    x, u = standing(sim, 16)
+    expected = sim.step(x, u)
+    u = u.copy()
+    u[5, 0] = np.nan
+    after = sim.step(x, u)
+    assert np.isnan(after.nu[5]).any()
+    others = np.arange(16) != 5
+    np.testing.assert_array_equal(after.nu[others], expected.nu[others])
+    sim = lw.Simulation(ball(), ground=True, check=True)
+    x = sim.state(nu=[np.nan, 0, 0, 0, 0, 0])
+    with pytest.raises(lw.ValueRangeError, match="nu"):
+        sim.step(x, [])
+
+
+def test_copies_are_equal(quadruped):
+    copy = pickle.loads(pickle.dumps(quadruped))
+    assert copy == quadruped
+    assert copy.step.program.digest == quadruped.step.program.digest
+    with pytest.raises(lw.FrozenError):
+        quadruped.scene = None
+
+
+def test_rollouts_are_steps(quadruped):
+    sim = quadruped
+    x, u = standing(sim, 3)
+    states = sim.rollout(x, np.repeat(u[:, None], 4, axis=1))
+    for k in range(4):
+        x = sim.step(x, u)
+        np.testing.assert_allclose(states.q[:, k + 1], x.q, rtol=0, atol=1e-12)
+
+
+def test_the_solver_converges_everywhere(quadruped):
+    x, u = standing(quadruped, 200)
+    assert quadruped.forward(x, u).residual.max() < 1e-9
+
+
+def tumbling(n=24):
+    """A block that hits the ground and slides, and its states."""
+    sim = lw.Simulation(block(), ground=True, friction=0.5)
+    rng = np.random.default_rng(3)
+    x = sim.state(nu=rng.normal(size=(n, 6)))
+    q = np.array(x.q)
+    q[:, 2] = rng.uniform(0.1, 0.2, n)
+    states = sim.rollout(x._replace(q=q), np.zeros((n, 100, 0)))
+    return sim, lw.SimulationState(*(part[:, -1].copy() for part in states))
+
+
+def test_derivatives_are_those_of_the_solution():
+    sim, x = tumbling()
+    u, rng = np.zeros((24, 0)), np.random.default_rng(2)
+    assert sim.forward(x, u).active.any(axis=-1).mean() > 0.5
+    cotangents = [rng.normal(size=part.shape) for part in x]
+    cotangents[3][:] = 0.0
+    q, nu, start = sim.step.vjp("q", "nu", "acceleration")(*x, u, *cotangents)
+    assert not start.any(), "the result does not depend on where the solver starts"
+
+    def cost(x):
+        after = sim.step(x, u)
+        return (after.q * cotangents[0]).sum(-1) + (after.nu * cotangents[1]).sum(-1)
+
+    h, direction = 1e-6, rng.normal(size=x.nu.shape)
+    moved = [x._replace(q=sim.kd.integrate(x.q, direction, s)) for s in (h, -h)]
+    pushed = [x._replace(nu=x.nu + s * direction) for s in (h, -h)]
+    along = np.einsum("nij,nj->ni", sim.kd.velocity_kinematics(x.q), direction)
+    for (after, before), exact in (
+        (moved, (q * along).sum(-1)),
+        (pushed, (nu * direction).sum(-1)),
+    ):
+        difference = (cost(after) - cost(before)) / (2.0 * h)
+        error = abs(difference - exact) / (1e-3 + abs(exact))
+        assert np.median(error) < 1e-6
+        assert np.quantile(error, 0.9) < 1e-4  # differences cross a switch in few rows
+    A, B = sim.linearize(x, u)
+    assert (A.shape, B.shape) == ((24, 12, 12), (24, 12, 0))
+    after = sim.step.jvp("nu")(*x, u, direction)[1]
+    np.testing.assert_allclose(
+        np.einsum("nij,nj->ni", A[:, 6:, 6:], direction), after, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_gradients_are_finite_at_switches():
+    """Zero slip, zero penetration, a limit that is just reached, no friction, no motion."""
+    for friction in (0.0, 1.0):
+        sim = lw.Simulation(ball(), ground=True, friction=friction)
+        x = sim.state(q=[[0, 0, z, 1, 0, 0, 0] for z in (0.1, 0.1 - 1e-3, 0.05, 0.2)])
+        gradients = sim.step.vjp("q", "nu")(*x, np.zeros((4, 0)), *(np.ones_like(p) for p in x))
+        assert all(np.isfinite(part).all() for part in gradients)
+
+
+def test_a_resting_body_is_carried():
+    sim = lw.Simulation(block(), ground=True, dt=0.002)
+    x = sim.state(q=[0, 0, 0.05, 1, 0, 0, 0])
+    none = np.zeros((2000, 0))
+    x = lw.SimulationState(*(part[-1] for part in sim.rollout(x, none)))
+    forces = sim.forward(x, none[0]).contact_forces
+    assert forces[:, 0].sum() == pytest.approx(3.0 * 9.80665, rel=1e-9)
+    assert abs(x.nu).max() < 1e-9
+
+
+@pytest.mark.parametrize("slope", [0.2, 0.6])
+def test_a_block_slides_down_a_slope_beyond_the_angle_of_friction(slope):
+    """Friction 0.4: at rest up to a slope of 0.38 rad, but for MuJoCo's creep."""
+    g = 9.80665
+    sim = lw.Simulation(block(), ground=True, friction=0.4)
+    tilted = (g * np.sin(slope), 0.0, -g * np.cos(slope))  # the ground stays, gravity tilts
+    sim = lw.Simulation(sim.model, scene=_with_gravity(sim.scene, tilted))
+    x = sim.state(q=[0, 0, 0.05, 1, 0, 0, 0])
+    nu = sim.rollout(x, np.zeros((500, 0))).nu[-1]
+    expected = g * max(0.0, np.sin(slope) - 0.4 * np.cos(slope))
+    assert nu[0] == pytest.approx(expected * 1.0, rel=0.02, abs=5e-3)
+
+
+def test_a_sphere_that_slides_ends_up_rolling():
+    """Sliding friction acts until v = w r: from v0, a solid sphere keeps 5/7 of it."""
+    sim = lw.Simulation(ball(), ground=True, friction=0.5)
+    x = sim.state(q=[0, 0, 0.1, 1, 0, 0, 0], nu=[2.0, 0, 0, 0, 0, 0])
+    nu = sim.rollout(x, np.zeros((1500, 0))).nu[-1]
+    assert nu[0] == pytest.approx(2.0 * 5 / 7, rel=5e-3)
+    assert nu[4] == pytest.approx(nu[0] / 0.1, rel=5e-3)
+
+
+def test_momentum_is_kept_in_the_air(quadruped):
+    sim = quadruped
+    x = sim.state(q=_raised(sim, 3.0), nu=np.r_[0.3, -0.2, 2.0, np.zeros(sim.nv - 3)])
+    u = 5.0 * np.random.default_rng(0).normal(size=(100, sim.n_controls))
+    end = sim.rollout(x, u)
+    assert not sim.forward(*(part[-1] for part in end), u[0]).active.any()
+    momentum = sim.kd.momentum(end.q, end.nu)[:, :3]
+    times = sim.dt * np.arange(101)
+    expected = momentum[0] + np.outer(times, sim.kd.total_mass * np.array(sim.kd.gravity))
+    np.testing.assert_allclose(momentum, expected, atol=2e-2 * sim.kd.total_mass)
+
+
+def test_bad_input_is_explained(quadruped):
+    with pytest.raises(lw.ArgumentError, match="friction: expected a number of at least 0"):
+        lw.Simulation(ball(), ground=True, friction=-1.0)
+    with pytest.raises(lw.ArgumentError, match="dt: expected a positive time"):
+        lw.Simulation(ball(), ground=True, dt=0.0)
+    with pytest.raises(lw.ArgumentError, match="iterations: expected a positive integer"):
+        lw.Simulation(ball(), ground=True, iterations=0)
+    with pytest.raises(lw.ShapeError, match="nu: expected shape"):
+        quadruped.state(nu=np.zeros(3))
+    with pytest.raises(lw.NameNotFoundError, match="keyframe"):
+        quadruped.state("hom")
+    with pytest.raises(lw.ArgumentError, match="given twice"):
+        quadruped.state(q=quadruped.state().q, qpos=quadruped.state().q)
+
+
+def test_single_precision_is_close(quadruped):
+    sim = lw.Simulation(quadruped.model, ground=True, friction=0.8, dtype=np.float32)
+    x, u = standing(quadruped, 16)
+    a, b = sim.step(*x, u), quadruped.step(*x, u)
+    assert a.nu.dtype == np.float32
+    assert np.median(abs(a.nu - b.nu).max(axis=-1)) < 1e-2
+
+
+def _with_gravity(scene, gravity):
+    from dataclasses import replace
+
+    return replace(scene, options=replace(scene.options, gravity=gravity))
+
+
+def _raised(sim, height):
+    q = np.array(sim.state().q)
+    q[2] += height
+    return q
