@@ -22,6 +22,7 @@ from linkwork.cli.convert import convert, spherize
 from linkwork.cli.describe import check, compare, conventions, info, robots, tree, view
 from linkwork.cli.export import export
 from linkwork.cli.output import print_json, print_message, print_text, terminal
+from linkwork.cli.simulate import simulate
 from linkwork.engine.runtime.cache import MEGABYTE, cache_folder, cached_files, clear, size_limit
 from linkwork.errors import FloatingBaseWarning, LinkworkError, LinkworkWarning, escaped
 from linkwork.version import __version__
@@ -94,7 +95,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 DESCRIBE = (info, tree, check, robots, compare, conventions)
-COMPUTE = (fk, dynamics, ik, bench, demo)
+COMPUTE = (fk, dynamics, ik, simulate, bench, demo)
 SHOW_OR_WRITE = (view, convert, spherize, export)
 COMMANDS = (*DESCRIBE, *COMPUTE, *SHOW_OR_WRITE)
 for command in COMMANDS:
