@@ -25,7 +25,7 @@ def function_of(program, name="lw_test_f", unit_norms=()):
     """A C function with the names of the ports of a program, which must be valid in C."""
     inputs = tuple(Argument(f"in_{port.name}", port) for port in program.inputs)
     outputs = tuple(Argument(f"out_{port.name}", port) for port in program.outputs)
-    return Function(name, "a test", program, inputs, outputs, unit_norms)
+    return Function(name, "a test", values_of(program), inputs, outputs, unit_norms)
 
 
 def package_for(program, real=DOUBLE, lanes=0, unit_norms=()):
