@@ -61,7 +61,8 @@ def test_examples_are_numbered_without_gaps_and_all_are_tested():
         assert f"{name}.py" in (EXAMPLES.parent / path).read_text(encoding="utf-8")
 
 
-WITH_PEERS = ("21_cassie",)  # their robots are in other packages
+# their robots are in other packages, or they write MJCF
+WITH_PEERS = ("21_cassie", "22_drop_and_settle")
 
 
 @pytest.mark.parametrize(
@@ -208,6 +209,14 @@ def test_cassie_stands_and_falls():
     assert result["height"][-1] < result["height"][0] - 0.05
     assert result["errors"] < 1e-6
     assert np.abs(result["lost"]).max() < 2e-3
+
+
+@pytest.mark.peers
+def test_quadrupeds_fall_and_stand():
+    result, _ = ran("22_drop_and_settle")
+    assert np.abs(result["nu"]).max() < 0.05
+    np.testing.assert_allclose(result["q"][:, 2], 0.343, atol=2e-3)
+    assert result["residual"].max() < 1e-10
 
 
 def test_the_c_program_agrees_with_python():
