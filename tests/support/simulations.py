@@ -35,10 +35,15 @@ def menagerie_files():
 
 
 def on_the_ground_only(source):
-    """Compile a model without contacts between moving bodies, which linkwork does not have."""
-    text = str(source)
-    is_text = text.lstrip().startswith("<")
-    spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
+    """Compile a model without contacts between moving bodies, which linkwork does not have.
+
+    The source is a path, a text or an MjSpec.
+    """
+    spec = source
+    if not isinstance(source, mujoco.MjSpec):
+        text = str(source)
+        is_text = text.lstrip().startswith("<")
+        spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
     if spec.option.integrator == mujoco.mjtIntegrator.mjINT_RK4:
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     for number, body in enumerate(spec.bodies[1:]):

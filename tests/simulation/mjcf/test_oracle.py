@@ -52,7 +52,7 @@ def test_robots_in_mjcf(name):
 
 @pytest.mark.parametrize(
     ("name", "shapes"),
-    [("quadruped", "foot|trunk:0|FL_shank:0"), ("humanoid", "foot:0|l_shank:0|chest:0")],
+    [("quadruped", "foot|trunk:0|FL_shank:0"), ("humanoid", "foot:0|l_shank:0")],
 )
 def test_bundled_robots_through_their_mjcf(name, shapes):
     model = lw.load(name)
@@ -179,7 +179,7 @@ def with_spheres_as_feet(name):
         if body.name in feet:
             body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[radius, 0, 0], mass=0)
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    return converging(spec.compile())
+    return on_the_ground_only(spec)
 
 
 @pytest.mark.parametrize("name", FEET)
@@ -189,8 +189,8 @@ def test_robots_on_spheres(name):
     check(lw.Simulation(mj), mj)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 def test_random_models(seed):
-    text = RandomModel(seed).text
+    text = RandomModel(seed, most=2).text
     mj = on_the_ground_only(text)
     check(lw.Simulation(text), mj, count=40, seed=seed)
