@@ -51,6 +51,7 @@ from workcell_dynamics import workcell_dynamics
 import linkwork as lw
 from collision import collision
 from inverse_kinematics import inverse_kinematics
+from simulation import simulation
 from spatial import spatial
 from workcell import workcell
 
@@ -78,6 +79,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "collision": lambda: collision(patience, **({"n_problems": 5} if quick else {})),
         "spatial": lambda: spatial(patience),
         "exported": lambda: exported(patience),
+        "simulation": lambda: simulation(patience, **({"rows": (256,)} if quick else {})),
         "startup": lambda: startup(2 if quick else 5),
         "peak": lambda: peak(patience),
         "growth": lambda: growth(patience, **sizes),
