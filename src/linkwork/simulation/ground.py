@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from linkwork.errors import ArgumentError, listed, model_error, warn_once
+from linkwork.errors import ArgumentError, listed, model_error, name_not_found, warn_once
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
 from linkwork.simulation.contacts import SLOTS
@@ -28,7 +28,7 @@ TORSION, ROLLING = 0.005, 0.0001  # coefficients of MuJoCo [m]
 def scene_on_ground(
     model: Model,
     *,
-    ground: bool = False,
+    ground: bool | Iterable[str] = False,
     dt: float | None = None,
     friction: float | None = None,
     base: str | None = None,
@@ -57,8 +57,9 @@ def scene_on_ground(
     is_floating = True if floating is None else floating
     own_base = model.default_base if base is None else base
     on_base = {own_base} if not is_floating else set[str]()
-    contacts = tuple(_contacts(free, slide, on_base)) if ground else ()
-    _warn_of_meshes(model)
+    touching = _touching(free, ground) - on_base
+    contacts = tuple(_contacts(free, slide, touching))
+    _warn_of_meshes(model, touching)
     moving = [joint for joint in joints if not joint.is_fixed]
     return free, Scene(
         base=own_base,
@@ -91,10 +92,23 @@ def _couplings(model: Model) -> Iterator[Equality]:
             )
 
 
-def _contacts(model: Model, friction: float, fixed: set[str]) -> Iterator[ContactPair]:
+def _touching(model: Model, ground: bool | Iterable[str]) -> set[str]:
+    """Return the names of the links whose shapes touch the ground."""
+    every = {link.name for link in model.links}
+    if isinstance(ground, bool):
+        return every if ground else set()
+    if isinstance(ground, str):
+        raise ArgumentError(f"ground: expected True, or a list of links, got {ground!r}")
+    names = set(ground)
+    for name in sorted(names - every):
+        raise name_not_found("link", name, every)
+    return names
+
+
+def _contacts(model: Model, friction: float, touching: set[str]) -> Iterator[ContactPair]:
     coefficients = (friction, friction, TORSION, ROLLING, ROLLING)
     for link in model.links:
-        if link.name in fixed:
+        if link.name not in touching:
             continue
         for number, shape in enumerate(link.collisions):
             if type(shape.geometry) not in SLOTS:
@@ -137,9 +151,10 @@ def _motor(name: str, joint: Joint, gear: float) -> ActuatorModel:
     return ActuatorModel(name=name, joint=joint.name, gear=gear, control_range=(-effort, effort))
 
 
-def _warn_of_meshes(model: Model) -> None:
+def _warn_of_meshes(model: Model, touching: set[str]) -> None:
     def has_mesh(link: Link) -> bool:
-        return any(type(shape.geometry) not in SLOTS for shape in link.collisions)
+        meshes = any(type(shape.geometry) not in SLOTS for shape in link.collisions)
+        return meshes and link.name in touching
 
     names = [link.name for link in model.links if has_mesh(link)]
     if names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from os import PathLike
 from typing import Any
@@ -47,7 +47,8 @@ class Simulation(SimulationCore):
     Args:
         source: path or text of an MJCF file, a `mujoco.MjModel`, a `Model` or a `KinDyn`.
         scene: ground, contacts, actuators and options of a `Model`; replaces the next three.
-        ground: whether the collision shapes of a `Model` touch the plane z = 0.
+        ground: True if the collision shapes of a `Model` touch the plane z = 0, or the names of the
+            links whose shapes do. Each shape takes time, also to compile.
         dt: time step [s] of a `Model`.
         friction: coefficient of the contacts of a `Model`.
         base, floating: of a `Model`, as `KinDyn` takes them.
@@ -64,7 +65,7 @@ class Simulation(SimulationCore):
         source: str | bytes | PathLike[str] | Model | KinDyn | Any,
         *,
         scene: Scene | None = None,
-        ground: bool = False,
+        ground: bool | Iterable[str] = False,
         dt: float | None = None,
         friction: float | None = None,
         base: str | None = None,
@@ -75,7 +76,12 @@ class Simulation(SimulationCore):
         check: bool = False,
         strict: bool = False,
     ) -> None:
-        given = {"ground": ground or None, "dt": dt, "friction": friction, "base": base}
+        given = {
+            "ground": None if ground is False else ground,
+            "dt": dt,
+            "friction": friction,
+            "base": base,
+        }
         used = [
             name for name, value in {**given, "floating": floating}.items() if value is not None
         ]
