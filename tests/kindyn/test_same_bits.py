@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 from functools import cache
-from itertools import cycle, islice
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -45,9 +45,13 @@ def robots():
 
 
 def request_of(kd, name):
-    count = len(lw.KinDyn.quantities[name].frames)
-    frames = FRAMES if "frame1" in kd.model.frame_names else kd.model.link_names[1:]
-    return (name, *islice(cycle(frames), count)) if count else name
+    names = FRAMES if "frame1" in kd.model.frame_names else kd.model.link_names[1:]
+    free = cycle(names)
+    arguments = [
+        list(names[:2]) if one == "frames" else next(free)
+        for one in lw.KinDyn.quantities[name].frames
+    ]
+    return (name, *arguments) if arguments else name
 
 
 def rows_for(kernel, kd, dtype=np.float64, seed=0):
