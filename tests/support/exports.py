@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.engine.codegen.c.statements import DOUBLE
-from linkwork.engine.symbolic.pruning import values_of
+from linkwork.engine.symbolic.program import values_of
 from linkwork.export.check import c_results, driver_text
 from linkwork.export.code import Argument, Function, Names
 from linkwork.export.files import header_text

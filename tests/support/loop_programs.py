@@ -6,8 +6,7 @@ import numpy as np
 from tests.support.verifier import verify
 
 from linkwork.engine.symbolic.operations import Op
-from linkwork.engine.symbolic.program import Loop, Port, Program, loop_body
-from linkwork.engine.symbolic.pruning import pruned
+from linkwork.engine.symbolic.program import Loop, Port, Program, loop_body, pruned
 
 
 class Steps:

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.symbolic.pruning import values_of
+from linkwork.engine.symbolic.program import values_of
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.code import (
     BATCH_ENDING,

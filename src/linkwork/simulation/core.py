@@ -19,8 +19,8 @@ from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
 from linkwork.simulation import dynamics
 from linkwork.simulation.contacts import n_slots
-from linkwork.simulation.dynamics import SimulationProblem
 from linkwork.simulation.forces import has_activation
+from linkwork.simulation.moment import SimulationProblem
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.solver import Settings
 from linkwork.simulation.weights import weights_of

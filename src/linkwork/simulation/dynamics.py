@@ -6,7 +6,7 @@ All functions take the `problem`, which has the robot and the scene, and scalars
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from linkwork.algorithms.dynamics.crba import mass_matrix
@@ -14,20 +14,19 @@ from linkwork.algorithms.dynamics.rnea import inverse_dynamics
 from linkwork.algorithms.kinematics.manifold import integrate
 from linkwork.engine.symbolic.entries import FUNCTIONS, is_zero, select
 from linkwork.engine.symbolic.implicit import implicit_entry
-from linkwork.mechanics.joint_dynamics import DynamicsByIndex, JointDynamics
-from linkwork.mechanics.problem import Problem
+from linkwork.mechanics.joint_dynamics import JointDynamics
 from linkwork.simulation.contacts import Touch, touches
 from linkwork.simulation.equalities import EqualityRow, equality_rows
 from linkwork.simulation.forces import (
-    Actuation,
     actuation,
     gravity_compensation,
     joint_forces,
     passive_forces,
     span_of,
 )
+from linkwork.simulation.moment import Moment, SimulationProblem
 from linkwork.simulation.rows import ContactRow, EllipticRow, JointRow, PyramidRow
-from linkwork.simulation.scene import JointLimit, Scene
+from linkwork.simulation.scene import JointLimit
 from linkwork.simulation.sensors import links_of_sensors, sensor_values
 from linkwork.simulation.softness import (
     friction_gains,
@@ -37,57 +36,14 @@ from linkwork.simulation.softness import (
 )
 from linkwork.simulation.solver import (
     ContactProblem,
-    Settings,
     differentiable,
     inner_sparse,
     solved,
 )
-from linkwork.simulation.weights import Weights
-from linkwork.simulation.world import State, World, world_of
+from linkwork.simulation.world import State, world_of
 from linkwork.spatial.blocks import ZERO, Force, Motion, Scalar, Vec, as_vec, total
 
 LEAST_FRICTION = 1e-5  # mjMINMU
-
-
-@dataclass(frozen=True, eq=False)
-class SimulationProblem(Problem):
-    """A robot and its scene."""
-
-    scene: Scene = field(default_factory=Scene)
-    weights: Weights = field(default_factory=lambda: Weights({}, {}))
-    settings: Settings = field(default_factory=Settings)
-
-    @property
-    def gravity(self) -> Vec:
-        """The acceleration of free fall."""
-        return as_vec(self.scene.options.gravity)
-
-
-@dataclass(frozen=True)
-class Moment:
-    """The simulation at one state: contacts, forces, and accelerations."""
-
-    problem: SimulationProblem
-    state: State
-    world: World
-    touches: tuple[Touch, ...]
-    contacts: tuple[ContactRow, ...]  # one for each of `touches`
-    actuators: Actuation
-    armature: DynamicsByIndex
-    M: list[list[Scalar]]
-    nu_dot: list[Scalar]
-    residual: Scalar
-    constrained: Sequence[Scalar]  # J^T f of all rows
-
-    @property
-    def contact_forces(self) -> list[list[Scalar]]:
-        """(contacts, 6) forces and moments in the frame of each contact, as `mj_contactForce`."""
-        motions = self.world.motions(self.nu_dot)
-        forces: list[list[Scalar]] = []
-        for row in self.contacts:
-            own = row.force(row.residual(motions[row.body]))
-            forces.append([*own, *[0.0] * (6 - len(own))])
-        return forces
 
 
 def moment_of(problem: SimulationProblem, state: State) -> Moment:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
 from linkwork.model.graph import walk
 from linkwork.model.pose import IDENTITY as IDENTITY_POSE
 from linkwork.model.pose import Pose
+from linkwork.simulation.moment import Moment
 from linkwork.simulation.scene import Ellipsoid, MovingShape, Scene, Sensor
 from linkwork.simulation.world import matrix_of
 from linkwork.spatial.blocks import (
@@ -36,9 +36,6 @@ from linkwork.spatial.blocks import (
     total,
 )
 from linkwork.spatial.source import quat
-
-if TYPE_CHECKING:
-    from linkwork.simulation.dynamics import Moment
 
 SMALL = 1e-15  # components of directions below it count as parallel to a face
 ENDLESS = 1e30  # length of a ray

@@ -30,8 +30,7 @@ from linkwork.engine.runtime.memory import Lease
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError, has_short_offsets, this_machine
 from linkwork.engine.symbolic.fusion import fused
-from linkwork.engine.symbolic.program import Program
-from linkwork.engine.symbolic.pruning import values_of
+from linkwork.engine.symbolic.program import Program, values_of
 
 # Computes the columns of each output from those of each input: one array (rows,) for each element
 # of a row. If all inputs have one row, it may return that row of an output instead of its columns.

@@ -16,8 +16,7 @@ import numpy as np
 from linkwork.engine.codegen.python import emit_python
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.operations import FLOAT_FUNCTIONS, NUMPY_FUNCTIONS, Op
-from linkwork.engine.symbolic.program import Program, per_port
-from linkwork.engine.symbolic.pruning import values_of
+from linkwork.engine.symbolic.program import Program, per_port, values_of
 
 # A column function computes at most this many bytes of inputs and outputs, and this many rows, at a
 # time, so that the arrays of intermediate values stay in the cache.

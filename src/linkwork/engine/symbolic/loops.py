@@ -17,8 +17,7 @@ from typing import Any
 
 from linkwork.engine.symbolic.node import Expr, Graph, innermost_graph
 from linkwork.engine.symbolic.operations import FLOAT_FUNCTIONS, Op
-from linkwork.engine.symbolic.program import Loop, LoopValue, Program, loop_body
-from linkwork.engine.symbolic.pruning import with_inputs
+from linkwork.engine.symbolic.program import Loop, LoopValue, Program, loop_body, with_inputs
 from linkwork.engine.symbolic.tracing import program_of
 
 MOST_FOLDED = 100_000  # loops on constants with more steps are not computed at tracing time

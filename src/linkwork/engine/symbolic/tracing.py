@@ -10,8 +10,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.node import Expr, Graph
 from linkwork.engine.symbolic.operations import Op, operands_of
-from linkwork.engine.symbolic.program import Loop, Port, Program
-from linkwork.engine.symbolic.pruning import pruned
+from linkwork.engine.symbolic.program import Loop, Port, Program, pruned
 from linkwork.engine.symbolic.rules import RULES
 
 

@@ -15,8 +15,7 @@ from linkwork.engine.codegen.c.functions import (
 from linkwork.engine.codegen.c.rounding import rounding_support
 from linkwork.engine.codegen.c.statements import Real, Scalars
 from linkwork.engine.symbolic.fusion import fused
-from linkwork.engine.symbolic.program import Program, per_port
-from linkwork.engine.symbolic.pruning import values_of
+from linkwork.engine.symbolic.program import Program, per_port, values_of
 
 
 def emit_c(program: Program, name: str, real: Real) -> str:

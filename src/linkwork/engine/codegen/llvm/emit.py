@@ -33,8 +33,7 @@ from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.codegen.schedule.pieces import Piece
 from linkwork.engine.codegen.schedule.rows import StoreBlock, block_starts, schedule_of
 from linkwork.engine.symbolic.operations import Op
-from linkwork.engine.symbolic.program import Port, Program, per_port
-from linkwork.engine.symbolic.pruning import values_of
+from linkwork.engine.symbolic.program import Port, Program, per_port, values_of
 
 
 def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[int] = ()) -> str:
