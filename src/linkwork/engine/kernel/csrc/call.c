@@ -193,7 +193,7 @@ static NOINLINE PyObject *call_fast(Call *self, PyObject *const *args, Py_ssize_
             return NULL;
         }
     }
-    Mode mode = enter_usual_mode();
+    uint64_t mode = enter_usual_mode();
     PyObject *result = call_row(self, args, out_argument);
     leave_usual_mode(mode);
     if (result || PyErr_Occurred()) return result;

@@ -153,7 +153,7 @@ static int compute_in_usual_mode(const Job *job, npy_intp start, npy_intp rows, 
 
 int compute_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
 {
-    Mode mode = enter_usual_mode();
+    uint64_t mode = enter_usual_mode();
     int status = compute_in_usual_mode(job, start, rows, block);
     leave_usual_mode(mode);
     return status;

@@ -42,40 +42,9 @@ static inline void end_of_stream(void)
 #endif
 }
 
-/* The floating-point mode of a thread. Other libraries change it: they round in another direction, flush
-   subnormal numbers to zero, or enable exceptions. So the default mode is set while rows are computed. */
-#if defined(__SSE2__) || defined(_M_X64)
-#define USUAL_MODE 0x1F80u       /* the initial value of MXCSR; its six lowest bits are not modes */
-#define READ_MODE() _mm_getcsr()
-#define WRITE_MODE(mode) _mm_setcsr(mode)
-#define MODE_OF(value) ((value) & 0xFFC0u)
-typedef unsigned int Mode;
-#elif defined(__aarch64__) && defined(__GNUC__)
-#define USUAL_MODE 0u            /* the initial value of FPCR */
-#define READ_MODE() __extension__({ Mode value; __asm__ volatile("mrs %0, fpcr" : "=r"(value)); value; })
-#define WRITE_MODE(mode) __asm__ volatile("msr fpcr, %0" : : "r"((Mode)(mode)) : "memory")
-#define MODE_OF(value) (value)
-typedef uint64_t Mode;
-#else
-#define USUAL_MODE 0u
-#define READ_MODE() 0u
-#define WRITE_MODE(mode) ((void)(mode))
-#define MODE_OF(value) (value)
-typedef unsigned int Mode;
-#endif
-
-/* Set the default mode; returns the previous one, for `leave_usual_mode`. */
-static inline Mode enter_usual_mode(void)
-{
-    Mode before = READ_MODE();
-    if (MODE_OF(before) != USUAL_MODE) WRITE_MODE(USUAL_MODE);
-    return before;
-}
-
-static inline void leave_usual_mode(Mode before)
-{
-    if (MODE_OF(before) != USUAL_MODE) WRITE_MODE(before);
-}
+/* Set the default floating-point mode of the thread (mode.c); returns the previous mode, to be restored. */
+uint64_t enter_usual_mode(void);
+void leave_usual_mode(uint64_t before);
 
 /* Access to variables that several threads read and write without a lock; any value written is valid. */
 #if defined(__GNUC__)

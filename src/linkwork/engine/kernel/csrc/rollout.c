@@ -29,7 +29,7 @@
 /* Compute all steps of a tile forwards; returns the status. */
 static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadState **state)
 {
-    Mode mode = enter_usual_mode();
+    uint64_t mode = enter_usual_mode();
     Tile tile = make_tile(job, start, rows, block, state);
     Roll *roll = tile.roll;
     char *copy = tile.frames, *first = copy + roll->frame;
@@ -102,7 +102,7 @@ static int make_checkpoints(Tile *tile, char *checkpoints, char *copy, char *scr
 static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
                           PyThreadState **state)
 {
-    Mode mode = enter_usual_mode();
+    uint64_t mode = enter_usual_mode();
     Tile tile = make_tile(job, start, rows, block, state);
     Roll *roll = tile.roll;
     char *after = tile.frames, *before = after + roll->frame, *copy = before + roll->frame;
