@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwork.model.describe import NARROWEST
-from linkwork.model.table import Table, as_text, width_of
+from linkwork.model.table import NARROWEST, Table, as_text, width_of
 
 TABLE = Table(
     "parts",

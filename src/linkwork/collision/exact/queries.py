@@ -133,7 +133,7 @@ class ShapeQueries:
         Args:
             geometry: the shape.
             owner: what messages call it, such as `link 'hand'`.
-            factor: what it is scaled by.
+            factor: scale of its size.
 
         Raises:
             MissingFileError: its mesh cannot be read.
