@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test coverage test-aarch64 test-embedded test-sanitizers test-viewer browser fuzz bench lint docs pictures format clean
+.PHONY: release demo test coverage test-aarch64 test-embedded test-sanitizers test-viewer browser fuzz bench lint docs pictures format clean
 
 demo: $(VENV)/.ready
 	$(BIN)/linkwork demo $(ROBOT)
@@ -66,6 +66,10 @@ lint: $(VENV)/.ready-test $(VENV)/.ready-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
+
+# An sdist and a wheel for each Python of this machine, each tried in a clean environment.
+release: $(VENV)/.ready $(VENV)/.ready-release
+	$(BIN)/python tools/release.py
 
 docs: $(VENV)/.ready-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,5 +1,9 @@
-"""The C extensions, which are optional: without a compiler, NumPy computes; a warning says so."""
+"""The C extensions. Without a compiler, they are left out and NumPy computes; a warning says so.
 
+With LINKWORK_REQUIRE_EXTENSIONS=1, as in builds of wheels, a missing extension is an error.
+"""
+
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +38,7 @@ def extension(name: str, folder: str, *others: str, flags: Sequence[str] = ()) -
         depends=[header for each in folders for header in files(each, "*.h")],
         include_dirs=[*folders, numpy.get_include()],
         extra_compile_args=[*FLAGS, *flags],
-        optional=True,
+        optional=not os.environ.get("LINKWORK_REQUIRE_EXTENSIONS"),
     )
 
 
