@@ -29,13 +29,10 @@ QUANTITY = {
     "aba derivatives": "forward_dynamics_derivatives",
 }
 CALLS = 100  # in a burst, which is short, so that some bursts are not disturbed
-ROWS = 64  # in one call of the function of many rows
-OF_MANY_ROWS = ("rnea", "crba", "aba")  # those of derivatives take a minute to compile
 OPTIMIZED = ("-O2", "-march=native")
 TARGETS = {"rnea": 1.3, "crba": 1.3, "aba": 1.3}  # times faster than pin in a C++ loop
 NOTES = """\
 C: gcc -O2 -march=native -std=c99, called in a C loop, the state the same in each call.
-4 rows at a time: the function of many rows (`--lanes 4`), 64 rows in each call, per row.
 kernel: linkwork's compiled function, called from Python.
 pin, C++: its header templates, g++ -O2 -march=native, in a C++ loop with the same state; crba and \
 aba in both of its conventions, of which the faster counts.
@@ -77,12 +74,12 @@ def exported(patience: Patience) -> Section:
     section = Section("Exported C")
     table = section.table(
         "talos_reduced: microseconds per call",
-        *("function", "C", "C, 4 rows at a time", "kernel", "pin, C++", "pin, Python", "casadi C"),
+        *("function", "C", "kernel", "pin, C++", "pin, Python", "casadi C"),
         *("faster than pin, C++", "target", "enough", "than pin, Python", "than casadi C"),
     )
     sizes = section.table(
         "talos_reduced: operations, object file [KB] and time to compile [s]",
-        *("function", "operations", "C [KB]", "C [s]", "4 rows [KB]", "4 rows [s]"),
+        *("function", "operations", "C [KB]", "C [s]"),
         *("casadi operations", "casadi [KB]", "casadi [s]"),
     )
     kd = kindyn_of(TALOS)
@@ -135,7 +132,7 @@ def _add(section: Section, table: Any, sizes: Any, name: str, row: dict[str, Any
     }
     if faster["pin C++"] and target:
         good = section.check(f"talos {name}, C against pin in C++", faster["pin C++"], target)
-    ways = ("C", "lanes", "kernel", "pin C++", "pin", "casadi")
+    ways = ("C", "kernel", "pin C++", "pin", "casadi")
     title = " ".join(SHORT.get(word, word) for word in name.split())
     texts = {way: f"{ratio:.1f}" if ratio else "" for way, ratio in faster.items()}
     table.add(
@@ -145,8 +142,11 @@ def _add(section: Section, table: Any, sizes: Any, name: str, row: dict[str, Any
     )
     numbers_of = (
         *(("operations", 1, ",d"), ("bytes", 1e3, ".0f"), ("seconds", 1, ".1f")),
-        *(("batch bytes", 1e3, ".0f"), ("batch seconds", 1, ".1f"), ("casadi operations", 1, ",d")),
-        *(("casadi bytes", 1e3, ".0f"), ("casadi seconds", 1, ".1f")),
+        *(
+            ("casadi operations", 1, ",d"),
+            ("casadi bytes", 1e3, ".0f"),
+            ("casadi seconds", 1, ".1f"),
+        ),
     )
     cells = [
         format(row[key] / unit if unit != 1 else row[key], form) if row.get(key) else ""
@@ -166,26 +166,18 @@ def _measured(
 ) -> dict[str, Any]:
     """Times [s] of all candidates in separate loops, sizes and compile times."""
     kd = kindyn_of(TALOS)
-    kinds = {"": ""} | ({"batch ": "_batch"} if name in OF_MANY_ROWS else {})
-    lanes = 4 if name in OF_MANY_ROWS else 0
-    report = lw.export(kd, folder, [QUANTITY[name]], prefix="talos", lanes=lanes, check=False)
+    report = lw.export(kd, folder, [QUANTITY[name]], prefix="talos", check=False)
     state = random_states(kd, 1).row(0)
     row: dict[str, Any] = {"operations": report.rows[0].operations}
-    for kind, ending in kinds.items():
-        source, target = f"talos_{QUANTITY[name]}{ending}.c", f"function{ending}.o"
-        command = ["gcc", "-std=c99", *OPTIMIZED, "-c", source, "-o", target]
-        row[f"{kind}seconds"] = compiled(command, folder)
-        row[f"{kind}bytes"] = (folder / target).stat().st_size
+    command = ["gcc", "-std=c99", *OPTIMIZED, "-c", f"talos_{QUANTITY[name]}.c", "-o", "function.o"]
+    row["seconds"] = compiled(command, folder)
+    row["bytes"] = (folder / "function.o").stat().st_size
     programs = {"C": _c_loop(name, folder, kd, state, patience), **programs}
     if casadi:
         programs["casadi"] = [casadi.program(name, folder, row, _loop(patience), CALLS)]
     for _ in range(max(2, patience.rounds // 5)):
         for way, command in programs.items():
             times = [float(text) for text in run(command, folder).split()]
-            if way == "C":  # of one row, and of many
-                times, many = times[:1], times[1:]
-                for one in many:
-                    row["lanes"] = min(row.get("lanes", np.inf), one / ROWS)
             row[way] = min(row.get(way, np.inf), *times)
     return row
 
@@ -195,7 +187,7 @@ def _loop(patience: Patience) -> str:
 
 
 def _c_loop(name: str, folder: Path, kd: lw.KinDyn, state: Any, patience: Patience) -> list[str]:
-    """The program that measures the exported functions, of one row and of many."""
+    """The program that measures the exported function."""
     inputs = [getattr(state, one) for one in _input_names(name)]
     kernel = kd.function(QUANTITY[name])  # pyright: ignore[reportArgumentType]
     sizes = [port.size for port in kernel.signature.outputs if port.size]
@@ -203,24 +195,16 @@ def _c_loop(name: str, folder: Path, kd: lw.KinDyn, state: Any, patience: Patien
     text = "#define _POSIX_C_SOURCE 199309L\n"
     text += '#include "talos.h"\n#include <stdio.h>\n#include <time.h>\n' + _loop(patience)
     text += "".join(numbers(f"x{k}", values) for k, values in enumerate(inputs))
-    text += "".join(numbers(f"y{k}", np.tile(v, (ROWS, 1))) for k, v in enumerate(inputs))
-    text += "".join(f"static double o{k}[{ROWS * size}];\n" for k, size in enumerate(sizes))
+    text += "".join(f"static double o{k}[{size}];\n" for k, size in enumerate(sizes))
     text += "static double work[1 << 18];\n"
     outputs = [f"o{k}" for k, _ in enumerate(sizes)]
-    macros = (f"{QUANTITY[name].upper()}{part}_WORK " for part in ("", "_BATCH"))
-    work = [["work"] if macro in header else [] for macro in macros]
-    one = ", ".join([*(f"x{k}" for k, _ in enumerate(inputs)), *outputs, *work[0]])
-    many = ", ".join([f"{ROWS}u", *(f"y{k}" for k, _ in enumerate(inputs)), *outputs, *work[1]])
+    work = ["work"] if f"{QUANTITY[name].upper()}_WORK " in header else []
+    one = ", ".join([*(f"x{k}" for k, _ in enumerate(inputs)), *outputs, *work])
     text += "int main(void)\n{\n"
     text += f"  MEASURE((void)talos_{QUANTITY[name]}({one}), {CALLS});\n"
-    files = ["loop.c", "function.o"]
-    if name in OF_MANY_ROWS:
-        files.append("function_batch.o")
-        calls = max(CALLS // ROWS, 1)
-        text += f"  MEASURE((void)talos_{QUANTITY[name]}_batch({many}), {calls});\n"
     text += "  return 0;\n}\n"
     (folder / "loop.c").write_text(text, "ascii")
-    run(["gcc", *OPTIMIZED, *files, "-lm", "-o", "loop"], folder)
+    run(["gcc", *OPTIMIZED, "loop.c", "function.o", "-lm", "-o", "loop"], folder)
     return ["./loop"]
 
 

@@ -1,4 +1,4 @@
-"""Conversion of models to Pinocchio and back: the same robot, with the same dynamics."""
+"""Conversion of models to Pinocchio: the same robot, with the same dynamics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 from tests.support.spatial import pin
 
 import linkwork as lw
-from linkwork.compat.pinocchio import Conventions, from_pinocchio, to_pinocchio
+from linkwork.compat.pinocchio import Conventions, to_pinocchio
 from linkwork.compat.pinocchio.order import joint_order
 
 SERIAL_KINDS = ("fixed", "revolute", "prismatic", "planar", "spherical", "floating")
@@ -55,8 +55,6 @@ def test_dependent_joints_become_mimic_joints(model):
 
     assert pin_model.nv == kd.nv
     Both(kd, pin_model).assert_same(model.frame_names, rtol=1e-12)
-    again = lw.KinDyn(from_pinocchio(pin_model), representation="body")
-    Both(again, pin_model, Conventions(again, pin_model)).assert_same(model.link_names, rtol=1e-12)
 
 
 def test_crba_of_pinocchio_is_wrong_for_some_trees_with_mimic_joints():
@@ -71,21 +69,6 @@ def test_crba_of_pinocchio_is_wrong_for_some_trees_with_mimic_joints():
 
     assert min(errors) < 1e-12
     assert max(errors) > 1e-3
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_round_trip_returns_the_same_robot(seed):
-    model = random_model(np.random.default_rng(seed), 9, mimic=False)
-    kd = lw.KinDyn(
-        model, representation=("mixed", "body", "inertial")[seed % 3], floating=seed % 4 != 3
-    )
-    pin_model = to_pinocchio(kd)
-
-    again = kd.replace(model=from_pinocchio(pin_model), base=None)
-
-    assert set(model.frame_names) <= set(again.model.frame_names)
-    assert again.joint_names == Conventions(kd).joint_names
-    Both(again, pin_model, Conventions(again, pin_model)).assert_same(model.link_names, rtol=1e-12)
 
 
 def pinocchio_reads(path, *, floating):
@@ -177,42 +160,6 @@ def test_an_axis_is_aligned_up_to_rounding(axis, kind, noise):
     assert name == (f"JointModel{kind}" if noise != 1e-9 else "JointModelRevoluteUnaligned")
 
 
-def from_names(order, kind=None):
-    """Return a Pinocchio model whose joints are on the universe, in any order."""
-    model = pin.Model()
-    for name in order:
-        joint = model.addJoint(0, kind or pin.JointModelRX(), pin.SE3.Random(), name)
-        model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Random())
-    return model
-
-
-SAMPLES = {
-    "humanoid": pin.buildSampleModelHumanoid,
-    "humanoid at random": pin.buildSampleModelHumanoidRandom,
-    "manipulator": pin.buildSampleModelManipulator,
-    "from names": lambda: from_names("cab"),
-}
-
-
-@pytest.mark.parametrize("sample", SAMPLES)
-def test_a_pinocchio_model_keeps_the_order_of_its_joints(sample):
-    """Also an order that no URDF has, so that its vectors keep their meaning."""
-    theirs = SAMPLES[sample]()
-    floating = theirs.joints[1].shortname() == "JointModelFreeFlyer"
-    kd = lw.KinDyn(from_pinocchio(theirs), floating=floating, gravity=theirs.gravity.linear)
-
-    again = to_pinocchio(kd)
-
-    assert list(again.names)[1:] == list(theirs.names)[1:]
-    assert [j.shortname() for j in again.joints] == [j.shortname() for j in theirs.joints]
-    assert again.nq == theirs.nq
-    assert Conventions(kd).slices == Conventions(kd, theirs).slices
-    q, v = pin.neutral(theirs), np.random.default_rng(0).normal(size=theirs.nv)
-    q = pin.integrate(theirs, q, v)
-    expected = pin.rnea(theirs, theirs.createData(), q, v, 2 * v)
-    assert_close(pin.rnea(again, again.createData(), q, v, 2 * v), expected, 1e-12)
-
-
 def test_the_center_of_mass_of_pinocchio_excludes_bodies_on_the_universe():
     """See docs/pinocchio.md: with a fixed base it is that of the moving links only."""
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
@@ -224,13 +171,6 @@ def test_the_center_of_mass_of_pinocchio_excludes_bodies_on_the_universe():
     assert pin.computeTotalMass(there) == pytest.approx(moving, rel=1e-14)
     both = (moving * com + base.mass * np.array(base.com)) / kd.total_mass
     assert_close(kd.com(q), both, 1e-12)
-
-
-def test_invalid_inertias_raise_with_the_name_of_the_joint():
-    theirs = from_names("ab")
-    theirs.inertias[2].mass = np.inf
-    with pytest.raises(lw.ModelError, match=r"joint 'b': mass inf"):
-        from_pinocchio(theirs)
 
 
 def test_limits_friction_damping_and_armature_are_kept():
@@ -248,8 +188,6 @@ def test_limits_friction_damping_and_armature_are_kept():
     assert [there.velocityLimit[6], there.effortLimit[6]] == [3, 4]
     assert [there.damping[6], there.upperDryFrictionLimit[6], there.armature[6]] == [5, 6, 7]
     assert there.lowerDryFrictionLimit[6] == -6
-    (joint,) = from_pinocchio(there).joints
-    assert joint == model.joints[0]
 
 
 def test_armature_agrees_if_joint_dynamics_are_enabled():
@@ -265,73 +203,6 @@ def test_gravity_and_the_name_are_kept():
 
     assert there.name == "arm"
     assert there.gravity.linear.tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize("floating", [True, False])
-def test_the_samples_of_pinocchio_are_read(floating):
-    build = pin.buildSampleModelHumanoid if floating else pin.buildSampleModelManipulator
-    theirs = build()
-    kd = lw.KinDyn(from_pinocchio(theirs), floating=floating, gravity=theirs.gravity.linear)
-
-    Both(kd, theirs, Conventions(kd, theirs)).assert_same(kd.model.frame_names, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["SphericalZYX", "Translation", "Composite", "Ellipsoid"])
-def test_a_kind_without_counterpart_is_named(kind):
-    joint = getattr(pin, f"JointModel{kind}")()
-    if kind == "Composite":
-        joint.addJoint(pin.JointModelRX())
-    theirs = pin.Model()
-    theirs.addJoint(0, joint, pin.SE3.Identity(), "wrist")
-
-    with pytest.raises(lw.ModelError, match=f"'wrist': JointModel{kind}"):
-        from_pinocchio(theirs)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [((1, 0, 0), (0, 1, 0)), ((1, 0, 0), (0, 0, 1)), ((0, 0.6, 0.8), (-1, 0, 0))],
-)
-def test_a_universal_joint_is_read_with_any_two_perpendicular_axes(first, second, rng):
-    theirs = pin.Model()
-    joint = pin.JointModelUniversal(np.array(first, float), np.array(second, float))
-    index = theirs.addJoint(0, joint, pin.SE3.Random(), "wrist")
-    theirs.appendBodyToJoint(index, pin.Inertia.Random(), pin.SE3.Random())
-    kd = lw.KinDyn(from_pinocchio(theirs), floating=False, gravity=tuple(theirs.gravity.linear))
-    q, v, a = rng.normal(size=(3, 2))
-
-    expected = pin.rnea(theirs, theirs.createData(), q, v, a)
-
-    assert_close(kd.inverse_dynamics(q, v, a), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_universal_joints_round_trip(seed):
-    """Some joints are traversed backwards, so their axes are in the opposite order."""
-    model = random_model(np.random.default_rng(seed), 6, ("universal",), mimic=False)
-    base = [None, model.link_names[-1]][seed % 2]
-    kd = lw.KinDyn(model, base=base, floating=seed % 3 != 2)
-    theirs = to_pinocchio(kd)
-    again = kd.replace(model=from_pinocchio(theirs), base=None)
-    once_more = to_pinocchio(again)
-
-    Both(kd, theirs, seed=seed).assert_same(model.frame_names, rtol=1e-12)
-    Both(again, theirs, Conventions(again, theirs)).assert_same(model.link_names, rtol=1e-12)
-    assert {joint.kind for joint in again.model.joints} == {"universal"}
-    assert [str(name) for name in once_more.names] == [str(name) for name in theirs.names]
-    q, v, a = pin.neutral(theirs), *np.random.default_rng(seed).normal(size=(2, theirs.nv))
-    q = pin.integrate(theirs, q, a)
-    taus = [pin.rnea(there, there.createData(), q, v, a) for there in (theirs, once_more)]
-    assert_close(taus[1], taus[0], rtol=1e-12)
-
-
-def test_a_universal_joint_with_axes_that_are_not_perpendicular_raises():
-    theirs = pin.Model()
-    joint = pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0.6, 0.8, 0]))
-    theirs.addJoint(0, joint, pin.SE3.Identity(), "wrist")
-
-    with pytest.raises(lw.ModelError, match=r"'wrist'.*\(0\.6, 0\.8, 0\.0\).*perpendicular"):
-        from_pinocchio(theirs)
 
 
 def test_a_helical_joint_that_mimics_raises():
@@ -357,8 +228,6 @@ def test_a_leader_beyond_the_joint_that_mimics_it_raises():
 def test_arguments_of_other_types_raise():
     with pytest.raises(lw.ArgumentError, match=r"^robot: .*'arm'"):
         to_pinocchio("arm")
-    with pytest.raises(lw.ArgumentError, match=r"^pin_model: .*'arm'"):
-        from_pinocchio("arm")
 
 
 def test_without_pinocchio_the_error_names_the_package(monkeypatch):

@@ -21,7 +21,7 @@ from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64, this_machine
 from linkwork.engine.symbolic.fusion import fused
 from linkwork.engine.symbolic.tracing import trace
-from linkwork.export.code import Names, scalar_code
+from linkwork.export.code import Names, code_of
 
 GOLDEN = """\
 void lw_test_f(const double *LW_RESTRICT in_a, const double *LW_RESTRICT in_b, \
@@ -66,32 +66,28 @@ def rows_for_every_operation(rng, n):
 
 
 def test_the_code_of_a_tiny_program():
-    code = scalar_code(function_of(program_for(tiny, (3,), ())), DOUBLE, Names()).text
+    code = code_of(function_of(program_for(tiny, (3,), ())), DOUBLE, Names()).text
     assert code == GOLDEN
 
 
-@pytest.mark.parametrize("lanes", [2, 4])
-def test_every_operation_agrees_with_the_program(lanes, tmp_path, rng):
-    """In vectors and row by row: 11 rows are not a multiple of the lanes."""
+def test_every_operation_agrees_with_the_program(tmp_path, rng):
     program = program_for(every_operation, (4,), (4,), (4,))
-    package = package_for(program, lanes=lanes)
+    package = package_for(program)
     build(package, tmp_path)
     arguments = rows_for_every_operation(rng, 11)
     expected = [program.run(*rows, functions=LIBM) for rows in zip(*arguments, strict=True)]
-    for batch in (False, True):
-        (result,) = results(package, tmp_path, *arguments, batch=batch)
-        assert_four_ulp(result, expected)
+    (result,) = results(package, tmp_path, *arguments)
+    assert_four_ulp(result, expected)
 
 
 def test_every_operation_in_single_precision(tmp_path, rng):
     program = program_for(every_operation, (4,), (4,), (4,))
-    package = package_for(program, FLOAT, lanes=8)
+    package = package_for(program, FLOAT)
     build(package, tmp_path, "-Wdouble-promotion")
     arguments = [part.astype(np.float32) for part in rows_for_every_operation(rng, 9)]
     expected = [program.run(*rows, functions=LIBM) for rows in zip(*arguments, strict=True)]
-    for batch in (False, True):
-        (result,) = results(package, tmp_path, *arguments, batch=batch)
-        np.testing.assert_allclose(result, np.array(expected, float), rtol=2e-6, atol=3e-7)
+    (result,) = results(package, tmp_path, *arguments)
+    np.testing.assert_allclose(result, np.array(expected, float), rtol=2e-6, atol=3e-7)
 
 
 STEPS = (
@@ -122,7 +118,7 @@ def test_a_program_split_into_parts_agrees_with_the_program(seed, tmp_path, monk
     program = random_program(seed, 120)
     monkeypatch.setattr(functions, "LONGEST_UNCUT", 40)
     monkeypatch.setattr(functions, "LONGEST_PART", 37)
-    package = package_for(program, lanes=4, unit_norms=(UnitNorm(0, 1, 2, "a pair"),))
+    package = package_for(program, unit_norms=(UnitNorm(0, 1, 2, "a pair"),))
     build(package, tmp_path)
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1.0, 1.0, (6, 5))
@@ -134,9 +130,8 @@ def test_a_program_split_into_parts_agrees_with_the_program(seed, tmp_path, monk
     assert one.code.work > 2
     assert one.code.text.count("static LW_NOINLINE") > 4
     expected = np.array([program.run(row, functions=LIBM) for row in x], float)
-    for batch in (False, True):
-        (result,) = results(package, tmp_path, drifted, batch=batch)
-        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
+    (result,) = results(package, tmp_path, drifted)
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_constants_are_written_exactly(tmp_path, rng):
@@ -169,18 +164,20 @@ def test_literals_have_the_form_of_c():
 
 
 @pytest.mark.parametrize(("real", "limit"), [(DOUBLE, 3e-16), (FLOAT, 1.5e-7)])
-def test_sine_and_cosine_of_vectors_hold_for_all_angles(real, limit, tmp_path):
-    """Small, near multiples of pi/2, large, and beyond the range of the reduction."""
+@pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="the options of GCC are those of x86-64")
+@pytest.mark.skipif(not this_machine().has_fma, reason="the code is run")
+def test_sine_and_cosine_hold_for_all_angles(real, limit, tmp_path):
+    """The polynomials: small, near multiples of pi/2, large, beyond the range of the reduction."""
     program = program_for(lambda a: np.stack([a[0].sin(), a[0].cos()]), (1,))
-    package = package_for(program, real, lanes=4)
-    build(package, tmp_path)
+    package = package_for(program, real)
+    build(package, tmp_path, "-mfma")
     near = np.arange(-40, 41) * (math.pi / 2)
     angles = np.concatenate(
         [np.linspace(-8, 8, 1601), near, near + 1e-9, [0.0, 1e-300, 1e-8, 9999.0, 1e5, 1e7, 1e15]]
     )
     dtype = np.float64 if real is DOUBLE else np.float32
     angles = angles.astype(dtype).astype(float)[:, None]
-    (result,) = results(package, tmp_path, angles, batch=True)
+    (result,) = results(package, tmp_path, angles)
     expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
     assert np.abs(result - expected).max() < limit
@@ -190,32 +187,28 @@ def test_sine_and_cosine_of_vectors_hold_for_all_angles(real, limit, tmp_path):
 
 def test_nan_and_infinity_result_in_nan(tmp_path):
     program = program_for(lambda a: np.stack([a[0] * 2.0 + a[1], a[0] < a[1], a[0].sin()]), (2,))
-    package = package_for(program, lanes=2)
+    package = package_for(program)
     build(package, tmp_path)
     arguments = [[np.nan, 1.0], [np.inf, np.nan], [1.0, 2.0]]
     expected = [[np.nan, 0.0, np.nan], [np.nan, 0.0, np.nan], [4.0, 1.0, math.sin(1.0)]]
-    for batch in (False, True):
-        np.testing.assert_array_equal(
-            results(package, tmp_path, arguments, batch=batch)[0], expected
-        )
+    np.testing.assert_array_equal(results(package, tmp_path, arguments)[0], expected)
 
 
 @pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="the options of GCC are those of x86-64")
 @pytest.mark.skipif(not this_machine().has_fma, reason="the code is run")
-@pytest.mark.parametrize(("real", "lanes"), [(DOUBLE, 2), (DOUBLE, 4), (FLOAT, 4), (FLOAT, 8)])
+@pytest.mark.parametrize("real", [DOUBLE, FLOAT])
 @pytest.mark.parametrize("options", ["-O0", "-O2 -std=c99", "-O3 -std=gnu11"])
-def test_the_same_bits_as_machine_code_where_products_are_fused(real, lanes, options, tmp_path):
-    """For rows of functions of one and of many rows, also with angles that libm computes."""
+def test_the_same_bits_as_machine_code_where_products_are_fused(real, options, tmp_path):
+    """Also with angles that libm computes."""
     program = random_program(5, 120)
-    package = package_for(program, real, lanes=lanes)
+    package = package_for(program, real)
     build(package, tmp_path, "-mavx2", "-mfma", *options.split())
-    x = np.random.default_rng(5).normal(size=(4 * lanes, 5)).astype(np.float32).astype(float)
+    x = np.random.default_rng(5).normal(size=(16, 5)).astype(np.float32).astype(float)
     x[3], x[5, 0], x[7, 1] = -0.0, 1e15, np.nan
     (expected,) = run_compiled(fused(program), x, scalar=real.name, width=1)
-    for batch in (False, True):
-        (found,) = results(package, tmp_path, x, batch=batch)
-        same = found.astype(expected.dtype)
-        assert np.isnan(same).any()
-        assert (np.isnan(same) == np.isnan(expected)).all()
-        known = ~np.isnan(same)
-        assert same[known].tobytes() == expected[known].tobytes()
+    (result,) = results(package, tmp_path, x)
+    same = result.astype(expected.dtype)
+    assert np.isnan(same).any()
+    assert (np.isnan(same) == np.isnan(expected)).all()
+    known = ~np.isnan(same)
+    assert same[known].tobytes() == expected[known].tobytes()

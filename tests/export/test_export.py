@@ -58,35 +58,33 @@ def test_a_robot_in_both_precisions(dtype, options, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "OPTIONS", ("-std=c99", "-O1"))
     model = lw.robots.load("double_pendulum")
     kd = lw.KinDyn(model, representation="body", dtype=dtype, **options)
-    report = lw.export(kd, tmp_path, ["inverse_dynamics", "integrate", "jacobian:tip"], lanes=4)
+    report = lw.export(kd, tmp_path, ["inverse_dynamics", "integrate", "jacobian:tip"])
 
     limit = 1e-13 if dtype == np.float64 else 1e-5
-    assert len(report.rows) == 6
+    assert len(report.rows) == 3
     assert max(differences(report).values()) < limit
     assert "cc" in report.compiler or "gcc" in report.compiler
     assert all(row.stack_bytes < 8192 for row in report.rows)
-    assert (tmp_path / "double_pendulum.h").read_text("ascii").count("_batch(size_t rows") == 3
 
 
 def test_a_drifted_norm_is_normalized_and_a_wrong_norm_is_rejected(tmp_path):
     from tests.support.expressions import program_for
 
     program = program_for(lambda a: a * 1.0, (6,))
-    package = package_for(program, lanes=2, unit_norms=(UnitNorm(0, 1, 4, "the quaternion"),))
+    package = package_for(program, unit_norms=(UnitNorm(0, 1, 4, "the quaternion"),))
     build(package, tmp_path)
     row = np.array([7.0, 0.5, 0.5, -0.5, 0.5, 8.0])
     drifted, far, bad = row.copy(), row.copy(), row.copy()
     drifted[1:5] *= 1.0009
     far[1:5] *= 1.0011
     bad[1] = np.nan
-    for batch in (False, True):
-        (result,) = results(package, tmp_path, [row, drifted, row], batch=batch)
-        np.testing.assert_array_equal(result[[0, 2]], [row, row])
-        np.testing.assert_allclose(result[1], row, rtol=1e-15)
-        (result,) = results(package, tmp_path, [row, bad, row], batch=batch)
-        assert np.isnan(result[1]).any()
-        with pytest.raises(LinkworkError, match="lw_test_f"):
-            results(package, tmp_path, [row, row, far], batch=batch)
+    (result,) = results(package, tmp_path, [row, drifted, row])
+    np.testing.assert_array_equal(result[[0, 2]], [row, row])
+    np.testing.assert_allclose(result[1], row, rtol=1e-15)
+    (result,) = results(package, tmp_path, [row, bad, row])
+    assert np.isnan(result[1]).any()
+    with pytest.raises(LinkworkError, match="lw_test_f"):
+        results(package, tmp_path, [row, row, far])
 
 
 def test_a_norm_in_single_precision_is_1_to_the_last_bit(tmp_path, rng):
@@ -138,7 +136,7 @@ def test_the_package_is_callable(tmp_path):
 def test_a_robot_without_moving_joints(tmp_path):
     """It has poses but no dynamics."""
     kd = lw.KinDyn(lw.robots.load("quadrotor"), floating=False)
-    report = lw.export(kd, tmp_path, ["transform:body", "com"], lanes=2)
+    report = lw.export(kd, tmp_path, ["transform:body", "com"])
     assert max(differences(report).values()) == 0.0
     run([CC, "-std=c99", "-fsyntax-only", *STRICT, *sorted(tmp_path.glob("*.c"))], tmp_path)
 
@@ -200,8 +198,6 @@ def test_only_unchanged_files_of_an_export_are_overwritten(tmp_path):
         ({"functions": []}, "functions.*at least one"),
         ({"functions": ["comm"]}, "'comm'.*'com'"),
         ({"functions": ["jacobian"]}, "jacobian:FRAME.*'jacobian'"),
-        ({"lanes": 3}, "lanes.*2, 4, 8 or 16.*3"),
-        ({"lanes": True}, "lanes.*2, 4, 8 or 16.*True"),
         ({"dtype": int}, "dtype.*float64 or float32.*int"),
         ({"kd": 3}, "KinDyn.*3"),
     ],
@@ -214,7 +210,7 @@ def test_wrong_arguments_are_named(options, message, tmp_path):
 
 def test_every_output_is_described_and_every_line_is_short(tmp_path):
     kd = floater()
-    lw.export(kd, tmp_path, of_frames(kd), prefix="r", lanes=2, check=False)
+    lw.export(kd, tmp_path, of_frames(kd), prefix="r", check=False)
     lines = (tmp_path / "r.h").read_text("ascii").splitlines()
 
     assert max(map(len, lines)) <= 100

@@ -30,13 +30,13 @@ def test_export_writes_and_prints_its_checks(tmp_path):
 def test_export_as_json_for_a_floating_base(tmp_path):
     done = run(
         *("export", "pendulum", "-o", tmp_path, "--functions", "com", "--no-check", "--json"),
-        *("--lanes", "4", "--representation", "inertial", "--joint-dynamics"),
+        *("--representation", "inertial", "--joint-dynamics"),
     )
     facts = json.loads(done.stdout)
 
     assert facts["compiler"] is None
     assert "disabled" in facts["note"]
-    assert [row["name"] for row in facts["functions"]] == ["pendulum_com", "pendulum_com_batch"]
+    assert [row["name"] for row in facts["functions"]] == ["pendulum_com"]
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert sorted(facts["files"]) == sorted(p.relative_to(tmp_path).as_posix() for p in written)
     header = (tmp_path / "pendulum.h").read_text("ascii")

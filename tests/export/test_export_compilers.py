@@ -44,13 +44,13 @@ LIBM = {"sinf", "cosf", "sqrtf", "atan2f", "sincosf", "fmaf"}
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    """A floating robot, split into parts, with functions of many rows."""
+    """A floating robot, split into parts."""
     folder = tmp_path_factory.mktemp("exported")
     kd = lw.KinDyn(lw.robots.load("double_pendulum"), floating=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("linkwork.engine.codegen.c.functions.LONGEST_UNCUT", 150)
         patch.setattr("linkwork.engine.codegen.c.functions.LONGEST_PART", 150)
-        report = lw.export(kd, folder, SIMULATION, prefix="dp", lanes=2, check=False)
+        report = lw.export(kd, folder, SIMULATION, prefix="dp", check=False)
     assert any(row.work_bytes for row in report.rows)
     return folder
 
@@ -67,7 +67,7 @@ def test_the_makefile_builds_and_tests_it(exported, tmp_path):
     folder = shutil.copytree(exported, tmp_path / "copy")
     printed = run(["make", "all", "test", "CFLAGS=-O1 -Werror"], folder)
 
-    assert "passed  dp_inverse_dynamics_batch" in printed
+    assert "passed  dp_inverse_dynamics" in printed
     assert "0 failures" in printed
 
 
@@ -77,7 +77,7 @@ def test_the_self_test_fails_where_a_result_is_wrong(exported, tmp_path):
     path.write_text(path.read_text("ascii").replace("9.80665", "9.80664"), "ascii")
     run(["make", "selftest", "CFLAGS=-O0"], folder)
 
-    with pytest.raises(AssertionError, match=r"(?s)FAILED  dp_inverse_dynamics .*2 failures"):
+    with pytest.raises(AssertionError, match=r"(?s)FAILED  dp_inverse_dynamics .*1 failures"):
         run(["./selftest"], folder)
 
 
@@ -132,7 +132,6 @@ def test_it_is_cpp_as_well(compiler, exported, tmp_path):
 def test_cmake_has_all_files(exported):
     code = (exported / "CMakeLists.txt").read_text("ascii")
     listed = code.split("STATIC")[1].split(")")[0].split()
-    assert listed == sorted(listed, key=lambda name: "_batch" in name)
     assert set(listed) == {name for name in sources(exported) if name.startswith("dp_")}
 
 
@@ -194,10 +193,10 @@ def has_emulator(name):
 
 @pytest.fixture(scope="module", params=[np.float64, np.float32], ids=["double", "float"])
 def arm(request, tmp_path_factory):
-    """Dynamics and a Jacobian of a robot arm, with functions of many rows."""
+    """Dynamics and a Jacobian of a robot arm."""
     folder = tmp_path_factory.mktemp("arm")
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False, dtype=request.param)
-    lw.export(kd, folder, [*SIMULATION, "jacobian:tool"], prefix="dp", lanes=2, check=False)
+    lw.export(kd, folder, [*SIMULATION, "jacobian:tool"], prefix="dp", check=False)
     return folder
 
 
@@ -212,7 +211,7 @@ def test_other_processors_compute_the_results_of_the_kernels(name, options, arm,
     wine = {"WINEPREFIX": str(tmp_path / "wine"), "WINEDEBUG": "-all"}
     printed = run([*emulator, "./selftest.exe"], tmp_path, env={**os.environ, **wine})
 
-    assert "passed  dp_forward_dynamics_batch" in printed
+    assert "passed  dp_forward_dynamics" in printed
     assert "0 failures" in printed
 
 
@@ -220,11 +219,9 @@ def test_the_stack_is_bounded_however_long_a_function_is(tmp_path, monkeypatch):
     """Also without optimization, where each value of a part is on the stack."""
     monkeypatch.setattr(check, "OPTIONS", ("-std=c99", "-O0"))
     kd = lw.KinDyn(lw.robots.load("arm"))
-    report = lw.export(kd, tmp_path, ["mass_matrix", "jacobian:tool"], lanes=4)
+    report = lw.export(kd, tmp_path, ["mass_matrix", "jacobian:tool"])
 
-    limits = [16_384, 65_536] * 2
-    for row, limit in zip(report.rows, limits, strict=True):
-        assert 0 < row.stack_bytes < limit
+    assert all(0 < row.stack_bytes < 16_384 for row in report.rows)
     monkeypatch.setattr(check, "MOST_VALUES", 20)
     message = r"arm_jacobian_tool.*\d+ bytes.*\b160\b"
     with pytest.raises(LinkworkError, match=message):

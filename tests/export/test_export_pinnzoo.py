@@ -241,7 +241,7 @@ def test_unsupported_options_raise(tmp_path):
     for options, message in (
         ({"bodies": ["pole_tip"]}, "bodies.*pinnzoo=True"),
         ({"body": []}, "'body'"),
-        ({"pinnzoo": True, "lanes": 4}, "lanes.*pinnzoo=True"),
+        ({"pinnzoo": True, "one_file": True}, "one_file.*pinnzoo=True"),
         ({"pinnzoo": True, "dtype": "float32"}, "dtype.*float64.*float32"),
         ({"pinnzoo": True, "bodies": "pole_tip"}, "bodies.*list.*'pole_tip'"),
         ({"pinnzoo": True, "orientation": "rpy"}, "'none', 'quaternion', 'axis_angle'.*'rpy'"),

@@ -28,11 +28,11 @@ def function_of(program, name="lw_test_f", unit_norms=()):
     return Function(name, "a test", values_of(program), inputs, outputs, unit_norms)
 
 
-def package_for(program, real=DOUBLE, lanes=0, unit_norms=()):
+def package_for(program, real=DOUBLE, unit_norms=()):
     """A package with one function; the robot does not matter."""
     kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
     one = Exported(function_of(values_of(program), unit_norms=unit_norms), None)  # pyright: ignore
-    return package_of(kd, [one], prefix="lw_test", real=real, names=Names(), lanes=lanes)
+    return package_of(kd, [one], prefix="lw_test", real=real, names=Names())
 
 
 def build(package, folder, *flags, driver=True):
@@ -45,11 +45,11 @@ def build(package, folder, *flags, driver=True):
     run([*command, "-lm", "-o", "lw_check"], folder)
 
 
-def results(package, folder, *inputs, batch=False):
+def results(package, folder, *inputs):
     """(rows, size) of each output, computed by C; inputs are (rows, size) arrays."""
     rows = [np.asarray(part, float).reshape(len(part), -1) for part in inputs]
     rows = rows or [np.empty((1, 0))]
-    return c_results(build_of(package), int(batch), rows, len(rows[0]), folder)
+    return c_results(build_of(package), 0, rows, len(rows[0]), folder)
 
 
 def run(command, folder, **options):

@@ -58,7 +58,6 @@ def export(
     actuated: str | None = option(
         "--actuated", "JOINTS", "with --contacts: the joints that have actuators"
     ),
-    lanes: int = option("--lanes", "N", "add batch functions that compute N rows at a time", 0),
     one_file: bool = flag("--one-file", "all functions in one C file"),
     no_check: bool = flag("--no-check", "do not compile and compare"),
     force: bool = flag("--force", "overwrite files that were edited"),
@@ -91,7 +90,6 @@ def export(
         "derivatives": derivatives,
         "dtype": "float32" if single else "float64",
         "prefix": prefix,
-        "lanes": lanes,
         "one_file": one_file,
         "check": not no_check,
         "force": force,

@@ -98,7 +98,6 @@ class CheckedFunction:
     symbol: str  # name of the C function that is called
     object_file: str
     work: int = 0  # length of its workspace
-    lanes: int = 0  # if not 0, it takes all rows in one call, and computes this many at a time
     limited_stack: bool = True
 
 
@@ -255,7 +254,7 @@ def _verify(
     stacks = stacks_of(build.sources, folder)
     for index, (one, sample) in enumerate(zip(build.functions, samples, strict=True)):
         name = one.row.name
-        limit = MOST_VALUES * build.real.bytes * max(one.lanes, 1)
+        limit = MOST_VALUES * build.real.bytes
         if one.limited_stack and stacks.get(name, 0) > limit:
             message = f"{name} needs {stacks[name]} bytes of stack"
             raise LinkworkError(f"{message}; at most {limit} are allowed")
@@ -288,19 +287,13 @@ def c_results(
     one = build.functions[index]
     dtype = np.float64 if build.real.name == "double" else np.float32
     parts = [part.astype(dtype) for part in inputs]
-    if one.lanes:  # complete arrays one after the other
-        data = b"".join(part.tobytes() for part in parts)
-    else:
-        data = np.concatenate(parts, axis=1).tobytes()
+    data = np.concatenate(parts, axis=1).tobytes()
     done = _run([_program("lw_check.c", folder), str(index), str(rows)], folder, data)
     if done.returncode:
         message = f"{one.row.name}: the C function rejected its inputs or failed"
         raise LinkworkError(f"{message} ({done.returncode})")
     values = np.frombuffer(done.stdout, dtype)
     sizes = [argument.port.size for argument in one.function.outputs]
-    if one.lanes:
-        cuts = np.cumsum([rows * size for size in sizes])[:-1]
-        return [part.reshape(rows, -1) for part in np.split(values, cuts)]
     return np.split(values.reshape(rows, sum(sizes)), np.cumsum(sizes)[:-1], axis=1)
 
 
@@ -324,23 +317,20 @@ def _driver_lines(one: CheckedFunction, t: str) -> Iterator[str]:
     """Yield statements that read inputs, call the function and write outputs."""
     function = one.function
     arrays = (*function.inputs, *function.outputs)
-    rows = "n" if one.lanes else "1u"
     for argument in arrays:
-        count = f"{rows} * {argument.port.size}u + 1u"
+        count = f"{argument.port.size}u + 1u"
         yield f"{t} *{argument.name} = ({t} *)calloc({count}, sizeof({t}));"
     if one.work:
         yield f"{t} *work = ({t} *)calloc({one.work}u, sizeof({t}));"
-    arguments = [argument.name for argument in arrays]
-    arguments = [*(["n"] if one.lanes else []), *arguments, *(["work"] if one.work else [])]
-    yield f"for (size_t row = 0; row < {'1u' if one.lanes else 'n'}; ++row) {{"
+    arguments = [*(argument.name for argument in arrays), *(["work"] if one.work else [])]
+    yield "for (size_t row = 0; row < n; ++row) {"
     for argument in function.inputs:
-        count = f"{rows} * {argument.port.size}u"
+        count = f"{argument.port.size}u"
         yield f"  if (fread({argument.name}, sizeof({t}), {count}, stdin) != {count}) return 3;"
     call = f"{one.symbol}({', '.join(arguments)})"
-    rejected = f"{call} != n" if one.lanes else call
-    yield f"  if ({rejected}) return 4;" if checks_norms(function) else f"  {call};"
+    yield f"  if ({call}) return 4;" if checks_norms(function) else f"  {call};"
     for argument in function.outputs:
-        count = f"{rows} * {argument.port.size}u"
+        count = f"{argument.port.size}u"
         yield f"  if (fwrite({argument.name}, sizeof({t}), {count}, stdout) != {count}) return 5;"
     yield "}"
     for argument in arrays:

@@ -22,7 +22,7 @@ from linkwork.engine.codegen.c.functions import (
     cut_for_c,
     restricted,
 )
-from linkwork.engine.codegen.c.statements import Form, Real, Scalars, Vectors
+from linkwork.engine.codegen.c.statements import Real, Statements
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.engine.symbolic.fusion import fused
 from linkwork.engine.symbolic.operations import Op
@@ -38,14 +38,11 @@ _USED_FILE_NAMES = frozenset(
         *("stdint", "stdio", "stdlib", "string", "tgmath", "time", "wchar", "wctype", "lw"),
     )
 )
-# Endings of macro names: sizes of vectors of the robot, and of workspaces of functions.
-SIZES = ("NQ", "NV", "WORK", "BATCH_WORK")
-MACRO_ENDINGS = ("_work", "_batch_work")
+# Endings of macro names: sizes of vectors of the robot, and of the longest workspace.
+SIZES = ("NQ", "NV", "WORK")
 # Other names that occur in the files of an export, or in the headers that they include.
 _RESERVED = (
-    *("lw_unit", "lw_is_far", "lw_vec", "lw_mask", "lw_loose", "lw_rows", "lw_store", "lw_set"),
-    *("lw_one", "lw_zero", "lw_sincos", "lw_restrict", "lw_noinline"),
-    *("lw_circle", "lw_is_fused", "lw_fma_rows"),
+    *("lw_unit", "lw_noinline", "lw_restrict", "lw_circle"),
     *(f"lw_{op.name.lower()}" for op in Op),
     *("size_t", "ssize_t", "wchar_t", "ptrdiff_t", "max_align_t", "float_t", "double_t", "off_t"),
     *("fpos_t", "va_list", "math_errhandling"),
@@ -110,9 +107,6 @@ def _forms(name: str, endings: tuple[str, ...]) -> list[str]:
     return [name.lower(), *(f"{name}{ending}".lower() for ending in endings)]
 
 
-BATCH_ENDING = "_batch"  # ends the name of a function of many rows
-
-
 @dataclass(frozen=True, slots=True)
 class Argument:
     """A parameter of a C function: an array in C order."""
@@ -145,26 +139,12 @@ class Code:
 
     text: str
     work: int  # length of the workspace; if 0, the function has none
-    calls: frozenset[str] = frozenset()  # helpers of `vector_support` that it uses
-    operations: frozenset[Op] = frozenset()  # of a function of one row
+    operations: frozenset[Op]
 
 
-def scalar_code(function: Function, real: Real, names: Names) -> Code:
-    """Generate a function of one row; `names` are used already."""
-    return _Writer(function, Scalars(real), names).code()
-
-
-def batch_code(function: Function, real: Real, names: Names, *, lanes: int, work: int) -> Code:
-    """Generate a function of any number of rows, of which `lanes` are computed at a time.
-
-    Args:
-        function: the function of one row, which computes the remaining rows at the end.
-        real: floating-point type.
-        names: names that are used already.
-        lanes: number of elements in a vector.
-        work: length of the workspace of the function of one row.
-    """
-    return _Writer(function, Vectors(real, lanes), names).batch(work)
+def code_of(function: Function, real: Real, names: Names) -> Code:
+    """Generate the code of a function; `names` are used already."""
+    return _Writer(function, real, names).code()
 
 
 def checks_norms(function: Function) -> bool:
@@ -172,23 +152,20 @@ def checks_norms(function: Function) -> bool:
     return bool(function.unit_norms)
 
 
-def prototype(function: Function, real: Real, *, work: bool, batch: bool = False) -> str:
+def prototype(function: Function, real: Real, *, work: bool) -> str:
     """Return the declaration of a function, without the semicolon."""
-    name = f"{function.name}{BATCH_ENDING if batch else ''}"
-    result = ("size_t" if batch else "int") if checks_norms(function) else "void"
-    parameters = ["size_t rows"] if batch else []
-    parameters += [f"const {real.name} *{one.name}" for one in function.inputs]
+    result = "int" if checks_norms(function) else "void"
+    parameters = [f"const {real.name} *{one.name}" for one in function.inputs]
     parameters += [f"{real.name} *{one.name}" for one in function.outputs]
     parameters += [f"{real.name} *work"] if work else []
-    return f"{result} {name}({', '.join(parameters)})"
+    return f"{result} {function.name}({', '.join(parameters)})"
 
 
 class _Writer:
     """Generates the C code of one function."""
 
-    def __init__(self, function: Function, form: Form, names: Names) -> None:
-        self._function, self._form = function, form
-        self._is_batch = form.lanes > 1
+    def __init__(self, function: Function, real: Real, names: Names) -> None:
+        self._function, self._real = function, real
         self._program = fused(function.program)
         self._parts = cut_for_c(self._program)
         self._is_cut = len(self._parts.pieces) > 1
@@ -196,8 +173,8 @@ class _Writer:
         self._array = "work" if self._has_work else "unit"  # holds the normalized elements
         self._printer = ProgramPrinter(
             self._parts,
-            form,
-            f"{function.name}{'_rows' if self._is_batch else ''}",
+            Statements(real),
+            function.name,
             names.new,
             inputs=list(self._sources()),
             targets=self._targets(),
@@ -206,15 +183,13 @@ class _Writer:
 
     def _sources(self) -> Iterator[Source]:
         """Yield the location of each input element: an argument, or the normalized elements."""
-        function, form = self._function, self._form
-        unit = _unit_indices(function)
-        elements = ((one, k) for one in function.inputs for k in range(one.port.size))
+        unit = _unit_indices(self._function)
+        elements = ((one, k) for one in self._function.inputs for k in range(one.port.size))
         for flat_index, (argument, index) in enumerate(elements):
+            array = argument.name
             if flat_index in unit:
-                expression = form.load(self._array, function.n_unit, unit[flat_index])
-                yield Source(self._array, expression)
-            else:
-                yield Source(argument.name, form.load(argument.name, argument.port.size, index))
+                array, index = self._array, unit[flat_index]  # noqa: PLW2901
+            yield Source(array, f"{array}[{index}]")
 
     def _targets(self) -> dict[int, list[Target]]:
         """Return, by step, the output elements that it computes."""
@@ -224,19 +199,18 @@ class _Writer:
             function.outputs, (steps for _, steps in results if steps), strict=True
         ):
             for index, step in enumerate(steps):
-                target = Target(argument.name, argument.port.size, index)
-                targets.setdefault(step, []).append(target)
+                targets.setdefault(step, []).append(Target(argument.name, index))
         return targets
 
     def code(self) -> Code:
-        """Return the function of one row."""
-        function, form = self._function, self._form
-        n_work = self._n_work
+        """Return the function, and the static functions that it calls."""
+        function = self._function
+        n_work = function.n_unit + self._parts.size if self._has_work else 0
         parts, calls = self._text()
-        head = prototype(function, form.real, work=bool(n_work))
+        head = prototype(function, self._real, work=bool(n_work))
         lines = [*parts, restricted(head), "{"]
         if function.unit_norms and not self._has_work:
-            lines.append(f"  {form.type} unit[{function.n_unit}];")
+            lines.append(f"  {self._real.name} unit[{function.n_unit}];")
         offset = 0
         for unit in function.unit_norms:
             source = f"{function.inputs[unit.input].name} + {unit.offset}"
@@ -245,68 +219,20 @@ class _Writer:
             offset += unit.count
         lines += calls
         lines += [*self._unused(), *(["  return 0;"] if function.unit_norms else []), "}"]
-        return Code("\n".join(lines) + "\n", n_work, operations=self._program.operations)
-
-    def batch(self, scalar_work: int) -> Code:
-        """Return the function of many rows."""
-        function, form = self._function, self._form
-        n_work = max(self._n_work, scalar_work)
-        parts, calls = self._text()
-        row = "row"
-        head = prototype(function, form.real, work=bool(n_work), batch=True)
-        lines = [*parts, restricted(head), "{", "  size_t row;"]
-        for unit in function.unit_norms:
-            source = self._address(function.inputs[unit.input], row, unit.offset)
-            lines += ["  for (row = 0; row < rows; ++row) {"]
-            lines += [f"    if (lw_is_far({source}, {unit.count})) {{", "      return row;"]
-            lines += ["    }", "  }"]
-        lines.append(f"  for (row = 0; rows - row >= {form.lanes}u; row += {form.lanes}u) {{")
-        if function.unit_norms and not self._has_work:
-            lines.append(f"    {form.real.name} unit[{function.n_unit * form.lanes}];")
-        offset = 0
-        for unit in function.unit_norms:
-            source = self._address(function.inputs[unit.input], "(row + lane)", unit.offset)
-            target = f"{self._array} + {function.n_unit}u * lane + {offset}"
-            lines += [f"    for (size_t lane = 0; lane < {form.lanes}u; ++lane) {{"]
-            lines += [f"      (void)lw_unit({source}, {unit.count}, {target});", "    }"]
-            offset += unit.count
-        lines += [f"  {line}" for line in calls]
-        arguments = [self._address(one, row) for one in (*function.inputs, *function.outputs)]
-        arguments += ["work"] if scalar_work else []
-        void = "(void)" if function.unit_norms else ""
-        lines += ["  }", "  for (; row < rows; ++row) {"]
-        lines += [f"    {void}{function.name}({', '.join(arguments)});", "  }"]
-        lines += ["  return rows;"] if function.unit_norms else []
-        assert isinstance(form, Vectors)
-        return Code("\n".join([*lines, "}"]) + "\n", n_work, frozenset(form.calls))
-
-    @property
-    def _n_work(self) -> int:
-        """Length of the workspace."""
-        if not self._has_work:
-            return 0
-        return self._form.lanes * (self._function.n_unit + self._parts.size)
-
-    def _address(self, argument: Argument, row: str, offset: int = 0) -> str:
-        """Return the address of an element of a row."""
-        address = f"{argument.name} + {row} * {argument.port.size}u"
-        return f"{address} + {offset}" if offset else address
+        return Code("\n".join(lines) + "\n", n_work, self._program.operations)
 
     def _text(self) -> tuple[list[str], list[str]]:
         """Return static functions and the lines that call them; only lines for a short program."""
         loops = list(self._printer.loops())
-        if not self._is_cut and not self._is_batch:
+        if not self._is_cut:
             statements = self._printer.statements(self._parts.pieces[0])
             return loops, [f"  {line}" for line in statements]
         function = self._function
-        arrays = [Parameter(one.name, self._passed(one), True) for one in function.inputs]
+        arrays = [Parameter(one.name, one.name, True) for one in function.inputs]
         arrays.append(Parameter("unit", "unit", True))
-        arrays += [Parameter(one.name, self._passed(one), False) for one in function.outputs]
+        arrays += [Parameter(one.name, one.name, False) for one in function.outputs]
         texts, calls = self._printer.parts(arrays)
         return [*loops, *texts], [f"  {line}" for line in calls]
-
-    def _passed(self, argument: Argument) -> str:
-        return self._address(argument, "row") if self._is_batch else argument.name
 
     def _unused(self) -> Iterator[str]:
         """Yield statements that mention unused parameters."""

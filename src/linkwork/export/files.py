@@ -38,7 +38,6 @@ def header_text(package: Package) -> str:
         f"#define {upper}_H",
         "",
     ]
-    lines += ["#include <stddef.h>", ""] if package.lanes else []
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     lines += [f"#define {upper}_NQ {kd.nq}", f"#define {upper}_NV {kd.nv}", ""]
     lines += _workspaces(package)
@@ -52,12 +51,8 @@ def _workspaces(package: Package) -> Iterator[str]:
     """Yield the lengths of workspaces that suffice for all functions."""
     upper = package.prefix.upper()
     if package.longest_work:
-        yield "/* Length of a workspace that suffices for any function of one row. */"
+        yield "/* Length of a workspace that suffices for any function. */"
         yield f"#define {upper}_WORK {package.longest_work}"
-        yield ""
-    if package.longest_batch_work:
-        yield "/* Length of a workspace that suffices for any function of many rows. */"
-        yield f"#define {upper}_BATCH_WORK {package.longest_batch_work}"
         yield ""
 
 
@@ -133,17 +128,6 @@ def _declaration(package: Package, one: GeneratedFunction) -> Iterator[str]:
     if one.code.work:
         yield f"#define {one.work_macro} {one.code.work}"
     yield from _wrapped(prototype(function, real, work=bool(one.code.work)))
-    if one.batch:
-        yield ""
-        yield f"/* The same for any number of rows, computed {package.lanes} at a time."
-        yield " * Each array has the rows one after the other."
-        if checks_norms(function):
-            yield " * Returns the number of rows, or the index of the first row whose norm differs"
-            yield " * from 1 by too much; then no output is written."
-        yield " */"
-        if one.batch.work:
-            yield f"#define {one.batch_work_macro} {one.batch.work}"
-        yield from _wrapped(prototype(function, real, work=bool(one.batch.work), batch=True))
 
 
 def _wrapped(declaration: str) -> Iterator[str]:
@@ -265,13 +249,6 @@ def readme_text(package: Package, report: Report) -> str:
     functions = "\n".join(f"- `{one.function.name}`" for one in package.functions)
     listed = "\n".join(f"    {line}".rstrip() for line in conventions(kd))
     usage = "\n".join(f"    {line}" for line in _usage(package))
-    batch = ""
-    if package.lanes:
-        batch = f"""
-Functions that end in `_batch` take any number of rows and compute {package.lanes} at a time, in the
-lanes of vectors (an extension of GCC and Clang). Compile them for the processor that runs them, for
-example with `make CFLAGS="-O2 -march=native"`.
-"""
     return f"""\
 # {prefix}
 
@@ -295,7 +272,7 @@ A call, with memory that is allocated once:
 
 A function with the parameter `work` needs memory for intermediate values. The caller passes it, so
 that it is not on a small stack; the header defines its length. Do not compile with `-ffast-math`.
-{batch}
+
 ## Conventions
 
 {listed}

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from linkwork.engine.codegen.c.functions import MACROS
 from linkwork.engine.codegen.c.rounding import rounding_support
 from linkwork.engine.codegen.c.statements import Real
-from linkwork.engine.codegen.c.vectors import vector_support
 from linkwork.engine.kernel.norms import TOLERANCE
-from linkwork.export.code import BATCH_ENDING, Code, Function, Names, batch_code, scalar_code
+from linkwork.export.code import Code, Function, Names, code_of
 from linkwork.export.requests import Exported
 from linkwork.kindyn import KinDyn
 from linkwork.version import __version__
@@ -25,7 +24,6 @@ class GeneratedFunction:
 
     exported: Exported
     code: Code
-    batch: Code | None = None
 
     @property
     def function(self) -> Function:
@@ -37,11 +35,6 @@ class GeneratedFunction:
         """Name of the macro with the length of the workspace."""
         return f"{self.function.name.upper()}_WORK"
 
-    @property
-    def batch_work_macro(self) -> str:
-        """The same for the function of many rows."""
-        return f"{self.function.name.upper()}_BATCH_WORK"
-
 
 @dataclass(frozen=True, slots=True)
 class Package:
@@ -50,53 +43,35 @@ class Package:
     kd: KinDyn
     prefix: str
     real: Real
-    lanes: int
     functions: tuple[GeneratedFunction, ...]
     one_file: bool = False
 
     @property
     def longest_work(self) -> int:
-        """Length of the longest workspace of a function of one row."""
+        """Length of the longest workspace of a function."""
         return max((one.code.work for one in self.functions), default=0)
 
-    @property
-    def longest_batch_work(self) -> int:
-        """Length of the longest workspace of a function of many rows."""
-        return max((one.batch.work for one in self.functions if one.batch), default=0)
-
-    def source_name(self, one: GeneratedFunction, *, batch: bool = False) -> str:
+    def source_name(self, one: GeneratedFunction) -> str:
         """Return the name of the C file that defines a function."""
-        name = self.prefix if self.one_file else one.function.name
-        return f"{name}{BATCH_ENDING if batch else ''}.c"
+        return f"{self.prefix if self.one_file else one.function.name}.c"
 
     @property
     def sources(self) -> dict[str, str]:
         """The C files with the functions: contents by name."""
-        files: dict[str, str] = {}
         groups = [self.functions] if self.one_file else [(one,) for one in self.functions]
-        for batch in (False, True) if self.lanes else (False,):
-            for group in groups:
-                files[self.source_name(group[0], batch=batch)] = self._source(group, batch=batch)
-        return files
+        return {self.source_name(group[0]): self._source(group) for group in groups}
 
-    def _source(self, group: Sequence[GeneratedFunction], *, batch: bool) -> str:
+    def _source(self, group: Sequence[GeneratedFunction]) -> str:
         """Return the contents of a C file with some functions."""
-        codes = [one.batch if batch else one.code for one in group]
-        calls = {call for code in codes if code for call in code.calls}
         has_norms = any(one.function.unit_norms for one in group)
         lines = [f"/* {MARK} {__version__}; see {self.prefix}.h for what the functions compute. */"]
         lines += [f'#include "{self.prefix}.h"', "", "#include <math.h>"]
         lines += ["#include <float.h>"] if has_norms else []
         parts = ["\n".join(lines) + "\n", MACROS]
-        operations = {op for code in codes if code for op in code.operations}
-        support = (
-            vector_support(self.real, self.lanes, calls)
-            if batch
-            else rounding_support(self.real, operations)
-        )
+        support = rounding_support(self.real, {op for one in group for op in one.code.operations})
         parts += [support] if support else []
-        parts += [unit_norm_functions(self.real, check=batch)] if has_norms else []
-        return "\n".join([*parts, *(code.text for code in codes if code)])
+        parts += [unit_norm_function(self.real)] if has_norms else []
+        return "\n".join([*parts, *(one.code.text for one in group)])
 
 
 def package_of(
@@ -106,7 +81,6 @@ def package_of(
     prefix: str,
     real: Real,
     names: Names,
-    lanes: int = 0,
     one_file: bool = False,
 ) -> Package:
     """Generate the C code of functions.
@@ -117,17 +91,10 @@ def package_of(
         prefix: prefix of the names in C.
         real: floating-point type.
         names: names that are used already.
-        lanes: if not 0, also generate functions of many rows that compute this many at a time.
         one_file: whether all functions are in one file.
     """
-    generated: list[GeneratedFunction] = []
-    for one in functions:
-        code = scalar_code(one.function, real, names)
-        batch = None
-        if lanes:
-            batch = batch_code(one.function, real, names, lanes=lanes, work=code.work)
-        generated.append(GeneratedFunction(one, code, batch))
-    return Package(kd, prefix, real, lanes, tuple(generated), one_file)
+    generated = [GeneratedFunction(one, code_of(one.function, real, names)) for one in functions]
+    return Package(kd, prefix, real, tuple(generated), one_file)
 
 
 # In double precision, as in the kernels. For float, kernels use double as well. Here, a sum of
@@ -165,15 +132,10 @@ _UNIT = {
 }
 
 
-def unit_norm_functions(real: Real, *, check: bool = False) -> str:
-    """Return C functions for elements with unit norm, with the limits of the kernels.
-
-    Args:
-        real: type of the elements.
-        check: whether to include the function that only checks.
-    """
-    t, s, far = real.name, real.suffix, real.literal(TOLERANCE)
-    text = f"""\
+def unit_norm_function(real: Real) -> str:
+    """Return the C function for elements with unit norm, with the limits of the kernels."""
+    t, far = real.name, real.literal(TOLERANCE)
+    return f"""\
 /* Copy a vector whose norm must be 1, divided by the norm if it has drifted. Return 1 if the norm
  * differs from 1 by more than {TOLERANCE:g}. NaN is accepted, as everywhere. */
 static int lw_unit(const {t} *LW_RESTRICT x, int count, {t} *LW_RESTRICT y)
@@ -181,16 +143,3 @@ static int lw_unit(const {t} *LW_RESTRICT x, int count, {t} *LW_RESTRICT y)
 {_UNIT[real.name].format(far=far)}  return 0;
 }}
 """
-    if check:
-        text += f"""
-/* Whether a norm differs from 1 by more than {TOLERANCE:g}. */
-static int lw_is_far(const {t} *x, int count)
-{{
-  {t} squares = {real.literal(0)};
-  for (int k = 0; k < count; ++k) {{
-    squares += x[k] * x[k];
-  }}
-  return fabs{s}(sqrt{s}(squares) - {real.literal(1)}) > {far};
-}}
-"""
-    return text

@@ -18,8 +18,6 @@ from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.program import values_of
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.code import (
-    BATCH_ENDING,
-    MACRO_ENDINGS,
     Argument,
     Function,
     Names,
@@ -158,7 +156,7 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
         message = "has no inputs or no outputs; the robot may have no moving joints"
         raise ArgumentError(f"functions: {kernel.signature.name} {message}")
     signature, spec = kernel.signature, _spec(kernel)
-    c_name = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING, *MACRO_ENDINGS)
+    c_name = names.new(f"{prefix}_{identifier_part(name)}", "_work")
     is_quantity = (
         spec is not None and not spec.frames and len(signature.inputs) == len(spec.quantity.inputs)
     )

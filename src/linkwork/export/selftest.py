@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.export.code import BATCH_ENDING, Function, checks_norms
+from linkwork.export.code import Function, checks_norms
 from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.export.samples import SMALL, Sample
 from linkwork.version import __version__
@@ -80,7 +80,6 @@ def _test(package: Package, one: GeneratedFunction, sample: Sample, name: str) -
     function, real = one.function, package.real
     total = sum(a.port.size for a in (*function.inputs, *function.outputs))
     states = max(1, min(len(sample.outputs[0]), MOST_ELEMENTS // max(total, 1)))
-    lanes = package.lanes if one.batch else 0
     allowed = f"{_FOR_OTHER_MACHINES * sample.allowed:.2g}"
     yield f"static int {name}(void)"
     yield "{"
@@ -89,9 +88,8 @@ def _test(package: Package, one: GeneratedFunction, sample: Sample, name: str) -
     for argument, rows in zip(function.outputs, sample.outputs, strict=True):
         yield from _table(f"expected_{argument.name}", rows[:states], real)
         yield f"  static {real.name} {argument.name}[{max(argument.port.size, 1)}];"
-    work = max(one.code.work, one.batch.work if one.batch else 0)
-    if work:
-        yield f"  static {real.name} work[{work}];"
+    if one.code.work:
+        yield f"  static {real.name} work[{one.code.work}];"
     yield "  double worst = 0.0;"
     yield "  int failures = 0;"
     yield f"  for (size_t state = 0; state < {states}u; ++state) {{"
@@ -99,54 +97,21 @@ def _test(package: Package, one: GeneratedFunction, sample: Sample, name: str) -
     arguments += [a.name for a in function.outputs] + (["work"] if one.code.work else [])
     call = f"{function.name}({', '.join(arguments)})"
     yield f"    failures += {call};" if checks_norms(function) else f"    {call};"
-    yield f"    const double least = {_least(function, 'state')};"
+    yield f"    const double least = {_least(function)};"
     for argument in function.outputs:
         compared = f"{argument.name}, expected_{argument.name}[state], {argument.port.size}u"
         yield f"    worst = larger(worst, difference({compared}, least));"
     yield "  }"
     yield f'  failures += report("{function.name}", worst, {allowed});'
-    if one.batch:
-        yield from _batch_test(one, real, states, lanes + 1, allowed)
     yield "  return failures;"
     yield "}"
 
 
-def _batch_test(
-    one: GeneratedFunction, real: Real, states: int, rows: int, allowed: str
-) -> Iterator[str]:
-    """Compute one row more than there are lanes, so that the last is computed alone."""
-    function = one.function
-    yield "  {"
-    for argument in (*function.inputs, *function.outputs):
-        yield f"    static {real.name} rows_{argument.name}[{max(rows * argument.port.size, 1)}];"
-    yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
-    for argument in (one for one in function.inputs if one.port.size):
-        size, name = argument.port.size, argument.name
-        yield f"      for (size_t k = 0; k < {size}u; ++k) {{"
-        yield f"        rows_{name}[row * {size}u + k] = input_{name}[row % {states}u][k];"
-        yield "      }"
-    yield "    }"
-    arguments = [f"{rows}u", *(f"rows_{a.name}" for a in (*function.inputs, *function.outputs))]
-    arguments += ["work"] if one.batch and one.batch.work else []
-    call = f"{function.name}{BATCH_ENDING}({', '.join(arguments)})"
-    yield f"    failures += {call} != {rows}u;" if checks_norms(function) else f"    {call};"
-    yield "    worst = 0.0;"
-    yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
-    yield f"      const double least = {_least(function, f'row % {states}u')};"
-    for argument in function.outputs:
-        size, name = argument.port.size, argument.name
-        compared = f"rows_{name} + row * {size}u, expected_{name}[row % {states}u], {size}u"
-        yield f"      worst = larger(worst, difference({compared}, least));"
-    yield "    }"
-    yield f'    failures += report("{function.name}{BATCH_ENDING}", worst, {allowed});'
-    yield "  }"
-
-
-def _least(function: Function, state: str) -> str:
+def _least(function: Function) -> str:
     """Return the size with which small outputs are compared, as an expression in C."""
     size = "0.0"
     for argument in function.outputs if len(function.outputs) > 1 else ():
-        size = f"larger({size}, largest(expected_{argument.name}[{state}], {argument.port.size}u))"
+        size = f"larger({size}, largest(expected_{argument.name}[state], {argument.port.size}u))"
     return f"{SMALL} * {size}" if size != "0.0" else size
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.check import Build, CheckedFunction, Report, Row, write_checked
-from linkwork.export.code import BATCH_ENDING, Names, checked_prefix, default_prefix
+from linkwork.export.code import Names, checked_prefix, default_prefix
 from linkwork.export.files import files_of, readme_text
 from linkwork.export.package import Package, package_of
 from linkwork.export.requests import (
@@ -26,7 +26,6 @@ from linkwork.export.samples import sample_of
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.core import unambiguous
 
-LANES = (2, 4, 8, 16)
 _REALS = {"float64": DOUBLE, "float32": FLOAT}
 _ROWS = 10  # number of rows at which C is compared with the kernels
 
@@ -39,7 +38,6 @@ def export(
     derivatives: bool = False,
     dtype: Any = None,
     prefix: str | None = None,
-    lanes: int = 0,
     one_file: bool = False,
     check: bool = True,
     force: bool = False,
@@ -62,8 +60,6 @@ def export(
         derivatives: whether to add the derivatives of each.
         dtype: numpy.float64 or numpy.float32; that of the robot if not given.
         prefix: prefix of all names in C; derived from the name of the robot if not given.
-        lanes: 2, 4, 8 or 16 to add functions of many rows, computed this many at a time; 0 for
-            none.
         one_file: whether all functions are in one C file, instead of one file each.
         check: whether to compile and compare.
         force: whether to overwrite files that were edited or that no export has written.
@@ -96,15 +92,12 @@ def export(
         others = {
             "functions": functions is not None,
             "derivatives": derivatives,
-            "lanes": lanes,
             "one_file": one_file,
         }
         reject_options(others, of_pinnzoo, dtype, pinnzoo=pinnzoo)
         return export_pinnzoo(
             kd, Path(folder), prefix=prefix, check=check, force=force, **of_pinnzoo
         )
-    if lanes not in (0, *LANES) or isinstance(lanes, bool):
-        raise ArgumentError(f"lanes: expected 0, 2, 4, 8 or 16, got {shown(lanes)}")
     real = _REALS.get(np.dtype(kd.dtype if dtype is None else dtype).name)
     if real is None:
         raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
@@ -119,34 +112,27 @@ def export(
         kd, functions, derivatives=derivatives, prefix=prefix, names=names
     )
     robot = kd if isinstance(kd, KinDyn) else kd.kindyn
-    package = package_of(
-        robot, selected, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
-    )
-    rows = max(_ROWS, 2 * lanes + 3)
-    samples = [sample_of(kd, one, real, rows=rows) for one in selected]
+    package = package_of(robot, selected, prefix=prefix, real=real, names=names, one_file=one_file)
+    samples = [sample_of(kd, one, real, rows=_ROWS) for one in selected]
     return write_checked(
         Path(folder),
         files_of(package, samples),
         ("README.md", partial(readme_text, package)),
         build_of(package),
-        [sample for sample in samples for _ in range(2 if lanes else 1)],
+        samples,
         check=check,
         force=force,
     )
 
 
 def build_of(package: Package) -> Build:
-    """Return how the files are compiled and checked: each function, and that of many rows."""
+    """Return how the files are compiled and checked."""
     functions: list[CheckedFunction] = []
     for one in package.functions:
-        for code, lanes in ((one.code, 0), (one.batch, package.lanes)):
-            if code is None:
-                continue
-            function = one.function
-            name = f"{function.name}{BATCH_ENDING if lanes else ''}"
-            row = Row(name, function.program.n_ops, code.work * package.real.bytes)
-            file = package.source_name(one, batch=bool(lanes)).removesuffix(".c") + ".o"
-            functions.append(CheckedFunction(row, function, name, file, code.work, lanes))
+        function, work = one.function, one.code.work
+        row = Row(function.name, function.program.n_ops, work * package.real.bytes)
+        file = package.source_name(one).removesuffix(".c") + ".o"
+        functions.append(CheckedFunction(row, function, function.name, file, work))
     return Build(
         f"{package.prefix}.h",
         package.real,

@@ -1,4 +1,4 @@
-"""Exact maps between the vectors and models of linkwork and of Pinocchio.
+"""Exact maps between the vectors of linkwork and of Pinocchio, and models for Pinocchio.
 
               linkwork                                   Pinocchio
 q             [position, quaternion w x y z, s]          [position, quaternion x y z w, joints]
@@ -12,5 +12,4 @@ planar        x, y, angle                                x, y, cos, sin
 """
 
 from linkwork.compat.pinocchio.conventions import Conventions as Conventions
-from linkwork.compat.pinocchio.models import from_pinocchio as from_pinocchio
 from linkwork.compat.pinocchio.models import to_pinocchio as to_pinocchio

@@ -5,7 +5,6 @@ Order       depth first from the base, the joints of each link in alphabetical o
 Dependent   joints have none either; branches with their leaders come first, as Pinocchio requires
 Angles      a revolute joint without bounds is (cos, sin) in Pinocchio, unless another joint
             mimics it
-Origin      joints that `from_pinocchio` has read keep their order and kind in Pinocchio
 
 In names, "here" is linkwork and "there" is Pinocchio.
 """
@@ -27,7 +26,6 @@ Form: TypeAlias = Literal[
     "same", "angle_cos_sin", "cos_sin_angle", "two_angles", "planar", "quaternion", "free"
 ]
 
-ORIGIN = "pinocchio.Model"  # file in the `location` of a joint that was read from Pinocchio
 BASE = ""  # name for the joint of a floating base, which is not a joint of the model
 FORMS: Mapping[tuple[str, int], Form] = {  # by kind here and number of coordinates there
     ("revolute", 1): "same",
@@ -132,19 +130,10 @@ def nq_there(joint: Joint, leaders: set[str]) -> int:
 
 def is_cos_sin_there(joint: Joint, leaders: set[str]) -> bool:
     """Return whether Pinocchio represents the angle of a joint as (cos, sin)."""
-    if joint.kind != "revolute" or _is_from_pinocchio(joint):
+    if joint.kind != "revolute":
         return joint.kind == "revolute_cos_sin"
     unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
     return unbounded and joint.name not in leaders and not joint.mimic
-
-
-def _is_from_pinocchio(joint: Joint) -> bool:
-    return joint.location is not None and joint.location.file == ORIGIN
-
-
-def _rank(joint: Joint) -> tuple[int, str]:
-    """Return the sort key of the joints of a link: their index in Pinocchio, if any; the name."""
-    return joint.location.line if joint.location and _is_from_pinocchio(joint) else 0, joint.name
 
 
 def _branches(model: Model, visits: Sequence[Visit], before: Mapping[str, set[str]]) -> list[Visit]:
@@ -155,7 +144,7 @@ def _branches(model: Model, visits: Sequence[Visit], before: Mapping[str, set[st
         ready = [name for name in remaining if not before.get(name, set()) & remaining.keys()]
         if not ready:
             raise _no_order(model, min(remaining))
-        order.append(remaining.pop(min(ready, key=lambda name: _rank(model.joint(name)))))
+        order.append(remaining.pop(min(ready)))
     return order
 
 

@@ -23,8 +23,8 @@ from linkwork.export.code import (
     Function,
     Names,
     checked_prefix,
+    code_of,
     default_prefix,
-    scalar_code,
 )
 from linkwork.export.package import GeneratedFunction
 from linkwork.export.pinnzoo.files import FUNCTIONS, PinnZooPackage, name_of, readme_text
@@ -152,7 +152,7 @@ def export_pinnzoo(
     space = StateSpace(kd, bodies, orientation)  # pyright: ignore[reportArgumentType]
     names = Names()
     functions = tuple(
-        GeneratedFunction(one, scalar_code(one.function, DOUBLE, names))
+        GeneratedFunction(one, code_of(one.function, DOUBLE, names))
         for one in pinnzoo_functions(space)
     )
     package = PinnZooPackage(space, name, functions, actuated_names(kd, actuated))

@@ -13,7 +13,7 @@ from linkwork.engine.codegen.c.functions import (
     cut_for_c,
 )
 from linkwork.engine.codegen.c.rounding import rounding_support
-from linkwork.engine.codegen.c.statements import Real, Scalars
+from linkwork.engine.codegen.c.statements import Real, Statements
 from linkwork.engine.symbolic.fusion import fused
 from linkwork.engine.symbolic.program import Program, per_port, values_of
 
@@ -32,11 +32,11 @@ def _lines(program: Program, name: str, real: Real) -> Iterator[str]:
         for index in range(port.size)
     ]
     targets: dict[int, list[Target]] = {}
-    for k, (port, steps) in enumerate(per_port(program.outputs, program.results)):
+    for k, (_, steps) in enumerate(per_port(program.outputs, program.results)):
         for index, step in enumerate(steps):
-            targets.setdefault(step, []).append(Target(f"out{k}", port.size, index))
+            targets.setdefault(step, []).append(Target(f"out{k}", index))
     printer = ProgramPrinter(
-        parts, Scalars(real), name, lambda new: new, inputs=sources, targets=targets
+        parts, Statements(real), name, lambda new: new, inputs=sources, targets=targets
     )
     inputs = [Parameter(f"in{k}", f"in{k}", True) for k in range(len(program.inputs))]
     outputs = [Parameter(f"out{k}", f"out{k}", False) for k in range(len(program.outputs))]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from linkwork.engine.codegen.c.statements import Form
+from linkwork.engine.codegen.c.statements import Statements
 from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram, Limits, LoopAddress, cut
 from linkwork.engine.codegen.schedule.pieces import Piece
 from linkwork.engine.symbolic.operations import Op
@@ -52,8 +52,7 @@ class Target:
     """The location of an output element."""
 
     array: str
-    size: int  # elements of a row of the array
-    index: int  # in a row
+    index: int
     stride: int = 0  # in `work`: see `LoopAddress`
 
 
@@ -78,7 +77,7 @@ class ProgramPrinter:
     def __init__(
         self,
         parts: CutProgram,
-        form: Form,
+        form: Statements,
         name: str,
         new_name: Callable[[str], str],
         *,
@@ -90,7 +89,7 @@ class ProgramPrinter:
 
         Args:
             parts: the program.
-            form: prints values, as scalars or as vectors.
+            form: prints values in a floating-point type.
             name: prefix of the names of its functions.
             new_name: returns a unique name, from a proposed one.
             inputs: the source of each input element.
@@ -107,43 +106,40 @@ class ProgramPrinter:
     def statements(self, piece: Piece) -> Iterator[str]:
         """Print the statements of a piece."""
         form, steps = self._form, self._program.steps
-        form.start()
         values: dict[int, str] = {}
-        constants: set[int] = set()
         for step in self._loaded(piece):
             values[step] = f"t{step}"
-            yield f"const {form.type} t{step} = {self._inputs[steps[step][1]].text};"
+            yield form.define(step, self._inputs[steps[step][1]].text)
         for step, slot in piece.fetched.items():
             values[step] = f"t{step}"
-            yield f"const {form.type} t{step} = {form.fetch(self._origin + slot)};"
+            yield form.define(step, form.fetch(self._origin + slot))
         for step in range(piece.start, piece.stop):
-            yield from self._step(step, piece, values, constants)
+            yield from self._step(step, piece, values)
             if step in piece.kept:
                 yield form.keep(self._origin + piece.kept[step], values[step])
-            for number, target in enumerate(self._targets.get(step, ())):
-                text, is_constant = values[step], step in constants
-                yield from self._store(f"k{step}_{number}", target, text, constant=is_constant)
+            for target in self._targets.get(step, ()):
+                if target.array == "work":
+                    yield form.keep(target.index, values[step], target.stride)
+                else:
+                    yield f"{target.array}[{target.index}] = {values[step]};"
 
-    def _step(
-        self, step: int, piece: Piece, values: dict[int, str], constants: set[int]
-    ) -> Iterator[str]:
+    def _step(self, step: int, piece: Piece, values: dict[int, str]) -> Iterator[str]:
         """Print the statements of a step, and add its name to `values`."""
         form, steps, operands = self._form, self._program.steps, self._program.operands
         op, *args = steps[step]
         for arg in (step, *operands[step]):
-            if steps[arg][0] is Op.CONST and arg not in values:
+            if steps[arg][0] is Op.CONST:
                 values[arg] = form.real.literal(steps[arg][1])
-                constants.add(arg)
         if op is Op.LOOP:
-            yield from self._run_loop(step, values, constants)
+            yield from self._run_loop(step, values)
         elif op is Op.LOOP_RESULT:
             later = operands[step + 1 : piece.stop]
             if step in self._targets or any(step in used for used in later):
                 values[step] = f"t{step}"
-                address = self._origin + self._parts.results[step]
-                yield f"const {form.type} t{step} = {form.fetch(address)};"
+                yield form.define(step, form.fetch(self._origin + self._parts.results[step]))
         elif op not in (Op.CONST, Op.INPUT, Op.LOOP_STACK):
-            yield from form.compute(step, op, args, values, constants)
+            values[step] = f"t{step}"
+            yield form.compute(step, op, [values[arg] for arg in args])
 
     def parts(self, arrays: Sequence[Parameter]) -> tuple[list[str], list[str]]:
         """Print a static function for each piece, and the statements that call them.
@@ -198,11 +194,8 @@ class ProgramPrinter:
                 texts, lines = list[str](), list(body.statements(pieces[0]))
             else:
                 texts, lines = body.parts(())
-                count, start = self._form.lanes * part.loop.n_carry, self._form.lanes * self._origin
-                carry, next_carry = (
-                    start + self._form.lanes * index for index in (part.carry, part.next_carry)
-                )
-                lines.append(f"for (int j = 0; j < {count}; ++j) {{")
+                carry, next_carry = (self._origin + k for k in (part.carry, part.next_carry))
+                lines.append(f"for (int j = 0; j < {part.loop.n_carry}; ++j) {{")
                 lines += [f"  work[{carry} + j] = work[{next_carry} + j];", "}"]
             yield from texts
             head = f"static LW_NOINLINE void {self._loop_names[step]}({self._form.real.name} *work)"
@@ -210,13 +203,8 @@ class ProgramPrinter:
             k = f"k = {n - 1}; k >= 0; --k" if part.loop.is_reversed else f"k = 0; k < {n}; ++k"
             yield from [restricted(head), "{", f"  for (long long {k}) {{"]
             if part.loop.is_conditional:
-                flag = self._form.lanes * (self._origin + part.carry)
-                yield from (
-                    "    int any = 0;",
-                    f"    for (int j = 0; j < {self._form.lanes}; ++j) {{",
-                )
-                yield from (f"      any |= work[{flag} + j] != 0;", "    }")
-                yield from ("    if (!any) {", "      break;", "    }")
+                flag = self._form.fetch(self._origin + part.carry)
+                yield from (f"    if (!({flag} != 0)) {{", "      break;", "    }")
             yield from (f"    {line}" for line in lines)
             yield from ["  }", "}", ""]
 
@@ -229,7 +217,7 @@ class ProgramPrinter:
 
         targets: dict[int, list[Target]] = {}
         for address, step in zip(part.outputs, part.body.program.results, strict=True):
-            target = Target("work", 0, self._origin + address.start, address.stride)
+            target = Target("work", self._origin + address.start, address.stride)
             targets.setdefault(step, []).append(target)
         return ProgramPrinter(
             part.body,
@@ -247,30 +235,15 @@ class ProgramPrinter:
         inputs = [s for s in stored if self._program.steps[s][0] is Op.INPUT]
         return sorted({*piece.inputs, *inputs})
 
-    def _run_loop(self, step: int, values: Mapping[int, str], constants: set[int]) -> Iterator[str]:
+    def _run_loop(self, step: int, values: Mapping[int, str]) -> Iterator[str]:
         """Print stores of the initial carry and the invariants, and the call of the loop."""
-        part, form = self._parts.loops[step], self._form
+        part = self._parts.loops[step]
         n_scalars = part.loop.n_inputs - part.loop.n_read
         operands = self._program.operands[step][:n_scalars]
-        for k, (arg, address) in enumerate(zip(operands, part.inputs, strict=False)):
-            text = values[arg]
-            if arg in constants:
-                lines, text = form.spread(f"k{step}_{k}", text)
-                yield from lines
-            yield form.keep(self._origin + address.start, text)
+        for arg, address in zip(operands, part.inputs, strict=False):
+            yield self._form.keep(self._origin + address.start, values[arg])
         if part.loop.n:
             yield f"{self._loop_names[step]}(work);"
-
-    def _store(self, name: str, target: Target, value: str, *, constant: bool) -> Iterator[str]:
-        """Print the store of an output element; `name` is used if it is a constant."""
-        form = self._form
-        if target.array != "work":
-            yield form.store(target.array, target.size, target.index, value, constant=constant)
-            return
-        if constant:
-            lines, value = form.spread(name, value)
-            yield from lines
-        yield form.keep(target.index, value, target.stride)
 
 
 def restricted(head: str) -> str:

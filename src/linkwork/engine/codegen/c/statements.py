@@ -1,20 +1,14 @@
-"""C statements in two forms: values are scalars, or vectors with one lane for each row.
-
-Both forms print the statements that load inputs, compute steps, pass values through the workspace
-and store outputs. Vectors are those of GCC and Clang (`__attribute__((vector_size))`), which work
-on any target; without registers of this size, the compiler uses smaller ones.
-"""
+"""C statements that define values and pass them through the workspace."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from linkwork.engine.symbolic.operations import ARITHMETIC, OPERATIONS, Op
+from linkwork.engine.symbolic.operations import OPERATIONS, Op
 
 
 def c_form(op: Op) -> str:
@@ -72,52 +66,11 @@ def _shortest(value: float, *, single: bool) -> str | None:
     return str(rounded) if np.isfinite(rounded) else None  # too large for the type
 
 
-class Form(Protocol):
-    """Prints values, as scalars or as vectors."""
-
-    real: Real
-    lanes: int
-    type: str
-
-    def load(self, array: str, size: int, index: int) -> str:
-        """Print the expression of an input element; the rows of the input have `size` elements."""
-        ...
-
-    def fetch(self, slot: int, stride: int = 0) -> str:
-        """Print the expression of a value in the workspace, in slot + stride k."""
-        ...
-
-    def keep(self, slot: int, value: str, stride: int = 0) -> str:
-        """Print the statement that stores a value, except constants, in the workspace."""
-        ...
-
-    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
-        """Convert a constant to a value: the statements that define it, and its expression."""
-        ...
-
-    def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
-        """Print the store of an output element; the rows of the output have `size` elements."""
-        ...
-
-    def start(self) -> None:
-        """Start another C function, where values of the previous one are not defined."""
-        ...
-
-    def compute(
-        self, step: int, op: Op, args: Sequence[int], values: dict[int, str], constants: set[int]
-    ) -> Iterator[str]:
-        """Print the statements of a step, and add its name to `values`."""
-        ...
-
-
-class Scalars:
-    """One row at a time."""
-
-    lanes = 1
+class Statements:
+    """Prints values and statements in a floating-point type."""
 
     def __init__(self, real: Real) -> None:
         self.real = real
-        self.type = real.name
         zero, one = real.literal(0.0), real.literal(1.0)
         self._forms = {
             op: form.replace("1.0", one).replace("0.0", zero) for op, form in C_FORM.items()
@@ -126,108 +79,21 @@ class Scalars:
             if form[0].islower():  # a function of libm
                 self._forms[op] = form.replace("(", f"{real.suffix}(", 1)
 
-    def load(self, array: str, size: int, index: int) -> str:
-        del size
-        return f"{array}[{index}]"
-
     def fetch(self, slot: int, stride: int = 0) -> str:
+        """Print the expression of a value in the workspace, in slot + stride k."""
         return f"work[{slot}{_times_k(stride)}]"
 
     def keep(self, slot: int, value: str, stride: int = 0) -> str:
+        """Print the statement that stores a value in the workspace."""
         return f"{self.fetch(slot, stride)} = {value};"
 
-    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
-        del name
-        return [], constant
+    def define(self, step: int, expression: str) -> str:
+        """Print the definition of the value of a step."""
+        return f"const {self.real.name} t{step} = {expression};"
 
-    def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
-        del size, constant
-        return f"{array}[{index}] = {value};"
-
-    def start(self) -> None:
-        pass
-
-    def compute(
-        self, step: int, op: Op, args: Sequence[int], values: dict[int, str], constants: set[int]
-    ) -> Iterator[str]:
-        del constants
-        text = self._forms[op].format(*(values[arg] for arg in args))
-        values[step] = f"t{step}"
-        yield f"const {self.type} t{step} = {text};"
-
-
-class Vectors:
-    """One row per lane. `vectors.vector_support` defines the types and functions used here."""
-
-    type = "lw_vec"
-
-    def __init__(self, real: Real, lanes: int) -> None:
-        self.real, self.lanes = real, lanes
-        self._angles: set[str] = set()  # angles whose sine and cosine are defined
-        self.calls: set[str] = set()  # functions and constants of `vector_support` that are used
-
-    def load(self, array: str, size: int, index: int) -> str:
-        return f"LW_ROWS({array} + {index}, {size})"
-
-    def fetch(self, slot: int, stride: int = 0) -> str:
-        return f"*(const lw_loose *)({self._address(slot, stride)})"
-
-    def keep(self, slot: int, value: str, stride: int = 0) -> str:
-        return f"*(lw_loose *)({self._address(slot, stride)}) = {value};"
-
-    def _address(self, slot: int, stride: int) -> str:
-        return f"work + {slot * self.lanes}{_times_k(stride * self.lanes)}"
-
-    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
-        copies = ", ".join([constant] * self.lanes)
-        return [f"const lw_vec {name} = {{{copies}}};"], name
-
-    def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
-        macro = "LW_SET" if constant else "LW_STORE"
-        return f"{macro}({array} + {index}, {size}, {value});"
-
-    def start(self) -> None:
-        self._angles = set()
-
-    def compute(
-        self, step: int, op: Op, args: Sequence[int], values: dict[int, str], constants: set[int]
-    ) -> Iterator[str]:
-        texts = [values[arg] for arg in args]
-        name = values[step] = f"t{step}"
-        if op in ARITHMETIC:
-            yield f"const lw_vec {name} = {C_FORM[op].format(*texts)};"
-            return
-        for k, arg in enumerate(args):
-            if arg in constants:  # the statements below need vectors
-                lines, texts[k] = self.spread(f"k{step}_{k}", texts[k])
-                yield from lines
-        if op in (Op.SIN, Op.COS):
-            angle = texts[0]
-            values[step] = f"{'s' if op is Op.SIN else 'c'}_{angle}"
-            if angle not in self._angles:
-                self._angles.add(angle)
-                self.calls.add("sincos")
-                yield f"lw_vec s_{angle}, c_{angle};"
-                yield f"lw_sincos(&{angle}, &s_{angle}, &c_{angle});"
-        elif op is Op.FMA:
-            yield f"const lw_vec {name} = LW_FMA_ROWS({', '.join(texts)});"
-        elif OPERATIONS[op].is_comparison:
-            self.calls.add("one")
-            a, b = texts
-            yield f"const lw_mask m{step} = (lw_mask)({a} {OPERATIONS[op].symbol} {b});"
-            yield f"const lw_vec {name} = (lw_vec)(m{step} & (lw_mask)lw_one);"
-        elif op is Op.SELECT:
-            self.calls.add("zero")
-            c, a, b = texts
-            yield f"const lw_mask m{step} = (lw_mask)({c} != lw_zero);"
-            selected = f"(m{step} & (lw_mask){a}) | (~m{step} & (lw_mask){b})"
-            yield f"const lw_vec {name} = (lw_vec)({selected});"
-        else:
-            function = op.name.lower()
-            self.calls.add(function)
-            arguments = ", ".join(f"&{text}" for text in texts)
-            yield f"lw_vec {name};"
-            yield f"lw_{function}({arguments}, &{name});"
+    def compute(self, step: int, op: Op, operands: Sequence[str]) -> str:
+        """Print the definition of the value of a step by its operation."""
+        return self.define(step, self._forms[op].format(*operands))
 
 
 def _times_k(stride: int) -> str:
