@@ -16,7 +16,7 @@ The pairs become point and pose constraints of the model.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -29,9 +29,6 @@ from linkwork.errors import (
     Finding,
     ModelError,
     ParseError,
-    Severity,
-    SourceLocation,
-    Suggestions,
     counted,
     missing_package,
     nearest,
@@ -56,14 +53,6 @@ JOINT_TYPES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A word, and where it is written."""
-
-    value: str
-    location: SourceLocation | None = None
-
-
 def with_loops(model: Model, loops: Loops, urdf: Path | None) -> tuple[Model, list[Finding]]:
     """Add loops to a robot.
 
@@ -77,20 +66,34 @@ def with_loops(model: Model, loops: Loops, urdf: Path | None) -> tuple[Model, li
 
     Raises:
         SourceError: the file cannot be read.
-        ParseError: the loops are not valid; the message lists all errors.
+        ParseError: the loops are not valid.
     """
-    reader = _Reader(model, _tables(loops, urdf))
-    closed = reader.model_with_loops()
-    errors = [finding for finding in reader.findings if finding.severity == "error"]
-    if closed is None or errors:
-        raise ParseError(errors)
-    return closed, reader.findings
+    table = _table(loops, urdf)
+    warnings = [
+        Finding("warning", f"loops, {key}", f"unknown key; {nearest(key, KEYS)}")
+        for key in table
+        if key not in KEYS
+    ]
+    joints = {joint.name: joint for joint in model.joints}
+    names, types = _words(table, "joint_name"), _words(table, "joint_type")
+    for name, kind in _paired("joint_type", names, types, "joint"):
+        joint = joints[_known("joint_name", "joint", name, joints)]
+        joints[name] = _with_type(joint, _known("joint_type", "type", kind, JOINT_TYPES))
+    if "name_mot" in table:
+        motors = _motors(_words(table, "name_mot"), [one.name for one in joints.values() if one.nv])
+        for name, joint in joints.items():
+            joints[name] = replace(joint, actuated=name in motors if joint.nv else None)
+    try:
+        constraints = (*model.constraints, *_constraints(model, table))
+        return replace(model, joints=tuple(joints.values()), constraints=constraints), warnings
+    except ModelError as error:
+        raise ParseError(error.findings) from None
 
 
-def _tables(loops: Loops, urdf: Path | None) -> Mapping[str, Any]:
-    """Return the lists by key; their words are `Text`."""
+def _table(loops: Loops, urdf: Path | None) -> Mapping[str, Any]:
+    """Return the lists by key."""
     if isinstance(loops, Mapping):
-        return {str(key): _in_python(value) for key, value in loops.items()}
+        return loops
     if loops is True:
         if urdf is None:
             raise ArgumentError(
@@ -106,177 +109,94 @@ def _tables(loops: Loops, urdf: Path | None) -> Mapping[str, Any]:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) not in (2, 3):  # pyright: ignore[reportUnnecessaryIsInstance]
             expected = "(first frame, second frame) or (first frame, second frame, type)"
             raise ArgumentError(f"loops: expected {expected}, got {shown(pair)}")
-    return {
-        "closed_loop": _in_python([pair[:2] for pair in loops]),
-        "type": _in_python([pair[2] if len(pair) == 3 else "6d" for pair in loops]),
-    }
-
-
-def _in_python(value: Any) -> Any:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return Text(value)
-    return [_in_python(part) for part in value]
+    types = [pair[2] if len(pair) == 3 else "6d" for pair in loops]
+    return {"closed_loop": [[*pair[:2]] for pair in loops], "type": types}
 
 
 def _read_yaml(source: Source) -> Mapping[str, Any]:
-    """Read a YAML mapping of lists, with the line of each word."""
+    """Read a YAML mapping, in which every word is a string."""
     try:
         yaml = import_module("yaml")
     except ImportError as error:
         raise missing_package("reading loops from YAML", "pyyaml") from error
-
-    def value_of(node: Any, depth: int) -> Any:
-        location = SourceLocation(source.name, node.start_mark.line + 1)
-        if isinstance(node, yaml.ScalarNode):
-            return Text(node.value, location)
-        if isinstance(node, yaml.SequenceNode) and depth:
-            return [value_of(part, depth - 1) for part in node.value]
-        raise source_parse_error(source.name, "expected names in lists", location.line)
-
     try:
-        top = yaml.compose(source.text, Loader=yaml.SafeLoader)
+        table = yaml.load(source.text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or str(error)
         line = mark.line + 1 if mark else 1
         raise source_parse_error(source.name, f"not valid YAML: {message}", line) from None
-    if not isinstance(top, yaml.MappingNode):
+    if not isinstance(table, Mapping):
         raise source_parse_error(source.name, f"expected a mapping with the keys {', '.join(KEYS)}")
-    depth = 2  # a list of pairs
-    return {str(key.value): value_of(value, depth) for key, value in top.value}
+    return table
 
 
-class _Reader:
-    """Converts the lists to constraints and properties of joints, and collects findings."""
-
-    def __init__(self, model: Model, tables: Mapping[str, Any]) -> None:
-        self.model = model
-        self.findings: list[Finding] = []
-        self._tables = tables
-        for key in tables:
-            if key not in KEYS:
-                self._add("warning", key, f"unknown key; {nearest(key, KEYS)}")
-
-    def model_with_loops(self) -> Model | None:
-        """Return the robot with its loops; None if there are errors."""
-        try:
-            joints = self._joints_with_types()
-            motors = self._motors(joints)
-            if "name_mot" in self._tables:
-                joints = [replace(j, actuated=j.name in motors if j.nv else None) for j in joints]
-            self.model = replace(self.model, joints=tuple(joints))
-            constraints = (*self.model.constraints, *self._constraints())
-            return replace(self.model, constraints=constraints)
-        except ModelError as error:
-            self.findings += error.findings
-            return None
-
-    def _constraints(self) -> list[Constraint]:
-        pairs = self._tables.get("closed_loop")
-        if not isinstance(pairs, list):
-            self._add("error", "closed_loop", "expected a list of pairs of frames")
-            return []
-        types = self._words("type") or [Text("6d")] * len(pairs)
-        if len(types) != len(pairs):
-            text = f"expected {counted(len(pairs), 'type')}, one for each pair, got {len(types)}"
-            self._add("error", "type", text)
-            return []
-        results: list[Constraint] = []
-        for pair, kind in zip(pairs, types, strict=True):
-            names = [_word(name) for name in pair] if isinstance(pair, list) else []
-            if len(names) != 2 or not all(names):
-                self._add("error", "closed_loop", "expected pairs of frames", _location(pair))
-                continue
-            first, second = (self._frame(name) for name in pair)
-            constraint = self._constraint(first, second, kind)
-            if constraint:
-                results.append(constraint)
-        return results
-
-    def _constraint(self, first: Text | None, second: Text | None, kind: Text) -> Constraint | None:
-        constraint_kind = TYPES.get(str(kind.value).lower())
-        if constraint_kind is None:
-            text = f"unknown type {shown(kind.value)}; {nearest(str(kind.value), TYPES)}"
-            self._add("error", "type", text, kind.location)
-        if constraint_kind is None or first is None or second is None:
-            return None
-        return Constraint(
-            name=f"{first.value}_to_{second.value}",
-            kind=constraint_kind,
-            first=first.value,
-            second=second.value,
-            location=first.location,
-        )
-
-    def _frame(self, name: Text) -> Text | None:
-        """Return the frame of this name, or the child link of the joint of this name."""
-        if name.value in self.model.frame_names:
-            return name
-        if name.value in self.model.joint_names:
-            return replace(name, value=self.model.joint(name.value).second)
-        text = (
-            f"no frame named {shown(name.value)}{Suggestions(self.model.frame_names)(name.value)}"
-        )
-        self._add("error", "closed_loop", text, name.location)
-        return None
-
-    def _motors(self, joints: Sequence[Joint]) -> set[str]:
-        """Return the joints with these names, or whose names contain one of them."""
-        moving = [joint.name for joint in joints if joint.nv]
-        motors: set[str] = set()
-        for name in self._words("name_mot"):
-            matches = {name.value} & set(moving) or {one for one in moving if name.value in one}
-            if not matches:
-                text = f"no moving joint has {shown(name.value)} in its name"
-                hint = Suggestions(moving)(name.value)
-                self._add("error", "name_mot", text + hint, name.location)
-            motors |= matches
-        return motors
-
-    def _joints_with_types(self) -> list[Joint]:
-        """Return the joints, with the types that the lists replace."""
-        names, types = self._words("joint_name"), self._words("joint_type")
-        if len(names) != len(types):
-            text = f"expected {counted(len(names), 'type')}, one for each joint, got {len(types)}"
-            self._add("error", "joint_type", text)
-            return list(self.model.joints)
-        joints = {joint.name: joint for joint in self.model.joints}
-        for name, kind in zip(names, types, strict=True):
-            if name.value not in joints:
-                text = f"no joint named {shown(name.value)}{Suggestions(joints)(name.value)}"
-                self._add("error", "joint_name", text, name.location)
-            elif kind.value not in JOINT_TYPES:
-                text = f"unknown type {shown(kind.value)}; {nearest(str(kind.value), JOINT_TYPES)}"
-                self._add("error", "joint_type", text, kind.location)
-            else:
-                joints[name.value] = _with_type(joints[name.value], kind.value)
-        return list(joints.values())
-
-    def _words(self, key: str) -> list[Text]:
-        """Return a list of words; a single word is a list of one."""
-        value = self._tables.get(key, [])
-        words = value if isinstance(value, list) else [value]
-        for word in words:
-            if not _word(word):
-                self._add("error", key, "expected a list of words", _location(word))
-                return []
-        return words
-
-    def _add(
-        self, severity: Severity, key: str, text: str, at: SourceLocation | None = None
-    ) -> None:
-        self.findings.append(Finding(severity, f"loops, {key}", text, at))
+def _constraints(model: Model, table: Mapping[str, Any]) -> list[Constraint]:
+    pairs = table.get("closed_loop")
+    if not isinstance(pairs, Sequence) or not all(map(_is_pair, pairs)):
+        raise _error("closed_loop", "expected a list of pairs of frames")
+    types = _words(table, "type") or ["6d"] * len(pairs)
+    constraints: list[Constraint] = []
+    for pair, kind in _paired("type", pairs, types, "pair"):
+        first, second = (_frame(model, name) for name in pair)
+        kind = TYPES[_known("type", "type", kind.lower(), TYPES)]  # noqa: PLW2901
+        name = f"{first}_to_{second}"
+        constraints.append(Constraint(name=name, kind=kind, first=first, second=second))
+    return constraints
 
 
-def _word(value: Any) -> str:
-    """Return the word; empty if the value is something else."""
-    return value.value if isinstance(value, Text) and isinstance(value.value, str) else ""
+def _is_pair(value: Any) -> bool:
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return is_list and len(value) == 2 and all(isinstance(name, str) for name in value)
 
 
-def _location(value: Any) -> SourceLocation | None:
-    while isinstance(value, list):
-        value = value[0] if value else None
-    return value.location if isinstance(value, Text) else None
+def _frame(model: Model, name: str) -> str:
+    """Return the frame of this name, or the child link of the joint of this name."""
+    if name in model.joint_names and name not in model.frame_names:
+        return model.joint(name).second
+    return _known("closed_loop", "frame", name, model.frame_names)
+
+
+def _motors(words: Sequence[str], moving: Sequence[str]) -> set[str]:
+    """Return the joints with these names, or whose names contain one of them."""
+    motors: set[str] = set()
+    for word in words:
+        matches = {word} & set(moving) or {name for name in moving if word in name}
+        if not matches:
+            text = f"no moving joint has {shown(word)} in its name; {nearest(word, moving)}"
+            raise _error("name_mot", text)
+        motors |= matches
+    return motors
+
+
+def _words(table: Mapping[str, Any], key: str) -> list[str]:
+    """Return a list of words; a single word is a list of one."""
+    value = table.get(key, ())
+    words = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if not all(isinstance(word, str) and word for word in words):
+        raise _error(key, "expected a list of words")
+    return words
+
+
+def _paired(
+    key: str, parts: Sequence[Any], types: Sequence[str], what: str
+) -> Iterable[tuple[Any, str]]:
+    """Return each part with its type; raise if there are more or fewer types."""
+    if len(types) != len(parts):
+        expected = f"{counted(len(parts), 'type')}, one for each {what}"
+        raise _error(key, f"expected {expected}, got {len(types)}")
+    return zip(parts, types, strict=True)
+
+
+def _known(key: str, what: str, word: str, words: Iterable[str]) -> str:
+    """Return a word that is one of some words; else raise with the nearest ones."""
+    if word not in words:
+        raise _error(key, f"no {what} named {shown(word)}; {nearest(word, words)}")
+    return word
+
+
+def _error(key: str, text: str) -> ParseError:
+    return ParseError([Finding("error", f"loops, {key}", text)])
 
 
 def _with_type(joint: Joint, kind: str) -> Joint:
