@@ -59,8 +59,8 @@ class ConstrainedCellDynamics:
 
     nu (..., nv) has the velocities of the joints of all devices, in the order of `joint_names`, as
     in their Jacobians; tau (..., nv) the forces. Batch axes of states and of other arguments are
-    broadcast, and the rows of a batch may differ in their attachments. The m equations come
-    from the loops of the robots, then from the contacts; `rows` has their slices by name.
+    broadcast; frames of contacts must be attached to the same links in all rows. The m equations
+    come from the loops of the robots, then from the contacts; `rows` has their slices by name.
 
     Joints that no device drives, and movable frames, are locked at their values in the state; a
     movable frame with a `FreeDevice` that is named in `devices` moves freely.
@@ -166,7 +166,7 @@ class ConstrainedCellDynamics:
         and their angular velocity negative.
 
         Raises:
-            ArgumentError: the attachments of the rows of a batch need different robots.
+            ArgumentError: frames of contacts are attached to different links in the rows.
         """
         return self._systems.one(state)[0]
 
@@ -350,7 +350,7 @@ class ConstrainedCellDynamics:
                 `impact`.
 
         Raises:
-            ArgumentError: the attachments of the rows of a batch need different robots.
+            ArgumentError: frames of contacts are attached to different links in the rows.
         """
         kd, q, parameters = self._systems.one(state)
         return kd.forces_of(name, q, forces, parameters=parameters)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
-from linkwork.errors import ArgumentError, ShapeError, shown
+from linkwork.errors import ArgumentError, shown
 from linkwork.kindyn import ConstrainedKinDyn
 from linkwork.kindyn.constrained.contacts import Contact
 from linkwork.kindyn.constrained.methods import (
@@ -36,7 +35,7 @@ from linkwork.workcell.cell.data import Cache
 from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.cell.structure import attachments_of
 from linkwork.workcell.dynamics.loaded_robot import LoadedRobot, check_state_options
-from linkwork.workcell.kinematics.attach import joint_batch, poses_to_xyz_wxyz
+from linkwork.workcell.kinematics.attach import poses_to_xyz_wxyz
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import frames_model
 from linkwork.workcell.state.state import State, distinct_rows, flat_rows
@@ -107,10 +106,7 @@ class Systems:
         Raises:
             ArgumentError: the rows of a batch need different robots.
         """
-        groups = self._groups(self._cell.check_state(state), ())
-        if len(groups) > 1:
-            raise ArgumentError(_different_robots("there is no single robot for them"))
-        return self._at(groups[0][0], state)
+        return self._at(self._system_of(state, ()), state)
 
     def evaluate(
         self,
@@ -132,63 +128,25 @@ class Systems:
         if wrenches is not None and not isinstance(wrenches, Mapping):
             raise ArgumentError(f"wrenches: expected a mapping from frames, got {shown(wrenches)}")
         check_state_options(options)
-        acting = wrenches or {}
-        frames = tuple(acting)
-        for frame in frames:
+        for frame in wrenches or ():
             self._cell.frame_index(frame)
-        groups = self._groups(self._cell.check_state(state), frames)
-        signed = self._signed(name, arguments)
-        if len(groups) == 1:
-            if frames:
-                options["wrenches"] = acting
-            return self._call(name, groups[0][0], state, signed, options)
-        if self._needs_independent(name):
-            raise ArgumentError(_different_robots("their independent velocities differ"))
-        return self._by_rows(name, state, signed, acting, options)
-
-    def _by_rows(
-        self,
-        name: str,
-        state: State,
-        signed: Sequence[Any],
-        acting: Mapping[str, ArrayLike],
-        options: dict[str, Any],
-    ) -> Any:
-        """Call a function for each group of rows with equal attachments, and merge the results."""
-        frames, out = tuple(acting), options.pop("out", None)
-        arrays = {f"argument {k + 2}": as_array(one, "nu") for k, one in enumerate(signed)}
-        arrays |= {f"wrench of {frame}": as_array(one, frame) for frame, one in acting.items()}
-        n_axes = [*map(len, self._row_shapes(name)), *(1 for _ in acting)]
-        batch, flat, columns = _flattened(state, arrays, n_axes)
-        parts: list[tuple[Array, Any]] = []
-        for system, rows in self._groups(flat, frames):
-            selected = [column[rows] for column in columns]
-            if frames:
-                of_rows = selected[len(signed) :]
-                options["wrenches"] = dict(zip(frames, of_rows, strict=True))
-            vectors = selected[: len(signed)]
-            parts.append((rows, self._call(name, system, flat[rows], vectors, options)))
-        return _gathered(parts, batch, out)
-
-    def _call(
-        self, name: str, system: System, state: State, arguments: Sequence[Any], options: Any
-    ) -> Any:
+        system = self._system_of(state, tuple(wrenches or ()))
         kd, q, parameters = self._at(system, state)
-        if self._needs_independent(name):
+        quantity = ConstrainedKinDyn.quantities.get(name)
+        if quantity is not None and quantity.needs == "independent":
             kd = self._with_independent(kd, system, state)
+        if wrenches:
+            options["wrenches"] = wrenches
         options = options_of_call(**options)
-        result = getattr(kd, name)(q, *arguments, parameters=parameters, **options)
+        result = getattr(kd, name)(
+            q, *self._signed(name, arguments), parameters=parameters, **options
+        )
         if self._has_signs:
-            quantity = ConstrainedKinDyn.quantities.get(name)
             shapes = quantity.shapes if quantity else (("nq",),)  # of `project_configuration`
             arrays = [result] if len(shapes) == 1 else result
             for array, shape in zip(arrays, shapes, strict=True):
                 self._change_signs(array, shape, kd.problem)
         return result
-
-    def _needs_independent(self, name: str) -> bool:
-        quantity = ConstrainedKinDyn.quantities.get(name)
-        return quantity is not None and quantity.needs == "independent"
 
     def _with_independent(
         self, kd: ConstrainedKinDyn, system: System, state: State
@@ -228,21 +186,22 @@ class Systems:
 
     # Systems.
 
-    def _groups(self, state: State, more: tuple[str, ...]) -> list[tuple[System, Array]]:
-        """Return the systems of a state with wrenches on more frames, and the rows of each."""
+    def _system_of(self, state: State, more: tuple[str, ...]) -> System:
+        """Return the system of a state with wrenches on more frames; all rows must have the same.
+
+        Raises:
+            ArgumentError: the rows of a batch need different robots.
+        """
+        parents = self._cell.check_state(state).parents
         if not state.batch_shape:
-            return [(self._system(state.parents, more), np.arange(1))]
-        rows = flat_rows(state.parents)
-        if not len(rows):
-            return [(self._system(self._cell.default_state.parents, more), np.arange(0))]
-        distinct, of_row = distinct_rows(rows)
-        groups: dict[int, tuple[System, list[int]]] = {}
-        for k, row in enumerate(distinct):
-            system = self._system(row, more)
-            groups.setdefault(id(system), (system, []))[1].append(k)
-        return [
-            (system, np.flatnonzero(np.isin(of_row, which))) for system, which in groups.values()
-        ]
+            return self._system(parents, more)
+        rows = distinct_rows(flat_rows(parents))[0]
+        rows = rows if len(rows) else [self._cell.default_state.parents]
+        first, *others = (self._system(row, more) for row in rows)
+        if any(other is not first for other in others):
+            text = "in the rows of this batch, frames of contacts are attached to different links"
+            raise ArgumentError(f"state: {text}; pass rows with equal attachments")
+        return first
 
     def _system(self, parents: Array, more: tuple[str, ...]) -> System:
         """Return the system for one row of attachments."""
@@ -280,18 +239,14 @@ class Systems:
         """Change the signs of arguments as nu to those of the model."""
         if not self._has_signs:
             return list(arguments)
-        is_like_nu = [shape == self._nu_signs.shape for shape in self._row_shapes(name)]
+        quantity, problem = ConstrainedKinDyn.quantities.get(name), self.default.kd.problem
+        shapes = [one.shape(problem) for one in quantity.inputs[1:]] if quantity else []
         return [
             argument * self._nu_signs
-            if like_nu and (argument := as_array(one, "nu")).shape[-1:] == self._nu_signs.shape
+            if shape == self._nu_signs.shape == (argument := as_array(one, "nu")).shape[-1:]
             else one  # which the kernel reports if it has another shape
-            for one, like_nu in zip(arguments, is_like_nu, strict=True)
+            for one, shape in zip(arguments, shapes, strict=True)
         ]
-
-    def _row_shapes(self, name: str) -> list[tuple[int, ...]]:
-        """Return the shape of one row of each argument of a function after q."""
-        quantity, problem = ConstrainedKinDyn.quantities.get(name), self.default.kd.problem
-        return [one.shape(problem) for one in quantity.inputs[1:]] if quantity else []
 
     def _change_signs(self, array: Array, shape: Shape, problem: Problem) -> None:
         """Change the signs of a result of the model to those of the device."""
@@ -315,59 +270,3 @@ def _signs(device: DeviceJoints) -> tuple[Array, Array]:
             np.array([1.0] * 3 + [-1.0] * 3) if frame.movable else np.ones(frame.velocity_size)
         )
     return np.concatenate(q), np.concatenate(nu)
-
-
-def _flattened(
-    state: State, arguments: Mapping[str, Array], n_axes: Sequence[int]
-) -> tuple[tuple[int, ...], State, list[Array]]:
-    """Broadcast all arguments, and flatten the batch to one row for every element.
-
-    Args:
-        state: a batch of states.
-        arguments: arrays by name.
-        n_axes: the number of axes of one row of each.
-
-    Returns:
-        The batch axes, and the states and the arrays with one row for every element.
-    """
-    batch = state.batch_shape
-    row_shapes: list[tuple[int, ...]] = []
-    for (name, array), n in zip(arguments.items(), n_axes, strict=True):
-        if array.ndim < n:
-            raise ShapeError(f"{name}: expected (..., n), got {array.shape}")
-        batch = joint_batch(batch, array.shape[: array.ndim - n], name)
-        row_shapes.append(array.shape[array.ndim - n :])
-    wide = state.broadcast(*batch)
-    rows = State.trusted(state.layout, flat_rows(wide.values), flat_rows(wide.parents))
-    columns = [
-        np.broadcast_to(array, (*batch, *shape)).reshape(prod(batch), *shape)
-        for array, shape in zip(arguments.values(), row_shapes, strict=True)
-    ]
-    return batch, rows, columns
-
-
-def _gathered(parts: Sequence[tuple[Array, Any]], batch: tuple[int, ...], out: Any) -> Any:
-    """Merge the results of groups of rows, in the arrays `out` if there are any."""
-    first = parts[0][1]
-    is_tuple = isinstance(first, tuple)
-    results: list[Array] = []
-    for k, part in enumerate(first if is_tuple else [first]):
-        gathered = np.empty((prod(batch), *part.shape[1:]), part.dtype)
-        for rows, result in parts:
-            gathered[rows] = result[k] if is_tuple else result
-        results.append(gathered.reshape(*batch, *part.shape[1:]))
-    if out is not None:
-        targets = list(out) if is_tuple else [out]
-        for target, array in zip(targets, results, strict=True):
-            if target.shape != array.shape:
-                raise ShapeError(f"out: expected {array.shape}, got {target.shape}")
-            target[...] = array
-        results = targets
-    if not is_tuple:
-        return results[0]
-    return type(first)(*results)
-
-
-def _different_robots(reason: str) -> str:
-    text = "in the rows of this batch, frames of contacts are attached to different links"
-    return f"state: {text}, and {reason}; pass rows with equal attachments"
