@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from linkwork.parameters.descriptions import Parameter
     from linkwork.parameters.skeleton import ParametricSkeleton
     from linkwork.parameters.table import ParameterTable
+    from linkwork.parameters.variation import Variation
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 """Acceleration of free fall in the world [m/s^2]."""
@@ -448,9 +449,8 @@ class KinDynCore:
         """The model parameters that are inputs of all functions: slices by name."""
         from linkwork.parameters.table import ParameterTable  # loaded only where it is used
 
-        table = ParameterTable(self.model, self._descriptions, self.gravity)
-        if not self.joint_dynamics:
-            table.reject_joint_dynamics()
+        table = ParameterTable(self.model, self._descriptions, {"gravity": self.gravity})
+        table.reject_without_effect(joint_dynamics=self.joint_dynamics)
         return table
 
     def parameter_values(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
@@ -470,11 +470,15 @@ class KinDynCore:
         problem, gravity, changes = self.problem, as_vec(self.gravity), NO_CHANGES
         if numbers is not None:
             variation = self.parameters.variation(numbers)
-            problem = problem.with_skeleton(self._parametric_skeleton.skeleton(variation))
+            problem = self._varied(variation)
             gravity = variation.gravity[0] if variation.gravity else gravity
             changes = variation.joint_dynamics
         joint_dynamics = joint_dynamics_of(self.layout, changes) if self.joint_dynamics else {}
         return Context(problem, self.representation, gravity, base_link, joint_dynamics, {})
+
+    def _varied(self, variation: Variation) -> Problem:
+        """Return the problem of the robot with other constants."""
+        return self.problem.with_skeleton(self._parametric_skeleton.skeleton(variation))
 
     @cached_property
     def _parametric_skeleton(self) -> ParametricSkeleton:

@@ -91,6 +91,11 @@ class Skeleton:
     # inertias of links that are not those of the model, by index: about the link's origin
     links: Mapping[int, RigidInertia] = field(default_factory=dict[int, RigidInertia])
 
+    def link_inertia(self, link: int) -> RigidInertia:
+        """Return the inertia of a link by itself, about its own origin."""
+        parameters = self.layout.model.links[link].inertia.parameters()
+        return self.links.get(link) or _rigid_inertia(parameters)
+
 
 @dataclass(frozen=True)
 class BodyFrames:

@@ -20,4 +20,7 @@ from linkwork.parameters.descriptions import Parameter as Parameter
 from linkwork.parameters.descriptions import Payload as Payload
 from linkwork.parameters.log_cholesky import log_cholesky as log_cholesky
 from linkwork.parameters.log_cholesky import log_cholesky_inverse as log_cholesky_inverse
+from linkwork.parameters.scenes import ActuatorGains as ActuatorGains
+from linkwork.parameters.scenes import FrictionMultiplier as FrictionMultiplier
+from linkwork.parameters.scenes import Ground as Ground
 from linkwork.parameters.table import ParameterTable as ParameterTable

@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, FrozenError, ShapeError, name_not_found, shown
 from linkwork.model.model import Model
-from linkwork.parameters.descriptions import Entry, Gravity, JointDynamicsParameter, Parameter
+from linkwork.parameters.descriptions import Entry, JointDynamicsParameter, Parameter
+from linkwork.parameters.scenes import SceneParameter
 from linkwork.parameters.variation import Variation
 from linkwork.spatial.blocks import Scalar
+
+NOTHING_ELSE: Mapping[str, tuple[float, ...]] = {}
 
 
 class ParameterTable(Mapping[str, slice]):
@@ -24,11 +27,11 @@ class ParameterTable(Mapping[str, slice]):
     parameters=table)` accepts it in place of the list of its descriptions.
     """
 
-    __slots__ = ("_entries", "_model", "_slices", "descriptions", "size")
+    __slots__ = ("_groups", "_model", "_slices", "descriptions", "size")
 
     descriptions: tuple[Parameter, ...]
     size: int  # length of the vector
-    _entries: tuple[Entry, ...]
+    _groups: tuple[tuple[Entry, ...], ...]  # of each description
     _model: Model
     _slices: dict[str, slice]
 
@@ -36,22 +39,21 @@ class ParameterTable(Mapping[str, slice]):
         self,
         model: Model,
         parameters: Iterable[Parameter],
-        gravity: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        nominal: Mapping[str, tuple[float, ...]] = NOTHING_ELSE,
     ) -> None:
         """Assign a slice of the vector to each parameter.
 
         Args:
             model: the robot.
             parameters: descriptions, in the order of the vector.
-            gravity: nominal value of the parameter `Gravity`.
+            nominal: values by the names of parameters, in place of those of the model.
         """
-        descriptions = tuple(_descriptions(parameters))
-        entries: list[Entry] = []
-        for description in descriptions:
-            added = description.entries(model)
-            if isinstance(description, Gravity):
-                added = tuple(replace(entry, values=gravity) for entry in added)
-            entries += added
+        descriptions = tuple(described(parameters))
+        groups = tuple(
+            tuple(replace(one, values=nominal.get(one.name, one.values)) for one in entries)
+            for entries in (description.entries(model) for description in descriptions)
+        )
+        entries = [entry for group in groups for entry in group]
         slices: dict[str, slice] = {}
         size = 0
         for entry in entries:
@@ -61,9 +63,9 @@ class ParameterTable(Mapping[str, slice]):
             slices[entry.name] = slice(size, size + entry.size)
             size += entry.size
         _reject_conflicts(model, descriptions)
-        values = tuple(entries), descriptions, model, slices, size
+        values = groups, descriptions, model, slices, size
         for name, value in zip(
-            ("_entries", "descriptions", "_model", "_slices", "size"), values, strict=True
+            ("_groups", "descriptions", "_model", "_slices", "size"), values, strict=True
         ):
             object.__setattr__(self, name, value)
 
@@ -71,8 +73,8 @@ class ParameterTable(Mapping[str, slice]):
         raise FrozenError(f"{name}: the parameters of a KinDyn do not change")
 
     def __reduce__(self) -> Any:
-        gravity = next((e.values for e in self._entries if e.name == "gravity"), (0.0, 0.0, 0.0))
-        return type(self), (self._model, self.descriptions, gravity)
+        nominal = {entry.name: entry.values for entry in self.entries}
+        return type(self), (self._model, self.descriptions, nominal)
 
     def __getitem__(self, name: str) -> slice:
         try:
@@ -98,11 +100,11 @@ class ParameterTable(Mapping[str, slice]):
         return hash(self.descriptions)
 
     def __repr__(self) -> str:
-        if not self._entries:
+        if not self._groups:
             return "no parameters"
         rows = [
             (entry.name, f"{span.start}:{span.stop}", entry.meaning)
-            for entry, span in zip(self._entries, self._slices.values(), strict=True)
+            for entry, span in zip(self.entries, self._slices.values(), strict=True)
         ]
         widths = [max(len(row[k]) for row in rows) for k in range(2)]
         return "\n".join(
@@ -112,7 +114,7 @@ class ParameterTable(Mapping[str, slice]):
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The parameters in the order of the vector, with their values in the model."""
-        return self._entries
+        return tuple(entry for group in self._groups for entry in group)
 
     def owner(self, index: int) -> str:
         """Return the name of the parameter that contains an index of the vector."""
@@ -120,7 +122,7 @@ class ParameterTable(Mapping[str, slice]):
 
     def vector(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
         """Return the values (..., size) of the model, except for those given by name."""
-        nominal = np.array([x for entry in self._entries for x in entry.values], dtype=np.float64)
+        nominal = np.array([x for entry in self.entries for x in entry.values], dtype=np.float64)
         replacements: dict[str, Array] = {}
         for name, value in (values or {}).items():
             span, array = self[name], as_array(value, name)
@@ -136,10 +138,13 @@ class ParameterTable(Mapping[str, slice]):
             vector[..., self[name]] = array
         return vector
 
-    def reject_joint_dynamics(self) -> None:
-        """Reject parameters of joint dynamics, which have no effect without `joint_dynamics`."""
+    def reject_without_effect(self, *, joint_dynamics: bool) -> None:
+        """Reject parameters of simulations, and of joint dynamics without `joint_dynamics`."""
         for description in self.descriptions:
-            if isinstance(description, JointDynamicsParameter):
+            if isinstance(description, SceneParameter):
+                name = type(description).__name__
+                raise ArgumentError(f"parameters: {name} is a parameter of lw.Simulation")
+            if isinstance(description, JointDynamicsParameter) and not joint_dynamics:
                 name = f"the {description.attribute} of joint {description.joint!r}"
                 raise ArgumentError(f"parameters: {name} has no effect without joint_dynamics=True")
 
@@ -147,16 +152,16 @@ class ParameterTable(Mapping[str, slice]):
         """Return the changes to the robot for a parameter vector."""
         into = Variation()
         remaining: list[Scalar] = list(vector)
-        for description in self.descriptions:
+        for description, entries in zip(self.descriptions, self._groups, strict=True):
             values: list[list[Scalar]] = []
-            for entry in description.entries(self._model):
+            for entry in entries:
                 values.append(remaining[: entry.size])
                 remaining = remaining[entry.size :]
             description.vary(self._model, values, into)
         return into
 
 
-def _descriptions(parameters: Any) -> Iterable[Parameter]:
+def described(parameters: Any) -> Iterable[Parameter]:
     """Return the argument `parameters` of a `KinDyn` as a list of descriptions."""
     if isinstance(parameters, ParameterTable):
         return parameters.descriptions

@@ -56,6 +56,16 @@ class Variation:
     """By link: density of its solid [kg/m^3]."""
     gravity: list[Vec] = field(default_factory=list[Vec])
     """The gravity vector if it is an input, else empty."""
+    frictions: list[tuple[str | None, Scalar]] = field(
+        default_factory=list[tuple[str | None, Scalar]]
+    )
+    """Contact of a simulation, None for all, and a factor of its sliding friction."""
+    actuators: dict[str, Sequence[Scalar]] = field(default_factory=dict[str, Sequence[Scalar]])
+    """By actuator of a simulation: its gain (3) and bias (3)."""
+    ground: list[Scalar] = field(default_factory=list[Scalar])
+    """Height of the ground, and its rise per length along x and y, of a simulation, if they are inputs, else empty."""
+    inverse_weights: list[Scalar] = field(default_factory=list[Scalar])
+    """Those of a simulation if they are inputs, else empty."""
 
 
 def inertia_from_values(values: Sequence[Scalar]) -> RigidInertia:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
-from linkwork.model.layout import Layout
+from linkwork.parameters.variation import Placement, composed
 from linkwork.simulation.scene import ContactPair, Ellipsoid, MovingShape, Plane
 from linkwork.simulation.world import World, matrix_of
 from linkwork.spatial.blocks import Mat, Scalar, Vec
@@ -63,11 +63,11 @@ def is_supported(pair: ContactPair) -> bool:
     return isinstance(pair.fixed, Plane) and isinstance(pair.shape, tuple(SLOTS))
 
 
-def touches(world: World, layout: Layout, pair: ContactPair) -> Iterator[Touch]:
-    """Yield the contact slots of a pair."""
-    body, R_link, r_link = world.frame(layout.model.frame_index(pair.link))
+def touches(world: World, pair: ContactPair, ground: Placement) -> Iterator[Touch]:
+    """Yield the contact slots of a pair; all fixed shapes are on the ground."""
+    body, R_link, r_link = world.frame(world.skeleton.layout.model.frame_index(pair.link))
     R_shape, p_shape = matrix_of(pair.link_H_shape.matrix())
-    R_plane, p_plane = matrix_of(pair.world_H_fixed.matrix())
+    R_plane, p_plane = composed(ground, matrix_of(pair.world_H_fixed.matrix()))
     normal = Vec(*(row[2] for row in R_plane))
     center = r_link + R_link @ p_shape
     height = center.dot(normal) + (world.base.o - p_plane).dot(normal)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
@@ -17,13 +18,24 @@ from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel
 from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
+from linkwork.parameters.descriptions import Parameter
+from linkwork.parameters.scenes import INVERSE_WEIGHTS
+from linkwork.parameters.table import ParameterTable, described
+from linkwork.parameters.variation import Variation
 from linkwork.simulation import dynamics
 from linkwork.simulation.contacts import n_slots
 from linkwork.simulation.forces import has_activation
 from linkwork.simulation.moment import SimulationProblem
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.solver import Settings
-from linkwork.simulation.weights import weights_of
+from linkwork.simulation.variation import (
+    ground_placement,
+    nominal_values,
+    varied_scene,
+    with_inverse_weights,
+)
+from linkwork.simulation.weights import computed, packed, unpacked, weights_of
+from linkwork.spatial.blocks import scalars
 
 
 class SimulationState(NamedTuple):
@@ -122,8 +134,16 @@ class SimulationCore(KinDynCore):
     _WARMED_FIRST = ("step",)
 
     def __init__(
-        self, model: Model, *, scene: Scene, settings: Settings, dtype: Any, check: bool
+        self,
+        model: Model,
+        *,
+        scene: Scene,
+        settings: Settings,
+        dtype: Any,
+        check: bool,
+        parameters: Iterable[Parameter] = (),
     ) -> None:
+        self.__dict__.update(scene=scene, settings=settings)
         super().__init__(
             model,
             scene.base,
@@ -132,13 +152,12 @@ class SimulationCore(KinDynCore):
             gravity=scene.options.gravity,
             dtype=dtype,
             check=check,
+            parameters=parameters,
         )
         free = [one.name for one in model.joints if one.motion_kind.nv > 3]
         if free:
             text = f"{model.name}: a simulation has one free body, the base"
             raise ArgumentError(f"{text}; these joints are free as well: {listed(free)}")
-        self.__dict__["scene"] = scene
-        self.__dict__["settings"] = settings
         if len(model.joints) > MOST_UNROLLED:
             text = f"{model.name}: {len(model.joints)} joints are too many for a simulation"
             raise ArgumentError(f"{text}; at most {MOST_UNROLLED} are compiled")
@@ -148,10 +167,54 @@ class SimulationCore(KinDynCore):
         """The robot and its scene, as algorithms take them."""
         first = SimulationProblem(self.tree, self.layout, scene=self.scene)
         armature = dynamics.armature_of(first)
-        zero = self.layout.zero().tolist()  # where MuJoCo computes them, whatever the limits
-        weights = weights_of(first.skeleton, self.scene, armature, zero)
+        weights = weights_of(first.skeleton, self.scene, armature, self._zero)
         is_single = self.dtype is np.float32
         return replace(first, weights=weights, settings=self.settings, single=is_single)
+
+    @property
+    def _zero(self) -> list[float]:
+        """The configuration of inverse weights, as in MuJoCo, whatever the limits."""
+        return self.layout.zero().tolist()
+
+    @cached_property
+    def parameters(self) -> ParameterTable:
+        """The parameters that are inputs of steps: slices by name."""
+        problem: Any = self.problem
+        weights = packed(problem.weights, self.scene, self.layout)
+        nominal = nominal_values(self.model, self.scene, map(float, weights))
+        chosen = with_inverse_weights(described(self._descriptions), self.scene)
+        return ParameterTable(self.model, chosen, nominal)
+
+    def parameter_values(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
+        """The parameters that are inputs of steps, in one vector.
+
+        The inverse weights of bodies and joints, which scale the softness of contacts, are computed
+        here from masses, poses and armatures, as `mj_setConst` does it; a step takes them as they
+        are.
+
+        Args:
+            values: other numbers by the names in `sim.parameters`, each (..., size).
+
+        Returns:
+            (..., n) what a call with `parameters=` takes.
+        """
+        vector = self.parameters.vector(values)
+        if values and INVERSE_WEIGHTS in self.parameters and INVERSE_WEIGHTS not in values:
+            varied = self._varied(self.parameters.variation(scalars(vector)))
+            armature = dynamics.armature_of(varied)
+            weights = computed(varied.skeleton, self.scene, armature, self._zero, vector.shape[:-1])
+            vector[..., self.parameters[INVERSE_WEIGHTS]] = weights
+        return vector.astype(self.dtype)
+
+    def _varied(self, variation: Variation) -> SimulationProblem:
+        problem: Any = super()._varied(variation)  # a `SimulationProblem`
+        numbers = variation.inverse_weights
+        return replace(
+            problem,
+            scene=varied_scene(self.scene, variation),
+            ground=ground_placement(variation),
+            weights=unpacked(numbers, self.scene, self.layout) if numbers else problem.weights,
+        )
 
     def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
         key = self._digest if self._is_known(request) else None

@@ -61,7 +61,9 @@ def moment_of(problem: SimulationProblem, state: State) -> Moment:
     bias = inverse_dynamics(skeleton, q, nu, None, gravity=gravity, velocity="mixed")
     tau = [a - b for a, b in zip(forces, bias, strict=True)]
     M = mass_matrix(skeleton, q, velocity="mixed", joint_dynamics=armature)
-    touching = tuple(touch for pair in scene.contacts for touch in touches(world, layout, pair))
+    touching = tuple(
+        touch for pair in scene.contacts for touch in touches(world, pair, problem.ground)
+    )
     motions = world.motions(nu) if touching else {}
     swept = world.motions(_swept(problem, nu)) if touching else {}
     contacts = tuple(

@@ -10,7 +10,7 @@ from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.layout import BASE_NV, Layout
 from linkwork.simulation.scene import ANY, ActuatorModel, JointForces, Range, Scene
 from linkwork.simulation.world import State, World
-from linkwork.spatial.blocks import Force, Scalar, Vec, as_vec, is_zero
+from linkwork.spatial.blocks import Force, Scalar, Vec, is_zero
 
 TINY = 1e-15  # mjMINVAL: the smallest time constant
 
@@ -86,13 +86,14 @@ def passive_forces(
 def gravity_compensation(world: World, scene: Scene, gravity: Vec) -> dict[int, Scalar]:
     """Return the forces that hold a part of the weight of links, by index in nu."""
     wrenches: dict[int, Force] = {}
-    layout = world.skeleton.layout
-    by_name = {link.name: link for link in layout.model.links}
+    skeleton = world.skeleton
     for name, part in scene.gravity_compensation:
-        inertia = by_name[name].inertia
-        body, R, r = world.frame(layout.model.frame_index(name))
-        force = (-part * inertia.mass) * gravity
-        wrench = Force(force, (r + R @ as_vec(inertia.com)).cross(force))
+        index = skeleton.layout.model.frame_index(name)
+        inertia = skeleton.link_inertia(index)
+        body, R, r = world.frame(index)
+        lift = -part * gravity
+        moment = (inertia.mass * r + R @ inertia.first_moment).cross(lift)
+        wrench = Force(inertia.mass * lift, moment)
         wrenches[body] = wrenches[body] + wrench if body in wrenches else wrench
     return world.forces(wrenches)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.problem import Problem
+from linkwork.parameters.variation import Placement
 from linkwork.simulation.contacts import Touch
 from linkwork.simulation.forces import Actuation
 from linkwork.simulation.rows import ContactRow
@@ -14,7 +15,7 @@ from linkwork.simulation.scene import Scene
 from linkwork.simulation.solver import Settings
 from linkwork.simulation.weights import Weights
 from linkwork.simulation.world import State, World
-from linkwork.spatial.blocks import Scalar, Vec, as_vec
+from linkwork.spatial.blocks import IDENTITY, ZERO, Scalar, Vec, as_vec
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,7 @@ class SimulationProblem(Problem):
     scene: Scene = field(default_factory=Scene)
     weights: Weights = field(default_factory=lambda: Weights({}, {}))
     settings: Settings = field(default_factory=Settings)
+    ground: Placement = (IDENTITY, ZERO)  # pose of the ground in the world if it is an input
 
     @property
     def gravity(self) -> Vec:

@@ -271,15 +271,13 @@ class Readings:
         moments: list[Vec] = []
         for index, link in enumerate(model.links):
             if link.name in chosen:
-                mass, *first = link.inertia.parameters()[:4].tolist()
-                varied = self.skeleton.links.get(index)
-                mass, h = (varied.mass, varied.first_moment) if varied else (mass, as_vec(first))
+                inertia = self.skeleton.link_inertia(index)
                 frame = self.frame(link.name, IDENTITY_POSE)
-                arm = frame.R @ h  # from the link's origin, times the mass
+                arm = frame.R @ inertia.first_moment  # from the link's origin, times the mass
                 v, w = self.velocity(frame)
                 origin = v if rate else frame.r + self.now.world.base.o
-                masses.append(mass)
-                moments.append(mass * origin + (w.cross(arm) if rate else arm))
+                masses.append(inertia.mass)
+                moments.append(inertia.mass * origin + (w.cross(arm) if rate else arm))
         return (1.0 / total(*masses)) * sum(moments, ZERO)
 
 

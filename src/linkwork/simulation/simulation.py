@@ -15,7 +15,9 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, name_not_found, shown, warn_once
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.inputs import PARAMETERS
 from linkwork.model.model import Model
+from linkwork.parameters.descriptions import Parameter
 from linkwork.simulation.contacts import is_supported, n_slots
 from linkwork.simulation.core import (
     STATE,
@@ -56,6 +58,7 @@ class Simulation(SimulationCore):
         tolerance: of the solver: norm of the gradient over the trace of the mass matrix.
         dtype: numpy.float64 or numpy.float32.
         check: whether to reject input that is not finite.
+        parameters: `lw.parameters` that are inputs of steps instead of constants, as of `KinDyn`.
         strict: whether contacts, sensors and other parts of the file that a simulation leaves out
             are errors. If not, a warning names them, and `sim.ignored` lists them.
     """
@@ -74,6 +77,7 @@ class Simulation(SimulationCore):
         tolerance: float | None = None,
         dtype: Any = np.float64,
         check: bool = False,
+        parameters: Iterable[Parameter] = (),
         strict: bool = False,
     ) -> None:
         given = {
@@ -107,10 +111,18 @@ class Simulation(SimulationCore):
             iterations=defaults.iterations if iterations is None else _count(iterations),
             tolerance=defaults.tolerance if tolerance is None else float(tolerance),
         )
-        super().__init__(model, scene=scene, settings=settings, dtype=dtype, check=check)
+        super().__init__(
+            model,
+            scene=scene,
+            settings=settings,
+            dtype=dtype,
+            check=check,
+            parameters=parameters,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.model, self.scene, self.settings, self.dtype, self.check)
+        options = self.scene, self.settings, self.dtype, self.check, self._descriptions
+        return _unpickled, (self.model, *options)
 
     @cached_property
     def kd(self) -> KinDyn:
@@ -138,12 +150,19 @@ class Simulation(SimulationCore):
         """The kernel of what acts in a state: `forward(x, u)` returns a `Forward`."""
         return self._of("forward", ())  # pyright: ignore[reportReturnType]
 
-    def rollout(self, x: SimulationState, controls: ArrayLike, **options: Any) -> SimulationState:
+    def rollout(
+        self,
+        x: SimulationState,
+        controls: ArrayLike,
+        parameters: ArrayLike | None = None,
+        **options: Any,
+    ) -> SimulationState:
         """Take many steps, in C: `lw.rollout(sim.step, x, controls)`.
 
         Args:
             x: the states at the start.
             controls: (..., steps, n_controls).
+            parameters: (..., n) if the simulation has any; by default the values of the model.
             options: of `lw.rollout`, such as `threads`.
 
         Returns:
@@ -151,9 +170,17 @@ class Simulation(SimulationCore):
         """
         from linkwork.engine.kernel.rollout import rollout
 
-        return SimulationState(*rollout(self.step, tuple(x), controls, **options))
+        params = self._parameters_of_call(parameters)
+        return SimulationState(*rollout(self.step, tuple(x), controls, params=params, **options))
 
-    def linearize(self, x: SimulationState, u: ArrayLike) -> Linearization:
+    def _parameters_of_call(self, parameters: ArrayLike | None) -> dict[str, ArrayLike]:
+        if parameters is None and not self._descriptions:
+            return {}
+        return {PARAMETERS: self.parameter_values() if parameters is None else parameters}
+
+    def linearize(
+        self, x: SimulationState, u: ArrayLike, parameters: ArrayLike | None = None
+    ) -> Linearization:
         """Return the derivatives of a step in the tangent space of q, and in nu and activation.
 
         With dx = (dq, dnu, da), where dq is a tangent as `kd.integrate` takes it,
@@ -161,8 +188,9 @@ class Simulation(SimulationCore):
             dx after the step = A dx + B du
         """
         inputs = ("q", "nu", "activation", "control")
-        after = self.step(*x, u)
-        jacobians = iter(self.step.jacobian(*inputs)(*x, u))
+        given = self._parameters_of_call(parameters).values()
+        after = self.step(*x, u, *given)
+        jacobians = iter(self.step.jacobian(*inputs)(*x, u, *given))
         rows = [[np.asarray(next(jacobians)) for _ in inputs] for _ in STATE[:3]]
         E, E_T = self.kd.velocity_kinematics(x.q), self.kd.velocity_kinematics_inverse(after.q)
         rows[0] = [E_T @ block for block in rows[0]]
@@ -323,7 +351,9 @@ class Simulation(SimulationCore):
         return array
 
 
-def _unpickled(model: Model, scene: Scene, settings: Settings, dtype: Any, check: bool) -> Any:
+def _unpickled(  # noqa: PLR0917 - the arguments of a pickle
+    model: Model, scene: Scene, settings: Settings, dtype: Any, check: bool, parameters: Any
+) -> Any:
     return Simulation(
         model,
         scene=scene,
@@ -331,6 +361,7 @@ def _unpickled(model: Model, scene: Scene, settings: Settings, dtype: Any, check
         tolerance=settings.tolerance,
         dtype=dtype,
         check=check,
+        parameters=parameters,
     )
 
 

@@ -16,19 +16,20 @@ from linkwork.algorithms.dynamics.crba import mass_matrix
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.model.layout import BASE_NV
-from linkwork.model.parts import Link
+from linkwork.model.layout import Layout
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.world import world_of
-from linkwork.spatial.blocks import IDENTITY, ZERO, Force, Scalar, as_vec
+from linkwork.spatial.blocks import IDENTITY, ZERO, Force, Scalar, Vec
+
+TINY = 1e-15  # the least mass that has a center
 
 
 @dataclass(frozen=True)
 class Weights:
     """Inverse weights by name."""
 
-    links: Mapping[str, tuple[Scalar, Scalar]]  # translation, rotation
-    joints: Mapping[str, Sequence[Scalar]]  # of each velocity coordinate; "" is the base
+    links: Mapping[str, Sequence[Scalar]]  # translation, rotation
+    joints: Mapping[str, Sequence[Scalar]]  # of each velocity coordinate
 
 
 def weights_of(
@@ -37,47 +38,86 @@ def weights_of(
     """Return the weights of a scene, or those of the robot with all joints at zero."""
     if scene.link_weights is not None and scene.joint_weights is not None:
         return Weights(dict(scene.link_weights), dict(scene.joint_weights))
-    layout = skeleton.layout
-    M = np.array(mass_matrix(skeleton, zero, velocity="mixed", joint_dynamics=armature), float)
-    inverse = np.linalg.inv(M) if len(M) else M
+    return unpacked(computed(skeleton, scene, armature, zero).tolist(), scene, skeleton.layout)
+
+
+def packed(weights: Weights, scene: Scene, layout: Layout) -> list[Scalar]:
+    """Return the weights that rows need, one after the other."""
+    of_links = [x for name in _links(scene) for x in weights.links[name]]
+    return [*of_links, *(weights.joints[name][0] for name in layout.nu)]
+
+
+def unpacked(numbers: Sequence[Scalar], scene: Scene, layout: Layout) -> Weights:
+    """Return weights by name."""
+    links, n = _links(scene), 2 * len(_links(scene))
+    of_joints = zip(layout.nu.items(), numbers[n:], strict=True)
+    return Weights(
+        {name: numbers[2 * k : 2 * k + 2] for k, name in enumerate(links)},
+        {name: [weight] * (span.stop - span.start) for (name, span), weight in of_joints},
+    )
+
+
+def computed(
+    skeleton: Skeleton,
+    scene: Scene,
+    armature: DynamicsByIndex,
+    zero: Sequence[float],
+    batch: tuple[int, ...] = (),
+) -> Array:
+    """Return the weights (*batch, n) that rows need, with all joints at zero.
+
+    Args:
+        skeleton: the robot; its masses and poses may be columns of a batch.
+        scene: tells which links are needed.
+        armature: of the joints.
+        zero: the configuration.
+        batch: shape of the columns.
+    """
+    layout, model = skeleton.layout, skeleton.layout.model
+    rows = mass_matrix(skeleton, zero, velocity="mixed", joint_dynamics=armature)
+    M = _stacked({(i, j): x for i, row in enumerate(rows) for j, x in enumerate(row)}, batch, rows)
+    inverse = np.linalg.inv(M)
+    indices = [model.frame_index(name) for name in _links(scene)]
+    world = world_of(skeleton, zero, [skeleton.frames[index][0] for index in indices])
+    weights: list[Array] = []
+    for index in indices:
+        body, R, r = world.frame(index)
+        inertia = skeleton.link_inertia(
+            model.link_index(model.frame(model.frame_names[index]).link)
+        )
+        scale = 1.0 / np.maximum(inertia.mass, TINY)
+        arm: Vec = r + scale * (R @ inertia.first_moment)
+        wrenches = [Force(axis, arm.cross(axis)) for axis in IDENTITY]
+        wrenches += [Force(ZERO, axis) for axis in IDENTITY]
+        entries = {
+            (i, k): x
+            for i, wrench in enumerate(wrenches)
+            for k, x in world.forces({body: wrench}).items()
+        }
+        J = _stacked(entries, batch, [[0.0] * layout.nv] * 6)
+        diagonal = np.einsum("...ij,...jk,...ik->...i", J, inverse, J)
+        weights += [diagonal[..., :3].mean(-1), diagonal[..., 3:].mean(-1)]
+    diagonal = np.diagonal(inverse, axis1=-2, axis2=-1)
+    weights += [diagonal[..., span].mean(-1) for span in layout.nu.values()]
+    return np.stack(weights, axis=-1) if weights else np.zeros((*batch, 0))
+
+
+def _links(scene: Scene) -> list[str]:
+    """Return the links of contacts and equations."""
     links = {one.link for one in scene.contacts}
-    for equality in scene.equalities:
-        if equality.kind != "joint":
-            links |= {name for name in (equality.first, equality.second) if name is not None}
-    by_name = {link.name: link for link in layout.model.links}
-    of_links = {
-        name: _of_link(skeleton, inverse, by_name[layout.model.frame(name).link], zero)
-        for name in sorted(links)
-    }
-    return Weights(of_links, _of_joints(skeleton, inverse))
+    for one in scene.equalities:
+        if one.kind != "joint":
+            links |= {name for name in (one.first, one.second) if name is not None}
+    return sorted(links)
 
 
-def _of_link(
-    skeleton: Skeleton, inverse: Array, link: Link, q: Sequence[float]
-) -> tuple[float, float]:
-    index = skeleton.layout.model.frame_index(link.name)
-    world = world_of(skeleton, q, [skeleton.frames[index][0]])
-    body, R, r = world.frame(index)
-    mass = link.inertia.mass
-    com = as_vec(link.inertia.com if mass else (0.0, 0.0, 0.0))
-    arm = r + R @ com
-    wrenches = [Force(axis, arm.cross(axis)) for axis in IDENTITY]
-    wrenches += [Force(ZERO, axis) for axis in IDENTITY]
-    J = np.zeros((6, len(inverse)))
-    for row, wrench in zip(J, wrenches, strict=True):
-        for k, value in world.forces({body: wrench}).items():
-            row[k] = value
-    diagonal = np.einsum("ij,jk,ik->i", J, inverse, J)
-    return float(diagonal[:3].mean()), float(diagonal[3:].mean())
-
-
-def _of_joints(skeleton: Skeleton, inverse: Array) -> dict[str, tuple[float, ...]]:
-    diagonal = np.diag(inverse)
-    weights = {
-        name: (float(diagonal[span].mean()),) * (span.stop - span.start)
-        for name, span in skeleton.layout.nu.items()
-    }
-    if skeleton.layout.floating:
-        halves = diagonal[:3].mean(), diagonal[3:BASE_NV].mean()
-        weights[""] = tuple(float(half) for half in halves for _ in range(3))
-    return weights
+def _stacked(
+    entries: Mapping[tuple[int, int], Scalar],
+    batch: tuple[int, ...],
+    like: Sequence[Sequence[Scalar]],
+) -> Array:
+    """Return matrices with these entries, and zeros elsewhere."""
+    matrices = np.zeros((*batch, len(like), len(like[0]) if like else 0))
+    for (i, j), value in entries.items():
+        matrices[..., i, j] = value
+    return matrices

@@ -18,11 +18,10 @@ from linkwork.algorithms.dynamics.rnea import (
 )
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars, body_pose, joint_poses
 from linkwork.mechanics.base import Representation, base_of
-from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.graph import walk
 from linkwork.model.model import Model
-from linkwork.spatial.blocks import Force, Sym, Vec
+from linkwork.spatial.blocks import Force, Vec
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,8 @@ def joint_wrenches(
     through: dict[int, Force] = {}
     for link in range(len(model.links)):
         body, R, p = skeleton.frames[link]
-        inertia = skeleton.links.get(link) or _inertia(model, link)
-        through[link] = (R @ body_wrench(inertia, at_frame(moving[body], R, p))).shifted(p)
+        wrench = body_wrench(skeleton.link_inertia(link), at_frame(moving[body], R, p))
+        through[link] = (R @ wrench).shifted(p)
     for frame, wrench in external_wrenches(skeleton, base, joints, wrenches).items():
         link = model.link_index(model.frame(model.frame_names[frame]).link)
         through[link] = through[link] - wrench
@@ -78,12 +77,6 @@ def joint_wrenches(
             force, moment = R @ about_link if velocity == "mixed" else (R @ wrench).shifted(o)
         rows[edge.joint] = [*force, *moment]
     return rows
-
-
-def _inertia(model: Model, link: int) -> RigidInertia:
-    """Return the inertia of a link by itself, about its own origin."""
-    mass, x, y, z, *tensor = model.links[link].inertia.parameters().tolist()
-    return RigidInertia(mass, Vec(x, y, z), Sym(*tensor))
 
 
 def _outward(model: Model, base_link: str) -> list[_Edge]:
