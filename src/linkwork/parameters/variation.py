@@ -63,7 +63,7 @@ class Variation:
     actuators: dict[str, Sequence[Scalar]] = field(default_factory=dict[str, Sequence[Scalar]])
     """By actuator of a simulation: its gain (3) and bias (3)."""
     ground: list[Scalar] = field(default_factory=list[Scalar])
-    """Height of the ground, and its rise per length along x and y, of a simulation, if they are inputs, else empty."""
+    """Height of the ground, and rise per length along x and y, if they are inputs, else empty."""
     inverse_weights: list[Scalar] = field(default_factory=list[Scalar])
     """Those of a simulation if they are inputs, else empty."""
 
