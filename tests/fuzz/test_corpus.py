@@ -28,12 +28,11 @@ def test_corpus_is_small():
     assert {path.parent.name for path in files} == set(TARGETS)
 
 
-@pytest.mark.parametrize("name", ["urdf", "state_json", "object"])
+@pytest.mark.parametrize("name", ["urdf", "object"])
 def test_undocumented_error_of_a_reader_is_detected(name, monkeypatch):
     """Targets that catch too many exceptions would never fail."""
     reader = {
         "urdf": "lw.load",
-        "state_json": "lw.State.from_json",
         "object": "LoadedObject",
     }[name]
 

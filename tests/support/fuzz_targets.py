@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import re
 import tempfile
@@ -34,7 +33,6 @@ from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.io.mesh_files import read_ac3d
 from linkwork.viewer.trajectories import read_trajectory
-from linkwork.workcell.state import layout as state_layout
 
 CORPUS = Path(__file__).parent.parent / "fuzz" / "corpus"
 
@@ -123,29 +121,6 @@ def _outcome(action: Callable[[], Any]) -> Any:
             return action()
         except LinkworkError:
             return None
-
-
-# States of workcells.
-
-
-def run_state_json(data: bytes) -> None:
-    for text in (data, _with_right_digest(data)):
-        state = _outcome(lambda t=text: lw.State.from_json(t))
-        if state is not None:
-            assert _same_state(lw.State.from_json(state.to_json()), state)
-
-
-def _same_state(one: lw.State, other: lw.State) -> bool:
-    return one.to_json() == other.to_json()
-
-
-def _with_right_digest(data: bytes) -> bytes:
-    try:
-        value = json.loads(data)
-        value["digest"] = state_layout._layout(value)[0].digest
-        return json.dumps(value).encode()
-    except Exception:  # noqa: BLE001 - what is wrong with it is for the target to see
-        return data
 
 
 # Machine code.
@@ -372,17 +347,6 @@ XACRO = b"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:include filename="missing.xacro"/></robot>"""
 
 
-def state_seeds() -> list[lw.State]:
-    cell = lw.load_workcell(WORKCELL.replace(b'<Include file="other.xml"/>', b""))
-    state = cell.state()
-    batch = lw.State(
-        state.layout,
-        np.broadcast_to(state.values, (2, 1, *state.values.shape)),
-        np.broadcast_to(state.parents, (2, 1, *state.parents.shape)),
-    )
-    return [state, batch]
-
-
 def object_seeds() -> list[bytes]:
     """Object files of this machine; others would be rejected immediately."""
     from linkwork.engine.runtime.compiler import compiled
@@ -510,60 +474,6 @@ def _change_element(element: Any, other: Any, rng: Random, words: Sequence[str])
             element.text = word
 
 
-ODD_VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 1, 2, 7, 64, 2**31, -(2**31), 2**32, 2**63, 2**64, 10**9, 10**30),
-    *(
-        1.5,
-        1e308,
-        float("nan"),
-        float("inf"),
-        "",
-        "WORLD",
-        "table",
-        "\ud800",
-        "movable",
-        "revolute",
-    ),
-    *([], {}, [[]], [1] * 40, [0], [10**9], [10**5, 10**5], [0, 10**9], {"a": 1}),
-)
-
-
-def _changed_json(value: Any, rng: Random) -> Any:
-    """A JSON value with one value in it replaced, removed, doubled or exchanged."""
-    spots: list[tuple[Any, Any]] = []
-
-    def visit(inner: Any) -> None:
-        keys = inner if isinstance(inner, dict) else range(len(inner))
-        for key in keys:
-            spots.append((inner, key))
-            if isinstance(inner[key], (dict, list)):
-                visit(inner[key])
-
-    if not isinstance(value, (dict, list)):
-        return rng.choice(ODD_VALUES)
-    visit(value)
-    if spots:
-        holder, key = rng.choice(spots)
-        there, there_key = rng.choice(spots)
-        match rng.randrange(5):
-            case 0:
-                del holder[key]
-            case 1 if isinstance(holder, list):
-                holder.insert(key, holder[key])
-            case 2:
-                holder[key] = json.loads(json.dumps(there[there_key]))
-            case _:
-                holder[key] = rng.choice(ODD_VALUES)
-    return value
-
-
-def mutate_json(data: bytes, rng: Random) -> bytes:
-    try:
-        return json.dumps(_changed_json(json.loads(data), rng)).encode()
-    except (ValueError, RecursionError):
-        return data
-
-
 def mutate_fields(data: bytes, rng: Random) -> bytes:
     """Set aligned integers of 2, 4 or 8 bytes, as the tables of object files have them."""
     changed = bytearray(data)
@@ -618,9 +528,6 @@ TARGETS: dict[str, Target] = {
     "srdf": Target(run_srdf, lambda: [SRDF], xml_mutator(SRDF_WORDS)),
     "usd": Target(run_usd, lambda: [USD], mutate_usda),
     "xacro": Target(run_xacro, lambda: [XACRO], xml_mutator(XACRO_WORDS), bytewise=False),
-    "state_json": Target(
-        run_state_json, lambda: [s.to_json().encode() for s in state_seeds()], mutate_json
-    ),
     "object": Target(run_object, object_seeds, mutate_fields),
     "trajectory_csv": Target(run_trajectory_csv, csv_seeds),
     "trajectory_npy": Target(run_trajectory_npy, npy_seeds),

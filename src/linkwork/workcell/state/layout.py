@@ -2,34 +2,23 @@
 
 A state refers to the layout of its cell, not to the cell. The digest of the layout identifies the
 structure: names, kinds and static parents of the frames, but not poses, limits and shapes.
-
-JSON of a state has the names of the frames, is readable, and keeps the full precision of all
-values. It contains the layout, so a state can be read without its cell; the cell checks it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import astuple, dataclass
-from math import prod
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
-    LinkworkError,
     NameNotFoundError,
-    StateError,
-    clipped,
     name_not_found,
     shown,
 )
-from linkwork.model.graph import cycles
 from linkwork.model.joints import KINDS, JointKind
 
 NORM_TOLERANCE = 1e-3
@@ -148,117 +137,3 @@ class StateLayout:
         """Return the slice of a frame in the values of a state."""
         offset = self.offsets[frame]
         return slice(offset, offset + self.slots[frame].size)
-
-
-Contents: TypeAlias = tuple[StateLayout, Array, Array]
-"""The layout, values and parents of a state."""
-
-FORMAT = "linkwork state 1"
-_SIZES = {"movable": 7} | {name: kind.nq for name, kind in KINDS.items()}
-# Limit of a batch of states without values, whose size the length of the data cannot confirm.
-_MAX_EMPTY_ROWS = 1 << 20
-
-
-def state_to_json(layout: StateLayout, values: Array, parents: Array) -> str:
-    """Convert a state to JSON."""
-    names = [slot.name for slot in layout.slots]
-    data = {
-        "format": FORMAT,
-        "digest": layout.digest,
-        "cell": layout.cell,
-        "batch": list(values.shape[:-1]),
-        "frames": [astuple(slot) for slot in layout.slots],
-        "values": {
-            slot.name: values[..., layout.span(k)].tolist()
-            for k, slot in enumerate(layout.slots)
-            if slot.size
-        },
-        "attached": {
-            names[k]: np.array(names, dtype=object)[parents[..., column]].tolist()
-            if parents.ndim > 1
-            else names[int(parents[column])]
-            for column, k in enumerate(layout.attachable)
-        },
-    }
-    return json.dumps(data)
-
-
-def state_from_json(text: str | bytes) -> Contents:
-    """Read a state from JSON, within `state_errors`."""
-    data = json.loads(text)
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise StateError(f"expected the format {FORMAT!r}")
-    layout, batch = _layout(data)
-    if data["digest"] != layout.digest:
-        raise StateError("its digest does not match its frames")
-    values = [_block(data["values"], slot, batch) for slot in layout.slots if slot.size]
-    attached = [_attached(data["attached"], layout, k, batch) for k in layout.attachable]
-    # Arrays are allocated only after the size of the batch is confirmed.
-    parents = np.stack(attached, axis=-1) if attached else np.empty((*batch, 0), dtype=np.int32)
-    return layout, np.concatenate([np.empty((*batch, 0)), *values], axis=-1), parents
-
-
-@contextmanager
-def state_errors() -> Generator[None, None, None]:
-    """Convert all errors that invalid data can cause to a StateError."""
-    try:
-        yield
-    except (LinkworkError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        is_missing = isinstance(error, KeyError) and not isinstance(error, LinkworkError)
-        reason = f"{error} is missing" if is_missing else clipped(str(error), 300)
-        raise StateError(f"the state cannot be read: {reason}") from None
-
-
-def _layout(data: Mapping[str, Any]) -> tuple[StateLayout, tuple[int, ...]]:
-    """Return the layout and the batch axes of a header, checked."""
-    batch = tuple(_integer(n, "batch") for n in data["batch"])
-    if not isinstance(data["cell"], str):
-        raise StateError("cell must be a string")
-    slots: list[Slot] = []
-    for k, entry in enumerate(data["frames"]):
-        name, kind, size, parent, attachable = entry
-        if not (isinstance(name, str) and isinstance(attachable, bool)):
-            raise StateError(f"frame {k} is invalid")
-        if kind not in _SIZES or size not in (0, _SIZES[kind]) or (kind == "movable" and not size):
-            raise StateError(f"frame {name!r} has the kind {kind!r}")
-        parent_index = _integer(parent, "parent", least=-1)
-        if (parent_index < 0) != (attachable or k == 0) or parent_index >= len(data["frames"]):
-            raise StateError(f"frame {name!r} has an invalid parent")
-        slots.append(Slot(name, kind, int(size), parent_index, attachable))
-    layout = StateLayout(data["cell"], tuple(slots))
-    parents = {slot.name: slots[slot.parent].name for slot in slots if slot.parent >= 0}
-    if not slots or len(layout.index) != len(slots) or any(cycles(parents)):
-        raise StateError("its frames do not form a tree")
-    if not (layout.n_values or layout.attachable) and prod(batch) > _MAX_EMPTY_ROWS:
-        raise StateError(f"batch {batch} of states without any values")
-    return layout, batch
-
-
-def _integer(value: Any, name: str, least: int = 0) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise StateError(f"{name}: expected an integer >= {least}, got {value!r}")
-    return value
-
-
-def _block(values: Mapping[str, Any], slot: Slot, batch: tuple[int, ...]) -> Array:
-    """Return the values of a frame."""
-    block = np.array(values[slot.name], dtype=np.float64)
-    return _shaped(block, (*batch, slot.size), slot.name)
-
-
-def _attached(
-    attached: Mapping[str, Any], layout: StateLayout, k: int, batch: Sequence[int]
-) -> Array:
-    """Return the parents of an attachable frame, as indices."""
-    name = layout.slots[k].name
-    names = _shaped(np.array(attached[name], dtype=object), tuple(batch), name)
-    indices = [layout.frame(parent) for parent in names.reshape(-1).tolist()]
-    return np.array(indices, dtype=np.int32).reshape(batch)
-
-
-def _shaped(block: Array, shape: tuple[int, ...], name: str) -> Array:
-    if not prod(shape) and not block.size:
-        return np.zeros(shape, dtype=block.dtype)
-    if block.shape != shape:
-        raise StateError(f"{name!r}: expected the shape {shape}, got {block.shape}")
-    return block

@@ -31,9 +31,6 @@ from linkwork.workcell.state.layout import (
     NORM_NOISE,
     NORM_TOLERANCE,
     StateLayout,
-    state_errors,
-    state_from_json,
-    state_to_json,
 )
 
 if TYPE_CHECKING:
@@ -190,16 +187,6 @@ class State:
             np.stack([state.values for state in states]),
             np.stack([state.parents for state in states]),
         )
-
-    def to_json(self) -> str:
-        """Convert the state to JSON, with the names of the frames."""
-        return state_to_json(self.layout, self.values, self.parents)
-
-    @staticmethod
-    def from_json(text: str | bytes) -> State:
-        """Read a state from the output of `to_json`; raise a StateError if it is damaged."""
-        with state_errors():
-            return State(*state_from_json(text))
 
 
 def checked_values(layout: StateLayout, values: ArrayLike) -> Array:
