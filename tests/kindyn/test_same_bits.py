@@ -6,7 +6,6 @@ Results are compared by their bytes, so also signs of zeros; NaN only by its pos
 from __future__ import annotations
 
 import ctypes
-import shutil
 from functools import cache
 from itertools import cycle
 
@@ -14,10 +13,12 @@ import numpy as np
 import pytest
 from tests.support.constrained import arguments as constrained_arguments
 from tests.support.constrained import stance_of
+from tests.support.exports import CC, build, package_for, results
 from tests.support.models import MOVING_KINDS, random_model
 from tests.support.sphere_robots import arm
 
 import linkwork as lw
+from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.runtime.compiler import compiled, load_code
 from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64, this_machine
@@ -342,14 +343,14 @@ def test_the_promise_is_per_function():
     assert bits(found) == [bits(energy(row)[None])[0] for row in q]
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_c_backend_gives_the_bits_of_llvm(dtype, monkeypatch):
-    kd = robots()[0]
-    monkeypatch.setenv("LINKWORK_BACKEND", "c")
-    in_c, _ = equal_kernels(kd, "forward_dynamics", "value", dtype)
-    in_c.warmup()
-    monkeypatch.setenv("LINKWORK_BACKEND", "llvm")
-    in_llvm, _ = equal_kernels(kd, "forward_dynamics", "value", dtype)
-    rows = rows_for(in_c, kd, dtype)
-    assert bits(in_c(*rows)) == bits(in_llvm(*rows))
+@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+@pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="the options of GCC are those of x86-64")
+@pytest.mark.skipif(not this_machine().has_fma, reason="products would not be fused")
+@pytest.mark.parametrize("real", [DOUBLE, FLOAT])
+def test_exported_c_gives_the_bits_of_machine_code(real, tmp_path):
+    kd = robots()[1].replace(dtype=np.float64 if real is DOUBLE else np.float32)
+    kernel = kd.function("forward_dynamics")
+    rows = rows_for(kernel, kd, kd.dtype)
+    build(package_for(kernel.program, real), tmp_path, "-mavx2", "-mfma")
+    (result,) = results(package_for(kernel.program, real), tmp_path, *rows)
+    assert bits(result.astype(kd.dtype)) == bits(kernel(*rows))

@@ -12,7 +12,7 @@ from tests.support.kernels import wait_for_background
 from tests.support.models import assert_close
 
 import linkwork as lw
-from linkwork.engine.runtime import backends
+from linkwork.engine.runtime import backends, compiler
 from linkwork.workcell.cell import data
 
 CELL = bench()
@@ -128,7 +128,7 @@ def test_gripping_compiles_nothing(monkeypatch, rng):
         raise AssertionError("something is compiled")
 
     monkeypatch.setattr(backends, "emit_llvm", refuse)
-    monkeypatch.setattr(backends, "compiled", refuse)
+    monkeypatch.setattr(compiler, "compiled", refuse)
     states = [first, cell.release(first, "box"), cell.state()]
     for name in OBJECTS:
         states.append(cell.grip(states[-1], name, "arm.tool"))

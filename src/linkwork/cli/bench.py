@@ -114,17 +114,16 @@ def _timing(kd: KinDyn, request: tuple[Any, ...], rows: int, threads: int) -> Ti
 
 def _compile_time(kernel: Kernel) -> tuple[float | None, int | None]:
     """Return seconds to compile without the cache, and bytes of code; None if not compiled."""
-    from linkwork.engine.runtime.backends import ObjectBackend
-    from linkwork.engine.runtime.compiler import FAST
+    from linkwork.engine.runtime.compiler import compiled
     from linkwork.engine.runtime.processor import NoMachineCodeError
 
-    program, backend = kernel.code, kernel.code.backend
-    if not kernel.is_unrolled or not isinstance(backend, ObjectBackend):
+    program = kernel.code
+    if not kernel.is_unrolled or program.backend == "numpy":
         return None, None
     try:
         widths = 1, program.width
         start = time.perf_counter()
-        code = [backend.compile(program.emit(width), FAST) for width in widths]
+        code = [compiled(program.emit(width)) for width in widths]
         return time.perf_counter() - start, sum(map(len, code))
     except NoMachineCodeError:
         return None, None

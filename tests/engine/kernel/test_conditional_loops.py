@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.exports import CC, build, package_for, results
 
 import linkwork as lw
-from linkwork.engine.codegen.c.emit import emit_c
-from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.program import Program
 
 
@@ -91,9 +90,15 @@ def test_derivatives_follow_the_iterations_of_each_row(kernels):
     np.testing.assert_allclose(slopes[:, 0], np.sign(y[:, 0]), atol=1e-5)
 
 
-def test_the_c_code_ends_early(kernels):
+@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+def test_exported_c_ends_early(kernels, tmp_path):
     _, root = kernels
-    assert "break;" in emit_c(root.program, "f", Real("double"))
+    package = package_for(root.program)
+    assert "break;" in "".join(package.sources.values())
+    build(package, tmp_path)
+    y = np.random.default_rng(4).uniform(0.1, 9.0, (5, 1))
+    (result,) = results(package, tmp_path, y)
+    np.testing.assert_allclose(result[:, 0], root(y), rtol=1e-14)
 
 
 @pytest.mark.parametrize("condition", [lambda c: c[0] + 1.0, lambda c: c > 0.0, lambda c: 3])

@@ -5,8 +5,6 @@ The oracle is NumPy. `docs/compile.md` has the table of errors and the list of d
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 from tests.support.kernels import floater
@@ -32,7 +30,7 @@ POWERS = (
     *(0, 1, 2, 3, 5, 8, 9, 64, 65, 1001, -1, -2, -3, -4, -65, 0.5, 1.5, -0.5, -1.5, 2.5),
     *(1 / 3, -0.3, 1e10, np.inf, -np.inf, np.nan),
 )
-WAYS = ["llvm", "numpy", "c"]
+WAYS = ["llvm", "numpy"]
 
 
 def special(dtype):
@@ -88,8 +86,6 @@ def check_kernel(kernel, functions, limits, arguments):
 
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
-    if request.param == "c" and shutil.which("cc") is None:
-        pytest.skip("needs a C compiler")
     monkeypatch.setenv("LINKWORK_BACKEND", request.param)
     return request.param
 

@@ -26,7 +26,7 @@ from tests.support.rollouts import pendulum
 
 import linkwork as lw
 from linkwork.engine.kernel import kernel as kernel_module
-from linkwork.engine.runtime import backends, background, compiled_program
+from linkwork.engine.runtime import background, compiled_program, compiler
 from linkwork.engine.runtime.background import Background
 from linkwork.engine.runtime.compiler import FAST, QUICK
 
@@ -64,9 +64,9 @@ def test_quick_code_gives_the_same_results(only_quick, dtype, n):
 
 def test_warmup_before_the_first_call_compiles_only_fast_code(only_quick, monkeypatch):
     levels = []
-    compiled = backends.compiled
+    compiled = compiler.compiled
     monkeypatch.setattr(
-        backends,
+        compiler,
         "compiled",
         lambda ir, level=FAST: (levels.append(level), compiled(ir, level))[1],
     )

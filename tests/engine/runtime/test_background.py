@@ -515,7 +515,7 @@ ENDS = {
 SECOND = """
 from linkwork.engine.symbolic import tracing
 from linkwork.engine.kernel import derive
-from linkwork.engine.runtime import backends as module
+from linkwork.engine.runtime import compiler as module
 from linkwork.kindyn import kernels
 def refused(*args, **named): raise AssertionError("it is made anew")
 module.compiled = tracing.trace = kernels.trace = refused

@@ -26,7 +26,7 @@ from tests.support.kernels import (
 
 import linkwork as lw
 from linkwork import errors
-from linkwork.engine.runtime import backends, cache, compiled_program
+from linkwork.engine.runtime import cache, compiled_program, compiler
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="files have no such owners there")
 only_for_root = pytest.mark.skipif(
@@ -34,7 +34,7 @@ only_for_root = pytest.mark.skipif(
 )
 
 COUNTED = """
-import linkwork.engine.runtime.backends as module
+import linkwork.engine.runtime.compiler as module
 compiled, counts = module.compiled, []
 module.compiled = lambda ir, *level: (counts.append(1), compiled(ir, *level))[1]
 """
@@ -52,13 +52,13 @@ def folder(tmp_path, monkeypatch):
 def compile_count(monkeypatch):
     """Count compilations."""
     counts: list[str] = []
-    compiled = backends.compiled
+    compiled = compiler.compiled
 
     def counted(ir: str, *level: int) -> bytes:
         counts.append(ir)
         return compiled(ir, *level)
 
-    monkeypatch.setattr(backends, "compiled", counted)
+    monkeypatch.setattr(compiler, "compiled", counted)
     return counts
 
 

@@ -16,7 +16,7 @@ import linkwork as lw
 from linkwork import errors
 from linkwork.engine.codegen.python import emit_python
 from linkwork.engine.kernel.compile import CompiledFunction
-from linkwork.engine.runtime import backends, compiled_program
+from linkwork.engine.runtime import compiled_program, compiler
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.engine.symbolic.operations import Op
@@ -37,7 +37,7 @@ def no_code(monkeypatch):
         raise NoMachineCodeError("refused")
 
     monkeypatch.setenv("LINKWORK_CACHE", "off")
-    monkeypatch.setattr(backends, "compiled", refuse)
+    monkeypatch.setattr(compiler, "compiled", refuse)
     monkeypatch.setattr(errors, "_warned_topics", {"machine code"})
 
 
@@ -277,14 +277,14 @@ print(kd.com(kd.neutral()).shape)
 
 def test_quick_code_stays_in_use_if_fast_code_cannot_be_compiled(no_code, monkeypatch):
     monkeypatch.setattr(errors, "_warned_topics", set())
-    refuse = backends.compiled
+    refuse = compiler.compiled
     monkeypatch.undo()
     monkeypatch.setattr(errors, "_warned_topics", set())
     monkeypatch.setenv("LINKWORK_CACHE", "off")
     monkeypatch.setattr(compiled_program, "background", Never)
     kd = lw.KinDyn(lw.robots.load("double_pendulum"), floating=True)
     first = kd.com(kd.neutral())
-    monkeypatch.setattr(backends, "compiled", refuse)
+    monkeypatch.setattr(compiler, "compiled", refuse)
     with pytest.warns(lw.LinkworkWarning, match=r"refused.*first call"):
         kd.warmup()
     np.testing.assert_array_equal(kd.com(kd.neutral()), first)

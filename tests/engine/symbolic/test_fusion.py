@@ -196,4 +196,4 @@ def test_processors_without_fused_operations_multiply_and_add(monkeypatch):
     for has_fma in (False, True):
         machine = Machine("another", 2, has_fma)
         monkeypatch.setattr(backends, "this_machine", lambda machine=machine: machine)
-        assert ("@llvm.fma" in backends.LlvmBackend().emit(program, backends.Form(2))) == has_fma
+        assert ("@llvm.fma" in backends.emit(program, backends.Form(2))) == has_fma

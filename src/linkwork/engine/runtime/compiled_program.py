@@ -18,18 +18,10 @@ import threading
 import weakref
 from collections.abc import Callable
 
-from linkwork.engine.runtime import cache
-from linkwork.engine.runtime.backends import (
-    BACKENDS,
-    ColumnFunction,
-    Form,
-    FunctionBackend,
-    MachineCode,
-    ObjectBackend,
-    chosen_backend,
-)
+from linkwork.engine.runtime import backends, cache, compiler
+from linkwork.engine.runtime.backends import ColumnFunction, Form, MachineCode
 from linkwork.engine.runtime.background import Background, background, background_mode
-from linkwork.engine.runtime.compiler import FAST, LOCK, QUICK
+from linkwork.engine.runtime.compiler import FAST, LOCK, QUICK, load_code
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.engine.runtime.sources import source_digest
@@ -134,22 +126,15 @@ class CompiledProgram:
         return "none" if self.level == NO_CODE else "quick"
 
     @property
-    def backend(self) -> FunctionBackend | ObjectBackend:
-        """The backend that compiles it, chosen when it is first needed."""
-        self._backend = self._backend or chosen_backend()
-        return BACKENDS[self._backend]
+    def backend(self) -> str:
+        """The name of the backend, chosen when it is first needed."""
+        self._backend = self._backend or backends.chosen_backend()
+        return self._backend
 
     @property
     def width(self) -> int:
         """Number of rows that the fastest machine code computes at a time."""
-        lanes = self._object_backend.lanes
-        return 2 * lanes if self._scalar == "float" and lanes > 1 else lanes
-
-    @property
-    def _object_backend(self) -> ObjectBackend:
-        backend = self.backend
-        assert isinstance(backend, ObjectBackend)
-        return backend
+        return backends.vector_width(self._scalar)
 
     # Preparation.
 
@@ -162,9 +147,9 @@ class CompiledProgram:
                 return
             if self._use is None:
                 self._compute_with_numpy(_NO_EXTENSION)
-            elif isinstance(self.backend, FunctionBackend):
-                self.column_function = self.backend.compile(self.program)
-                self.failure = f"LINKWORK_BACKEND={self._backend}"
+            elif self.backend == "numpy":
+                self.column_function = NumpyCode(self.program)
+                self.failure = "LINKWORK_BACKEND=numpy"
             else:
                 self._prepare_machine_code(level)
 
@@ -204,8 +189,7 @@ class CompiledProgram:
         one, many = self._fetch(1), self._fetch(self.width)
         if one is None or many is None:
             return False
-        load = self._object_backend.load
-        self.install(load(one), load(many), FAST)
+        self.install(load_code(one), load_code(many), FAST)
         return True
 
     def compile(self, level: int) -> None:
@@ -222,13 +206,12 @@ class CompiledProgram:
         self._process = os.getpid()
 
     def _compile_all(self) -> None:
-        backend = self._object_backend
         one = self.one
         if one is None or self.level < FAST:
-            one = backend.load(self.compile_fast(1, backend.compile))
+            one = load_code(self.compile_fast(1, compiler.compiled))
         many = one
         if self.width > 1:
-            many = backend.load(self.compile_fast(self.width, backend.compile))
+            many = load_code(self.compile_fast(self.width, compiler.compiled))
         self.install(one, many, FAST)
 
     def _first_code(self) -> tuple[MachineCode, int]:
@@ -237,26 +220,25 @@ class CompiledProgram:
         Quick code is stored on disk until there is fast code, and so is the program. If this
         process ends before that, the next one needs neither to trace nor to compile.
         """
-        backend = self._object_backend
         fast = self._fetch(1)
         if fast is not None:
-            return backend.load(fast), FAST
+            return load_code(fast), FAST
         quick = self._fetch(1, cache.QUICK_CODE)
         if quick is None:
             self._warn_if_slow(QUICK)
-            quick = backend.compile(self.emit(1), QUICK)
+            quick = compiler.compiled(self.emit(1), QUICK)
             self._store(1, quick, cache.QUICK_CODE)
             self.store_program(serialization.to_bytes(self.program))
-        return backend.load(quick), QUICK
+        return load_code(quick), QUICK
 
     def emit(self, width: int) -> str:
         """Return the source of code that computes `width` rows at a time."""
         form = Form(width, self._scalar, self._has_checks, self._columns and width > 1)
-        return self._object_backend.emit(self.program, form)
+        return backends.emit(self.program, form)
 
-    def compile_fast(self, width: int, compiler: Callable[[str, int], bytes]) -> bytes:
+    def compile_fast(self, width: int, compile_ir: Callable[[str], bytes]) -> bytes:
         """Compile fast code of `width` rows, and store it on disk."""
-        data = compiler(self.emit(width), FAST)
+        data = compile_ir(self.emit(width))
         self._store(width, data)
         if width == 1:
             cache.drop(self.cache_key(1), cache.QUICK_CODE)  # no longer needed
@@ -313,15 +295,12 @@ class CompiledProgram:
 
     def _compile_and_install(self, width: int, jobs: Background) -> None:
         """Compile fast code of `width` rows, and install it unless such code is in use."""
-        backend = self._object_backend
-        data = self.compile_fast(
-            width, lambda text, _: backend.compile_in_background(text, jobs.compiled)
-        )
+        data = self.compile_fast(width, jobs.compiled)
         with LOCK:
             jobs.check_open()
             if self.is_fast or (width == 1 and self.level == FAST):
                 return
-            code = backend.load(data)
+            code = load_code(data)
             one = code if width == 1 or self.one is None else self.one
             self.install(one, code if width == self.width else None, FAST)
 
@@ -342,9 +321,8 @@ class CompiledProgram:
 
     def cache_key(self, width: int) -> str:
         """Return the key of code of `width` rows."""
-        identity = self._object_backend.identity
         layout = f"{width} columns" if self._columns and width > 1 else str(width)
-        text = "|".join((__version__, identity, self._scalar, layout, self.identity))
+        text = "|".join((__version__, backends.identity(), self._scalar, layout, self.identity))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
