@@ -258,3 +258,31 @@ def test_invalid_arguments_are_rejected(kd, robot):
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+def test_condition_of_the_user_is_searched_for(kd, robot):
+    """Collisions as a condition: every solution is accepted, and rows are those of the batch."""
+    rng = np.random.default_rng(5)
+    targets = kd.transform("l4", rng.uniform(-2.8, 2.8, (2, 60, kd.nq)))[..., :3, 3]
+    ball = lw.Obstacles(spheres=[[1.0, 0.2, 0.1, 0.25]])
+    seen: set[int] = set()
+
+    def accept(q, rows):
+        seen.update(rows)
+        reached = kd.transform("l4", q)[:, :3, 3] - targets.reshape(-1, 3)[rows]
+        assert np.linalg.norm(reached, axis=-1).max() <= 1e-6
+        return ~robot.in_collision(q, obstacles=ball)
+
+    plain = lw.ik(kd, {"l4": targets})
+    hit = plain.converged & robot.in_collision(plain.q, obstacles=ball)
+    assert hit.sum() > 5
+    solution = lw.ik(kd, {"l4": targets}, accept=accept)
+    assert seen == set(range(120))
+    assert not robot.in_collision(solution.q[solution.converged], obstacles=ball).any()
+    refused = solution.q[plain.converged & ~solution.converged]
+    assert robot.in_collision(refused, obstacles=ball).all()
+    assert (solution.converged & hit).sum() > hit.sum() // 2
+    assert not lw.ik(kd, {"l4": targets[0, 0]}, accept=lambda q, rows: rows > 5).converged
+    for wrong in ([True], lambda q, rows: True, lambda q, rows: np.ones(len(rows))):
+        with pytest.raises(lw.ArgumentError, match="accept: expected"):
+            lw.ik(kd, {"l4": targets[0, 0]}, accept=wrong)

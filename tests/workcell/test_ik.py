@@ -215,6 +215,80 @@ def test_positions_are_reached_in_the_bundled_cell():
     assert_close(cell.world_H_frame("arm.tcp", solution.state)[:3, 3], target, SMALL)
 
 
+def crowded():
+    """The bundled cell with a column and balls at the arm, which holds the can."""
+    cell = lw.load_workcell("pick_and_place")
+    column = lw.Shape(lw.Cylinder(0.06, 0.5), lw.Pose((0.0, 0.0, 0.25)))
+    cell = cell.with_frame("column", "table", lw.Pose((0.3, 0.1, 0.0)), collisions=[column])
+    for k, xyz in enumerate([(0.3, -0.1, 1.1), (0.5, 0.3, 0.9), (0.1, 0.4, 1.0)]):
+        ball = lw.Shape(lw.Sphere(0.08))
+        cell = cell.with_frame(f"ball{k}", parent_H_frame=lw.Pose(xyz), collisions=[ball])
+    state = cell.attach(cell.state(), "can", "arm.tcp")
+    return cell, cell.set_pose(state, "can", lw.Pose((0.0, 0.0, 0.08)))
+
+
+def test_solutions_avoid_collisions(rng):
+    """Of the arm, of what it holds and of the column; judged by the collision check of the cell."""
+    cell, state = crowded()
+    targets = rng.uniform([0.0, -0.4, 0.8], [0.6, 0.5, 1.3], (60, 3))
+    plain = cell.ik(state, {"can": targets})
+    hit = plain.converged & cell.in_collision(plain.state)
+    assert hit.sum() >= 8
+    assert plain.in_collision is None
+    free = cell.ik(state, {"can": targets}, avoid=True)
+    assert (hit & free.converged).sum() >= hit.sum() // 3
+    assert np.array_equal(free.in_collision, cell.in_collision(free.state))
+    assert np.array_equal(free.converged, plain.converged & ~free.in_collision)
+    poses = cell.world_H_frame("can", free.state)
+    assert_close(poses[plain.converged, :3, 3], targets[plain.converged], SMALL)
+    kept = ~hit
+    assert free.state[kept] == plain.state[kept]
+    row = int(np.flatnonzero(hit & free.converged)[0])
+    alone = cell.ik(state, {"can": targets[row]}, avoid=True)
+    assert alone.converged
+    assert_close(alone.state.values, free.state[row].values, 1e-9)
+    # searches from 200 random states find nothing either where there is said to be no solution
+    arm = cell.device("manipulator")
+    for row in np.flatnonzero(hit & ~free.converged)[:3]:
+        starts = arm.set_q(state, rng.uniform(arm.lower, arm.upper, (200, arm.nq)))
+        tried = cell.ik(starts, {"can": targets[row]}, restarts=0)
+        assert cell.in_collision(tried.state[tried.converged]).all()
+
+
+def test_devices_that_move_together_avoid_each_other(rng):
+    """Two arms, side by side, reach for the same region; also one of them past the other."""
+    arm = lw.robots.load("arm")
+    cell = lw.WorkCell("two")
+    for name, y in (("left", 0.25), ("right", -0.25)):
+        cell = cell.with_robot(name, arm, parent_H_base=lw.Pose((0.0, y, 0.0)), end="tool")
+    targets = {
+        f"{name}.tool": rng.uniform([0.3, -0.15, 0.2], [0.6, 0.15, 0.7], (30, 3))
+        for name in ("left", "right")
+    }
+    plain = cell.ik(cell.state(), targets)
+    hit = plain.converged & cell.in_collision(plain.state)
+    assert hit.any()
+    free = cell.ik(cell.state(), targets, avoid=True)
+    assert np.array_equal(free.in_collision, cell.in_collision(free.state))
+    assert (free.converged & hit).any()
+    for frame, target in targets.items():
+        reached = cell.world_H_frame(frame, free.state)[plain.converged, :3, 3]
+        assert_close(reached, target[plain.converged], SMALL)
+
+
+def test_restarts_leave_joints_that_move_no_target(rng):
+    """A hand keeps its fingers where they are, and an arm those of its joints after the frame."""
+    cell = lw.WorkCell("one").with_robot("arm", lw.robots.load("arm"), end="tool")
+    joints = cell.device("arm").joint_names
+    state = cell.state()
+    targets = rng.uniform(-0.5, 0.7, (20, 3))
+    after = [name for name in joints if name not in cell.chain("WORLD", "arm.hand", state)]
+    assert after
+    solution = cell.ik(state, {"arm.hand": targets})
+    for name in after:
+        assert (cell.values(name, solution.state) == cell.values(name, state)).all()
+
+
 def test_batch_with_one_grasp_is_solved_at_once(cell, rng, monkeypatch):
     """Rounding in the poses of the rows does not split the batch, for links and objects."""
     calls = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
@@ -17,7 +17,7 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.inverse_kinematics.avoidance import surroundings_of
-from linkwork.inverse_kinematics.search import Effort, Problems, Solutions, solve
+from linkwork.inverse_kinematics.search import Accept, Effort, Problems, Solutions, solve
 from linkwork.inverse_kinematics.settings import CACHE_SIZE, Request, settings_of
 from linkwork.inverse_kinematics.tasks import Task, as_floats, check_mapping, goal_of
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
@@ -43,6 +43,7 @@ def ik(
     avoid: CollisionModel | None = None,
     margin: float = 0.02,
     obstacles: Obstacles | Iterable[Shape] | None = None,
+    accept: Callable[[Array, Array], ArrayLike] | None = None,
     tolerance: float | Sequence[float] = 1e-6,
     max_iterations: int = 96,
     restarts: int = 64,
@@ -74,6 +75,9 @@ def ik(
         obstacles: `Obstacles`, or shapes whose poses are those in the world. Batch axes are
             broadcast against those of the targets. Links that no joint moves are not compared
             with them, so a robot may stand on an obstacle.
+        accept: a function of configurations (n, nq) that reach the targets, and of the rows (n,) of
+            the flattened batch that they belong to. It returns (n,) whether they are acceptable; if
+            not, the search starts again.
         tolerance: the largest distance [m] and angle [rad] at which a target counts as reached: one
             number for both, or two.
         max_iterations: largest number of iterations from one start.
@@ -91,7 +95,8 @@ def ik(
     cannot be closed at all.
 
     With `avoid`, a row has converged only if all distances are at least the margin. If no such
-    configuration is found, the result is a compromise between the targets and the distances.
+    configuration is found, the result is a compromise between the targets and the distances. With
+    `accept`, a row has converged only if its configuration is accepted.
 
     Model parameters of `kd`, if any, have their nominal values. All computations are in float64.
 
@@ -114,6 +119,7 @@ def ik(
         _count("max_iterations", max_iterations),
         _count("restarts", restarts),
         _count("seed", seed),
+        None if accept is None else _checked(accept),
     )
     surroundings = surroundings_of(kd, avoid, margin, obstacles)
     check_mapping("weights", weights or {}, "weights by frame, as in {'tool': 2.0}")
@@ -139,7 +145,7 @@ def ik(
         surroundings,
     )
     solutions = solve(problems, settings.functions.bounds.clamped(starts), effort)
-    return _result(problems, goal.tasks, batch, solutions)
+    return _result(problems, goal.tasks, batch, solutions, accept is not None)
 
 
 def _internal_robots(kd: Any) -> tuple[KinDyn, ConstrainedKinDyn | None]:
@@ -178,11 +184,18 @@ def _assembled(loops: ConstrainedKinDyn, q: Array, hold: Sequence[str], limits: 
 
 
 def _result(
-    problems: Problems, tasks: Sequence[Task], batch: tuple[int, ...], solutions: Solutions
+    problems: Problems,
+    tasks: Sequence[Task],
+    batch: tuple[int, ...],
+    solutions: Solutions,
+    has_condition: bool,
 ) -> IkResult:
     q = solutions.q
     errors, _, excess = problems.evaluate(q)
-    errors, converged = errors.reshape(*batch, len(tasks), 2), excess.reshape(batch) <= 1.0
+    reached = excess <= 1.0
+    if has_condition:  # the search knows which rows it accepted
+        reached &= solutions.excess <= 1.0
+    errors, converged = errors.reshape(*batch, len(tasks), 2), reached.reshape(batch)
     clearance = None
     if problems.surroundings is not None:
         clearance = problems.surroundings.clearance(q).reshape(batch)
@@ -227,6 +240,21 @@ def _count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise ValueRangeError(f"{name}: expected an integer >= 0, got {shown(value)}")
     return int(value)
+
+
+def _checked(accept: Callable[[Array, Array], ArrayLike]) -> Accept:
+    """Return a condition that rejects results of a user's function with another shape."""
+    if not callable(accept):
+        raise ArgumentError(f"accept: expected a function of (q, rows), got {shown(accept)}")
+
+    def accepts(q: Array, rows: Array) -> Array:
+        result = np.asarray(accept(q, rows))
+        if result.dtype != bool or result.shape != rows.shape:
+            expected = f"booleans of shape {rows.shape}"
+            raise ArgumentError(f"accept: expected {expected}, got {shown(result)}")
+        return result
+
+    return accepts
 
 
 def _weight(value: Any) -> float:

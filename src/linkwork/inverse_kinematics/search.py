@@ -6,8 +6,9 @@ for all rows, and a row starts from those nearest to its target first, a few at 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,12 +28,17 @@ MAX_PAIRS = 1 << 15  # pairs of a row and a configuration whose costs are comput
 MIN_PROGRESS, MIN_FINAL_PROGRESS = 0.05, 1e-9
 
 
+# Returns whether configurations (n, nq) of some rows (n,) of the batch are acceptable, (n,).
+Accept: TypeAlias = Callable[[Array, Array], Array]
+
+
 class Effort(NamedTuple):
     """Limits of the search."""
 
     max_iterations: int  # from one start
     restarts: int
     seed: int
+    accept: Accept | None = None  # what a solution must fulfil apart from its targets
 
 
 @dataclass
@@ -48,6 +54,13 @@ class Solutions:
     def open_rows(self) -> Array:
         """Indices of the rows whose targets are not reached."""
         return (~(self.excess <= 1.0)).nonzero()[0]
+
+    def accepted_by(self, accept: Accept | None, rows: Array) -> Solutions:
+        """Open the entries, of some rows of the batch, that are not accepted; return self."""
+        reached = (self.excess <= 1.0).nonzero()[0]
+        if accept is not None and reached.size:
+            self.excess[reached[~accept(self.q[reached], rows[reached])]] = 2.0
+        return self
 
     def improve(self, rows: Array, other: Solutions, indices: Array) -> None:
         """Replace `rows` by results of another search at `indices`, where those are better."""
@@ -66,7 +79,7 @@ def solve(problems: Problems, q0: Array, effort: Effort) -> Solutions:
         problems.pull,
         max_steps,
         MIN_PROGRESS if effort.restarts else MIN_FINAL_PROGRESS,
-    )
+    ).accepted_by(effort.accept, np.arange(len(q0)))
     if effort.restarts and solutions.open_rows.size:
         _restart(solutions, problems, q0, effort)
         rows = solutions.open_rows
@@ -75,6 +88,7 @@ def solve(problems: Problems, q0: Array, effort: Effort) -> Solutions:
                 problems.select(rows), solutions.q[rows], 0.0, max_steps, MIN_FINAL_PROGRESS
             )
             solutions.iterations[rows] += other.iterations
+            other.accepted_by(effort.accept, rows)
             solutions.improve(rows, other, np.arange(rows.size))
     _close_loops(solutions, problems)
     if not problems.settings.all_free:
@@ -107,6 +121,7 @@ def _restart(solutions: Solutions, problems: Problems, q0: Array, effort: Effort
         again = problems.select(np.repeat(rows, count))
         other = _descend_in_stages(again, q, pull, effort.max_iterations, MIN_PROGRESS, count)
         solutions.iterations[rows] += other.iterations.reshape(rows.size, count).sum(axis=1)
+        other.accepted_by(effort.accept, np.repeat(rows, count))
         solutions.improve(rows, other, _best(again, other, count))
 
 

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
@@ -231,6 +230,8 @@ class WorkCell(Editing):
         device: str | None = None,
         hold: Sequence[str] = (),
         limits: bool = True,
+        avoid: bool = False,
+        meshes: Meshes = "hull",
         tolerance: float | Sequence[float] = 1e-6,
         max_iterations: int = 96,
         restarts: int = 64,
@@ -248,6 +249,8 @@ class WorkCell(Editing):
                 that carries it; of several, by the one whose joints all of them contain.
             hold: joint frames that keep their position.
             limits: whether joints stay within their limits.
+            avoid: whether to search for states without collisions, see `in_collision`.
+            meshes: with `avoid`, what a mesh stands for: "hull" or "triangles".
             tolerance, max_iterations, restarts, seed: as in `linkwork.ik`.
 
         Returns:
@@ -272,6 +275,8 @@ class WorkCell(Editing):
             device=device,
             hold=hold,
             limits=limits,
+            avoid=avoid,
+            meshes=meshes,
             tolerance=tolerance,
             max_iterations=max_iterations,
             restarts=restarts,
@@ -320,7 +325,7 @@ class WorkCell(Editing):
 
     def in_collision(self, state: State, *, meshes: Meshes = "hull") -> Array:
         """Return whether any two frames overlap, (...); see `collisions`."""
-        return np.any(self._collisions_of(meshes).colliding(self.check_state(state)), axis=-1)
+        return self._collisions_of(meshes).any_colliding(self.check_state(state))
 
     def distances(self, state: State) -> Array:
         """Compute signed distances [m] of the frames of each pair of `collision_pairs`, (..., n).
@@ -332,11 +337,9 @@ class WorkCell(Editing):
 
     def _collisions_of(self, meshes: Meshes) -> CellCollisions:
         """Return the pairs of frames that are compared, by what meshes stand for."""
-        from linkwork.collision.exact.queries import check_meshes
-        from linkwork.workcell.kinematics.collisions import CellCollisions
+        from linkwork.workcell.kinematics.collisions import collisions_of
 
-        check_meshes(meshes)
-        return self.cache.get("collisions", meshes, CellCollisions, self, meshes)
+        return collisions_of(self, meshes)
 
     # Dynamics.
 

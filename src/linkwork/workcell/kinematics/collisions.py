@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from linkwork.collision.exact.queries import Meshes, Placed, ShapeQueries
+from linkwork.collision.exact.queries import Meshes, Placed, ShapeQueries, check_meshes
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.io.mesh_files import read_surface
 from linkwork.model.geometry import Geometry, Mesh, Primitive
@@ -83,6 +83,10 @@ class CellCollisions:
                 colliding[rows, k] = self._overlap(a, b, poses[rows])
         self._shapes.warn_of_hulls(self.cell.name)  # meshes are read when frames come close
         return colliding.reshape(*state.batch_shape, len(self.pairs))
+
+    def any_colliding(self, state: State) -> Array:
+        """Return whether any two frames overlap, (...)."""
+        return np.any(self.colliding(state), axis=-1)
 
     def _poses(self, state: State) -> Array:
         """Compute poses in the world, (rows, frames with shapes, 4, 4)."""
@@ -153,6 +157,12 @@ class CellCollisions:
                 if self._may_touch(a, b, poses)[0] and self._overlap(a, b, poses)[0]
             ]
         return set(left)
+
+
+def collisions_of(cell: CellData, meshes: Meshes) -> CellCollisions:
+    """Return the pairs of frames that are compared, by what meshes stand for."""
+    check_meshes(meshes)
+    return cell.cache.get("collisions", meshes, CellCollisions, cell, meshes)
 
 
 class _Structure:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.collision.exact.queries import Meshes
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, listed, name_not_found, shown
 from linkwork.inverse_kinematics.ik import IkResult, ik, summary
@@ -31,6 +32,7 @@ from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.cell.structure import carriers, leader_of, local_pose
 from linkwork.workcell.kinematics import fk
 from linkwork.workcell.kinematics.attach import as_matrix, joint_batch
+from linkwork.workcell.kinematics.collisions import CellCollisions, collisions_of
 from linkwork.workcell.kinematics.device_joints import DeviceJoints, joints_of
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model, loop_name
 from linkwork.workcell.state.state import State, distinct_rows, equal_rows, flat_rows
@@ -43,12 +45,14 @@ class CellIkResult:
     Attributes:
         state: a state or a batch of states; only the joints of `devices` differ from the start. If
             a target is not reached, the best state.
-        converged: (...,) whether every target is reached within the tolerances, with closed loops.
+        converged: (...,) whether every target is reached within the tolerances, with closed loops,
+            and, with `avoid`, without collisions.
         position_errors: by frame: (...,) distance to the target [m].
         rotation_errors: by frame with a pose as target: (...,) angle to the target [rad].
         devices: names of the devices that were moved.
         loop_errors: by closed loop or constraint of these devices, named as in the rows of
             `WorkCell.constrained`: (...,) largest error of its equations [m] or [rad].
+        in_collision: with `avoid`: (...,) whether frames of the cell overlap; else None.
     """
 
     state: State
@@ -57,6 +61,7 @@ class CellIkResult:
     rotation_errors: Mapping[str, Array]
     devices: tuple[str, ...]
     loop_errors: Mapping[str, Array]
+    in_collision: Array | None
 
     def __repr__(self) -> str:
         return f"<CellIkResult: {summary(self.converged, self.position_errors, self.loop_errors)}>"
@@ -78,6 +83,8 @@ def cell_ik(
     device: str | None = None,
     hold: Sequence[str] = (),
     limits: bool = True,
+    avoid: bool = False,
+    meshes: Meshes = "hull",
     tolerance: float | Sequence[float] = 1e-6,
     max_iterations: int = 96,
     restarts: int = 64,
@@ -111,11 +118,29 @@ def cell_ik(
     _reject_moving_reference(cell, flat, reference, owners)
     solved, converged = flat, np.ones(prod(batch), dtype=bool)
     loop_errors: dict[str, Array] = {}
-    for name, frames in owners.items():
-        solver = _Solver(joints_of(cell, name), hold, options)
-        solved, reached = solver.solve(solved, {frame: in_world[frame] for frame in frames})
+    solvers = {name: _Solver(joints_of(cell, name), hold, options) for name in owners}
+    goals_of = {name: {frame: in_world[frame] for frame in owners[name]} for name in owners}
+    for name, solver in solvers.items():
+        solved, reached, errors = solver.solve(solved, goals_of[name])
         converged &= reached
-        loop_errors |= solver.loop_errors
+        loop_errors |= errors
+    colliding = None
+    if avoid:
+        collisions = collisions_of(cell, meshes)
+        colliding = collisions.any_colliding(solved)
+        for name, solver in solvers.items():
+            rows = (converged & colliding).nonzero()[0]
+            if not rows.size:
+                break
+            some = {
+                frame: Goal(goal.pose[rows], goal.is_position)
+                for frame, goal in goals_of[name].items()
+            }
+            states, free, errors = solver.solve(solved[rows], some, collisions)
+            solved = _with_rows(solved, rows[free], states[free])
+            colliding[rows[free]] = False
+            for loop, error in errors.items():
+                loop_errors[loop][rows[free]] = error[free]
     _reject_unknown_joints(hold, [joints_of(cell, name) for name in owners])
     position, rotation = _errors(cell, solved, in_world)
     # Joints that depend on joints of a device may move its base, which the solver does not know.
@@ -123,6 +148,8 @@ def cell_ik(
     for errors, limit in zip((position, rotation), largest, strict=True):
         for error in errors.values():
             converged &= error <= limit
+    if colliding is not None:
+        converged &= ~colliding
     values, parents = (a.reshape(*batch, a.shape[-1]) for a in (solved.values, solved.parents))
     return CellIkResult(
         State.trusted(cell.layout, values, parents),
@@ -131,7 +158,15 @@ def cell_ik(
         {name: error.reshape(batch) for name, error in rotation.items()},
         tuple(owners),
         {name: error.reshape(batch) for name, error in loop_errors.items()},
+        None if colliding is None else colliding.reshape(batch),
     )
+
+
+def _with_rows(states: State, rows: Array, others: State) -> State:
+    """Return a batch of states with other values in some rows."""
+    values = states.values.copy()
+    values[rows] = others.values
+    return State.trusted(states.layout, values, states.parents)
 
 
 def _robot(device: DeviceJoints, state: State) -> tuple[DeviceModel, KinDyn]:
@@ -152,23 +187,28 @@ class _Solver:
         self.links = {frame: link for link, frame in model.names.items()}  # by frame of the cell
         self.outside = model.joints_outside(device)
         self.locked = [self._columns(self.cell.frame_index(name)) for name in model.locked]
-        self.loop_errors: dict[str, Array] = {}  # (rows,) of the last solution
 
-    def solve(self, states: State, goals: Mapping[str, Goal]) -> tuple[State, Array]:
-        """Solve for targets in the world; return states, and whether they reach the targets."""
+    def solve(
+        self, states: State, goals: Mapping[str, Goal], collisions: CellCollisions | None = None
+    ) -> tuple[State, Array, dict[str, Array]]:
+        """Solve for targets in the world, without collisions if these are passed.
+
+        Returns:
+            The states, whether they reach the targets (n,), and by loop its largest errors (n,).
+        """
         q = self.device.get_q(states).copy()
         reached = np.zeros(len(q), dtype=bool)
-        self.loop_errors = {}
+        loop_errors: dict[str, Array] = {}
         for rows in self._groups(states, goals):
             selected = {
                 name: Goal(goal.pose[rows], goal.is_position) for name, goal in goals.items()
             }
-            solution = self._solve_group(states[rows], selected)
+            solution = self._solve_group(states[rows], selected, collisions)
             q[rows], reached[rows] = solution.q, solution.converged
             for name, error in solution.loop_errors.items():
                 in_cell = loop_name(self.cell, self.device.spec, name)
-                self.loop_errors.setdefault(in_cell, np.zeros(len(q)))[rows] = error
-        return self.device.set_q(states, q), reached
+                loop_errors.setdefault(in_cell, np.zeros(len(q)))[rows] = error
+        return self.device.set_q(states, q), reached, loop_errors
 
     def _groups(self, states: State, goals: Mapping[str, Goal]) -> Iterator[Array]:
         """Group rows by attachments, locked frames, and positions of frames in their links."""
@@ -182,7 +222,9 @@ class _Solver:
             for part in equal_rows(np.concatenate([np.zeros((len(rows), 0)), *values], axis=-1)):
                 yield rows[part]
 
-    def _solve_group(self, states: State, goals: Mapping[str, Goal]) -> IkResult:
+    def _solve_group(
+        self, states: State, goals: Mapping[str, Goal], collisions: CellCollisions | None
+    ) -> IkResult:
         kd = self._robot(states)
         base_H_world = se3.inverse(self.device.world_H_model(states))
         targets: dict[str, Array] = {}
@@ -214,7 +256,25 @@ class _Solver:
             **self.options,
             "tolerance": _link_tolerance(self.options["tolerance"], max_distance),
         }
-        return ik(kd, targets, self.device.get_q(states), hold=self.hold, **options)
+
+        def is_free(q: Array, rows: Array) -> Array:
+            assert collisions is not None
+            return ~collisions.any_colliding(self.device.set_q(states[rows], q))
+
+        accept = None if collisions is None else is_free
+        hold = self.hold if kd.problem.equations else self._held(goals, states.parents[0])
+        return ik(kd, targets, self.device.get_q(states), hold=hold, accept=accept, **options)
+
+    def _held(self, goals: Mapping[str, Goal], parents: Array) -> list[str]:
+        """Return joints to hold: those of `hold`, and those that move no target, as of a hand."""
+        layout, held = self.cell.layout, list(self.hold)
+        path = {k for name in goals for k in carriers(layout, layout.frame(name), parents)}
+        path |= {layout.frame(name) for name in goals}
+        moving = {leader_of(self.cell, self.cell.frames[k])[0] for k in path}
+        for joint in self.device.joint_names:
+            if layout.frame(joint) not in moving:
+                held.append(_model_joint(self.device, joint))
+        return list(dict.fromkeys(held))
 
     def _robot(self, state: State) -> KinDyn:
         """Return the robot with locked frames at their poses in the first row of a state."""
