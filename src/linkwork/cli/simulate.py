@@ -54,7 +54,7 @@ def simulate(
         sim.to_mjcf(mjcf)
     x = _start(sim, keyframe, rows, spread)
     if not is_mjcf:
-        x = _above_ground(sim, x, height)
+        x = sim.place_on_ground(x, height)
     u = sim.control(keyframe) if keyframe is not None else np.zeros(sim.n_controls)
     times, states, each = _run(sim, x, u, seconds)
     if save is not None:
@@ -90,18 +90,6 @@ def _start(sim: Simulation, keyframe: str | None, rows: int, spread: float) -> S
     tangent[0] = 0.0
     tangent[:, sim.layout.base_velocity] = 0.0
     return x._replace(q=sim.kd.integrate(x.q, tangent, 1.0))
-
-
-def _above_ground(sim: Simulation, x: SimulationState, height: float) -> SimulationState:
-    """Lift floating robots until their lowest point is at a height."""
-    import numpy as np
-
-    if not (sim.floating and sim.contacts):
-        return x
-    distances = sim.forward(x, np.zeros(sim.n_controls)).distances
-    q = np.array(x.q)
-    q[..., 2] += height - distances.min(axis=-1)
-    return x._replace(q=q)
 
 
 def _run(

@@ -56,6 +56,7 @@ class Forward(NamedTuple):
     active: Array  # (..., contacts) 1 for contacts that may push, else 0
     residual: Array  # (...) of the solver: norm of the gradient over the trace of M
     sensors: Array  # (..., n) values of all sensors; `sim.sensors` has the slice of each
+    contact_frames: Array  # (..., contacts, 4, 4) poses in the world, midway between the surfaces
 
 
 class Linearization(NamedTuple):
@@ -108,7 +109,15 @@ STEP = Quantity(
 FORWARD = Quantity(
     "forward",
     (*STATE, CONTROL),
-    (("nv",), (_n_contacts, 6), (_n_contacts,), (_n_contacts,), (), (_n_readings,)),
+    (
+        ("nv",),
+        (_n_contacts, 6),
+        (_n_contacts,),
+        (_n_contacts,),
+        (),
+        (_n_readings,),
+        (_n_contacts, 4, 4),
+    ),
     with_context(dynamics.forward),
     result=Forward,
 )

@@ -115,11 +115,19 @@ def step(problem: SimulationProblem, *entries: Sequence[Scalar]) -> tuple[list[S
 
 
 def forward(problem: SimulationProblem, *entries: Sequence[Scalar]) -> tuple[Any, ...]:
-    """Return nu_dot, contact forces, distances, active contacts, the residual, and sensors."""
+    """Return what `Forward` has, in its order."""
     now = moment_of(problem, State(*entries))
     distances = [touch.distance for touch in now.touches]
     active = [select(one.distance < one.pair.margin, 1.0, 0.0) for one in now.touches]
-    return now.nu_dot, now.contact_forces, distances, active, now.residual, sensor_values(now)
+    frames = [_pose(touch, now.world.base.o) for touch in now.touches]
+    acting = now.nu_dot, now.contact_forces, distances, active, now.residual, sensor_values(now)
+    return *acting, frames
+
+
+def _pose(touch: Touch, origin: Vec) -> list[list[Scalar]]:
+    """Return the pose of a contact frame in the world; the x axis is the normal."""
+    point = origin + touch.point
+    return [[*(row[k] for row in touch.frame), point[k]] for k in range(3)] + [[0, 0, 0, 1]]
 
 
 def contact_row(

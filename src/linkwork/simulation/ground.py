@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from linkwork.errors import ArgumentError, listed, model_error, name_not_found, warn_once
+from linkwork.errors import ArgumentError, listed, model_error, name_not_found, shown, warn_once
 from linkwork.model.model import Model
+from linkwork.model.numbers import as_floats
 from linkwork.model.parts import Joint, Link
 from linkwork.simulation.contacts import SLOTS
 from linkwork.simulation.scene import (
@@ -31,13 +32,15 @@ def scene_on_ground(
     ground: bool | Iterable[str] = False,
     dt: float | None = None,
     friction: float | None = None,
+    servos: tuple[float, float] | None = None,
     base: str | None = None,
     floating: bool | None = None,
 ) -> tuple[Model, Scene]:
     """Return the scene of a robot whose collision shapes touch the plane z = 0.
 
     Joints have the damping, friction, armature and limits of the model, and a motor each, or those
-    of `model.actuators`. Meshes are ignored: `lw.spherize(model).model` has spheres in their place.
+    of `model.actuators`; or position servos of a stiffness and a damping. Meshes are ignored:
+    `lw.spherize(model).model` has spheres in their place.
 
     Returns:
         The model, without joints that depend on others by `mimic`, and the scene.
@@ -64,7 +67,9 @@ def scene_on_ground(
     return free, Scene(
         base=own_base,
         floating=is_floating,
-        options=Options(timestep=step, cone="elliptic"),
+        options=Options(
+            timestep=step, cone="elliptic", integrator="implicitfast" if servos else "Euler"
+        ),
         contacts=contacts,
         limits=tuple(_limits(moving)),
         frictions=tuple(
@@ -76,7 +81,7 @@ def scene_on_ground(
             for one in moving
             if one.damping or one.armature
         ),
-        actuators=tuple(_motors(free, moving)),
+        actuators=tuple(_motors(free, moving) if servos is None else _servos(moving, servos)),
     )
 
 
@@ -141,9 +146,31 @@ def _motors(model: Model, moving: list[Joint]) -> Iterator[ActuatorModel]:
             if one.joint in by_name and len(one.gear) == 1:
                 yield _motor(one.name, by_name[one.joint], one.gear[0])
         return
+    for joint in _actuated(moving):
+        yield _motor(joint.name, joint, 1.0)
+
+
+def _servos(moving: list[Joint], gains: tuple[float, float]) -> Iterator[ActuatorModel]:
+    numbers = as_floats(gains, "servos").reshape(-1).tolist()
+    if len(numbers) != 2 or not all(0.0 <= gain < math.inf for gain in numbers):
+        text = "servos: expected stiffness and damping, two numbers of at least 0"
+        raise ArgumentError(f"{text}, got {shown(gains)}")
+    kp, kd = numbers
+    for joint in _actuated(moving):
+        most = joint.limits.effort
+        yield ActuatorModel(
+            name=joint.name,
+            joint=joint.name,
+            gain=(kp, 0.0, 0.0),
+            bias=(0.0, -kp, -kd),
+            force_range=(-most, most),
+        )
+
+
+def _actuated(moving: list[Joint]) -> Iterator[Joint]:
     for joint in moving:
         if joint.nv == 1 and joint.motion_kind.nq == 1 and joint.actuated is not False:
-            yield _motor(joint.name, joint, 1.0)
+            yield joint
 
 
 def _motor(name: str, joint: Joint, gear: float) -> ActuatorModel:

@@ -48,11 +48,13 @@ class Simulation(SimulationCore):
 
     Args:
         source: path or text of an MJCF file, a `mujoco.MjModel`, a `Model` or a `KinDyn`.
-        scene: ground, contacts, actuators and options of a `Model`; replaces the next three.
+        scene: ground, contacts, actuators and options of a `Model`; replaces the next four.
         ground: True if the collision shapes of a `Model` touch the plane z = 0, or the names of the
             links whose shapes do. Each shape takes time, also to compile.
         dt: time step [s] of a `Model`.
         friction: coefficient of the contacts of a `Model`.
+        servos: stiffness [N m/rad] and damping [N m s/rad] of position servos, which the joints of
+            a `Model` have in place of motors: controls are positions.
         base, floating: of a `Model`, as `KinDyn` takes them.
         iterations: most Newton steps of the solver in one time step.
         tolerance: of the solver: norm of the gradient over the trace of the mass matrix.
@@ -71,6 +73,7 @@ class Simulation(SimulationCore):
         ground: bool | Iterable[str] = False,
         dt: float | None = None,
         friction: float | None = None,
+        servos: tuple[float, float] | None = None,
         base: str | None = None,
         floating: bool | None = None,
         iterations: int | None = None,
@@ -84,6 +87,7 @@ class Simulation(SimulationCore):
             "ground": None if ground is False else ground,
             "dt": dt,
             "friction": friction,
+            "servos": servos,
             "base": base,
         }
         used = [
@@ -96,7 +100,13 @@ class Simulation(SimulationCore):
             model = source
             if scene is None:
                 model, scene = scene_on_ground(
-                    model, ground=ground, dt=dt, friction=friction, base=base, floating=floating
+                    model,
+                    ground=ground,
+                    dt=dt,
+                    friction=friction,
+                    servos=servos,
+                    base=base,
+                    floating=floating,
                 )
         else:
             from linkwork.simulation.mjcf.read import read_simulation
@@ -277,6 +287,22 @@ class Simulation(SimulationCore):
         parts = (positions, velocities, states, np.zeros(self.nv, self.dtype))
         full = [np.broadcast_to(part, (*axes, *common, part.shape[-1])).copy() for part in parts]
         return SimulationState(*full)
+
+    def place_on_ground(self, x: SimulationState, clearance: float = 0.0) -> SimulationState:
+        """Lift or lower floating robots until their lowest contact is above the ground.
+
+        Args:
+            x: states; also of robots that are below the ground.
+            clearance: of the lowest contact [m].
+        """
+        if not (self.floating and self.contacts):
+            return x
+        now = self.forward(x, np.zeros(self.n_controls))
+        upward = np.abs(now.contact_frames[..., 2, 0])  # entries of normals
+        rise = (clearance - now.distances) / np.maximum(upward, 1e-3)
+        q = np.array(x.q)
+        q[..., 2] += rise.max(axis=-1)
+        return x._replace(q=q)
 
     def control(self, keyframe: str) -> Array:
         """Return the controls (n_controls,) of a keyframe."""

@@ -33,6 +33,7 @@ COLLIDING: Rgb = (220, 40, 40)
 OBSTACLE: Rgb = (205, 140, 90)
 COM: Rgb = (240, 200, 40)
 LINEAR: Rgb = (40, 130, 230)  # arrows of velocities
+CONTACT: Rgb = (235, 90, 40)  # forces on the robot
 ANGULAR: Rgb = (235, 130, 40)
 TRACE: Rgb = (200, 60, 160)
 MANIPULABILITY: Rgb = (120, 90, 210)

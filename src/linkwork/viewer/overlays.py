@@ -24,6 +24,7 @@ from linkwork.viewer.drawing import (
     CLOSED,
     COLLIDING,
     COM,
+    CONTACT,
     FREE,
     LINEAR,
     MANIPULABILITY,
@@ -44,6 +45,7 @@ LARGEST_ELLIPSOID = 0.3  # radius of the manipulability ellipsoid, in reaches
 VELOCITY_SCALE = 0.15  # radius of that ellipsoid for a velocity of 1 m/s [m]
 LINEAR_SCALE = 0.5  # length of the arrow of a velocity of 1 m/s [m]
 ANGULAR_SCALE = 0.15  # of 1 rad/s [m]
+FORCE_SCALE = 0.5  # length of the arrow of a force as large as the robot's weight, in reaches
 NEAR = 0.1  # distance of links between which a line is drawn, in reaches
 LARGEST_RADIUS = 1e3  # of an ellipsoid [m]; inertias in files may be absurd
 LEAST_RATIO = 2e-3  # of the radii of a flat ellipsoid to the largest one
@@ -63,6 +65,7 @@ class Shown:
     torques: bool = False
     loops: bool = True
     collisions: bool = False
+    contacts: bool = True
     frame: str | None = None  # whose velocity and manipulability are drawn
     manipulability: bool = False
 
@@ -88,6 +91,7 @@ class Overlays:
         self._torques()
         self._loops(poses)
         self._collisions(poses)
+        self._contacts()
         self._velocity(poses)
         self._manipulability(poses)
 
@@ -167,6 +171,29 @@ class Overlays:
             self._nodes[name].color = COLLIDING if link in contacts.colliding else FREE
             place(self._nodes[name], poses[self._robot.kd.model.frame_index(link)])
         self._lines("near", contacts.segments, COLLIDING)
+
+    def _contacts(self) -> None:
+        """Draw balls where the robot touches the ground, and arrows of the forces on it."""
+        acting = self._robot.contact_forces() if self.shown.contacts else np.zeros((0, 2, 3))
+        if not len(acting):
+            for name in ("contacts", "contact forces"):
+                self._visible(name, False)
+            return
+        points, forces = acting[:, 0], acting[:, 1]
+        weight = 9.80665 * self._robot.total_mass()
+        ends = points + FORCE_SCALE * self._extent.reach / weight * forces
+        thin = 0.02 * self._size
+        placed = np.tile(np.eye(4), (len(points), 1, 1))
+        placed[:, :3, 3] = points
+        color = np.tile(CONTACT, (len(points), 1))
+        self._batch("contacts", placed, np.full((len(points), 3), 2 * thin), color)
+        arrows = np.stack([points, ends], axis=1).astype(np.float32)
+        if "contact forces" not in self._nodes:
+            sizes = arrow_sizes(thin)
+            self._add("contact forces", self._scene.add_arrows, arrows, CONTACT, **sizes)
+        self._nodes["contact forces"].points = arrows
+        for name in ("contacts", "contact forces"):
+            self._visible(name, True)
 
     def _velocity(self, poses: Array) -> None:
         frame = self.shown.frame

@@ -12,6 +12,7 @@ from linkwork.viewer.overlays import manipulability
 from linkwork.viewer.robot import ViewedRobot
 
 NONE = "(none)"
+DIRECTIONS = {"+x": (1, 0, 0), "-x": (-1, 0, 0), "+y": (0, 1, 0), "-y": (0, -1, 0), "up": (0, 0, 1)}
 ROWS = ("vx", "vy", "vz", "wx", "wy", "wz")  # of a Jacobian
 
 
@@ -55,6 +56,9 @@ class RobotPanel:
                 self._tree(frames)
             with tabs.add_tab("Play"):
                 self._play()
+            if robot.simulation is not None:
+                with tabs.add_tab("Simulate"):
+                    self._simulate()
             if robot.loops is not None:
                 with tabs.add_tab("Loops"):
                     self.loops = server.gui.add_html("")
@@ -114,8 +118,11 @@ class RobotPanel:
         if any(link.collisions for link in self._robot.kd.model.links):
             hint = "collision shapes, red where links overlap; lines between links that are near"
             labels["collisions"] = "Collision", hint
+        if self._robot.simulation is not None:
+            hint = "points that touch the ground, and the forces on the robot there"
+            labels["contacts"] = "Contact forces", hint
         self.looks = {
-            name: self._gui.add_checkbox(text, name == "loops", hint=hint)
+            name: self._gui.add_checkbox(text, name in ("loops", "contacts"), hint=hint)
             for name, (text, hint) in labels.items()
         }
         self.looks["opacity"] = self._gui.add_slider("Opacity", 0.0, 1.0, 0.05, 1.0)
@@ -175,7 +182,30 @@ class RobotPanel:
         self.speed = gui.add_slider("Speed", 0.1, 4.0, 0.1, 1.0)
         self.speed.on_update(lambda _: actions.speed(self.speed.value))
 
+    def _simulate(self) -> None:
+        gui, actions, robot = self._gui, self._actions, self._robot
+        self.run = gui.add_checkbox("Run", False, hint="from what is shown, at the clock's speed")
+        self.run.on_update(lambda _: actions.run(self.run.value))
+        acts = {"step": actions.step, "reset": actions.reset}
+        once = gui.add_button_group("Simulation", tuple(acts))
+        once.on_click(lambda event: acts[event.target.value]())
+        self.live_time = gui.add_html("")
+        frame = gui.add_dropdown("Push at", robot.frame_names, initial_value=robot.kd.base)
+        most = max(2.0 * robot.total_mass(), 1e-3)  # a change of speed by 2 m/s
+        size = gui.add_slider("Impulse [N s]", 0.0, most, most / 100, most / 4)
+        toward = gui.add_button_group("Push", tuple(DIRECTIONS))
+
+        def push(event: Any) -> None:
+            actions.push(frame.value, size.value * np.array(DIRECTIONS[event.target.value]))
+
+        toward.on_click(push)
+
     # Showing.
+
+    def show_live(self, time: float, running: bool) -> None:
+        """Show the time of the simulation, and whether it runs."""
+        self.run.value = running
+        self.live_time.content = table([("time", f"{time:.2f} s")])
 
     def show_joints(self) -> None:
         """Set the sliders to the positions of the joints."""

@@ -21,6 +21,9 @@ from linkwork.model.geometry import Surface, joined
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY
+from linkwork.simulation.contacts import n_slots
+from linkwork.simulation.core import SimulationState
+from linkwork.simulation.simulation import Simulation
 from linkwork.spatial.source import quat, se3
 from linkwork.viewer.drawing import Part, drawing_of_shapes, pose_along
 from linkwork.viewer.joints import OPEN, Loops, Path, Slider, slider_values, sliders_of, with_slider
@@ -56,16 +59,29 @@ class NearLinks:
     segments: Array  # (n, 2, 3) in the world
 
 
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A state of a simulation, and the controls in it."""
+
+    x: SimulationState
+    control: Array  # (n_controls,)
+
+
 class ViewedRobot:
     """A robot in a state."""
 
-    def __init__(self, robot: Model | KinDyn, name: str | None = None) -> None:
-        """Start at the neutral configuration.
+    def __init__(self, robot: Model | KinDyn | Simulation, name: str | None = None) -> None:
+        """Start at the neutral configuration, or that of the simulation.
 
         Args:
-            robot: a `KinDyn` determines the base, gravity, and whether the base floats.
+            robot: a `KinDyn` determines the base, gravity, and whether the base floats; a
+                `Simulation` also what touches the ground.
             name: on the page; default: the name of the model.
         """
+        self.simulation = robot if isinstance(robot, Simulation) else None
+        self.moment: Moment | None = None  # what is shown, if it is a state of the simulation
+        if isinstance(robot, Simulation):
+            robot = robot.kd
         if isinstance(robot, Model):
             robot = KinDyn(robot, floating=False)
         self.kd = _floating(robot)
@@ -76,6 +92,9 @@ class ViewedRobot:
         self.sliders = sliders_of(self.kd)
         self.loops = _loops_of(self.kd)
         self.q = self.assembled(self.kd.q(base_pose=robot.base_pose or IDENTITY))
+        if self.simulation is not None:
+            sim = self.simulation
+            self.q = self.configuration(sim.place_on_ground(sim.state()).q)
         self.nu = np.zeros(self.kd.nv)
         self.frame_names = self.kd.model.frame_names
 
@@ -164,6 +183,18 @@ class ViewedRobot:
         colliding = [pair for pair, d in zip(robot.pairs, distances, strict=True) if d < 0.0]
         segments = np.stack([points.first, points.second], axis=-2)[distances < distance]
         return NearLinks(frozenset(name for pair in colliding for name in pair), segments)
+
+    def contact_forces(self) -> Array:
+        """Return (n, 2, 3): points that touch the ground, and the forces there [m], [N]."""
+        sim, moment = self.simulation, self.moment
+        if sim is None or moment is None:
+            return np.zeros((0, 2, 3))
+        now = sim.forward(moment.x, moment.control)
+        pairs = sim.scene.contacts
+        signs = np.repeat([-1.0 if p.moving_first else 1.0 for p in pairs], [*map(n_slots, pairs)])
+        local = signs[:, None, None] * now.contact_forces[:, :3, None]
+        ends = [now.contact_frames[:, :3, 3], (now.contact_frames[:, :3, :3] @ local)[..., 0]]
+        return np.stack(ends, axis=1)[now.active > 0]
 
     def slider_values(self) -> Array:
         """Return what the sliders show."""

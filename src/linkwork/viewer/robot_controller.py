@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import counted
+from linkwork.errors import LinkworkError, counted
 from linkwork.model.graph import walk
 from linkwork.model.layout import BASE_NQ
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
 from linkwork.viewer.drawing import Drawing
+from linkwork.viewer.live import LiveSimulation
 from linkwork.viewer.overlays import Overlays
 from linkwork.viewer.panel import NONE, RobotPanel
-from linkwork.viewer.robot import ViewedRobot
+from linkwork.viewer.robot import Moment, ViewedRobot
 from linkwork.viewer.scene import Controller, Extent
 from linkwork.viewer.server import ViewerContext, action, finite
 from linkwork.viewer.trajectories import Player, Trajectory, read_trajectory
@@ -57,6 +58,8 @@ class RobotController(Controller):
         self.panel = RobotPanel(server, robot, self, frames, notes, movable_base=not in_cell)
         self.triad_boxes = self.panel.triads
         self.player: Player | None = None
+        sim = robot.simulation
+        self.live = LiveSimulation(sim) if sim is not None else None
         self.loop_note = ""  # why a slider has stopped
         self._dragged_frame = ""
 
@@ -79,11 +82,11 @@ class RobotController(Controller):
         with self.context.callbacks_suppressed():
             self.panel.show_charts()
 
-    def show(self, q: ArrayLike, nu: ArrayLike | None = None) -> None:
-        """Show a configuration, and the velocity that belongs to it."""
+    def show(self, q: ArrayLike, nu: ArrayLike | None = None, moment: Moment | None = None) -> None:
+        """Show a configuration, the velocity that belongs to it, and what acts in it."""
         robot = self.robot
         robot.q, robot.nu = robot.configuration(q), robot.velocity(nu)
-        self.loop_note = ""
+        robot.moment, self.loop_note = moment, ""
         self._moved()
 
     # Actions of the controls.
@@ -91,7 +94,7 @@ class RobotController(Controller):
     @action
     def slide(self, index: int, value: float) -> None:
         """Move the joint of a slider."""
-        self._stop()
+        self._take_over()
         slider = self.robot.sliders[index]
         value = slider.shown(finite(value))
         if value != slider.shown(float(self.robot.slider_values()[index])):
@@ -142,12 +145,12 @@ class RobotController(Controller):
         self.set_handles("drag", None if frame is None else self._frame_dragged)
 
     def _base_dragged(self, pose: Array) -> None:
-        self._stop()
+        self._take_over()
         self.robot.move_base(pose[:3, 3], quat.from_rotation(pose[:3, :3]))
         self._moved()
 
     def _frame_dragged(self, pose: Array) -> None:
-        self._stop()
+        self._take_over()
         result = self.robot.drag(
             self._dragged_frame,
             pose,
@@ -184,6 +187,7 @@ class RobotController(Controller):
     def play(self, enabled: bool) -> None:
         """Play the trajectory, or stop."""
         if self.player is not None:
+            self._stop()
             (self.player.start if enabled else self.player.stop)()
             self._moved()
 
@@ -201,7 +205,10 @@ class RobotController(Controller):
             self.player.speed = finite(factor)
 
     def advance(self) -> bool:
-        """Advance a trajectory that is playing; returns whether it still plays."""
+        """Advance what is playing or simulated; returns whether it still does."""
+        if self.live is not None and self.live.running:
+            self._simulate(self.live.advance)
+            return self.live.running
         if self.player is None or not self.player.playing:
             return False
         self.player.advance()
@@ -213,9 +220,87 @@ class RobotController(Controller):
         with self.context.callbacks_suppressed():
             self.panel.time.value = self.player.time
             self.panel.play.value = self.player.playing
-        self.show(*self.player.state())
+        self.show(*self.player.state(), self.player.moment())
+
+    # The simulation that runs.
+
+    def load_live(self, live: LiveSimulation) -> None:
+        """Replace the simulation, and show its start."""
+        self._stop()
+        self.live = live
+        self._show_live()
+
+    @action
+    def run(self, enabled: bool) -> None:
+        """Run the simulation from what is shown, or stop it."""
+        assert self.live is not None
+        if not enabled:
+            self._stop()
+        elif not self.live.running:
+            self._stop()
+            self._take_shown(self.live)
+            self.live.start()
+            self._show_live()
+
+    @action
+    def step(self) -> None:
+        """Stop, and take one step of the simulation."""
+        assert self.live is not None
+        self._stop()
+        self._take_shown(self.live)
+        self._simulate(self.live.step)
+
+    @action
+    def reset(self) -> None:
+        """Return to the start of the simulation."""
+        assert self.live is not None
+        self.live.reset()
+        self._show_live()
+
+    @action
+    def push(self, frame: str, impulse: Array) -> None:
+        """Hit a frame."""
+        assert self.live is not None
+        self._take_shown(self.live)
+        self.live.push(frame, impulse)
+        self._show_live()
+
+    def _take_shown(self, live: LiveSimulation) -> None:
+        """Go on from the configuration that is shown, if something else has moved the robot."""
+        moment, robot = self.robot.moment, self.robot
+        if moment is None:
+            live.x = live.sim.state(q=robot.q[BASE_NQ:] if robot.fixed else robot.q)
+        else:
+            live.x = moment.x
+
+    def _simulate(self, act: Callable[[], None]) -> None:
+        """Run a part of the simulation; where it diverges, stop."""
+        assert self.live is not None
+        try:
+            act()
+        except LinkworkError as error:
+            self._stop()
+            self.context.notify(str(error))
+        self._show_live()
+
+    def _show_live(self) -> None:
+        live = self.live
+        assert live is not None
+        moment = Moment(live.x, live.control())
+        with self.context.callbacks_suppressed():
+            self.panel.show_live(live.time, live.running)
+        self.show(moment.x.q, moment.x.nu, moment)
+
+    def _take_over(self) -> None:
+        """Stop what moves the robot, because the user does."""
+        self._stop()
+        self.robot.moment = None
 
     def _stop(self) -> None:
+        if self.live is not None and self.live.running:
+            self.live.stop()
+            with self.context.callbacks_suppressed():
+                self.panel.show_live(self.live.time, False)
         if self.player is not None and self.player.playing:
             self.player.stop()
             with self.context.callbacks_suppressed():

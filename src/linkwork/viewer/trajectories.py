@@ -13,7 +13,7 @@ import csv
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -33,6 +33,9 @@ from linkwork.errors import (
 )
 from linkwork.kindyn import KinDyn
 from linkwork.model.layout import BASE_NQ
+from linkwork.simulation.core import SimulationState
+from linkwork.simulation.simulation import Simulation
+from linkwork.viewer.robot import Moment
 
 PERIOD = 0.02  # between samples without times [s]
 TIME_NAMES = ("time", "t", "time_s", "timestamp")
@@ -44,6 +47,7 @@ class Trajectory:
 
     times: Array  # (n,) [s]
     q: Array  # (n, nq)
+    moments: tuple[Moment, ...] = ()  # of each sample, if they are states of a simulation
 
     @property
     def duration(self) -> float:
@@ -108,6 +112,11 @@ class Player:
     def state(self) -> tuple[Array, Array]:
         """Return q and nu now."""
         return self.trajectory.at(self._kd, self.time)
+
+    def moment(self) -> Moment | None:
+        """Return the nearest state of a simulation."""
+        times, moments = self.trajectory.times, self.trajectory.moments
+        return moments[int(np.abs(times - times[0] - self.time).argmin())] if moments else None
 
 
 def read_trajectory(kd: KinDyn, path: str | PathLike[str]) -> Trajectory:
@@ -179,6 +188,32 @@ def _checked(kd: KinDyn, rows: Array, times: Array | None, what: str) -> Traject
         base = np.tile(kd.neutral()[:BASE_NQ], (n, 1))
         rows = np.concatenate([base, rows], axis=1)
     return Trajectory(times, np.asarray(kd.normalize(rows)))
+
+
+def simulated(
+    kd: KinDyn, sim: Simulation, states: SimulationState, controls: ArrayLike | None = None
+) -> Trajectory:
+    """Return the trajectory of states of a simulation, one time step apart.
+
+    Args:
+        kd: the robot, with a floating base.
+        sim: its simulation.
+        states: (n, ...) of one rollout.
+        controls: (n - 1, n_controls) of the steps, or (n_controls,); zeros by default.
+    """
+    n = len(states.q)
+    u = np.zeros(sim.n_controls) if controls is None else np.asarray(controls, dtype=float)
+    if u.ndim == 2 and len(u) == n - 1:
+        u = np.concatenate([u, u[-1:]])  # the last state has the controls of the last step
+    try:
+        u = np.broadcast_to(u, (n, sim.n_controls))
+    except ValueError:
+        shapes = f"({n - 1}, {sim.n_controls}) or ({sim.n_controls},)"
+        raise ShapeError(f"controls: expected {shapes}, got {u.shape}") from None
+    rows = zip(*states, strict=True)
+    moments = [Moment(SimulationState(*x), one) for x, one in zip(rows, u, strict=True)]
+    motion = trajectory(kd, states.q, sim.dt * np.arange(n), what="states")
+    return replace(motion, moments=tuple(moments))
 
 
 def _floats(values: ArrayLike, what: str) -> Array:

@@ -23,20 +23,23 @@ from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Shape
 from linkwork.model.layout import BASE_NQ
 from linkwork.model.model import Model
+from linkwork.simulation.core import SimulationState
+from linkwork.simulation.simulation import Simulation
 from linkwork.viewer.cell import CellController, ViewedCell
 from linkwork.viewer.drawing import COM, OBSTACLE, TRACE, Rgb, drawing_of, viewer_package
+from linkwork.viewer.live import Control, LiveSimulation
 from linkwork.viewer.overlays import Trace, add_arrow, add_obstacles
 from linkwork.viewer.panel import NONE, choose_robot
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.robot_controller import RobotController
 from linkwork.viewer.scene import Camera, apply_theme, drawn_points, extent_of
 from linkwork.viewer.server import LOCAL, RedrawThread, ViewerContext, open_server
-from linkwork.viewer.trajectories import read_trajectory, trajectory
+from linkwork.viewer.trajectories import read_trajectory, simulated, trajectory
 from linkwork.workcell.state.state import State
 from linkwork.workcell.workcell import WorkCell
 
 CHART_PERIOD = 0.1  # between two updates of charts and traces [s]
-Robot: TypeAlias = Model | KinDyn
+Robot: TypeAlias = Model | KinDyn | Simulation
 GAP = 0.35  # between robots that stand in a row, in widths of the widest
 ANY_ADDRESS = ("0.0.0.0", "::")
 
@@ -211,24 +214,32 @@ class Viewer:
 
     def play(
         self,
-        source: str | PathLike[str] | ArrayLike,
+        source: str | PathLike[str] | ArrayLike | SimulationState,
         times: ArrayLike | None = None,
         *,
+        controls: ArrayLike | None = None,
         robot: str | None = None,
         start: bool = True,
     ) -> None:
         """Play a trajectory; the page has a slider for its time.
 
         Args:
-            source: a .npy or .csv file, or an array (n, nq), with or without the base.
+            source: a .npy or .csv file, or an array (n, nq), with or without the base; or the
+                states (n, ...) of a simulation, which are its time step apart.
             times: (n,) of an array [s]; every 1/50 s by default.
+            controls: (n - 1, n_controls) or (n_controls,) of the simulation, for its forces.
             robot: which one; not needed if there is only one.
             start: whether to play at once; else it stands at its start.
         """
         with self._context.lock:
             controller = self._controller(robot)
-            kd = controller.robot.kd
-            if isinstance(source, (str, PathLike)):
+            kd, sim = controller.robot.kd, controller.robot.simulation
+            if isinstance(source, SimulationState):
+                if sim is None or times is not None:
+                    text = "states of a simulation: expected lw.view(sim), and no times"
+                    raise ArgumentError(text)
+                controller.load(simulated(kd, sim, source, controls))
+            elif isinstance(source, (str, PathLike)):
                 if times is not None:
                     raise ArgumentError(
                         "times: expected with arrays only; a file contains its times"
@@ -237,6 +248,34 @@ class Viewer:
             else:
                 controller.load(trajectory(kd, source, times))
             controller.play(start)
+
+    def simulate(
+        self,
+        x: SimulationState | None = None,
+        control: Control | None = None,
+        *,
+        robot: str | None = None,
+        start: bool = True,
+    ) -> None:
+        """Run the simulation of `lw.view(sim)` at the speed of the clock.
+
+        The tab `Simulate` stops, steps and resets it, and pushes the robot.
+
+        Args:
+            x: the state at the start, of one row; by default `sim.state()`, on the ground.
+            control: (n_controls,), or a function of the `SimulationState`; zeros by default.
+            robot: which one; not needed if there is only one.
+            start: whether to run at once.
+        """
+        controller = self._controller(robot)
+        sim = controller.robot.simulation
+        if sim is None:
+            raise ArgumentError("simulate: it is for simulations, as in lw.view(sim)")
+        live = LiveSimulation(sim, x, control)
+        sim.step(live.x, live.control())  # compiles, before the page waits for it
+        with self._context.lock:
+            controller.load_live(live)
+            controller.run(start)
 
     # What is drawn.
 
@@ -248,6 +287,7 @@ class Viewer:
         torques: bool | None = None,
         loops: bool | None = None,
         collisions: bool | None = None,
+        contacts: bool | None = None,
         opacity: float | None = None,
         robot: str | None = None,
     ) -> None:
@@ -255,9 +295,10 @@ class Viewer:
         with self._context.lock:
             panel = self._controller(robot).panel
             looks = {"com": com, "inertias": inertias, "torques": torques}
-            looks |= {"loops": loops, "collisions": collisions, "opacity": opacity}
+            looks |= {"loops": loops, "collisions": collisions, "contacts": contacts}
+            looks |= {"opacity": opacity}
             for name, value in looks.items():
-                # without loops or collision shapes, there is no option
+                # without loops, collision shapes or a simulation, there is no option
                 if value is not None and name in panel.looks:
                     panel.looks[name].value = value
 
@@ -459,9 +500,9 @@ def view(
         viewer.wait()  # at the end of a script, which would close the page
 
     Args:
-        things: a robot as `Model` or `KinDyn`, or several, or robots by name, or one `WorkCell`.
-            Robots at the origin are put side by side. The base of a `Model` is fixed; a `KinDyn`
-            states whether its base floats.
+        things: a robot as `Model`, `KinDyn` or `Simulation`, or several, or robots by name, or one
+            `WorkCell`. Robots at the origin are put side by side. The base of a `Model` is fixed; a
+            `KinDyn` states whether its base floats; a `Simulation` stands on its ground.
         state: of the workcell; by default, its default state.
         host: the address to listen at. Only this machine can see the page, unless it is another
             one, such as "0.0.0.0".
@@ -500,9 +541,9 @@ def _viewed_robots(things: tuple[Any, ...]) -> list[ViewedRobot]:
     for thing in things:
         named = thing if isinstance(thing, Mapping) else {None: thing}
         for name, robot in named.items():
-            if not isinstance(robot, (Model, KinDyn)):
+            if not isinstance(robot, (Model, KinDyn, Simulation)):
                 hint = "; lw.load reads a file" if isinstance(robot, str) else ""
-                types = "a Model, a KinDyn or a WorkCell"
+                types = "a Model, a KinDyn, a Simulation or a WorkCell"
                 raise ArgumentError(f"view: expected {types}, got {shown(robot)}{hint}")
             robots.append(ViewedRobot(robot, name))
     if not robots:
