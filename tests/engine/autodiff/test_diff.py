@@ -379,3 +379,36 @@ def test_a_root_that_is_never_zero_has_no_guard(mode, x):
     (got,) = values(changed, [x, 0.4])
     root = np.sqrt(x * x + 0.25)
     np.testing.assert_allclose(got, [x / root * np.sin(0.4), root * np.cos(0.4)], rtol=1e-14)
+
+
+def guards_of(program):
+    return sum(step[0] is Op.LESS_EQUAL for step in program.steps)
+
+
+def test_a_value_that_results_depend_on_whatever_is_selected_has_no_guard():
+    def kept(a):  # if 1 / a is infinite, so is a result
+        x = 1.0 / a[0]
+        return x * x + (a[0] < 0.0).select(x, 2.0)
+
+    def chosen(a):
+        return (a[0] < 0.0).select(1.0 / a[0], 2.0)
+
+    assert guards_of(jacobian(program_for(kept, (1,)), "a", mode="reverse")) == 0
+    discarding = jacobian(program_for(chosen, (1,)), "a", mode="reverse")
+    assert guards_of(discarding) > 0
+    assert values(discarding, [0.0])[0] == 0.0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_a_root_of_a_clamped_value_has_no_guard(mode, is_swapped):
+    def clamped(a):
+        value = a[0] * a[0] * a[1]  # may be negative
+        if is_swapped:
+            return (value < 1e-9).select(1.0, value).sqrt()
+        return (value > 1e-9).select(value, 1.0).sqrt()
+
+    program = jacobian(program_for(clamped, (2,)), "a", mode=mode)
+    assert guards_of(program) == 0
+    np.testing.assert_allclose(values(program, [2.0, 4.0])[0], [2.0, 0.5], rtol=1e-15)
+    np.testing.assert_array_equal(values(program, [2.0, -4.0])[0], [0.0, 0.0])

@@ -109,6 +109,8 @@ def steep_arguments(program: Program, step: int, bounds: Sequence[Bound]) -> tup
 def _least(op: Op, args: list[int], bounds: Sequence[Bound], program: Program) -> float:
     """Bound the least value of a sum of squares; minus infinity for other values."""
     least = [bound.least for bound in bounds]
+    if op is Op.SELECT:
+        return _least_chosen(args, least, program)
     if op is Op.SQRT and least[0] > 0.0:
         return math.sqrt(least[0])
     if op is Op.MUL and args[0] == args[1]:
@@ -119,3 +121,17 @@ def _least(op: Op, args: list[int], bounds: Sequence[Bound], program: Program) -
         if op is Op.MUL and any(program.steps[arg][0] is Op.CONST for arg in args):
             return least[0] * least[1]
     return -math.inf
+
+
+def _least_chosen(args: list[int], least: Sequence[float], program: Program) -> float:
+    """Bound the least value of a select: x > c in `c < x ? x : y` and in `x < c ? y : x`."""
+    condition, *branches = args
+    values = list(least[1:])
+    op, *compared = program.steps[condition]
+    if op in (Op.LESS, Op.LESS_EQUAL):
+        for k, x, c in (0, compared[1], compared[0]), (1, compared[0], compared[1]):
+            kind, *value = program.steps[c]
+            # a least value of 0 would mean a sum of squares
+            if branches[k] == x and kind is Op.CONST and value[0] > 0.0:
+                values[k] = max(value[0], values[k])
+    return min(values)

@@ -105,8 +105,20 @@ class Primal:
 
     @cached_property
     def under_select(self) -> list[bool]:
-        """Whether a select may discard each step."""
-        return self._used_by(self._contains(Op.SELECT), self.context.may_be_discarded)
+        """Whether a select may discard each step: no result depends on it in another way."""
+        may_be_discarded = self.context.may_be_discarded
+        selects = self._contains(Op.SELECT)
+        used = self._used_by(selects, may_be_discarded)
+        if may_be_discarded:
+            return used
+        kept = [False] * len(used)
+        for step in self.program.results:
+            kept[step] = True
+        for step in reversed(range(len(kept))):
+            if kept[step] and not selects[step]:
+                for operand in self.program.operands[step]:
+                    kept[operand] = True
+        return [a and not b for a, b in zip(used, kept, strict=True)]
 
     @cached_property
     def feeds_sqrt(self) -> list[bool]:
@@ -120,7 +132,7 @@ class Primal:
         others = self._contains(Op.SQRT)  # roots of other values
         for step in reversed(range(len(steps))):
             op = steps[step][0]
-            if op is Op.SQRT:
+            if op is Op.SQRT and self.depends[step]:
                 argument = operands[step][0]
                 is_steep = self.steep[step][0]
                 is_of_squares = is_steep and self.bounds[argument].least >= 0.0
@@ -138,11 +150,11 @@ class Primal:
         return bounds_of(self.program, self.active, self.context.largest_inputs)
 
     def _contains(self, op: Op) -> list[bool]:
-        """Whether each step is this operation, or a loop with this operation in its body."""
+        """Whether each step is differentiated and is this operation, or a loop that has it."""
         in_loop = [op in loop.body.operations for loop in self.program.loops]
         return [
-            step[0] is op or (step[0] is Op.LOOP and in_loop[step[1]])
-            for step in self.program.steps
+            depends and (step[0] is op or (step[0] is Op.LOOP and in_loop[step[1]]))
+            for step, depends in zip(self.program.steps, self.depends, strict=True)
         ]
 
     def _used_by(self, users: Sequence[bool], by_results: bool) -> list[bool]:

@@ -35,6 +35,7 @@ class _LoopPrinter:
         self._vector = module.lanes.vector
         self._printer = StepPrinter(part.body, module, f"{name}.")
         self._program = part.body.program
+        self._operands = scalar_operands(self._program)
         self._is_cut = len(part.body.pieces) > 1
         self._inputs = {  # by INPUT step
             step: part.inputs[args[0]]
@@ -184,8 +185,9 @@ class _LoopPrinter:
         indices = {
             step: address.start for step, address in in_memory.items() if address.stride == stride
         }
-        operands = scalar_operands(self._program)
-        uses = [(step, indices[arg]) for step in steps for arg in operands[step] if arg in indices]
+        uses = [
+            (step, indices[arg]) for step in steps for arg in self._operands[step] if arg in indices
+        ]
         lanes, new = self._module.lanes, self._module.new
         return VectorArray(indices, lanes, new, uses, _base(stride))
 
