@@ -153,10 +153,8 @@ def test_a_click_on_a_link_shows_its_triad(browser, viewer, fixed, at_rest):
 
 def test_charts_are_drawn_and_the_page_turns_dark(browser, viewer, fixed, at_rest):
     browser.click_text("Forces")
-    bars, entries = "svg > rect[fill]", "td[title]"
-    count = "document.querySelectorAll({!r}).length".format
-    soon(lambda: browser.run(count(entries)) == fixed.nv**2, PATIENCE)  # of the mass matrix
-    assert browser.run(count(bars)) >= len(fixed.joint_names)
+    bars = "document.querySelectorAll('svg > rect[fill]').length"
+    soon(lambda: browser.run(bars) >= len(fixed.joint_names), PATIENCE)
     with Page(viewer) as page:
         page.set("Dark", True)
         dark = still(browser)

@@ -1,6 +1,6 @@
 """How collisions of a robot are computed: three strategies, of which a robot has one from birth.
 
-`ClosedForms`   all distances are compiled (this module)
+`Collider`      all distances are compiled (this module)
 `PairQueries`   some pairs have no closed form, and are compared by `coal` (`exact/pair_queries.py`)
 `Spheres`       the robot consists of spheres: many configurations, and motions, are tested in C
                 first (`motions.py`)
@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,29 +35,8 @@ class EdgeSettings(NamedTuple):
     threads: int | None
 
 
-class Collider(Protocol):
-    """Computes the collisions of one robot."""
-
-    @property
-    def obstruction(self) -> str:
-        """Why motions cannot be tested in C; empty if they can."""
-        ...
-
-    def kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
-        """Build the kernel of quantities."""
-        ...
-
-    def in_collision(self, q: Array, obstacles: Obstacles | None, threads: int | None) -> Array:
-        """(rows,) whether configurations (rows, nq) collide; True where q is not finite."""
-        ...
-
-    def are_free(self, starts: Array, ends: Array, settings: EdgeSettings) -> Array:
-        """(rows,) whether straight motions between configurations (rows, nq) are free."""
-        ...
-
-
-class ClosedForms:
-    """A collider of which all distances are compiled."""
+class Collider:
+    """Computes the collisions of one robot; here, all distances are compiled."""
 
     def __init__(self, robot: CollisionCore, obstruction: str) -> None:
         """Choose nothing: a robot has one collider.

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from linkwork.collision import distances as algorithms
 from linkwork.collision.colliders import (
-    ClosedForms,
     Collider,
     EdgeSettings,
     configurations_collide,
@@ -52,7 +51,7 @@ def _collider_of(robot: CollisionCore) -> Collider:
     obstruction = obstruction_of(robot)
     if uncompiled(robot.model, robot.pairs):
         return PairQueries(robot, obstruction)
-    return ClosedForms(robot, obstruction) if obstruction else Spheres(robot)
+    return Collider(robot, obstruction) if obstruction else Spheres(robot)
 
 
 class CollisionModel(CollisionCore):

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.collision.closest import TOUCHING
-from linkwork.collision.colliders import ClosedForms, EdgeSettings, check_resolution
+from linkwork.collision.colliders import Collider, EdgeSettings, check_resolution
 from linkwork.collision.core import CollisionCore, kernel_of
 from linkwork.collision.distances import Robot
 from linkwork.collision.obstacles import ROUNDINGS, WIDTHS, Obstacles
@@ -159,7 +159,7 @@ class Motions:
             raise ValueRangeError(f"q: {text}, which would be off by up to {error}") from None
 
 
-class Spheres(ClosedForms):
+class Spheres(Collider):
     """A collider of robots that consist of spheres, which the C extension tests first.
 
     It computes in single precision, and finds what is free, and what collides with certainty. Only

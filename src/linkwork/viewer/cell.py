@@ -67,10 +67,6 @@ class CellRobot(ViewedRobot):
         force = self.dynamics.gravity_force(self._owner.state)
         return force if self.fixed else force[BASE_NV:]
 
-    def mass_matrix(self) -> Array:
-        """Return the mass matrix, including carried objects."""
-        return self.dynamics.mass_matrix(self._owner.state)
-
     def total_mass(self) -> float:
         """Return the mass [kg], including carried objects."""
         return float(self.dynamics.total_mass(self._owner.state))

@@ -41,8 +41,6 @@ MANIPULABILITY: Rgb = (120, 90, 210)
 # From no load to full load: each color, and its share of the load.
 _LOAD_SHARES = (0.0, 0.5, 0.8, 1.0)
 _LOAD_COLORS = ((90, 190, 110), (240, 210, 70), (240, 140, 50), (220, 40, 40))
-NEGATIVE: Rgb = (45, 105, 205)
-POSITIVE: Rgb = (205, 45, 55)
 
 
 def rgb_of(material: Material | None, otherwise: Rgb = GREY) -> tuple[Rgb, float]:
@@ -60,23 +58,6 @@ def load_colors(shares: ArrayLike) -> Array:
         shares: (...) each load divided by its limit, of either sign.
     """
     return _scale(np.minimum(np.abs(np.asarray(shares, float)), 1.0), _LOAD_SHARES, _LOAD_COLORS)
-
-
-def signed_colors(values: ArrayLike) -> Array:
-    """Return (..., 4) colors and opacities: blue for negative, red for positive numbers.
-
-    The largest absolute value is opaque, zero is clear, so that they are read on a light and on a
-    dark page; what is not finite is grey.
-    """
-    numbers = np.asarray(values, float)
-    finite = np.isfinite(numbers)
-    largest = float(np.abs(numbers[finite]).max(initial=0.0))
-    shares = np.where(finite, numbers, 0.0) / (largest or 1.0)
-    colors = np.empty((*numbers.shape, 4), dtype=np.uint8)
-    colors[..., :3] = np.where((shares < 0)[..., None], NEGATIVE, POSITIVE)
-    colors[..., 3] = np.round(255 * np.abs(shares) ** 0.8)
-    colors[~finite] = (128, 128, 128, 255)
-    return colors
 
 
 def linear(rgb: ArrayLike) -> Array:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.viewer.charts import bar_chart, heat_map, listed_numbers, table
+from linkwork.viewer.charts import bar_chart, listed_numbers, table
 from linkwork.viewer.overlays import manipulability
 from linkwork.viewer.robot import ViewedRobot
 
 NONE = "(none)"
 DIRECTIONS = {"+x": (1, 0, 0), "-x": (-1, 0, 0), "+y": (0, 1, 0), "-y": (0, -1, 0), "up": (0, 0, 1)}
-ROWS = ("vx", "vy", "vz", "wx", "wy", "wz")  # of a Jacobian
 
 
 class RobotPanel:
@@ -146,8 +145,6 @@ class RobotPanel:
             self._gui.add_html(_heading(text))
         self.bars = self._gui.add_html("")
         self.summary = self._gui.add_html("")
-        self._gui.add_html(_heading("Mass matrix"))
-        self.mass_matrix = self._gui.add_html("")
 
     def _frame(self, names: Sequence[str]) -> None:
         gui = self._gui
@@ -160,7 +157,6 @@ class RobotPanel:
             lambda _: self._actions.look("manipulability", self.ellipsoid.value)
         )
         self.frame_numbers = gui.add_html("")
-        self.jacobian = gui.add_html("")
 
     def _tree(self, frames: Sequence[tuple[int, str]]) -> None:
         self.triads, triad = {}, self._actions.triad
@@ -232,19 +228,16 @@ class RobotPanel:
         robot = self._robot
         labels = [slider.label for slider in robot.sliders]
         self.bars.content = bar_chart(labels, robot.gravity_force(), robot.efforts())
-        M = robot.mass_matrix()
-        self.mass_matrix.content = heat_map(M, robot.coordinates)
         mass = robot.total_mass()
         rows = [("mass", f"{mass:.5g} kg")]
         if mass > 0:
             rows.append(("center of mass", listed_numbers(robot.com())))
-        rows.append(("size, largest entry", f"{len(M)} x {len(M)}, {abs(M).max(initial=0):.4g}"))
         self.summary.content = table(rows)
         self._show_frame(_named(self.frame.value))
 
     def _show_frame(self, frame: str | None) -> None:
         if frame is None:
-            self.frame_numbers.content = self.jacobian.content = ""
+            self.frame_numbers.content = ""
             return
         robot = self._robot
         pose, J, v = robot.pose(frame), robot.jacobian(frame), robot.frame_velocity(frame)
@@ -259,7 +252,6 @@ class RobotPanel:
                 ("singular values", listed_numbers(singular[:6], 2)),
             ]
         )
-        self.jacobian.content = _heading("Jacobian") + heat_map(J, ROWS, robot.coordinates)
 
     def show_drag(self, text: str | None) -> None:
         """Show how well the dragged frame reaches its target; None if no frame is dragged."""

@@ -268,13 +268,6 @@ class ViewedRobot:
         """Return the center of mass in the world, (3,)."""
         return self.kd.com(self.q)
 
-    @property
-    def coordinates(self) -> list[str]:
-        """Names of the coordinates of nu; without the base if it is fixed."""
-        base = ("x", "y", "z", "about x", "about y", "about z")
-        named = [f"base {axis}" for axis in base]
-        return [*([] if self.fixed else named), *(slider.label for slider in self.sliders)]
-
     def gravity_force(self) -> Array:
         """Return the forces that hold the joints against gravity, (joints,) [N m] or [N].
 
@@ -291,11 +284,6 @@ class ViewedRobot:
     def efforts(self) -> Array:
         """Return the largest forces of the joints; infinite where there is no limit."""
         return np.asarray(self.kd.limits.effort)
-
-    def mass_matrix(self) -> Array:
-        """Return the mass matrix; of the joints alone if the base is fixed."""
-        M = self.kd.mass_matrix(self.q)
-        return M[BASE_NV:, BASE_NV:] if self.fixed else M
 
     def jacobian(self, frame: str) -> Array:
         """Return the Jacobian of a frame, axes of the world; without a base that is fixed."""

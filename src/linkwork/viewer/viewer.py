@@ -313,7 +313,7 @@ class Viewer:
     def inspect(
         self, frame: str | None, *, manipulability: bool = False, robot: str | None = None
     ) -> None:
-        """Show pose, velocity and Jacobian of a frame, and its manipulability ellipsoid."""
+        """Show pose, velocity and singular values of a frame, and its manipulability ellipsoid."""
         with self._context.lock:
             controller = self._controller(robot)
             if frame is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.collision.colliders import ClosedForms
+from linkwork.collision.colliders import Collider
 from linkwork.collision.core import CollisionCore, kernel_of, rates
 from linkwork.collision.exact.queries import Placed, ShapeQueries
 from linkwork.collision.shapes import CLOSED_FORMS, uncompiled
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Partials = dict[str, Array]  # by input: (rows, size of the output, size of the input)
 
 
-class PairQueries(ClosedForms):
+class PairQueries(Collider):
     """A collider of pairs without closed form: by queries, and the other pairs compiled."""
 
     def __init__(self, robot: CollisionCore, obstruction: str) -> None:
