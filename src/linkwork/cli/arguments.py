@@ -174,7 +174,6 @@ Functions = Annotated[
     str | None,
     typer.Option(
         "--functions",
-        "--function",
         metavar="NAMES",
         help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
         autocompletion=function_names,
