@@ -29,6 +29,7 @@ def test_the_demo_fits_one_screen_and_warns_of_nothing(robot, monkeypatch):
     assert max(map(len, lines)) <= 80
     assert len(lines) < 24  # the prompt needs a line
     assert "NO" not in done.stdout.split()
+    assert any(line.startswith("1,000 of 1,000 are at rest; ") for line in lines)
     assert lines[-1] == f"more: linkwork info {robot}, linkwork bench {robot}"
 
 

@@ -201,6 +201,8 @@ def _elapsed(call: Callable[[], object], count: int) -> float:
 
 
 BATCH = 10_000
+DROPPED, FALL = 1000, 1.5  # quadrupeds, and how long they are simulated [s]
+STILL = 0.05  # [rad/s] and [m/s]: slower robots are at rest
 WIDTH = 80  # columns, if the output is not a terminal
 LONGEST = 40  # characters of a path in titles
 GOOD = 1e-6  # relative errors up to this are due to rounding
@@ -216,7 +218,7 @@ Robot = Annotated[
 
 
 def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
-    """Check and time a robot, on one screen.
+    """Check and time a robot, and drop a thousand quadrupeds, on one screen.
 
     A base that looks fixed is fixed, unless --floating is given.
 
@@ -239,6 +241,8 @@ def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
     good = _show_physics(console, kd)
     _title(console, f"µs per configuration: one by one, and {BATCH:,} in one call")
     _show_speed(console, kd)
+    _title(console, f"{DROPPED:,} quadrupeds fall on the floor, for {FALL:g} s")
+    _show_fall(console)
     console.print()
     base = "" if kd.floating else " --fixed"
     print_text(
@@ -283,7 +287,6 @@ def _title(console: Console, text: str, *, gap: bool = True) -> None:
     if gap:
         console.print()
     _print_wrapped(console, text, "bold")
-    print_text(console, "─" * min(len(text), WIDTH, console.width), "dim")
 
 
 def _print_wrapped(console: Console, text: str, style: str = "") -> None:
@@ -369,6 +372,29 @@ def _show_speed(console: Console, kd: KinDyn) -> None:
         single = least_time(lambda: np.linalg.solve(M[0], tau[0]))
         batch = least_time(lambda: np.linalg.solve(M, tau)) / BATCH
         _show_times(console, f"NumPy's solve, {kd.nv} x {kd.nv}", single, batch)
+
+
+def _show_fall(console: Console) -> None:
+    """Simulate quadrupeds that servos hold; print how fast that is, and how many are at rest."""
+    import numpy as np
+
+    from linkwork.cli.simulate import run_simulation
+    from linkwork.robots import load
+    from linkwork.simulation.simulation import Simulation
+
+    feet = [f"{leg}_foot" for leg in ("FL", "FR", "RL", "RR")]
+    sim = Simulation(load("quadruped"), ground=feet, friction=0.8, servos=(200.0, 8.0))
+    stance = np.tile([0.0, 0.7, -1.4], 4)
+    with terminal(errors=True).status("compiling the simulation, once"):
+        sim.step.warmup()
+    x = sim.state(q=[*sim.layout.neutral()[:7], *stance], batch=DROPPED)
+    moved = 0.1 * np.random.default_rng(0).normal(size=(DROPPED, sim.nv))
+    x = sim.place_on_ground(x._replace(q=sim.kd.integrate(x.q, moved, 1.0)), 0.1)
+    _, states, each = run_simulation(sim, x, stance, FALL)
+    last = states[-1]
+    at_rest = int((np.abs(last.nu).max(axis=-1) < STILL).sum())
+    speed = f"{DROPPED / each:,.0f} steps of {sim.dt * 1e3:g} ms per second on all cores"
+    print_text(console, f"{at_rest:,} of {DROPPED:,} are at rest; {speed}")
 
 
 def _show_times(console: Console, name: str, single: float, batch: float) -> None:

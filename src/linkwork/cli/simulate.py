@@ -56,7 +56,7 @@ def simulate(
     if not is_mjcf:
         x = sim.place_on_ground(x, height)
     u = sim.control(keyframe) if keyframe is not None else np.zeros(sim.n_controls)
-    times, states, each = _run(sim, x, u, seconds)
+    times, states, each = run_simulation(sim, x, u, seconds)
     if save is not None:
         _save(save, times, states)
     _report(sim, times, states, each, as_json=as_json)
@@ -92,7 +92,7 @@ def _start(sim: Simulation, keyframe: str | None, rows: int, spread: float) -> S
     return x._replace(q=sim.kd.integrate(x.q, tangent, 1.0))
 
 
-def _run(
+def run_simulation(
     sim: Simulation, x: SimulationState, u: Array, seconds: float
 ) -> tuple[Array, list[SimulationState], float]:
     """Return times and states, some steps apart, and the duration of one step [s].
@@ -106,7 +106,8 @@ def _run(
     chunk = max(1, round(FRAME / sim.dt))
     controls = np.zeros((chunk, sim.n_controls)) + u
     numbers, states, clock = [0], [x], [time.perf_counter()]
-    with Progress(console=terminal(errors=True), transient=True) as progress:
+    console = terminal(errors=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("simulating", total=n_steps)
         while numbers[-1] < n_steps:
             many = min(chunk, n_steps - numbers[-1])
