@@ -148,6 +148,12 @@ def test_a_file_is_overwritten_with_force_only(here):
     assert lw.load("r.urdf") == lw.load("arm")
 
 
+def test_the_file_to_write_is_an_argument_or_an_option(here):
+    assert run("convert", "arm", "a.urdf").returncode == 0
+    assert run("convert", "arm", "-o", "b.urdf").returncode == 0
+    assert (here / "a.urdf").read_text() == (here / "b.urdf").read_text()
+
+
 def test_standard_output_holds_the_text_alone():
     done = run_process("convert", "arm", "-", "--to", "mjcf")
 
@@ -250,7 +256,8 @@ def test_relative_meshes_in_another_folder_are_reported(here):
     [
         ("arm x.foo", ["'x.foo'", ".urdf", ".wc.xml", ".mjcf", ".xml"]),
         ("arm x.urdf --to mjfc", ["'mjfc'", "'mjcf'"]),
-        ("arm", ["OUT", "--help"]),
+        ("arm", ["OUT", "-o"]),
+        ("arm x.urdf -o y.urdf", ["OUT", "twice"]),
         ("arm no/x.urdf", ["'no/x.urdf'", "No such file or directory"]),
         ("arm x.urdf --device a", ["--device", "workcell"]),
         ("arm x.urdf --fixed", ["--fixed", "MJCF"]),

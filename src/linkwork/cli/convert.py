@@ -40,13 +40,16 @@ if TYPE_CHECKING:
     from linkwork.model.model import Model
     from linkwork.workcell.workcell import WorkCell
 
-Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]
+Out = Annotated[
+    str | None, typer.Argument(metavar="OUT", help="file to write, or - for standard output")
+]
 
 
 def convert(
     file: File,
-    out: Out,
+    out: Out = None,
     *,
+    same_out: str | None = option("-o --out", "OUT", "the same, as an option"),
     to: str | None = option(
         "--to",
         "FORMAT",
@@ -73,6 +76,10 @@ def convert(
 
     linkwork convert robot.urdf robot.mjcf
     """
+    if (out is None) == (same_out is None):
+        problem = "is missing" if out is None else "appears twice"
+        raise typer.BadParameter(f"OUT {problem}: linkwork convert FILE OUT, or FILE -o OUT")
+    out = str(out or same_out)
     target = format_to_write(out, to)
     _reject_existing(out, force=force)
     if not WRITTEN[target].options and (floating is not None or no_meshes):
