@@ -133,5 +133,5 @@ def test_a_second_free_body_is_rejected():
         '<worldbody><body name="f"><freejoint/>\
         <geom size=".1" contype="0" conaffinity="0"/></body>',
     )
-    with pytest.raises(lw.ArgumentError, match="one free body"):
+    with pytest.raises(lw.ArgumentError, match="at most one free body, its base"):
         compare(mujoco.MjModel.from_xml_string(text))

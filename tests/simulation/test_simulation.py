@@ -101,6 +101,12 @@ def test_copies_are_equal(quadruped):
     assert copy.step.program.digest == quadruped.step.program.digest
     with pytest.raises(lw.FrozenError):
         quadruped.scene = None
+    other = quadruped.replace(dtype=np.float32, iterations=3)
+    assert (other.dtype, other.settings.iterations, other.scene) == (np.float32, 3, copy.scene)
+    assert (
+        repr(copy)
+        == f"<Simulation of 'quadruped': nq={copy.nq}, nv={copy.nv}, 4 contacts, 12 controls>"
+    )
 
 
 def test_rollouts_are_steps(quadruped):
@@ -219,6 +225,17 @@ def test_bad_input_is_explained(quadruped):
         lw.Simulation(ball(), ground=True, friction=-1.0)
     with pytest.raises(lw.ArgumentError, match="dt: expected a positive time"):
         lw.Simulation(ball(), ground=True, dt=0.0)
+    with pytest.raises(lw.ModelError, match="friction: expected a number, got 'high'"):
+        lw.Simulation(ball(), ground=True, friction="high")
+    with pytest.raises(lw.ArgumentError, match="ground: expected True, or a list of links, got 5"):
+        lw.Simulation(ball(), ground=5)
+    with pytest.raises(lw.ArgumentError, match="tolerance: expected a number of at least 0"):
+        lw.Simulation(ball(), ground=True, tolerance=-1.0)
+    with pytest.raises(lw.ModelError, match="no mass or inertia moves with the base"):
+        _ = lw.Simulation(lw.Model(name="empty", links=(lw.Link(name="a"),))).step
+    sim = lw.Simulation(ball())
+    with pytest.raises(lw.ValueRangeError, match="the base quaternion has norm 0"):
+        sim.step(sim.state(q=np.zeros(7)), [])
     with pytest.raises(lw.ArgumentError, match="iterations: expected a positive integer"):
         lw.Simulation(ball(), ground=True, iterations=0)
     with pytest.raises(lw.ShapeError, match="nu: expected shape"):
@@ -235,6 +252,14 @@ def test_single_precision_is_close(quadruped):
     a, b = sim.step(*x, u), quadruped.step(*x, u)
     assert a.nu.dtype == np.float32
     assert abs(a.nu - b.nu).max() < 1e-4
+
+
+def test_what_starts_below_the_ground_is_pushed_out():
+    sim = lw.Simulation(ball(), ground=True)
+    x = sim.state(q=[[0, 0, z, 1, 0, 0, 0] for z in (0.09, -0.5)])
+    x = lw.SimulationState(*(part[:, -1] for part in sim.rollout(x, np.zeros((2, 4000, 0)))))
+    np.testing.assert_allclose(x.q[:, 2], 0.1, atol=1e-3)
+    assert abs(x.nu).max() < 1e-6
 
 
 def _with_gravity(scene, gravity):

@@ -213,7 +213,7 @@ class KinDynCore:
     def replace(self, **changes: Any) -> Self:
         """Return a copy with changed options."""
         options: dict[str, Any] = {"model": self.model, **self.options, **changes}
-        return type(self)(**options)
+        return type(self)(options.pop("model"), **options)
 
     def _number(self, value: ArrayLike) -> Any:
         """Convert a float to an array, which is faster here than in the kernel."""

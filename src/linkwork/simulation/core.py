@@ -138,7 +138,6 @@ class SimulationCore(KinDynCore):
     scene: Scene
     settings: Settings
 
-    _OPTIONS = ("base", "floating", "dtype", "check", "scene", "settings")
     _FURTHER_QUANTITIES: ClassVar[tuple[Quantity, ...]] = (STEP, FORWARD)
     _WARMED_FIRST = ("step",)
 
@@ -165,8 +164,8 @@ class SimulationCore(KinDynCore):
         )
         free = [one.name for one in model.joints if one.motion_kind.nv > 3]
         if free:
-            text = f"{model.name}: a simulation has one free body, the base"
-            raise ArgumentError(f"{text}; these joints are free as well: {listed(free)}")
+            text = f"{model.name}: a simulation has at most one free body, its base"
+            raise ArgumentError(f"{text}; it has the free joints {listed(free)}")
         if len(model.joints) > MOST_UNROLLED:
             text = f"{model.name}: {len(model.joints)} joints are too many for a simulation"
             raise ArgumentError(f"{text}; at most {MOST_UNROLLED} are compiled")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from linkwork.errors import ArgumentError, listed, model_error, name_not_found, shown, warn_once
 from linkwork.model.model import Model
-from linkwork.model.numbers import as_floats
+from linkwork.model.numbers import as_floats, number
 from linkwork.model.parts import Joint, Link
 from linkwork.simulation.contacts import SLOTS
 from linkwork.simulation.scene import (
@@ -45,10 +45,10 @@ def scene_on_ground(
     Returns:
         The model, without joints that depend on others by `mimic`, and the scene.
     """
-    step = Options().timestep if dt is None else float(dt)
+    step = Options().timestep if dt is None else number(dt, "dt")
     if not 0.0 < step < math.inf:
         raise ArgumentError(f"dt: expected a positive time, got {dt!r}")
-    slide = DEFAULT_FRICTION if friction is None else float(friction)
+    slide = DEFAULT_FRICTION if friction is None else number(friction, "friction")
     if not 0.0 <= slide < math.inf:
         raise ArgumentError(f"friction: expected a number of at least 0, got {friction!r}")
     if model.constraints:
@@ -102,7 +102,7 @@ def _touching(model: Model, ground: bool | Iterable[str]) -> set[str]:
     every = {link.name for link in model.links}
     if isinstance(ground, bool):
         return every if ground else set()
-    if isinstance(ground, str):
+    if isinstance(ground, str) or not isinstance(ground, Iterable):
         raise ArgumentError(f"ground: expected True, or a list of links, got {ground!r}")
     names = set(ground)
     for name in sorted(names - every):
@@ -115,12 +115,10 @@ def _contacts(model: Model, friction: float, touching: set[str]) -> Iterator[Con
     for link in model.links:
         if link.name not in touching:
             continue
-        for number, shape in enumerate(link.collisions):
+        for k, shape in enumerate(link.collisions):
             if type(shape.geometry) not in SLOTS:
                 continue
-            name = shape.name or (
-                link.name if len(link.collisions) == 1 else f"{link.name}:{number}"
-            )
+            name = shape.name or (link.name if len(link.collisions) == 1 else f"{link.name}:{k}")
             yield ContactPair(
                 name=f"{name} ground",
                 link=link.name,

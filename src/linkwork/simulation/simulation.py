@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
+from math import inf
 from os import PathLike
 from typing import Any
 
@@ -17,6 +18,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import PARAMETERS
 from linkwork.model.model import Model
+from linkwork.model.numbers import number
 from linkwork.parameters.descriptions import Parameter
 from linkwork.simulation.contacts import is_supported, n_slots
 from linkwork.simulation.core import (
@@ -119,7 +121,7 @@ class Simulation(SimulationCore):
         defaults = Settings()
         settings = Settings(
             iterations=defaults.iterations if iterations is None else _count(iterations),
-            tolerance=defaults.tolerance if tolerance is None else float(tolerance),
+            tolerance=defaults.tolerance if tolerance is None else _tolerance(tolerance),
         )
         super().__init__(
             model,
@@ -130,9 +132,22 @@ class Simulation(SimulationCore):
             parameters=parameters,
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        options = self.scene, self.settings, self.dtype, self.check, self._descriptions
-        return _unpickled, (self.model, *options)
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options with which `Simulation(sim.model, **options)` creates an equal object."""
+        return {
+            "scene": self.scene,
+            "iterations": self.settings.iterations,
+            "tolerance": self.settings.tolerance,
+            "dtype": self.dtype,
+            "check": self.check,
+            "parameters": self._descriptions,
+        }
+
+    def __repr__(self) -> str:
+        """Show the sizes of states, contacts and controls."""
+        sizes = f"nq={self.nq}, nv={self.nv}, {len(self.contacts)} contacts"
+        return f"<Simulation of {self.model.name!r}: {sizes}, {self.n_controls} controls>"
 
     @cached_property
     def kd(self) -> KinDyn:
@@ -377,20 +392,6 @@ class Simulation(SimulationCore):
         return array
 
 
-def _unpickled(  # noqa: PLR0917 - the arguments of a pickle
-    model: Model, scene: Scene, settings: Settings, dtype: Any, check: bool, parameters: Any
-) -> Any:
-    return Simulation(
-        model,
-        scene=scene,
-        iterations=settings.iterations,
-        tolerance=settings.tolerance,
-        dtype=dtype,
-        check=check,
-        parameters=parameters,
-    )
-
-
 def _supported(model: Model, scene: Scene, *, strict: bool) -> Scene:
     """Return the scene without the contacts that cannot be computed, which a warning names."""
     from dataclasses import replace
@@ -421,3 +422,9 @@ def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ArgumentError(f"iterations: expected a positive integer, got {shown(value)}")
     return value
+
+
+def _tolerance(value: Any) -> float:
+    if not 0.0 <= (tolerance := number(value, "tolerance")) < inf:
+        raise ArgumentError(f"tolerance: expected a number of at least 0, got {shown(value)}")
+    return tolerance

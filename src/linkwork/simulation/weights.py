@@ -14,9 +14,10 @@ import numpy as np
 
 from linkwork.algorithms.dynamics.crba import mass_matrix
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import listed, model_error
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.model.layout import Layout
+from linkwork.model.layout import BASE_NV, Layout
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.world import world_of
 from linkwork.spatial.blocks import IDENTITY, ZERO, Force, Scalar, Vec
@@ -76,7 +77,7 @@ def computed(
     layout, model = skeleton.layout, skeleton.layout.model
     rows = mass_matrix(skeleton, zero, velocity="mixed", joint_dynamics=armature)
     M = _stacked({(i, j): x for i, row in enumerate(rows) for j, x in enumerate(row)}, batch, rows)
-    inverse = np.linalg.inv(M)
+    inverse = _inverse(M, layout)
     indices = [model.frame_index(name) for name in _links(scene)]
     world = world_of(skeleton, zero, [skeleton.frames[index][0] for index in indices])
     weights: list[Array] = []
@@ -100,6 +101,18 @@ def computed(
     diagonal = np.diagonal(inverse, axis1=-2, axis2=-1)
     weights += [diagonal[..., span].mean(-1) for span in layout.nu.values()]
     return np.stack(weights, axis=-1) if weights else np.zeros((*batch, 0))
+
+
+def _inverse(M: Array, layout: Layout) -> Array:
+    try:
+        return np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        diagonals = np.diagonal(M, axis1=-2, axis2=-1)
+        still = [bool((diagonals[..., k] <= 0.0).any()) for k in range(layout.nv)]
+        names = [name for name, span in layout.nu.items() if any(still[span])]
+        names += ["the base"] if layout.floating and any(still[:BASE_NV]) else []
+        text = f"no mass or inertia moves with {listed(names)}" if names else "M is singular"
+        raise model_error(f"{layout.model.name}: {text}, so no force accelerates it") from None
 
 
 def _links(scene: Scene) -> list[str]:
