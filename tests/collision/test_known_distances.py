@@ -109,6 +109,21 @@ def test_distances_are_the_gaps(first, size, ratio):
             assert shapes.overlap(one, Placed(lw.Shape(b), B, "b")).all()
 
 
+@pytest.mark.parametrize("ratio", [1e-5, 1e5, 1e6, 1e7])
+def test_sizes_may_differ_by_large_factors(ratio):
+    rng, shapes = np.random.default_rng(5), ShapeQueries()
+    for first in [*SHAPES, PLATE, DISC]:
+        for other in [*SHAPES[1:], PLATE, DISC]:
+            b = scaled(other, ratio)
+            radii = [shape.support().radius for shape in (first, b)]
+            gaps = rng.choice(radii, size=ROWS) * 10.0 ** rng.uniform(-9.0, 4.0, size=ROWS)
+            gaps[rng.random(ROWS) < 0.4] = 0.0
+            A, B = pairs_at(first, b, gaps, rng)
+            results = shapes.nearest(Placed(lw.Shape(first), A, "a"), Placed(lw.Shape(b), B, "b"))
+            allowed = 1e-8 * (max(radii) + gaps)
+            assert (np.abs(results[:, 0] - gaps) <= allowed).all()
+
+
 @pytest.mark.parametrize("pair", list(combinations_with_replacement(range(3), 2)))
 def test_boxes_and_hulls_overlap_by_the_least_of_all_translations(pair):
     """Of polytopes, one of the normals of faces and products of edges is that of the depth."""

@@ -32,8 +32,8 @@ FAR = 1.0  # the largest distance of GJK, by the larger shape
 DEPTH_TOLERANCE = 3e-6  # of EPA, relative to the smaller shape
 TOLERANCE, ROUNDING = 1e-14, 4e-16  # of GJK, relative to the smaller shape, and to coordinates
 ITERATIONS = 255  # of GJK and EPA
+UNEVEN = 1e3  # ratio of sizes above which overlaps are checked like depths
 HUGE = 1e100  # what coal returns instead of a result
-PARALLEL = 1e-12  # 1 less the cosine of an angle that is taken for zero
 
 # Errors of points, relative to the larger shape and the distance.
 SLACK = 1e-12  # by which distances may differ that are equal
@@ -80,15 +80,20 @@ class Search:
         if threshold is None:  # what EPA returns may look right
             is_open |= self.best[rows, 0] < MARGINS[0] * self.small
         self._refine(rows[is_open])
+        wanted = max(ACCEPTED * self.small / self.large, SLACK)
+        is_uneven = self.large > UNEVEN * self.small
         for _ in range(RESTARTS):
-            is_wrong = ~self._is_within(ACCEPTED, rows)
-            is_deep = np.full(len(rows), threshold is None) & (self.best[rows, 0] < 0.0)
+            is_wrong = ~self._is_within(wanted, rows)
+            is_deep = (self.best[rows, 0] < 0.0) & (threshold is None or is_uneven)
             rows = rows[is_wrong | is_deep]
             separation, n = best_direction(self.a, self.b, H[rows])
-            is_left = ~self._is_within(ACCEPTED, rows)
+            is_left = ~self._is_within(wanted, rows)
             is_left |= separation > self.best[rows, 0] + SLACK * self.large
-            rows, separation, n = rows[is_left], separation[is_left], n[is_left]
-            self.best[rows, 0], self.best[rows, 7:], self.errors[rows] = separation, n, np.inf
+            rows, n = rows[is_left], n[is_left]
+            first, second = (np.nan_to_num(self.best[rows, k : k + 3]) for k in (1, 4))
+            before, self.best[rows, 0] = self.errors[rows], -np.inf
+            self._keep(rows, first, second - first, n)  # they may be those of this direction
+            self.errors[rows] += before
             for _ in range(EXTREMES):
                 self._use_extremes(rows)
             self._refine(rows)
@@ -155,13 +160,14 @@ class Search:
         """
         pairs = zip(self.H[rows], normals, strict=True)
         faces = [along_face(self.a, self.b, one, n) for one, n in pairs]
-        for n in (normals, np.array(faces).reshape(-1, 3)):
+        for n in (normals, np.array(faces).reshape(-1, 3), self.best[rows, 7:]):
             height, separation = separations(self.a, self.b, self.H[rows], n)
             off = height - (n * first).sum(axis=-1)  # coal enlarges some shapes slightly
             errors = np.abs(off) + np.linalg.norm(between - separation[:, None] * n, axis=-1)
             # larger, or as large and with better points
             gain, slack = separation - self.best[rows, 0], SLACK * self.large
-            is_better = ~(gain <= slack) | ((gain >= -slack) & (errors < self.errors[rows]))
+            is_better = (gain > slack) | np.isnan(self.best[rows, 0])
+            is_better |= (gain >= -slack) & (errors < self.errors[rows])
             at, on_a = rows[is_better], first + off[:, None] * n
             on_b = on_a + separation[:, None] * n
             self.best[at] = np.column_stack([separation, on_a, on_b, n])[is_better]
@@ -228,11 +234,31 @@ def best_direction(a: Support, b: Support, H: Array) -> tuple[Array, Array]:
         a, b: the shapes.
         H: (k, 4, 4) poses of b in the axes of a.
     """
-    R, n = H[:, :3, :3], _DIRECTIONS
+    R, p, n = H[:, :3, :3], H[:, :3, 3], _DIRECTIONS
     along = -(n @ R).reshape(-1, 3)
-    separation = H[:, :3, 3] @ n.T - a.heights(n) - b.heights(along).reshape(-1, len(n))
-    best = separation.argmax(axis=-1)
-    return np.take_along_axis(separation, best[:, None], axis=-1)[:, 0], n[best]
+    separation = p @ n.T - a.heights(n) - b.heights(along).reshape(-1, len(n))
+    index = separation.argmax(axis=-1)
+    best, n = np.take_along_axis(separation, index[:, None], axis=-1)[:, 0], n[index]
+    from_b = -(p[:, None, :] @ R)[:, 0]
+    turned = (-(R @ one[..., None])[..., 0] for one in normals_towards(b, from_b))
+    for one in (*normals_towards(a, p), *turned):
+        separation = separations(a, b, H, one)[1]
+        is_better = separation > best
+        best, n[is_better] = np.where(is_better, separation, best), one[is_better]
+    return best, n
+
+
+def normals_towards(shape: Support, points: Array) -> list[Array]:
+    """(k, 3) normals of the flat face, and of the curved side, that points (k, 3) are off most."""
+    normals: list[Array] = []
+    if len(shape.normals):
+        off = points @ shape.normals.T - shape.heights(shape.normals)
+        normals.append(shape.normals[off.argmax(axis=-1)])
+    if shape.is_curved:
+        across = points * (1.0, 1.0, 0.0)
+        across[~across.any(axis=-1), 0] = 1.0
+        normals.append(across / np.linalg.norm(across, axis=-1)[:, None])
+    return normals
 
 
 def along_face(a: Support, b: Support, H: Array, n: Array) -> Array:
@@ -247,7 +273,7 @@ def along_face(a: Support, b: Support, H: Array, n: Array) -> Array:
     """
     normals = np.concatenate([a.normals, -b.normals @ H[:3, :3].T])
     aligned = normals @ n
-    return normals[aligned.argmax()] if aligned.max(initial=0.0) > 1.0 - PARALLEL else n
+    return normals[aligned.argmax()] if len(normals) else n
 
 
 def _sphere_of_directions(n: int) -> Array:
