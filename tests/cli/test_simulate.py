@@ -64,8 +64,31 @@ def test_other_robots_are_dropped_on_a_plane(tmp_path):
         assert data["q"][0, -1, 2] == pytest.approx(0.2, abs=1e-3)
 
 
+def test_servos_hold_a_robot_that_stands_on_chosen_links(tmp_path):
+    words = ("--ground", "FL_foot, FR_foot,RL_foot,RR_foot", "--servos", "200,8", "--json")
+    facts = json.loads(run("simulate", "quadruped", *words).stdout)
+    assert (facts["contact_points"], facts["touching"]) == (4, 4)
+    saved = tmp_path / "states.npz"
+    done = run("simulate", "pendulum", "--servos", "50,5", "--save", saved, "--seconds", 0.5)
+    assert done.returncode == 0, done.stderr
+    with np.load(saved) as data:  # its base looks fixed; the servo holds it where it starts
+        assert data["q"].shape[-1] == 1
+
+
 @pytest.mark.parametrize(
-    "words", [("--seconds", 0), ("--rows", 0), ("--save", "states.txt"), ("--keyframe", "none")]
+    "words",
+    [
+        ("--seconds", 0),
+        ("--seconds", "inf"),
+        ("--rows", 0),
+        ("--save", "states.txt"),
+        ("--save", "no_folder/states.npz"),
+        ("--keyframe", "none"),
+        ("--spread", "nan"),
+        ("--servos", "1,2"),
+        ("--step", 0.01),
+        ("--floating",),
+    ],
 )
 def test_wrong_options_are_errors(ball, words):
     done = run("simulate", ball, *words)

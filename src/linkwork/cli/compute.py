@@ -234,18 +234,18 @@ def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
         raise typer.BadParameter("the target is missing: --position X,Y,Z")
     if rpy is not None and wxyz is not None:
         raise typer.BadParameter("expected --rpy or --wxyz, not both")
-    point = np.array(_numbers(position, 3, "--position"))
+    point = np.array(numbers_of(position, 3, "--position"))
     if rpy is None and wxyz is None:
         return point
     pose = np.eye(4)
     pose[:3, 3] = point
     if wxyz is not None:
-        quaternion = np.array(_numbers(wxyz, 4, "--wxyz"))
+        quaternion = np.array(numbers_of(wxyz, 4, "--wxyz"))
         if not np.linalg.norm(quaternion) > 0:
             raise typer.BadParameter("--wxyz: the quaternion is zero")
         pose[:3, :3] = quat.to_rotation(quat.normalize(quaternion))
     else:
-        pose[:3, :3] = so3.from_rpy(np.array(_numbers(str(rpy), 3, "--rpy")))
+        pose[:3, :3] = so3.from_rpy(np.array(numbers_of(str(rpy), 3, "--rpy")))
     return pose
 
 
@@ -298,7 +298,7 @@ def _number(text: str, what: str) -> float:
     return radians(value) if in_degrees else value
 
 
-def _numbers(text: str, count: int, what: str) -> list[float]:
+def numbers_of(text: str, count: int, what: str) -> list[float]:
     """Parse `count` numbers with commas or spaces between them."""
     values = [_number(part, what) for part in text.replace(",", " ").split()]
     if len(values) != count:

@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkwork.cli.arguments import File, Json, flag, model_of_file, option
+from linkwork.cli.arguments import File, Floating, Json, flag, model_of_file, option
+from linkwork.cli.compute import numbers_of
 from linkwork.cli.output import print_json, print_text, terminal
 from linkwork.errors import ArgumentError, MissingFileError, counted, escaped, shown
 
@@ -27,10 +28,13 @@ def simulate(
     seconds: float = option("--seconds", "S", "simulated time", 2.0),
     rows: int = option("--rows", "N", "robots; all but the first start with other joints", 1),
     keyframe: str | None = option("--keyframe", "NAME", "where it starts, and its controls"),
-    height: float = option("--height", "M", "of the drop, of robots that are not MJCF", 0.05),
+    height: float = option("--height", "M", "of the drop", 0.05),
     spread: float = option("--spread", "X", "of the joints of the other robots", 0.1),
-    step: float = option("--step", "S", "time step of robots that are not MJCF", 0.002),
-    friction: float = option("--friction", "MU", "of robots that are not MJCF", 1.0),
+    floating: Floating = None,
+    ground: str | None = option("--ground", "LINKS", "that touch it, with commas between them"),
+    servos: str | None = option("--servos", "KP,KD", "that hold the joints where they start"),
+    step: float | None = option("--step", "S", "time step [0.002 s]"),
+    friction: float | None = option("--friction", "MU", "of the ground [1]"),
     save: str | None = option("--save", "FILE", ".npz: times, q and nu; .npy: q, for view"),
     mjcf: str | None = option("--mjcf", "FILE", "also write the simulation for MuJoCo"),
     show: bool = flag("--view", "play the first robot in a browser"),
@@ -39,35 +43,49 @@ def simulate(
     """Simulate robots on the ground, with contacts and friction.
 
     An MJCF file has its own ground, contacts, actuators and options. Other robots are dropped on a
-    plane: their collision shapes touch it, and no motor acts.
+    plane: their collision shapes touch it, and no motor acts unless there are servos. A base that
+    looks fixed is fixed, unless --floating is given.
 
-    linkwork simulate quadruped --seconds 1 --rows 100
+    linkwork simulate quadruped --rows 100 --servos 200,8
     """
     import numpy as np
 
-    if not seconds > 0 or rows < 1:
+    if not 0 < seconds < np.inf or rows < 1:
         raise ArgumentError("--seconds is positive, and --rows at least 1")
-    if save is not None and not save.endswith(SAVED):
-        raise ArgumentError(f"--save: expected a file that ends with {' or '.join(SAVED)}")
-    sim, is_mjcf = _simulation(file, step, friction)
+    if not np.isfinite([height, spread]).all():
+        raise ArgumentError("--height and --spread are finite numbers")
+    if save is not None and not (save.endswith(SAVED) and Path(save).parent.is_dir()):
+        kinds = " or ".join(SAVED)
+        raise ArgumentError(f"--save: expected a {kinds} file in a folder that exists")
+    chosen = {
+        "floating": floating,
+        "ground": None if ground is None else [one.strip() for one in ground.split(",")],
+        "servos": None if servos is None else numbers_of(servos, 2, "--servos"),
+        "dt": step,
+        "friction": friction,
+    }
+    sim, is_mjcf = _simulation(file, {k: v for k, v in chosen.items() if v is not None})
     if mjcf is not None:
         sim.to_mjcf(mjcf)
     x = _start(sim, keyframe, rows, spread)
     if not is_mjcf:
         x = sim.place_on_ground(x, height)
     u = sim.control(keyframe) if keyframe is not None else np.zeros(sim.n_controls)
+    if servos is not None:
+        u = np.array([x.q[0, sim.layout.q[one.joint].start] for one in sim.scene.actuators])
     times, states, each = run_simulation(sim, x, u, seconds)
     if save is not None:
         _save(save, times, states)
     _report(sim, times, states, each, as_json=as_json)
     if show:
-        _play(sim, times, states)
+        _play(sim, times, states, u)
 
 
-def _simulation(file: str, step: float, friction: float) -> tuple[Simulation, bool]:
-    """Return the simulation of a file, and whether it is MJCF."""
+def _simulation(file: str, options: dict[str, Any]) -> tuple[Simulation, bool]:
+    """Return the simulation of a file, and whether it is MJCF, which takes no options."""
     from linkwork.io.named_robots import named_robot
     from linkwork.io.xml.documents import format_of, read_source
+    from linkwork.model.check import sign_of_fixed_base
     from linkwork.simulation.simulation import Simulation
 
     if file != "-":
@@ -76,9 +94,11 @@ def _simulation(file: str, step: float, friction: float) -> tuple[Simulation, bo
         if not path.is_file():
             raise MissingFileError(f"no file {shown(file)}")
         if format_of(read_source(path)) == "mjcf":
-            return Simulation(path), True
+            return Simulation(path, **options), True
     model = model_of_file(file)
-    return Simulation(model, ground=True, dt=step, friction=friction), False
+    looks_fixed = bool(sign_of_fixed_base(model, model.default_base))
+    usual: dict[str, Any] = {"ground": True, "floating": not looks_fixed}
+    return Simulation(model, **(usual | options)), False
 
 
 def _start(sim: Simulation, keyframe: str | None, rows: int, spread: float) -> SimulationState:
@@ -167,14 +187,18 @@ def _report(
         print_text(console, f"{facts['diverged']} diverged: their state is not finite")
 
 
-def _play(sim: Simulation, times: Array, states: list[SimulationState]) -> None:
-    """Play the first robot, until Ctrl-C."""
+def _play(sim: Simulation, times: Array, states: list[SimulationState], u: Array) -> None:
+    """Play the first robot, until Ctrl-C; the page can also simulate it."""
     import numpy as np
 
     from linkwork.viewer.viewer import view
 
-    with view(sim.kd) as viewer, suppress(KeyboardInterrupt):
-        viewer.play(np.stack([x.q[0] for x in states]), times)
+    first = type(states[0])(
+        *(np.stack([row[0] for row in part]) for part in zip(*states, strict=True))
+    )
+    with view(sim) as viewer, suppress(KeyboardInterrupt):
+        viewer.simulate(type(first)(*(part[0] for part in first)), u, start=False)
+        viewer.play(first, times, controls=u)
         print_text(terminal(), f"{escaped(sim.model.name)} at {viewer.url}; Ctrl-C ends")
         viewer.open()
         viewer.wait()

@@ -191,14 +191,19 @@ def _checked(kd: KinDyn, rows: Array, times: Array | None, what: str) -> Traject
 
 
 def simulated(
-    kd: KinDyn, sim: Simulation, states: SimulationState, controls: ArrayLike | None = None
+    kd: KinDyn,
+    sim: Simulation,
+    states: SimulationState,
+    times: ArrayLike | None = None,
+    controls: ArrayLike | None = None,
 ) -> Trajectory:
-    """Return the trajectory of states of a simulation, one time step apart.
+    """Return the trajectory of states of a simulation.
 
     Args:
         kd: the robot, with a floating base.
         sim: its simulation.
         states: (n, ...) of one rollout.
+        times: (n,) [s]; one time step apart by default.
         controls: (n - 1, n_controls) of the steps, or (n_controls,); zeros by default.
     """
     n = len(states.q)
@@ -212,7 +217,8 @@ def simulated(
         raise ShapeError(f"controls: expected {shapes}, got {u.shape}") from None
     rows = zip(*states, strict=True)
     moments = [Moment(SimulationState(*x), one) for x, one in zip(rows, u, strict=True)]
-    motion = trajectory(kd, states.q, sim.dt * np.arange(n), what="states")
+    clock = sim.dt * np.arange(n) if times is None else times
+    motion = trajectory(kd, states.q, clock, what="states")
     return replace(motion, moments=tuple(moments))
 
 

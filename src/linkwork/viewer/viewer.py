@@ -225,8 +225,8 @@ class Viewer:
 
         Args:
             source: a .npy or .csv file, or an array (n, nq), with or without the base; or the
-                states (n, ...) of a simulation, which are its time step apart.
-            times: (n,) of an array [s]; every 1/50 s by default.
+                states (n, ...) of a simulation.
+            times: (n,) of an array [s]; by default every 1/50 s, of states every time step.
             controls: (n - 1, n_controls) or (n_controls,) of the simulation, for its forces.
             robot: which one; not needed if there is only one.
             start: whether to play at once; else it stands at its start.
@@ -235,10 +235,9 @@ class Viewer:
             controller = self._controller(robot)
             kd, sim = controller.robot.kd, controller.robot.simulation
             if isinstance(source, SimulationState):
-                if sim is None or times is not None:
-                    text = "states of a simulation: expected lw.view(sim), and no times"
-                    raise ArgumentError(text)
-                controller.load(simulated(kd, sim, source, controls))
+                if sim is None:
+                    raise ArgumentError("play: states of a simulation need lw.view(sim)")
+                controller.load(simulated(kd, sim, source, times, controls))
             elif isinstance(source, (str, PathLike)):
                 if times is not None:
                     raise ArgumentError(
