@@ -361,3 +361,17 @@ def test_every_kind_of_robot_has_the_same_by_method_and_by_function():
         own = frames[: len(quantity.frames)]
         found = kd.function((name, *own))(*given)
         np.testing.assert_array_equal(getattr(kd, name)(*own, *given), found)
+
+
+@pytest.mark.parametrize("cls", [lw.KinDyn, lw.ConstrainedKinDyn, lw.CollisionModel])
+def test_type_errors_name_public_classes(cls):
+    """Methods are declared in several classes, which are no part of the interface."""
+    methods = {
+        name: method
+        for name, method in inspect.getmembers(cls, inspect.isfunction)
+        if not name.startswith("_") and not method.__code__.co_flags & inspect.CO_VARARGS
+    }
+    assert {"replace", "parameter_values"} <= methods.keys()
+    for name, method in methods.items():
+        with pytest.raises(TypeError, match=rf"^({cls.__name__}|KinDyn)\.{name}\("):
+            method(*[None] * 30)

@@ -87,15 +87,12 @@ def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple
     remaining = {k: v for k, v in named.items() if k not in ("gravity", "wrenches")}
     if not forces or not isinstance(kernel, QuantityKernel) or len(args) > len(names):
         return kernel, in_order(kernel.signature, args, {**remaining, **forces})
-    wrenches, gravity = forces.get("wrenches"), forces.get("gravity")
-    if not kernel._takes(wrenches, gravity):  # pyright: ignore[reportPrivateUsage]
+    kernel_with_forces = kernel.with_forces(forces.get("wrenches"), forces.get("gravity"))
+    if kernel_with_forces is None:
         return kernel, in_order(kernel.signature, args, {**remaining, **forces})
-    frames: tuple[str, ...] = tuple(wrenches or ())
-    other = kernel.siblings.get((frames, gravity is not None))
-    if other is None:
-        other = kernel._made_with(frames, gravity is not None)  # pyright: ignore[reportPrivateUsage]
-    forces_by_name = {f"wrench_{frame}": value for frame, value in (wrenches or {}).items()}
-    forces_by_name |= {"gravity": gravity} if gravity is not None else {}
+    other, values = kernel_with_forces
+    added = [port.name for port in other.signature.inputs[kernel.n_others :]]
+    forces_by_name = dict(zip(added, values, strict=False))
     for name, value in zip(names, args, strict=False):
         if name in remaining:
             raise ArgumentError(f"{kernel.signature.name}: argument {name!r} was passed twice")

@@ -17,7 +17,7 @@ from linkwork.kindyn import KinDyn, as_kindyn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import Q
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.options import CallOptions
+from linkwork.kindyn.options import CallOptions, methods_of
 from linkwork.kindyn.quantities import Quantity, quantity, with_context
 from linkwork.model.model import Model
 
@@ -37,6 +37,7 @@ def _n_pairs(problem: CollisionProblem) -> int:
     return len(problem.pairs)
 
 
+@methods_of("CollisionModel")
 class CollisionCore(KinDynCore):
     """The fields of a `CollisionModel`, and the quantities of its pairs."""
 

@@ -11,13 +11,14 @@ from linkwork.algorithms.centroidal import momentum as momentum_algorithms
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_body
 from linkwork.kindyn.core import KinDynCore
-from linkwork.kindyn.options import CallOptions, GravityOptions
+from linkwork.kindyn.options import CallOptions, GravityOptions, methods_of
 from linkwork.kindyn.quantities import INERTIA, JACOBIAN, MOMENTUM, VELOCITY, quantity
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@methods_of("KinDyn")
 class CentroidalMethods(KinDynCore):
     """Quantities of the robot as one body.
 

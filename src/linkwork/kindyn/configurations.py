@@ -16,7 +16,7 @@ from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown, warn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import UNNORMALIZED_Q
-from linkwork.kindyn.options import CoordinateOptions
+from linkwork.kindyn.options import CoordinateOptions, methods_of
 from linkwork.kindyn.quantities import quantity
 from linkwork.model.joints import KINDS, JointKind
 from linkwork.model.layout import BASE_NQ, Layout
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@methods_of("KinDyn")
 class ConfigurationMethods(KinDynCore):
     """Configurations, and steps between them."""
 

@@ -29,6 +29,7 @@ from linkwork.errors import (
 )
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
+from linkwork.kindyn.options import methods_of
 from linkwork.kindyn.quantities import Context, Quantity, declared_quantities
 from linkwork.kindyn.requests import Request, Spec, spec_of, wrench_frames
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
@@ -65,6 +66,7 @@ LONGEST_OPTION = 100  # characters of an option in a repr
 _Name = TypeVar("_Name", bound=str)
 
 
+@methods_of("KinDyn")
 class KinDynCore:
     """A robot and its options, which `KinDyn` documents."""
 

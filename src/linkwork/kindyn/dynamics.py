@@ -21,7 +21,7 @@ from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_joint
 from linkwork.kindyn.core import KinDynCore
-from linkwork.kindyn.options import CallOptions, ForceOptions, GravityOptions
+from linkwork.kindyn.options import CallOptions, ForceOptions, GravityOptions, methods_of
 from linkwork.kindyn.quantities import GENERALIZED_FORCES, INERTIA, Numbers, quantity
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 from linkwork.mechanics.base import Representation
@@ -65,6 +65,7 @@ def _respecting_loops(tree: Callable[..., Any], loops: Callable[..., Any]) -> Ca
     return algorithm
 
 
+@methods_of("KinDyn")
 class DynamicsMethods(KinDynCore):
     """Forces and accelerations, and the matrices between them."""
 

@@ -12,7 +12,7 @@ from linkwork.algorithms.kinematics import frames, jacobians, relative
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import Q
-from linkwork.kindyn.options import CallOptions, check_options
+from linkwork.kindyn.options import CallOptions, check_options, methods_of
 from linkwork.kindyn.quantities import (
     ACCELERATION,
     JACOBIAN,
@@ -43,6 +43,7 @@ def _n_joint_velocities(problem: Problem) -> int:
     return sum(joint.nv for joint in problem.layout.model.joints)
 
 
+@methods_of("KinDyn")
 class FrameMethods(KinDynCore):
     """Quantities of frames, in the representation of the `KinDyn`."""
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from linkwork.errors import clipped
 from linkwork.mechanics.problem import Problem
 from linkwork.model.layout import Layout
+
+if TYPE_CHECKING:
+    from linkwork.parameters.table import ParameterTable
 
 
 @dataclass(frozen=True)
@@ -53,16 +56,17 @@ def wrench_on(frame: str) -> Wrench:
 class ParameterInput(Input):
     """The model parameters, in one vector."""
 
-    table: Any = None  # a `ParameterTable`
+    table: ParameterTable | None = None
 
     def owner(self, problem: Problem, index: int) -> str:
         """Name the parameter of an entry, and the index of the entry in it."""
         del problem
+        assert self.table is not None
         name = self.table.owner(index)
         return f"number {index - self.table[name].start} of {name!r}"
 
 
-def parameters_of(table: Any) -> ParameterInput:
+def parameters_of(table: ParameterTable) -> ParameterInput:
     """The input for the parameters in a table."""
     sizes = ", ".join(f"{name} ({at.stop - at.start})" for name, at in table.items())
     return ParameterInput(

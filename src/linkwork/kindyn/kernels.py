@@ -41,6 +41,9 @@ from linkwork.model.layout import BASE_NV, Layout
 from linkwork.spatial.blocks import Scalar, Vec, is_zero
 from linkwork.spatial.source._helpers import largest_is_one
 
+if TYPE_CHECKING:
+    from linkwork.parameters.table import ParameterTable
+
 # Robots with more moving joints than this, and quantities with more operations, are computed with
 # NumPy: programs of robots are unrolled, and LLVM would take minutes for longer ones.
 MOST_UNROLLED = 256
@@ -56,8 +59,8 @@ class KernelRequest:
     specs: tuple[Spec, ...]
     wrenches: tuple[str, ...] = ()  # frames on which a wrench is given, each an input of its own
     gravity: bool = False  # whether gravity is an input
-    # the `ParameterTable` of the model parameters that are inputs, if there are any
-    table: Any = field(default=None, repr=False)
+    # of the model parameters that are inputs, if there are any
+    table: ParameterTable | None = field(default=None, repr=False)
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
@@ -77,7 +80,9 @@ class KernelRequest:
         needed = [one for spec in self.specs for one in spec.quantity.inputs]
         inputs = needed if len(self.specs) == 1 else merged(needed)
         inputs = [*inputs, *[GRAVITY] * self.gravity, *map(wrench_on, self.wrenches)]
-        return [*inputs, parameters_of(self.table)] if self.takes_parameters else inputs
+        if self.table is None or not self.takes_parameters:
+            return inputs
+        return [*inputs, parameters_of(self.table)]
 
     @property
     def takes_parameters(self) -> bool:
@@ -93,7 +98,7 @@ class QuantityKernel(Kernel, Generic[Result]):
     pickled as the robot and the names of the quantities.
     """
 
-    robot: Any  # the `KinDyn` that it belongs to
+    robot: Any  # the `KinDynCore` that it belongs to, whose module imports this one
     request: KernelRequest
     # the same quantity with more inputs, by the frames of wrenches and whether gravity is given
     siblings: dict[Any, QuantityKernel[Any]]
@@ -123,79 +128,87 @@ class QuantityKernel(Kernel, Generic[Result]):
         names = [port.name for port in self.signature.outputs]
         return dict(zip(names, results if len(names) > 1 else [results], strict=True))
 
-    def _call(self, *args: Any, parameters: Any = None, **named: Any) -> Any:
-        """Calls that C leaves to Python. `parameters` defaults to the values of the model."""
-        if not self.takes_parameters:
-            if parameters is not None:
-                raise ArgumentError(_no_parameters(self))
-            return self._call_with(args, (), **named)
-        n_others = self.n_others
-        if len(args) > n_others:
-            if parameters is not None:
-                raise ArgumentError(f"{self.signature.name}: {PARAMETERS!r} is given twice")
-            return self._call_with(args[:n_others], args[n_others:], **named)
-        last = self.signature.defaults[PARAMETERS] if parameters is None else parameters
-        if len(args) == n_others and (not named or named.keys() <= {"out", "threads"}):
-            return self(*args, last, **named)
-        return self._call_with(args, (last,), **named)
-
-    def _call_with(
+    def _call(
         self,
-        args: tuple[Any, ...],
-        last: tuple[Any, ...],
+        *args: Any,
+        parameters: Any = None,
         wrenches: Any = None,
         gravity: Any = None,
         **named: Any,
     ) -> Any:
-        """Call with parameters, if there are any; gravity and wrenches go to another kernel."""
-        is_complete = len(args) == self.n_others
-        if last and not is_complete:
-            named[PARAMETERS], last = last[0], ()
-        if wrenches is None and gravity is None:
-            return self._call_itself(*args, *last, **named)
-        try:
-            more = () if wrenches is None else (*wrenches.values(),)
-            other = self.siblings[() if wrenches is None else (*wrenches,), gravity is not None]
-        except (AttributeError, KeyError, TypeError):  # not made yet, or no wrenches by frame
-            if not self._takes(wrenches, gravity):
+        """Calls that C leaves to Python: with options, or with inputs that C does not convert.
+
+        Options become further inputs: wrenches and gravity of another kernel, and `parameters`,
+        by default the values of the model, of this one.
+        """
+        n, kernel, more = self.n_others, self, ()
+        has_last = len(args) > n  # parameters by position, or too many inputs
+        if parameters is not None and (has_last or not self.takes_parameters):
+            raise ArgumentError(_unexpected_parameters(self))
+        args, last = args[:n], args[n:]
+        if self.takes_parameters and not has_last:
+            last = (self.signature.defaults[PARAMETERS] if parameters is None else parameters,)
+        if wrenches is not None or gravity is not None:
+            other = self.with_forces(wrenches, gravity)
+            if other is None:  # they are no options: reported as unknown inputs
                 forces = {"wrenches": wrenches, "gravity": gravity}
                 named |= {name: value for name, value in forces.items() if value is not None}
-                return self._call_itself(*args, *last, **named)
-            more = tuple((wrenches or {}).values())
-            other = self._made_with(tuple(wrenches or ()), gravity is not None)
-        if gravity is not None:
-            more = (gravity, *more)
+            else:
+                kernel, more = other
+        is_complete = len(args) == n
         if is_complete:
-            return other(*args, *more, *last, **named)
-        start, stop = self.n_others, self.n_others + len(more)
-        names = [port.name for port in other.signature.inputs[start:stop]]
-        return other(*args, **named, **dict(zip(names, more, strict=True)))
-
-    def _takes(self, wrenches: Any, gravity: Any) -> bool:
-        """Whether they are options; if not, they are reported as unknown inputs."""
-        is_mapping = wrenches is None or isinstance(wrenches, Mapping)
-        if not is_mapping and self._takes_force("wrenches"):
-            raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
-        arguments = {"wrenches": wrenches, "gravity": gravity}
-        return all(self._takes_force(name) for name, one in arguments.items() if one is not None)
-
-    def _takes_force(self, name: str) -> bool:
-        request = self.request
-        is_fixed = len(request.specs) != 1 or request.wrenches or request.gravity
-        return not is_fixed and name in request.specs[0].quantity.forces
-
-    def _made_with(self, frames: tuple[str, ...], gravity: bool) -> QuantityKernel[Any]:
-        other = self.robot.function(self.request.key, wrenches=frames, gravity=gravity)
-        self.siblings[frames, gravity] = other
-        return other
-
-    def _call_itself(self, *args: Any, **named: Any) -> Any:
+            args = *args, *more, *last
+        else:
+            names = [port.name for port in kernel.signature.inputs[n:]]
+            named |= dict(zip(names, (*more, *last), strict=True))
+        if kernel is not self or (is_complete and self.takes_parameters and not has_last):
+            return kernel(*args, **named)  # by C, now that all inputs are there
         try:
             return super()._call(*args, **named)
         except SingularJointError as error:
             if error.mask is None:  # singular by the model's numbers: so are all rows
                 error.mask = self._all_rows(args, named)
             raise
+
+    def with_forces(
+        self, wrenches: Any, gravity: Any
+    ) -> tuple[QuantityKernel[Any], tuple[Any, ...]] | None:
+        """Return the kernel with these as further inputs, and their values.
+
+        Args:
+            wrenches: by frame; None if there are none.
+            gravity: None for the gravity of the robot.
+
+        Returns:
+            None if they are no options of this kernel.
+        """
+        try:
+            more = () if wrenches is None else (*wrenches.values(),)
+            other = self.siblings[() if wrenches is None else (*wrenches,), gravity is not None]
+        except (AttributeError, KeyError, TypeError):  # not made yet, or no wrenches by frame
+            other = self._made_with(wrenches, gravity is not None)
+            if other is None:
+                return None
+            more = tuple((wrenches or {}).values())
+        return other, more if gravity is None else (gravity, *more)
+
+    def _made_with(self, wrenches: Any, has_gravity: bool) -> QuantityKernel[Any] | None:
+        """Build the kernel with further inputs; None if they are no options of this one."""
+        is_mapping = wrenches is None or isinstance(wrenches, Mapping)
+        if not is_mapping and self._takes_force("wrenches"):
+            raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
+        needed = ["wrenches"] * (wrenches is not None) + ["gravity"] * has_gravity
+        if not all(map(self._takes_force, needed)):
+            return None
+        frames = tuple(wrenches or ())
+        other = self.robot.function(self.request.key, wrenches=frames, gravity=has_gravity)
+        self.siblings[frames, has_gravity] = other
+        return other
+
+    def _takes_force(self, name: str) -> bool:
+        request = self.request
+        is_fixed = len(request.specs) != 1 or request.wrenches or request.gravity
+        return not is_fixed and name in request.specs[0].quantity.forces
 
     def _all_rows(self, args: Sequence[Any], named: Mapping[str, Any]) -> Array | None:
         """(rows,) True for each row of a batch; None of a single call."""
@@ -209,7 +222,9 @@ class QuantityKernel(Kernel, Generic[Result]):
         return np.ones(rows, dtype=bool) if rows > 1 else None
 
 
-def _no_parameters(kernel: QuantityKernel[Any]) -> str:
+def _unexpected_parameters(kernel: QuantityKernel[Any]) -> str:
+    if kernel.takes_parameters:
+        return f"{kernel.signature.name}: {PARAMETERS!r} is given twice"
     text = f"{kernel.signature.name}: argument {PARAMETERS!r}"
     if kernel.request.table is not None:
         return f"{text}: the function does not depend on model parameters"
@@ -266,8 +281,8 @@ def build_kernel(
 
     unit_norms = _unit_norms(layout, [k for k, one in enumerate(inputs) if one.has_unit_norms])
     defaults: dict[str, Array] = {}
-    if request.takes_parameters:
-        unit_norms += _unit_norms_of_poses(request, len(inputs) - 1)
+    if request.table is not None and request.takes_parameters:
+        unit_norms += _unit_norms_of_poses(request.table, len(inputs) - 1)
         defaults[PARAMETERS] = robot.parameter_values()
     if column_function is None and _is_too_long(problem, specs):
         column_function = _flat(compute)
@@ -408,11 +423,11 @@ def _unit_norms(layout: Layout, configurations: Sequence[int]) -> tuple[UnitNorm
     return tuple(unit_norms)
 
 
-def _unit_norms_of_poses(request: KernelRequest, index: int) -> tuple[UnitNorm, ...]:
+def _unit_norms_of_poses(table: ParameterTable, index: int) -> tuple[UnitNorm, ...]:
     """The quaternions among the parameters, which are the input of this index."""
     return tuple(
-        UnitNorm(index, request.table[entry.name].start + 3, 4, f"the quaternion of {entry.name!r}")
-        for entry in request.table.entries
+        UnitNorm(index, table[entry.name].start + 3, 4, f"the quaternion of {entry.name!r}")
+        for entry in table.entries
         if entry.is_pose
     )
 

@@ -12,7 +12,7 @@ from linkwork.algorithms.derivatives import centroidal, frames
 from linkwork.algorithms.kinematics import manifold
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
-from linkwork.kindyn.options import CallOptions, CoordinateOptions
+from linkwork.kindyn.options import CallOptions, CoordinateOptions, methods_of
 from linkwork.kindyn.quantities import quantity
 from linkwork.kindyn.results import (
     AccelerationDerivatives,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@methods_of("KinDyn")
 class KinematicDerivativeMethods(KinDynCore):
     """Derivatives with respect to q are in the tangent space of `integrate`: column k along e_k."""
 

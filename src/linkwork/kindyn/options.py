@@ -92,6 +92,21 @@ def check_options(method: Any, options: Mapping[str, Any]) -> None:
             raise ArgumentError(f"{method.__name__}: argument {name!r} is unknown; {hint}")
 
 
+def methods_of(name: str) -> Callable[[Class], Class]:
+    """Name the methods of a class after the public class that they belong to.
+
+    Python's TypeErrors, such as that of a missing argument, contain this name.
+    """
+
+    def rename(cls: Class) -> Class:
+        for method in vars(cls).values():
+            if inspect.isfunction(method):
+                method.__qualname__ = f"{name}.{method.__name__}"
+        return cls
+
+    return rename
+
+
 def list_options(cls: Class) -> Class:
     """List the options of all methods of a class one by one in their signatures."""
     for method in vars(cls).values():

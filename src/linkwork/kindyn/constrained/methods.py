@@ -21,7 +21,7 @@ from linkwork.kindyn.checks import singular_joint
 from linkwork.kindyn.constrained.contacts import Contact, ContactKind, contacts_of
 from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
 from linkwork.kindyn.gauss_newton import no_coordinate
-from linkwork.kindyn.options import CallOptions, ForceOptions, GravityOptions
+from linkwork.kindyn.options import CallOptions, ForceOptions, GravityOptions, methods_of
 from linkwork.kindyn.quantities import INERTIA, quantity
 from linkwork.kindyn.requests import Spec
 from linkwork.kindyn.results import (
@@ -65,6 +65,7 @@ def n_independent(problem: Problem) -> int:
     return len(problem.independent_indices)
 
 
+@methods_of("ConstrainedKinDyn")
 class ConstrainedMethods(KinDynCore):
     """Quantities of robots with constraints; `ConstrainedKinDyn` has the arguments."""
 
