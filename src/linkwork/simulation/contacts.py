@@ -14,18 +14,21 @@ capsule's first tangent is along its axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
 from linkwork.parameters.variation import Placement, composed
+from linkwork.simulation.boxes import BoxPoint, capsule_on_box, sphere_on_box
 from linkwork.simulation.scene import ContactPair, Ellipsoid, MovingShape, Plane
 from linkwork.simulation.world import World, matrix_of
 from linkwork.spatial.blocks import Mat, Scalar, Vec
 
 TINY = 1e-30  # squares of lengths below it count as zero
-SLOTS = {Sphere: 1, Ellipsoid: 1, Capsule: 2, Cylinder: 4, Box: 4}
+SLOTS = {Sphere: 1, Ellipsoid: 1, Capsule: 2, Cylinder: 4, Box: 4}  # on a plane
+SLOTS_ON_BOXES = {Sphere: 1, Capsule: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +58,49 @@ Point = tuple[Scalar, Vec, Vec | None]  # distance; the lowest point; direction 
 
 def n_slots(pair: ContactPair) -> int:
     """Return the number of contact slots of a pair."""
-    return next(count for kind, count in SLOTS.items() if isinstance(pair.shape, kind))
+    return _slots(pair)[type(pair.shape)]
 
 
 def is_supported(pair: ContactPair) -> bool:
     """Return whether the contacts of a pair can be computed."""
-    return isinstance(pair.fixed, Plane) and isinstance(pair.shape, tuple(SLOTS))
+    return type(pair.shape) in _slots(pair)
+
+
+def _slots(pair: ContactPair) -> Mapping[type[Any], int]:
+    return SLOTS if isinstance(pair.fixed, Plane) else SLOTS_ON_BOXES
 
 
 def touches(world: World, pair: ContactPair, ground: Placement) -> Iterator[Touch]:
     """Yield the contact slots of a pair; all fixed shapes are on the ground."""
     body, R_link, r_link = world.frame(world.skeleton.layout.model.frame_index(pair.link))
     R_shape, p_shape = matrix_of(pair.link_H_shape.matrix())
-    R_plane, p_plane = composed(ground, matrix_of(pair.world_H_fixed.matrix()))
-    normal = Vec(*(row[2] for row in R_plane))
-    center = r_link + R_link @ p_shape
-    height = center.dot(normal) + (world.base.o - p_plane).dot(normal)
-    placed = _Placed(R_link @ R_shape, height, center, normal)
-    points = next(f for kind, f in POINTS.items() if isinstance(pair.shape, kind))
+    R_fixed, p_fixed = composed(ground, matrix_of(pair.world_H_fixed.matrix()))
+    R, center = R_link @ R_shape, r_link + R_link @ p_shape
     sign = -1.0 if pair.moving_first else 1.0
-    for distance, lowest, tangent in points(pair.shape, placed):
+    if not isinstance(pair.fixed, Plane):
+        origin = p_fixed - world.base.o
+        for distance, local, out in _on_box(pair, R_fixed.T @ (center - origin), R_fixed.T @ R):
+            frame = frame_of(sign * (R_fixed @ out), None)
+            yield Touch(pair, body, distance, origin + R_fixed @ local, frame, sign)
+        return
+    normal = Vec(*(row[2] for row in R_fixed))
+    height = center.dot(normal) + (world.base.o - p_fixed).dot(normal)
+    placed = _Placed(R, height, center, normal)
+    for distance, lowest, tangent in POINTS[type(pair.shape)](pair.shape, placed):
         point = lowest - (0.5 * distance) * normal
         frame = frame_of(sign * normal, tangent)
         yield Touch(pair, body, distance, point, frame, sign)
+
+
+def _on_box(pair: ContactPair, center: Vec, R: Mat) -> Sequence[BoxPoint]:
+    shape, fixed = pair.shape, pair.fixed
+    assert isinstance(fixed, Box)
+    half = [0.5 * edge for edge in fixed.size]
+    if isinstance(shape, Sphere):
+        return [sphere_on_box(center, shape.radius, half)]
+    assert isinstance(shape, Capsule)
+    axis = Vec(*(row[2] for row in R))
+    return capsule_on_box(center, axis, shape, half, pair.margin)
 
 
 def frame_of(normal: Vec, tangent: Vec | None) -> Mat:
