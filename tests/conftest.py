@@ -14,7 +14,7 @@ from tests.support.packages import OPTIONAL, UNAVAILABLE, is_missing
 
 TESTS = Path(__file__).parent
 # Folders of which all tests have a marker. Other tests have theirs where they are defined.
-FOLDERS_OF_PEERS = ("bridges", "compat", "io/mjcf", "simulation/mjcf", "viewer")
+FOLDERS_OF_PEERS = ("bridges", "compat", "envs", "io/mjcf", "simulation/mjcf", "viewer")
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -22,6 +22,7 @@ from linkwork.engine.kernel.rollout import rollout as rollout
 from linkwork.engine.symbolic.implicit import implicit as implicit
 from linkwork.engine.symbolic.implicit import stop_gradient as stop_gradient
 from linkwork.engine.symbolic.repeat import repeat as repeat
+from linkwork.envs.vector_env import VectorEnv as VectorEnv
 from linkwork.errors import ArgumentError as ArgumentError
 from linkwork.errors import Finding as Finding
 from linkwork.errors import FindingsError as FindingsError

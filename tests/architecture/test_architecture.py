@@ -13,7 +13,18 @@ import linkwork
 
 ROOT = Path(linkwork.__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-OPTIONAL = ("lxml", "typer", "rich", "llvmlite", "jax", "torch", "casadi", "mujoco", "viser")
+OPTIONAL = (
+    "lxml",
+    "typer",
+    "rich",
+    "llvmlite",
+    "jax",
+    "torch",
+    "casadi",
+    "mujoco",
+    "viser",
+    "gymnasium",
+)
 
 
 def run(code: str) -> str:
@@ -82,6 +93,7 @@ PUBLIC = {
     *(
         "Simulation",
         "SimulationState",
+        "VectorEnv",
         "implicit",
         "parameters",
         "repeat",
@@ -104,6 +116,7 @@ PUBLIC = {
 }
 
 
+@pytest.mark.peers
 def test_what_is_imported_later_is_what_type_checkers_see():
     seen = {
         alias.asname: getattr(importlib.import_module(node.module), alias.name)
@@ -175,6 +188,7 @@ def test_every_error_is_public():
     assert defined <= PUBLIC
 
 
+@pytest.mark.peers
 def test_public_names_are_documented():
     assert all(getattr(linkwork, name).__doc__ for name in public_names())
 
