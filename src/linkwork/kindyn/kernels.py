@@ -183,8 +183,8 @@ class QuantityKernel(Kernel, Generic[Result]):
             None if they are no options of this kernel.
         """
         try:
-            more = () if wrenches is None else (*wrenches.values(),)
             other = self.siblings[() if wrenches is None else (*wrenches,), gravity is not None]
+            more = () if wrenches is None else (*wrenches.values(),)
         except (AttributeError, KeyError, TypeError):  # not made yet, or no wrenches by frame
             other = self._made_with(wrenches, gravity is not None)
             if other is None:
