@@ -29,6 +29,8 @@ def cell() -> lw.WorkCell:
     work = lw.WorkCell("two arms")
     for name, side in SIDES.items():
         work = work.with_robot(name, arm(), parent_H_base=lw.Pose((0, 0.4 * side, 0)), end="tool")
+    both = lw.CompositeDevice("both", "WORLD", "left.tool", tuple(SIDES), ("right.tool",))
+    work = work.with_device(both)
     beam = lw.solid_box(MASS, (0.05, LENGTH, 0.05))
     pose = lw.Pose((0.5, 0.0, HEIGHT))
     return work.with_frame("beam", "WORLD", pose, movable=True, attachable=True, inertia=beam)
@@ -50,15 +52,18 @@ def main() -> dict[str, np.ndarray]:
     """Compute accelerations, shared torques and squeeze forces of the grasp."""
     work = cell()
     state = grasped(work)
-    # The right hand keeps the pose at the beam that it has now.
-    target = lw.Pose.from_matrix(work.frame_H_frame("beam", "right.tool", state))
-    hand = lw.Contact("right.tool", "pose", reference="beam", target=target)
-    arms = work.constrained([hand], actuated=["left", "right"])
-    J, at_rest = arms.jacobian(state), np.zeros(arms.nv)
+    dyn = work.dynamics("both")
+    joints, q = dyn.device.joint_names, dyn.device.get_q(state)
+    load = dyn.parameters(state)  # of the beam in the left hand
+    # The right hand keeps the pose at the left one, and so at the beam, that it has now.
+    target = lw.Pose.from_matrix(work.frame_H_frame("left.tool", "right.tool", state))
+    hand = lw.Contact("right.tool", "pose", reference="left.tool", target=target)
+    arms = dyn.kd.constrained([hand], actuated=joints)
+    J, at_rest = arms.jacobian(q, parameters=load), np.zeros(arms.nv)
     print(f"{arms.nv} joints, {arms.m} constraint equations, {arms.nv - arms.m} degrees of freedom")
 
     # Holding still: by default the constraint forces are zero, so the left arm carries the beam.
-    alone = arms.inverse_dynamics(state, at_rest, at_rest).torques
+    alone = arms.inverse_dynamics(q, at_rest, at_rest, parameters=load).torques
     world_R_hand = work.fk(state)["right.tool"][:3, :3]
     weight = np.array([0.0, 0.0, -MASS * 9.80665])
     forces = {
@@ -70,7 +75,7 @@ def main() -> dict[str, np.ndarray]:
     for name, force in forces.items():
         on_hand = np.concatenate([world_R_hand.T @ force, np.zeros(3)])  # in the axes of the hand
         torques = alone - J.T @ on_hand
-        nu_dot, reaction, _ = arms.forward_dynamics(state, at_rest, torques)
+        nu_dot, reaction, _ = arms.forward_dynamics(q, at_rest, torques, parameters=load)
         is_still, is_chosen = np.abs(nu_dot).max() < 1e-9, np.allclose(reaction, on_hand)
         print(f"{name + ':':16} shoulders {torques[1]:+.2f} and {torques[8]:+.2f} N m;", end=" ")
         print(f"at rest: {is_still}, forces as chosen: {is_chosen}")
@@ -78,21 +83,20 @@ def main() -> dict[str, np.ndarray]:
 
     # A joint without power: now the right arm has to carry part of the left one, through the beam.
     shoulder = work.device("left").joint_names[1]
-    powered = [name for name in arms.joint_names if name != shoulder]
-    weak = work.constrained([hand], actuated=powered)
-    torques, reaction, residual = weak.inverse_dynamics(state, at_rest, at_rest)
-    force = weak.forces_of("right.tool", state, reaction)[2]
+    weak = dyn.kd.constrained([hand], actuated=[name for name in joints if name != shoulder])
+    torques, reaction, residual = weak.inverse_dynamics(q, at_rest, at_rest, parameters=load)
+    force = weak.forces_of("right.tool", q, reaction, parameters=load)[2]
     print(f"no torque at the left shoulder: the vertical force on the right hand is {force:.1f} N,")
     is_held = np.abs(residual).max() < 1e-9
     print(f"the right shoulder has {torques[7]:+.2f} N m; at rest: {is_held}")
     results |= {"weak": torques, "weak residual": residual}
 
     # Lifting: accelerations that keep the loop closed, and move the beam up.
-    J_beam = arms.device.base_J_frame("beam", state)
+    J_beam = dyn.device.base_J_frame("beam", state)
     up = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     nu_dot = np.linalg.lstsq(np.concatenate([J, J_beam]), np.concatenate([np.zeros(6), up]))[0]
-    lift = arms.inverse_dynamics(state, at_rest, nu_dot).torques
-    achieved = J_beam @ arms.forward_dynamics(state, at_rest, lift).nu_dot
+    lift = arms.inverse_dynamics(q, at_rest, nu_dot, parameters=load).torques
+    achieved = J_beam @ arms.forward_dynamics(q, at_rest, lift, parameters=load).nu_dot
     print("acceleration of the beam, lifted by both:", np.round(achieved, 6) + 0.0)
     results["lift"] = achieved
     return results

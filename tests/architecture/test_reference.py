@@ -48,7 +48,6 @@ CLASSES = (
     "linkwork.Rollout",
     "linkwork.workcell.kinematics.device.Device",
     "linkwork.workcell.dynamics.device_dynamics.CellDynamics",
-    "linkwork.workcell.dynamics.constrained.ConstrainedCellDynamics",
     "linkwork.viewer.Viewer",
 )
 

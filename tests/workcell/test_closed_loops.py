@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from tests.support.linkages import Y, at, five_bar, four_bar, rod
@@ -86,42 +83,44 @@ def test_one_robot(cell, state, name):
     tau = np.arange(1.0, kd.nv + 1)
     assert_close(dyn.mass_matrix(state), kd.mass_matrix(q), 1e-13)
     assert_close(dyn.forward_dynamics(state, nu, tau), kd.forward_dynamics(q, nu, tau), 1e-12)
-    with pytest.raises(lw.ArgumentError, match=r"cell\.constrained"):
+    with pytest.raises(lw.ArgumentError, match=r"kd\.constrained"):
         dyn.inverse_dynamics(state, nu, nu)
 
 
 def test_all_robots(cell, state):
-    dyn = cell.constrained(
-        actuated=["gears.left_crank", "rope.upper", "rope.middle", "kite.upper"], stabilization=2.0
-    )
-    assert list(dyn.rows) == ["gears.tip loop", "gears.gears", "rope.tether", "kite.tether"]
-    assert np.abs(dyn.error(state)).max() < 1e-10
+    """The robot of a composite device, with all loops, against each robot alone."""
+    both = lw.CompositeDevice("both", "table", "gears.tip", ("gears", "rope"))
+    more = cell.with_device(both)
+    dyn, state = more.dynamics("both"), more.upgrade(state)
+    actuated = {"gears": ["left_motor"], "rope": ["upper", "middle"]}
+    joints = ["gears.left_crank", "rope.upper", "rope.middle"]
+    loops = dyn.kd.constrained(actuated=joints, stabilization=2.0)
+    assert list(loops.rows) == ["gears.tip loop", "gears.gears", "rope.tether"]
     rng = np.random.default_rng(3)
-    away = dyn.set_q(state, dyn.get_q(state) + 1e-4 * rng.normal(size=dyn.nq))
-    nu, tau = rng.normal(size=(2, dyn.nv))
-    frames = [name for name in dyn.joint_names for _ in range(cell.frame(name).velocity_size)]
-    tau[~np.isin(frames, dyn.actuated)] = 0.0
-    forward = dyn.forward_dynamics(away, nu, tau)
-    inverse = dyn.inverse_dynamics(away, nu, forward.nu_dot)
+    q = dyn.device.get_q(state)
+    q, p = q + 1e-4 * rng.normal(size=len(q)), dyn.parameters(state)
+    assert np.abs(loops.error(dyn.device.get_q(state), parameters=p)).max() < 1e-10
+    nu, tau = rng.normal(size=(2, len(q)))
+    tau[~np.isin(dyn.device.joint_names, joints)] = 0.0
+    forward = loops.forward_dynamics(q, nu, tau, parameters=p)
+    inverse = loops.inverse_dynamics(q, nu, forward.nu_dot, parameters=p)
     assert np.abs(inverse.residual).max() < 1e-10
-    actuated = {"gears": ["left_motor"], "rope": ["upper", "middle"], "kite": ["upper"]}
     at_nu = at_row = at_torque = 0
-    for name in ("gears", "rope", "kite"):
+    for name in ("gears", "rope"):
         kd = alone(cell, state, name)
         one = kd.constrained(actuated=actuated[name], stabilization=2.0)
-        q = cell.device(name).get_q(away)
         own, rows = slice(at_nu, at_nu + kd.nv), slice(at_row, at_row + one.m)
-        expected = one.forward_dynamics(q, nu[own], tau[own])
+        expected = one.forward_dynamics(q[own], nu[own], tau[own])
         assert_close(forward.nu_dot[own], expected.nu_dot, 1e-11)
-        J = one.jacobian(q)  # forces of a planar loop are not unique
+        J = one.jacobian(q[own])  # forces of a planar loop are not unique
         assert_close(forward.forces[rows] @ J, expected.forces @ J, 1e-11)
-        expected = one.inverse_dynamics(q, nu[own], forward.nu_dot[own])
+        expected = one.inverse_dynamics(q[own], nu[own], forward.nu_dot[own])
         n = len(expected.torques)
         assert_close(inverse.torques[at_torque : at_torque + n], expected.torques, 1e-11)
         at_nu, at_row, at_torque = own.stop, rows.stop, at_torque + n
-    assert (at_nu, at_row, at_torque) == (dyn.nv, dyn.m, len(inverse.torques))
-    closed = dyn.project_configuration(away)
-    assert np.abs(dyn.error(closed)).max() < 1e-10 < np.abs(dyn.error(away)).max()
+    assert (at_nu, at_row, at_torque) == (len(q), loops.m, len(inverse.torques))
+    closed = loops.project_configuration(q, parameters=p)
+    assert np.abs(loops.error(closed, parameters=p)).max() < 1e-10
 
 
 def test_devices_of_frames_keep_the_loops(cell, state):
@@ -134,48 +133,6 @@ def test_devices_of_frames_keep_the_loops(cell, state):
     assert_close(actual[4:], cell.dynamics("gears").forward_dynamics(state, nu[4:], tau[4:]))
     with pytest.raises(lw.ArgumentError, match="closed loops"):
         more.dynamics("part")
-    with pytest.raises(lw.ArgumentError, match="closed loops"):
-        more.constrained(devices=["part"])
-
-
-def test_contact_between_a_linkage_and_another_robot(cell, state):
-    """The tip of the five-bar on the rope: work of all constraint forces is zero."""
-    dyn = cell.constrained({"gears.tip": lw.Contact("gears.tip", "point", reference="rope.middle")})
-    rng = np.random.default_rng(4)
-    nu = dyn.project_velocity(state, rng.normal(size=dyn.nv))
-    tau = rng.normal(size=dyn.nv)
-    nu_dot, forces, residual = dyn.forward_dynamics(state, nu, tau)
-    J = dyn.jacobian(state)
-    size = np.abs(nu_dot).max()
-    assert np.abs(residual).max() < 1e-9 * size
-    assert abs(forces @ J @ nu) < 1e-10 * np.abs(forces).max()
-    assert np.abs(J @ nu_dot + dyn.bias(state, nu)).max() < 1e-9 * size
-
-
-def test_actuated_joints_are_those_of_the_models():
-    """They are the default of `actuated`, unless they are not known of every robot."""
-    motors = {"left_motor", "right_motor"}
-    joints = [replace(one, actuated=one.name in motors) for one in five_bar().joints]
-    driven = replace(five_bar(), joints=tuple(joints))
-    cell = lw.WorkCell("linkages").with_robot("bars", driven)
-    cell = cell.with_robot("walker", driven, floating=True)
-    state = cell.state({name: random_q(cell, name) for name in ("bars", "walker")})
-    dyn = cell.constrained()
-    assert dyn.actuated == tuple(
-        f"{robot}.{side}_crank" for robot in ("bars", "walker") for side in ("left", "right")
-    )
-    at_rest = np.zeros(dyn.nv)
-    torques = dyn.inverse_dynamics(state, at_rest, at_rest).torques
-    kd = lw.KinDyn(driven, floating=False)
-    q = cell.device("bars").get_q(state)
-    expected = kd.constrained().inverse_dynamics(q, np.zeros(kd.nv), np.zeros(kd.nv)).torques
-    assert_close(torques[:2], expected, 1e-10)
-    again = pickle.loads(pickle.dumps(dyn))
-    assert again.actuated == dyn.actuated
-    unknown = cell.with_robot("other", five_bar()).constrained()
-    assert unknown.actuated is None
-    with pytest.raises(lw.ArgumentError, match="actuated"):
-        unknown.inverse_dynamics(unknown.cell.state(), *np.zeros((2, unknown.nv)))
 
 
 def test_inverse_kinematics_keeps_loops_closed(cell, state):
@@ -187,9 +144,7 @@ def test_inverse_kinematics_keeps_loops_closed(cell, state):
     targets[1, :3, 3] += 5.0  # out of reach
     result = cell.ik(state, {"gears.tip": targets[:, :3, 3]})
     assert result.converged.tolist() == [True, False]
-    assert set(result.loop_errors) == {
-        name for name in cell.constrained().rows if name.startswith("gears.")
-    }
+    assert set(result.loop_errors) == {"gears.tip loop", "gears.gears"}
     for error in result.loop_errors.values():
         assert error.shape == (2,)
         assert error.max() <= 1e-10
@@ -203,7 +158,7 @@ def test_cut_chooses_the_spanning_tree():
     kd = lw.KinDyn(four_bar(), floating=False, cut=["b"])
     q = kd.random(seed=1)
     state = cell.state({"bar": q})
-    actual = cell.constrained().forward_dynamics(state, np.zeros(3), np.ones(3)).nu_dot
+    actual = cell.dynamics("bar").forward_dynamics(state, np.zeros(3), np.ones(3))
     assert_close(actual, kd.forward_dynamics(q, np.zeros(3), np.ones(3)))
     with pytest.raises(lw.NameNotFoundError):
         lw.WorkCell("cut").with_robot("bar", four_bar(), cut=["x"])

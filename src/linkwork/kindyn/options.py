@@ -27,12 +27,6 @@ class CoordinateOptions(TypedDict, total=False):
     out: Array | tuple[Array, ...] | None  # where the result is written; default: new arrays
 
 
-class WrenchOptions(CoordinateOptions, total=False):
-    """Options of functions of states of a workcell that depend on external wrenches."""
-
-    wrenches: Mapping[str, ArrayLike] | None  # frame of the cell -> (..., 6) [force; torque]
-
-
 class CallOptions(CoordinateOptions, total=False):
     """Options of most functions."""
 
@@ -52,8 +46,7 @@ class ForceOptions(GravityOptions, total=False):
 
 
 _TYPES = {
-    one.__name__: one
-    for one in (CoordinateOptions, WrenchOptions, CallOptions, GravityOptions, ForceOptions)
+    one.__name__: one for one in (CoordinateOptions, CallOptions, GravityOptions, ForceOptions)
 }
 
 

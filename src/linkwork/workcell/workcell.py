@@ -12,7 +12,7 @@ can share a cell, and states can be stored, compared and sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,6 @@ from linkwork.workcell.state.state import State, upgraded_state
 
 if TYPE_CHECKING:
     from linkwork.collision.exact.queries import Meshes
-    from linkwork.kindyn.constrained.contacts import Contact, ContactKind
-    from linkwork.workcell.dynamics.constrained import ConstrainedCellDynamics
     from linkwork.workcell.dynamics.device_dynamics import CellDynamics
     from linkwork.workcell.kinematics.collisions import CellCollisions
     from linkwork.workcell.kinematics.ik import CellIkResult
@@ -365,62 +363,6 @@ class WorkCell(Editing):
 
         return CellDynamics(
             self, device, carriers=carriers, gravity=gravity, joint_dynamics=joint_dynamics
-        )
-
-    def constrained(
-        self,
-        contacts: Iterable[str | Contact] | Mapping[str, ContactKind | Contact] = (),
-        *,
-        devices: Iterable[str] | None = None,
-        actuated: Iterable[str] | None = None,
-        stabilization: float | tuple[float, float] = 0.0,
-        carriers: Sequence[str] | None = None,
-        gravity: ArrayLike = (0.0, 0.0, -9.80665),
-        joint_dynamics: bool = False,
-    ) -> ConstrainedCellDynamics:
-        """Return the dynamics of all robots in a state, with contacts and closed loops.
-
-        The robots move together with the objects that they carry. A contact between a frame of one
-        robot and another robot, or an object that it carries, closes a loop. Loops of the robots
-        themselves are always included.
-
-        Args:
-            contacts: names of frames that keep their pose, or `Contact` objects; or a mapping from
-                names of frames to "pose" (6 equations), "point" (3), "rolling" (3), or a `Contact`.
-                Frames and references are frames of the cell.
-            devices: names of the devices that move; default all robots. Other joints are locked.
-            actuated: joint frames with actuators, or devices, for all their joints; required by
-                inverse dynamics. By default `model.actuated` of the robots, if all of them
-                have it.
-            stabilization: rate w [1/s] at which constraint errors decay (Baumgarte stabilization
-                with the gains w^2 and 2 w); or the pair of gains for the error and its rate.
-            carriers: frames whose bodies may carry objects; default the ends of the devices. As in
-                `dynamics`, others are slower.
-            gravity: acceleration of free fall in the world [m/s^2].
-            joint_dynamics: whether to include armature, damping and friction of the joints.
-
-        Raises:
-            NameNotFoundError: there is no such frame or device.
-            ArgumentError: a frame has two contacts, or there is no device.
-
-        Examples:
-            >>> cell = lw.WorkCell("cell").with_robot("arm", lw.load("arm"), end="tool")
-            >>> dyn = cell.constrained({"arm.tool": "point"}, actuated=["arm"])
-            >>> at_rest = np.zeros(dyn.nv)
-            >>> dyn.inverse_dynamics(cell.state(), at_rest, at_rest).forces.shape
-            (3,)
-        """
-        from linkwork.workcell.dynamics.constrained import ConstrainedCellDynamics
-
-        return ConstrainedCellDynamics(
-            self,
-            contacts,
-            devices=devices,
-            actuated=actuated,
-            stabilization=stabilization,
-            carriers=carriers,
-            gravity=gravity,
-            joint_dynamics=joint_dynamics,
         )
 
     # Structure.

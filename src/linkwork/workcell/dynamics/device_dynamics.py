@@ -157,7 +157,7 @@ class CellDynamics:
         kd, q, p = self._at(state, options)
         if self._has_loops:
             text = f"inverse_dynamics: device {self.device.name!r} has closed loops or constraints"
-            hint = "cell.constrained(actuated=[...]).inverse_dynamics"
+            hint = "dynamics.kd.constrained(actuated=[...]).inverse_dynamics"
             raise ArgumentError(f"{text}; {hint} separates torques of actuators from their forces")
         return kd.inverse_dynamics(q, nu, nu_dot, p, **options)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found, nearest, shown, warn
-from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn import KinDyn
 from linkwork.parameters import JointPose, Parameter, Payload
 from linkwork.spatial import inertia
 from linkwork.spatial.source import inertia as inertia_source
@@ -218,10 +218,7 @@ def warmup() -> None:
     _movable_transform().warmup()
 
 
-Robot = TypeVar("Robot", bound=KinDynCore)
-
-
-class LoadedRobot(Generic[Robot]):
+class LoadedRobot:
     """A robot with payloads on the bodies of its carriers, and its parameters in a state.
 
     If other bodies carry objects in a state, a robot with payloads on all bodies is used.
@@ -231,7 +228,7 @@ class LoadedRobot(Generic[Robot]):
         self,
         cell: CellData,
         robot: DeviceModel,
-        plain: Robot,
+        plain: KinDyn,
         carriers: Sequence[str],
         more: Sequence[Parameter] = (),
     ) -> None:
@@ -256,10 +253,10 @@ class LoadedRobot(Generic[Robot]):
         self._loads = Loads(cell, fixed, beyond)
         self._more = [*(JointPose(name) for name in robot.locked), *more]
         self._slots = self._slots_of(carriers)
-        self.kd: Robot = self._with_payloads(self._slots)
+        self.kd = self._with_payloads(self._slots)
         prepare()
 
-    def at(self, state: State, more: Mapping[str, Array]) -> tuple[Robot, Array]:
+    def at(self, state: State, more: Mapping[str, Array]) -> tuple[KinDyn, Array]:
         """Return the robot for the loads of a state, and its parameters, (n,) or (..., n).
 
         Args:
@@ -282,7 +279,7 @@ class LoadedRobot(Generic[Robot]):
             parameters[..., kd.parameters[name]] = array
         return kd, parameters
 
-    def _of_batch(self, state: State) -> tuple[Robot, Array]:
+    def _of_batch(self, state: State) -> tuple[KinDyn, Array]:
         """Return the robot and the parameters of its payloads; (n,) if all rows have the same."""
         values = flat_rows(state.values)
         if not len(values):
@@ -296,7 +293,7 @@ class LoadedRobot(Generic[Robot]):
         kd, parameters = self._of_rows(groups, values)
         return kd, parameters.reshape(*state.batch_shape, -1)
 
-    def _compute_payloads(self, key: tuple[Plan, bytes]) -> tuple[Robot, Array]:
+    def _compute_payloads(self, key: tuple[Plan, bytes]) -> tuple[KinDyn, Array]:
         """Return the robot and its parameters (n,) for a plan and the values that it depends on."""
         plan, of_loads = key
         values = np.zeros((1, self._cell.layout.n_values))
@@ -305,7 +302,7 @@ class LoadedRobot(Generic[Robot]):
         parameters.flags.writeable = False
         return kd, parameters
 
-    def _of_rows(self, groups: Sequence[tuple[Plan, Any]], values: Array) -> tuple[Robot, Array]:
+    def _of_rows(self, groups: Sequence[tuple[Plan, Any]], values: Array) -> tuple[KinDyn, Array]:
         """Return the robot and its parameters (rows, n) for groups of rows with equal plans."""
         parts = [(self._loads.totals(plan, values[rows]), rows) for plan, rows in groups]
         if not self._plain.floating:
@@ -320,13 +317,13 @@ class LoadedRobot(Generic[Robot]):
         return kd, parameters
 
     @cached_property
-    def _general(self) -> tuple[Robot, dict[int, str]]:
+    def _general(self) -> tuple[KinDyn, dict[int, str]]:
         """The robot with a payload on every body, and the links of its payloads."""
         bodies = range(0 if self._plain.floating else 1, len(self._plain.tree.links))
         slots = {body: self._plain.tree.links[body][0] for body in bodies}
         return self._with_payloads(slots), slots
 
-    def _with_payloads(self, slots: Mapping[int, str]) -> Robot:
+    def _with_payloads(self, slots: Mapping[int, str]) -> KinDyn:
         payloads = [Payload(link) for link in slots.values()]
         return _shared(self._plain.replace(parameters=[*payloads, *self._more]))
 
@@ -397,6 +394,6 @@ def check_state_options(options: Iterable[str]) -> None:
 
 
 @lru_cache(maxsize=32)
-def _shared(kd: Robot) -> Robot:
+def _shared(kd: KinDyn) -> KinDyn:
     """Return one object for equal robots, so that other cells with the same arm compile nothing."""
     return kd

@@ -7,7 +7,7 @@ state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, StateError, listed
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.core import KinDynCore
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
 from linkwork.model.parts import Constraint, Joint, Link, Mimic
@@ -47,7 +46,7 @@ class DeviceModel:
         """Return the robot as compiled functions, with options of `KinDyn`."""
         return KinDyn(self.model, self.base, floating=self.floating, cut=self.cut, **options)
 
-    def bodies(self, cell: CellData, kd: KinDynCore) -> dict[int, tuple[int, Array]]:
+    def bodies(self, cell: CellData, kd: KinDyn) -> dict[int, tuple[int, Array]]:
         """Return the body of each frame of the cell, and its pose in the first link of the body."""
         tree, model = kd.tree, self.model
         first = {
@@ -121,7 +120,7 @@ def device_model(device: DeviceJoints, state: State | None = None) -> DeviceMode
     default = cell.default_state
     state = default if state is None else cell.check_state(state)
     at_state = State.trusted(cell.layout, state.values, default.parents)
-    robot = frames_model(device, at_state, device.ends)
+    robot = _frames_model(device, at_state)
     robot.check_attachments(cell, state)
     return robot
 
@@ -158,25 +157,20 @@ def _with_inertias(cell: CellData, robot: RobotDevice) -> Model:
     return model
 
 
-def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> DeviceModel:
+def _frames_model(device: DeviceJoints, state: State) -> DeviceModel:
     """Build a robot of the frames of a cell, with the closed loops of its robots.
-
-    A movable frame that the device drives moves by three prismatic joints and a ball joint. The
-    ball joint is read from the frame to its parent, so that its velocity is in the axes of the
-    parent, as for the movable frame; its quaternion is conjugate and its velocity negative.
 
     Args:
         device: its joints drive the robot, which has the same base.
         state: a single state, which defines the attachments and the poses of locked frames.
-        ends: frames that are part of the robot, also where locked frames carry them.
 
     Raises:
         ArgumentError: the base does not carry a joint of the device, or the device drives only some
             joints of a robot with closed loops.
     """
     cell, driven = device.cell, set(device.joint_names)
-    locked = _locked(device, state.parents, ends)
-    links, joints = [Link(name=device.base)], dict[str, list[Joint]]()
+    locked = _locked(device, state.parents)
+    links, joints = [Link(name=device.base)], dict[str, Joint]()
     names = {device.base: device.base}
     robots = [robot for robot in cell.devices if isinstance(robot, RobotDevice)]
     sources = {frame: joint for robot in robots for frame, joint in _moves(cell, robot).items()}
@@ -187,16 +181,13 @@ def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> Dev
         names[frame.name] = frame.name
         links.append(Link(name=frame.name, inertia=frame.inertia))
         if is_locked:
-            joints[frame.name] = [_locked_joint(cell, frame, parent, state)]
-        elif frame.movable:
-            links += [Link(name=name) for name in _free_names(frame.name)[:3]]
-            joints[frame.name] = _free_joints(frame.name, parent)
+            joints[frame.name] = _locked_joint(cell, frame, parent, state)
         else:
-            joints[frame.name] = [_joint(cell, frame, parent, sources.get(frame.name))]
+            joints[frame.name] = _joint(cell, frame, parent, sources.get(frame.name))
     order = [*device.joint_names, *(name for name in joints if name not in driven)]
     loops = [_loops(device, robot) for robot in robots if driven.intersection(robot.joints)]
     closing = [joint for of_robot, _ in loops for joint in of_robot]
-    tree = [joint for name in order for joint in joints.get(name, ())]
+    tree = [joints[name] for name in order if name in joints]
     attached = [name for name in locked if cell.frame(name).attachable]
     return DeviceModel(
         Model(
@@ -216,17 +207,12 @@ def frames_model(device: DeviceJoints, state: State, ends: Sequence[str]) -> Dev
     )
 
 
-def model_joints(cell: CellData, frame: str) -> tuple[str, ...]:
-    """Return the joints of a `frames_model` that have the coordinates of a frame."""
-    return _free_names(frame) if cell.frame(frame).movable else (frame,)
-
-
-def _locked(device: DeviceJoints, parents: Array, ends: Sequence[str]) -> tuple[str, ...]:
+def _locked(device: DeviceJoints, parents: Array) -> tuple[str, ...]:
     """Return the frames between base and joints or ends that the device does not move."""
     cell, driven = device.cell, set(device.joint_names)
     base = cell.frame_index(device.base)
     locked: dict[str, None] = {}
-    for name in (*device.joint_names, *ends):
+    for name in (*device.joint_names, *device.ends):
         index = cell.frame_index(name)
         path = [index, *carriers(cell.layout, index, parents)]
         if base not in path:
@@ -276,24 +262,6 @@ def _locked_joint(cell: CellData, frame: CellFrame, parent: str, state: State) -
     if frame.movable or frame.motion:
         pose = as_pose(local_pose(cell, cell.frame_index(frame.name), state.values), frame.name)
     return Joint(name=frame.name, kind="fixed", first=parent, second=frame.name, first_H_joint=pose)
-
-
-def _free_names(frame: str) -> tuple[str, ...]:
-    """Return the joints of a movable frame, and the links between them."""
-    return f"{frame} x", f"{frame} y", f"{frame} z", frame
-
-
-def _free_joints(frame: str, parent: str) -> list[Joint]:
-    """Return the joints by which a movable frame moves on its parent."""
-    *slides, _ = _free_names(frame)
-    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    firsts = (parent, *slides[:2])
-    joints = [
-        Joint(name=name, kind="prismatic", first=first, second=name, axis=axis, actuated=False)
-        for name, first, axis in zip(slides, firsts, axes, strict=True)
-    ]
-    ball = Joint(name=frame, kind="spherical", first=frame, second=slides[-1], actuated=False)
-    return [*joints, ball]
 
 
 def _joint(cell: CellData, frame: CellFrame, parent: str, source: Joint | None) -> Joint:
@@ -369,6 +337,6 @@ def _in_cell(
 def loop_name(cell: CellData, robot: DeviceSpec, name: str) -> str:
     """Return the name of a closing joint or a constraint, which is not the name of a frame."""
     if not isinstance(robot, RobotDevice):
-        return name  # of a `frames_model`, which has the names of the cell
+        return name  # of a robot of frames, which has the names of the cell
     in_cell = robot.frame(name)
     return f"{in_cell} loop" if in_cell in cell.layout.index else in_cell
