@@ -342,6 +342,37 @@ def test_single_precision_is_that_of_the_simulation():
     np.testing.assert_allclose(*results, atol=1e-4)
 
 
+def test_parameters_are_drawn_at_each_reset():
+    sim = lw.Simulation(
+        lw.load("cartpole"),
+        floating=False,
+        dt=0.005,
+        parameters=[lw.parameters.DensityMultiplier("pole")],
+    )
+
+    def start(row):
+        scale = row.random.log_uniform(0.5, 2.0)
+        return {**reset(row), "parameters": {"density_multiplier.pole": scale}}
+
+    env = make(sim, reset=start, terminate=None, max_steps=3)
+    env.reset(seed=1)
+    first = env.parameters["density_multiplier.pole"].copy()
+    assert first.shape == (50, 1)
+    x = lw.SimulationState(*(part.copy() for part in env.x))
+    values = sim.parameter_values() * np.ones((50, 1))
+    values[:, sim.parameters["density_multiplier.pole"]] = first
+    env.step(np.full((50, 1), 0.5))
+    for _ in range(env.substeps):
+        x = sim.step(*x, np.array([FORCE * 0.5, 0.0]), values)
+    np.testing.assert_allclose(env.x.nu, x.nu, rtol=1e-9)
+    for _ in range(2):
+        env.step(np.full((50, 1), 0.5))
+    assert (env.parameters["density_multiplier.pole"] != first).all()
+
+    with pytest.raises(lw.ArgumentError, match="density_multiplier"):
+        make(sim, reset=lambda row: {**reset(row), "parameters": {"density": 1.0}})
+
+
 # Gymnasium.
 
 

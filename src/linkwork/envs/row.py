@@ -22,6 +22,7 @@ class Row:
     steps: Any  # () since the last reset
     random: RandomNumbers
     memory: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of the simulation, by name
     make_forward: Callable[[Row], Forward] | None = None
 
     @property
@@ -52,6 +53,6 @@ class Row:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self.memory:
             return self.memory[name]
-        known = [*self.memory, "q", "nu", "activation", "action", "last_action", "steps", "random"]
-        hint = "" if name.startswith("_") else f"; {nearest(name, [*known, 'forward'])}"
+        known = [*self.memory, *(one for one in dir(self) if not one.startswith("_"))]
+        hint = "" if name.startswith("_") else f"; {nearest(name, known)}"
         raise AttributeError(f"an environment has no {name!r}{hint}")

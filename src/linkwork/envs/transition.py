@@ -37,6 +37,7 @@ class Carry(NamedTuple):
     activation: Any
     acceleration: Any
     memory: Any  # all entries, flattened
+    parameters: Any  # of the simulation
     action: Any
     steps: Any
 
@@ -58,6 +59,7 @@ class Transition:
 
     Attributes:
         memory: the shape of each entry of the memory.
+        parameters: the shape of each parameter of the simulation.
         observations: the shape of each group of observations.
         terms: the names of the terms of the reward.
         autoreset: "same_step", "next_step" or "disabled".
@@ -82,6 +84,8 @@ class Transition:
         self.autoreset = autoreset
         self.repairs = repairs
         self.memory: dict[str, tuple[int, ...]] = {}
+        spans = sim.parameters.items() if sim.parameters else ()
+        self.parameters = {name: (span.stop - span.start,) for name, span in spans}
         self.observations: dict[str, tuple[int, ...]] = {}
         self.terms: tuple[str, ...] = ()
         self.n_random = self.n_start = 0
@@ -91,7 +95,8 @@ class Transition:
         self.step: CompiledFunction = self._compiled(
             self._step,
             **{name: np.shape(value) for name, value in zip(STATE_NAMES, sim.state(), strict=True)},
-            memory=sum(int(np.prod(shape)) for shape in self.memory.values()),
+            memory=_size(self.memory),
+            parameters=_size(self.parameters),
             last_action=n,
             steps=(),
             sums=len(self.terms),
@@ -139,6 +144,7 @@ class Transition:
         activation: Any,
         acceleration: Any,
         memory: Any,
+        parameters: Any,
         last_action: Any,
         steps: Any,
         sums: Any,
@@ -158,7 +164,8 @@ class Transition:
             last_action=last_action,
             steps=steps,
             random=RandomNumbers(random),
-            memory=self._unpacked(memory),
+            memory=unpacked(memory, self.memory),
+            parameters=unpacked(parameters, self.parameters),
             make_forward=self._forward,
         )
         row = self._simulated(row)
@@ -200,12 +207,24 @@ class Transition:
         zero = np.zeros(len(self.bounds[0]))
         row = Row(self.sim.state(), zero, zero, np.zeros(()), random)
         changes = {} if self.functions.reset is None else self.functions.reset(row)
+        parameters = unpacked(self._nominal, self.parameters)
+        if isinstance(changes, Mapping) and "parameters" in changes:
+            changes = dict(changes)
+            for name, value in changes.pop("parameters").items():
+                if name not in parameters:
+                    raise ArgumentError(f"reset: {name_not_found('parameter', name, parameters)}")
+                parameters[name] = np.broadcast_to(value, self.parameters[name])
         row = _changed(row, "reset", changes, None)
-        return replace(row, make_forward=self._forward)
+        return replace(row, parameters=parameters, make_forward=self._forward)
+
+    @property
+    def _nominal(self) -> Array:
+        """The parameters of the model."""
+        return self.sim.parameter_values() if self.parameters else np.zeros(0)
 
     def _simulated(self, row: Row) -> Row:
         def step(x: SimulationState) -> SimulationState:
-            return self.sim.step(*x, self._controls(replace(row, x=x)))
+            return self.sim.step(*self._inputs(replace(row, x=x)))
 
         return replace(row, x=repeat(self.substeps, step, row.x))
 
@@ -213,7 +232,12 @@ class Transition:
         return row.action if self.functions.control is None else self.functions.control(row)
 
     def _forward(self, row: Row) -> Any:
-        return self.sim.forward(*row.x, self._controls(row))
+        return self.sim.forward(*self._inputs(row))
+
+    def _inputs(self, row: Row) -> tuple[Any, ...]:
+        """Return the inputs of a step of the simulation."""
+        parameters = (_packed(row.parameters),) if self.parameters else ()
+        return *row.x, self._controls(row), *parameters
 
     def _remembered(self, row: Row) -> Row:
         if self.functions.memory is None:
@@ -236,18 +260,8 @@ class Transition:
         return _named("observe", self.functions.observe(row))
 
     def _carry(self, row: Row) -> Carry:
-        entries = [np.reshape(value, -1) for value in row.memory.values()]
-        memory = np.concatenate(entries) if entries else np.zeros(0)
-        return Carry(*row.x, memory, row.action, row.steps)
-
-    def _unpacked(self, memory: Any) -> dict[str, Any]:
-        entries: dict[str, Any] = {}
-        start = 0
-        for name, shape in self.memory.items():
-            size = int(np.prod(shape))
-            entries[name] = memory[start : start + size].reshape(shape)
-            start += size
-        return entries
+        memory, parameters = _packed(row.memory), _packed(row.parameters)
+        return Carry(*row.x, memory, parameters, row.action, row.steps)
 
     def _split(self, results: tuple[Any, ...]) -> Any:
         n = len(Carry._fields)
@@ -255,6 +269,27 @@ class Transition:
 
 
 ROW_FIELDS = tuple(Row.__dataclass_fields__)
+
+
+def _size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    return sum(int(np.prod(shape)) for shape in shapes.values())
+
+
+def _packed(entries: Mapping[str, Any]) -> Any:
+    """Return all entries in one vector."""
+    flat = [np.reshape(value, -1) for value in entries.values()]
+    return np.concatenate(flat) if flat else np.zeros(0)
+
+
+def unpacked(vector: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """Return the entries of a vector (..., n) by name, as views."""
+    entries: dict[str, Any] = {}
+    start = 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        entries[name] = vector[..., start : start + size].reshape((*vector.shape[:-1], *shape))
+        start += size
+    return entries
 
 
 def _named(what: str, value: Any, *, scalars: bool = False) -> dict[str, Any]:

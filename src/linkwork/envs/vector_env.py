@@ -13,7 +13,7 @@ from linkwork.engine.kernel.arguments import thread_number
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.envs.random import uniform
-from linkwork.envs.transition import STATE_NAMES, Carry, Function, Functions, Transition
+from linkwork.envs.transition import STATE_NAMES, Carry, Function, Functions, Transition, unpacked
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, missing_package, shown
 from linkwork.simulation.core import SimulationState
 from linkwork.simulation.simulation import Simulation
@@ -56,8 +56,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         reward: the reward, or a dictionary of its terms, whose sum it is.
         terminate: a condition that ends an episode, such as a fall.
         reset: the start of an episode: a dictionary of `q`, `nu`, `activation`, and of the entries
-            of the memory, which get their names and shapes here. What it does not return is that of
-            `sim.state()`.
+            of the memory, which get their names and shapes here; and `parameters`, a dictionary of
+            parameters of the simulation. What it does not return is that of `sim.state()`.
         control: the controls of the simulation, at each of its steps; by default the action.
         memory: what the memory is after a step; a dictionary. Entries that it does not return stay
             as they are. It may also return `nu`, for pushes.
@@ -167,13 +167,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
     @property
     def memory(self) -> dict[str, Array]:
         """The memory of all environments by name: views that may be written to."""
-        shapes = self._transition.memory
-        ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()], dtype=int)
-        flat = self._state[Carry._fields.index("memory")]
-        return {
-            name: flat[:, end - int(np.prod(shape)) : end].reshape(self.num_envs, *shape)
-            for (name, shape), end in zip(shapes.items(), ends, strict=True)
-        }
+        return self._entries("memory", self._transition.memory)
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """The parameters of the simulation in all environments by name, as views."""
+        return self._entries("parameters", self._transition.parameters)
 
     @property
     def episode_steps(self) -> Array:
@@ -315,6 +314,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         self._keys, self._episodes = np.zeros(n, np.uint64), np.zeros(n, np.int64)
         self._start_random = np.zeros((n, transition.n_start), dtype)
         self._was_reset = False
+
+    def _entries(self, field: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+        return unpacked(self._state[Carry._fields.index(field)], shapes)
 
     def _masked(self, options: Mapping[str, Any] | None) -> Any:
         mask = (options or {}).get("reset_mask")
