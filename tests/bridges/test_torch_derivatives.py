@@ -5,6 +5,7 @@ import pytest
 import torch
 from tests.support.tensors import all_joints, frames_of, inputs_of, random_like, robot
 
+import linkwork as lw
 import linkwork.torch
 from linkwork.bridges.methods import METHODS
 
@@ -54,6 +55,40 @@ def test_gradients_have_the_bits_of_the_vjp_kernel():
     assert np.array_equal(result[0][:, :3], expected[0][:, :3])
     assert np.array_equal(result[0][:, 7:], expected[0][:, 7:])
     np.testing.assert_allclose(result[0], expected[0], rtol=1e-13, atol=1e-13)
+
+
+def test_values_in_a_forward_pass_have_the_bits_of_the_method():
+    q, nu = inputs_of("bias_force", (3,))
+    expected = robot().numpy.bias_force(q.numpy(), nu.numpy())
+    found = robot().bias_force(*recorded([q, nu]))
+    assert found.requires_grad
+    assert np.array_equal(found.detach(), expected)
+
+
+def test_sums_over_a_batch_do_not_depend_on_threads():
+    """Also those to a single number, which PyTorch computes in an order of its own."""
+
+    @lw.compile(x=(), y=2)
+    def product(x, y):
+        return x * np.sin(y[0] * 1e3) + y[1]
+
+    rows = torch.randn(100_000, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def gradients(threads):
+        torch.set_num_threads(threads)
+        x, y = recorded([torch.tensor(0.3, dtype=torch.float64), torch.zeros(2).double()])
+        function = linkwork.torch.wrap(product)
+        for_x = torch.autograd.grad(function(x, rows), x, rows[:, 0])[0]
+        return for_x.item(), torch.autograd.grad(function(rows[:, 0], y), y, rows[:, 1])[0].tolist()
+
+    before = torch.get_num_threads()
+    try:
+        alone, together = gradients(1), gradients(2)
+    finally:
+        torch.set_num_threads(before)
+    assert alone == together
+    expected = (np.sin(rows[:, 0].numpy() * 1e3) * rows[:, 0].numpy()).sum()
+    np.testing.assert_allclose(alone[0], expected, rtol=1e-9)
 
 
 def test_only_inputs_that_need_a_gradient_are_differentiated():

@@ -174,6 +174,34 @@ def test_collision_functions(name):
 
 
 @cache
+def falling_block():
+    """A block, and states in which it flies, slides or stands on two, three or four points."""
+    box = lw.Shape(lw.Box((0.3, 0.2, 0.1)))
+    link = lw.Link(name="block", inertia=lw.solid_box(3.0, (0.3, 0.2, 0.1)), collisions=(box,))
+    sim = lw.Simulation(lw.Model(name="block", links=(link,)), ground=True, friction=0.5)
+    rng = np.random.default_rng(3)
+    x = sim.state(nu=rng.normal(size=(ROWS, 6)))
+    q = np.array(x.q)
+    q[:, 2] = rng.uniform(0.06, 0.15, ROWS)
+    states = sim.rollout(x._replace(q=q), np.zeros((ROWS, 40, 0)))
+    return sim, [np.array(part[:, -1]) for part in states] + [np.zeros((ROWS, 0))]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["value", "vjp"])
+def test_steps_of_simulations(kind, dtype):
+    sim, rows = falling_block()
+    active = sim.forward(lw.SimulationState(*rows[:4]), rows[4]).active.sum(axis=1)
+    assert len(set(active)) > 2, "rows of a vector have different contacts"
+    steps = [lw.Simulation(sim.model, scene=sim.scene, dtype=dtype).step for _ in range(2)]
+    rng = np.random.default_rng(1)
+    if kind == "vjp":
+        rows = rows + [rng.normal(size=(ROWS, *port.shape)) for port in sim.step.signature.outputs]
+        steps = [step.vjp() for step in steps]
+    check(*steps, [row.astype(dtype) for row in rows])
+
+
+@cache
 def step_of_arm():
     kd = lw.KinDyn(random_model(np.random.default_rng(5), 4, MOVING_KINDS), floating=True)
 
@@ -187,7 +215,7 @@ def step_of_arm():
 
 @pytest.mark.parametrize("kind", ["value", "vjp"])
 def test_loops_that_end_early(kind):
-    """Rows in one vector end after different numbers of iterations."""
+    """Rows in one vector end after different numbers of iterations; also of implicit functions."""
 
     def kernel():
         @lw.compile(a=3)
@@ -201,7 +229,8 @@ def test_loops_that_end_early(kind):
             x, _ = lw.repeat(
                 40, improve, (start, start), condition=lambda carry: abs(carry[1]).sum() > 1e-9
             )
-            return x * a[0] - a[1]
+            solved = lw.implicit(x, lambda x: x * x - a, lambda x: np.diag(2.0 * x))
+            return x * a[0] - a[1] * solved
 
         return roots if kind == "value" else roots.vjp("a")
 
@@ -248,30 +277,37 @@ def test_gradients_of_rollouts():
         assert gradients(slice(row, row + 1), 1) == [expected[row]]
 
 
-MODES = {"to zero": 0x8040, "up": 0x4000, "toward zero": 0x6000}
+MODES = {"to zero": 0x8040, "down": 0x2000, "up": 0x4000, "toward zero": 0x6000}
 
 
 @pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="MXCSR is a register of x86-64")
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_modes_that_other_libraries_set(mode):
-    """Rounding and subnormal numbers are as usual in calls, and the mode remains afterwards."""
+    """Rounding and subnormal numbers are as usual in calls, and the mode remains afterwards.
+
+    Also where Python traces a function, converts its arguments, or normalizes quaternions.
+    """
     mode_of_thread = mode_functions()
     tiny = np.geomspace(1e-300, 1e-3, ROWS)
     rows = np.outer(tiny, [1.0, 0.3, -0.7])
-
-    @lw.compile(x=3)
-    def products(x):
-        return np.stack([x[0] * x[1] + 0.1, x[0] * x[1], np.sin(x[2]) / 3.0, x[0] * 1e-9])
-
     kd, step = step_of_arm()
     q, nu, tau = kd.random(ROWS, seed=3), np.ones((ROWS, kd.nv)), np.ones((ROWS, 3, kd.nv))
-    many = np.tile(rows, (4000, 1))
+    q[:, kd.layout.base_wxyz] *= 1.0 + 1e-5 * np.sin(np.arange(ROWS))[:, None]
+    larger, many = rows * 1e9, np.tile(rows, (4000, 1))
 
     def results():
-        yield products(rows)
-        yield products(rows[1])[None]
-        yield products(many, threads=2)
-        yield lw.rollout(step, (q * 1.0, nu), tau, threads=2)
+        for dtype in (np.float64, np.float32):
+            new = compiled_products(dtype)
+            yield new(larger)  # nothing is compiled yet
+            yield new([list(row) for row in rows])
+            yield new(x=rows[1])[None]
+            yield new(many, threads=2)
+        single = kd.replace(dtype=np.float32)
+        single.mass_matrix.warmup()
+        yield single.mass_matrix(q[:, None])
+        yield lw.rollout(step, (q, nu), tau, threads=2)
+        found = Rollout(step).vjp((q, nu), tau, final=(q, nu))
+        yield *found.x0, found.controls
 
     expected = [bits(one) for one in results()]
     before = mode_of_thread(None)
@@ -282,6 +318,17 @@ def test_modes_that_other_libraries_set(mode):
         mode_of_thread(before)
     assert after & 0xFFC0 == (before | mode) & 0xFFC0
     assert [bits(one) for one in found] == expected
+
+
+def compiled_products(dtype):
+    """A function that has no code; its constants are computed while it is traced."""
+
+    @lw.compile(x=3, dtype=dtype)
+    def products(x):
+        third = np.float64(1.0) / 3.0
+        return np.stack([x[0] * x[1] + 0.1, x[0] * x[1], np.sin(x[2]) * third, x[0] * 1e-9])
+
+    return products
 
 
 @cache
@@ -330,17 +377,25 @@ def test_equal_products_cancel_in_functions_of_users():
 
 
 def test_the_promise_is_per_function():
-    """PyTorch computes the method itself; a function that contains it fuses other products."""
+    """Functions that contain a quantity are other programs: equal up to rounding.
+
+    In a function of a user, neither product of a b - c d is fused. Its rows have the same bits
+    everywhere, of course, and so has a function of several quantities.
+    """
     kd = robots()[3]
-    q = kd.random(ROWS, seed=1)
+    q, nu = kd.random(ROWS, seed=1), np.random.default_rng(1).normal(size=(ROWS, kd.nv))
 
-    @lw.compile(q=kd.nq)
-    def energy(q):
-        return 0.5 * kd.mass_matrix(q).sum() + kd.potential_energy(q)
+    @lw.compile(q=kd.nq, nu=kd.nv)
+    def inside(q, nu):
+        return kd.bias_force(q, nu)
 
-    found, expected = energy(q), 0.5 * kd.mass_matrix(q).sum(axis=(1, 2)) + kd.potential_energy(q)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert bits(found) == [bits(energy(row)[None])[0] for row in q]
+    bias_force = kd.bias_force(q, nu)
+    both = kd.function("mass_matrix", "bias_force")
+    for found in (inside(q, nu), both(q, nu)[1]):
+        np.testing.assert_allclose(found, bias_force, atol=1e-13 * abs(bias_force).max())
+    assert bits(inside(q, nu)) != bits(bias_force)
+    assert bits(inside(q, nu)) == alone(inside, [q, nu])
+    assert bits(both(q, nu)) == alone(both, [q, nu])
 
 
 @pytest.mark.skipif(CC is None, reason="there is no C compiler")

@@ -35,13 +35,13 @@ def package_for(program, real=DOUBLE, unit_norms=()):
     return package_of(kd, [one], prefix="lw_test", real=real, names=Names())
 
 
-def build(package, folder, *flags, driver=True):
+def build(package, folder, *flags, compiler=CC):
     """Compile the functions of a package, without a warning, and the program that calls them."""
     files = {"lw_test.h": header_text(package), **package.sources}
     for name, text in files.items():
         (folder / name).write_text(text, "ascii")
     (folder / "lw_check.c").write_text(driver_text(build_of(package)), "ascii")
-    command = [CC, "-std=c99", "-O1", *STRICT, *flags, *package.sources, "lw_check.c"]
+    command = [compiler, "-std=c99", "-O1", *STRICT, *flags, *package.sources, "lw_check.c"]
     run([*command, "-lm", "-o", "lw_check"], folder)
 
 

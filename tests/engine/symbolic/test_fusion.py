@@ -20,9 +20,9 @@ from tests.support.verifier import verify
 import linkwork as lw
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.runtime import backends, compiler
+from linkwork.engine.runtime import backends
 from linkwork.engine.runtime.compiler import FAST, QUICK
-from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64, Machine, Target, this_machine
+from linkwork.engine.runtime.processor import Machine
 from linkwork.engine.symbolic.fusion import fused
 from linkwork.engine.symbolic.operations import Op
 from linkwork.engine.symbolic.tracing import trace
@@ -140,34 +140,6 @@ def test_staged_results_have_the_same_bits(rng):
     rows = rng.normal(size=(32, 18)), rng.normal(size=(32, 18))
     assert "@offsets0" in emit_llvm(fused(program), "f", Lanes(8))
     check_same_bits(fused(program), rows, "double", large=True)
-
-
-@pytest.fixture
-def compile_for(monkeypatch):
-    """Compile for another processor of this architecture."""
-    here = compiler.this_target()
-
-    def use(cpu, features=""):
-        monkeypatch.setattr(compiler, "this_target", lambda: Target(cpu, features, here.triple))
-
-    return use
-
-
-@pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="for x86-64")
-@pytest.mark.skipif(not this_machine().has_fma, reason="the code is run")
-def test_processors_with_fused_steps_give_the_same_bits(compile_for, monkeypatch):
-    """AVX2 and AVX-512, if this processor has it."""
-    monkeypatch.setattr("tests.support.expressions._code", compiled_anew)
-    program, rows = fused(random_program(4)[0]), np.random.default_rng(4).normal(size=(16, 7))
-    found = []
-    for cpu in ("haswell", "skylake-avx512")[: 2 if this_machine().lanes == 8 else 1]:
-        compile_for(cpu)
-        found += [bits(run_compiled(program, rows[:, :3], rows[:, 3:], width=w)) for w in (1, 4, 8)]
-    assert found == found[:1] * len(found)
-
-
-def compiled_anew(ir, level):
-    return compiler.load_code(compiler.compiled(ir, level))
 
 
 INSTRUCTIONS = {  # by processor: its architecture, and fused products and sums

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from linkwork.bridges.derived_kernels import unit_tangents
-from linkwork.bridges.torch.tensors import SMALL_BATCH, most_threads
+from linkwork.bridges.torch.tensors import SMALL_BATCH, most_threads, summed
 from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.kernel import Kernel
@@ -378,8 +378,7 @@ class KernelOperator(Operator):
             gradient = None
             if needed[k]:
                 gradient = self._through_normalization(run, k, next(products), tensor)
-                if gradient.shape != tensor.shape:
-                    gradient = gradient.sum_to_size(tensor.shape)
+                gradient = summed(gradient, tensor)
             gradients.append(gradient)
         return gradients
 

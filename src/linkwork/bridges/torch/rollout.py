@@ -26,6 +26,7 @@ from linkwork.bridges.torch.tensors import (
     as_tensors,
     first_dtype,
     most_threads,
+    summed,
 )
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.rollout import Rollout
@@ -197,7 +198,7 @@ class RolloutOperator(Operator):
         inputs = saved[: len(self.names)]
         gradients = run(self.derivative("vjp", self.names), (*saved, *cotangents))
         return [
-            gradient.sum_to_size(tensor.shape) if is_needed else None
+            summed(gradient, tensor) if is_needed else None
             for gradient, tensor, is_needed in zip(gradients, inputs, needed, strict=True)
         ]
 

@@ -70,6 +70,19 @@ def as_tensors(names: Sequence[str], values: Sequence[Any], default: np.dtype[An
     return tensors
 
 
+def summed(gradient: Tensor, like: Tensor) -> Tensor:
+    """Sum a gradient over the batch axes along which a tensor was broadcast, in a fixed order.
+
+    PyTorch's sum to one number depends on the number of threads, but each of two sums does not.
+    """
+    if gradient.shape == like.shape:
+        return gradient
+    if like.numel() != 1:
+        return gradient.sum_to_size(like.shape)
+    pair = gradient.unsqueeze(-1).expand(*gradient.shape, 2)
+    return pair.sum_to_size((*like.shape, 2))[..., 0]
+
+
 def _numeric_array(name: str, value: Any) -> Any:
     """Convert an argument that is not a tensor to an array; raise if it is not numeric."""
     try:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.extension import usual_mode
 from linkwork.engine.kernel.kernel import OPTIONS, Kernel
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, ObjectArray
@@ -151,6 +152,7 @@ def _inputs(
     return inputs
 
 
+@usual_mode
 def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> Program:
     """Trace a function; error messages contain its name."""
 

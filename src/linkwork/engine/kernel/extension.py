@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import warn_once
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
 
@@ -43,11 +46,17 @@ if TYPE_CHECKING:
         def _roll_back(self, *arguments: Any) -> None: ...
 
     empty = np.empty
+
+    def in_usual_mode(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Call a function in the default floating-point mode of the processor."""
 else:
     try:
-        from linkwork.engine.kernel._call import Call, empty
+        from linkwork.engine.kernel._call import Call, empty, in_usual_mode
     except ImportError:  # there was no compiler when linkwork was installed
         empty = np.empty
+
+        def in_usual_mode(function, *args, **named):
+            return function(*args, **named)
 
         class Call:
             """Handles every call in Python."""
@@ -75,4 +84,18 @@ if _pool not in ("", "off") and not (_pool.isascii() and _pool.isdigit()):
         "pool", f"LINKWORK_POOL: expected megabytes, or off, got {_pool!r}; using the default"
     )
 
-__all__ = ["Call", "empty"]
+
+def usual_mode(function: _F) -> _F:
+    """Let a function compute in the default floating-point mode, which other libraries change.
+
+    Calls of compiled functions set it themselves. Threads inherit it from those that start them.
+    """
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        return in_usual_mode(function, *args, **named)
+
+    return call  # type: ignore[return-value] # pyright: ignore[reportReturnType]
+
+
+__all__ = ["Call", "empty", "usual_mode"]

@@ -37,7 +37,7 @@ from linkwork.engine.kernel.derive import (
     signature_of_derivative,
     unit_indices,
 )
-from linkwork.engine.kernel.extension import Call
+from linkwork.engine.kernel.extension import Call, usual_mode
 from linkwork.engine.kernel.inline import inlined
 from linkwork.engine.runtime.backends import ColumnFunction
 from linkwork.engine.runtime.compiled_program import FAST, QUICK, CompiledProgram
@@ -124,7 +124,7 @@ class Kernel(Call):
         self.dtype = np.dtype(dtype)
         self.code = CompiledProgram(
             signature.name,
-            make_program,
+            usual_mode(make_program),
             self._use,
             key=key,
             scalar="double" if dtype == np.float64 else "float",
@@ -172,10 +172,12 @@ class Kernel(Call):
         """
         return self.code.status
 
+    @usual_mode
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
         self.code.prepare(FAST)
 
+    @usual_mode
     def prepare(self, rows: int, steps: int = 1, threads: int | None = None) -> bool:
         """Prepare code for a number of rows; return False if there is no machine code.
 
@@ -402,6 +404,7 @@ class Derivative(Kernel):
         """The code that calls use now; see `Kernel.status`."""
         return super().status if self._columnwise is None else self._columnwise.kernel.status
 
+    @usual_mode
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
         columnwise = self._find_columnwise()

@@ -25,6 +25,7 @@ import numpy as np
 
 from linkwork.engine.kernel import rollout_numpy
 from linkwork.engine.kernel.arguments import Signature, outputs_for, thread_number
+from linkwork.engine.kernel.extension import usual_mode
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout_inputs import (
     Inputs,
@@ -74,6 +75,7 @@ class Rollout:
     def __repr__(self) -> str:
         return f"<Rollout of {self.step!r}>"
 
+    @usual_mode
     def __call__(
         self,
         x0: Any,
@@ -134,6 +136,7 @@ class Rollout:
                 target[...] = array
         return tuple(targets) if len(targets) > 1 else targets[0]
 
+    @usual_mode
     def vjp(
         self,
         x0: Any,

@@ -193,18 +193,13 @@ static NOINLINE PyObject *call_fast(Call *self, PyObject *const *args, Py_ssize_
             return NULL;
         }
     }
-    uint64_t mode = enter_usual_mode();
     PyObject *result = call_row(self, args, out_argument);
-    leave_usual_mode(mode);
     if (result || PyErr_Occurred()) return result;
     return call_rows(self, args, out_argument, threads);
 }
 
-static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t nargsf,
-                             PyObject *names)
+static PyObject *call_in_usual_mode(Call *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    Call *self = (Call *)callable;
-    Py_ssize_t count = PyVectorcall_NARGS(nargsf);
     PyObject *result = call_fast(self, args, count, names);
     if (result || PyErr_Occurred()) return result;
     if (!self->slow) {
@@ -216,6 +211,16 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     result = PyObject_Vectorcall(slow, args, (size_t)count, names);
     Py_DECREF(slow);
     Py_LeaveRecursiveCall();
+    return result;
+}
+
+/* Also what Python converts, traces and normalizes is rounded as usual. */
+static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t nargsf,
+                             PyObject *names)
+{
+    uint64_t mode = enter_usual_mode();
+    PyObject *result = call_in_usual_mode((Call *)callable, args, PyVectorcall_NARGS(nargsf), names);
+    leave_usual_mode(mode);
     return result;
 }
 

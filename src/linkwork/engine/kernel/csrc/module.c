@@ -32,9 +32,28 @@ static int execute(PyObject *module)
     return add_constants(module) < 0 ? -1 : add_c_api(module);
 }
 
+/* in_usual_mode(function, *args, **named): call a Python function in the default floating-point mode. */
+static PyObject *module_in_usual_mode(PyObject *module, PyObject *args, PyObject *named)
+{
+    (void)module;
+    if (PyTuple_GET_SIZE(args) < 1) {
+        PyErr_SetString(PyExc_TypeError, "in_usual_mode: expected a function");
+        return NULL;
+    }
+    PyObject *others = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
+    if (!others) return NULL;
+    uint64_t mode = enter_usual_mode();
+    PyObject *result = PyObject_Call(PyTuple_GET_ITEM(args, 0), others, named);
+    leave_usual_mode(mode);
+    Py_DECREF(others);
+    return result;
+}
+
 static PyMethodDef module_methods[] = {
     {"empty", module_empty, METH_VARARGS,
      "empty(shape, dtype): create an array of float64 or float32, with the memory of results."},
+    {"in_usual_mode", (PyCFunction)(void (*)(void))module_in_usual_mode, METH_VARARGS | METH_KEYWORDS,
+     "in_usual_mode(function, *args, **named): call a function in the default floating-point mode."},
     {"spare_bytes", module_spare_bytes, METH_NOARGS,
      "Return the bytes of memory that are kept for later arrays."},
     {"thread_counts", module_thread_counts, METH_NOARGS,
