@@ -41,13 +41,17 @@ def zoo():
 @pytest.fixture(scope="module")
 def folder(zoo, tmp_path_factory):
     """Two models in one folder, and their libraries."""
+    if shutil.which("cmake") is None:
+        pytest.skip("CMake is not installed")
     folder = tmp_path_factory.mktemp("zoo")
     report = zoo.export(folder)
     lw.export(model("cartpole").kd, folder, pinnzoo=True, prefix="without", check=False)
     assert [row.name for row in report.rows] == list(FUNCTIONS)
     assert max(row.difference for row in report.rows) < 1e-13
     assert all((folder / name).exists() for name in report.files)
-    run(["make", "CFLAGS=-O0 -Werror"], folder)
+    flags = f"-DCMAKE_C_FLAGS=-O0 {' '.join(STRICT)}"
+    run(["cmake", "-B", "build", "-DCMAKE_BUILD_TYPE=Debug", flags], folder)
+    run(["cmake", "--build", "build"], folder)
     return folder
 
 
@@ -221,8 +225,8 @@ def test_an_export_can_be_overwritten_but_other_files_cannot(tmp_path):
     zoo.export(tmp_path, check=False)
     report = zoo.export(tmp_path, check=False)
     assert report.compiler is None
-    (tmp_path / "Makefile").write_text("all:\n")
-    with pytest.raises(ArgumentError, match="Makefile"):
+    (tmp_path / "CMakeLists.txt").write_text("project(own)\n")
+    with pytest.raises(ArgumentError, match="CMakeLists"):
         zoo.export(tmp_path, check=False)
 
 

@@ -4,7 +4,7 @@ models/NAME/NAME.urdf
 models/NAME/README.md
 models/NAME/generated_code/M_func.c, M_func.h, ..., vector_orders.c
 src/wrapper.c, wrapper.h
-CMakeLists.txt, Makefile            build/libNAME.so of every model in the folder
+CMakeLists.txt                      build/libNAME.so of every model in the folder
 
 Each function has a source and a header, with the interface of CasADi:
 
@@ -280,7 +280,6 @@ class PinnZooPackage:
             "src/wrapper.c": _wrapper(),
             "src/wrapper.h": _wrapper_header(),
             "CMakeLists.txt": _CMAKE,
-            "Makefile": _MAKEFILE,
         }
 
 
@@ -296,8 +295,7 @@ def readme_text(package: PinnZooPackage, report: Report) -> str:
 C99 functions of the robot `{comment_text(kd.model.name)}` with PinnZoo's signatures,
 {MARK} {__version__}. They allocate nothing, have no state between calls, and need only libm.
 
-    make                                        # build/lib{package.name}.so
-    cmake -B build && cmake --build build       # the same
+    cmake -B build && cmake --build build       # build/lib{package.name}.so
 
 `src/wrapper.h` declares functions of plain arrays, such as `M_func_wrapper(x, M)`. The functions in
 `generated_code` have CasADi's calling convention, and `casadi.external` loads the library.
@@ -432,25 +430,4 @@ foreach(FOLDER ${{FOLDERS}})
     target_link_libraries(${{MODEL}} PRIVATE m)
   endif()
 endforeach()
-"""
-_MAKEFILE = f"""\
-# {MARK} {__version__}: a library for each folder in models
-CC ?= cc
-CFLAGS ?= -O2
-STRICT := -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic
-MODELS := $(notdir $(wildcard models/*))
-
-all: $(MODELS:%=build/lib%.so)
-
-.SECONDEXPANSION:
-build/lib%.so: $$(wildcard models/%/generated_code/*.c) src/wrapper.c
-\tmkdir -p build
-\t$(CC) $(CPPFLAGS) $(CFLAGS) $(STRICT) -shared -fPIC -Imodels/$*/generated_code \\
-\t  $(if $(wildcard models/$*/generated_code/kinematics.c),,-DPINNZOO_WITHOUT_KINEMATICS) \\
-\t  $(LDFLAGS) $^ -lm -o $@
-
-clean:
-\trm -rf build
-
-.PHONY: all clean
 """
