@@ -6,6 +6,8 @@ Each pair of shapes has a fixed number of slots, one for each point that may tou
     capsule              2, the ends of its axis
     cylinder             4: the lowest points of both rims, and two more on the lower rim
     box                  4: of the two ends of each diagonal, the lower one
+    mesh                 3 or 4: the corners of the lowest face, of those with the lowest point the
+                         one that is most parallel to the plane
 
 A contact lies midway between the surfaces. Its frame has the normal first, then two tangents; a
 capsule's first tangent is along its axis.
@@ -22,12 +24,14 @@ from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
 from linkwork.parameters.variation import Placement, composed
 from linkwork.simulation.boxes import BoxPoint, capsule_on_box, sphere_on_box
-from linkwork.simulation.scene import ContactPair, Ellipsoid, MovingShape, Plane
+from linkwork.simulation.scene import ContactPair, Ellipsoid, Hull, MovingShape, Plane
 from linkwork.simulation.world import World, matrix_of
 from linkwork.spatial.blocks import Mat, Scalar, Vec
 
 TINY = 1e-30  # squares of lengths below it count as zero
-SLOTS = {Sphere: 1, Ellipsoid: 1, Capsule: 2, Cylinder: 4, Box: 4}  # on a plane
+SLOTS = {Sphere: 1, Ellipsoid: 1, Capsule: 2, Cylinder: 4, Box: 4, Hull: 4}  # on a plane
+MOST_POINTS, MOST_CORNERS = 100, 4  # of a mesh, and of its faces
+FAR = 1.0  # beyond the margin: a slot that is not used
 SLOTS_ON_BOXES = {Sphere: 1, Capsule: 2}
 
 
@@ -51,6 +55,7 @@ class _Placed:
     height: Scalar  # of the center above the plane
     center: Vec  # from the base's origin
     normal: Vec  # of the plane
+    margin: float
 
 
 Point = tuple[Scalar, Vec, Vec | None]  # distance; the lowest point; direction of a tangent
@@ -58,12 +63,23 @@ Point = tuple[Scalar, Vec, Vec | None]  # distance; the lowest point; direction 
 
 def n_slots(pair: ContactPair) -> int:
     """Return the number of contact slots of a pair."""
+    if isinstance(pair.shape, Hull):
+        return max(map(len, pair.shape.faces))
     return _slots(pair)[type(pair.shape)]
 
 
-def is_supported(pair: ContactPair) -> bool:
-    """Return whether the contacts of a pair can be computed."""
-    return type(pair.shape) in _slots(pair)
+def problem_of(pair: ContactPair) -> str:
+    """Return why the contacts of a pair cannot be computed; empty if they can."""
+    shape = pair.shape
+    if type(shape) not in _slots(pair):
+        kinds = (type(one).__name__.replace("Hull", "mesh").lower() for one in (shape, pair.fixed))
+        return f"no contacts of a {' on a '.join(kinds)}"
+    if isinstance(shape, Hull):
+        largest = max(map(len, shape.faces), default=MOST_CORNERS + 1)
+        if len(shape.points) > MOST_POINTS or largest > MOST_CORNERS:
+            text = f"its hull has {len(shape.points)} points, and faces with {largest}"
+            return f"{text}; at most {MOST_POINTS} and {MOST_CORNERS} are supported"
+    return ""
 
 
 def _slots(pair: ContactPair) -> Mapping[type[Any], int]:
@@ -85,7 +101,7 @@ def touches(world: World, pair: ContactPair, ground: Placement) -> Iterator[Touc
         return
     normal = Vec(*(row[2] for row in R_fixed))
     height = center.dot(normal) + (world.base.o - p_fixed).dot(normal)
-    placed = _Placed(R, height, center, normal)
+    placed = _Placed(R, height, center, normal, pair.margin)
     for distance, lowest, tangent in POINTS[type(pair.shape)](pair.shape, placed):
         point = lowest - (0.5 * distance) * normal
         frame = frame_of(sign * normal, tangent)
@@ -177,12 +193,42 @@ def _of_cylinder(shape: Cylinder, at: _Placed) -> Iterator[Point]:
         yield third, at.center + sideways + cap - 0.5 * rim, None
 
 
+def _of_hull(shape: Hull, at: _Placed) -> Iterator[Point]:
+    up = at.R.T @ at.normal
+    rises = [up.dot(Vec(*point)) for point in shape.points]
+    lowest = _lowest(rises)
+    corners = max(map(len, shape.faces))
+    steepest: Scalar = math.inf
+    chosen: list[Scalar] = [0.0] * (4 * corners)  # of each corner: whether it is there, x, y, z
+    for face, normal in zip(shape.faces, shape.normals, strict=True):
+        side = up.dot(Vec(*normal))
+        is_lowest = _lowest([rises[k] for k in face]) <= lowest
+        is_better = select(is_lowest, side < steepest, False)
+        steepest = select(is_better, side, steepest)
+        numbers = [x for k in face for x in (1.0, *shape.points[k])]
+        numbers += [0.0] * (len(chosen) - len(numbers))
+        chosen = [select(is_better, x, old) for x, old in zip(numbers, chosen, strict=True)]
+    for k in range(0, len(chosen), 4):
+        exists, *point = chosen[k : k + 4]
+        offset = at.R @ Vec(*point)
+        distance = at.height + offset.dot(at.normal)
+        yield select(exists > 0.5, distance, at.margin + FAR), at.center + offset, None
+
+
+def _lowest(rises: Sequence[Scalar]) -> Scalar:
+    lowest = rises[0]
+    for rise in rises[1:]:
+        lowest = select(rise < lowest, rise, lowest)
+    return lowest
+
+
 POINTS: dict[type[MovingShape], Callable[..., Iterator[Point]]] = {
     Sphere: _of_sphere,
     Capsule: _of_capsule,
     Box: _of_box,
     Cylinder: _of_cylinder,
     Ellipsoid: _of_ellipsoid,
+    Hull: _of_hull,
 }
 
 

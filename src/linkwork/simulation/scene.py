@@ -74,11 +74,11 @@ class Ellipsoid:
 
 @dataclass(frozen=True, slots=True)
 class Hull:
-    """The convex hull of points. `neighbors` are those of each point along edges of the hull."""
+    """A convex polyhedron: its corners, and its faces with their normals."""
 
     points: tuple[Triple, ...]  # [m]
-    neighbors: tuple[tuple[int, ...], ...] = ()
-    radius: float = 0.0  # of the bounding ball about the origin, as MuJoCo has it (geom_rbound)
+    faces: tuple[tuple[int, ...], ...] = ()  # the indices of their corners
+    normals: tuple[Triple, ...] = ()  # of the faces, outward
 
 
 MovingShape: TypeAlias = Sphere | Capsule | Box | Cylinder | Ellipsoid | Hull | Primitive

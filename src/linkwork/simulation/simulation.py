@@ -20,7 +20,7 @@ from linkwork.kindyn.inputs import PARAMETERS
 from linkwork.model.model import Model
 from linkwork.model.numbers import number
 from linkwork.parameters.descriptions import Parameter
-from linkwork.simulation.contacts import is_supported, n_slots
+from linkwork.simulation.contacts import n_slots, problem_of
 from linkwork.simulation.core import (
     STATE,
     Linearization,
@@ -396,13 +396,12 @@ def _supported(model: Model, scene: Scene, *, strict: bool) -> Scene:
     """Return the scene without the contacts that cannot be computed, which a warning names."""
     from dataclasses import replace
 
-    missing = [pair for pair in scene.contacts if not is_supported(pair)]
-    if missing:
-        kinds = sorted({f"{type(p.shape).__name__} on {type(p.fixed).__name__}" for p in missing})
-        texts = tuple(f"contact {pair.name!r}" for pair in missing)
+    problems = {pair.name: text for pair in scene.contacts if (text := problem_of(pair))}
+    if problems:
+        texts = tuple(f"contact {name!r}: {text}" for name, text in problems.items())
         if strict:
-            raise ArgumentError(f"{model.name}: no contacts of {', '.join(kinds)}: {shown(texts)}")
-        kept = tuple(pair for pair in scene.contacts if is_supported(pair))
+            raise ArgumentError(f"{model.name}: {'; '.join(texts)}")
+        kept = tuple(pair for pair in scene.contacts if pair.name not in problems)
         scene = replace(scene, contacts=kept, ignored=(*scene.ignored, *texts))
     if scene.ignored:
         first = "; ".join(scene.ignored[:3])

@@ -224,23 +224,23 @@ class ContactReader:
             case "ellipsoid":
                 return Ellipsoid((x, y, z))
             case _:
-                return hull_of(self.mj, int(self.mj.geom_dataid[geom]), geom)
+                return hull_of(self.mj, int(self.mj.geom_dataid[geom]))
 
 
-def hull_of(mj: MjModel, mesh: int, geom: int) -> Hull:
-    """Return the convex hull of a mesh in the frame of its geom, or all its points without one."""
+def hull_of(mj: MjModel, mesh: int) -> Hull:
+    """Return the convex hull of a mesh in the frame of its geom."""
     start = int(mj.mesh_vertadr[mesh])
     points = mj.mesh_vert[start : start + int(mj.mesh_vertnum[mesh])].astype(float)
-    radius = float(mj.geom_rbound[geom])
-    address = int(mj.mesh_graphadr[mesh])
-    if address < 0:
-        return Hull(points=tuple(map(tuple, points.tolist())), radius=radius)
-    count = int(mj.mesh_graph[address])
-    graph = mj.mesh_graph[address + 2 :].tolist()
-    starts, ids, edges = graph[:count], graph[count : 2 * count], graph[2 * count :]
-    neighbors = tuple(tuple(edges[at : edges.index(-1, at)]) for at in starts)
-    chosen = tuple(map(tuple, points[ids].tolist()))
-    return Hull(points=chosen, neighbors=neighbors, radius=radius)
+    first, count = int(mj.mesh_polyadr[mesh]), int(mj.mesh_polynum[mesh])
+    polygons = slice(first, first + count)
+    spans = zip(mj.mesh_polyvertadr[polygons], mj.mesh_polyvertnum[polygons], strict=True)
+    faces = [mj.mesh_polyvert[at : at + n] for at, n in spans]
+    used = np.unique(np.concatenate(faces)) if faces else np.arange(len(points))
+    return Hull(
+        points=tuple(map(tuple, points[used].tolist())),
+        faces=tuple(tuple(np.searchsorted(used, face).tolist()) for face in faces),
+        normals=tuple(map(tuple, mj.mesh_polynormal[polygons].tolist())),
+    )
 
 
 def softness(solref: Array, solimp: Array) -> Softness:
