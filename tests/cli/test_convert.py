@@ -287,6 +287,6 @@ def test_spherize_writes_a_robot_and_prints_how_well_it_fits(here):
     spheres = lw.load("out.urdf").links[0].collisions
     assert {type(shape.geometry) for shape in spheres} == {lw.Sphere}
     assert run("spherize", "in.urdf", "-o", "out.urdf").returncode == 2  # exists
-    data = json.loads(run("spherize", "in.urdf", "--json", "--capsules").stdout)
+    data = json.loads(run("spherize", "in.urdf", "--json").stdout)
     assert (data["links"][0]["link"], data["links"][0]["coverage"]) == ("body", 1.0)
     assert "tolerance" in run("spherize", "in.urdf", "--tolerance", "-1").stderr

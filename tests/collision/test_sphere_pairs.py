@@ -81,5 +81,3 @@ def test_other_spheres_are_rejected():
     other = chain([(lw.Sphere(0.1),)], [(lw.Sphere(0.1),)])
     with pytest.raises(lw.ArgumentError, match="those of 'chain'"):
         lw.CollisionModel(model, floating=False, shapes=lw.spherize(other))
-    with pytest.raises(lw.ArgumentError, match="got capsules"):
-        lw.CollisionModel(model, floating=False, shapes=lw.spherize(model, shapes="capsules"))

@@ -78,15 +78,11 @@ def cover_samples(shapes, rng, count=2000):
     return np.concatenate(points)
 
 
-CASES = [(name, "spheres") for name in PRIMITIVES]
-CASES += [(name, "capsules") for name in ("box", "cylinder")]
-
-
-@pytest.mark.parametrize(("name", "kind"), CASES)
-def test_points_of_primitives_are_covered(name, kind):
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_points_of_primitives_are_covered(name):
     rng = np.random.default_rng(1)
     geometry = PRIMITIVES[name]
-    result = lw.spherize(robot(lw.Shape(geometry, POSE)), tolerance=TOLERANCE, shapes=kind)
+    result = lw.spherize(robot(lw.Shape(geometry, POSE)), tolerance=TOLERANCE)
     shapes = result.model.links[0].collisions
     (report,) = result.links
 
@@ -94,20 +90,16 @@ def test_points_of_primitives_are_covered(name, kind):
     assert report.coverage == 1.0
     assert report.n_shapes == len(shapes) == result.n_shapes
     assert report.n_radii == len({shape.geometry.radius for shape in shapes})
-    if kind == "spheres":
-        assert report.protrusion <= TOLERANCE * (1 + 1e-6)
-        assert {type(shape.geometry) for shape in shapes} == {lw.Sphere}
+    assert report.protrusion <= TOLERANCE * (1 + 1e-6)
+    assert {type(shape.geometry) for shape in shapes} == {lw.Sphere}
 
 
-def test_spheres_and_capsules_are_kept():
+def test_a_sphere_is_kept():
     sphere = lw.Shape(lw.Sphere(0.07), POSE)
-    capsule = lw.Shape(lw.Capsule(0.05, 0.3), POSE)
 
     (kept,) = lw.spherize(robot(sphere)).model.links[0].collisions
     np.testing.assert_allclose(kept.link_H_shape.xyz, POSE.xyz, atol=1e-9)
     assert kept.geometry.radius == pytest.approx(0.07, rel=1e-6)
-    (kept,) = lw.spherize(robot(capsule), shapes="capsules").model.links[0].collisions
-    assert (kept.geometry.radius, kept.geometry.length) == pytest.approx((0.05, 0.3), rel=1e-3)
 
 
 def test_report_is_true_and_spheres_are_few_and_sorted():
@@ -185,26 +177,22 @@ DISTANCES = {
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [(name, "spheres") for name in ("torus", "bent", "open", "ball")] + [("bent", "capsules")],
-)
-def test_surfaces_of_meshes_are_covered(trimesh, tmp_path, name, kind):
+@pytest.mark.parametrize("name", ["torus", "bent", "open", "ball"])
+def test_surfaces_of_meshes_are_covered(trimesh, tmp_path, name):
     mesh = mesh_of(trimesh, name)
     model = robot(mesh_shape(mesh, tmp_path / "mesh.stl"), lw.Shape(lw.Sphere(0.02)))
-    result = lw.spherize(model, tolerance=TOLERANCE, shapes=kind)
+    result = lw.spherize(model, tolerance=TOLERANCE)
     shapes, (report,) = result.model.links[0].collisions, result.links
 
     samples, _ = trimesh.sample.sample_surface(mesh, 20_000, seed=3)
     points = np.concatenate([samples, mesh.vertices])
     assert outside(shapes, moved(points, POSE)).max() <= 1e-7  # STL has single precision
     assert report.coverage == 1.0
-    if kind == "spheres":
-        assert report.protrusion <= TOLERANCE * (1 + 1e-6)
-        back = lw.Pose.from_matrix(np.linalg.inv(POSE.matrix()))
-        x = moved(cover_samples(shapes, np.random.default_rng(4)), back)
-        tool = np.linalg.norm(x - moved(np.zeros((1, 3)), back), axis=1) - 0.02
-        assert np.minimum(DISTANCES[name](x), tool).max() <= report.protrusion + 1e-7
+    assert report.protrusion <= TOLERANCE * (1 + 1e-6)
+    back = lw.Pose.from_matrix(np.linalg.inv(POSE.matrix()))
+    x = moved(cover_samples(shapes, np.random.default_rng(4)), back)
+    tool = np.linalg.norm(x - moved(np.zeros((1, 3)), back), axis=1) - 0.02
+    assert np.minimum(DISTANCES[name](x), tool).max() <= report.protrusion + 1e-7
 
 
 @pytest.mark.peers
@@ -216,8 +204,6 @@ def test_result_is_deterministic_and_survives_a_file(trimesh, tmp_path):
     path = tmp_path / "spheres.urdf"
     lw.dump_urdf(first.model, path)
     assert lw.load(path) == first.model
-    capsules = lw.spherize(robot(shape), tolerance=0.05, shapes="capsules").model
-    assert lw.load(lw.dump_urdf(capsules)) == capsules
 
 
 @pytest.mark.peers
@@ -253,7 +239,6 @@ def test_missing_meshes_are_listed_with_the_paths_that_were_searched():
         ({"tolerance": "2 cm"}, lw.ArgumentError, "'2 cm'"),
         ({"max_spheres": 0}, lw.ValueRangeError, "max_spheres"),
         ({"max_spheres": 2.5}, lw.ArgumentError, "2.5"),
-        ({"shapes": "sphere"}, lw.ArgumentError, "'spheres'"),
     ],
 )
 def test_bad_arguments_are_rejected(options, error, fact):
@@ -286,13 +271,13 @@ def test_everything_but_collision_shapes_stays():
 def test_spheres_are_computed_once_and_again_if_the_shape_changes(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     computed = []
-    original = spheres._Cover
+    original = spheres.target_of
 
     def counted(*arguments):
         computed.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(spheres, "_Cover", counted)
+    monkeypatch.setattr(spheres, "target_of", counted)
 
     def cover(length, **options):
         b = lw.ModelBuilder("rod")

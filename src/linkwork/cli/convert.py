@@ -120,7 +120,6 @@ def spherize(
     out: str | None = option("-o --out", "OUT", "URDF file to write"),
     tolerance: float = option("--tolerance", "M", "how far the new shapes may protrude [m]", 0.02),
     max_spheres: int | None = option("--max-spheres", "N", "most shapes of a link"),
-    capsules: bool = flag("--capsules", "capsules instead of spheres"),
     force: bool = flag("--force", "overwrite OUT"),
     as_json: Json = False,
 ) -> None:
@@ -136,9 +135,8 @@ def spherize(
 
     if out is not None:
         _reject_existing(out, force=force)
-    kind = "capsules" if capsules else "spheres"
     model = model_of_file(file)
-    result = cover(model, tolerance=tolerance, max_spheres=max_spheres, shapes=kind)
+    result = cover(model, tolerance=tolerance, max_spheres=max_spheres)
     findings: list[Finding] = []
     if out is not None:
         conversion = FORMATS["urdf"].converter()(result.model)

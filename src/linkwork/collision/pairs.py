@@ -28,7 +28,6 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found, shown, warn
 from linkwork.io.srdf import load_srdf
 from linkwork.kindyn import KinDyn
-from linkwork.model.geometry import Sphere
 from linkwork.model.model import Model
 
 SAMPLES = 500  # random configurations in which links that always overlap are found
@@ -268,11 +267,7 @@ def pairs_by_shapes(
 
 
 def check_spheres(cover: Spherization, model: Model) -> None:
-    """Reject a cover of another robot, or one that contains capsules."""
+    """Reject a cover of another robot."""
     if cover.original.joints != model.joints:
         text = f"the spheres are those of {cover.original.name!r}, not of {model.name!r}"
         raise ArgumentError(f"shapes: {text}")
-    shapes = [shape for link in cover.links for shape in cover.model.link(link.link).collisions]
-    if not all(isinstance(shape.geometry, Sphere) for shape in shapes):
-        hint = "pass pairs=..., and the model with capsules: lw.CollisionModel(cover.model, ...)"
-        raise ArgumentError(f"shapes: expected spheres, got capsules; {hint}")

@@ -1,8 +1,8 @@
-"""What spheres or capsules have to cover of the shapes of a link: cells of surfaces, and points.
+"""What spheres have to cover of the shapes of a link: cells of surfaces, and points.
 
 Cell      a small piece of a surface: the convex hull of 8 points, perhaps with a radius around it.
-          A ball or capsule that contains the points contains the cell, so that the surface is
-          covered everywhere, not only at samples
+          A ball that contains the points contains the cell, so that the surface is covered
+          everywhere, not only at samples
 Point     of a grid inside the solid. Any ball inside the solid contains one if its radius is half
           the tolerance, or 1/20 of the size of the link if that is more
 Depth     of a point in the solid: its distance to the surface, negative outside. A ball with center
@@ -36,7 +36,7 @@ class Solid:
 
     geometry: Geometry
     link_H_shape: Array  # (4, 4)
-    surface: Surface | None  # in the frame of the link; None if the cells are balls or capsules
+    surface: Surface | None  # in the frame of the link; None of a sphere, which is one cell
     caps: Array  # (c, 3, 3) triangles that close the holes of a mesh
 
     @property
@@ -44,14 +44,13 @@ class Solid:
         """The lower and upper corner of the box around it."""
         if self.surface is not None:
             return self.surface.vertices.min(axis=0), self.surface.vertices.max(axis=0)
-        radius, ends = self._segment()
-        return ends.min(axis=0) - radius, ends.max(axis=0) + radius
+        radius, center = self._ball()
+        return center - radius, center + radius
 
-    def _segment(self) -> tuple[float, Array]:
-        """Radius and (2, 3) ends of the axis of a round shape."""
+    def _ball(self) -> tuple[float, Array]:
+        """Radius and center (3,) of a sphere."""
         assert isinstance(self.geometry, Primitive)
-        support = self.geometry.support()
-        return support.ball, _moved(support.points[[0, -1]], self.link_H_shape)
+        return self.geometry.support().ball, self.link_H_shape[:3, 3]
 
     def depth(self, points: Array) -> Array:
         """(n,) depth of points, negative outside; of the shape itself, not of its triangles."""
@@ -75,43 +74,31 @@ class Solid:
     def cells(self, edge: float) -> tuple[Array, Array, Array]:
         """(m, 8, 3) points of the cells, (m,) radii around them, (m,) areas."""
         if self.surface is None:
-            radius, ends = self._segment()
-            count = max(1, int(np.ceil(np.linalg.norm(ends[1] - ends[0]) / edge)))
-            axis = ends[0] + np.linspace(0.0, 1.0, count + 1)[:, None] * (ends[1] - ends[0])
-            corners = np.repeat(np.stack([axis[:-1], axis[1:]], axis=1), 4, axis=1)
-            area = 2 * np.pi * radius * (np.linalg.norm(ends[1] - ends[0]) + 2 * radius) / count
-            return corners, np.full(count, radius), np.full(count, area)
+            radius, center = self._ball()
+            area = 4 * np.pi * radius * radius
+            return np.tile(center, (1, 8, 1)), np.array([radius]), np.array([area])
         triangles = subdivided(self.surface.triangles, edge)
         corners, areas = _boxes_around(triangles, edge)
         return corners, np.zeros(len(corners)), areas
 
 
-def solid_of(
-    geometry: Geometry, link_H_shape: Array, surface: Surface | None = None, *, divide: bool = True
-) -> Solid:
+def solid_of(geometry: Geometry, link_H_shape: Array, surface: Surface | None = None) -> Solid:
     """Prepare a shape to cover.
 
     Args:
         geometry: the shape. The surface of a round shape is that of a polyhedron around it.
         link_H_shape: (4, 4).
         surface: of a mesh, scaled.
-        divide: whether the surface of a capsule is divided into cells, for balls to cover; if not,
-            its cells are short capsules.
     """
     if isinstance(geometry, Primitive):
         support = geometry.support()
-        is_round = len(support.points) <= 2 and not support.is_curved
-        if is_round and not (divide and len(support.points) > 1):
+        if len(support.points) == 1 and not support.is_curved:
             return Solid(geometry, link_H_shape, None, NO_CAPS)
         surface = geometry.surface(outer=True)
     assert surface is not None
     surface = surface.placed(link_H_shape)
     caps = closing_triangles(surface) if isinstance(geometry, Mesh) else NO_CAPS
     return Solid(geometry, link_H_shape, surface, caps)
-
-
-def _moved(points: Array, pose: Array) -> Array:
-    return points @ pose[:3, :3].T + pose[:3, 3]
 
 
 @dataclass(frozen=True, eq=False)

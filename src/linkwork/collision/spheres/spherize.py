@@ -1,4 +1,4 @@
-"""Collision shapes of a robot replaced by spheres or capsules that contain them."""
+"""Collision shapes of a robot replaced by spheres that contain them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
-from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from linkwork.collision.shapes import axes_along
 from linkwork.collision.spheres.cells import Solid, Target, feasible_tolerance, solid_of, target_of
-from linkwork.collision.spheres.cover import SLACK, Balls, cover_by_balls
+from linkwork.collision.spheres.cover import Balls, cover_by_balls
 from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.sources import source_digest
-from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
     Finding,
@@ -25,33 +22,27 @@ from linkwork.errors import (
     escaped,
     listed,
     model_error,
-    nearest,
     shown,
 )
 from linkwork.io.mesh_files import read_surface
-from linkwork.model.geometry import Capsule, Mesh, Shape, Sphere, Surface
+from linkwork.model.geometry import Mesh, Shape, Sphere, Surface
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
-from linkwork.model.pose import Pose, as_pose
+from linkwork.model.pose import Pose
 from linkwork.model.table import Table, as_text
-
-CoverShapes: TypeAlias = Literal["spheres", "capsules"]
 
 TOLERANCE = 0.02  # by default [m]
 LEAST_GROWTH = 1.15  # of the tolerance, if a link needs more shapes than allowed
-MOST_CAPSULES = 8  # of a link, unless the caller decides
-DIRECTIONS = 64  # in which outer points are looked for
-AXIS_SAMPLES = 100  # along a capsule, to bound how far it protrudes
 VOLUME_POINTS = 5_000  # at random, to measure volumes
 MOST_PRODUCTS = 20_000_000  # of such points and triangles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkCover:
-    """How well spheres or capsules cover the collision shapes of a link."""
+    """How well spheres cover the collision shapes of a link."""
 
     link: str
-    n_shapes: int  # spheres or capsules
+    n_shapes: int  # spheres
     n_radii: int  # distinct radii
     coverage: float  # fraction of the surface inside the new shapes; 1 is all of it
     protrusion: float  # no point of the new shapes is farther from the old ones [m]
@@ -62,13 +53,13 @@ class LinkCover:
 class Spherization:
     """The result of `spherize`; it prints as a table."""
 
-    model: Model  # with spheres or capsules as collision shapes
+    model: Model  # with spheres as collision shapes
     original: Model  # with the shapes that these cover
     links: tuple[LinkCover, ...]  # the links that have collision shapes, in the order of the model
 
     @property
     def n_shapes(self) -> int:
-        """Number of spheres or capsules of the robot."""
+        """Number of spheres of the robot."""
         return sum(link.n_shapes for link in self.links)
 
     def __repr__(self) -> str:
@@ -97,9 +88,8 @@ def spherize(
     *,
     tolerance: float = TOLERANCE,
     max_spheres: int | None = None,
-    shapes: CoverShapes = "spheres",
 ) -> Spherization:
-    """Replace the collision shapes of each link by spheres, or capsules, that contain them.
+    """Replace the collision shapes of each link by spheres that contain them.
 
     Every point of the surface of the old shapes is inside a new one: this is ensured for small
     convex pieces of the surface, not for samples. The inside of closed shapes is covered too,
@@ -110,9 +100,8 @@ def spherize(
         model: the robot. Its meshes are read with the package `trimesh`.
         tolerance: how far the new shapes may protrude from the old ones [m]. Links with an area of
             more than 2500 times its square may exceed it, which the result reports.
-        max_spheres: most spheres or capsules of a link. A link that needs more gets a larger
-            protrusion. By default there is no limit for spheres, and 8 for capsules.
-        shapes: "spheres" or "capsules".
+        max_spheres: most spheres of a link; by default there is no limit. A link that needs more
+            gets a larger protrusion.
 
     Returns:
         The robot with the new collision shapes, and for each link how well they fit. The spheres of
@@ -125,13 +114,13 @@ def spherize(
         MissingPackageError: the robot has meshes, and trimesh is not installed.
         ValueRangeError: the tolerance is not above 0, or `max_spheres` is below 1.
     """
-    _check_arguments(model, tolerance, max_spheres, shapes)
-    solids = _read_solids(model, divide=shapes == "spheres")
+    _check_arguments(model, tolerance, max_spheres)
+    solids = _read_solids(model)
     covers: dict[str, LinkCover] = {}
     links: list[Link] = []
     for link in model.links:
         if link.name in solids:
-            new, report = _covered(link.name, solids[link.name], tolerance, max_spheres, shapes)
+            new, report = _covered(link.name, solids[link.name], tolerance, max_spheres)
             covers[link.name] = report
             links.append(replace(link, collisions=new))
         else:
@@ -141,28 +130,29 @@ def spherize(
 
 
 def _covered(
-    link: str, solids: Sequence[Solid], tolerance: float, most: int | None, kind: CoverShapes
+    link: str, solids: Sequence[Solid], tolerance: float, most: int | None
 ) -> tuple[tuple[Shape, ...], LinkCover]:
-    """The new shapes of a link, and how well they fit; from the cache if they were computed."""
-    key = _cache_key(solids, tolerance, most, kind)
+    """The spheres of a link, and how well they fit; from the cache if they were computed."""
+    key = _cache_key(solids, tolerance, most)
     content = cache.fetch(key, cache.DATA)
     if content is not None:
         stored = json.loads(content)
-        segments, radii = np.array(stored["segments"]), stored["radii"]
         report = LinkCover(link=link, **stored["report"])
     else:
-        cover = _Cover(solids, tolerance, most, kind)
-        segments, radii, report = cover.segments, cover.radii.tolist(), cover.report(link)
+        target = target_of(solids, tolerance)
+        balls = _balls(target, feasible_tolerance(solids, tolerance), most)
+        report = _report(link, solids, target, balls)
         fields = {name: value for name, value in asdict(report).items() if name != "link"}
-        stored = {"segments": segments.tolist(), "radii": radii, "report": fields}
+        stored = {"centers": balls.centers.tolist(), "radii": balls.radii.tolist()}
+        stored["report"] = fields
         cache.store(key, json.dumps(stored).encode(), cache.DATA)
-    pairs = zip(segments, radii, strict=True)
-    return tuple(_shape(start, end, float(radius)) for (start, end), radius in pairs), report
+    pairs = zip(stored["centers"], stored["radii"], strict=True)
+    return tuple(Shape(Sphere(radius), Pose(xyz=tuple(xyz))) for xyz, radius in pairs), report
 
 
-def _cache_key(solids: Sequence[Solid], tolerance: float, most: int | None, kind: str) -> str:
+def _cache_key(solids: Sequence[Solid], tolerance: float, most: int | None) -> str:
     """A digest of all that decides about the new shapes: surfaces, settings and sources."""
-    digest = hashlib.sha256(repr((float(tolerance), most, kind, np.__version__)).encode())
+    digest = hashlib.sha256(repr((float(tolerance), most, np.__version__)).encode())
     digest.update(source_digest().encode())
     for solid in solids:
         arrays = [solid.link_H_shape, solid.caps]
@@ -189,16 +179,13 @@ def refined(cover: Spherization, names: Iterable[str], tolerance: float) -> Sphe
     )
 
 
-def _check_arguments(model: object, tolerance: object, max_spheres: object, shapes: object) -> None:
+def _check_arguments(model: object, tolerance: object, max_spheres: object) -> None:
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
     if not isinstance(tolerance, (int, float, np.floating)) or isinstance(tolerance, bool):
         raise ArgumentError(f"tolerance: expected a number, got {shown(tolerance)}")
     if not (isfinite(tolerance) and tolerance > 0):
         raise ValueRangeError(f"tolerance: expected a length above 0 [m], got {tolerance}")
-    if shapes not in get_args(CoverShapes):
-        expected = nearest(shapes, get_args(CoverShapes))
-        raise ArgumentError(f"shapes: unknown kind {shown(shapes)}; {expected}")
     if max_spheres is None:
         return
     if not isinstance(max_spheres, int) or isinstance(max_spheres, bool):
@@ -207,7 +194,7 @@ def _check_arguments(model: object, tolerance: object, max_spheres: object, shap
         raise ValueRangeError(f"max_spheres: expected at least 1, got {max_spheres}")
 
 
-def _read_solids(model: Model, *, divide: bool) -> dict[str, list[Solid]]:
+def _read_solids(model: Model) -> dict[str, list[Solid]]:
     """The collision shapes of each link that has any."""
     findings: list[Finding] = []
     solids: dict[str, list[Solid]] = {}
@@ -221,7 +208,7 @@ def _read_solids(model: Model, *, divide: bool) -> dict[str, list[Solid]]:
                     findings.append(Finding("error", f"link {link.name!r}", reason, link.location))
                     continue
             pose = shape.link_H_shape.matrix()
-            solid = solid_of(shape.geometry, pose, surface, divide=divide)
+            solid = solid_of(shape.geometry, pose, surface)
             solids.setdefault(link.name, []).append(solid)
     if findings:
         raise ModelError(findings)
@@ -236,61 +223,38 @@ def _not_found(mesh: Mesh) -> str:
     return f"mesh {mesh.filename!r} not found{searched}; {hint}"
 
 
-class _Cover:
-    """The new shapes of a link, and what they cover."""
+def _report(link: str, solids: Sequence[Solid], target: Target, balls: Balls) -> LinkCover:
+    """Measure how well spheres fit a link."""
+    covered = np.zeros(len(target.corners), dtype=bool)
+    for center, radius in zip(balls.centers, balls.radii, strict=True):
+        left = np.flatnonzero(~covered)
+        far = np.linalg.norm(target.corners[left] - center, axis=-1).max(axis=1)
+        covered[left] = far + target.radii[left] <= radius
+    total = float(target.areas.sum())
+    return LinkCover(
+        link=link,
+        n_shapes=len(balls.radii),
+        n_radii=len(np.unique(balls.radii)),
+        coverage=float(target.areas[covered].sum()) / total if total else float(covered.mean()),
+        protrusion=balls.protrusion,
+        excess_volume=_excess_volume(solids, target, balls),
+    )
 
-    def __init__(
-        self,
-        solids: Sequence[Solid],
-        tolerance: float,
-        most: int | None,
-        kind: CoverShapes,
-    ) -> None:
-        self.solids = solids
-        self.target = target_of(solids, tolerance)
-        if kind == "capsules":
-            capsules = _capsules(self.target, tolerance, most or MOST_CAPSULES)
-            self.segments = np.array([[one.start, one.end] for one in capsules])
-            self.radii = np.array([one.radius for one in capsules])
-            self.protrusion = max(one.protrusion for one in capsules)
-        else:
-            balls = _balls(self.target, feasible_tolerance(solids, tolerance), most)
-            self.segments = np.stack([balls.centers, balls.centers], axis=1)
-            self.radii = balls.radii
-            self.protrusion = balls.protrusion
 
-    def report(self, link: str) -> LinkCover:
-        """Measure how well the new shapes fit."""
-        covered = np.zeros(len(self.target.corners), dtype=bool)
-        for (start, end), radius in zip(self.segments, self.radii, strict=True):
-            left = np.flatnonzero(~covered)
-            far = _to_segment(self.target.corners[left], start, end).max(axis=1)
-            covered[left] = far + self.target.radii[left] <= radius
-        areas = self.target.areas
-        total = float(areas.sum())
-        return LinkCover(
-            link=link,
-            n_shapes=len(self.radii),
-            n_radii=len(np.unique(self.radii)),
-            coverage=float(areas[covered].sum()) / total if total else float(covered.mean()),
-            protrusion=self.protrusion,
-            excess_volume=self._excess_volume(),
-        )
-
-    def _excess_volume(self) -> float | None:
-        """The volume of the new shapes outside the old ones, over the volume of these."""
-        reach = self.radii[:, None, None]
-        low, high = (self.segments - reach).min((0, 1)), (self.segments + reach).max((0, 1))
-        triangles = sum(len(s.surface.faces) for s in self.solids if s.surface is not None)
-        count = min(VOLUME_POINTS, MOST_PRODUCTS // max(triangles, 1))
-        points = np.random.default_rng(0).uniform(low, high, (count, 3))
-        inside_new = np.zeros(count, dtype=bool)
-        for (start, end), radius in zip(self.segments, self.radii, strict=True):
-            left = np.flatnonzero(~inside_new)
-            inside_new[left] = _to_segment(points[left], start, end) <= radius
-        inside_old = self.target.contains(points[inside_new])
-        n_old = int(inside_old.sum())
-        return float(len(inside_old) - n_old) / n_old if n_old else None
+def _excess_volume(solids: Sequence[Solid], target: Target, balls: Balls) -> float | None:
+    """The volume of spheres outside the old shapes, over the volume of these."""
+    reach = balls.radii[:, None]
+    low, high = (balls.centers - reach).min(axis=0), (balls.centers + reach).max(axis=0)
+    triangles = sum(len(s.surface.faces) for s in solids if s.surface is not None)
+    count = min(VOLUME_POINTS, MOST_PRODUCTS // max(triangles, 1))
+    points = np.random.default_rng(0).uniform(low, high, (count, 3))
+    inside_new = np.zeros(count, dtype=bool)
+    for center, radius in zip(balls.centers, balls.radii, strict=True):
+        left = np.flatnonzero(~inside_new)
+        inside_new[left] = np.linalg.norm(points[left] - center, axis=-1) <= radius
+    inside_old = target.contains(points[inside_new])
+    n_old = int(inside_old.sum())
+    return float(len(inside_old) - n_old) / n_old if n_old else None
 
 
 def _balls(target: Target, tolerance: float, most: int | None) -> Balls:
@@ -300,114 +264,3 @@ def _balls(target: Target, tolerance: float, most: int | None) -> Balls:
         tolerance *= max(LEAST_GROWTH, (len(balls.radii) / most) ** (1 / 3))
         balls = cover_by_balls(target, tolerance)
     return balls
-
-
-def _to_segment(points: Array, start: Array, end: Array) -> Array:
-    """(...) distance of points (..., 3) to a segment."""
-    along, away = end - start, points - start
-    t = np.clip(away @ along / max(float(along @ along), 1e-300), 0.0, 1.0)
-    return np.linalg.norm(away - t[..., None] * along, axis=-1)
-
-
-def _shape(start: Array, end: Array, radius: float) -> Shape:
-    """A capsule, or a sphere if its length is zero."""
-    middle, along = (start + end) / 2, end - start
-    length = float(np.linalg.norm(along))
-    if length == 0.0:
-        return Shape(Sphere(radius), Pose(xyz=tuple(middle.tolist())))
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = axes_along(along / length), middle
-    return Shape(Capsule(radius, length), as_pose(pose))
-
-
-# Capsules: one around everything; the worst is split in two until the tolerance is met.
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """A capsule around some cells and points of a target."""
-
-    indices: Array
-    start: Array
-    end: Array
-    radius: float
-    protrusion: float
-
-
-def _capsules(target: Target, tolerance: float, most: int) -> list[_Fit]:
-    everything = np.arange(len(target.corners) + len(target.points))
-    fits = [_capsule(target, everything)]
-    while len(fits) < most:
-        worst = max(range(len(fits)), key=lambda k: fits[k].protrusion)
-        halves = _split(target, fits[worst])
-        if fits[worst].protrusion <= tolerance or not halves:
-            break
-        fits[worst : worst + 1] = halves
-    return sorted(fits, key=lambda fit: fit.radius)
-
-
-def _split(target: Target, fit: _Fit) -> list[_Fit]:
-    """Two capsules for one: split across the principal axis that gives the better two."""
-    middles = np.concatenate([target.corners.mean(axis=1), target.points])[fit.indices]
-    away = middles - middles.mean(axis=0)
-    _, axes = np.linalg.eigh(away.T @ away)
-    best: list[_Fit] = []
-    for axis in axes.T:
-        along = away @ axis
-        lower = along < (along.min() + along.max()) / 2
-        if lower.all() or not lower.any():
-            continue
-        pair = [_capsule(target, fit.indices[part]) for part in (lower, ~lower)]
-        if not best or _worst(pair) < _worst(best):
-            best = pair
-    return best
-
-
-def _worst(fits: Sequence[_Fit]) -> float:
-    return max(fit.protrusion for fit in fits)
-
-
-def _capsule(target: Target, indices: Array) -> _Fit:
-    """The capsule that protrudes least, of those along the principal axes of its content."""
-    points, around = target.members(indices)
-    _, axes = np.linalg.eigh((points - points.mean(axis=0)).T @ (points - points.mean(axis=0)))
-    fits = [_capsule_along(target, indices, points, around, axis) for axis in axes.T]
-    return min(fits, key=lambda fit: fit.protrusion)
-
-
-def _capsule_along(
-    target: Target, indices: Array, points: Array, around: Array, axis: Array
-) -> _Fit:
-    frame = axes_along(axis)
-    local = points @ frame
-    across = _circle_center(local[:, :2], around)
-    radial = np.linalg.norm(local[:, :2] - across, axis=1)
-    radius = float((radial + around).max())
-    free = np.sqrt(np.maximum((radius - around) ** 2 - radial**2, 0.0))
-    low, high = float((local[:, 2] + free).min()), float((local[:, 2] - free).max())
-    if low > high:
-        low = high = (low + high) / 2
-    start, end = (frame @ np.array([*across, z]) for z in (low, high))
-    radius = float((_to_segment(points, start, end) + around).max()) * (1 + SLACK)
-    steps = np.linspace(0.0, 1.0, AXIS_SAMPLES + 1 if high > low else 1)
-    depths = target.depth(start + steps[:, None] * (end - start))
-    least = float(depths.min())
-    if len(steps) > 1:  # depth changes by no more than the way between two samples
-        least = float((depths[:-1] + depths[1:] - (high - low) / AXIS_SAMPLES).min()) / 2
-    return _Fit(indices, start, end, radius, max(radius - least, 0.0))
-
-
-def _circle_center(points: Array, around: Array) -> Array:
-    """Center of a small circle around points in the plane, each with a radius."""
-    angles = np.linspace(0.0, 2 * np.pi, DIRECTIONS, endpoint=False)
-    directions = np.stack([np.cos(angles), np.sin(angles)])
-    outer = np.unique((points @ directions + around[:, None]).argmax(axis=0))
-    points, around = points[outer], around[outer]
-    center = best = (points.min(axis=0) + points.max(axis=0)) / 2
-    smallest = np.inf
-    for step in range(1, 100):
-        reach = np.linalg.norm(points - center, axis=1) + around
-        if reach.max() < smallest:
-            best, smallest = center, reach.max()
-        center = center + (points[reach.argmax()] - center) / (step + 2)
-    return best
