@@ -108,6 +108,13 @@ def test_a_mesh_without_volume_is_a_polygon_or_a_segment(tmp_path, triangles, x,
         assert d == pytest.approx(expected, abs=2e-7)
 
 
+def test_meshes_that_are_points_have_the_distance_of_the_points(tmp_path):
+    meshes = [write_stl(tmp_path / f"{name}.stl", POINT) for name in "ab"]
+    both = robot(*meshes)
+    np.testing.assert_allclose(both.distances(at(3.0, 4.0, 0.0)), [5.0], rtol=1e-12)
+    assert not both.in_collision(at(3.0, 4.0, 0.0))
+
+
 TRIANGLE = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 GRID = [[[x, y, 0], [x + 1, y, 0], [x, y + 1, 0]] for x in range(4) for y in range(4)]
 ODD_MESHES = {

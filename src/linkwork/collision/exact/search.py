@@ -80,7 +80,7 @@ class Search:
         if threshold is None:  # what EPA returns may look right
             is_open |= self.best[rows, 0] < MARGINS[0] * self.small
         self._refine(rows[is_open])
-        wanted = max(ACCEPTED * self.small / self.large, SLACK)
+        wanted = max(ACCEPTED * self.small / (self.large or 1.0), SLACK)
         is_uneven = self.large > UNEVEN * self.small
         for _ in range(RESTARTS):
             is_wrong = ~self._is_within(wanted, rows)
