@@ -167,13 +167,118 @@ def test_derivatives_are_those_of_the_solution():
     )
 
 
-def test_gradients_are_finite_at_switches():
-    """Zero slip, zero penetration, a limit that is just reached, no friction, no motion."""
-    for friction in (0.0, 1.0):
-        sim = lw.Simulation(ball(), ground=True, friction=friction)
-        x = sim.state(q=[[0, 0, z, 1, 0, 0, 0] for z in (0.1, 0.1 - 1e-3, 0.05, 0.2)])
-        gradients = sim.step.vjp("q", "nu")(*x, np.zeros((4, 0)), *(np.ones_like(p) for p in x))
-        assert all(np.isfinite(part).all() for part in gradients)
+SWITCHES = """
+<mujoco>
+  <option timestep="0.002" cone="{cone}"/>
+  <default>
+    <geom conaffinity="0" condim="{condim}" friction="{friction} {friction} {friction}"
+      solimp="0.9 0.95 0.001"/>
+    <joint limited="true" range="-0.5 0.5" margin="0" damping="0.1"/>
+  </default>
+  <worldbody>
+    <geom name="floor" type="plane" size="9 9 1" conaffinity="1"/>
+    <body name="base">
+      <freejoint/>
+      <geom type="{shape}" size="0.1 0.1 0.1" mass="1"/>
+      <body name="arm" pos="0.5 0 1">
+        <joint name="arm" axis="0 1 0" frictionloss="0.2"/>
+        <geom type="sphere" size="0.05" mass="1"/>
+        <body name="hand" pos="0 0 0.5">
+          <joint name="hand" type="ball" range="0 0.5"/>
+          <geom type="sphere" size="0.05" pos="0 0 0.1" mass="1"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <position joint="arm" kp="10" ctrllimited="true" ctrlrange="-1 1" forcelimited="true"
+      forcerange="-5 5"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "condim", "cone", "friction"),
+    [
+        ("sphere", 1, "elliptic", 1.0),
+        ("sphere", 3, "elliptic", 0.0),
+        ("sphere", 6, "pyramidal", 0.0),
+        ("box", 4, "elliptic", 1.0),
+        ("capsule", 6, "elliptic", 1.0),
+        ("cylinder", 3, "pyramidal", 1.0),
+        ("ellipsoid", 6, "elliptic", 0.0),
+    ],
+)
+def test_gradients_are_finite_at_switches(shape, condim, cone, friction):
+    """Zero slip, zero penetration, |r| = width, limits, edges of clamps, no rotation, no motion."""
+    text = SWITCHES.format(cone=cone, shape=shape, condim=condim, friction=friction)
+    sim = lw.Simulation(text)
+    half = 0.2 if shape == "capsule" else 0.1  # of the height of the shape
+    rows = [
+        (half + gap, arm, turn, speed, control)
+        for gap in (0.0, -0.001, -0.002, 1.0)
+        for arm in (0.0, 0.5, -0.5, 0.6)
+        for turn in (0.0, 0.5)
+        for speed in (0.0, -1.0)
+        for control in (0.0, 0.5, 1.0)
+    ]
+    q, nu = np.zeros((len(rows), sim.nq)), np.zeros((len(rows), sim.nv))
+    for k, (z, arm, turn, speed, _) in enumerate(rows):
+        q[k, 2:4], q[k, 7], nu[k, 2] = (z, 1.0), arm, speed
+        q[k, 8:12] = np.cos(0.5 * turn), np.sin(0.5 * turn), 0.0, 0.0
+    x, u = sim.state(q=q, nu=nu), np.array([row[-1:] for row in rows])
+    after = sim.step(x, u)
+    gradients = sim.step.vjp("q", "nu", "control")(*x, u, *(np.ones_like(p) for p in x))
+    assert all(np.isfinite(part).all() for part in (*after, *gradients))
+
+
+LEG = """
+<mujoco>
+  <option timestep="0.002"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="9 9 1"/>
+    <body name="trunk">
+      <joint name="rise" type="slide" axis="0 0 1"/>
+      <inertial pos="0 0 0" mass="4" diaginertia="1 1 1"/>
+      <body name="leg">
+        <joint name="extend" type="slide" axis="0 0 1"/>
+        <geom name="foot" type="sphere" size="0.05" pos="0 0 -0.4" mass="1"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor name="push" joint="extend"/></actuator>
+</mujoco>
+"""
+
+
+def test_distances_before_touchdown_act_in_derivatives_if_asked_to():
+    """A leg in the air moves with its inner force, so the momentum of the robot does not change."""
+    momentum, ends = {}, []
+    for width in (0.0, 0.1):
+        sim = lw.Simulation(LEG, touchdown_gradient=width)
+        x = sim.state(q=[[0.5, 0.0], [0.8, 0.0]], nu=[-0.5, 0.0])  # 5 cm and 35 cm above the floor
+        end = sim.rollout(x, np.zeros((2, 10, 1))).nu[:, -1]
+        ends.append(end)
+
+        @lw.compile(q=2, nu=2, u=1)
+        def cost(q, nu, u, step=sim.step):
+            state = (q, nu, np.zeros(0), np.zeros(2))
+            for _ in range(10):
+                state = step(*state, u)
+            return 5.0 * state[1][0] + 1.0 * state[1][1]
+
+        momentum[width] = cost.gradient("u")(x.q, x.nu, np.zeros((2, 1)))[:, 0]
+        np.testing.assert_allclose(cost(x.q, x.nu, np.zeros((2, 1))), end @ [5.0, 1.0], rtol=1e-12)
+        copy = pickle.loads(pickle.dumps(sim))
+        assert copy.settings.touchdown_gradient == width
+    np.testing.assert_array_equal(*ends)
+    np.testing.assert_allclose(momentum[0.0], 0.0, atol=1e-12)
+    near, far = momentum[0.1]
+    assert near < -1e-6, "raising the leg lets the floor push later"
+    assert abs(far) < 1e-12
+    with pytest.raises(lw.ArgumentError, match="touchdown_gradient"):
+        lw.Simulation(LEG, touchdown_gradient=-1.0)
 
 
 def test_a_resting_body_is_carried():

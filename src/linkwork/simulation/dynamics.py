@@ -40,7 +40,7 @@ from linkwork.simulation.solver import (
     inner_sparse,
     solved,
 )
-from linkwork.simulation.world import State, world_of
+from linkwork.simulation.world import State, World, weighted, world_of
 from linkwork.spatial.blocks import ZERO, Force, Motion, Scalar, Vec, as_vec, total
 
 LEAST_FRICTION = 1e-5  # mjMINMU
@@ -86,7 +86,10 @@ def moment_of(problem: SimulationProblem, state: State) -> Moment:
         force = row.force(constant)
         for k, coefficient in row.J.items():
             pushed[k] = pushed[k] + coefficient * force
-    gradient = [m - f - p for m, f, p in zip(moved, forces, pushed, strict=True)]
+    foreseen = _foreseen(problem, world, touching, motions)
+    coming = [foreseen.get(k, 0.0) for k in range(layout.nv)]
+    acting = zip(moved, forces, pushed, coming, strict=True)
+    gradient = [m - f - p - c for m, f, p, c in acting]
     a = differentiable(contact_problem, a, gradient)
     return Moment(
         problem,
@@ -170,6 +173,33 @@ def contact_row(
     shared = (2.0 / max(1e-15, options.impratio)) * (first * weight)
     D = select(is_active, inverse_regularization(d, shared), 0.0)
     return PyramidRow(*arguments, D, tuple(friction))
+
+
+def _foreseen(
+    problem: SimulationProblem,
+    world: World,
+    touching: Sequence[Touch],
+    motions: Mapping[int, Motion],
+) -> dict[int, Scalar]:
+    """Return forces of contacts that are about to touch, by index in nu: zeros with derivatives.
+
+    Their derivatives are those of the normal force as if it touched, times (1 - gap / width)^2.
+    """
+    width, options = problem.settings.touchdown_gradient, problem.scene.options
+    wrenches: dict[int, Force] = {}
+    for touch in touching if width else ():
+        softness, axis = touch.pair.softness, touch.sign * touch.frame[0]
+        gap = touch.distance - touch.pair.margin
+        near = 1.0 - gap * (1.0 / width)
+        weight = select(near > 0.0, select(gap < 0.0, 0.0, near * near), 0.0)
+        d, law = impedance(softness, 0.0), gains(softness.solref, softness, options)
+        D = inverse_regularization(d, problem.weights.links[touch.pair.link][0])
+        wrench = Force(axis, touch.point.cross(axis))
+        reference = -(law.b * motions[touch.body].dot(wrench)) - (law.k * d) * gap
+        push = implicit_entry(0.0, implicit_entry(weight * D, 0.0) * reference)
+        own, body = weighted([wrench], [push]), touch.body
+        wrenches[body] = wrenches[body] + own if body in wrenches else own
+    return world.forces(wrenches)
 
 
 def joint_rows(

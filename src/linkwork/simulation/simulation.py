@@ -59,6 +59,8 @@ class Simulation(SimulationCore):
             a `Model` have in place of motors: controls are positions.
         base, floating: of a `Model`, as `KinDyn` takes them.
         iterations: most Newton steps of the solver in one time step.
+        touchdown_gradient: distance [m] from which contacts act in derivatives, though they do not
+            touch yet: optimization with gradients then finds contacts. 0 for exact derivatives.
         tolerance: of the solver: norm of the gradient over the trace of the mass matrix.
         dtype: numpy.float64 or numpy.float32.
         check: whether to reject input that is not finite.
@@ -80,6 +82,7 @@ class Simulation(SimulationCore):
         floating: bool | None = None,
         iterations: int | None = None,
         tolerance: float | None = None,
+        touchdown_gradient: float = 0.0,
         dtype: Any = np.float64,
         check: bool = False,
         parameters: Iterable[Parameter] = (),
@@ -121,7 +124,10 @@ class Simulation(SimulationCore):
         defaults = Settings()
         settings = Settings(
             iterations=defaults.iterations if iterations is None else _count(iterations),
-            tolerance=defaults.tolerance if tolerance is None else _tolerance(tolerance),
+            tolerance=_not_negative(
+                defaults.tolerance if tolerance is None else tolerance, "tolerance"
+            ),
+            touchdown_gradient=_not_negative(touchdown_gradient, "touchdown_gradient"),
         )
         super().__init__(
             model,
@@ -139,6 +145,7 @@ class Simulation(SimulationCore):
             "scene": self.scene,
             "iterations": self.settings.iterations,
             "tolerance": self.settings.tolerance,
+            "touchdown_gradient": self.settings.touchdown_gradient,
             "dtype": self.dtype,
             "check": self.check,
             "parameters": self._descriptions,
@@ -423,7 +430,7 @@ def _count(value: Any) -> int:
     return value
 
 
-def _tolerance(value: Any) -> float:
-    if not 0.0 <= (tolerance := number(value, "tolerance")) < inf:
-        raise ArgumentError(f"tolerance: expected a number of at least 0, got {shown(value)}")
-    return tolerance
+def _not_negative(value: Any, name: str) -> float:
+    if not 0.0 <= (checked := number(value, name)) < inf:
+        raise ArgumentError(f"{name}: expected a number of at least 0, got {shown(value)}")
+    return checked

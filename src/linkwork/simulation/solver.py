@@ -44,6 +44,7 @@ class Settings:
     # of the gradient times 1 / trace M: MuJoCo's measure, and its default is 1e-8
     tolerance: float = 1e-10
     slope: float = 0.3  # of the slope along a step, that may remain
+    touchdown_gradient: float = 0.0  # [m] distances that act in derivatives before they touch
 
 
 @dataclass(frozen=True)

@@ -157,3 +157,33 @@ def test_a_stopped_value_is_a_constant():
 def test_shapes_of_an_equation_are_checked():
     with pytest.raises(lw.ShapeError, match="implicit: expected x and residual"):
         lw.implicit(np.ones(2), lambda x: x[:1], lambda x: np.eye(2))
+
+
+def test_a_branch_keeps_its_work_inside():
+    """What depends on a part of the carry that stays the same is not computed before the branch."""
+
+    def powers(y, x):
+        for _ in range(30):
+            y = y * x + 1.0
+        return y
+
+    @lw.compile(x=2)
+    def f(x):
+        carry = np.zeros(2), x
+        branch = lambda carry: (powers(carry[1], carry[1]), carry[1])  # noqa: E731
+        return x + lw.repeat(1, branch, carry, condition=lambda carry: x[0] > 0.0)[0]
+
+    (loop,) = f.program.loops
+    assert (loop.n, loop.is_conditional) == (1, True)
+    assert loop.body.n_ops > 100 > f.program.n_ops - loop.body.n_ops
+    rows = np.random.default_rng(0).normal(size=(40, 2))
+    expected = rows + np.where(rows[:, :1] > 0.0, powers(rows, rows), 0.0)
+    np.testing.assert_allclose(f(rows), expected, rtol=1e-13, atol=1e-13)
+    f.warmup()
+    together = f(rows)
+    for row, one in zip(rows, together, strict=True):
+        np.testing.assert_array_equal(f(row), one)
+    jacobian = f.jacobian("x")(rows)
+    h = np.array([1e-7, 0.0])
+    slopes = (f(rows + h) - f(rows - h)) / 2e-7
+    np.testing.assert_allclose(jacobian[:, 0, 0], slopes[:, 0], rtol=1e-4, atol=1e-4)

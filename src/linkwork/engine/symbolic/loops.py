@@ -1,7 +1,8 @@
 """Loops in graphs: their construction and simplification.
 
 Invariants  the body of a loop is a graph inside another one. Expressions of the outer graph that
-            the body uses become invariants; expressions of invariants are computed once, outside
+            the body uses become invariants; expressions of invariants are computed once, outside.
+            In a branch, what depends on the carry stays inside, also if that part of it is constant
 Carry       an entry of the carry that keeps its initial value becomes an invariant
 Unrolling   a loop of no iteration is its initial carry; a loop of one iteration is its body, unless
             it is conditional
@@ -160,10 +161,13 @@ def _simplified(
     while True:  # until all entries that are assumed to be unchanged are unchanged
         changing = [k for k in range(n_carry) if k not in unchanged]
         body_graph = BodyGraph(graph, len(changing), n_read)
-        carry = operands[:n_carry]
+        inputs = operands[: n_carry + loop.n_invariants]
+        if loop.is_conditional and loop.n == 1:  # what a branch computes stays in it
+            inputs = [body_graph.lifted(node) for node in inputs]
         for k, node in zip(changing, body_graph.carry, strict=True):
-            carry[k] = node
-        nodes = replay(body, body_graph, [*carry, *invariants, *body_graph.items])
+            inputs[k] = node
+        carry = inputs[:n_carry]
+        nodes = replay(body, body_graph, [*inputs, *body_graph.items])
         results = [nodes[step] for step in body.results]
         changed = {k for k in unchanged if not _is_same(results[k], carry[k])}
         if not changed:

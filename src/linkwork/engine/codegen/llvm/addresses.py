@@ -95,6 +95,7 @@ class VectorArray:
             base: the pointer to the array.
         """
         self._slots, self._lanes, self._new = Slots(indices), lanes, new
+        self._base = base
         self._anchors = Anchors(lanes, new, uses, base)
 
     def loads(self, used: Sequence[int], here: int, names: list[str]) -> Iterator[str]:
@@ -103,6 +104,17 @@ class VectorArray:
             address, names[step] = self._new(), self._new()
             yield from self._anchors.pointer(address, index, here)
             yield f"  {names[step]} = load {self._lanes.vector}, ptr {address}"
+
+    def has(self, step: int) -> bool:
+        """Return whether the array has the value of a step."""
+        return self._slots.index(step) is not None
+
+    def load_once(self, step: int, name: str) -> Iterator[str]:
+        """Print the load of a value under another name."""
+        vector, address = self._lanes.vector, self._new()
+        index = self._slots.index(step)
+        yield f"  {address} = getelementptr {vector}, ptr {self._base}, i64 {index}"
+        yield f"  {name} = load {vector}, ptr {address}"
 
     def store(self, step: int, index: int, name: str) -> Iterator[str]:
         """Print the store of the value of a step that a later piece uses."""

@@ -106,8 +106,9 @@ class _ModulePrinter:
         yield from stage.prologue()
         yield "  br label %loop"
         yield "loop:"
-        yield "  %row = phi i64 [ 0, %start ], [ %next, %loop ]"
-        yield from stage.swap()
+        last = self._printer.last_block(pieces[0], "%loop") if len(pieces) == 1 else "%loop"
+        yield f"  %row = phi i64 [ 0, %start ], [ %next, {last} ]"
+        yield from stage.swap(last)
         if len(pieces) == 1:
             yield from self._straight_line(pieces[0])
         else:

@@ -81,10 +81,10 @@ class _LoopPrinter:
         for k in range(n_carry):
             yield from self._address(f"%carry{k}.at", self._part.carry + k)
             yield f"  %carry{k}.first = load {self._vector}, ptr %carry{k}.at"
-        yield from self._start("%carry0.first")
+        yield from self._start()
         for k, value in enumerate(next_carry):
-            before = f"[ %carry{k}.first, {self._before} ]"
-            yield f"  %carry{k} = phi {self._vector} {before}, [ {value}, %loop ]"
+            before = f"[ %carry{k}.first, %entry ]"
+            yield f"  %carry{k} = phi {self._vector} {before}, [ {value}, {self._last_block} ]"
         yield from self._printer.in_regions(body)
         yield from self._end(next_carry[0] if next_carry else "")
         for k, value in enumerate(next_carry):
@@ -95,10 +95,7 @@ class _LoopPrinter:
 
     def _loop_in_memory(self) -> Iterator[str]:
         part = self._part
-        if part.loop.is_conditional:
-            yield from self._address("%flag.at", part.carry)
-            yield f"  %flag = load {self._vector}, ptr %flag.at"
-        yield from self._start("%flag")
+        yield from self._start()
         for index in range(len(part.body.pieces)):
             arguments = f"ptr %outer, i64 %k{self._printer.constants.extra_parameter}"
             yield f"  call void @{self._name}.piece{index}({arguments})"
@@ -112,48 +109,35 @@ class _LoopPrinter:
         yield "done:"
         yield "  ret void"
 
-    def _start(self, flag: str) -> Iterator[str]:
-        """Print the start of an iteration; a conditional loop needs the first entry of its carry.
+    def _start(self) -> Iterator[str]:
+        """Print the start of an iteration."""
+        loop = self._part.loop
+        yield "  br label %loop"
+        yield "loop:"
+        first = loop.n - 1 if loop.is_reversed else 0
+        yield f"  %k = phi i64 [ {first}, %entry ], [ %k.next, {self._last_block} ]"
+
+    def _end(self, flag: str) -> Iterator[str]:
+        """Print the end of an iteration; a conditional loop needs the first entry of its carry.
 
         A loop that may end early does so where the condition is false in all lanes, so that lanes
         never change each other's results.
         """
         loop = self._part.loop
-        if loop.is_conditional:
-            yield from self._is_any(flag, "%first")
-            yield "  br i1 %first, label %begin, label %done"
-            yield "begin:"
-        yield "  br label %loop"
-        yield "loop:"
-        first = loop.n - 1 if loop.is_reversed else 0
-        yield f"  %k = phi i64 [ {first}, {self._before} ], [ %k.next, %loop ]"
-
-    def _end(self, flag: str) -> Iterator[str]:
-        """Print the end of an iteration."""
-        loop = self._part.loop
         yield f"  %k.next = add i64 %k, {-1 if loop.is_reversed else 1}"
         more = "%remain" if loop.is_conditional else "%more"
         yield f"  {more} = icmp ne i64 %k.next, {-1 if loop.is_reversed else loop.n}"
         if loop.is_conditional:
-            yield from self._is_any(flag, "%any")
+            yield from self._module.lanes.is_any(flag, "%any")
             yield "  %more = and i1 %remain, %any"
         yield "  br i1 %more, label %loop, label %end"
         yield "end:"
 
     @property
-    def _before(self) -> str:
-        """The block before the first iteration."""
-        return "%begin" if self._part.loop.is_conditional else "%entry"
-
-    def _is_any(self, flag: str, name: str) -> Iterator[str]:
-        """Print whether a value is not 0 in some lane."""
-        lanes = self._module.lanes
-        if lanes.width == 1:
-            yield f"  {name} = fcmp une {lanes.vector} {flag}, {lanes.constant(0.0)}"
-            return
-        yield f"  {name}.of = fcmp une {lanes.vector} {flag}, {lanes.constant(0.0)}"
-        yield f"  {name}.bits = bitcast <{lanes.width} x i1> {name}.of to i{lanes.width}"
-        yield f"  {name} = icmp ne i{lanes.width} {name}.bits, 0"
+    def _last_block(self) -> str:
+        """The block at the end of an iteration."""
+        (first, *others) = self._part.body.pieces
+        return "%loop" if others else self._printer.last_block(first, "%loop")
 
     def _body(self, piece: Piece, names: list[str]) -> Iterator[str]:
         """Print the steps of a piece of the body."""

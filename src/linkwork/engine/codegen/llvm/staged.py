@@ -83,12 +83,16 @@ class Stage:
         yield "  %is.large = icmp ne i64 %is.large.flag, 0"
         yield f"  %how = select i1 %is.large, i64 {NON_TEMPORAL}, i64 {ORDINARY}"
 
-    def swap(self) -> Iterator[str]:
-        """Print the code at the start of each iteration, which swaps the stages."""
+    def swap(self, last: str) -> Iterator[str]:
+        """Print the code at the start of each iteration, which swaps the stages.
+
+        Args:
+            last: the block at the end of an iteration.
+        """
         if self.slots:
-            yield "  %stage = phi ptr [ %workspace, %start ], [ %other, %loop ]"
-            yield "  %other = phi ptr [ %stages.second, %start ], [ %stage, %loop ]"
-            yield f"  %waiting = phi i64 [ {EMPTY}, %start ], [ %how, %loop ]"
+            yield f"  %stage = phi ptr [ %workspace, %start ], [ %other, {last} ]"
+            yield f"  %other = phi ptr [ %stages.second, %start ], [ %stage, {last} ]"
+            yield f"  %waiting = phi i64 [ {EMPTY}, %start ], [ %how, {last} ]"
 
     def row_pointers(self) -> Iterator[str]:
         """Print the pointers to the output rows of the other stage."""

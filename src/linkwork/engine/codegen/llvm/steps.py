@@ -122,17 +122,46 @@ class StepPrinter:
     def _run_loop(
         self, step: int, args: Sequence[int], arrays: Sequence[VectorArray], names: list[str]
     ) -> Iterator[str]:
-        """Print stores of the initial carry and the invariants, and the call of the loop."""
+        """Print stores of the initial carry and the invariants, and the call of the loop.
+
+        A conditional loop is not called where its condition is false in all lanes.
+        """
         part: CutLoop = self._cut.loops[step]
-        vector, new = self._module.lanes.vector, self._module.new
-        scalars = args[: len(args) - part.loop.n_read]
-        indices = [part.carry + k for k in range(part.loop.n_carry)]
-        indices += [part.invariants + k for k in range(part.loop.n_invariants)]
-        for index, arg in zip(indices, scalars, strict=True):
+        n_carry, n_scalars = part.loop.n_carry, len(args) - part.loop.n_read
+        for k, arg in enumerate(args[:n_carry]):
             for array in arrays:
                 yield from array.loads([arg], step, names)
-            address = new()
-            yield f"  {address} = getelementptr {vector}, ptr %scratch, i64 {index}"
-            yield f"  store {vector} {names[arg]}, ptr {address}"
-        if part.loop.n:
-            yield f"  call void @{self._prefix}loop{step}(ptr %scratch)"
+            yield from self._passed(names[arg], part.carry + k)
+        if not part.loop.n:
+            return
+        if part.loop.is_conditional:
+            yield from self._module.lanes.is_any(names[args[0]], f"%any{step}")
+            yield f"  br i1 %any{step}, label %run{step}, label %skip{step}"
+            yield f"run{step}:"
+        for k, arg in enumerate(args[n_carry:n_scalars]):
+            name = names[arg]
+            for array in arrays:
+                if array.has(arg):  # loaded without renaming it: later code may skip this block
+                    name = self._module.new()
+                    yield from array.load_once(arg, name)
+            yield from self._passed(name, part.invariants + k)
+        yield f"  call void @{self._prefix}loop{step}(ptr %scratch)"
+        if part.loop.is_conditional:
+            yield f"  br label %skip{step}"
+            yield f"skip{step}:"
+
+    def _passed(self, value: str, index: int) -> Iterator[str]:
+        """Print the store of a value in the workspace."""
+        vector, address = self._module.lanes.vector, self._module.new()
+        yield f"  {address} = getelementptr {vector}, ptr %scratch, i64 {index}"
+        yield f"  store {vector} {value}, ptr {address}"
+
+    def last_block(self, piece: Piece, first: str) -> str:
+        """Return the block at the end of a piece that starts in block `first`."""
+        loops = self._cut.loops.items()
+        skipped = [
+            step
+            for step, part in loops
+            if piece.start <= step < piece.stop and part.loop.n and part.loop.is_conditional
+        ]
+        return f"%skip{max(skipped)}" if skipped else first

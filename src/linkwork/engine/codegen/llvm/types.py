@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from linkwork.engine.codegen.lanes import Lanes
@@ -41,6 +41,16 @@ class VectorType(Lanes):
         if self.width == 1:
             return text
         return "<" + ", ".join([f"{self.scalar} {text}"] * self.width) + ">"
+
+    def is_any(self, value: str, name: str) -> Iterator[str]:
+        """Print whether a value is not 0 in some lane."""
+        zero = self.constant(0.0)
+        if self.width == 1:
+            yield f"  {name} = fcmp une {self.vector} {value}, {zero}"
+            return
+        yield f"  {name}.of = fcmp une {self.vector} {value}, {zero}"
+        yield f"  {name}.bits = bitcast <{self.width} x i1> {name}.of to i{self.width}"
+        yield f"  {name} = icmp ne i{self.width} {name}.bits, 0"
 
     def transposed(self, rows: list[str], new: Callable[[], str]) -> tuple[list[str], list[str]]:
         """Transpose a W x W block of registers, or W / N adjacent N x N blocks.

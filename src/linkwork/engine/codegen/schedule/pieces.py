@@ -133,6 +133,10 @@ class Slots:
                     yield step, self._slots[step]
                 self._last_use[step] = here
 
+    def index(self, step: int) -> int | None:
+        """Return the slot of the value of a step, if it has one."""
+        return self._slots.get(step)
+
     def keep(self, step: int, slot: int) -> None:
         """Record that the value of a step, which is in a register, is also in a slot."""
         self._slots[step], self._last_use[step] = slot, step
