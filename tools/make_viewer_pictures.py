@@ -70,9 +70,28 @@ def workcell(browser: Browser, viewer: Any) -> None:
     browser.click_text("Forces")
 
 
+STANCE = np.tile([0.0, 0.7, -1.4], 4)
+
+
+def quadruped() -> lw.Simulation:
+    """The quadruped on its feet, held by servos."""
+    feet = [f"{leg}_foot" for leg in ("FL", "FR", "RL", "RR")]
+    return lw.Simulation(lw.load("quadruped"), ground=feet, friction=0.8, servos=(200.0, 8.0))
+
+
+def standing(browser: Browser, viewer: Any) -> None:
+    """A quadruped that has landed, and the forces at its feet."""
+    sim = quadruped()
+    x = sim.place_on_ground(sim.state(q=[0, 0, 0, 1, 0, 0, 0, *STANCE]), 0.05)
+    states = sim.rollout(x, np.tile(STANCE, (1000, 1)))
+    viewer.simulate(lw.SimulationState(*(part[-1] for part in states)), STANCE, start=False)
+    browser.click_text("Simulate")
+
+
 PICTURES: dict[str, tuple[Callable[[], Any], Callable[[Browser, Any], None], bool]] = {
     "viewer": (lambda: lw.robots.load("arm"), arm, False),
     "viewer_dark": (lambda: lw.robots.load("humanoid"), humanoid, True),
+    "viewer_simulation": (quadruped, standing, False),
     "viewer_workcell": (lambda: lw.load_workcell("pick_and_place"), workcell, False),
 }
 

@@ -22,6 +22,7 @@ THEORY = ("tools/pictures_theory.py", "tools/pictures_theme.py", "tools/pictures
 SOURCES = {
     "viewer": (*PAGE, f"{ROBOTS}/arm.urdf"),
     "viewer_dark": (*PAGE, f"{ROBOTS}/humanoid.urdf"),
+    "viewer_simulation": (*PAGE, "src/linkwork/viewer/overlays.py", f"{ROBOTS}/quadruped.urdf"),
     "viewer_workcell": (
         *(*PAGE, "src/linkwork/viewer/cell.py"),
         *(f"{ROBOTS}/cells/pick_and_place.xml", f"{ROBOTS}/cells/parts/gripper_arm.urdf"),

@@ -56,7 +56,7 @@ def test_a_rollout_is_played_with_its_forces(viewer, landing):
         soon(lambda: len(forces(viewer)) == 1)
         start, end = forces(viewer)[0]
         np.testing.assert_allclose(start, [0.0, 0.0, 0.0], atol=1e-3)
-        scale = 0.5 * viewer._extent.reach / WEIGHT
+        scale = viewer._extent.reach / WEIGHT
         np.testing.assert_allclose(end - start, [0.0, 0.0, scale * WEIGHT], atol=2e-3)
         np.testing.assert_allclose(viewer.q(), states.q[-1], atol=1e-12)
         page.set("Contact forces", False)

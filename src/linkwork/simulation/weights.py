@@ -69,7 +69,7 @@ def computed(
 
     Args:
         skeleton: the robot; its masses and poses may be columns of a batch.
-        scene: tells which links are needed.
+        scene: determines which links are needed.
         armature: of the joints.
         zero: the configuration.
         batch: shape of the columns.
