@@ -92,45 +92,6 @@ def one_of(*names: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
-def frame_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Return frames of the robot that the command line names."""
-    return _of_robot(context, lambda model: model.frame_names, incomplete)
-
-
-def link_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Return links of the robot that the command line names."""
-    return _of_robot(context, lambda model: model.link_names, incomplete)
-
-
-def joint_settings(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the moving joints of the robot, each with the `=` that a value follows."""
-
-    def settings(model: Model) -> list[str]:
-        return [f"{joint.name}=" for joint in model.joints if joint.nq]
-
-    return _of_robot(context, settings, incomplete)
-
-
-def _of_robot(context: typer.Context, names: Callable[[Model], Any], start: str) -> list[str]:
-    from linkwork.io.load import read
-
-    file = context.params.get("file") or _first_argument()
-    if not isinstance(file, str) or file in ("", "-"):
-        return []
-    try:
-        model = read(file, expand=False).model  # a key press must not run code of a xacro file
-    except (LinkworkError, OSError):
-        return []
-    return [] if model is None else [name for name in names(model) if name.startswith(start)]
-
-
-def _first_argument() -> str:
-    """Return the first word after the command: click skips it if an option lacks its value."""
-    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
-    words = [word for word in line.split()[2:] if not word.startswith("-")]
-    return words[0] if words else ""
-
-
 def _files(start: str) -> list[str]:
     folder, beginning = os.path.split(start)
     try:
@@ -167,7 +128,6 @@ Base = Annotated[
         "--base",
         metavar="LINK",
         help="link or frame that is the base",
-        autocompletion=frame_names,
     ),
 ]
 Functions = Annotated[

@@ -17,8 +17,6 @@ from linkwork.cli.arguments import (
     Floating,
     Json,
     flag,
-    frame_names,
-    joint_settings,
     model_of_file,
     option,
 )
@@ -40,12 +38,9 @@ Set = Annotated[
         "--set",
         metavar="JOINT=VALUE",
         help="position [rad] or [m], or 30deg",
-        autocompletion=joint_settings,
     ),
 ]
-FrameName = Annotated[
-    str, typer.Argument(metavar="FRAME", help="a link or frame", autocompletion=frame_names)
-]
+FrameName = Annotated[str, typer.Argument(metavar="FRAME", help="a link or frame")]
 
 
 def fk(
@@ -90,9 +85,7 @@ def dynamics(
     file: File,
     *,
     at: Set = None,
-    velocity: list[str] | None = option(
-        "--velocity", "JOINT=VALUE", "velocity [rad/s] or [m/s]", None, joint_settings
-    ),
+    velocity: list[str] | None = option("--velocity", "JOINT=VALUE", "velocity [rad/s] or [m/s]"),
     floating: Floating = None,
     base: Base = None,
     matrix: bool = flag("--matrix", "print the mass matrix, however large"),

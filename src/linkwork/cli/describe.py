@@ -17,7 +17,6 @@ from linkwork.cli.arguments import (
     card_names,
     flag,
     is_cell,
-    link_names,
     model_of_file,
     option,
     read_file,
@@ -97,7 +96,7 @@ def info(
 def tree(
     file: File,
     *,
-    base: str | None = option("--base", "LINK", "draw the tree from this link", None, link_names),
+    base: str | None = option("--base", "LINK", "draw the tree from this link"),
     as_json: Json = False,
 ) -> None:
     """Draw the tree of a robot, from any link.
