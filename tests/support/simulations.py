@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import warnings
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +14,7 @@ from types import SimpleNamespace
 import mujoco
 import numpy as np
 
+import linkwork as lw
 from linkwork.compat.mujoco import Conventions
 
 SUITE = (
@@ -20,11 +24,15 @@ SUITE = (
 RUNGE_KUTTA = ("acrobot", "cartpole")  # simulations do not have their integrator
 
 
-def suite_files():
+def suite_files(more=()):
     """Paths of models of dm_control's suite by name, if it is installed; it is not imported."""
     package = importlib.util.find_spec("dm_control")
     folders = list(package.submodule_search_locations or ()) if package else []
-    return {name: Path(folder) / "suite" / f"{name}.xml" for folder in folders for name in SUITE}
+    return {
+        name: Path(folder) / "suite" / f"{name}.xml"
+        for folder in folders
+        for name in (*SUITE, *more)
+    }
 
 
 def menagerie_files():
@@ -68,6 +76,43 @@ def converging(mj):
     mj.opt.ls_iterations, mj.opt.ls_tolerance = 100, 1e-8
     mj.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
     return mj
+
+
+SHAPES_OF_BUNDLED = {
+    "quadruped": "foot|trunk:0|FL_shank:0",
+    "humanoid": "foot:0|l_shank:0|chest:0",
+}
+
+
+def bundled(name):
+    """A bundled robot with some of its shapes on the ground, and what it writes as MJCF."""
+    model = lw.load(name)
+    scene = lw.Simulation(model, ground=True, dt=0.004, friction=0.7).scene
+    pairs = [pair for pair in scene.contacts if re.search(SHAPES_OF_BUNDLED[name], pair.name)]
+    sim = lw.Simulation(model, scene=replace(scene, contacts=tuple(pairs)))
+    return sim, converging(mujoco.MjModel.from_xml_string(sim.to_mjcf()))
+
+
+FEET = {
+    "anymal": (("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"), 0.01),
+    "cassie_v2": (("left-foot", "right-foot"), 0.05),
+}
+
+
+def with_spheres_as_feet(name):
+    """A robot of example-robot-data as MuJoCo's model: spheres on a floor, and motors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spec = mujoco.MjSpec.from_string(lw.dump_mjcf(lw.load(name, repair=True), meshes=False))
+    for geom in list(spec.geoms):
+        spec.delete(geom)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1], condim=4)
+    feet, radius = FEET[name]
+    for body in spec.bodies:
+        if body.name in feet:
+            body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[radius, 0, 0], mass=0)
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    return on_the_ground_only(spec)
 
 
 def random_states(mj, count, seed=0, *, speed=1.0):

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections import defaultdict
-from dataclasses import replace
 
 import mujoco
 import numpy as np
 import pytest
 from tests.support.random_mjcf import RandomModel
 from tests.support.simulations import (
+    FEET,
     RUNGE_KUTTA,
+    SHAPES_OF_BUNDLED,
+    bundled,
     compared,
     contact_errors,
-    converging,
     menagerie_files,
     on_the_ground_only,
     random_states,
     set_state,
     suite_files,
+    with_spheres_as_feet,
 )
 
 import linkwork as lw
@@ -50,16 +50,9 @@ def test_robots_in_mjcf(name):
     check(lw.Simulation(mj if name in RUNGE_KUTTA else FILES[name]), mj)
 
 
-@pytest.mark.parametrize(
-    ("name", "shapes"),
-    [("quadruped", "foot|trunk:0|FL_shank:0"), ("humanoid", "foot:0|l_shank:0|chest:0")],
-)
-def test_bundled_robots_through_their_mjcf(name, shapes):
-    model = lw.load(name)
-    scene = lw.Simulation(model, ground=True, dt=0.004, friction=0.7).scene
-    some = tuple(pair for pair in scene.contacts if re.search(shapes, pair.name))
-    sim = lw.Simulation(model, scene=replace(scene, contacts=some))
-    mj = converging(mujoco.MjModel.from_xml_string(sim.to_mjcf()))
+@pytest.mark.parametrize("name", SHAPES_OF_BUNDLED)
+def test_bundled_robots_through_their_mjcf(name):
+    sim, mj = bundled(name)
     check(sim, mj)
     errors = list(contact_errors(sim, mj, random_states(mj, 40, seed=1)))
     assert len(errors) > 20
@@ -158,28 +151,6 @@ def test_contact_forces():
     assert len(errors) > 50
     assert np.median(errors) < MEDIAN
     assert max(errors) < WORST
-
-
-FEET = {
-    "anymal": (("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"), 0.01),
-    "cassie_v2": (("left-foot", "right-foot"), 0.05),
-}
-
-
-def with_spheres_as_feet(name):
-    """A robot of example-robot-data as MuJoCo's model: spheres on a floor, and motors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        spec = mujoco.MjSpec.from_string(lw.dump_mjcf(lw.load(name, repair=True), meshes=False))
-    for geom in list(spec.geoms):
-        spec.delete(geom)
-    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1], condim=4)
-    feet, radius = FEET[name]
-    for body in spec.bodies:
-        if body.name in feet:
-            body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[radius, 0, 0], mass=0)
-    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    return on_the_ground_only(spec)
 
 
 @pytest.mark.parametrize("name", FEET)
