@@ -200,6 +200,13 @@ def relative(ours, theirs):
     return np.abs(ours - theirs).max(initial=0.0) / (1 + np.abs(theirs).max(initial=0.0))
 
 
+def geom_name(mj, geom):
+    """The name of a geom, or the one that a scene gives it."""
+    body = int(mj.geom_bodyid[geom])
+    default = f"{mj.body(body).name}_geom{geom - mj.body_geomadr[body]}"
+    return mj.geom(geom).name or default
+
+
 def contact_errors(sim, mj, states):
     """Yield errors of the contact forces of each pair of shapes, and the number of contacts."""
     states = list(states)
@@ -220,7 +227,7 @@ def contact_errors(sim, mj, states):
         for number, contact in enumerate(data.contact):
             if contact.efc_address < 0:
                 continue
-            names = [mj.geom(int(geom)).name for geom in contact.geom]
+            names = [geom_name(mj, int(geom)) for geom in contact.geom]
             pair = pairs.get(tuple(names)) or pairs[tuple(names[::-1])]
             mujoco.mj_contactForce(mj, data, number, force)
             theirs = np.array([contact.dist, *force])
