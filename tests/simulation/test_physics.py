@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import mujoco
 import numpy as np
 import pytest
 from tests.support.simulation import compare
+from tests.support.simulations import compared, converging
 
 import linkwork as lw
 
@@ -125,6 +128,20 @@ def test_joints_and_actuators_agree_with_mujoco(name):
     assert errors.max() < TOLERANCE, errors.max(axis=0)
     assert np.median(errors) < 1e-12
     assert sim.nv in (5, 7)
+
+
+def test_welds_that_are_turned_by_half_a_turn():
+    """Where the real part of the relative quaternion vanishes, or is negative."""
+    mj = converging(mujoco.MjModel.from_xml_string(ARMS["weld to the world"]))
+    rng, states = np.random.default_rng(0), []
+    for rest in (1e-1, 1e-3, 1e-5, 1e-7, -1e-7, -1e-3):
+        axis = rng.normal(size=3)
+        half = 0.5 * (np.pi - rest)
+        ball = np.r_[np.cos(half), np.sin(half) * axis / np.linalg.norm(axis)]
+        qpos, qvel = np.r_[0.0, 0.0, ball, 0.0, 0.0], rng.normal(size=mj.nv)
+        states.append(SimpleNamespace(qpos=qpos, qvel=qvel, ctrl=np.zeros(0), act=np.zeros(0)))
+    sim = lw.Simulation(ARMS["weld to the world"])
+    assert max(error for _, error in compared(sim, mj, states)) < 1e-11
 
 
 def test_a_second_free_body_is_rejected():

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.kinematics.frames import frame_acceleration, frame_velocity
-from linkwork.engine.symbolic.entries import FUNCTIONS
+from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.layout import Layout
 from linkwork.model.pose import Pose
 from linkwork.simulation.scene import Equality, Scene
@@ -30,8 +30,6 @@ from linkwork.spatial.blocks import (
     inner,
     total,
 )
-
-LEAST_SQUARE = 1e-12  # of the real part of the quaternion of a weld's error, for its inverse
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +160,22 @@ def _row(world: World, a: _Anchor, b: _Anchor, force: Vec, moment: Vec) -> dict[
 
 
 def _quaternion(R: Mat) -> tuple[Scalar, Vec]:
-    """Return real and vector part of the quaternion of a rotation, whose real part is positive."""
-    trace = R[0][0] + R[1][1] + R[2][2]
-    square = FUNCTIONS["maximum"](0.25 * (1.0 + trace), LEAST_SQUARE)
-    real = FUNCTIONS["sqrt"](square)
-    twice = Vec(R[2][1] - R[1][2], R[0][2] - R[2][0], R[1][0] - R[0][1])
-    return real, (0.25 / real) * twice
+    """Return real and vector part of a quaternion of a rotation, whose sign does not matter.
+
+    The largest of the four numbers is computed from the diagonal, the others with it.
+    """
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
+    x, y, z = zy - yz, xz - zx, yx - xy
+    rows = (
+        (1.0 + xx + yy + zz, x, y, z),
+        (x, 1.0 + xx - yy - zz, yx + xy, xz + zx),
+        (y, yx + xy, 1.0 - xx + yy - zz, zy + yz),
+        (z, xz + zx, zy + yz, 1.0 - xx - yy + zz),
+    )
+    largest, chosen = rows[0][0], rows[0]
+    for k, row in enumerate(rows[1:], 1):
+        is_larger = row[k] > largest
+        largest = select(is_larger, row[k], largest)
+        chosen = tuple(select(is_larger, a, b) for a, b in zip(row, chosen, strict=True))
+    scale = 0.5 / FUNCTIONS["sqrt"](largest)
+    return scale * chosen[0], scale * Vec(*chosen[1:])
