@@ -52,7 +52,7 @@ def reward(row: Row) -> dict[str, Any]:
     change = row.action - row.last_action
     return {
         "velocity": 0.05 * np.exp(-(error @ error) / 0.25),
-        "yaw rate": 0.025 * np.exp(-((row.command[2] - w[2]) ** 2) / 0.25),
+        "yaw rate": 0.025 * np.exp(-((row.command[2] - w[2]) ** 2) / 0.1),
         "bounce": -0.03 * np.minimum(v[2] ** 2, 1.0),
         "sway": -0.001 * np.minimum(w[:2] @ w[:2], 40.0),
         "tilt": -0.015 * (up[:2] @ up[:2]),

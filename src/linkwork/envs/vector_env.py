@@ -179,6 +179,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         """The number of steps in the episode of each environment: (num_envs,)."""
         return self._state[Carry._fields.index("steps")].astype(np.int64)
 
+    @episode_steps.setter
+    def episode_steps(self, value: ArrayLike) -> None:
+        self._state[Carry._fields.index("steps")][:] = value
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:

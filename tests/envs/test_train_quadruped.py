@@ -1,0 +1,54 @@
+"""examples/24_train_quadruped.py: it learns, and the stored policy walks in two simulators."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from linkwork.envs.cartpole import cartpole_balance
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def example():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield runpy.run_path(str(EXAMPLES / "24_train_quadruped.py"))
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("simulator", ["walk_in_linkwork", "walk_in_mujoco"])
+@pytest.mark.parametrize("speed", [0.5, 1.0])
+def test_the_stored_policy_walks_at_the_commanded_speed(example, simulator, speed):
+    agent = example["Agent"].load(EXAMPLES / "quadruped_policy.npz")
+    falls, velocity = example[simulator](agent, np.array([speed, 0.0, 0.0]), 20)
+    assert falls == 0
+    assert abs(velocity[0] - speed) < 0.2 * speed
+    assert np.abs(velocity[1:]).max() < 0.1
+
+
+def test_a_cartpole_learns(example, tmp_path):
+    env = cartpole_balance(128, max_steps=100)
+
+    def episodes(agent):
+        """The mean return of the first episodes."""
+        observations, _ = env.reset(seed=9)
+        for _ in range(100):
+            observations, *_, info = env.step(agent.act(observations))
+        return info["final_info"]["return"].mean()
+
+    first = example["train"](env, 1, verbose=False)
+    agent = example["train"](env, 250_000, verbose=False)
+    assert episodes(agent) > episodes(first) + 2.0
+
+    agent.save(tmp_path / "weights.npz")
+    stored = example["Agent"].load(tmp_path / "weights.npz")
+    observations = env.reset(seed=0)[0]
+    np.testing.assert_allclose(stored.act(observations), agent.act(observations), atol=1e-2)
