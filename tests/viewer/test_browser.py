@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -172,3 +173,27 @@ def test_a_workcell_grips(browser, viewer):
         shown.show(np.full(cell.device("arm").nq, 0.02), robot="arm")
         shown.flush()
         assert changed(before, still(browser)) > 200
+
+
+def test_a_simulation_is_pushed(browser, viewer):
+    del viewer  # opened before: one page after the other
+    ball = lw.Link(name="ball", inertia=lw.solid_sphere(1.0, 0.1))
+    ball = replace(
+        ball, collisions=(lw.Shape(lw.Sphere(0.1)),), visuals=(lw.Shape(lw.Sphere(0.1)),)
+    )
+    sim = lw.Simulation(lw.Model(name="ball", links=(ball,)), ground=True)
+    with opened(browser, sim) as shown:
+        shown.simulate(start=False)
+        browser.click_text("Simulate")
+        still(browser)
+        browser.click_text("+y")
+        soon(lambda: shown._controller(None).live.x.nu[1] > 0.4, PATIENCE)
+        before = still(browser)
+        browser.click_text("step")
+        soon(lambda: shown._controller(None).live.time == sim.dt, PATIENCE)
+        with Page(shown) as page:
+            page.set("Run", True)
+            soon(lambda: shown.q()[1] > 0.1, PATIENCE)  # it rolls to the side
+            page.set("Run", False)
+            soon(lambda: not shown._controller(None).live.running, PATIENCE)
+        assert changed(before, still(browser)) > 100

@@ -83,6 +83,14 @@ def test_a_simulation_runs_until_it_is_stopped(viewer):
         assert "time" in page.text()
 
 
+def test_a_trajectory_that_is_loaded_stops_the_simulation(viewer, landing):
+    states, u = landing
+    viewer.simulate(control=[0.3])
+    viewer.play(states, controls=u, start=False)
+    assert not viewer._controller(None).live.running
+    np.testing.assert_allclose(viewer.q(), states.q[0], atol=1e-12)
+
+
 def test_steps_resets_and_pushes(viewer, sim):
     viewer.simulate(control=[0.1], start=False)
     controller = viewer._controller(None)

@@ -166,6 +166,7 @@ class RobotController(Controller):
 
     def load(self, trajectory: Trajectory, file: str = "") -> None:
         """Load a trajectory, and show its start."""
+        self._stop()
         self.player = Player(self.robot.kd, trajectory)
         summary = f"{counted(len(trajectory.times), 'sample')}, {trajectory.duration:.4g} s"
         with self.context.callbacks_suppressed():
