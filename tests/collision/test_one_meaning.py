@@ -107,8 +107,19 @@ def test_every_function_is_a_kernel(kind):
     smooth = robot.function("smooth_minimum_distance").gradient("q", "width")(q, 0.01)
     np.testing.assert_allclose(smooth[0], J[:, 0], atol=1e-9)
     np.testing.assert_allclose(smooth[1], np.zeros(5), atol=1e-9)
-    with pytest.raises(lw.ValueRangeError, match="width"):
-        robot.smooth_minimum_distance(q, 0.0)
+    for width in (0.0, np.array([0.1, -0.1, 0.1, 0.1, 0.1])):
+        with pytest.raises(lw.ValueRangeError, match="width"):
+            robot.smooth_minimum_distance(q, width)
+
+
+def test_calls_after_the_first_build_nothing(monkeypatch):
+    robot, obstacle = sliders(*PAIRS["query"]), [lw.Shape(lw.Box((1.0, 1.0, 1.0)))]
+    q = np.zeros(3)
+    expected = robot.distances_to(q, obstacle), robot.distances_to_jacobian(q, obstacle)
+    monkeypatch.setattr(lw.KinDyn, "__init__", lambda *_, **__: pytest.fail("a robot is built"))
+    actual = robot.distances_to(q, obstacle), robot.distances_to_jacobian(q, obstacle)
+    for one, other in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_what_a_query_cannot_do_is_an_error():

@@ -63,6 +63,11 @@ class CollisionCore(KinDynCore):
         return as_kindyn(self)
 
     @cached_property
+    def kindyn_for_queries(self) -> KinDyn:
+        """The same robot as a `KinDyn` in float64, in which shapes are compared."""
+        return self.kindyn.replace(dtype=np.float64)
+
+    @cached_property
     def problem(self) -> CollisionProblem:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The tree of the robot and the pairs of links, as algorithms take them."""
         return CollisionProblem(self.tree, self.layout, pairs=self.pairs)

@@ -27,7 +27,8 @@ from linkwork.collision.spheres.spherize import Spherization
 from linkwork.collision.to_obstacles import JACOBIAN, TO_OBSTACLES, distances_to
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ValueRangeError
+from linkwork.engine.symbolic.traced import is_traced
+from linkwork.errors import ArgumentError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore, options_of_call
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
@@ -132,8 +133,9 @@ class CollisionModel(CollisionCore):
             width: (...) over which distances are blended [m].
             options: as of every function.
         """
-        if isinstance(width, (int, float)) and not width > 0:
-            raise ValueRangeError(f"width: expected a length above 0 [m], got {width}")
+        is_number = isinstance(width, (int, float, np.ndarray)) and not is_traced(width)
+        if is_number and not np.all(np.asarray(width) > 0):
+            raise ValueRangeError(f"width: expected a length above 0 [m], got {shown(width)}")
         return self._of("smooth_minimum_distance")(q, self._number(width), **options)
 
     def in_collision(

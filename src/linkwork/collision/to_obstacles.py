@@ -216,7 +216,7 @@ def _by_queries(
         rows: (..., n, width) the obstacles, with batch axes that broadcast with those of q.
         jacobian: whether derivatives are computed.
     """
-    kd, shapes = robot.kindyn.replace(dtype=np.float64), robot.shape_queries
+    kd, shapes = robot.kindyn_for_queries, robot.shape_queries
     batch, n = np.broadcast_shapes(q.shape[:-1], rows.shape[:-2]), rows.shape[-2]
     flat = np.broadcast_to(q, (*batch, q.shape[-1])).reshape(-1, q.shape[-1])
     rows = np.broadcast_to(rows, (*batch, *rows.shape[-2:])).reshape(-1, *rows.shape[-2:])

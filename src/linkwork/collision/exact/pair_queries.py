@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,12 @@ from linkwork.collision.core import CollisionCore, kernel_of, rates
 from linkwork.collision.exact.queries import Placed, ShapeQueries
 from linkwork.collision.shapes import CLOSED_FORMS, uncompiled
 from linkwork.engine.autodiff.ports import Kind
-from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.derive import signature_of_derivative
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel, build_kernel
 from linkwork.model.parts import Link
-
-if TYPE_CHECKING:
-    from linkwork.kindyn import KinDyn
 
 Partials = dict[str, Array]  # by input: (rows, size of the output, size of the input)
 
@@ -108,7 +104,7 @@ class PairQueries(Collider):
         return [self._merged("distances", rows, self._nearest(rows)[..., 0])]
 
     def _distance_jacobian(self, rows: dict[str, Array]) -> Sequence[Array]:
-        q, kd = rows["q"], self._kd
+        q, kd = rows["q"], self.robot.kindyn_for_queries
         points = self._nearest(rows)
         options = _options(rows)
         J = np.empty((len(q), len(self.pairs), kd.nv))
@@ -153,7 +149,7 @@ class PairQueries(Collider):
 
     def partials(self, name: str, rows: dict[str, Array]) -> Partials:
         """Derivatives of a quantity with respect to its inputs."""
-        E_T = np.asarray(self._kd.velocity_kinematics_inverse(rows["q"]))
+        E_T = np.asarray(self.robot.kindyn_for_queries.velocity_kinematics_inverse(rows["q"]))
         J = self._distance_jacobian(rows)[0] @ E_T
         if name == "distances":
             return {"q": J}
@@ -172,10 +168,6 @@ class PairQueries(Collider):
 
     # Pairs.
 
-    @cached_property
-    def _kd(self) -> KinDyn:
-        return self.robot.kindyn.replace(dtype=np.float64)
-
     def _merged(self, name: str, rows: dict[str, Array], queried: Array) -> Array:
         """(rows, n, ...) values of all pairs."""
         if self.compiled is None:
@@ -189,7 +181,8 @@ class PairQueries(Collider):
     def _poses(self, rows: dict[str, Array]) -> dict[str, Array]:
         """(rows, 4, 4) poses of the links of the pairs."""
         links = sorted({link for pair in self.pairs for link in pair})
-        poses = np.asarray(self._kd.transforms(rows["q"], frames=links, **_options(rows)))
+        kd = self.robot.kindyn_for_queries
+        poses = np.asarray(kd.transforms(rows["q"], frames=links, **_options(rows)))
         return {link: poses[:, k] for k, link in enumerate(links)}
 
     def _nearest(self, rows: dict[str, Array]) -> Array:
