@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.drawing import hexadecimal, linear, load_colors, rgb_of, signed_colors
+from linkwork.viewer.drawing import hexadecimal, linear, load_colors, rgb_of
 from linkwork.viewer.overlays import (
     inertia_ellipsoids,
     manipulability,
@@ -84,17 +84,6 @@ def test_loads_go_from_green_to_red_and_no_further():
     assert full[0] > 200 > full[1]
     assert beyond == full
     assert half != none
-
-
-def test_numbers_are_blue_clear_and_red():
-    colors = signed_colors([-2.0, 0.0, 2.0, 1.0, np.nan])
-
-    assert colors[0, 2] > colors[0, 0]
-    assert colors[:, 3].tolist()[:3] == [255, 0, 255]
-    assert 64 < colors[3, 3] < 192
-    assert colors[2, 0] > colors[2, 2]
-    assert colors[4].tolist() == [128, 128, 128, 255]
-    assert not signed_colors(np.zeros(3))[:, 3].any()
 
 
 def test_colors_of_materials():
