@@ -39,8 +39,8 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, ValueRangeError
 
-# Backwards, a thread stores about this many bytes of states. For longer rollouts it stores
-# checkpoints, and computes the states between them a second time.
+# Backwards, a thread of the C extension stores about this many bytes of states. For longer rollouts
+# it stores checkpoints, and computes the states between them a second time.
 STORED_BYTES = 16 << 20
 
 
@@ -275,7 +275,7 @@ class Rollout:
             step._roll_back(vjp, *arrays, rows, steps, threads, STORED_BYTES)  # pyright: ignore[reportPrivateUsage]
         else:
             tracks = rollout_numpy.Tracks(*arrays)
-            rollout_numpy.roll_back(self._numpy_step(), _run_of(vjp), tracks, steps, STORED_BYTES)
+            rollout_numpy.roll_back(self._numpy_step(), _run_of(vjp), tracks, steps)
 
     def _numpy_step(self) -> rollout_numpy.Step:
         spans = [unit.span for unit in self.step.signature.unit_norms]

@@ -1,14 +1,13 @@
 """Rollouts by a loop in Python, used without the C extension or without machine code.
 
-The algorithm is that of `csrc/rollout.c`: all steps for one tile of rows after the other; backwards
-with checkpoints. Python handles signals between the steps.
+All steps for one tile of rows after the other, as in `csrc/rollout.c`, but backwards without
+checkpoints: the states of a tile are kept. Python handles signals between the steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from math import isqrt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -93,17 +92,17 @@ def roll(step: Step, tracks: Tracks, steps: int) -> None:
                     target[:, 0 if is_final else time] = state
 
 
-def roll_back(step: Step, vjp: Run, tracks: Tracks, steps: int, most_bytes: int) -> None:
+def roll_back(step: Step, vjp: Run, tracks: Tracks, steps: int) -> None:
     """Compute a rollout backwards, as `Call._roll_back` of the C extension."""
     for tile in tracks.tiles():
-        _tile_back(step, vjp, tile, steps, most_bytes)
+        _tile_back(step, vjp, tile, steps)
 
 
-def _tile_back(step: Step, vjp: Run, tile: Tracks, steps: int, most_bytes: int) -> None:
+def _tile_back(step: Step, vjp: Run, tile: Tracks, steps: int) -> None:
     after = tuple(np.zeros_like(state) for state in _at(tile.starts, 0))
     after = _sum(_sum(after, tile.cotangents, steps), tile.finals, 0)
     targets = tile.results[len(after) :]
-    for time, frame in _backwards(step, tile, steps, most_bytes):
+    for time, frame in _backwards(step, tile, steps):
         unit = step.normalized(frame)
         before = tuple(np.empty_like(state) for state in frame)
         products = tuple(np.empty((len(a), a.shape[2]), step.dtype) for a in targets)
@@ -118,30 +117,17 @@ def _tile_back(step: Step, vjp: Run, tile: Tracks, steps: int, most_bytes: int) 
         target[:, 0] = cotangent
 
 
-def _backwards(
-    step: Step, tile: Tracks, steps: int, most_bytes: int
-) -> Iterator[tuple[int, Frame]]:
+def _backwards(step: Step, tile: Tracks, steps: int) -> Iterator[tuple[int, Frame]]:
     """Yield the states before each step, from the last step to the first."""
     if tile.states:
         for time in reversed(range(steps)):
             yield time, _at(tile.states, time)
         return
-    frame = _at(tile.starts, 0)
-    length = max(steps, 1)
-    if steps * sum(state.nbytes for state in frame) > most_bytes:
-        length = isqrt(steps - 1) + 1
-    checkpoints = [frame]
-    for time in range((steps - 1) // length * length if steps else 0):
-        frame = step.after(frame, tile.others, time)
-        if (time + 1) % length == 0:
-            checkpoints.append(frame)
-    for index in reversed(range(len(checkpoints))):
-        first = index * length
-        frames = [checkpoints.pop()]
-        for time in range(first, min(first + length, steps) - 1):
-            frames.append(step.after(frames[-1], tile.others, time))
-        for time in reversed(range(first, min(first + length, steps))):
-            yield time, frames.pop()
+    frames = [_at(tile.starts, 0)]
+    for time in range(steps - 1):
+        frames.append(step.after(frames[-1], tile.others, time))
+    for time in reversed(range(steps)):
+        yield time, frames.pop()
 
 
 def _at(tracks: Sequence[Array], time: int) -> Frame:
