@@ -113,6 +113,7 @@ def test_adams_names_in_the_table_exist():
 @pytest.mark.peers
 def test_mujocos_names_in_the_table_exist():
     import mujoco
+    import mujoco.batch
     import mujoco.rollout
 
     for text in cells(SECTIONS["MuJoCo"], 0):
