@@ -203,6 +203,9 @@ def test_rollouts_have_parameters(sim, values, states):
     for k in range(3):
         x = sim.step(x, u, parameters=p)
         np.testing.assert_allclose(after.nu[:, k + 1], x.nu, rtol=1e-9, atol=1e-9)
+    placed = sim.place_on_ground(x, 0.01, p)
+    distances = sim.forward(placed, u, parameters=p).distances.min(axis=-1)
+    np.testing.assert_allclose(distances, 0.01, atol=1e-9)
     A, B = sim.linearize(x, u, parameters=p)
     assert A.shape[-1] == B.shape[-2] == 2 * sim.nv
 

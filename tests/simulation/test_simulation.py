@@ -281,6 +281,19 @@ def test_distances_before_touchdown_act_in_derivatives_if_asked_to():
         lw.Simulation(LEG, touchdown_gradient=-1.0)
 
 
+def test_all_numbers_of_random_states_are_finite(quadruped):
+    """Slow and fast, above and below the ground, some at rest."""
+    sim, rng, count = quadruped, np.random.default_rng(0), 20_000
+    x = sim.state(batch=count)
+    q = sim.kd.random(count, seed=0)
+    q[:, :2], q[:, 2] = 0.0, rng.uniform(0.0, 0.6, count)
+    x = x._replace(q=q, nu=rng.normal(size=x.nu.shape) * rng.choice([0, 0.1, 10], (count, 1)))
+    u = rng.normal(size=(count, sim.n_controls)) * rng.choice([0, 30], (count, 1))
+    after = sim.step(x, u)
+    assert all(np.isfinite(part).all() for part in after)
+    assert sim.forward(x, u).residual.max() < 1e-9
+
+
 def test_a_resting_body_is_carried():
     sim = lw.Simulation(block(), ground=True, dt=0.002)
     x = sim.state(q=[0, 0, 0.05, 1, 0, 0, 0])

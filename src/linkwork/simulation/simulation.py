@@ -310,16 +310,20 @@ class Simulation(SimulationCore):
         full = [np.broadcast_to(part, (*axes, *common, part.shape[-1])).copy() for part in parts]
         return SimulationState(*full)
 
-    def place_on_ground(self, x: SimulationState, clearance: float = 0.0) -> SimulationState:
+    def place_on_ground(
+        self, x: SimulationState, clearance: float = 0.0, parameters: ArrayLike | None = None
+    ) -> SimulationState:
         """Lift or lower floating robots until their lowest contact is above the ground.
 
         Args:
             x: states; also of robots that are below the ground.
             clearance: of the lowest contact [m].
+            parameters: (..., n) if the simulation has any; by default the values of the model.
         """
         if not (self.floating and self.contacts):
             return x
-        now = self.forward(x, np.zeros(self.n_controls))
+        given = self._parameters_of_call(parameters).values()
+        now = self.forward(*x, np.zeros(self.n_controls), *given)
         upward = np.abs(now.contact_frames[..., 2, 0])  # entries of normals
         rise = (clearance - now.distances) / np.maximum(upward, 1e-3)
         q = np.array(x.q)

@@ -96,7 +96,7 @@ def computed(
             for k, x in world.forces({body: wrench}).items()
         }
         J = _stacked(entries, batch, [[0.0] * layout.nv] * 6)
-        diagonal = np.einsum("...ij,...jk,...ik->...i", J, inverse, J)
+        diagonal = ((J @ inverse) * J).sum(axis=-1)
         weights += [diagonal[..., :3].mean(-1), diagonal[..., 3:].mean(-1)]
     diagonal = np.diagonal(inverse, axis1=-2, axis2=-1)
     weights += [diagonal[..., span].mean(-1) for span in layout.nu.values()]
