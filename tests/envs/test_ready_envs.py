@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from tests.support.commands import run_here
 
 from linkwork.envs import READY, VectorEnv
 
@@ -48,11 +51,18 @@ def test_a_cartpole_is_balanced_by_feedback():
     assert (rewards > 0.099).all()
 
 
-def test_a_quadruped_stands_at_its_targets():
-    env = gymnasium.make_vec("linkwork/QuadrupedVelocity-v0", num_envs=16)
+@pytest.mark.parametrize("robot", ["Quadruped", "Go2"])
+def test_a_quadruped_stands_at_its_targets(robot):
+    env = gymnasium.make_vec(f"linkwork/{robot}Velocity-v0", num_envs=16)
     env.reset(seed=0)
     for _ in range(100):
         _, _, terminated, truncated, _ = env.step(np.zeros((16, 12)))
         assert not (terminated | truncated).any()
     up = env.unwrapped.x.q[:, 2]
     assert ((up > 0.22) & (up < 0.33)).all()
+
+
+def test_a_command_lists_them():
+    output = run_here("envs").stdout
+    assert all(name in output for name in READY)
+    assert [entry["name"] for entry in json.loads(run_here("envs", "--json").stdout)] == [*READY]

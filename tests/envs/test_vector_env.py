@@ -373,6 +373,24 @@ def test_parameters_are_drawn_at_each_reset():
         make(sim, reset=lambda row: {**reset(row), "parameters": {"density": 1.0}})
 
 
+def test_a_step_has_gradients(sim):
+    """Derivatives of the reward with respect to the action, compared with differences."""
+    env = make(sim, max_steps=None, terminate=None, num_envs=6)
+    env.reset(seed=2)
+    for action in random_actions(env, 3):
+        env.step(action)
+    state = env.save()["state"]
+    rest = [*state, np.zeros((6, 0)), np.full((6, env.kernel.signature.inputs[-2].size), 0.5)]
+    action, h = np.linspace(-0.8, 0.8, 6)[:, None], 1e-5
+    names = [port.shape for port in env.kernel.signature.outputs]
+    which = len(state)  # the reward follows the state
+    cotangents = [np.ones(shape) * (k == which) for k, shape in enumerate(names)]
+    gradient = env.kernel.vjp("action")(*rest, action, *cotangents)
+    ahead, behind = (env.kernel(*rest, action + x)[which] for x in (h, -h))
+    assert np.abs(gradient).max() > 1e-3
+    np.testing.assert_allclose(gradient[:, 0], (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-8)
+
+
 # Gymnasium.
 
 

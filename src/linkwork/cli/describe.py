@@ -254,6 +254,22 @@ def _print_package(console: Console, package: str, summary: str, names: Iterable
         print_text(console, line)
 
 
+def envs(*, as_json: Json = False) -> None:
+    """List the environments in which policies learn.
+
+    gymnasium.make_vec(NAME) returns them after `import linkwork.envs`.
+
+    linkwork envs
+    """
+    from linkwork.envs import READY
+
+    if as_json:
+        print_json([{"name": name, "task": ready.task} for name, ready in READY.items()])
+        return
+    rows = tuple((name, ready.task) for name, ready in READY.items())
+    print_table(terminal(), Table("Environments", ("name", "task"), rows))
+
+
 def conventions(name: Card = None, *, as_json: Json = False) -> None:
     """Show a library's conventions.
 

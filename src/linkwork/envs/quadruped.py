@@ -84,17 +84,24 @@ def memory(row: Row) -> dict[str, Any]:
     return {"command": np.where(is_new, row.random.uniform(SLOWEST, FASTEST), row.command)}
 
 
-def quadruped_velocity(num_envs: int = 4096, **options: Any) -> VectorEnv:
-    """Return environments in which the bundled quadruped follows velocity commands.
+def simulation() -> Simulation:
+    """Return the simulation of the bundled quadruped on its feet."""
+    # a solution to four digits is accurate enough to learn, and takes two thirds of the time
+    return Simulation(
+        load("quadruped"), ground=FEET, dt=0.005, friction=0.8, iterations=4, tolerance=1e-4
+    )
+
+
+def quadruped_velocity(
+    num_envs: int = 4096, *, sim: Simulation | None = None, **options: Any
+) -> VectorEnv:
+    """Return environments in which a quadruped follows velocity commands.
 
     Args:
         num_envs: how many.
+        sim: of another quadruped with the same joints; by default, the bundled one.
         options: of `VectorEnv`; they replace those of this page.
     """
-    # a solution to four digits is accurate enough to learn, and takes two thirds of the time
-    sim = Simulation(
-        load("quadruped"), ground=FEET, dt=0.005, friction=0.8, iterations=4, tolerance=1e-4
-    )
     defaults: dict[str, Any] = {
         "observe": observe,
         "reward": reward,
@@ -106,4 +113,4 @@ def quadruped_velocity(num_envs: int = 4096, **options: Any) -> VectorEnv:
         "substeps": 4,
         "max_steps": STEPS,
     }
-    return VectorEnv(sim, num_envs=num_envs, **defaults | options)
+    return VectorEnv(sim or simulation(), num_envs=num_envs, **defaults | options)

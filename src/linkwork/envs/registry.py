@@ -34,6 +34,9 @@ READY = {
     "linkwork/QuadrupedVelocity-v0": ReadyEnv(
         "quadruped", "quadruped_velocity", "follow velocity commands on four legs"
     ),
+    "linkwork/Go2Velocity-v0": ReadyEnv(
+        "go2", "go2_velocity", "the same with Unitree's go2, which needs example-robot-data"
+    ),
 }
 
 
