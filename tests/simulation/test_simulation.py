@@ -123,6 +123,52 @@ def test_the_solver_converges_everywhere(quadruped):
     assert quadruped.forward(x, u).residual.max() < 1e-9
 
 
+LEG_WITH_TWO_SPHERES = """
+<body pos="{x} 0 0">
+  <joint axis="0 1 0"/>
+  <geom type="sphere" size="0.05" pos="0 0 -0.2" mass="0.3"/>
+  <body pos="0 0 -0.2">
+    <joint axis="0 1 0"/>
+    <geom type="sphere" size="0.02" pos="0 0 -0.2" mass="0.1"/>
+  </body>
+</body>
+"""
+STIFF_FRICTION = """
+<mujoco>
+  <option timestep="0.002" cone="pyramidal" impratio="100"/>
+  <default>
+    <geom condim="6" friction="0.8 0.02 0.01" conaffinity="0"/>
+    <joint range="-1 1" frictionloss="0.2" armature="0.01" damping="0.1"/>
+  </default>
+  <worldbody>
+    <geom name="floor" type="plane" size="9 9 1" conaffinity="1"/>
+    <body>
+      <freejoint/>
+      <geom type="box" size="0.1 0.1 0.1" mass="2" contype="0"/>
+      {geoms}
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_the_solver_converges_in_deep_contact_and_at_high_speed():
+    """Rolling friction, impratio 100, and limits that are far exceeded: up to 60 Newton steps."""
+    corners = [(0.4, 0.0, 0.1), (-0.2, 0.3, 0.0), (-0.3, -0.3, 0.1), (0.3, -0.2, -0.1)]
+    geoms = [f'<geom size="0.05" pos="{x} {y} {z}" mass="0.2"/>' for x, y, z in corners]
+    geoms += [LEG_WITH_TWO_SPHERES.format(x=x) for x in (0.4, -0.4)]
+    sim = lw.Simulation(STIFF_FRICTION.format(geoms="".join(geoms)))
+    rng, n = np.random.default_rng(0), 2000
+    x = sim.state(batch=n)
+    q = np.array(x.q)
+    q[:, 2], q[:, 7:] = rng.uniform(-0.3, 0.6, n), rng.uniform(-3.0, 3.0, (n, 4))
+    q[:, 3:7] = rng.normal(size=(n, 4))
+    q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
+    nu = 10.0 ** rng.uniform(-2.0, 1.5, (n, 1)) * rng.normal(size=x.nu.shape)
+    now = sim.forward(x._replace(q=q, nu=nu), np.zeros((n, 0)))
+    assert (now.residual / (1.0 + np.linalg.norm(now.nu_dot, axis=-1))).max() < 1e-11
+
+
 def tumbling(n=24):
     """A block that hits the ground and slides, and its states."""
     sim = lw.Simulation(block(), ground=True, friction=0.5)
@@ -370,6 +416,8 @@ def test_single_precision_is_close(quadruped):
     a, b = sim.step(*x, u), quadruped.step(*x, u)
     assert a.nu.dtype == np.float32
     assert abs(a.nu - b.nu).max() < 1e-4
+    patient = lw.Simulation(sim.model, **{**sim.options, "iterations": 300})
+    np.testing.assert_array_equal(patient.step(*x, u).nu, a.nu)  # it stops where rounding begins
 
 
 def test_what_starts_below_the_ground_is_pushed_out():

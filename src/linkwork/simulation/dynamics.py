@@ -72,7 +72,9 @@ def moment_of(problem: SimulationProblem, state: State) -> Moment:
     equalities = tuple(equality_rows(world, scene, state, problem.weights))
     soft_M, soft_tau = _with_equalities(M, tau, equalities)
     joints = tuple(joint_rows(problem, q, nu))
-    contact_problem = ContactProblem(world, soft_M, soft_tau, contacts, joints, problem.settings)
+    precision = 2.0 ** (-23 if problem.single else -52)
+    rows = contacts, joints
+    contact_problem = ContactProblem(world, soft_M, soft_tau, *rows, problem.settings, precision)
     solution = solved(contact_problem, state.acceleration)
     a = solution.a
 

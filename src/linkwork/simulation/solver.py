@@ -33,13 +33,14 @@ from linkwork.spatial.blocks import Force, Scalar, inner, total
 Matrix = list[list[Scalar]]
 LARGEST_STEP = 1e10  # along the direction of Newton's method
 LARGEST_RESIDUAL = 1e30
+ROUNDING = 16.0  # times the precision of the forces: a smaller gradient is rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How accurate the solution is, and how much work it may take."""
 
-    iterations: int = 20
+    iterations: int = 100
     line_search: int = 20
     # of the gradient times 1 / trace M: MuJoCo's measure, and its default is 1e-8
     tolerance: float = 1e-10
@@ -57,6 +58,7 @@ class ContactProblem:
     contacts: tuple[ContactRow, ...]
     joints: tuple[JointRow, ...]
     settings: Settings = Settings()
+    precision: float = 2.0**-52  # of numbers
 
     def residuals(self, a: Sequence[Scalar]) -> Residuals:
         """Return the residuals of all rows."""
@@ -176,8 +178,15 @@ def solved(problem: ContactProblem, start: Sequence[Scalar]) -> Solution:
     def norm(g: Sequence[Scalar]) -> Scalar:
         return scale * FUNCTIONS["sqrt"](inner(g, g))
 
+    weight = norm(problem.tau)
+
+    def errors(g: Sequence[Scalar], pull: Sequence[Scalar]) -> Array:
+        """Return the residual, and that of rounding."""
+        return _array([norm(g), ROUNDING * problem.precision * (weight + norm(pull))])
+
     def goes_on(state: Any) -> Any:
-        return state[4][0] > settings.tolerance
+        residual, rounding = state[4].tolist()
+        return residual > select(rounding > settings.tolerance, rounding, settings.tolerance)
 
     def iterate(state: Any) -> Any:
         a, pull, flat, g = (part.tolist() for part in state[:4])  # pull = M a - tau
@@ -190,13 +199,13 @@ def solved(problem: ContactProblem, start: Sequence[Scalar]) -> Solution:
         pull = [x + alpha * d for x, d in zip(pull, Mp, strict=True)]
         y = y.moved(alpha, dy)
         g = gradient(pull, y)
-        return _array(a), _array(pull), _array(y.flat), _array(g), _array([norm(g)])
+        return _array(a), _array(pull), _array(y.flat), _array(g), errors(g, pull)
 
     pull = [x - t for x, t in zip(problem.momentum_rate(start), problem.tau, strict=True)]
     g = gradient(pull, first)
-    state = (_array(start), _array(pull), _array(first.flat), _array(g), _array([norm(g)]))
+    state = (_array(start), _array(pull), _array(first.flat), _array(g), errors(g, pull))
     a, _, _, _, residual = repeat(settings.iterations, iterate, state, condition=goes_on)
-    (error,) = residual.tolist()
+    error, _ = residual.tolist()
     is_number = error < LARGEST_RESIDUAL  # else the row is NaN, and no guess
     return Solution([select(is_number, x, error) for x in a.tolist()], error)
 
