@@ -30,6 +30,7 @@ from linkwork.errors import (
     model_error,
     shown,
 )
+from linkwork.io.writing import unique_name
 from linkwork.kindyn import KinDyn
 from linkwork.model.graph import require_tree
 from linkwork.model.inertia import NO_INERTIA
@@ -104,9 +105,7 @@ class _Builder:
     def _add_base(self) -> None:
         joint, above = 0, 0
         if self.kd.floating:
-            name = ROOT_JOINT
-            while name in self.kd.model.joint_names:
-                name += "_"
+            name = unique_name(ROOT_JOINT, set(self.kd.model.joint_names))
             root = self.pin.JointModelFreeFlyer()
             joint = self.model.addJoint(0, root, self.pin.SE3.Identity(), name, *_free_bounds())
             above = self.model.addJointFrame(joint, 0)

@@ -19,7 +19,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, model_error
-from linkwork.io.mjcf.package import fixed_joint_name, rejection
+from linkwork.io.mjcf.package import UniqueNames, fixed_joint_name, rejection
 from linkwork.io.writing import (
     GroupedWarnings,
     add,
@@ -263,7 +263,7 @@ class ShapeWriter:
         self._meshes: dict[tuple[str, Triple], str] = {}
         self._problems: dict[tuple[str, Triple, str], str] = {}
         self._materials: dict[str, tuple[float, float, float, float] | None] = {}
-        self._names: set[str] = set()
+        self._names = UniqueNames()
         self.warnings = GroupedWarnings()
 
     def write(self, body: Element, link: Link) -> None:
@@ -332,10 +332,7 @@ class ShapeWriter:
         """Return a unique name of a geom, as MuJoCo requires."""
         if not name:
             return None
-        unique, number = name, 2
-        while unique in self._names:
-            unique, number = f"{name}_{number}", number + 1
-        self._names.add(unique)
+        unique = self._names.unique(name)
         if unique != name:
             self.warnings.add(
                 "a number is appended to names of shapes that are not unique", link.name

@@ -22,6 +22,7 @@ from linkwork.io.meshes import MeshFinder
 from linkwork.io.sdf.elements import WORLD, FrameGraph, FrameNode, SdfFile, SdfPart, SdfReport
 from linkwork.io.sdf.model import ModelParts, named, read_models, read_version
 from linkwork.io.sdf.parts import PARALLEL, Gearbox
+from linkwork.io.writing import unique_name
 from linkwork.io.xml.documents import Source, parse_xml
 from linkwork.model.check import doubtful_parts
 from linkwork.model.configurations import initial_poses
@@ -160,12 +161,7 @@ def _new_names(
 ) -> Iterator[tuple[str, str]]:
     """Yield links with unique names for new joints, such as `arm_fixed`."""
     used = {joint.name for joint in joints}
-    for link in links:
-        name = f"{link}_{suffix}"
-        while name in used:
-            name += "_"
-        used.add(name)
-        yield link, name
+    return ((link, unique_name(f"{link}_{suffix}", used)) for link in links)
 
 
 def _couplings(
