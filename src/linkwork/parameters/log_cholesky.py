@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array, stack
 from linkwork.engine.symbolic.traced import is_traced
-from linkwork.errors import ShapeError, ValueRangeError
+from linkwork.errors import ValueRangeError
 
 
 def log_cholesky(theta: ArrayLike) -> Array:
@@ -83,9 +83,7 @@ def log_cholesky_inverse(parameters: ArrayLike) -> Array:
 
 
 def _ten_columns(value: ArrayLike, name: str) -> list[Array]:
-    array = as_array(value, name)
-    if array.ndim < 1 or array.shape[-1] != 10:
-        raise ShapeError(f"{name}: expected (..., 10), got {array.shape}")
+    array = as_array(value, name, (10,))
     return [array[..., k] for k in range(10)]
 
 

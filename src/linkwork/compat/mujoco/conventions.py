@@ -37,7 +37,6 @@ from linkwork.errors import (
     ArgumentError,
     Finding,
     ModelError,
-    ShapeError,
     model_error,
     nearest,
     shown,
@@ -260,19 +259,11 @@ class Conventions:
 
 
 def _vector(name: str, value: ArrayLike, size: int) -> Array:
-    return _checked(name, value, (size,))
+    return as_array(value, name, (size,))
 
 
 def _matrix(name: str, value: ArrayLike, rows: int, columns: int | None = None) -> Array:
-    return _checked(name, value, (rows, rows if columns is None else columns))
-
-
-def _checked(name: str, value: ArrayLike, tail: tuple[int, ...]) -> Array:
-    array = as_array(value)
-    if array.shape[-len(tail) :] != tail or array.ndim < len(tail):
-        expected = ", ".join(map(str, tail))
-        raise ShapeError(f"{name}: expected (..., {expected}), got {array.shape}")
-    return array
+    return as_array(value, name, (rows, rows if columns is None else columns))
 
 
 def _to_mixed(

@@ -50,9 +50,7 @@ def replaced(
         new_values: (..., n); batch axes are broadcast with the state.
         name: name of the values in messages.
     """
-    array = as_array(new_values, name)
-    if array.ndim == 0 or array.shape[-1] != len(columns):
-        raise ShapeError(f"{name}: expected (..., {len(columns)}), got {array.shape}")
+    array = as_array(new_values, name, (len(columns),))
     if not np.isfinite(array).all():
         raise ValueRangeError(f"{name}: a value is not finite")
     parents = state.parents

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
-from linkwork.errors import ShapeError
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData
@@ -103,9 +102,7 @@ class Cart(Device):
 
         The cart moves along a circular arc in its x-y plane.
         """
-        wheel_angles = as_array(angles, "angles")
-        if wheel_angles.ndim == 0 or wheel_angles.shape[-1] != 2:
-            raise ShapeError(f"angles: expected (..., 2), got {wheel_angles.shape}")
+        wheel_angles = as_array(angles, "angles", (2,))
         attach.joint_batch(state.batch_shape, wheel_angles.shape[:-1], "angles")
         twist = (self._rolling() @ wheel_angles[..., None])[..., 0]
         parent_H_base = fk.parent_H_frame(self.cell, self.base, state)
