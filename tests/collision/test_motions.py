@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from tests.support.sphere_robots import arm, between, clearance
 
 import linkwork as lw
 from linkwork.collision import colliders
+from linkwork.collision.core import CollisionCore
+from linkwork.collision.exact.queries import ShapeQueries
 from linkwork.collision.motions import Motions, link_spheres, obstruction_of
 
 TOUCHING = 1e-4  # [m] configurations closer to contact than this may be either
@@ -286,3 +289,16 @@ def test_large_batches_are_exact(robot, monkeypatch):
     np.testing.assert_array_equal(robot.in_collision(q[:-4]), actual[:-4])
     assert n_exact[0] == len(q)  # angles of 1e30 are too large for single precision
     assert n_exact[-1] < np.count_nonzero(collides) + 2 * n + 100
+
+
+def test_the_sphere_around_a_link_is_small():
+    """At most 2 % larger than the smallest one, around spheres at the corners of a box."""
+    size = np.array([0.4, 0.2, 0.1])
+    corners = 0.5 * size * np.array(list(product((-1.0, 1.0), repeat=3))) + [0.3, 0.0, 1.0]
+    shapes = [lw.Shape(lw.Sphere(0.05), lw.Pose(tuple(xyz))) for xyz in corners.tolist()]
+    model = lw.Model(name="link", links=(lw.Link(name="link", collisions=tuple(shapes)),))
+    problem = CollisionCore(model, floating=False, pairs=(), shape_queries=ShapeQueries()).problem
+    around, smallest = link_spheres(problem, "link"), np.linalg.norm(size) / 2 + 0.05
+    assert smallest <= around.radii[0] <= 1.02 * smallest
+    reach = np.linalg.norm(around.centers[1:] - around.centers[0], axis=1) + around.radii[1:]
+    assert (reach <= around.radii[0] * (1 + 1e-12)).all()

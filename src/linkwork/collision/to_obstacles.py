@@ -15,7 +15,7 @@ from linkwork.algorithms.kinematics.frames import Scalars, path_to
 from linkwork.collision.closest import Ball, Block, HalfSpace, Rod, Solid, selected
 from linkwork.collision.core import CollisionCore, kernel_of, rates
 from linkwork.collision.distances import Robot, add_rates, closest_to, distance_of, is_finite
-from linkwork.collision.exact.queries import Placed, ShapeQueries
+from linkwork.collision.exact.queries import Placed, ShapeQueries, smallest
 from linkwork.collision.obstacles import BLOCK, WIDTHS, Obstacles, as_obstacles, in_blocks
 from linkwork.collision.shapes import CLOSED_FORMS, CollisionProblem, axes_along
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
@@ -222,13 +222,12 @@ def _by_queries(
     rows = np.broadcast_to(rows, (*batch, *rows.shape[-2:])).reshape(-1, *rows.shape[-2:])
     poses = np.asarray(kd.transform(link, flat), np.float64)
     poses[~np.isfinite(flat).all(axis=-1)] = np.nan
-    results = np.full((len(flat), n, 10), np.inf)
-    for k in range(n):
-        for shape in robot.model.link(link).collisions:
-            placed = Placed(shape, poses, f"link {link!r}")
-            points = _to_obstacle(shapes, placed, kind, rows[:, k])
-            is_nearer = ~(points[:, 0] >= results[:, k, 0]) & ~np.isnan(results[:, k, 0])
-            results[is_nearer, k] = points[is_nearer]
+    parts = robot.model.link(link).collisions
+    placed = [Placed(shape, poses, f"link {link!r}") for shape in parts]
+    to_each = [
+        smallest(_to_obstacle(shapes, one, kind, rows[:, k]) for one in placed) for k in range(n)
+    ]
+    results = np.stack(to_each, axis=1)
     if not jacobian:
         return results[..., 0].reshape(*batch, n)
     p, normal = results[..., 1:4], results[..., 7:]

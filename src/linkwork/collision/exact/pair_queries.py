@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.collision.colliders import Collider
 from linkwork.collision.core import CollisionCore, kernel_of, rates
-from linkwork.collision.exact.queries import Placed, ShapeQueries
+from linkwork.collision.exact.queries import Placed, ShapeQueries, smallest
 from linkwork.collision.shapes import CLOSED_FORMS, uncompiled
 from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.kernel.derive import signature_of_derivative
@@ -192,14 +192,9 @@ class PairQueries(Collider):
         results = np.full((len(q), len(self.pairs), 10), np.nan)
         for k, (a, b) in enumerate(self.pairs):
             at_a, at_b = poses[a][is_finite], poses[b][is_finite]
-            least = np.full((len(at_a), 10), np.inf)
             links = [self.robot.model.link(link) for link in (a, b)]
-            for pair in shape_pairs(links, (at_a, at_b)):
-                points = self.shapes.nearest(*pair)
-                # what is not a number stays
-                is_nearer = ~(points[:, 0] >= least[:, 0]) & ~np.isnan(least[:, 0])
-                least[is_nearer] = points[is_nearer]
-            results[is_finite, k] = least
+            pairs = shape_pairs(links, (at_a, at_b))
+            results[is_finite, k] = smallest(self.shapes.nearest(*pair) for pair in pairs)
         return results
 
 

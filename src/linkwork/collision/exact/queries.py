@@ -7,6 +7,7 @@ is its hull, and so is one that is a segment or a point.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -311,6 +312,16 @@ def is_convex(corners: Array, hull: Hull, tolerance: float) -> bool:
     middles = flat.mean(axis=1)
     points = np.concatenate([np.unique(flat.reshape(-1, 3), axis=0), middles])
     return not hull.contains_deeper(points, tolerance * hull.size)
+
+
+def smallest(results: Iterable[Array]) -> Array:
+    """(rows, 10) those of several results of `nearest` with the smallest distance, or NaN."""
+    first, *others = results
+    best = first.copy()
+    for points in others:
+        is_nearer = ~(points[:, 0] >= best[:, 0]) & ~np.isnan(best[:, 0])  # NaN stays
+        best[is_nearer] = points[is_nearer]
+    return best
 
 
 def _check_size(radius: float, owner: str) -> None:
