@@ -7,6 +7,7 @@ continue from the same states, warm-started. The robot does not collide with its
 from __future__ import annotations
 
 import copy
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from report import Section
+from startup import run_alone
 from timing import Patience, Task, best
 
 import linkwork as lw
@@ -23,6 +25,7 @@ MODELS = Path(__file__).parent.parent.parent / "shared" / "data" / "mjcf"
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 SETTLING = 300  # steps before the measurement
 VJP = 4.0  # times the step, at most
+FIRST, FROM_CACHE = 3.0, 0.05  # seconds until the first result of go2, at most
 # MuJoCo as in the file, and with a solver that converges
 SOLVERS: dict[str, dict[str, float]] = {
     "file": {},
@@ -108,7 +111,27 @@ def simulation(patience: Patience, *, rows: tuple[int, ...] = (256, 1024, 16384)
         "Residual: the largest norm of the gradient over the trace of M, after the step.",
         "MuJoCo: mujoco.batch.Batch.step on one thread, persistent; the same states and controls.",
     ]
+    if (MODELS / "go2.xml").exists():
+        _first_results(section)
     return section
+
+
+def _first_results(section: Section) -> None:
+    """Seconds until the first step of go2, in processes of their own."""
+    table = section.table(
+        "Seconds until the first result of go2",
+        *("cache", "import with MuJoCo", "Simulation(path)", "first step", "target", "fulfilled"),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for cache, target in (("empty", FIRST), ("filled", FROM_CACHE)):
+            times = run_alone("simulation", str(MODELS / "go2.xml"), cache=folder)
+            measured = sum(times.values()) if cache == "empty" else times["step"]
+            what = "all" if cache == "empty" else "first step"
+            verdict = section.check(
+                f"go2, first result, {cache} cache", measured, target, at_most=True
+            )
+            parts = [f"{times[name]:.3f}" for name in ("import", "made", "step")]
+            table.add(cache, *parts, f"{what}: {target:g}", verdict)
 
 
 def _measure(  # noqa: PLR0917

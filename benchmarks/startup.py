@@ -235,7 +235,23 @@ def first_calls(name: str, repeats: int) -> tuple[float, float]:
     return min(cold), min(warm)
 
 
+_SIMULATION = """
+import json, sys, time
+start = time.perf_counter()
+import mujoco
+import numpy as np
+import linkwork as lw
+middle = time.perf_counter()
+sim = lw.Simulation(sys.argv[1])
+made = time.perf_counter()
+sim.step(sim.state(sim.scene.keyframes[0].name), np.zeros(sim.n_controls))
+end = time.perf_counter()
+sim.step.warmup()
+print(json.dumps({"import": middle - start, "made": made - middle, "step": end - made}))
+"""
+
 _PROGRAMS = {
+    "simulation": _SIMULATION,
     "numpy": _NUMPY,
     "short": _SHORT,
     "import": _IMPORT,
