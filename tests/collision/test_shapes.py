@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.collision.closest import HalfSpace, closest
 from linkwork.collision.exact import queries
 from linkwork.model.geometry import Primitive, Support, revolved
 from linkwork.spatial import so3
+from linkwork.spatial.blocks import as_vec
 
 pytestmark = pytest.mark.peers  # which need coal
 
@@ -173,3 +175,22 @@ def test_shapes_of_any_size_touch_within_the_same_depth(size):
     B[:, 2, 3] = size * (1.0 - 1e-9), size + 1e-9
     overlap = shapes.overlap(placed(box, A), placed(box, B))
     assert overlap.tolist() == [size > 1.0, False]
+
+
+@pytest.mark.parametrize("geometry", SHAPES, ids=lambda one: type(one).__name__)
+def test_half_spaces_are_as_far_by_queries_as_by_closed_forms(geometry):
+    """Beside a mesh, any shape of a link is compared with half-spaces by a query."""
+    rng = np.random.default_rng(5)
+    poses, normals = random_poses(rng, 20), rng.normal(size=(20, 3))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    planes = np.column_stack([normals, rng.normal(size=20)])
+    shape = lw.Shape(geometry, lw.Pose((0.1, 0.2, 0.3), (0.4, 0.5, 0.6)))
+    one = queries.Placed(shape, poses, "a shape")
+    actual = queries.ShapeQueries().to_half_spaces(one, planes)
+
+    plane = HalfSpace(as_vec(list(normals.T)), planes[:, 3])
+    expected = closest(plane, queries._with_arrays(one))
+    np.testing.assert_allclose(actual[:, 0], expected.distance, atol=1e-14)
+    np.testing.assert_allclose(actual[:, 1:4], np.stack([*expected.second], axis=1), atol=1e-13)
+    np.testing.assert_allclose(actual[:, 4:7], np.stack([*expected.first], axis=1), atol=1e-13)
+    np.testing.assert_allclose(actual[:, 7:], -normals, atol=1e-14)
