@@ -66,3 +66,14 @@ def test_robots_are_placed_on_slopes():
     np.testing.assert_array_equal(np.delete(placed.q, 2, axis=1), np.delete(x.q, 2, axis=1))
     lowest = sim.forward(placed, []).distances.min(axis=1)
     np.testing.assert_allclose(lowest, 0.03, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("floor", "height"), [("", -0.7), ('<geom type="plane" size="1 1 1"/>', 0.1)]
+)
+def test_no_robot_is_placed_on_a_wall(floor, height):
+    wall = '<geom type="plane" size="1 1 1" zaxis="1 0 0"/>'
+    ball = '<body><freejoint/><geom size="0.1"/></body>'
+    sim = lw.Simulation(f"<mujoco><worldbody>{wall}{floor}{ball}</worldbody></mujoco>")
+    inside = sim.state(q=[0.05, 0, -0.7, 1, 0, 0, 0])
+    assert sim.place_on_ground(inside).q[2] == pytest.approx(height)

@@ -144,3 +144,33 @@ def test_wrong_use_is_explained(viewer, sim, landing):
         for call in (lambda: other.play(states, controls=u), other.simulate):
             with pytest.raises(lw.ArgumentError, match=r"lw\.view\(sim\)"):
                 call()
+
+
+@pytest.mark.peers
+def test_ground_that_is_tilted_is_drawn():
+    text = """<mujoco model="ball"><worldbody><geom type="plane" size="1 1 1" euler="0 15 0"/>
+    <body pos="0 0 0.5"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>"""
+    for angle, drawn in ((15, True), (0, False)):
+        with lw.view(lw.Simulation(text.replace("15", str(angle))), port=0) as viewer:
+            node = viewer.server.scene.get_handle_by_name("/ball ground/boxes")
+            assert (node is not None) == drawn
+            if drawn:
+                R = lw.spatial.quat.to_rotation(node.batched_wxyzs[0])
+                np.testing.assert_allclose(abs(R[2]).max(), np.cos(np.radians(15)), atol=1e-6)
+
+
+@pytest.mark.peers
+def test_forces_of_a_box_push_the_robot_away():
+    """MuJoCo's normal points from the ball, which is the first shape, into the box."""
+    text = """<mujoco model="ball"><worldbody><geom type="box" size=".3 .3 .2"/>
+    <body pos="0 0 0.5"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>"""
+    sim = lw.Simulation(text)
+    assert sim.scene.contacts[0].moving_first
+    states = sim.rollout(sim.place_on_ground(sim.state()), np.zeros((200, 0)))
+    with lw.view(sim, port=0) as viewer:
+        assert viewer.q()[2] == pytest.approx(0.3)
+        viewer.simulate(lw.SimulationState(*(part[-1] for part in states)), start=False)
+        viewer.flush()
+        start, end = forces(viewer)[0]
+        np.testing.assert_allclose(start, [0.0, 0.0, 0.2], atol=1e-3)
+        assert end[2] > start[2] + 0.1

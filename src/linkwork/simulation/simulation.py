@@ -34,6 +34,8 @@ from linkwork.simulation.scene import INITIAL, Keyframe, Scene
 from linkwork.simulation.solver import Settings
 from linkwork.spatial.source import quat
 
+STEEP = 0.1  # vertical part of the normals of walls, on which no robot is placed
+
 
 class Simulation(SimulationCore):
     """Robots on fixed ground, in steps: contacts with friction, actuators, limits.
@@ -325,9 +327,10 @@ class Simulation(SimulationCore):
         given = self._parameters_of_call(parameters).values()
         now = self.forward(*x, np.zeros(self.n_controls), *given)
         upward = np.abs(now.contact_frames[..., 2, 0])  # entries of normals
-        rise = (clearance - now.distances) / np.maximum(upward, 1e-3)
+        rise = (clearance - now.distances) / np.maximum(upward, STEEP)
+        rise = np.where(upward > STEEP, rise, -np.inf)
         q = np.array(x.q)
-        q[..., 2] += rise.max(axis=-1)
+        q[..., 2] += np.nan_to_num(rise.max(axis=-1), neginf=0.0)
         return x._replace(q=q)
 
     def control(self, keyframe: str) -> Array:

@@ -17,6 +17,7 @@ from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.model.check import unphysical_links
 from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere, Surface
 from linkwork.model.parts import Link
+from linkwork.simulation.scene import Plane
 from linkwork.spatial.source import quat, se3
 from linkwork.viewer.charts import shares_of
 from linkwork.viewer.drawing import (
@@ -26,6 +27,7 @@ from linkwork.viewer.drawing import (
     COM,
     CONTACT,
     FREE,
+    GREY,
     LINEAR,
     MANIPULABILITY,
     OPEN,
@@ -52,6 +54,7 @@ LEAST_RATIO = 2e-3  # of the radii of a flat ellipsoid to the largest one
 LEAST_RADIUS = 1e-7  # of an ellipsoid that is a point [m]
 
 LEAST_POINT = 0.004  # of points and spheres without a radius, in reaches of the scene
+UPWARD = (0.0, 0.0, 1.0, 0.0)  # the half-space below z = 0
 PLATE = (4.0, 4.0, 0.01)  # of a half-space, in reaches of the scene
 NO_ROTATION = (1.0, 0.0, 0.0, 0.0)  # as a quaternion
 
@@ -412,10 +415,32 @@ def add_arrow(
 # Obstacles: boxes, spheres and points as one node of each kind, capsules one by one.
 
 
+def add_ground(server: Any, robot: ViewedRobot, extent: Extent) -> None:
+    """Draw the ground of a simulation where it is not the plane z = 0, and fixed boxes."""
+    pairs = robot.simulation.scene.contacts if robot.simulation is not None else ()
+    boxes: list[Shape] = []
+    planes: list[Array] = []
+    for fixed, pose in dict.fromkeys((pair.fixed, pair.world_H_fixed) for pair in pairs):
+        if isinstance(fixed, Box):
+            boxes.append(Shape(fixed, pose))
+        elif isinstance(fixed, Plane):
+            normal = pose.matrix()[:3, 2]
+            row = np.append(normal, normal @ pose.matrix()[:3, 3])
+            planes += [] if np.allclose(row, UPWARD, rtol=0, atol=1e-9) else [row]
+    rows = Obstacles(half_spaces=np.array(planes).reshape(-1, 4))
+    add_obstacles(server, boxes, extent, GREY, root=f"{robot.name} boxes")
+    add_obstacles(server, rows, extent, GREY, root=f"{robot.name} ground")
+
+
 def add_obstacles(
-    server: Any, obstacles: Obstacles | Iterable[Shape], extent: Extent, color: Rgb
+    server: Any,
+    obstacles: Obstacles | Iterable[Shape],
+    extent: Extent,
+    color: Rgb,
+    *,
+    root: str = "obstacles",
 ) -> list[Any]:
-    """Draw obstacles and return their nodes; a half-space is a square plate."""
+    """Draw obstacles below a root and return their nodes; a half-space is a square plate."""
     rows = as_obstacles(obstacles)
     for kind in WIDTHS:
         if getattr(rows, kind).ndim > 2:
@@ -428,19 +453,26 @@ def add_obstacles(
         poses = np.concatenate([spheres[:, :3], np.tile(NO_ROTATION, (len(spheres), 1))], axis=1)
         radii = np.maximum(spheres[:, 3:], LEAST_POINT * extent.reach)
         nodes.append(
-            _batch(server, "spheres", Sphere(1.0).surface(), poses, np.tile(radii, 3), color)
+            _batch(
+                server,
+                node(root, "spheres"),
+                Sphere(1.0).surface(),
+                poses,
+                np.tile(radii, 3),
+                color,
+            )
         )
     if boxes:
         table = np.array(boxes)
         cube = Box((1.0, 1.0, 1.0)).surface()
-        nodes.append(_batch(server, "boxes", cube, table[:, :7], table[:, 7:], color))
+        nodes.append(_batch(server, node(root, "boxes"), cube, table[:, :7], table[:, 7:], color))
     for k, one in enumerate(rows.capsules):
         axis, middle, one_scale = one[3:6] - one[:3], (one[:3] + one[3:6]) / 2, np.ones((1, 3))
         length = float(np.linalg.norm(axis))
         rotation = pose_along(axis / length)[:3, :3] if length else np.eye(3)
         pose = np.concatenate([middle, quat.from_rotation(rotation)])[None]
         surface = Capsule(float(one[6]), length).surface()
-        nodes.append(_batch(server, f"capsule {k}", surface, pose, one_scale, color))
+        nodes.append(_batch(server, node(root, f"capsule {k}"), surface, pose, one_scale, color))
     return nodes
 
 
@@ -456,4 +488,4 @@ def _batch(  # noqa: PLR0917
 ) -> Any:
     poses = se3.pose(quat.to_rotation(placed[:, 3:]), placed[:, :3])
     colors = np.tile(color, (len(poses), 1))
-    return add_batch(server.scene, node("obstacles", name), surface, poses, scales, colors, 0.8)
+    return add_batch(server.scene, name, surface, poses, scales, colors, 0.8)

@@ -28,7 +28,7 @@ from linkwork.simulation.simulation import Simulation
 from linkwork.viewer.cell import CellController, ViewedCell
 from linkwork.viewer.drawing import COM, OBSTACLE, TRACE, Rgb, drawing_of, viewer_package
 from linkwork.viewer.live import Control, LiveSimulation
-from linkwork.viewer.overlays import Trace, add_arrow, add_obstacles
+from linkwork.viewer.overlays import Trace, add_arrow, add_ground, add_obstacles
 from linkwork.viewer.panel import NONE, choose_robot
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.robot_controller import RobotController
@@ -85,6 +85,8 @@ class Viewer:
                 )
                 for robot, drawing in zip(robots, drawings, strict=True)
             }
+            for robot in robots:
+                add_ground(self._server, robot, self._extent)
             choose_robot(self._server, {n: c.panel.folder for n, c in self._robots.items()})
             self._apply_theme()
             self._moved_names.update(self._robots, [None] if cell else [])
