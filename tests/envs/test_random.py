@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import linkwork as lw
+from linkwork.engine.kernel import extension
 from linkwork.envs.random import RandomNumbers, philox, uniform
 
 # of the authors of Philox: kat_vectors of Random123
@@ -38,6 +39,32 @@ def test_numbers_are_uniform_and_depend_on_each_counter():
         other = uniform(*(c + 5000 * (i == k) for i, c in enumerate(counters)), 7)
         assert not np.isin(other, numbers).any()
     assert (uniform(keys[5:6], rows[5:6], episodes[5:6], steps[5:6], 3) == numbers[5, :3]).all()
+
+
+def test_numbers_have_the_same_bits_without_the_extension(monkeypatch):
+    rng = np.random.default_rng(0)
+    counters = (rng.integers(0, high, 100) for high in (2**63, 2**32, 2**32, 2**20))
+    counters = [one.astype(np.uint64) for one in counters]
+    assert extension.philox is not None
+    numbers = [uniform(*counters, n) for n in (0, 1, 4, 11)]
+    monkeypatch.setattr(extension, "philox", None)
+    for n, expected in zip((0, 1, 4, 11), numbers, strict=True):
+        assert uniform(*counters, n).tobytes() == expected.tobytes()
+
+
+def test_the_extension_rejects_other_arrays():
+    good = np.zeros((3, 5)), np.zeros((3, 4), np.uint64)
+    extension.philox(*good)
+    for bad in (
+        (good[0].astype(np.float32), good[1]),
+        (good[0][:, ::2], good[1]),
+        (good[0], good[1].astype(np.int64)),
+        (good[0], good[1][:2]),
+        (good[0], good[1][:, :3].copy()),
+        (good[0][0], good[1]),
+    ):
+        with pytest.raises(ValueError, match="philox"):
+            extension.philox(*bad)
 
 
 def test_distributions():

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.engine.kernel import extension
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError
@@ -58,11 +59,17 @@ def uniform(
         rows, episodes, steps: (rows,) the counters of each row.
         n: how many.
     """
-    blocks = np.arange(-(-n // 4))
-    key, *counter = (np.asarray(one)[..., None] for one in (keys, rows, episodes, steps))
-    numbers = philox(key, (*counter, blocks))
-    interleaved = np.moveaxis(numbers, 0, -1).reshape(*numbers.shape[1:-1], -1)
-    return (interleaved[..., :n] + 0.5) * 2.0**-32
+    counters = np.stack(
+        [np.asarray(one).astype(np.uint64) for one in (keys, rows, episodes, steps)], 1
+    )
+    numbers = np.empty((len(counters), n))
+    if extension.philox is not None:
+        extension.philox(numbers, counters)
+    else:
+        key, *counter = (counters[:, k, None] for k in range(4))
+        blocks = philox(key, (*counter, np.arange(-(-n // 4))))
+        numbers[:] = (np.moveaxis(blocks, 0, -1).reshape(len(counters), -1)[:, :n] + 0.5) * 2.0**-32
+    return numbers
 
 
 class RandomNumbers:

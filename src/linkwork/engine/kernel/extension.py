@@ -46,14 +46,16 @@ if TYPE_CHECKING:
         def _roll_back(self, *arguments: Any) -> None: ...
 
     empty = np.empty
+    philox: Callable[[Array, Array], None] | None = None
 
     def in_usual_mode(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Call a function in the default floating-point mode of the processor."""
 else:
     try:
-        from linkwork.engine.kernel._call import Call, empty, in_usual_mode
+        from linkwork.engine.kernel._call import Call, empty, in_usual_mode, philox
     except ImportError:  # there was no compiler when linkwork was installed
         empty = np.empty
+        philox = None
 
         def in_usual_mode(function, *args, **named):
             return function(*args, **named)
@@ -98,4 +100,4 @@ def usual_mode(function: _F) -> _F:
     return call  # type: ignore[return-value] # pyright: ignore[reportReturnType]
 
 
-__all__ = ["Call", "empty", "usual_mode"]
+__all__ = ["Call", "empty", "philox", "usual_mode"]

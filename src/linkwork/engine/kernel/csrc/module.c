@@ -3,6 +3,7 @@
 #include "call.h"
 #include "c_api.h"
 #include "checks.h"
+#include "philox.h"
 #include "result_memory.h"
 #include "shared.h"
 #include "threads.h"
@@ -54,6 +55,8 @@ static PyMethodDef module_methods[] = {
      "empty(shape, dtype): create an array of float64 or float32, with the memory of results."},
     {"in_usual_mode", (PyCFunction)(void (*)(void))module_in_usual_mode, METH_VARARGS | METH_KEYWORDS,
      "in_usual_mode(function, *args, **named): call a function in the default floating-point mode."},
+    {"philox", module_philox, METH_VARARGS,
+     "philox(out, counters): fill an array with random numbers in (0, 1)."},
     {"spare_bytes", module_spare_bytes, METH_NOARGS,
      "Return the bytes of memory that are kept for later arrays."},
     {"thread_counts", module_thread_counts, METH_NOARGS,
