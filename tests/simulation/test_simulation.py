@@ -93,6 +93,12 @@ def test_a_row_that_diverges_is_alone(quadruped):
     x = sim.state(nu=[np.nan, 0, 0, 0, 0, 0])
     with pytest.raises(lw.ValueRangeError, match="nu"):
         sim.step(x, [])
+    nu = np.zeros((4, 6))
+    nu[2] = 1e200
+    for n in (4, 1000):  # the second in C, with code of several rows
+        x = sim.state(nu=np.resize(nu, (n, 6)))
+        with pytest.raises(lw.ValueRangeError, match=f"not finite.*row 2 of {n}"):
+            sim.step(x, [])
 
 
 def test_copies_are_equal(quadruped):

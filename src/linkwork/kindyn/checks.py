@@ -61,7 +61,7 @@ def result_check(
         return None
 
     def check(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        bad = _unexplained(inputs, outputs)
+        bad = unexplained(inputs, outputs)
         if not bad.any():
             return
         row = int(np.flatnonzero(bad)[0])
@@ -80,7 +80,7 @@ def result_check(
     return check
 
 
-def _unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
+def unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
     """(rows,) whether a row of the results is not finite although its inputs are."""
     bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
     for array in inputs if bad.any() else ():

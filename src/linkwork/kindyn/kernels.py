@@ -22,7 +22,7 @@ from linkwork.engine.symbolic.arrays import Array, as_array, stack
 from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import ArgumentError, SingularJointError, shown, warn
-from linkwork.kindyn.checks import finite_check, result_check
+from linkwork.kindyn.checks import ResultCheck, finite_check, result_check
 from linkwork.kindyn.inputs import (
     GRAVITY,
     PARAMETERS,
@@ -242,6 +242,7 @@ def build_kernel(
     key: str | None,
     dtype: Any,
     check: bool,
+    check_result: ResultCheck | None = None,
     column_function: ColumnFunction | None = None,
     kernel_type: type[QuantityKernel[Any]] = QuantityKernel,
 ) -> QuantityKernel[Any]:
@@ -254,6 +255,7 @@ def build_kernel(
             computed, so that only the program itself can name it.
         dtype: float64 or float32.
         check: whether to reject input that is not finite.
+        check_result: called if a result is not finite, unless the quantity has a check of its own.
         column_function: computes the quantities in place of a program.
         kernel_type: the class of the kernel.
     """
@@ -300,7 +302,7 @@ def build_kernel(
         dtype=dtype,
         column_function=column_function,
         check_input=finite_check(problem, inputs) if check else None,
-        check_result=result_check(specs, context, _unit_norms(layout, [0])),
+        check_result=result_check(specs, context, _unit_norms(layout, [0])) or check_result,
         result=specs[0].quantity.result if len(specs) == 1 else None,
     )
     kernel.robot, kernel.request, kernel.siblings = robot, request, {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.cached_property import cached_property
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, listed
+from linkwork.errors import ArgumentError, ValueRangeError, listed
+from linkwork.kindyn.checks import unexplained
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import INPUTS, Input
 from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
@@ -123,6 +125,15 @@ FORWARD = Quantity(
 )
 
 
+def _reject_divergence(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Raise an error that names the first row that is not finite although its inputs are."""
+    rows = np.flatnonzero(unexplained(inputs, outputs))
+    if len(rows):
+        where = f" in row {rows[0]} of {len(outputs[0])}" if len(outputs[0]) > 1 else ""
+        text = "the result is not finite: velocities, controls or contact forces are too large"
+        raise ValueRangeError(f"{kernel.signature.name}: {text}{where}")
+
+
 class StateKernel(QuantityKernel[Any]):
     """A kernel whose first arguments are a state; it also takes a `SimulationState` for them."""
 
@@ -227,7 +238,13 @@ class SimulationCore(KinDynCore):
     def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
         key = self._digest if self._is_known(request) else None
         return build_kernel(
-            self, request, key=key, dtype=self.dtype, check=self.check, kernel_type=StateKernel
+            self,
+            request,
+            key=key,
+            dtype=self.dtype,
+            check=self.check,
+            check_result=_reject_divergence if self.check else None,
+            kernel_type=StateKernel,
         )
 
     def _robot_digest(self) -> str:

@@ -65,7 +65,7 @@ class Simulation(SimulationCore):
             touch yet: optimization with gradients then finds contacts. 0 for exact derivatives.
         tolerance: of the solver: norm of the gradient over the trace of the mass matrix.
         dtype: numpy.float64 or numpy.float32.
-        check: whether to reject input that is not finite.
+        check: whether to reject input that is not finite, and results that diverge.
         parameters: `lw.parameters` that are inputs of steps instead of constants, as of `KinDyn`.
         strict: whether contacts, sensors and other parts of the file that a simulation leaves out
             are errors. If not, a warning names them, and `sim.ignored` lists them.
