@@ -122,7 +122,7 @@ def _of_bodies(world: World, one: Equality, state: State, weights: Weights) -> _
         return _Error(tuple(values), tuple(rows), tuple(biases), (moving,) * 3)
     # With the relative quaternion e and w = R_b^T (w_a - w_b), it changes by e' = 1/2 w e
     scale = one.torque_scale
-    e, v = _quaternion(b.R.T @ a.R)
+    e, v = quaternion_of(b.R.T @ a.R)
     w = b.R.T @ (a.velocity[1] - b.velocity[1])
     w_dot = b.R.T @ (a.bias[1] - b.bias[1] - b.velocity[1].cross(a.velocity[1] - b.velocity[1]))
     e_dot, v_dot = -0.5 * w.dot(v), 0.5 * (e * w + w.cross(v))
@@ -159,7 +159,7 @@ def _row(world: World, a: _Anchor, b: _Anchor, force: Vec, moment: Vec) -> dict[
     return world.forces(wrenches)
 
 
-def _quaternion(R: Mat) -> tuple[Scalar, Vec]:
+def quaternion_of(R: Mat) -> tuple[Scalar, Vec]:
     """Return real and vector part of a quaternion of a rotation, whose sign does not matter.
 
     The largest of the four numbers is computed from the diagonal, the others with it.

@@ -22,6 +22,7 @@ from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
 from linkwork.model.graph import walk
 from linkwork.model.pose import IDENTITY as IDENTITY_POSE
 from linkwork.model.pose import Pose
+from linkwork.simulation.equalities import quaternion_of
 from linkwork.simulation.moment import Moment
 from linkwork.simulation.scene import Ellipsoid, MovingShape, Scene, Sensor
 from linkwork.simulation.world import matrix_of
@@ -203,6 +204,9 @@ class Readings:
         own = _constant(pose)
         if not link:
             return own
+        if self.now.problem.varied is not None:  # poses of joints may be inputs
+            real, vector = quaternion_of(self.frame(link, pose).R)
+            return (real, *vector)
         model, q = self.layout.model, self.now.state.q
         visits = {visit.link: visit for visit in walk(model, self.now.problem.tree.links[0][0])}
         while (visit := visits[link]).joint is not None:
