@@ -218,7 +218,7 @@ Robot = Annotated[
 
 
 def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
-    """Check and time a robot, and drop a thousand quadrupeds, on one screen.
+    """Check and time a robot; drop a thousand quadrupeds.
 
     A base that looks fixed is fixed, unless --floating is given.
 
