@@ -187,3 +187,17 @@ def test_a_branch_keeps_its_work_inside():
     h = np.array([1e-7, 0.0])
     slopes = (f(rows + h) - f(rows - h)) / 2e-7
     np.testing.assert_allclose(jacobian[:, 0, 0], slopes[:, 0], rtol=1e-4, atol=1e-4)
+
+
+def test_operations_of_a_loop_that_ends_early_are_estimated():
+    """They decide on threads, so a generous limit of iterations must not count in full."""
+
+    def operations(n, **options):
+        body = lambda x: np.sin(x) + x * x  # noqa: E731
+        return lw.compile(x=3)(lambda x: lw.repeat(n, body, x, **options)).program.n_ops
+
+    def goes_on(x):
+        return x[0] > 0.0
+
+    assert operations(1000, condition=goes_on) == operations(10, condition=goes_on)
+    assert operations(1000, condition=goes_on) < operations(10) < operations(1000)

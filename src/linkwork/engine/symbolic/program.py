@@ -23,6 +23,7 @@ from linkwork.engine.symbolic.operations import ARITHMETIC, OPERATIONS, Op, oper
 
 T = TypeVar("T")
 
+USUAL_ITERATIONS = 4  # after which a loop with a condition has ended, as solvers have
 MAX_COUNT = 2**31 - 1  # of inputs, outputs and iterations: indices have 32 bits
 
 
@@ -62,6 +63,11 @@ class Loop:
     n: int
     is_reversed: bool = False
     is_conditional: bool = False  # such a loop has no stacks
+
+    @property
+    def usual_n(self) -> int:
+        """Number of iterations, or an estimate if it may end early."""
+        return min(self.n, USUAL_ITERATIONS) if self.is_conditional else self.n
 
     @property
     def n_carry(self) -> int:
@@ -180,12 +186,13 @@ class Program:
     def n_ops(self) -> int:
         """Number of additions, subtractions, multiplications, divisions and negations of one run.
 
-        A loop body counts once per iteration. What only derivatives need does not count.
+        A loop body counts once per iteration, that of a conditional loop at most USUAL_ITERATIONS
+        times. What only derivatives need does not count.
         """
         if Op.IMPLICIT in self.operations:
             return values_of(self).n_ops
         outside_loops = sum(step[0] in ARITHMETIC for step in self.steps)
-        return outside_loops + sum(loop.n * loop.body.n_ops for loop in self._loops_of_steps)
+        return outside_loops + sum(loop.usual_n * loop.body.n_ops for loop in self._loops_of_steps)
 
     @cached_property
     def n_steps(self) -> int:
