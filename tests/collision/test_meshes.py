@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import trimesh
+from scipy.optimize import nnls
 
 import linkwork as lw
 from linkwork.io.mesh_files import read_mesh
@@ -113,6 +114,37 @@ def test_meshes_that_are_points_have_the_distance_of_the_points(tmp_path):
     both = robot(*meshes)
     np.testing.assert_allclose(both.distances(at(3.0, 4.0, 0.0)), [5.0], rtol=1e-12)
     assert not both.in_collision(at(3.0, 4.0, 0.0))
+
+
+SMALL = [(-0.397293, -0.00646636, 0), (-0.237014, 0.238551, 0), (-0.0969867, -0.165066, 0)]
+SMALL += [(0.0658312, 0.254981, 0), (0.197935, -0.0729374, 0)]
+LARGE = [
+    (-44.7555, -86.6948, 0),
+    (2.4589, -74.9471, 0),
+    (106.603, 102.328, 0),
+    (39.7168, 72.7599, 0),
+]
+
+
+def test_polygons_that_gjk_takes_for_overlapping_have_a_distance(tmp_path):
+    """A corner of one is projected to the other, against non-negative least squares."""
+    parts = (SMALL, [(0, 1, 2), (1, 2, 3), (2, 3, 4)]), (LARGE, [(0, 1, 2), (0, 2, 3)])
+    small, large = (
+        write_stl(tmp_path / f"{k}.stl", [[points[i] for i in face] for face in faces])
+        for k, (points, faces) in enumerate(parts)
+    )
+    both = robot(small, large)
+    q = np.array([0.0, 0.0, 0.0, 0.724558, 0.429195, 0.405928, -0.355006])
+    q[3:] /= np.linalg.norm(q[3:])
+    H = both.kindyn.transform("free", q)
+    a, b = np.float32(SMALL).astype(float), np.float32(LARGE) @ H[:3, :3].T
+    weights = np.zeros((2, len(a) + len(b)))
+    weights[0, : len(a)] = weights[1, len(a) :] = 1e7
+    x, _ = nnls(np.vstack([np.hstack([a.T, -b.T]), weights]), [0.0, 0.0, 0.0, 1e7, 1e7])
+    expected = np.linalg.norm(a.T @ x[: len(a)] - b.T @ x[len(a) :])
+    first, second, _ = both.witness_points(q)
+    np.testing.assert_allclose(both.distances(q), [expected], rtol=1e-8)
+    np.testing.assert_allclose(np.linalg.norm(second - first, axis=-1), [expected], rtol=1e-8)
 
 
 TRIANGLE = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]

@@ -33,6 +33,7 @@ DEPTH_TOLERANCE = 3e-6  # of EPA, relative to the smaller shape
 TOLERANCE, ROUNDING = 1e-14, 4e-16  # of GJK, relative to the smaller shape, and to coordinates
 ITERATIONS = 255  # of GJK and EPA
 UNEVEN = 1e3  # ratio of sizes above which overlaps are checked like depths
+MOST_CORNERS = 64  # of a polygon in which points are looked for
 HUGE = 1e100  # what coal returns instead of a result
 
 # Errors of points, relative to the larger shape and the distance.
@@ -145,9 +146,19 @@ class Search:
         n, R, p = self.best[rows, 7:], self.H[rows, :3, :3], self.H[rows, :3, 3]
         on_b = self.b.farthest(-(n[:, None, :] @ R)[:, 0])
         first = self.a.farthest(n) + self.a.ball * n
-        between = p + (R @ on_b[..., None])[..., 0] - self.b.ball * n - first
+        second = p + (R @ on_b[..., None])[..., 0] - self.b.ball * n
+        between = second - first
         lengths = np.linalg.norm(between, axis=-1, keepdims=True)
         self._keep(rows, first, between, between / np.maximum(lengths, 1.0 / HUGE))
+        # a corner of one and its projection to a face of the other
+        n, d = self.best[rows, 7:], self.best[rows, :1]
+        for a, b in ((first, first + d * n), (second - d * n, second)):
+            in_b = (R.swapaxes(1, 2) @ (b - p)[..., None])[..., 0]
+            errors = np.maximum(outside(self.a, a), outside(self.b, in_b))
+            is_better = errors < self.errors[rows]
+            at = rows[is_better]
+            self.best[at, 1:7] = np.concatenate([a, b], axis=1)[is_better]
+            self.errors[at] = errors[is_better]
 
     def _keep(self, rows: Array, first: Array, between: Array, normals: Array) -> None:
         """Keep results that are better than the best.
@@ -259,6 +270,21 @@ def normals_towards(shape: Support, points: Array) -> list[Array]:
         across[~across.any(axis=-1), 0] = 1.0
         normals.append(across / np.linalg.norm(across, axis=-1)[:, None])
     return normals
+
+
+def outside(shape: Support, points: Array) -> Array:
+    """(k,) how far points (k, 3) are outside of a polytope; infinite for other shapes."""
+    n = shape.normals
+    if shape.is_curved or shape.ball or not len(n):
+        return np.full(len(points), np.inf)
+    if np.linalg.matrix_rank(n) < 3:  # a polygon, whose edges are among the lines through corners
+        if len(shape.points) > MOST_CORNERS:
+            return np.full(len(points), np.inf)
+        lines = (shape.points[:, None] - shape.points).reshape(-1, 3)
+        across = np.cross(n[0], lines[lines.any(axis=-1)])
+        n = np.concatenate([n, -n, across / np.linalg.norm(across, axis=-1, keepdims=True)])
+    off = points @ n.T - shape.heights(n)
+    return np.maximum(off.max(axis=-1), 0.0)
 
 
 def along_face(a: Support, b: Support, H: Array, n: Array) -> Array:
