@@ -452,6 +452,35 @@ def test_autoreset_is_that_of_gymnasium(sim, mode):
     assert ends == 0 if mode == "NextStep" else ends > 1
 
 
+def test_render_shows_the_first_environment_and_close_ends_it(sim, monkeypatch):
+    shown = []
+
+    class Viewer:
+        def show(self, q):
+            shown.append(q.copy())
+
+        def close(self):
+            shown.append("closed")
+
+    monkeypatch.setattr("linkwork.viewer.viewer.view", lambda kd, open_browser: Viewer())
+    env = SingleEnv(lambda **options: make(sim, **options), render_mode="human")
+    env.reset(seed=1)
+    env.render()
+    env.step(np.ones(1))
+    env.render()
+    assert (shown[0] != shown[1]).any()
+    assert (shown[1] == env.env.x.q[0]).all()
+    env.close()
+    env.close()
+    assert shown[2:] == ["closed"]
+
+    silent = make(sim)
+    silent.reset()
+    silent.render()
+    silent.close()
+    assert len(shown) == 3
+
+
 # Bad input.
 
 
