@@ -238,7 +238,7 @@ def play(agent: Agent) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="train a quadruped to walk")
     parser.add_argument("--train", metavar="FILE", help="train, and write the weights")
-    parser.add_argument("--steps", type=float, default=8e6, help="of all environments together")
+    parser.add_argument("--steps", type=float, default=8.4e6, help="of all environments together")
     parser.add_argument("--envs", type=int, default=1024)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--starts", type=int, default=20, help="of the walks")
